@@ -1,0 +1,16 @@
+/**
+ * Time as a value. Durations are counted on the monotonic clock, which nobody can set; the wall
+ * clock is only for times that people and other machines name.
+ */
+export interface Clock {
+  /** Milliseconds, with fractions, from a fixed but arbitrary start. Never goes back. */
+  monotonicMs(): number;
+  /** Milliseconds since 1970, with fractions. May jump. */
+  wallMs(): number;
+  /** Calls back once, no earlier than `delayMs` from now. The timer never keeps a process alive. */
+  setTimer(delayMs: number, callback: () => void): Timer;
+}
+
+export interface Timer {
+  cancel(): void;
+}

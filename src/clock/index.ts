@@ -1,0 +1,4 @@
+export type { Clock, Timer } from './clock.ts';
+export { type Random, seededRandom } from './random.ts';
+export { systemClock, systemRandom } from './system.ts';
+export { type VirtualClock, virtualClock } from './virtual.ts';

@@ -1,0 +1,63 @@
+import type { Clock, Timer } from './clock.ts';
+
+/** A clock that moves only when told. Timers fire in order of their deadlines while it moves. */
+export interface VirtualClock extends Clock {
+  /** Moves both clocks forward and fires every timer that falls due on the way. */
+  advance(durationMs: number): void;
+  /** Moves the wall clock alone, as a person or NTP does. */
+  jumpWall(differenceMs: number): void;
+  /** How many timers wait: zero when everything was closed. */
+  readonly pendingTimers: number;
+}
+
+interface Pending {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly callback: () => void;
+}
+
+export function virtualClock(startWallMs = Date.UTC(2026, 0, 1)): VirtualClock {
+  let nowMs = 0;
+  let wallOffsetMs = startWallMs;
+  let order = 0;
+  const pending = new Set<Pending>();
+
+  const earliest = (limitMs: number): Pending | undefined => {
+    let first: Pending | undefined;
+    for (const timer of pending) {
+      if (timer.dueMs <= limitMs && (first === undefined || comesBefore(timer, first))) {
+        first = timer;
+      }
+    }
+    return first;
+  };
+
+  return {
+    monotonicMs: () => nowMs,
+    wallMs: () => nowMs + wallOffsetMs,
+    setTimer(delayMs: number, callback: () => void): Timer {
+      const timer = { dueMs: nowMs + Math.max(delayMs, 0), order: order++, callback };
+      pending.add(timer);
+      return { cancel: () => pending.delete(timer) };
+    },
+    advance(durationMs: number): void {
+      const untilMs = nowMs + durationMs;
+      for (let timer = earliest(untilMs); timer; timer = earliest(untilMs)) {
+        pending.delete(timer);
+        nowMs = Math.max(nowMs, timer.dueMs);
+        timer.callback();
+      }
+      nowMs = untilMs;
+    },
+    jumpWall(differenceMs: number): void {
+      wallOffsetMs += differenceMs;
+    },
+    get pendingTimers(): number {
+      return pending.size;
+    },
+  };
+}
+
+function comesBefore(a: Pending, b: Pending): boolean {
+  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order);
+}

@@ -1,0 +1,122 @@
+/**
+ * What a command answers, as a value. The common kinds are plain JavaScript values so that the hot
+ * path allocates nothing; the rest are small tagged objects. Strings are latin1: one char a byte.
+ */
+export type Reply =
+  | string // bulk string
+  | number // integer
+  | bigint // integer that a double cannot hold
+  | boolean // 1 or 0 before RESP3
+  | null
+  | readonly Reply[]
+  | SimpleReply
+  | ErrorReply
+  | DoubleReply
+  | BigNumberReply
+  | MapReply
+  | SetReply
+  | VerbatimReply
+  | PushReply
+  | NullArrayReply
+  | ManyReply;
+
+/** A short status such as OK. It cannot carry CR or LF; the encoder turns them into spaces. */
+export class SimpleReply {
+  readonly kind = 'simple';
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** An error. Its first word is the code that clients match on. Thrown by commands as well as returned. */
+export class ErrorReply {
+  readonly kind = 'error';
+  readonly message: string;
+  constructor(message: string) {
+    this.message = message;
+  }
+  get code(): string {
+    const space = this.message.indexOf(' ');
+    return space < 0 ? this.message : this.message.slice(0, space);
+  }
+}
+
+/** A floating point number; a bulk string before RESP3. `text` is the number as Redis prints it. */
+export class DoubleReply {
+  readonly kind = 'double';
+  readonly value: number;
+  readonly text: string;
+  constructor(value: number, text: string) {
+    this.value = value;
+    this.text = text;
+  }
+}
+
+/** An integer of any size; a bulk string before RESP3. */
+export class BigNumberReply {
+  readonly kind = 'bignumber';
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Pairs in order; a flat array before RESP3. */
+export class MapReply {
+  readonly kind = 'map';
+  readonly entries: readonly (readonly [Reply, Reply])[];
+  constructor(entries: readonly (readonly [Reply, Reply])[]) {
+    this.entries = entries;
+  }
+}
+
+/** Members without order; an array before RESP3. */
+export class SetReply {
+  readonly kind = 'set';
+  readonly members: readonly Reply[];
+  constructor(members: readonly Reply[]) {
+    this.members = members;
+  }
+}
+
+/** Text with a three-letter format such as `txt`; a bulk string before RESP3. */
+export class VerbatimReply {
+  readonly kind = 'verbatim';
+  readonly format: string;
+  readonly text: string;
+  constructor(format: string, text: string) {
+    this.format = format;
+    this.text = text;
+  }
+}
+
+/** A message that answers no command; an array before RESP3. */
+export class PushReply {
+  readonly kind = 'push';
+  readonly items: readonly Reply[];
+  constructor(items: readonly Reply[]) {
+    this.items = items;
+  }
+}
+
+/** The array that is not there (`*-1`), which RESP3 merges with null. */
+export class NullArrayReply {
+  readonly kind = 'nullarray';
+}
+
+/** Several replies to one command (SUBSCRIBE a b), or none at all. */
+export class ManyReply {
+  readonly kind = 'many';
+  readonly replies: readonly Reply[];
+  constructor(replies: readonly Reply[]) {
+    this.replies = replies;
+  }
+}
+
+export const OK = new SimpleReply('OK');
+export const QUEUED = new SimpleReply('QUEUED');
+export const NULL_ARRAY = new NullArrayReply();
+export const NO_REPLY = new ManyReply([]);
+
+export type Protocol = 2 | 3;
