@@ -1,1 +1,5 @@
+export { encode, encodeRequest } from './encoder.ts';
+export { ProtocolError } from './protocol-error.ts';
 export * from './reply.ts';
+export { ReplyDecoder } from './reply-decoder.ts';
+export { DEFAULT_REQUEST_LIMITS, RequestDecoder, type RequestLimits } from './request-decoder.ts';

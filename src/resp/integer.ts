@@ -1,0 +1,19 @@
+import { textOf } from './text.ts';
+
+/**
+ * A 64-bit integer in the one form that Redis writes: no plus, no leading zero, no blank, no `-0`.
+ * Null for everything else. A bigint only where a double would not be exact.
+ */
+export function parseInteger(bytes: Buffer, start: number, end: number): number | bigint | null {
+  const length = end - start;
+  if (length < 1 || length > LONGEST) return null;
+  const text = textOf(bytes, start, end);
+  if (!CANONICAL.test(text)) return null;
+  const value = Number(text);
+  if (Number.isSafeInteger(value)) return value;
+  const exact = BigInt(text);
+  return BigInt.asIntN(64, exact) === exact ? exact : null;
+}
+
+const CANONICAL = /^(?:0|-?[1-9][0-9]*)$/;
+const LONGEST = '-9223372036854775808'.length;

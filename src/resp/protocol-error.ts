@@ -1,0 +1,7 @@
+/** A frame that nobody can read on from. The message is the text that Redis sends after `-ERR `. */
+export class ProtocolError extends Error {
+  override readonly name = 'ProtocolError';
+  constructor(reason: string) {
+    super(`Protocol error: ${reason}`);
+  }
+}
