@@ -1,0 +1,131 @@
+import type { Reply } from '../resp/index.ts';
+import type { Parked } from './blocking.ts';
+import type { Session } from './session.ts';
+
+/** What running a command gives: its reply, or PARKED when the reply comes later by the listener. */
+export type Outcome = Reply | Parked;
+
+/** Runs a command. `argv[0]` is its name as the client wrote it; arity was checked. May throw ErrorReply. */
+export type Run = (session: Session, argv: readonly string[]) => Outcome;
+
+/** Redis's flags, with the bit that stands for each. */
+export const FLAGS = {
+  write: 1 << 0,
+  readonly: 1 << 1,
+  denyoom: 1 << 2,
+  admin: 1 << 3,
+  pubsub: 1 << 4,
+  noscript: 1 << 5,
+  blocking: 1 << 6,
+  loading: 1 << 7,
+  stale: 1 << 8,
+  fast: 1 << 9,
+  no_auth: 1 << 10,
+  no_multi: 1 << 11,
+  movablekeys: 1 << 12,
+  skip_monitor: 1 << 13,
+  skip_slowlog: 1 << 14,
+  allow_busy: 1 << 15,
+  may_replicate: 1 << 16,
+} as const;
+
+export type Flag = keyof typeof FLAGS;
+
+export type Group =
+  | 'string'
+  | 'generic'
+  | 'hash'
+  | 'list'
+  | 'set'
+  | 'sorted-set'
+  | 'pubsub'
+  | 'transactions'
+  | 'scripting'
+  | 'connection'
+  | 'server';
+
+/** Where a command's keys stand: first, last (negative counts from the end) and step; or a function. */
+export type KeySpec =
+  | readonly [first: number, last: number, step: number]
+  | ((argv: readonly string[]) => number[]);
+
+export const NO_KEYS = [0, 0, 0] as const;
+export const ONE_KEY = [1, 1, 1] as const;
+export const ALL_KEYS = [1, -1, 1] as const;
+
+/**
+ * The facts of a command. Dispatch, MULTI and script rules, COMMAND and the completion of the command
+ * line all read them from here.
+ */
+export interface CommandFacts {
+  /** Number of words with the name; negative: at least so many. */
+  readonly arity: number;
+  readonly keys: KeySpec;
+  readonly flags: readonly Flag[];
+  readonly run: Run;
+  /** The arguments as a person reads them: `key value [NX|XX]`. */
+  readonly syntax: string;
+  readonly summary: string;
+  readonly since: string;
+  /** Runs at once between MULTI and EXEC instead of being queued. */
+  readonly actsInMulti?: true;
+  /** Allowed to a RESP2 client that has subscribed. */
+  readonly actsInSubscription?: true;
+  /** For a container such as CLIENT: what follows its name. */
+  readonly subcommands?: CommandTable;
+}
+
+/** One family: facts by the command's name in capitals. */
+export type CommandTable = Readonly<Record<string, CommandFacts>>;
+
+/** A command ready for dispatch. */
+export class Command {
+  /** Lower case as in Redis's messages; a subcommand is `client|id`. */
+  readonly name: string;
+  readonly group: Group;
+  readonly facts: CommandFacts;
+  readonly arity: number;
+  readonly bits: number;
+  readonly run: Run;
+  /** Place of its counters in the engine's statistics. */
+  readonly number: number;
+  readonly subcommands: ReadonlyMap<string, Command> | undefined;
+
+  constructor(
+    name: string,
+    group: Group,
+    facts: CommandFacts,
+    number: number,
+    subcommands?: Command[],
+  ) {
+    this.name = name;
+    this.group = group;
+    this.facts = facts;
+    this.arity = facts.arity;
+    this.bits = facts.flags.reduce((bits, flag) => bits | FLAGS[flag], 0);
+    this.run = facts.run;
+    this.number = number;
+    this.subcommands =
+      subcommands && new Map(subcommands.map((each) => [each.name.split('|')[1]!, each]));
+  }
+
+  takes(count: number): boolean {
+    return this.arity >= 0 ? count === this.arity : count >= -this.arity;
+  }
+
+  has(flag: Flag): boolean {
+    return (this.bits & FLAGS[flag]) !== 0;
+  }
+
+  /** The positions of the keys in `argv`. */
+  keyPositions(argv: readonly string[]): number[] {
+    const { keys } = this.facts;
+    if (typeof keys === 'function') return keys(argv);
+    const [first, last, step] = keys;
+    if (first === 0) return [];
+    const end = last < 0 ? argv.length + last : last;
+    const positions: number[] = [];
+    for (let at = first; at <= end; at += step) positions.push(at);
+    return positions;
+  }
+}

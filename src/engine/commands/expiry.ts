@@ -1,0 +1,3 @@
+import type { CommandTable } from '../command.ts';
+
+export const expiry = {} as const satisfies CommandTable;

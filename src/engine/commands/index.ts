@@ -1,0 +1,65 @@
+import { ErrorReply } from '../../resp/index.ts';
+import { Command, type CommandFacts, type CommandTable, type Group } from '../command.ts';
+import { lower } from '../text.ts';
+import { expiry } from './expiry.ts';
+import { keys } from './keys.ts';
+import { strings } from './strings.ts';
+import { transactions } from './transactions.ts';
+
+const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
+  ['string', strings],
+  ['generic', keys],
+  ['generic', expiry],
+  ['transactions', transactions],
+];
+
+/** Every command by its lower-case name. */
+export const COMMANDS: ReadonlyMap<string, Command> = registered();
+
+/** By the spellings that clients use, so that most names need no folding. */
+const BY_SPELLING = new Map<string, Command>();
+for (const [name, command] of COMMANDS) {
+  BY_SPELLING.set(name, command);
+  BY_SPELLING.set(name.toUpperCase(), command);
+}
+
+/** The command, or subcommand, that `argv` names; else the error to answer. */
+export function findCommand(argv: readonly string[]): Command | ErrorReply {
+  const name = argv[0]!;
+  const command = BY_SPELLING.get(name) ?? COMMANDS.get(lower(name));
+  if (command === undefined) return unknownCommand(argv);
+  if (command.subcommands === undefined || argv.length === 1) return command;
+  return command.subcommands.get(lower(argv[1]!)) ?? unknownSubcommand(command, argv[1]!);
+}
+
+function registered(): Map<string, Command> {
+  const commands = new Map<string, Command>();
+  let number = 0;
+  const create = (name: string, group: Group, facts: CommandFacts): Command => {
+    const subcommands = Object.entries(facts.subcommands ?? {}).map(([word, each]) =>
+      create(`${name}|${word.toLowerCase()}`, group, each),
+    );
+    return new Command(name, group, facts, number++, facts.subcommands && subcommands);
+  };
+  for (const [group, table] of FAMILIES) {
+    for (const [word, facts] of Object.entries(table)) {
+      commands.set(word.toLowerCase(), create(word.toLowerCase(), group, facts));
+    }
+  }
+  return commands;
+}
+
+/** Redis shows at most 128 bytes of the name and as much of the arguments. */
+function unknownCommand(argv: readonly string[]): ErrorReply {
+  let shown = '';
+  for (let at = 1; at < argv.length && shown.length < 128; at++) {
+    shown += `'${argv[at]!.slice(0, 128 - shown.length)}' `;
+  }
+  const name = argv[0]!.slice(0, 128);
+  return new ErrorReply(`ERR unknown command '${name}', with args beginning with: ${shown}`);
+}
+
+function unknownSubcommand(command: Command, word: string): ErrorReply {
+  const container = command.name.toUpperCase();
+  return new ErrorReply(`ERR unknown subcommand '${word.slice(0, 128)}'. Try ${container} HELP.`);
+}

@@ -1,0 +1,3 @@
+import type { CommandTable } from '../command.ts';
+
+export const keys = {} as const satisfies CommandTable;

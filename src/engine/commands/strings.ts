@@ -1,0 +1,497 @@
+import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
+import { ALL_KEYS, type CommandTable, ONE_KEY } from '../command.ts';
+import { NEVER } from '../deadline-heap.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  NOT_AN_INTEGER,
+  OVERFLOW,
+  SYNTAX_ERROR,
+  WRONG_TYPE,
+  wrongArity,
+} from '../errors.ts';
+import { addLongDoubles } from '../long-double.ts';
+import { integerArgument, parseInteger } from '../number.ts';
+import type { Session } from '../session.ts';
+import { upper } from '../text.ts';
+import { relativeDeadline, TIME_UNITS, type TimeUnit } from '../time-argument.ts';
+import type { Value } from '../value.ts';
+
+const READ = ['readonly', 'fast'] as const;
+const WRITE = ['write', 'denyoom', 'fast'] as const;
+
+export const strings = {
+  GET: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) => session.database.string(argv[1]!) ?? null,
+    syntax: 'key',
+    summary: 'Returns the value of a key',
+    since: '1.0.0',
+  },
+  SET: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: ['write', 'denyoom'],
+    run: set,
+    syntax:
+      'key value [NX|XX|IFEQ value|IFNE value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]',
+    summary: 'Sets the value of a key, on a condition and for a time if asked',
+    since: '1.0.0',
+  },
+  SETNX: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: setnx,
+    syntax: 'key value',
+    summary: 'Sets the value of a key only if the key does not exist',
+    since: '1.0.0',
+  },
+  SETEX: {
+    arity: 4,
+    keys: ONE_KEY,
+    flags: ['write', 'denyoom'],
+    run: (session, argv) => setFor(session, argv, 'EX'),
+    syntax: 'key seconds value',
+    summary: 'Sets the value of a key and its time to live in seconds',
+    since: '2.0.0',
+  },
+  PSETEX: {
+    arity: 4,
+    keys: ONE_KEY,
+    flags: ['write', 'denyoom'],
+    run: (session, argv) => setFor(session, argv, 'PX'),
+    syntax: 'key milliseconds value',
+    summary: 'Sets the value of a key and its time to live in milliseconds',
+    since: '2.6.0',
+  },
+  GETSET: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: getset,
+    syntax: 'key value',
+    summary: 'Sets a new value and returns the old one',
+    since: '1.0.0',
+  },
+  GETDEL: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: getdel,
+    syntax: 'key',
+    summary: 'Returns the value of a key and deletes it',
+    since: '6.2.0',
+  },
+  GETEX: {
+    arity: -2,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: getex,
+    syntax:
+      'key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]',
+    summary: 'Returns the value of a key and sets its time to live',
+    since: '6.2.0',
+  },
+  DELIFEQ: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: (session, argv) => deleteIf(session, argv[1]!, (current) => current === argv[2]),
+    syntax: 'key value',
+    summary: 'Deletes a key only if it holds the value (as in Valkey 9)',
+    since: '9.0.0',
+  },
+  DELEX: {
+    arity: -2,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: delex,
+    syntax: 'key [IFEQ value|IFNE value]',
+    summary: 'Deletes a key on a condition on its value (as in Redis 8.4)',
+    since: '8.4.0',
+  },
+  MGET: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: READ,
+    run: mget,
+    syntax: 'key [key ...]',
+    summary: 'Returns the values of several keys',
+    since: '1.0.0',
+  },
+  MSET: {
+    arity: -3,
+    keys: [1, -1, 2],
+    flags: ['write', 'denyoom'],
+    run: mset,
+    syntax: 'key value [key value ...]',
+    summary: 'Sets several keys at once',
+    since: '1.0.1',
+  },
+  MSETNX: {
+    arity: -3,
+    keys: [1, -1, 2],
+    flags: ['write', 'denyoom'],
+    run: msetnx,
+    syntax: 'key value [key value ...]',
+    summary: 'Sets several keys at once only if none of them exists',
+    since: '1.0.1',
+  },
+  APPEND: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: append,
+    syntax: 'key value',
+    summary: 'Appends to the value of a key and returns its length',
+    since: '2.0.0',
+  },
+  STRLEN: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) => (session.database.string(argv[1]!) ?? '').length,
+    syntax: 'key',
+    summary: 'Returns the length of the value of a key',
+    since: '2.2.0',
+  },
+  GETRANGE: {
+    arity: 4,
+    keys: ONE_KEY,
+    flags: ['readonly'],
+    run: getrange,
+    syntax: 'key start end',
+    summary: 'Returns a part of the value of a key',
+    since: '2.4.0',
+  },
+  SUBSTR: {
+    arity: 4,
+    keys: ONE_KEY,
+    flags: ['readonly'],
+    run: getrange,
+    syntax: 'key start end',
+    summary: 'Returns a part of the value of a key (the old name of GETRANGE)',
+    since: '1.0.0',
+  },
+  SETRANGE: {
+    arity: 4,
+    keys: ONE_KEY,
+    flags: ['write', 'denyoom'],
+    run: setrange,
+    syntax: 'key offset value',
+    summary: 'Overwrites a part of the value of a key from an offset on',
+    since: '2.2.0',
+  },
+  INCR: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => incrementBy(session, argv[1]!, 1),
+    syntax: 'key',
+    summary: 'Adds one to the integer value of a key',
+    since: '1.0.0',
+  },
+  DECR: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => incrementBy(session, argv[1]!, -1),
+    syntax: 'key',
+    summary: 'Takes one from the integer value of a key',
+    since: '1.0.0',
+  },
+  INCRBY: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => incrementBy(session, argv[1]!, exactInteger(argv[2]!)),
+    syntax: 'key increment',
+    summary: 'Adds to the integer value of a key',
+    since: '1.0.0',
+  },
+  DECRBY: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: decrby,
+    syntax: 'key decrement',
+    summary: 'Takes from the integer value of a key',
+    since: '1.0.0',
+  },
+  INCRBYFLOAT: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: incrbyfloat,
+    syntax: 'key increment',
+    summary: 'Adds to the floating point value of a key',
+    since: '2.6.0',
+  },
+} as const satisfies CommandTable;
+
+/** Redis's limit on the length of a string. */
+const LONGEST_BYTES = 512 * 1024 * 1024;
+
+/** What SET was asked for besides key and value. */
+interface SetOptions {
+  condition: 'NX' | 'XX' | 'IFEQ' | 'IFNE' | undefined;
+  expected: string;
+  returnsOld: boolean;
+  keepsDeadline: boolean;
+  deadlineMs: number;
+}
+
+function set(session: Session, argv: readonly string[]): Reply {
+  if (argv.length === 3) {
+    store(session, argv[1]!, argv[2]!, NEVER);
+    return OK;
+  }
+  const options = parseSetOptions(session, argv);
+  const { database } = session;
+  const key = argv[1]!;
+  const current = options.returnsOld ? database.string(key) : database.peek(key);
+  const old = options.returnsOld ? ((current as string | undefined) ?? null) : undefined;
+  if (!admits(options, current)) return old ?? null;
+  const deadlineMs = options.keepsDeadline ? database.deadline(key) : options.deadlineMs;
+  store(session, key, argv[2]!, deadlineMs);
+  if (options.deadlineMs !== NEVER) database.notify('generic', 'expire', key);
+  return old === undefined ? OK : old;
+}
+
+function admits({ condition, expected }: SetOptions, current: Value | undefined): boolean {
+  switch (condition) {
+    case undefined:
+      return true;
+    case 'NX':
+      return current === undefined;
+    case 'XX':
+      return current !== undefined;
+    case 'IFEQ':
+      return current !== undefined && asString(current) === expected;
+    case 'IFNE':
+      return current === undefined || asString(current) !== expected;
+  }
+}
+
+function parseSetOptions(session: Session, argv: readonly string[]): SetOptions {
+  const options: SetOptions = {
+    condition: undefined,
+    expected: '',
+    returnsOld: false,
+    keepsDeadline: false,
+    deadlineMs: NEVER,
+  };
+  let unit: TimeUnit | undefined;
+  let time = '';
+  for (let at = 3; at < argv.length; at++) {
+    const word = upper(argv[at]!);
+    const hasNext = at + 1 < argv.length;
+    if ((word === 'NX' || word === 'XX') && options.condition === undefined) {
+      options.condition = word;
+    } else if ((word === 'IFEQ' || word === 'IFNE') && options.condition === undefined && hasNext) {
+      options.condition = word;
+      options.expected = argv[++at]!;
+    } else if (word === 'GET') {
+      options.returnsOld = true;
+    } else if (word === 'KEEPTTL' && unit === undefined) {
+      options.keepsDeadline = true;
+    } else if (word in TIME_UNITS && unit === undefined && !options.keepsDeadline && hasNext) {
+      unit = word as TimeUnit;
+      time = argv[++at]!;
+    } else if (options.condition === word) {
+      // Redis takes NX NX and XX XX.
+    } else throw SYNTAX_ERROR;
+  }
+  if (unit !== undefined) options.deadlineMs = relativeDeadline(session, unit, time, 'set');
+  return options;
+}
+
+function store(session: Session, key: string, value: string, deadlineMs: number): void {
+  session.database.set(key, value, deadlineMs);
+  session.database.notify('string', 'set', key);
+}
+
+function setnx(session: Session, argv: readonly string[]): Reply {
+  if (session.database.has(argv[1]!)) return 0;
+  store(session, argv[1]!, argv[2]!, NEVER);
+  return 1;
+}
+
+function setFor(session: Session, argv: readonly string[], unit: 'EX' | 'PX'): Reply {
+  const name = unit === 'EX' ? 'setex' : 'psetex';
+  const deadlineMs = relativeDeadline(session, unit, argv[2]!, name);
+  store(session, argv[1]!, argv[3]!, deadlineMs);
+  session.database.notify('generic', 'expire', argv[1]!);
+  return OK;
+}
+
+function getset(session: Session, argv: readonly string[]): Reply {
+  const old = session.database.string(argv[1]!);
+  store(session, argv[1]!, argv[2]!, NEVER);
+  return old ?? null;
+}
+
+function getdel(session: Session, argv: readonly string[]): Reply {
+  const value = session.database.string(argv[1]!);
+  if (value === undefined) return null;
+  session.database.delete(argv[1]!);
+  session.database.notify('generic', 'del', argv[1]!);
+  return value;
+}
+
+function getex(session: Session, argv: readonly string[]): Reply {
+  const deadlineMs = parseGetexDeadline(session, argv);
+  const { database } = session;
+  const key = argv[1]!;
+  const value = database.string(key);
+  if (value === undefined) return null;
+  if (deadlineMs === undefined) return value;
+  if (deadlineMs <= session.engine.nowMs) {
+    database.delete(key);
+    database.notify('generic', 'del', key);
+  } else if (deadlineMs !== NEVER) {
+    database.setDeadline(key, deadlineMs);
+    database.notify('generic', 'expire', key);
+  } else if (database.deadline(key) !== NEVER) {
+    database.setDeadline(key, NEVER);
+    database.notify('generic', 'persist', key);
+  }
+  return value;
+}
+
+/** The new deadline that GETEX asks for; undefined: leave it as it is. */
+function parseGetexDeadline(session: Session, argv: readonly string[]): number | undefined {
+  if (argv.length === 2) return undefined;
+  const word = upper(argv[2]!);
+  if (word === 'PERSIST' && argv.length === 3) return NEVER;
+  if (!(word in TIME_UNITS) || argv.length !== 4) throw SYNTAX_ERROR;
+  return relativeDeadline(session, word as TimeUnit, argv[3]!, 'getex');
+}
+
+function delex(session: Session, argv: readonly string[]): Reply {
+  const key = argv[1]!;
+  if (argv.length === 2) return remove(session, key);
+  const word = upper(argv[2]!);
+  if (argv.length !== 4) throw argv.length === 3 ? wrongArity('delex') : SYNTAX_ERROR;
+  if (word === 'IFEQ') return deleteIf(session, key, (current) => current === argv[3]);
+  if (word === 'IFNE') return deleteIf(session, key, (current) => current !== argv[3]);
+  throw SYNTAX_ERROR;
+}
+
+function deleteIf(session: Session, key: string, admitted: (current: string) => boolean): Reply {
+  const current = session.database.string(key);
+  return current !== undefined && admitted(current) ? remove(session, key) : 0;
+}
+
+function remove(session: Session, key: string): Reply {
+  if (!session.database.delete(key)) return 0;
+  session.database.notify('generic', 'del', key);
+  return 1;
+}
+
+function mget(session: Session, argv: readonly string[]): Reply {
+  const values: Reply[] = [];
+  for (let at = 1; at < argv.length; at++) {
+    const value = session.database.get(argv[at]!);
+    values.push(typeof value === 'string' ? value : null);
+  }
+  return values;
+}
+
+function mset(session: Session, argv: readonly string[]): Reply {
+  if (argv.length % 2 === 0) throw wrongArity('mset');
+  storeAll(session, argv);
+  return OK;
+}
+
+function msetnx(session: Session, argv: readonly string[]): Reply {
+  if (argv.length % 2 === 0) throw wrongArity('msetnx');
+  for (let at = 1; at < argv.length; at += 2) if (session.database.has(argv[at]!)) return 0;
+  storeAll(session, argv);
+  return 1;
+}
+
+function storeAll(session: Session, argv: readonly string[]): void {
+  for (let at = 1; at < argv.length; at += 2) store(session, argv[at]!, argv[at + 1]!, NEVER);
+}
+
+function append(session: Session, argv: readonly string[]): Reply {
+  const current = session.database.string(argv[1]!) ?? '';
+  assertFits(current.length + argv[2]!.length);
+  session.database.replace(argv[1]!, current + argv[2]!);
+  session.database.notify('string', 'append', argv[1]!);
+  return current.length + argv[2]!.length;
+}
+
+function getrange(session: Session, argv: readonly string[]): Reply {
+  let start = integerArgument(argv[2]!);
+  let end = integerArgument(argv[3]!);
+  const value = session.database.string(argv[1]!) ?? '';
+  if (start < 0 && end < 0 && start > end) return '';
+  if (start < 0) start = Math.max(0, value.length + start);
+  if (end < 0) end = Math.max(0, value.length + end);
+  return value.slice(start, Math.min(end, value.length - 1) + 1);
+}
+
+function setrange(session: Session, argv: readonly string[]): Reply {
+  const offset = integerArgument(argv[2]!);
+  const part = argv[3]!;
+  if (offset < 0) throw new ErrorReply('ERR offset is out of range');
+  const current = session.database.string(argv[1]!) ?? '';
+  if (part.length === 0) return current.length;
+  assertFits(offset + part.length);
+  const value = current.slice(0, offset).padEnd(offset, '\0') + part;
+  session.database.replace(argv[1]!, value + current.slice(value.length));
+  session.database.notify('string', 'setrange', argv[1]!);
+  return Math.max(value.length, current.length);
+}
+
+function assertFits(length: number): void {
+  if (length <= LONGEST_BYTES) return;
+  throw new ErrorReply('ERR string exceeds maximum allowed size (proto-max-bulk-len)');
+}
+
+function exactInteger(text: string): number | bigint {
+  const value = parseInteger(text);
+  if (value === undefined) throw NOT_AN_INTEGER;
+  return value;
+}
+
+function decrby(session: Session, argv: readonly string[]): Reply {
+  const decrement = exactInteger(argv[2]!);
+  if (decrement === INT64_MIN) throw new ErrorReply('ERR decrement would overflow');
+  return incrementBy(session, argv[1]!, -decrement);
+}
+
+function incrementBy(session: Session, key: string, increment: number | bigint): Reply {
+  const current = exactInteger(session.database.string(key) ?? '0');
+  const sum = addIntegers(current, increment);
+  session.database.replace(key, String(sum));
+  session.database.notify('string', 'incrby', key);
+  return sum;
+}
+
+/** In doubles while they are exact, else in bigints up to the limits of 64 bits. */
+export function addIntegers(a: number | bigint, b: number | bigint): number | bigint {
+  if (typeof a === 'number' && typeof b === 'number' && Number.isSafeInteger(a + b)) return a + b;
+  const sum = BigInt(a) + BigInt(b);
+  if (sum > INT64_MAX || sum < INT64_MIN) throw OVERFLOW;
+  const narrow = Number(sum);
+  return Number.isSafeInteger(narrow) ? narrow : sum;
+}
+
+function incrbyfloat(session: Session, argv: readonly string[]): Reply {
+  const sum = addLongDoubles(session.database.string(argv[1]!) ?? '0', argv[2]!);
+  session.database.replace(argv[1]!, sum);
+  session.database.notify('string', 'incrbyfloat', argv[1]!);
+  return sum;
+}
+
+/** For conditions on a value: a collection has none that could be compared. */
+function asString(value: Value): string {
+  if (typeof value !== 'string') throw WRONG_TYPE;
+  return value;
+}

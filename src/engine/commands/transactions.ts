@@ -1,0 +1,119 @@
+import { ErrorReply, NULL_ARRAY, OK, type Reply } from '../../resp/index.ts';
+import { ALL_KEYS, type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
+import { call } from '../execute.ts';
+import type { Session } from '../session.ts';
+
+const FLAGS = ['noscript', 'loading', 'stale', 'fast', 'allow_busy'] as const;
+
+export const transactions = {
+  MULTI: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: FLAGS,
+    run: multi,
+    actsInMulti: true,
+    syntax: '',
+    summary: 'Starts a transaction: the commands that follow are queued',
+    since: '1.2.0',
+  },
+  EXEC: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['noscript', 'loading', 'stale', 'skip_slowlog'],
+    run: exec,
+    actsInMulti: true,
+    syntax: '',
+    summary: 'Runs the queued commands as one unit',
+    since: '1.2.0',
+  },
+  DISCARD: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: FLAGS,
+    run: discard,
+    actsInMulti: true,
+    syntax: '',
+    summary: 'Forgets the queued commands and the watched keys',
+    since: '2.0.0',
+  },
+  WATCH: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: FLAGS,
+    run: watch,
+    actsInMulti: true,
+    syntax: 'key [key ...]',
+    summary: 'Lets the next EXEC fail if one of the keys changes before it',
+    since: '2.2.0',
+  },
+  UNWATCH: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: FLAGS,
+    run: unwatch,
+    syntax: '',
+    summary: 'Forgets the watched keys',
+    since: '2.2.0',
+  },
+} as const satisfies CommandTable;
+
+function multi(session: Session): Reply {
+  if (session.queue !== null) throw new ErrorReply('ERR MULTI calls can not be nested');
+  session.queue = [];
+  return OK;
+}
+
+function exec(session: Session): Reply {
+  const { queue } = session;
+  if (queue === null) throw new ErrorReply('ERR EXEC without MULTI');
+  const refusal = refusalToExec(session);
+  session.discardTransaction();
+  if (refusal !== undefined) return refusal;
+  const mayPark = session.mayPark;
+  session.mayPark = false;
+  try {
+    return queue.map(({ command, argv }) => atOnce(call(session, command, argv)));
+  } finally {
+    session.mayPark = mayPark;
+  }
+}
+
+function refusalToExec(session: Session): Reply | undefined {
+  if (session.queueBroken) {
+    return new ErrorReply('EXECABORT Transaction discarded because of previous errors.');
+  }
+  // A look at each watched key ends those whose time has come, which breaks the watch.
+  for (const [database, keys] of session.watched) for (const key of keys) database.has(key);
+  return session.watchBroken ? NULL_ARRAY : undefined;
+}
+
+/** `mayPark` is off, so that no command can answer later. */
+function atOnce(outcome: Outcome): Reply {
+  if (typeof outcome === 'symbol') throw new Error('a command parked inside EXEC');
+  return outcome;
+}
+
+function discard(session: Session): Reply {
+  if (session.queue === null) throw new ErrorReply('ERR DISCARD without MULTI');
+  session.discardTransaction();
+  return OK;
+}
+
+function watch(session: Session, argv: readonly string[]): Reply {
+  if (session.queue !== null) throw new ErrorReply('ERR WATCH inside MULTI is not allowed');
+  const { database } = session;
+  const keys = session.watched.get(database) ?? new Set();
+  session.watched.set(database, keys);
+  for (let at = 1; at < argv.length; at++) {
+    // Expires the key first: what had ended before WATCH is not a change.
+    database.has(argv[at]!);
+    keys.add(argv[at]!);
+    database.watch(argv[at]!, session);
+  }
+  return OK;
+}
+
+function unwatch(session: Session): Reply {
+  session.unwatchAll();
+  return OK;
+}

@@ -1,0 +1,304 @@
+import { NEVER } from './deadline-heap.ts';
+import type { Engine } from './engine.ts';
+import { WRONG_TYPE } from './errors.ts';
+import type { HashValue } from './hash-value.ts';
+import { Keyspace } from './keyspace.ts';
+import type { ListValue } from './list-value.ts';
+import { EVENT_BITS, type EventClass } from './notifications.ts';
+import type { Session } from './session.ts';
+import type { SetValue } from './set-value.ts';
+import type { SortedSetValue } from './sorted-set-value.ts';
+import type { Collection, Value } from './value.ts';
+
+/**
+ * The one door to the keys of a database. Every look expires what has ended; every change tells
+ * those who WATCH the key, wakes those who block on it and leaves its inverse in the journal.
+ *
+ * A collection is changed in place by its own methods: the command that does so calls `changed`.
+ */
+export class Database {
+  readonly number: number;
+  readonly #engine: Engine;
+  readonly #watchers = new Map<string, Set<Session>>();
+  #keyspace: Keyspace;
+
+  constructor(engine: Engine, number: number) {
+    this.#engine = engine;
+    this.number = number;
+    this.#keyspace = new Keyspace(engine.hashSeed);
+  }
+
+  get size(): number {
+    return this.#keyspace.size;
+  }
+
+  /** How many keys have a deadline. */
+  get volatileSize(): number {
+    return this.#keyspace.deadlines.size;
+  }
+
+  /** The value of a key that is alive. */
+  get(key: string): Value | undefined {
+    const slot = this.#find(key);
+    if (slot < 0) {
+      this.#engine.stats.keyspaceMisses++;
+      this.notify('miss', 'keymiss', key);
+      return undefined;
+    }
+    this.#engine.stats.keyspaceHits++;
+    return this.#keyspace.values[slot]!;
+  }
+
+  /** Like `get`, for a command that will write: it counts neither as a hit nor as a miss. */
+  peek(key: string): Value | undefined {
+    const slot = this.#find(key);
+    return slot < 0 ? undefined : this.#keyspace.values[slot]!;
+  }
+
+  has(key: string): boolean {
+    return this.#find(key) >= 0;
+  }
+
+  string(key: string): string | undefined {
+    const value = this.get(key);
+    if (typeof value === 'object') throw WRONG_TYPE;
+    return value;
+  }
+
+  hash(key: string): HashValue | undefined {
+    return this.#typed<HashValue>(key, 'hash');
+  }
+
+  list(key: string): ListValue | undefined {
+    return this.#typed<ListValue>(key, 'list');
+  }
+
+  setOf(key: string): SetValue | undefined {
+    return this.#typed<SetValue>(key, 'set');
+  }
+
+  sortedSet(key: string): SortedSetValue | undefined {
+    return this.#typed<SortedSetValue>(key, 'zset');
+  }
+
+  /** Puts a value under the key and replaces its deadline. */
+  set(key: string, value: Value, deadlineMs: number = NEVER): void {
+    const keyspace = this.#keyspace;
+    const slot = this.#find(key);
+    if (this.#engine.journal.active) this.#recordSlot(key, slot);
+    if (slot < 0) {
+      keyspace.markUsed(keyspace.insert(key, value, deadlineMs), this.#engine.nowMs / 1000);
+      this.notify('new', 'new', key);
+    } else {
+      keyspace.values[slot] = value;
+      keyspace.deadlines.set(slot, deadlineMs);
+    }
+    if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
+    if (typeof value === 'object') this.#engine.blocking.signal(this, key);
+    this.changed(key);
+  }
+
+  /** Puts a value under the key and keeps its deadline, if it has one. */
+  replace(key: string, value: Value): void {
+    this.set(key, value, this.deadline(key));
+  }
+
+  /** The collection at the key, or the new one that `create` makes and stores there. */
+  open<Kind extends Collection>(existing: Kind | undefined, key: string, create: () => Kind): Kind {
+    if (existing !== undefined) return existing;
+    const created = create();
+    this.set(key, created);
+    return created;
+  }
+
+  delete(key: string): boolean {
+    const slot = this.#find(key);
+    if (slot < 0) return false;
+    if (this.#engine.journal.active) this.#recordSlot(key, slot);
+    this.#keyspace.remove(slot);
+    this.changed(key);
+    return true;
+  }
+
+  /** Ends a collection that a command has emptied, as Redis does. */
+  deleteIfEmpty(key: string, value: Collection): void {
+    if (value.size === 0 && this.delete(key)) this.notify('generic', 'del', key);
+  }
+
+  /** When the key ends on the monotonic clock; NEVER if it has no deadline or is not there. */
+  deadline(key: string): number {
+    const slot = this.#find(key);
+    return slot < 0 ? NEVER : this.#keyspace.deadlines.get(slot);
+  }
+
+  /** Sets the deadline of a key that is there; NEVER takes it away. */
+  setDeadline(key: string, deadlineMs: number): void {
+    const slot = this.#find(key);
+    if (slot < 0) return;
+    if (this.#engine.journal.active) this.#recordSlot(key, slot);
+    this.#keyspace.deadlines.set(slot, deadlineMs);
+    if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
+    this.changed(key);
+  }
+
+  /** Says that a key's value or deadline is not what it was. */
+  changed(key: string): void {
+    this.#engine.stats.changes++;
+    if (this.#watchers.size > 0) this.#touchWatchers(key);
+  }
+
+  notify(kind: EventClass, event: string, key: string): void {
+    if ((this.#engine.eventBits & EVENT_BITS[kind]) !== 0) {
+      this.#engine.announce(this.number, event, key);
+    }
+  }
+
+  /** Seconds since the key was last used, without using it; undefined if it is not there. */
+  idleSeconds(key: string): number | undefined {
+    const slot = this.#keyspace.find(key);
+    if (slot < 0) return undefined;
+    return Math.max(0, Math.floor(this.#engine.nowMs / 1000) - this.#keyspace.usedSeconds(slot));
+  }
+
+  /** Every key that is alive. */
+  keys(): string[] {
+    const { keys, deadlines } = this.#keyspace;
+    const { nowMs } = this.#engine;
+    return keys.filter((_, slot) => deadlines.get(slot) > nowMs);
+  }
+
+  /** A step of SCAN; see Dictionary for the order and its guarantee. */
+  scan(cursor: number, count: number, visit: (key: string, value: Value) => void): number {
+    const { keys, values, deadlines } = this.#keyspace;
+    const begin = cursor === 0 ? keys.length : Math.min(cursor, keys.length);
+    const end = Math.max(begin - count, 0);
+    for (let slot = begin - 1; slot >= end; slot--) {
+      if (deadlines.get(slot) > this.#engine.nowMs) visit(keys[slot]!, values[slot]!);
+    }
+    return end;
+  }
+
+  randomKey(): string | undefined {
+    const keyspace = this.#keyspace;
+    while (keyspace.size > 0) {
+      const slot = Math.floor(this.#engine.random.next() * keyspace.size);
+      if (keyspace.deadlines.get(slot) > this.#engine.nowMs) return keyspace.keys[slot]!;
+      this.#expire(slot);
+    }
+    return undefined;
+  }
+
+  /** Removes every key. */
+  flush(): number {
+    const emptied = this.#keyspace;
+    for (const key of this.#watchers.keys()) {
+      if (emptied.find(key) >= 0) this.#touchWatchers(key);
+    }
+    this.#swapKeyspace(new Keyspace(this.#engine.hashSeed));
+    this.#engine.stats.changes += emptied.size;
+    return emptied.size;
+  }
+
+  /** Exchanges the keys of two databases. Watchers and blocked clients stay where they are. */
+  swap(other: Database): void {
+    const mine = this.#keyspace;
+    const theirs = other.#keyspace;
+    this.#swapKeyspace(theirs);
+    other.#swapKeyspace(mine);
+    for (const database of [this, other]) {
+      for (const key of database.#watchers.keys()) {
+        if (mine.find(key) >= 0 || theirs.find(key) >= 0) database.#touchWatchers(key);
+      }
+      this.#engine.blocking.signalAll(database);
+      this.#engine.expireAt(database.firstDeadline());
+    }
+  }
+
+  watch(key: string, session: Session): void {
+    const watchers = this.#watchers.get(key);
+    if (watchers) watchers.add(session);
+    else this.#watchers.set(key, new Set([session]));
+  }
+
+  unwatch(key: string, session: Session): void {
+    const watchers = this.#watchers.get(key);
+    if (watchers?.delete(session) && watchers.size === 0) this.#watchers.delete(key);
+  }
+
+  firstDeadline(): number {
+    const slot = this.#keyspace.deadlines.first();
+    return slot < 0 ? NEVER : this.#keyspace.deadlines.get(slot);
+  }
+
+  /** Ends the key whose deadline comes first, if it has come; false when there is none. */
+  expireFirst(): boolean {
+    const slot = this.#keyspace.deadlines.first();
+    if (slot < 0 || this.#keyspace.deadlines.get(slot) > this.#engine.nowMs) return false;
+    this.#expire(slot);
+    return true;
+  }
+
+  #find(key: string): number {
+    const slot = this.#keyspace.find(key);
+    if (slot < 0) return slot;
+    const { nowMs } = this.#engine;
+    if (this.#keyspace.deadlines.get(slot) <= nowMs) {
+      this.#expire(slot);
+      return -1;
+    }
+    if (this.#engine.marksUse) this.#keyspace.markUsed(slot, nowMs / 1000);
+    return slot;
+  }
+
+  #typed<Kind extends Collection>(key: string, type: Kind['type']): Kind | undefined {
+    const value = this.get(key);
+    if (value === undefined) return undefined;
+    if (typeof value === 'string' || value.type !== type) throw WRONG_TYPE;
+    return value as Kind;
+  }
+
+  #expire(slot: number): void {
+    const key = this.#keyspace.keys[slot]!;
+    this.#keyspace.remove(slot);
+    this.#engine.stats.expiredKeys++;
+    this.changed(key);
+    this.notify('expired', 'expired', key);
+  }
+
+  #touchWatchers(key: string): void {
+    const watchers = this.#watchers.get(key);
+    if (watchers === undefined) return;
+    for (const session of watchers) session.watchBroken = true;
+  }
+
+  #swapKeyspace(keyspace: Keyspace): void {
+    const previous = this.#keyspace;
+    if (this.#engine.journal.active) {
+      this.#engine.journal.record(() => {
+        this.#keyspace = previous;
+      });
+    }
+    this.#keyspace = keyspace;
+  }
+
+  #recordSlot(key: string, slot: number): void {
+    const keyspace = this.#keyspace;
+    if (slot < 0) {
+      this.#engine.journal.record(() => keyspace.remove(keyspace.find(key)));
+      return;
+    }
+    const value = keyspace.values[slot]!;
+    const deadlineMs = keyspace.deadlines.get(slot);
+    this.#engine.journal.record(() => this.#restore(keyspace, key, value, deadlineMs));
+  }
+
+  #restore(keyspace: Keyspace, key: string, value: Value, deadlineMs: number): void {
+    const slot = keyspace.find(key);
+    if (slot < 0) {
+      keyspace.insert(key, value, deadlineMs);
+      return;
+    }
+    keyspace.values[slot] = value;
+    keyspace.deadlines.set(slot, deadlineMs);
+  }
+}

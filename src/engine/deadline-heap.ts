@@ -1,0 +1,140 @@
+/**
+ * Which slot ends first: a four-ary heap of slot numbers ordered by their deadlines, with the place
+ * of every slot in the heap kept beside it, so that any deadline is set, moved or dropped in
+ * O(log n). Two integers a key with a deadline, and nothing for the garbage collector to follow.
+ */
+export class DeadlineHeap {
+  /** By slot: when it ends on the monotonic clock, or NEVER. */
+  deadlines = new Float64Array(INITIAL).fill(NEVER);
+  #places = new Int32Array(INITIAL).fill(NOWHERE);
+  #heap = new Int32Array(INITIAL);
+  #size = 0;
+
+  /** How many slots have a deadline. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The slot that ends first, or -1. */
+  first(): number {
+    return this.#size === 0 ? -1 : this.#heap[0]!;
+  }
+
+  get(slot: number): number {
+    return slot < this.deadlines.length ? this.deadlines[slot]! : NEVER;
+  }
+
+  set(slot: number, deadlineMs: number): void {
+    if (slot >= this.deadlines.length) {
+      if (deadlineMs === NEVER) return;
+      this.#grow(slot);
+    }
+    const place = this.#places[slot]!;
+    if (deadlineMs === NEVER) {
+      if (place !== NOWHERE) this.#drop(slot, place);
+      return;
+    }
+    this.deadlines[slot] = deadlineMs;
+    if (place === NOWHERE) this.#append(slot);
+    else this.#settle(slot, place);
+  }
+
+  /** Slot `from` is renumbered `to`, which must have no deadline. */
+  move(from: number, to: number): void {
+    if (from >= this.deadlines.length) return;
+    const place = this.#places[from]!;
+    if (place === NOWHERE) return;
+    this.deadlines[to] = this.deadlines[from]!;
+    this.#put(to, place);
+    this.#places[from] = NOWHERE;
+    this.deadlines[from] = NEVER;
+  }
+
+  #append(slot: number): void {
+    if (this.#size === this.#heap.length) this.#heap = resized(this.#heap, this.#size * 2);
+    this.#put(slot, this.#size++);
+    this.#rise(slot, this.#size - 1);
+  }
+
+  #drop(slot: number, place: number): void {
+    this.#places[slot] = NOWHERE;
+    this.deadlines[slot] = NEVER;
+    const last = this.#heap[--this.#size]!;
+    if (last === slot) return;
+    this.#put(last, place);
+    this.#settle(last, place);
+  }
+
+  #settle(slot: number, place: number): void {
+    if (!this.#rise(slot, place)) this.#sink(slot, place);
+  }
+
+  #rise(slot: number, start: number): boolean {
+    const deadlineMs = this.deadlines[slot]!;
+    let place = start;
+    while (place > 0) {
+      const parentPlace = (place - 1) >> 2;
+      const parent = this.#heap[parentPlace]!;
+      if (this.deadlines[parent]! <= deadlineMs) break;
+      this.#put(parent, place);
+      place = parentPlace;
+    }
+    if (place === start) return false;
+    this.#put(slot, place);
+    return true;
+  }
+
+  #sink(slot: number, start: number): void {
+    const deadlineMs = this.deadlines[slot]!;
+    let place = start;
+    for (;;) {
+      const childPlace = this.#earliestChild(place);
+      if (childPlace < 0 || this.deadlines[this.#heap[childPlace]!]! >= deadlineMs) break;
+      this.#put(this.#heap[childPlace]!, place);
+      place = childPlace;
+    }
+    this.#put(slot, place);
+  }
+
+  #earliestChild(place: number): number {
+    const begin = place * 4 + 1;
+    const end = Math.min(begin + 4, this.#size);
+    let best = -1;
+    let bestMs = NEVER;
+    for (let at = begin; at < end; at++) {
+      const deadlineMs = this.deadlines[this.#heap[at]!]!;
+      if (deadlineMs < bestMs) {
+        best = at;
+        bestMs = deadlineMs;
+      }
+    }
+    return best;
+  }
+
+  #put(slot: number, place: number): void {
+    this.#heap[place] = slot;
+    this.#places[slot] = place;
+  }
+
+  #grow(slot: number): void {
+    const capacity = Math.max(slot + 1, Math.ceil(this.deadlines.length * 1.5));
+    const deadlines = new Float64Array(capacity).fill(NEVER, this.deadlines.length);
+    deadlines.set(this.deadlines);
+    const places = new Int32Array(capacity).fill(NOWHERE, this.#places.length);
+    places.set(this.#places);
+    this.deadlines = deadlines;
+    this.#places = places;
+  }
+}
+
+/** The deadline of a key that has none. */
+export const NEVER = Number.POSITIVE_INFINITY;
+
+const INITIAL = 16;
+const NOWHERE = -1;
+
+function resized(array: Int32Array<ArrayBuffer>, capacity: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(capacity);
+  larger.set(array);
+  return larger;
+}

@@ -1,0 +1,181 @@
+import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../clock/index.ts';
+import { Blocking } from './blocking.ts';
+import { Database } from './database.ts';
+import { NEVER } from './deadline-heap.ts';
+import { Journal } from './journal.ts';
+import { EVENT_BITS } from './notifications.ts';
+import { Pause } from './pause.ts';
+import { PubSub } from './pub-sub.ts';
+import { Session, type SessionListener } from './session.ts';
+import { Settings, type SettingValues } from './settings.ts';
+import { SlowLog } from './slow-log.ts';
+import { Statistics } from './statistics.ts';
+
+export interface EngineOptions {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** First values of settings, by their CONFIG names. */
+  readonly settings?: SettingValues;
+}
+
+/** Redis's semantics in this process: `execute(engine.session(), ['SETNX', 'key', 'value'])`. */
+export function createEngine(options: EngineOptions = {}): Engine {
+  return new Engine(options);
+}
+
+const SILENT: SessionListener = { push() {}, resume() {}, close() {} };
+
+/** How long one go at ended keys may take before everybody else has a turn. */
+const EXPIRY_SLICE_MS = 2;
+/** How far the wall clock may drift from the monotonic one before the difference is taken anew. */
+const WALL_DRIFT_MS = 20;
+
+/**
+ * The state that all sessions share. Its time stands still while a command, a transaction or a script
+ * runs: `nowMs` is read once, when it begins.
+ */
+export class Engine {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly hashSeed: number;
+  readonly settings: Settings;
+  readonly statistics = new Statistics();
+  readonly stats = this.statistics.counters;
+  readonly journal = new Journal();
+  readonly blocking = new Blocking(this);
+  readonly pubSub = new PubSub();
+  readonly pause = new Pause();
+  readonly slowLog = new SlowLog();
+  readonly sessions = new Map<number, Session>();
+  readonly monitors = new Set<Session>();
+  readonly startedMs: number;
+
+  /** Monotonic time of the current unit of work. */
+  nowMs: number;
+  /** The classes of keyspace events that are announced. */
+  eventBits = 0;
+  /** False while a session that asked for CLIENT NO-TOUCH runs. */
+  marksUse = true;
+  needsPassword = false;
+
+  readonly #databases: (Database | undefined)[] = [];
+  #wallOffsetMs: number;
+  #nextSessionId = 1;
+  #expiryTimer: Timer | undefined;
+  #expiryTimerMs = NEVER;
+  #closed = false;
+
+  constructor({ clock = systemClock, random = systemRandom, settings = {} }: EngineOptions) {
+    this.clock = clock;
+    this.random = random;
+    this.hashSeed = Math.floor(random.next() * 2 ** 32);
+    this.nowMs = clock.monotonicMs();
+    this.startedMs = this.nowMs;
+    this.#wallOffsetMs = clock.wallMs() - this.nowMs;
+    this.settings = new Settings(this, settings);
+  }
+
+  session(listener: SessionListener = SILENT): Session {
+    const session = new Session(this, this.#nextSessionId++, listener);
+    this.sessions.set(session.id, session);
+    this.stats.sessions++;
+    return session;
+  }
+
+  /** Forgets a session that closed. */
+  forget(session: Session): void {
+    this.sessions.delete(session.id);
+    this.monitors.delete(session);
+    this.pubSub.leave(session);
+  }
+
+  database(number: number): Database {
+    const existing = this.#databases[number];
+    if (existing) return existing;
+    const created = new Database(this, number);
+    this.#databases[number] = created;
+    return created;
+  }
+
+  get databaseCount(): number {
+    return this.settings.number('databases');
+  }
+
+  /** The databases that were ever used. */
+  usedDatabases(): Database[] {
+    return this.#databases.filter((database) => database !== undefined);
+  }
+
+  /** Lets time pass up to now. Called between units of work, never inside one. */
+  freeze(): void {
+    this.nowMs = this.clock.monotonicMs();
+  }
+
+  /**
+   * The wall clock's time of the current unit. It runs with the monotonic clock between corrections, so
+   * that a time that was set (PEXPIREAT) is read back unchanged (PEXPIRETIME).
+   */
+  wallMs(): number {
+    const offsetMs = this.clock.wallMs() - this.clock.monotonicMs();
+    if (Math.abs(offsetMs - this.#wallOffsetMs) > WALL_DRIFT_MS) this.#wallOffsetMs = offsetMs;
+    return this.nowMs + this.#wallOffsetMs;
+  }
+
+  /** From the wall clock's time to the monotonic deadline, and back. */
+  deadlineFromWall(wallMs: number): number {
+    return wallMs - this.wallMs() + this.nowMs;
+  }
+
+  wallFromDeadline(deadlineMs: number): number {
+    return Math.round(deadlineMs - this.nowMs + this.wallMs());
+  }
+
+  /** A key ends at `deadlineMs`: makes sure that somebody looks then. */
+  expireAt(deadlineMs: number): void {
+    if (deadlineMs >= this.#expiryTimerMs || this.#closed) return;
+    this.#expiryTimer?.cancel();
+    this.#expiryTimerMs = deadlineMs;
+    const delayMs = Math.max(0, deadlineMs - this.clock.monotonicMs());
+    this.#expiryTimer = this.clock.setTimer(delayMs, () => this.#expireDue());
+  }
+
+  /** Announces a keyspace event to those who subscribed to it. */
+  announce(database: number, event: string, key: string): void {
+    if ((this.eventBits & EVENT_BITS.keyspace) !== 0) {
+      this.pubSub.publish(`__keyspace@${database}__:${key}`, event);
+    }
+    if ((this.eventBits & EVENT_BITS.keyevent) !== 0) {
+      this.pubSub.publish(`__keyevent@${database}__:${event}`, key);
+    }
+  }
+
+  /** The end of a unit of work: its messages leave, and whoever waited for its keys is served. */
+  endUnit(): void {
+    if (this.pubSub.hasMessages) this.pubSub.deliver();
+    this.blocking.serveReady();
+    if (this.pubSub.hasMessages) this.pubSub.deliver();
+  }
+
+  /** Ends all sessions and timers. Safe to call twice. */
+  close(): void {
+    this.#closed = true;
+    this.#expiryTimer?.cancel();
+    for (const session of [...this.sessions.values()]) {
+      session.listener.close();
+      session.close();
+    }
+  }
+
+  #expireDue(): void {
+    this.#expiryTimerMs = NEVER;
+    this.freeze();
+    const sliceEndMs = this.nowMs + EXPIRY_SLICE_MS;
+    for (const database of this.usedDatabases()) {
+      for (let count = 1; database.expireFirst(); count++) {
+        if (count % 64 === 0 && this.clock.monotonicMs() > sliceEndMs) break;
+      }
+    }
+    this.endUnit();
+    for (const database of this.usedDatabases()) this.expireAt(database.firstDeadline());
+  }
+}

@@ -1,0 +1,95 @@
+import { ErrorReply, QUEUED } from '../resp/index.ts';
+import { type Command, FLAGS, type Outcome } from './command.ts';
+import { findCommand } from './commands/index.ts';
+import { wrongArity } from './errors.ts';
+import { showToMonitors } from './monitor.ts';
+import type { Session } from './session.ts';
+
+/**
+ * The one way in: from words to a reply. Time passes here and then stands still until the command is
+ * over. PARKED means that the reply comes later, by the session's listener; until then the session
+ * takes no other command.
+ */
+export function execute(session: Session, argv: readonly string[]): Outcome {
+  session.engine.freeze();
+  return executeNow(session, argv);
+}
+
+/** The same at the time that the engine already stands at, for commands that arrived together. */
+export function executeNow(session: Session, argv: readonly string[]): Outcome {
+  const command = findCommand(argv);
+  if (command instanceof ErrorReply) return reject(session, command);
+  const refusal = refuse(session, command, argv);
+  if (refusal !== undefined) return reject(session, refusal, command);
+  if (session.queue !== null && !command.facts.actsInMulti) {
+    session.queue.push({ command, argv });
+    return QUEUED;
+  }
+  const { engine } = session;
+  if (engine.pause.holds(session, command)) return engine.pause.hold(session, argv);
+  return timed(session, command, argv);
+}
+
+/** Runs a command that was found and allowed: the step that EXEC and scripts share with clients. */
+export function call(session: Session, command: Command, argv: readonly string[]): Outcome {
+  const { engine } = session;
+  if (engine.monitors.size > 0) showToMonitors(session, command, argv);
+  let outcome: Outcome;
+  try {
+    outcome = command.run(session, argv);
+  } catch (error) {
+    if (!(error instanceof ErrorReply)) throw error;
+    outcome = error;
+  }
+  if (outcome instanceof ErrorReply) {
+    engine.statistics.countError(outcome.code, command.number, 'failed');
+  }
+  return outcome;
+}
+
+/** The time at the end of one command is the time of the next in its batch: one look at the clock each. */
+function timed(session: Session, command: Command, argv: readonly string[]): Outcome {
+  const { engine } = session;
+  session.lastCommand = command.name;
+  session.lastUsedMs = engine.nowMs;
+  engine.marksUse = !session.noTouch;
+  const beganMs = engine.nowMs;
+  const outcome = call(session, command, argv);
+  engine.endUnit();
+  engine.freeze();
+  const durationMs = engine.nowMs - beganMs;
+  engine.statistics.countCall(command.number, durationMs);
+  if (durationMs >= engine.slowLog.thresholdMs)
+    engine.slowLog.add(session, command, argv, durationMs);
+  return outcome;
+}
+
+/** Why this session may not run the command now, if so. */
+function refuse(
+  session: Session,
+  command: Command,
+  argv: readonly string[],
+): ErrorReply | undefined {
+  if (!command.takes(argv.length)) return wrongArity(command.name);
+  if (!session.authenticated && (command.bits & FLAGS.no_auth) === 0) return NOT_SIGNED_IN;
+  if (session.queue !== null && (command.bits & FLAGS.no_multi) !== 0) return NOT_IN_MULTI;
+  if (
+    session.protocol === 2 &&
+    session.subscriptionCount > 0 &&
+    !command.facts.actsInSubscription
+  ) {
+    return new ErrorReply(
+      `ERR Can't execute '${command.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+    );
+  }
+  return undefined;
+}
+
+function reject(session: Session, error: ErrorReply, command?: Command): ErrorReply {
+  if (session.queue !== null) session.queueBroken = true;
+  session.engine.statistics.countError(error.code, command?.number ?? -1, 'rejected');
+  return error;
+}
+
+const NOT_SIGNED_IN = new ErrorReply('NOAUTH Authentication required.');
+const NOT_IN_MULTI = new ErrorReply('ERR Command not allowed inside a transaction');

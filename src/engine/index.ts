@@ -1,0 +1,6 @@
+export { PARKED, type Parked } from './blocking.ts';
+export type { Command, Outcome } from './command.ts';
+export { COMMANDS } from './commands/index.ts';
+export { createEngine, type Engine, type EngineOptions } from './engine.ts';
+export { execute, executeNow } from './execute.ts';
+export type { Session, SessionListener } from './session.ts';

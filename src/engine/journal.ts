@@ -1,0 +1,29 @@
+/**
+ * How to take back what a script wrote. While a script runs, every primitive change of the keyspace
+ * or of a collection leaves its inverse here; a script that is stopped by its budget is undone by
+ * running them backwards. Outside of scripts the journal is closed and costs one test of a boolean.
+ */
+export class Journal {
+  active = false;
+  #undo: (() => void)[] = [];
+
+  begin(): void {
+    this.active = true;
+    this.#undo = [];
+  }
+
+  record(undo: () => void): void {
+    this.#undo.push(undo);
+  }
+
+  commit(): void {
+    this.active = false;
+    this.#undo = [];
+  }
+
+  rollBack(): void {
+    this.active = false;
+    for (let at = this.#undo.length - 1; at >= 0; at--) this.#undo[at]!();
+    this.#undo = [];
+  }
+}

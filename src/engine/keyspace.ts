@@ -1,0 +1,70 @@
+import { DeadlineHeap } from './deadline-heap.ts';
+import { KeyIndex } from './key-index.ts';
+import type { Value } from './value.ts';
+
+/**
+ * The keys of one database as parallel arrays: slot i has a key, a value, a deadline and the time of
+ * its last use. The slots have no holes; see Dictionary for what that gives. A million locks so cost
+ * two strings and some forty bytes each, with no object per key.
+ *
+ * This is storage only. What a change means (expiry, WATCH, events) is decided in Database.
+ */
+export class Keyspace {
+  readonly keys: string[] = [];
+  readonly values: Value[] = [];
+  readonly deadlines = new DeadlineHeap();
+  readonly #index: KeyIndex;
+  #usedSeconds = new Uint32Array(16);
+
+  constructor(seed: number) {
+    this.#index = new KeyIndex(seed);
+  }
+
+  get size(): number {
+    return this.keys.length;
+  }
+
+  find(key: string): number {
+    return this.#index.find(key, this.keys);
+  }
+
+  /** Adds a key that is not there. */
+  insert(key: string, value: Value, deadlineMs: number): number {
+    const slot = this.keys.push(key) - 1;
+    this.values.push(value);
+    this.#index.insert(key, slot);
+    this.deadlines.set(slot, deadlineMs);
+    return slot;
+  }
+
+  remove(slot: number): void {
+    this.deadlines.set(slot, Number.POSITIVE_INFINITY);
+    this.#index.remove(this.keys[slot]!, slot);
+    const last = this.keys.length - 1;
+    if (slot !== last) this.#moveLast(last, slot);
+    this.keys.pop();
+    this.values.pop();
+  }
+
+  markUsed(slot: number, seconds: number): void {
+    if (slot >= this.#usedSeconds.length) {
+      const larger = new Uint32Array(Math.ceil(slot * 1.5));
+      larger.set(this.#usedSeconds);
+      this.#usedSeconds = larger;
+    }
+    this.#usedSeconds[slot] = seconds;
+  }
+
+  usedSeconds(slot: number): number {
+    return this.#usedSeconds[slot] ?? 0;
+  }
+
+  #moveLast(last: number, hole: number): void {
+    const key = this.keys[last]!;
+    this.#index.move(key, last, hole);
+    this.keys[hole] = key;
+    this.values[hole] = this.values[last]!;
+    this.deadlines.move(last, hole);
+    this.markUsed(hole, this.usedSeconds(last));
+  }
+}

@@ -1,0 +1,76 @@
+import { PushReply } from '../resp/index.ts';
+import { matchesGlob } from './glob.ts';
+import type { Session } from './session.ts';
+
+/** A channel name or pattern and who listens to it. */
+class Registry {
+  readonly subscribers = new Map<string, Set<Session>>();
+
+  add(name: string, session: Session): void {
+    const sessions = this.subscribers.get(name);
+    if (sessions) sessions.add(session);
+    else this.subscribers.set(name, new Set([session]));
+  }
+
+  remove(name: string, session: Session): void {
+    const sessions = this.subscribers.get(name);
+    if (sessions?.delete(session) && sessions.size === 0) this.subscribers.delete(name);
+  }
+}
+
+/**
+ * Who hears what. Messages are handed to an outbox first: they leave when the command, transaction or
+ * script that sent them is over, and never if that script is undone.
+ */
+export class PubSub {
+  readonly channels = new Registry();
+  readonly patterns = new Registry();
+  readonly shardChannels = new Registry();
+  #outbox: { session: Session; message: PushReply }[] = [];
+
+  /** Sends to the channel's subscribers and to those whose pattern fits; how many that are. */
+  publish(channel: string, payload: string): number {
+    let receivers = this.#send(this.channels, channel, ['message', channel, payload]);
+    for (const pattern of this.patterns.subscribers.keys()) {
+      if (!matchesGlob(pattern, channel)) continue;
+      receivers += this.#send(this.patterns, pattern, ['pmessage', pattern, channel, payload]);
+    }
+    return receivers;
+  }
+
+  publishToShard(channel: string, payload: string): number {
+    return this.#send(this.shardChannels, channel, ['smessage', channel, payload]);
+  }
+
+  get hasMessages(): boolean {
+    return this.#outbox.length > 0;
+  }
+
+  deliver(): void {
+    const outbox = this.#outbox;
+    this.#outbox = [];
+    for (const { session, message } of outbox) session.listener.push(message);
+  }
+
+  forgetMessages(): void {
+    this.#outbox = [];
+  }
+
+  /** Ends every subscription of a session that closes. */
+  leave(session: Session): void {
+    for (const channel of session.channels) this.channels.remove(channel, session);
+    for (const pattern of session.patterns) this.patterns.remove(pattern, session);
+    for (const channel of session.shardChannels) this.shardChannels.remove(channel, session);
+    session.channels.clear();
+    session.patterns.clear();
+    session.shardChannels.clear();
+  }
+
+  #send(registry: Registry, name: string, items: readonly string[]): number {
+    const sessions = registry.subscribers.get(name);
+    if (sessions === undefined) return 0;
+    const message = new PushReply(items);
+    for (const session of sessions) this.#outbox.push({ session, message });
+    return sessions.size;
+  }
+}

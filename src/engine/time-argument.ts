@@ -1,0 +1,43 @@
+import { INT64_MAX, invalidExpire, NOT_AN_INTEGER } from './errors.ts';
+import { parseInteger } from './number.ts';
+import type { Session } from './session.ts';
+
+/** How the four spellings of a deadline read: what one unit is in milliseconds, and from when. */
+export const TIME_UNITS = {
+  EX: { unitMs: 1000, absolute: false },
+  PX: { unitMs: 1, absolute: false },
+  EXAT: { unitMs: 1000, absolute: true },
+  PXAT: { unitMs: 1, absolute: true },
+} as const;
+
+export type TimeUnit = keyof typeof TIME_UNITS;
+
+/** The deadline of SET, GETEX and their kin, which take positive times only. */
+export function relativeDeadline(
+  session: Session,
+  unit: TimeUnit,
+  text: string,
+  commandName: string,
+): number {
+  const amount = parseInteger(text);
+  if (amount === undefined) throw NOT_AN_INTEGER;
+  if (amount <= 0) throw invalidExpire(commandName);
+  return deadlineOf(session, unit, amount, commandName);
+}
+
+/** The monotonic deadline that an amount of a unit means now; also one that has passed. */
+export function deadlineOf(
+  session: Session,
+  unit: TimeUnit,
+  amount: number | bigint,
+  commandName: string,
+): number {
+  const { unitMs, absolute } = TIME_UNITS[unit];
+  const { engine } = session;
+  const amountMs = Number(amount) * unitMs;
+  const endMs = absolute ? amountMs : amountMs + engine.wallMs();
+  if (Math.abs(amountMs) > LARGEST_MS || endMs > LARGEST_MS) throw invalidExpire(commandName);
+  return absolute ? engine.deadlineFromWall(amountMs) : engine.nowMs + amountMs;
+}
+
+const LARGEST_MS = Number(INT64_MAX);

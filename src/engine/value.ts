@@ -1,0 +1,15 @@
+import type { HashValue } from './hash-value.ts';
+import type { ListValue } from './list-value.ts';
+import type { SetValue } from './set-value.ts';
+import type { SortedSetValue } from './sorted-set-value.ts';
+
+/** What a key can hold. A string is a JavaScript string, one char a byte. */
+export type Value = string | Collection;
+
+export type Collection = HashValue | ListValue | SetValue | SortedSetValue;
+
+export type TypeName = 'string' | Collection['type'];
+
+export function typeName(value: Value): TypeName {
+  return typeof value === 'string' ? 'string' : value.type;
+}
