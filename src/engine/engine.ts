@@ -71,7 +71,7 @@ export class Engine {
     this.hashSeed = Math.floor(random.next() * 2 ** 32);
     this.nowMs = clock.monotonicMs();
     this.startedMs = this.nowMs;
-    this.#wallOffsetMs = clock.wallMs() - this.nowMs;
+    this.#wallOffsetMs = Math.round(clock.wallMs() - this.nowMs);
     this.settings = new Settings(this, settings);
   }
 
@@ -117,17 +117,21 @@ export class Engine {
    */
   wallMs(): number {
     const offsetMs = this.clock.wallMs() - this.clock.monotonicMs();
-    if (Math.abs(offsetMs - this.#wallOffsetMs) > WALL_DRIFT_MS) this.#wallOffsetMs = offsetMs;
+    if (Math.abs(offsetMs - this.#wallOffsetMs) > WALL_DRIFT_MS) {
+      this.#wallOffsetMs = Math.round(offsetMs);
+    }
     return this.nowMs + this.#wallOffsetMs;
   }
 
-  /** From the wall clock's time to the monotonic deadline, and back. */
+  /** From the wall clock's time to the monotonic deadline, and back. The offset is whole, so this is exact. */
   deadlineFromWall(wallMs: number): number {
-    return wallMs - this.wallMs() + this.nowMs;
+    this.wallMs();
+    return wallMs - this.#wallOffsetMs;
   }
 
   wallFromDeadline(deadlineMs: number): number {
-    return Math.round(deadlineMs - this.nowMs + this.wallMs());
+    this.wallMs();
+    return Math.round(deadlineMs + this.#wallOffsetMs);
   }
 
   /** A key ends at `deadlineMs`: makes sure that somebody looks then. */

@@ -1,3 +1,175 @@
-import type { CommandTable } from '../command.ts';
+import { ErrorReply, type Reply } from '../../resp/index.ts';
+import { type CommandTable, ONE_KEY } from '../command.ts';
+import { NEVER } from '../deadline-heap.ts';
+import { NOT_AN_INTEGER } from '../errors.ts';
+import { parseInteger } from '../number.ts';
+import type { Session } from '../session.ts';
+import { lower, upper } from '../text.ts';
+import { deadlineOf, type TimeUnit } from '../time-argument.ts';
 
-export const expiry = {} as const satisfies CommandTable;
+const READ = ['readonly', 'fast'] as const;
+const WRITE = ['write', 'fast'] as const;
+
+export const expiry = {
+  EXPIRE: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => expire(session, argv, 'EX'),
+    syntax: 'key seconds [NX|XX|GT|LT]',
+    summary: 'Lets a key end after some seconds',
+    since: '1.0.0',
+  },
+  PEXPIRE: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => expire(session, argv, 'PX'),
+    syntax: 'key milliseconds [NX|XX|GT|LT]',
+    summary: 'Lets a key end after some milliseconds',
+    since: '2.6.0',
+  },
+  EXPIREAT: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => expire(session, argv, 'EXAT'),
+    syntax: 'key unix-time-seconds [NX|XX|GT|LT]',
+    summary: 'Lets a key end at a Unix time in seconds',
+    since: '1.2.0',
+  },
+  PEXPIREAT: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: (session, argv) => expire(session, argv, 'PXAT'),
+    syntax: 'key unix-time-milliseconds [NX|XX|GT|LT]',
+    summary: 'Lets a key end at a Unix time in milliseconds',
+    since: '2.6.0',
+  },
+  TTL: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) =>
+      fromDeadline(session, argv[1]!, (deadlineMs) => roundToSeconds(leftMs(session, deadlineMs))),
+    syntax: 'key',
+    summary: 'Returns the seconds that a key has left',
+    since: '1.0.0',
+  },
+  PTTL: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) =>
+      fromDeadline(session, argv[1]!, (deadlineMs) => leftMs(session, deadlineMs)),
+    syntax: 'key',
+    summary: 'Returns the milliseconds that a key has left',
+    since: '2.6.0',
+  },
+  EXPIRETIME: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) =>
+      fromDeadline(session, argv[1]!, (deadlineMs) =>
+        roundToSeconds(session.engine.wallFromDeadline(deadlineMs)),
+      ),
+    syntax: 'key',
+    summary: 'Returns the Unix time in seconds at which a key ends',
+    since: '7.0.0',
+  },
+  PEXPIRETIME: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) =>
+      fromDeadline(session, argv[1]!, (deadlineMs) => session.engine.wallFromDeadline(deadlineMs)),
+    syntax: 'key',
+    summary: 'Returns the Unix time in milliseconds at which a key ends',
+    since: '7.0.0',
+  },
+  PERSIST: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: WRITE,
+    run: persist,
+    syntax: 'key',
+    summary: 'Takes the time to live from a key',
+    since: '2.2.0',
+  },
+} as const satisfies CommandTable;
+
+/** What TTL and its kin answer for a key that is not there, and for one without a deadline. */
+const NO_KEY = -2;
+const NO_DEADLINE = -1;
+
+type Condition = 'NX' | 'XX' | 'GT' | 'LT';
+
+function expire(session: Session, argv: readonly string[], unit: TimeUnit): Reply {
+  const conditions = parseConditions(argv);
+  const amount = parseInteger(argv[2]!);
+  if (amount === undefined) throw NOT_AN_INTEGER;
+  const deadlineMs = deadlineOf(session, unit, amount, lower(argv[0]!));
+  const { database } = session;
+  const key = argv[1]!;
+  if (!database.has(key)) return 0;
+  if (!admits(conditions, deadlineMs, database.deadline(key))) return 0;
+  if (deadlineMs <= session.engine.nowMs) {
+    database.delete(key);
+    database.notify('generic', 'del', key);
+  } else {
+    database.setDeadline(key, deadlineMs);
+    database.notify('generic', 'expire', key);
+  }
+  return 1;
+}
+
+/** No deadline counts as one that never comes, which is what GT and LT want. */
+function admits(conditions: ReadonlySet<Condition>, newMs: number, currentMs: number): boolean {
+  if (conditions.has('NX') && currentMs !== NEVER) return false;
+  if (conditions.has('XX') && currentMs === NEVER) return false;
+  if (conditions.has('GT') && newMs <= currentMs) return false;
+  return !(conditions.has('LT') && newMs >= currentMs);
+}
+
+function parseConditions(argv: readonly string[]): Set<Condition> {
+  const conditions = new Set<Condition>();
+  for (let at = 3; at < argv.length; at++) {
+    const word = upper(argv[at]!);
+    if (word !== 'NX' && word !== 'XX' && word !== 'GT' && word !== 'LT') {
+      throw new ErrorReply(`ERR Unsupported option ${argv[at]}`);
+    }
+    conditions.add(word);
+  }
+  if (conditions.has('NX') && conditions.size > 1) {
+    throw new ErrorReply('ERR NX and XX, GT or LT options at the same time are not compatible');
+  }
+  if (conditions.has('GT') && conditions.has('LT')) {
+    throw new ErrorReply('ERR GT and LT options at the same time are not compatible');
+  }
+  return conditions;
+}
+
+function fromDeadline(session: Session, key: string, show: (deadlineMs: number) => number): Reply {
+  const { database } = session;
+  if (database.get(key) === undefined) return NO_KEY;
+  const deadlineMs = database.deadline(key);
+  return deadlineMs === NEVER ? NO_DEADLINE : show(deadlineMs);
+}
+
+function leftMs(session: Session, deadlineMs: number): number {
+  return Math.ceil(deadlineMs - session.engine.nowMs);
+}
+
+function roundToSeconds(durationMs: number): number {
+  return Math.floor((durationMs + 500) / 1000);
+}
+
+function persist(session: Session, argv: readonly string[]): Reply {
+  const { database } = session;
+  if (database.deadline(argv[1]!) === NEVER) return 0;
+  database.setDeadline(argv[1]!, NEVER);
+  database.notify('generic', 'persist', argv[1]!);
+  return 1;
+}

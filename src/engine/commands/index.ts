@@ -3,6 +3,7 @@ import { Command, type CommandFacts, type CommandTable, type Group } from '../co
 import { lower } from '../text.ts';
 import { expiry } from './expiry.ts';
 import { keys } from './keys.ts';
+import { object } from './object.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
@@ -10,6 +11,7 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['string', strings],
   ['generic', keys],
   ['generic', expiry],
+  ['generic', object],
   ['transactions', transactions],
 ];
 

@@ -1,3 +1,266 @@
-import type { CommandTable } from '../command.ts';
+import { ErrorReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
+import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
+import type { Database } from '../database.ts';
+import { NO_SUCH_KEY, SYNTAX_ERROR } from '../errors.ts';
+import { matchesGlob } from '../glob.ts';
+import { integerArgument } from '../number.ts';
+import { scanArguments, scanReply } from '../scan-arguments.ts';
+import type { Session } from '../session.ts';
+import { upper } from '../text.ts';
+import { typeName } from '../value.ts';
 
-export const keys = {} as const satisfies CommandTable;
+const TWO_KEYS = [1, 2, 1] as const;
+
+export const keys = {
+  DEL: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: ['write'],
+    run: del,
+    syntax: 'key [key ...]',
+    summary: 'Deletes keys and returns how many there were',
+    since: '1.0.0',
+  },
+  UNLINK: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: ['write', 'fast'],
+    run: del,
+    syntax: 'key [key ...]',
+    summary: 'Deletes keys; their memory is freed later',
+    since: '4.0.0',
+  },
+  EXISTS: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: ['readonly', 'fast'],
+    run: (session, argv) => count(argv, (key) => session.database.get(key) !== undefined),
+    syntax: 'key [key ...]',
+    summary: 'Counts the keys that exist',
+    since: '1.0.0',
+  },
+  TOUCH: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: ['readonly', 'fast'],
+    run: touch,
+    syntax: 'key [key ...]',
+    summary: 'Marks keys as used and counts those that exist',
+    since: '3.2.1',
+  },
+  TYPE: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: ['readonly', 'fast'],
+    run: type,
+    syntax: 'key',
+    summary: 'Returns the type of the value at a key',
+    since: '1.0.0',
+  },
+  KEYS: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ['readonly'],
+    run: (session, argv) => session.database.keys().filter((key) => matchesGlob(argv[1]!, key)),
+    syntax: 'pattern',
+    summary: 'Returns all keys that fit a pattern',
+    since: '1.0.0',
+  },
+  SCAN: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: ['readonly'],
+    run: scan,
+    syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
+    summary: 'Walks the keys in steps',
+    since: '2.8.0',
+  },
+  RANDOMKEY: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['readonly'],
+    run: (session) => session.database.randomKey() ?? null,
+    syntax: '',
+    summary: 'Returns a key by chance',
+    since: '1.0.0',
+  },
+  RENAME: {
+    arity: 3,
+    keys: TWO_KEYS,
+    flags: ['write'],
+    run: (session, argv) => {
+      rename(session.database, argv[1]!, argv[2]!, true);
+      return OK;
+    },
+    syntax: 'key newkey',
+    summary: 'Renames a key and overwrites what was there',
+    since: '1.0.0',
+  },
+  RENAMENX: {
+    arity: 3,
+    keys: TWO_KEYS,
+    flags: ['write', 'fast'],
+    run: (session, argv) => (rename(session.database, argv[1]!, argv[2]!, false) ? 1 : 0),
+    syntax: 'key newkey',
+    summary: 'Renames a key only if the new name is free',
+    since: '1.0.0',
+  },
+  COPY: {
+    arity: -3,
+    keys: TWO_KEYS,
+    flags: ['write', 'denyoom'],
+    run: copy,
+    syntax: 'source destination [DB destination-db] [REPLACE]',
+    summary: 'Copies the value and the deadline of a key',
+    since: '6.2.0',
+  },
+  MOVE: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: move,
+    syntax: 'key db',
+    summary: 'Moves a key to another database',
+    since: '1.0.0',
+  },
+  DBSIZE: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['readonly', 'fast'],
+    run: (session) => session.database.size,
+    syntax: '',
+    summary: 'Counts the keys of the database',
+    since: '1.0.0',
+  },
+  FLUSHDB: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: ['write'],
+    run: (session, argv) => flush([session.database], argv),
+    syntax: '[ASYNC|SYNC]',
+    summary: 'Removes all keys of the database',
+    since: '1.0.0',
+  },
+  FLUSHALL: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: ['write'],
+    run: (session, argv) => flush(session.engine.usedDatabases(), argv),
+    syntax: '[ASYNC|SYNC]',
+    summary: 'Removes all keys of all databases',
+    since: '1.0.0',
+  },
+} as const satisfies CommandTable;
+
+function count(argv: readonly string[], test: (key: string) => boolean): number {
+  let found = 0;
+  for (let at = 1; at < argv.length; at++) if (test(argv[at]!)) found++;
+  return found;
+}
+
+function del({ database }: Session, argv: readonly string[]): Reply {
+  return count(argv, (key) => {
+    const deleted = database.delete(key);
+    if (deleted) database.notify('generic', 'del', key);
+    return deleted;
+  });
+}
+
+/** TOUCH marks keys even for a session that asked for NO-TOUCH. */
+function touch({ engine, database }: Session, argv: readonly string[]): Reply {
+  engine.marksUse = true;
+  return count(argv, (key) => database.get(key) !== undefined);
+}
+
+function type({ database }: Session, argv: readonly string[]): Reply {
+  const value = database.get(argv[1]!);
+  return new SimpleReply(value === undefined ? 'none' : typeName(value));
+}
+
+function scan({ database }: Session, argv: readonly string[]): Reply {
+  const { cursor, count, admits, type } = scanArguments(argv, 1);
+  const found: string[] = [];
+  const next = database.scan(cursor, count, (key, value) => {
+    if (admits(key) && (type === undefined || type === typeName(value))) found.push(key);
+  });
+  return scanReply(next, found);
+}
+
+function rename(database: Database, from: string, to: string, overwrites: boolean): boolean {
+  const value = database.get(from);
+  if (value === undefined) throw NO_SUCH_KEY;
+  if (from === to) return overwrites;
+  if (!overwrites && database.has(to)) return false;
+  const deadlineMs = database.deadline(from);
+  // Deleted first, so that whoever waits for the new name's type sees a key that was created.
+  database.delete(to);
+  database.delete(from);
+  database.set(to, value, deadlineMs);
+  database.notify('generic', 'rename_from', from);
+  database.notify('generic', 'rename_to', to);
+  return true;
+}
+
+function copy(session: Session, argv: readonly string[]): Reply {
+  const { target, replaces } = parseCopyOptions(session, argv);
+  const [, from, to] = argv as [string, string, string];
+  const source = session.database;
+  if (source === target && from === to) throw SAME_OBJECT;
+  const value = source.get(from);
+  if (value === undefined) return 0;
+  if (target.has(to)) {
+    if (!replaces) return 0;
+    target.delete(to);
+  }
+  target.set(to, typeof value === 'string' ? value : value.copy(), source.deadline(from));
+  target.notify('generic', 'copy_to', to);
+  return 1;
+}
+
+function parseCopyOptions(
+  session: Session,
+  argv: readonly string[],
+): { target: Database; replaces: boolean } {
+  let target = session.database;
+  let replaces = false;
+  for (let at = 3; at < argv.length; at++) {
+    const word = upper(argv[at]!);
+    if (word === 'REPLACE') replaces = true;
+    else if (word === 'DB' && at + 1 < argv.length) target = databaseArgument(session, argv[++at]!);
+    else throw SYNTAX_ERROR;
+  }
+  return { target, replaces };
+}
+
+function move(session: Session, argv: readonly string[]): Reply {
+  const source = session.database;
+  const target = databaseArgument(session, argv[2]!);
+  const key = argv[1]!;
+  if (source === target) throw SAME_OBJECT;
+  const value = source.get(key);
+  if (value === undefined || target.has(key)) return 0;
+  const deadlineMs = source.deadline(key);
+  source.delete(key);
+  target.set(key, value, deadlineMs);
+  source.notify('generic', 'move_from', key);
+  target.notify('generic', 'move_to', key);
+  return 1;
+}
+
+function databaseArgument({ engine }: Session, text: string): Database {
+  const number = integerArgument(text);
+  if (number < 0 || number >= engine.databaseCount) {
+    throw new ErrorReply('ERR DB index is out of range');
+  }
+  return engine.database(number);
+}
+
+/** Nothing here takes long enough to be done later, so that ASYNC and SYNC are the same. */
+function flush(databases: readonly Database[], argv: readonly string[]): Reply {
+  const mode = argv[1] === undefined ? 'SYNC' : upper(argv[1]);
+  if (argv.length > 2 || (mode !== 'SYNC' && mode !== 'ASYNC')) throw SYNTAX_ERROR;
+  for (const database of databases) database.flush();
+  return OK;
+}
+
+const SAME_OBJECT = new ErrorReply('ERR source and destination objects are the same');

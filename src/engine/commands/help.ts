@@ -1,0 +1,33 @@
+import { SimpleReply } from '../../resp/index.ts';
+import { type CommandFacts, type CommandTable, NO_KEYS } from '../command.ts';
+import { wrongArity } from '../errors.ts';
+import { lower } from '../text.ts';
+
+/** The facts of a HELP subcommand that answers with `lines`. */
+export function help(lines: () => readonly string[]): CommandFacts {
+  return {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ['loading', 'stale'],
+    run: () => [...lines(), ...LAST_LINES].map((line) => new SimpleReply(line)),
+    syntax: '',
+    summary: 'Shows the subcommands',
+    since: '5.0.0',
+  };
+}
+
+/** The facts of a command that does nothing without a subcommand. */
+export function container(subcommands: CommandTable, summary: string, since: string): CommandFacts {
+  return {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: [],
+    run: (_session, argv) => wrongArity(lower(argv[0]!)),
+    syntax: 'subcommand [argument ...]',
+    summary,
+    since,
+    subcommands,
+  };
+}
+
+const LAST_LINES = ['HELP', '    Print this help.'];

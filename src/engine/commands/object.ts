@@ -1,0 +1,97 @@
+import { ErrorReply, type Reply } from '../../resp/index.ts';
+import type { CommandTable } from '../command.ts';
+import { parseInteger } from '../number.ts';
+import type { Session } from '../session.ts';
+import type { Value } from '../value.ts';
+import { container, help } from './help.ts';
+
+const SECOND = [2, 2, 1] as const;
+
+const subcommands = {
+  ENCODING: {
+    arity: 3,
+    keys: SECOND,
+    flags: ['readonly'],
+    run: (session, argv) => withValue(session, argv[2]!, encoding),
+    syntax: 'key',
+    summary: 'Returns the name of the form in which Redis would keep the value',
+    since: '2.2.3',
+  },
+  FREQ: {
+    arity: 3,
+    keys: SECOND,
+    flags: ['readonly'],
+    run: (session, argv) =>
+      withValue(session, argv[2]!, () => {
+        throw NO_FREQUENCY;
+      }),
+    syntax: 'key',
+    summary: 'Returns how often a key is used, which is not counted here',
+    since: '4.0.0',
+  },
+  IDLETIME: {
+    arity: 3,
+    keys: SECOND,
+    flags: ['readonly'],
+    run: idleTime,
+    syntax: 'key',
+    summary: 'Returns the seconds since a key was last used',
+    since: '2.2.3',
+  },
+  REFCOUNT: {
+    arity: 3,
+    keys: SECOND,
+    flags: ['readonly'],
+    run: (session, argv) => withValue(session, argv[2]!, referenceCount),
+    syntax: 'key',
+    summary: 'Returns the number of references that Redis would count',
+    since: '2.2.3',
+  },
+  HELP: help(() => [
+    'OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:',
+    'ENCODING <key>',
+    '    Return the kind of internal representation used in order to store the value',
+    '    associated with a <key>.',
+    'FREQ <key>',
+    '    Return the access frequency index of the <key>. The returned integer is',
+    '    proportional to the logarithm of the recent access frequency of the key.',
+    'IDLETIME <key>',
+    '    Return the idle time of the <key>, that is the approximated number of',
+    '    seconds elapsed since the last access to the key.',
+    'REFCOUNT <key>',
+    '    Return the number of references of the value associated with the specified',
+    '    <key>.',
+  ]),
+} as const satisfies CommandTable;
+
+export const object = {
+  OBJECT: container(subcommands, 'Tells how a value is kept', '2.2.3'),
+} as const satisfies CommandTable;
+
+function withValue(session: Session, key: string, show: (value: Value) => Reply): Reply {
+  // Looking at a key in this way does not count as using it.
+  session.engine.marksUse = false;
+  const value = session.database.peek(key);
+  return value === undefined ? null : show(value);
+}
+
+function idleTime(session: Session, argv: readonly string[]): Reply {
+  return withValue(session, argv[2]!, () => session.database.idleSeconds(argv[2]!) ?? null);
+}
+
+function encoding(value: Value): string {
+  if (typeof value !== 'string') return value.encoding;
+  if (parseInteger(value) !== undefined) return 'int';
+  return value.length <= LONGEST_EMBEDDED_BYTES ? 'embstr' : 'raw';
+}
+
+/** Redis shares small integers, and shows those as referenced without end. */
+function referenceCount(value: Value): number {
+  const integer = typeof value === 'string' ? parseInteger(value) : undefined;
+  return integer !== undefined && integer >= 0 && integer < 10_000 ? 2 ** 31 - 1 : 1;
+}
+
+const LONGEST_EMBEDDED_BYTES = 44;
+const NO_FREQUENCY = new ErrorReply(
+  'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
+);

@@ -1,0 +1,51 @@
+import { ErrorReply, type Reply } from '../resp/index.ts';
+import { NOT_AN_INTEGER, SYNTAX_ERROR } from './errors.ts';
+import { matchesGlob } from './glob.ts';
+import { parseInteger } from './number.ts';
+import { upper } from './text.ts';
+
+/** What the four scans can be asked for. */
+export interface ScanArguments {
+  readonly cursor: number;
+  readonly count: number;
+  /** Whether a name passes MATCH. */
+  readonly admits: (name: string) => boolean;
+  /** SCAN's TYPE, in lower case. */
+  readonly type: string | undefined;
+}
+
+/** Reads a cursor and the options behind it; `at` is where the cursor stands. TYPE is for SCAN alone. */
+export function scanArguments(argv: readonly string[], at: number): ScanArguments {
+  const cursor = parseCursor(argv[at]!);
+  let count = 10;
+  let pattern: string | undefined;
+  let type: string | undefined;
+  for (let next = at + 1; next < argv.length; next += 2) {
+    const word = upper(argv[next]!);
+    const value = argv[next + 1];
+    if (value === undefined) throw SYNTAX_ERROR;
+    if (word === 'COUNT') count = parseCount(value);
+    else if (word === 'MATCH') pattern = value;
+    else if (word === 'TYPE' && at === 1) type = value.toLowerCase();
+    else throw SYNTAX_ERROR;
+  }
+  const admits = (name: string): boolean => pattern === undefined || matchesGlob(pattern, name);
+  return { cursor, count, admits, type };
+}
+
+export function scanReply(cursor: number, items: readonly Reply[]): Reply {
+  return [String(cursor), items];
+}
+
+/** An unsigned number as C's strtoul reads it. One that is too large is past every end. */
+function parseCursor(text: string): number {
+  if (!/^[+-]?\d+$/.test(text)) throw new ErrorReply('ERR invalid cursor');
+  return Math.abs(Number(text));
+}
+
+function parseCount(text: string): number {
+  const count = parseInteger(text);
+  if (count === undefined) throw NOT_AN_INTEGER;
+  if (count < 1) throw SYNTAX_ERROR;
+  return Number(count);
+}
