@@ -1,5 +1,6 @@
+import { ErrorReply } from '../resp/index.ts';
 import { INT64_MAX, invalidExpire, NOT_AN_INTEGER } from './errors.ts';
-import { parseInteger } from './number.ts';
+import { floatArgument, parseInteger } from './number.ts';
 import type { Session } from './session.ts';
 
 /** How the four spellings of a deadline read: what one unit is in milliseconds, and from when. */
@@ -40,4 +41,16 @@ export function deadlineOf(
   return absolute ? engine.deadlineFromWall(amountMs) : engine.nowMs + amountMs;
 }
 
+/**
+ * How long a blocking command waits, from seconds with fractions, in milliseconds; zero is for ever.
+ * What is too long wraps to below zero in Redis, and is called so here.
+ */
+export function timeoutArgument(text: string): number {
+  const timeoutMs = Math.ceil(floatArgument(text, NOT_A_TIMEOUT) * 1000);
+  if (timeoutMs < 0 || timeoutMs > LARGEST_MS) throw NEGATIVE_TIMEOUT;
+  return timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
+}
+
+const NOT_A_TIMEOUT = new ErrorReply('ERR timeout is not a float or out of range');
+const NEGATIVE_TIMEOUT = new ErrorReply('ERR timeout is negative');
 const LARGEST_MS = Number(INT64_MAX);
