@@ -37,10 +37,16 @@ export function scanReply(cursor: number, items: readonly Reply[]): Reply {
   return [String(cursor), items];
 }
 
-/** An unsigned number as C's strtoul reads it. One that is too large is past every end. */
-function parseCursor(text: string): number {
-  if (!/^[+-]?\d+$/.test(text)) throw new ErrorReply('ERR invalid cursor');
-  return Math.abs(Number(text));
+/**
+ * An unsigned 64-bit number as C's strtoul reads it: no digits at all are zero. Those who scan a key
+ * look at the cursor first, then at the key, and only then at the options, as Redis does.
+ */
+export function parseCursor(text: string): number {
+  if (text === '') return 0;
+  const magnitude = /^[+-]?\d+$/.test(text) ? Math.abs(Number(text)) : Number.NaN;
+  // Just below the limit a double rounds up to it, which is past every end as well.
+  if (!(magnitude <= 2 ** 64)) throw new ErrorReply('ERR invalid cursor');
+  return magnitude;
 }
 
 function parseCount(text: string): number {
