@@ -31,12 +31,26 @@ export function integerArgument(text: string, error = NOT_AN_INTEGER): number {
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const HEXADECIMAL = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
+/** A digit other than zero before the exponent. */
+const NOT_ZERO = /^[+-]?(?:0[xX][0.]*[1-9a-fA-F]|[0.]*[1-9])/;
 
-/** A double in any spelling that C's strtod takes, except NaN; undefined for anything else. */
+/**
+ * A double in any spelling that C's strtod takes; undefined for anything else, for NaN and for what a
+ * double cannot hold: Redis refuses 1e400 and 1e-400 alike.
+ */
 export function parseFloat64(text: string): number | undefined {
-  if (DECIMAL.test(text)) return Number(text);
+  const integer = parseInteger(text);
+  if (typeof integer === 'number') return integer;
   const infinite = INFINITE.exec(text);
   if (infinite) return infinite[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  const value = strtod(text);
+  if (value === undefined || !Number.isFinite(value)) return undefined;
+  return value === 0 && NOT_ZERO.test(text) ? undefined : value;
+}
+
+/** A finite number as C's strtod reads it, which ends in infinity or zero what is out of range. */
+function strtod(text: string): number | undefined {
+  if (DECIMAL.test(text)) return Number(text);
   const hexadecimal = HEXADECIMAL.exec(text);
   return hexadecimal ? hexadecimalValue(hexadecimal) : undefined;
 }
@@ -49,22 +63,44 @@ export function floatArgument(text: string, error = NOT_A_FLOAT): number {
 
 /** A double as Redis 7 prints it in replies: C's `%.17g`. */
 export function formatFloat64(value: number): string {
-  if (Number.isInteger(value) && Math.abs(value) < 1e17) {
-    return Object.is(value, -0) ? '-0' : String(value);
-  }
+  if (Number.isSafeInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : value < 0 ? '-inf' : 'nan';
-  const exponent = Number(value.toExponential(16).split('e')[1]);
-  if (exponent < -4 || exponent >= 17) {
-    const [digits, power] = value.toExponential(16).split('e') as [string, string];
-    const sign = power.startsWith('-') ? '-' : '+';
-    return `${withoutTrailingZeros(digits)}e${sign}${power.slice(1).padStart(2, '0')}`;
-  }
-  return withoutTrailingZeros(value.toPrecision(17));
+  const [digits, power] = seventeenDigits(Math.abs(value)).split('e') as [string, string];
+  const exponent = Number(power);
+  const sign = value < 0 ? '-' : '';
+  if (exponent >= -4 && exponent < 17) return sign + fixed(digits.replace('.', ''), exponent);
+  const mantissa = digits.replace(TRAILING_ZEROS, '');
+  return `${sign}${mantissa}e${power[0]}${power.slice(1).padStart(2, '0')}`;
 }
 
-function withoutTrailingZeros(digits: string): string {
-  return digits.includes('.') ? digits.replace(/\.?0+$/, '') : digits;
+const TRAILING_ZEROS = /\.?0+$/;
+
+/** Places the point in seventeen digits. */
+function fixed(digits: string, exponent: number): string {
+  if (exponent < 0) return `0.${'0'.repeat(-exponent - 1)}${digits.replace(TRAILING_ZEROS, '')}`;
+  if (exponent === 16) return digits;
+  const point = exponent + 1;
+  return `${digits.slice(0, point)}.${digits.slice(point)}`.replace(TRAILING_ZEROS, '');
 }
+
+/**
+ * JavaScript rounds a number that lies exactly between two decimals up, C to the even one. Such a number
+ * has eighteen digits, the last a five. Eighteen digits of n / 2^k need 5^k to be below 10^18, so that k
+ * is at most 25: the cheap test below leaves few to look at, and 45 digits show all of those exactly.
+ */
+function seventeenDigits(value: number): string {
+  const rounded = value.toExponential(16);
+  const isOdd = rounded.charCodeAt(LAST_DIGIT) % 2 === 1;
+  if (!isOdd || !Number.isInteger(value * 2 ** 25)) return rounded;
+  const exact = value.toExponential(44);
+  return TIE.test(exact)
+    ? exact.slice(0, LAST_DIGIT + 1) + exact.slice(exact.indexOf('e'))
+    : rounded;
+}
+
+/** Where the seventeenth digit stands in `1.2345678901234567e+5`. */
+const LAST_DIGIT = 17;
+const TIE = /^\d\.\d{16}50+e/;
 
 function hexadecimalValue([, sign, whole = '', fraction = '', power]: RegExpExecArray):
   | number
