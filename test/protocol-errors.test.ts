@@ -40,51 +40,60 @@ afterAll(() => {
   rmSync(directory, { recursive: true });
 });
 
-describe('protocol errors, to the letter', () => {
-  const long = 65_536;
-  it.each<[string, string]>([
-    ['invalid multibulk length', '*x\r\n'],
-    ['invalid multibulk length', '*\r\n'],
-    ['invalid multibulk length', '*+1\r\n'],
-    ['invalid multibulk length', '*01\r\n'],
-    ['invalid multibulk length', '*-0\r\n'],
-    ['invalid multibulk length', '*1 \r\n'],
-    ['invalid multibulk length', '*2147483648\r\n'],
-    ['invalid multibulk length', '*-9223372036854775809\r\n'],
-    ['invalid multibulk length', '*1\n$4\r\nPING\r\n'],
-    ['invalid bulk length', '*1\r\n$-1\r\n'],
-    ['invalid bulk length', '*1\r\n$x\r\n'],
-    ['invalid bulk length', '*1\r\n$04\r\nPING\r\n'],
-    ['invalid bulk length', '*1\r\n$536870913\r\n'],
-    ["expected '$', got ':'", '*1\r\n:4\r\n'],
-    ["expected '$', got '\xe9'", '*1\r\n\xe9\r\n'],
-    ["expected '$', got ' '", '*1\r\n\r\n'],
-    ["expected '$', got ' '", '*1\r\n\n\r\n'],
-    ['too big mbulk count string', `*${'1'.repeat(long)}`],
-    ['too big mbulk count string', `*\0\r\n${'1'.repeat(long - 3)}`],
-    ['too big bulk count string', `*1\r\n$${'1'.repeat(long)}`],
-    ['too big inline request', 'a'.repeat(long + 1)],
-    ['too big inline request', `\0\r\n${'a'.repeat(long - 2)}`],
-    ['unbalanced quotes in request', 'ECHO "a\r\n'],
-    ['unbalanced quotes in request', "ECHO 'a\r\n"],
-    ['unbalanced quotes in request', 'ECHO "a"b\r\n'],
-    ['unbalanced quotes in request', 'ECHO "a\\\r\n'],
-  ])('%s: %j', async (reason, bytes) => {
-    const line = `-ERR Protocol error: ${reason}\r\n`;
-    expect(await askRedis(bytes)).toBe(line);
-    expect(encodeAll(predict(bytes))).toBe(line);
-  });
+const LONG = 65_536;
 
-  it.each<[string, string]>([
-    ['unauthenticated multibulk length', '*11\r\n'],
-    ['unauthenticated bulk length', '*1\r\n$16385\r\n'],
-    ['invalid multibulk length', '*2147483648\r\n'],
-    ['invalid bulk length', '*1\r\n$536870913\r\n'],
-  ])('before sign-in, %s: %j', async (reason, bytes) => {
-    const line = `-ERR Protocol error: ${reason}\r\n`;
-    expect(await exchange(bytes)).toBe(line);
-    expect(encodeAll(predict(bytes, false))).toBe(line);
-  });
+const ERRORS: readonly (readonly [reason: string, bytes: string])[] = [
+  ['invalid multibulk length', '*x\r\n'],
+  ['invalid multibulk length', '*\r\n'],
+  ['invalid multibulk length', '*+1\r\n'],
+  ['invalid multibulk length', '*01\r\n'],
+  ['invalid multibulk length', '*-0\r\n'],
+  ['invalid multibulk length', '*1 \r\n'],
+  ['invalid multibulk length', '*2147483648\r\n'],
+  ['invalid multibulk length', '*-9223372036854775809\r\n'],
+  ['invalid multibulk length', '*1\n$4\r\nPING\r\n'],
+  ['invalid bulk length', '*1\r\n$-1\r\n'],
+  ['invalid bulk length', '*1\r\n$x\r\n'],
+  ['invalid bulk length', '*1\r\n$04\r\nPING\r\n'],
+  ['invalid bulk length', '*1\r\n$536870913\r\n'],
+  ["expected '$', got ':'", '*1\r\n:4\r\n'],
+  ["expected '$', got '\xe9'", '*1\r\n\xe9\r\n'],
+  ["expected '$', got ' '", '*1\r\n\r\n'],
+  ["expected '$', got ' '", '*1\r\n\n\r\n'],
+  ['too big mbulk count string', `*${'1'.repeat(LONG)}`],
+  ['too big mbulk count string', `*\0\r\n${'1'.repeat(LONG - 3)}`],
+  ['too big bulk count string', `*1\r\n$${'1'.repeat(LONG)}`],
+  ['too big inline request', 'a'.repeat(LONG + 1)],
+  ['too big inline request', `\0\r\n${'a'.repeat(LONG - 2)}`],
+  ['unbalanced quotes in request', 'ECHO "a\r\n'],
+  ['unbalanced quotes in request', "ECHO 'a\r\n"],
+  ['unbalanced quotes in request', 'ECHO "a"b\r\n'],
+  ['unbalanced quotes in request', 'ECHO "a\\\r\n'],
+];
+
+const ERRORS_BEFORE_SIGN_IN: typeof ERRORS = [
+  ['unauthenticated multibulk length', '*11\r\n'],
+  ['unauthenticated bulk length', '*1\r\n$16385\r\n'],
+  ['invalid multibulk length', '*2147483648\r\n'],
+  ['invalid bulk length', '*1\r\n$536870913\r\n'],
+];
+
+describe('protocol errors, to the letter', () => {
+  for (const [reason, bytes] of ERRORS) {
+    it(`${reason}: ${JSON.stringify(bytes.slice(0, 30))}`, async () => {
+      const line = `-ERR Protocol error: ${reason}\r\n`;
+      expect(await askRedis(bytes)).toBe(line);
+      expect(encodeAll(predict(bytes))).toBe(line);
+    });
+  }
+
+  for (const [reason, bytes] of ERRORS_BEFORE_SIGN_IN) {
+    it(`before sign-in, ${reason}: ${JSON.stringify(bytes)}`, async () => {
+      const line = `-ERR Protocol error: ${reason}\r\n`;
+      expect(await exchange(bytes)).toBe(line);
+      expect(encodeAll(predict(bytes, false))).toBe(line);
+    });
+  }
 });
 
 describe('what Redis accepts', () => {
