@@ -3,10 +3,10 @@ import type { Random } from '../clock/index.ts';
 /**
  * Names to values in dense arrays: the body of hashes, sets and sorted sets.
  *
- * Entries sit in slots 0..size-1 without holes; a removal moves the last entry into the hole. That
- * makes a random pick O(1), and gives SCAN its guarantee without a table of cursors: a scan walks the
- * slots *downwards*, and entries only ever move down, into a hole, from the part at the end that the
- * walk has already passed or together with it. An entry that stays is therefore always met, perhaps
+ * Entries sit in slots 0..size-1 without holes; a removal moves the last entry into the hole, or in a
+ * small one every later entry down by one. That makes a random pick O(1), and gives SCAN its guarantee
+ * without a table of cursors: a scan walks the slots *downwards*, and entries only ever move down, from
+ * the part at the end that the walk has already passed or together with it. An entry that stays is therefore always met, perhaps
  * twice; one that comes during the scan may be missed.
  *
  * Up to eight entries are found by looking at each, as Redis does with its listpacks: most hashes
@@ -45,17 +45,45 @@ export class Dictionary<Value> {
   /** Returns the value that was removed, or undefined. */
   delete(name: string): Value | undefined {
     const slot = this.#find(name);
-    if (slot < 0) return undefined;
-    const removed = this.#values[slot];
-    const lastName = this.#names.pop()!;
-    const lastValue = this.#values.pop()!;
-    this.#slots?.delete(name);
-    if (slot < this.#names.length) {
-      this.#names[slot] = lastName;
-      this.#values[slot] = lastValue;
-      this.#slots?.set(lastName, slot);
-    }
+    return slot < 0 ? undefined : this.removeAt(slot);
+  }
+
+  /** Where the name stands, or -1. */
+  slotOf(name: string): number {
+    return this.#find(name);
+  }
+
+  /** Takes out the entry of a slot that is in use. */
+  removeAt(slot: number): Value {
+    const removed = this.#values[slot]!;
+    this.#slots?.delete(this.#names[slot]!);
+    if (this.#names.length <= SMALL) this.#closeGap(slot);
+    else this.#fillFromEnd(slot);
     return removed;
+  }
+
+  /** The exact inverse of `removeAt`: every entry stands again where it stood. */
+  restoreAt(slot: number, name: string, value: Value): void {
+    if (slot === this.#names.length) {
+      this.#append(name, value);
+    } else if (this.#names.length < SMALL) {
+      this.#names.splice(slot, 0, name);
+      this.#values.splice(slot, 0, value);
+      this.#numberFrom(slot);
+    } else {
+      this.#append(this.#names[slot]!, this.#values[slot]!);
+      this.#names[slot] = name;
+      this.#values[slot] = value;
+      this.#slots?.set(name, slot);
+    }
+  }
+
+  copy(): Dictionary<Value> {
+    const copy = new Dictionary<Value>();
+    for (let slot = 0; slot < this.#names.length; slot++) {
+      copy.#append(this.#names[slot]!, this.#values[slot]!);
+    }
+    return copy;
   }
 
   nameAt(slot: number): string {
@@ -90,6 +118,29 @@ export class Dictionary<Value> {
     return this.#names.indexOf(name);
   }
 
+  /** Small ones keep their order, as a listpack does; readers of a short HGETALL notice. */
+  #closeGap(slot: number): void {
+    this.#names.splice(slot, 1);
+    this.#values.splice(slot, 1);
+    this.#numberFrom(slot);
+  }
+
+  #fillFromEnd(slot: number): void {
+    const lastName = this.#names.pop()!;
+    const lastValue = this.#values.pop()!;
+    if (slot === this.#names.length) return;
+    this.#names[slot] = lastName;
+    this.#values[slot] = lastValue;
+    this.#slots?.set(lastName, slot);
+  }
+
+  #numberFrom(begin: number): void {
+    if (this.#slots === undefined) return;
+    for (let slot = begin; slot < this.#names.length; slot++) {
+      this.#slots.set(this.#names[slot]!, slot);
+    }
+  }
+
   #append(name: string, value: Value): void {
     const slot = this.#names.push(name) - 1;
     this.#values.push(value);
@@ -111,4 +162,14 @@ export function scanSlots(
   const end = Math.max(begin - count, 0);
   for (let slot = begin - 1; slot >= end; slot--) visit(slot);
   return end;
+}
+
+/** `count` different slots out of `size`, every choice of them equally likely (Floyd's algorithm). */
+export function sampleSlots(size: number, count: number, random: Random): number[] {
+  const chosen = new Set<number>();
+  for (let last = size - count; last < size; last++) {
+    const slot = Math.floor(random.next() * (last + 1));
+    chosen.add(chosen.has(slot) ? last : slot);
+  }
+  return [...chosen];
 }

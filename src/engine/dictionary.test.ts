@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../clock/index.ts';
+import { Dictionary, sampleSlots } from './dictionary.ts';
+
+function filled(size: number): Dictionary<number> {
+  const dictionary = new Dictionary<number>();
+  for (let at = 0; at < size; at++) dictionary.set(`name${at}`, at);
+  return dictionary;
+}
+
+function contents(dictionary: Dictionary<number>): [string, number][] {
+  return dictionary.names().map((name, slot) => [name, dictionary.valueAt(slot)]);
+}
+
+describe('Dictionary', () => {
+  it('does what a Map does', () => {
+    const random = seededRandom(1);
+    const dictionary = new Dictionary<number>();
+    const model = new Map<string, number>();
+    for (let step = 0; step < 20_000; step++) {
+      const name = `name${Math.floor(random.next() * 24)}`;
+      if (random.next() < 0.5) {
+        expect(dictionary.set(name, step)).toBe(model.get(name));
+        model.set(name, step);
+      } else {
+        expect(dictionary.delete(name)).toBe(model.get(name));
+        model.delete(name);
+      }
+      expect(dictionary.size).toBe(model.size);
+      expect(dictionary.get(name)).toBe(model.get(name));
+      expect(dictionary.has(name)).toBe(model.has(name));
+    }
+    expect(new Map(contents(dictionary))).toEqual(model);
+  });
+
+  it('keeps the order of a small one', () => {
+    const dictionary = filled(8);
+    dictionary.delete('name2');
+    dictionary.set('last', 8);
+    const order = ['name0', 'name1', 'name3', 'name4', 'name5', 'name6', 'name7', 'last'];
+    expect(dictionary.names()).toEqual(order);
+  });
+
+  it.each([1, 2, 7, 8, 9, 10, 40])('puts back exactly what was taken from %d', (size) => {
+    for (let slot = 0; slot < size; slot++) {
+      const dictionary = filled(size);
+      const name = dictionary.nameAt(slot);
+      const value = dictionary.removeAt(slot);
+      expect(dictionary.slotOf(name)).toBe(-1);
+      dictionary.restoreAt(slot, name, value);
+      expect(contents(dictionary)).toEqual(contents(filled(size)));
+      for (let at = 0; at < size; at++) expect(dictionary.slotOf(`name${at}`)).toBe(at);
+    }
+  });
+
+  it('meets every entry that stays during a scan', () => {
+    const random = seededRandom(2);
+    for (let round = 0; round < 200; round++) {
+      const dictionary = filled(30);
+      const staying = new Set(['name0', 'name7', 'name13', 'name29']);
+      let cursor = 0;
+      do {
+        cursor = dictionary.scan(cursor, 3, (slot) => staying.delete(dictionary.nameAt(slot)));
+        const removed = `name${Math.floor(random.next() * 30)}`;
+        if (!['name0', 'name7', 'name13', 'name29'].includes(removed)) dictionary.delete(removed);
+        if (random.next() < 0.3) dictionary.set(`new${random.next()}`, 0);
+      } while (cursor !== 0);
+      expect([...staying]).toEqual([]);
+    }
+  });
+
+  it('copies without sharing', () => {
+    const dictionary = filled(12);
+    const copy = dictionary.copy();
+    copy.set('name0', 99);
+    copy.delete('name1');
+    expect(contents(dictionary)).toEqual(contents(filled(12)));
+    expect(copy.get('name0')).toBe(99);
+  });
+});
+
+describe('sampleSlots', () => {
+  it('chooses different slots, each equally often', () => {
+    const random = seededRandom(3);
+    const chosen = new Array<number>(6).fill(0);
+    for (let round = 0; round < 6000; round++) {
+      const slots = sampleSlots(6, 2, random);
+      expect(new Set(slots).size).toBe(2);
+      for (const slot of slots) chosen[slot]!++;
+    }
+    for (const times of chosen) expect(Math.abs(times - 2000)).toBeLessThan(150);
+  });
+});
