@@ -2,7 +2,8 @@ import { ErrorReply } from '../resp/index.ts';
 
 /**
  * The classes of keyspace events and their letters, in the order in which CONFIG GET prints them.
- * `A` stands for all classes that are marked so.
+ * `A` stands for all classes that are marked so. Redis leaves `n` out beside `A`, although `A` does
+ * not contain it.
  */
 const CLASSES = [
   { name: 'generic', letter: 'g', bit: 1 << 2, all: true },
@@ -45,6 +46,8 @@ export function parseEventClasses(letters: string): number {
 
 export function formatEventClasses(bits: number): string {
   const hasAll = (bits & ALL_BITS) === ALL_BITS;
-  const shown = CLASSES.filter(({ bit, all }) => (bits & bit) !== 0 && !(hasAll && all));
+  const shown = CLASSES.filter(
+    ({ name, bit, all }) => (bits & bit) !== 0 && !(hasAll && (all || name === 'new')),
+  );
   return (hasAll ? 'A' : '') + shown.map(({ letter }) => letter).join('');
 }

@@ -2,6 +2,11 @@ import { PushReply } from '../resp/index.ts';
 import { matchesGlob } from './glob.ts';
 import type { Session } from './session.ts';
 
+/** What can be subscribed to: the same names on a session and here. */
+export type SubscriptionKind = 'channels' | 'patterns' | 'shardChannels';
+
+const KINDS = ['channels', 'patterns', 'shardChannels'] as const;
+
 /** A channel name or pattern and who listens to it. */
 class Registry {
   readonly subscribers = new Map<string, Set<Session>>();
@@ -28,6 +33,16 @@ export class PubSub {
   readonly shardChannels = new Registry();
   #outbox: { session: Session; message: PushReply }[] = [];
 
+  subscribe(session: Session, kind: SubscriptionKind, name: string): void {
+    session[kind].add(name);
+    this[kind].add(name, session);
+  }
+
+  unsubscribe(session: Session, kind: SubscriptionKind, name: string): void {
+    session[kind].delete(name);
+    this[kind].remove(name, session);
+  }
+
   /** Sends to the channel's subscribers and to those whose pattern fits; how many that are. */
   publish(channel: string, payload: string): number {
     let receivers = this.#send(this.channels, channel, ['message', channel, payload]);
@@ -49,21 +64,21 @@ export class PubSub {
   deliver(): void {
     const outbox = this.#outbox;
     this.#outbox = [];
-    for (const { session, message } of outbox) session.listener.push(message);
+    for (const { session, message } of outbox) {
+      if (!session.closed) session.listener.push(message);
+    }
   }
 
   forgetMessages(): void {
     this.#outbox = [];
   }
 
-  /** Ends every subscription of a session that closes. */
+  /** Ends every subscription of a session. */
   leave(session: Session): void {
-    for (const channel of session.channels) this.channels.remove(channel, session);
-    for (const pattern of session.patterns) this.patterns.remove(pattern, session);
-    for (const channel of session.shardChannels) this.shardChannels.remove(channel, session);
-    session.channels.clear();
-    session.patterns.clear();
-    session.shardChannels.clear();
+    for (const kind of KINDS) {
+      for (const name of session[kind]) this[kind].remove(name, session);
+      session[kind].clear();
+    }
   }
 
   #send(registry: Registry, name: string, items: readonly string[]): number {

@@ -55,7 +55,15 @@ export class Session {
   localAddress = '';
   noEvict = false;
   noTouch = false;
+  /**
+   * CLIENT REPLY, for whoever writes the replies: `off` drops them; `skip-next` becomes `skip` when the
+   * next command begins; `skip` drops that command's reply and then becomes `on`. Pushes always pass.
+   */
   replies: 'on' | 'off' | 'skip' | 'skip-next' = 'on';
+  /** The connection ends after the reply that is being written (QUIT, CLIENT KILL of oneself). */
+  closing = false;
+  /** Bytes of replies that the client has not taken yet, kept by the server for CLIENT LIST. */
+  outputBytes = 0;
   lastCommand = 'NULL';
   lastUsedMs: number;
   closed = false;
@@ -86,6 +94,22 @@ export class Session {
     this.queue = null;
     this.queueBroken = false;
     this.unwatchAll();
+  }
+
+  /** RESET: as if the client had just connected. */
+  reset(): void {
+    const { engine } = this;
+    this.discardTransaction();
+    engine.pubSub.leave(this);
+    engine.monitors.delete(this);
+    this.monitoring = false;
+    this.database = engine.database(0);
+    this.protocol = 2;
+    this.authenticated = !engine.needsPassword;
+    this.name = '';
+    this.replies = 'on';
+    this.noEvict = false;
+    this.noTouch = false;
   }
 
   /** Leaves everything that the session had joined. Safe to call twice. */

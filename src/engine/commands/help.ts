@@ -30,4 +30,4 @@ export function container(subcommands: CommandTable, summary: string, since: str
   };
 }
 
-const LAST_LINES = ['HELP', '    Print this help.'];
+const LAST_LINES = ['HELP', '    Prints this help.'];

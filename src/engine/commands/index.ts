@@ -1,9 +1,12 @@
 import { ErrorReply } from '../../resp/index.ts';
 import { Command, type CommandFacts, type CommandTable, type Group } from '../command.ts';
 import { lower } from '../text.ts';
+import { connection } from './connection.ts';
 import { expiry } from './expiry.ts';
+import { hashes } from './hashes.ts';
 import { keys } from './keys.ts';
 import { object } from './object.ts';
+import { pubSub } from './pub-sub.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
@@ -12,7 +15,10 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['generic', keys],
   ['generic', expiry],
   ['generic', object],
+  ['hash', hashes],
   ['transactions', transactions],
+  ['pubsub', pubSub],
+  ['connection', connection],
 ];
 
 /** Every command by its lower-case name. */

@@ -1,0 +1,179 @@
+import { ErrorReply, MapReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
+import { NOT_AN_INTEGER, SYNTAX_ERROR, wrongArity } from '../errors.ts';
+import { parseInteger } from '../number.ts';
+import type { Session } from '../session.ts';
+import { DEFAULT_USER, signIn } from '../sign-in.ts';
+import { upper } from '../text.ts';
+import { REDIS_VERSION } from '../version.ts';
+import { assertClientName } from './client-name.ts';
+
+const SIGN_IN = ['noscript', 'loading', 'stale', 'fast', 'no_auth', 'allow_busy'] as const;
+
+export const connection = {
+  AUTH: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: SIGN_IN,
+    run: auth,
+    syntax: '[username] password',
+    summary: 'Signs in',
+    since: '1.0.0',
+  },
+  HELLO: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: SIGN_IN,
+    run: hello,
+    syntax: '[protover [AUTH username password] [SETNAME clientname]]',
+    summary: 'Chooses the protocol, signs in if asked and tells what server this is',
+    since: '6.0.0',
+  },
+  PING: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: ['fast'],
+    run: ping,
+    actsInSubscription: true,
+    syntax: '[message]',
+    summary: 'Answers, to show that the connection lives',
+    since: '1.0.0',
+  },
+  ECHO: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ['loading', 'stale', 'fast'],
+    run: (_session, argv) => argv[1]!,
+    syntax: 'message',
+    summary: 'Returns its argument',
+    since: '1.0.0',
+  },
+  QUIT: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: SIGN_IN,
+    run: quit,
+    actsInMulti: true,
+    actsInSubscription: true,
+    syntax: '',
+    summary: 'Ends the connection after the reply',
+    since: '1.0.0',
+  },
+  RESET: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: SIGN_IN,
+    run: reset,
+    actsInMulti: true,
+    actsInSubscription: true,
+    syntax: '',
+    summary: 'Brings the connection back to its first state',
+    since: '6.2.0',
+  },
+  SELECT: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ['loading', 'stale', 'fast'],
+    run: select,
+    syntax: 'index',
+    summary: 'Changes the database of the connection',
+    since: '1.0.0',
+  },
+} as const satisfies CommandTable;
+
+function auth(session: Session, argv: readonly string[]): Reply {
+  if (argv.length > 3) throw SYNTAX_ERROR;
+  if (argv.length === 2 && !session.engine.needsPassword) throw NO_PASSWORD_SET;
+  const [user, password] = argv.length === 2 ? [DEFAULT_USER, argv[1]!] : [argv[1]!, argv[2]!];
+  signIn(session, user, password);
+  return OK;
+}
+
+function hello(session: Session, argv: readonly string[]): Reply {
+  const protocol = argv.length > 1 ? protocolArgument(argv[1]!) : session.protocol;
+  const { user, password, name } = helloOptions(argv);
+  if (user !== undefined && password !== undefined) signIn(session, user, password);
+  if (!session.authenticated) throw HELLO_WITHOUT_AUTH;
+  if (name !== undefined) session.name = name;
+  session.protocol = protocol;
+  return new MapReply([
+    ['server', 'redis'],
+    ['version', REDIS_VERSION],
+    ['proto', protocol],
+    ['id', session.id],
+    ['mode', 'standalone'],
+    ['role', 'master'],
+    ['modules', []],
+  ]);
+}
+
+function protocolArgument(text: string): 2 | 3 {
+  const version = parseInteger(text);
+  if (version === undefined) {
+    throw new ErrorReply('ERR Protocol version is not an integer or out of range');
+  }
+  if (version !== 2 && version !== 3) {
+    throw new ErrorReply('NOPROTO unsupported protocol version');
+  }
+  return version;
+}
+
+interface HelloOptions {
+  user?: string;
+  password?: string;
+  name?: string;
+}
+
+function helloOptions(argv: readonly string[]): HelloOptions {
+  const options: HelloOptions = {};
+  for (let at = 2; at < argv.length; at++) {
+    const word = upper(argv[at]!);
+    if (word === 'AUTH' && at + 2 < argv.length) {
+      options.user = argv[++at]!;
+      options.password = argv[++at]!;
+    } else if (word === 'SETNAME' && at + 1 < argv.length) {
+      options.name = argv[++at]!;
+      assertClientName(options.name);
+    } else throw new ErrorReply(`ERR Syntax error in HELLO option '${argv[at]}'`);
+  }
+  return options;
+}
+
+/** A subscribed client of the older protocol can take nothing but arrays. */
+function ping(session: Session, argv: readonly string[]): Reply {
+  if (argv.length > 2) throw wrongArity('ping');
+  if (session.protocol === 2 && session.subscriptionCount > 0) return ['pong', argv[1] ?? ''];
+  return argv[1] ?? PONG;
+}
+
+function quit(session: Session): Reply {
+  session.closing = true;
+  return OK;
+}
+
+function reset(session: Session): Reply {
+  session.reset();
+  return RESET;
+}
+
+function select(session: Session, argv: readonly string[]): Reply {
+  const number = parseInteger(argv[1]!);
+  if (number === undefined) throw NOT_AN_INTEGER;
+  if (number < -(2 ** 31) || number >= 2 ** 31) throw NOT_AN_INT32;
+  if (number < 0 || number >= session.engine.databaseCount) throw NO_SUCH_DATABASE;
+  session.database = session.engine.database(Number(number));
+  return OK;
+}
+
+const PONG = new SimpleReply('PONG');
+const RESET = new SimpleReply('RESET');
+export const NO_SUCH_DATABASE = new ErrorReply('ERR DB index is out of range');
+const NOT_AN_INT32 = new ErrorReply(
+  'ERR value is out of range, value must between -2147483648 and 2147483647',
+);
+const NO_PASSWORD_SET = new ErrorReply(
+  'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
+);
+const HELLO_WITHOUT_AUTH = new ErrorReply(
+  'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
+);

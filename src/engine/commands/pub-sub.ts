@@ -1,0 +1,198 @@
+import { ErrorReply, ManyReply, PushReply, type Reply } from '../../resp/index.ts';
+import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
+import { matchesGlob } from '../glob.ts';
+import type { SubscriptionKind } from '../pub-sub.ts';
+import type { Session } from '../session.ts';
+import { container, help } from './help.ts';
+import { helpLines } from './help-lines.ts';
+
+const SUBSCRIBE = ['pubsub', 'noscript', 'loading', 'stale'] as const;
+const PUBLISH = ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'] as const;
+const LOOK = ['pubsub', 'loading', 'stale'] as const;
+
+const subcommands = {
+  CHANNELS: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: (session, argv) => activeNames(session, 'channels', argv[2]),
+    syntax: '[pattern]',
+    summary: 'Returns the channels that have subscribers',
+    since: '2.8.0',
+  },
+  NUMSUB: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: (session, argv) => subscriberCounts(session, 'channels', argv),
+    syntax: '[channel [channel ...]]',
+    summary: 'Returns how many subscribe to each of the channels, patterns not counted',
+    since: '2.8.0',
+  },
+  NUMPAT: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: (session) => session.engine.pubSub.patterns.subscribers.size,
+    syntax: '',
+    summary: 'Returns how many different patterns are subscribed to',
+    since: '2.8.0',
+  },
+  SHARDCHANNELS: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: (session, argv) => activeNames(session, 'shardChannels', argv[2]),
+    syntax: '[pattern]',
+    summary: 'Returns the shard channels that have subscribers',
+    since: '7.0.0',
+  },
+  SHARDNUMSUB: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: (session, argv) => subscriberCounts(session, 'shardChannels', argv),
+    syntax: '[shardchannel [shardchannel ...]]',
+    summary: 'Returns how many subscribe to each of the shard channels',
+    since: '7.0.0',
+  },
+  HELP: help((): readonly string[] => helpLines('PUBSUB', subcommands)),
+} as const satisfies CommandTable;
+
+export const pubSub = {
+  SUBSCRIBE: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: SUBSCRIBE,
+    run: (session, argv) => subscribe(session, argv, 'channels'),
+    actsInSubscription: true,
+    syntax: 'channel [channel ...]',
+    summary: 'Listens to channels',
+    since: '2.0.0',
+  },
+  UNSUBSCRIBE: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: SUBSCRIBE,
+    run: (session, argv) => unsubscribe(session, argv, 'channels'),
+    actsInSubscription: true,
+    syntax: '[channel [channel ...]]',
+    summary: 'Stops listening to channels, or to all of them',
+    since: '2.0.0',
+  },
+  PSUBSCRIBE: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: SUBSCRIBE,
+    run: (session, argv) => subscribe(session, argv, 'patterns'),
+    actsInSubscription: true,
+    syntax: 'pattern [pattern ...]',
+    summary: 'Listens to all channels that fit patterns',
+    since: '2.0.0',
+  },
+  PUNSUBSCRIBE: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: SUBSCRIBE,
+    run: (session, argv) => unsubscribe(session, argv, 'patterns'),
+    actsInSubscription: true,
+    syntax: '[pattern [pattern ...]]',
+    summary: 'Stops listening by patterns, or by all of them',
+    since: '2.0.0',
+  },
+  SSUBSCRIBE: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: SUBSCRIBE,
+    run: subscribeToShard,
+    actsInSubscription: true,
+    syntax: 'shardchannel [shardchannel ...]',
+    summary: 'Listens to shard channels',
+    since: '7.0.0',
+  },
+  SUNSUBSCRIBE: {
+    arity: -1,
+    keys: ALL_KEYS,
+    flags: SUBSCRIBE,
+    run: (session, argv) => unsubscribe(session, argv, 'shardChannels'),
+    actsInSubscription: true,
+    syntax: '[shardchannel [shardchannel ...]]',
+    summary: 'Stops listening to shard channels, or to all of them',
+    since: '7.0.0',
+  },
+  PUBLISH: {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: PUBLISH,
+    run: (session, argv) => session.engine.pubSub.publish(argv[1]!, argv[2]!),
+    syntax: 'channel message',
+    summary: 'Sends a message to all who listen to a channel and returns how many they are',
+    since: '2.0.0',
+  },
+  SPUBLISH: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: PUBLISH,
+    run: (session, argv) => session.engine.pubSub.publishToShard(argv[1]!, argv[2]!),
+    syntax: 'shardchannel message',
+    summary: 'Sends a message to all who listen to a shard channel',
+    since: '7.0.0',
+  },
+  PUBSUB: container(subcommands, 'Tells who listens to what', '2.8.0'),
+} as const satisfies CommandTable;
+
+/** How each kind is named in confirmations, and what the number in them counts. */
+const KINDS = {
+  channels: { prefix: '', count: countMessages },
+  patterns: { prefix: 'p', count: countMessages },
+  shardChannels: { prefix: 's', count: (session: Session) => session.shardChannels.size },
+} as const satisfies Record<SubscriptionKind, object>;
+
+function countMessages(session: Session): number {
+  return session.channels.size + session.patterns.size;
+}
+
+/** One confirmation a name, also for a name that was subscribed to already. */
+function subscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
+  const { prefix, count } = KINDS[kind];
+  const confirmations: Reply[] = [];
+  for (let at = 1; at < argv.length; at++) {
+    session.engine.pubSub.subscribe(session, kind, argv[at]!);
+    confirmations.push(new PushReply([`${prefix}subscribe`, argv[at]!, count(session)]));
+  }
+  return new ManyReply(confirmations);
+}
+
+/** Old programs subscribe inside MULTI, so that only the newer command is refused there. */
+function subscribeToShard(session: Session, argv: readonly string[]): Reply {
+  if (!session.mayPark) {
+    throw new ErrorReply("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
+  }
+  return subscribe(session, argv, 'shardChannels');
+}
+
+/** Without names: from all; a session that had none gets one confirmation of nothing. */
+function unsubscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
+  const { prefix, count } = KINDS[kind];
+  const names = argv.length > 1 ? argv.slice(1) : [...session[kind]];
+  const confirmations = names.map((name) => {
+    session.engine.pubSub.unsubscribe(session, kind, name);
+    return new PushReply([`${prefix}unsubscribe`, name, count(session)]);
+  });
+  if (confirmations.length > 0) return new ManyReply(confirmations);
+  return new ManyReply([new PushReply([`${prefix}unsubscribe`, null, count(session)])]);
+}
+
+function activeNames(session: Session, kind: SubscriptionKind, pattern = '*'): Reply {
+  const names = session.engine.pubSub[kind].subscribers.keys();
+  return [...names].filter((name) => matchesGlob(pattern, name));
+}
+
+function subscriberCounts(
+  session: Session,
+  kind: SubscriptionKind,
+  argv: readonly string[],
+): Reply {
+  const { subscribers } = session.engine.pubSub[kind];
+  return argv.slice(2).flatMap((name) => [name, subscribers.get(name)?.size ?? 0]);
+}
