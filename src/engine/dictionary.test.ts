@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../clock/index.ts';
-import { Dictionary, sampleSlots } from './dictionary.ts';
+import { Dictionary } from './dictionary.ts';
 
 function filled(size: number): Dictionary<number> {
   const dictionary = new Dictionary<number>();
@@ -76,18 +76,5 @@ describe('Dictionary', () => {
     copy.delete('name1');
     expect(contents(dictionary)).toEqual(contents(filled(12)));
     expect(copy.get('name0')).toBe(99);
-  });
-});
-
-describe('sampleSlots', () => {
-  it('chooses different slots, each equally often', () => {
-    const random = seededRandom(3);
-    const chosen = new Array<number>(6).fill(0);
-    for (let round = 0; round < 6000; round++) {
-      const slots = sampleSlots(6, 2, random);
-      expect(new Set(slots).size).toBe(2);
-      for (const slot of slots) chosen[slot]!++;
-    }
-    for (const times of chosen) expect(Math.abs(times - 2000)).toBeLessThan(150);
   });
 });

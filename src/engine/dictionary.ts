@@ -163,13 +163,3 @@ export function scanSlots(
   for (let slot = begin - 1; slot >= end; slot--) visit(slot);
   return end;
 }
-
-/** `count` different slots out of `size`, every choice of them equally likely (Floyd's algorithm). */
-export function sampleSlots(size: number, count: number, random: Random): number[] {
-  const chosen = new Set<number>();
-  for (let last = size - count; last < size; last++) {
-    const slot = Math.floor(random.next() * (last + 1));
-    chosen.add(chosen.has(slot) ? last : slot);
-  }
-  return [...chosen];
-}

@@ -1,18 +1,114 @@
+import type { Random } from '../clock/index.ts';
+import { Dictionary } from './dictionary.ts';
 import type { Journal } from './journal.ts';
 
+/** Fields and their values. Every change leaves its inverse in the journal while that is open. */
 export class HashValue {
   readonly type = 'hash';
   readonly journal: Journal;
+  #entries = new Dictionary<string>();
+  /** Redis would have turned its listpack into a table; it never goes back. */
+  #isTable = false;
 
   constructor(journal: Journal) {
     this.journal = journal;
   }
 
   get size(): number {
+    return this.#entries.size;
+  }
+
+  get encoding(): 'listpack' | 'hashtable' {
+    return this.#isTable ? 'hashtable' : 'listpack';
+  }
+
+  get(field: string): string | undefined {
+    return this.#entries.get(field);
+  }
+
+  has(field: string): boolean {
+    return this.#entries.has(field);
+  }
+
+  /** True if the field is new. */
+  set(field: string, value: string): boolean {
+    const previous = this.#entries.set(field, value);
+    if (this.journal.active) this.#recordSet(field, previous);
+    if (!this.#isTable) this.#convertIfLarge(field, value);
+    return previous === undefined;
+  }
+
+  /** True if the field was there. */
+  delete(field: string): boolean {
+    const slot = this.#entries.slotOf(field);
+    if (slot < 0) return false;
+    const value = this.#entries.removeAt(slot);
+    if (this.journal.active) {
+      this.journal.record(() => this.#entries.restoreAt(slot, field, value));
+    }
+    return true;
+  }
+
+  /** The fields, live: not to be kept across a change. */
+  fields(): readonly string[] {
+    return this.#entries.names();
+  }
+
+  /** The values in the order of `fields()`, live. */
+  values(): readonly string[] {
+    return this.#entries.values();
+  }
+
+  fieldAt(slot: number): string {
+    return this.#entries.nameAt(slot);
+  }
+
+  valueAt(slot: number): string {
+    return this.#entries.valueAt(slot);
+  }
+
+  randomField(random: Random): string {
+    return this.#entries.nameAt(this.#entries.randomSlot(random));
+  }
+
+  /** A step of HSCAN: a small hash is visited at once, whatever the count. */
+  scan(cursor: number, count: number, visit: (slot: number) => void): number {
+    if (this.#isTable) return this.#entries.scan(cursor, count, visit);
+    for (let slot = 0; slot < this.#entries.size; slot++) visit(slot);
     return 0;
   }
 
   copy(): HashValue {
-    return new HashValue(this.journal);
+    const copy = new HashValue(this.journal);
+    copy.#entries = this.#entries.copy();
+    copy.#isTable = this.#isTable;
+    return copy;
+  }
+
+  #recordSet(field: string, previous: string | undefined): void {
+    this.journal.record(() => {
+      if (previous !== undefined) this.#entries.set(field, previous);
+      else this.#entries.removeAt(this.#entries.size - 1);
+    });
+  }
+
+  #convertIfLarge(field: string, value: string): void {
+    if (
+      field.length <= LISTPACK_BYTES &&
+      value.length <= LISTPACK_BYTES &&
+      this.#entries.size <= LISTPACK_ENTRIES
+    ) {
+      return;
+    }
+    this.#isTable = true;
+    if (this.journal.active) {
+      this.journal.record(() => {
+        this.#isTable = false;
+      });
+    }
   }
 }
+
+/** Redis's defaults of hash-max-listpack-value and hash-max-listpack-entries. */
+const LISTPACK_BYTES = 64;
+const LISTPACK_ENTRIES = 512;

@@ -1,0 +1,44 @@
+import type { Random } from '../clock/index.ts';
+import { ErrorReply } from '../resp/index.ts';
+import { INT64_MIN, NOT_AN_INTEGER } from './errors.ts';
+import { parseInteger } from './number.ts';
+
+/**
+ * The slots that SRANDMEMBER, HRANDFIELD or ZRANDMEMBER with a count answer: different ones, and at most
+ * all, for a positive count; for a negative one exactly so many, chosen anew each time.
+ */
+export function sampleSlots(size: number, count: number, random: Random): number[] {
+  if (count < 0) return repeatedSlots(size, -count, random);
+  if (count >= size) return Array.from({ length: size }, (_, slot) => slot);
+  return differentSlots(size, count, random);
+}
+
+/** Reads the count of such a command. */
+export function sampleCountArgument(text: string): number {
+  const count = parseInteger(text);
+  if (count === undefined) throw NOT_AN_INTEGER;
+  if (count === INT64_MIN) throw NOT_NEGATABLE;
+  return Number(count);
+}
+
+/** Floyd's algorithm: every choice is equally likely, in time and space of the choice alone. */
+function differentSlots(size: number, count: number, random: Random): number[] {
+  const chosen = new Set<number>();
+  for (let last = size - count; last < size; last++) {
+    const slot = Math.floor(random.next() * (last + 1));
+    chosen.add(chosen.has(slot) ? last : slot);
+  }
+  return [...chosen];
+}
+
+function repeatedSlots(size: number, count: number, random: Random): number[] {
+  if (count > LONGEST_SAMPLE) throw OUT_OF_RANGE;
+  return Array.from({ length: count }, () => Math.floor(random.next() * size));
+}
+
+/** Redis writes until the client's buffer is over its limit; here the reply is made first. */
+const LONGEST_SAMPLE = 2 ** 24;
+const OUT_OF_RANGE = new ErrorReply('ERR value is out of range');
+const NOT_NEGATABLE = new ErrorReply(
+  'ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807',
+);
