@@ -1,18 +1,183 @@
+import type { Random } from '../clock/index.ts';
+import { Dictionary } from './dictionary.ts';
 import type { Journal } from './journal.ts';
+import { type Entries, ScoreTree } from './score-tree.ts';
 
+export type { Entries } from './score-tree.ts';
+
+/**
+ * A sorted set: a dictionary from members to scores, which also serves scans and random picks, and the
+ * same entries in order.
+ *
+ * Every range comes down to two cuts. A cut is a place in the order, named by a score and a string: it
+ * lies before the first entry that is not less. The empty string cuts before all members of a score, and
+ * AFTER_ALL, which no string of bytes reaches, behind them; `x` followed by a zero byte cuts right after x.
+ */
 export class SortedSetValue {
   readonly type = 'zset';
   readonly journal: Journal;
+  readonly #scores = new Dictionary<number>();
+  readonly #order = new ScoreTree();
+  #isListpack = true;
 
   constructor(journal: Journal) {
     this.journal = journal;
   }
 
   get size(): number {
-    return 0;
+    return this.#scores.size;
+  }
+
+  /** The form in which Redis would keep it; it never goes back to the small one. */
+  get encoding(): 'listpack' | 'skiplist' {
+    return this.#isListpack ? 'listpack' : 'skiplist';
+  }
+
+  score(member: string): number | undefined {
+    return this.#scores.get(member);
+  }
+
+  /** Adds the member or moves it. Redis's listpacks have no negative zero; its skip lists do. */
+  set(member: string, score: number): void {
+    const previous = this.#scores.get(member);
+    const wasListpack = this.#isListpack;
+    if (previous === undefined && !this.#staysSmallWith(member)) this.#isListpack = false;
+    this.#write(member, this.#isListpack && score === 0 ? 0 : score, previous);
+    if (this.journal.active)
+      this.journal.record(() => this.#undoSet(member, previous, wasListpack));
+  }
+
+  /** Returns the score that the member had. */
+  delete(member: string): number | undefined {
+    const score = this.#erase(member);
+    if (this.journal.active && score !== undefined) {
+      this.journal.record(() => this.#write(member, score, undefined));
+    }
+    return score;
+  }
+
+  /** How many come before the member; undefined if it is not there. */
+  rank(member: string): number | undefined {
+    const score = this.#scores.get(member);
+    return score === undefined ? undefined : this.#order.rank(score, member);
+  }
+
+  /** The entries from rank `from` up to but not including `to`. */
+  range(from: number, to: number): Entries {
+    return this.#order.range(from, Math.min(to, this.size));
+  }
+
+  /** The ranks between two cuts by score. */
+  scoreSpan({ min, max }: ScoreCuts): Span {
+    return {
+      from: this.#order.rank(min.score, min.member),
+      to: this.#order.rank(max.score, max.member),
+    };
+  }
+
+  /** The ranks between two cuts by member, which means something only where all scores are equal. */
+  lexSpan({ min, max }: LexCuts, isReverse = false): Span {
+    const { size } = this;
+    if (size === 0 || min >= max) return NO_SPAN;
+    const score = this.#order.scoreAt(0);
+    if (score !== this.#order.scoreAt(size - 1)) return this.#walkedSpan(min, max, isReverse);
+    return { from: this.#order.rank(score, min), to: this.#order.rank(score, max) };
+  }
+
+  /** The members, live, in no order. */
+  members(): readonly string[] {
+    return this.#scores.names();
+  }
+
+  /** The scores of `members()`, live. */
+  scores(): readonly number[] {
+    return this.#scores.values();
+  }
+
+  randomSlot(random: Random): number {
+    return this.#scores.randomSlot(random);
+  }
+
+  /** A step of a scan over the slots of `members()`. */
+  scan(cursor: number, count: number, visit: (slot: number) => void): number {
+    return this.#scores.scan(cursor, count, visit);
   }
 
   copy(): SortedSetValue {
-    return new SortedSetValue(this.journal);
+    const copy = new SortedSetValue(this.journal);
+    const { members, scores } = this.range(0, this.size);
+    for (let at = 0; at < members.length; at++) copy.#write(members[at]!, scores[at]!, undefined);
+    copy.#isListpack = this.#isListpack;
+    return copy;
+  }
+
+  /**
+   * With unequal scores Redis calls a range of members unspecified. Here it is what Redis's small form
+   * gives: the stretch from the first entry inside the range, from either end, to the next one outside.
+   */
+  #walkedSpan(min: string, max: string, isReverse: boolean): Span {
+    const { members } = this.range(0, this.size);
+    const last = members.length - 1;
+    if (members[last]! < min || members[0]! >= max) return NO_SPAN;
+    let from = 0;
+    let to = last + 1;
+    if (isReverse) {
+      while (to > 0 && members[to - 1]! >= max) to--;
+      for (from = to; from > 0 && members[from - 1]! >= min; ) from--;
+    } else {
+      while (from <= last && members[from]! < min) from++;
+      for (to = from; to <= last && members[to]! < max; ) to++;
+    }
+    return { from, to };
+  }
+
+  #staysSmallWith(member: string): boolean {
+    return this.size < LISTPACK_ENTRIES && member.length <= LISTPACK_BYTES;
+  }
+
+  #write(member: string, score: number, previous: number | undefined): void {
+    if (previous !== undefined) this.#order.remove(previous, member);
+    this.#scores.set(member, score);
+    this.#order.insert(score, member);
+  }
+
+  #erase(member: string): number | undefined {
+    const score = this.#scores.delete(member);
+    if (score !== undefined) this.#order.remove(score, member);
+    return score;
+  }
+
+  #undoSet(member: string, previous: number | undefined, wasListpack: boolean): void {
+    this.#isListpack = wasListpack;
+    if (previous === undefined) this.#erase(member);
+    else this.#write(member, previous, this.#scores.get(member));
   }
 }
+
+/** Ranks from `from` up to but not including `to`; empty unless from < to. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ScoreCuts {
+  readonly min: ScoreCut;
+  readonly max: ScoreCut;
+}
+
+export interface ScoreCut {
+  readonly score: number;
+  readonly member: string;
+}
+
+export interface LexCuts {
+  readonly min: string;
+  readonly max: string;
+}
+
+/** Greater than every string of bytes. */
+export const AFTER_ALL = '\u0100';
+
+const NO_SPAN: Span = { from: 0, to: 0 };
+const LISTPACK_ENTRIES = 128;
+const LISTPACK_BYTES = 64;
