@@ -39,6 +39,8 @@ export class ByteReader {
   advance(): boolean {
     if (this.position < this.chunk.length) return true;
     const next = this.#waiting.shift();
+    // An idle connection must not hold on to its last chunk.
+    this.piece = NO_BYTES;
     this.chunk = next ?? NO_BYTES;
     this.position = 0;
     this.#waitingBytes -= this.chunk.length;
