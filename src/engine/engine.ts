@@ -3,6 +3,7 @@ import { Blocking } from './blocking.ts';
 import { Database } from './database.ts';
 import { NEVER } from './deadline-heap.ts';
 import { Journal } from './journal.ts';
+import { LatencyMonitor } from './latency.ts';
 import { EVENT_BITS } from './notifications.ts';
 import { Pause } from './pause.ts';
 import { PubSub } from './pub-sub.ts';
@@ -44,8 +45,9 @@ export class Engine {
   readonly journal = new Journal();
   readonly blocking = new Blocking(this);
   readonly pubSub = new PubSub();
-  readonly pause = new Pause();
+  readonly pause = new Pause(this);
   readonly slowLog = new SlowLog();
+  readonly latency = new LatencyMonitor();
   readonly sessions = new Map<number, Session>();
   readonly monitors = new Set<Session>();
   readonly startedMs: number;
@@ -57,6 +59,8 @@ export class Engine {
   /** False while a session that asked for CLIENT NO-TOUCH runs. */
   marksUse = true;
   needsPassword = false;
+  /** Set by the server: SHUTDOWN asks it to end. */
+  requestShutdown: (() => void) | undefined;
 
   readonly #databases: (Database | undefined)[] = [];
   #wallOffsetMs: number;
@@ -164,6 +168,7 @@ export class Engine {
   close(): void {
     this.#closed = true;
     this.#expiryTimer?.cancel();
+    this.pause.close();
     for (const session of [...this.sessions.values()]) {
       session.listener.close();
       session.close();

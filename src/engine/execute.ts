@@ -1,6 +1,7 @@
 import { ErrorReply, QUEUED } from '../resp/index.ts';
 import { type Command, FLAGS, type Outcome } from './command.ts';
 import { findCommand } from './commands/index.ts';
+import type { Engine } from './engine.ts';
 import { wrongArity } from './errors.ts';
 import { showToMonitors } from './monitor.ts';
 import type { Session } from './session.ts';
@@ -21,29 +22,41 @@ export function executeNow(session: Session, argv: readonly string[]): Outcome {
   if (command instanceof ErrorReply) return reject(session, command);
   const refusal = refuse(session, command, argv);
   if (refusal !== undefined) return reject(session, refusal, command);
+  const { pause } = session.engine;
+  if (pause.holds(session, command)) return pause.hold(session, argv, execute);
   if (session.queue !== null && !command.facts.actsInMulti) {
     session.queue.push({ command, argv });
     return QUEUED;
   }
-  const { engine } = session;
-  if (engine.pause.holds(session, command)) return engine.pause.hold(session, argv);
   return timed(session, command, argv);
 }
 
 /** Runs a command that was found and allowed: the step that EXEC and scripts share with clients. */
 export function call(session: Session, command: Command, argv: readonly string[]): Outcome {
-  const { engine } = session;
-  if (engine.monitors.size > 0) showToMonitors(session, command, argv);
-  let outcome: Outcome;
-  try {
-    outcome = command.run(session, argv);
-  } catch (error) {
-    if (!(error instanceof ErrorReply)) throw error;
-    outcome = error;
-  }
+  const { statistics, monitors } = session.engine;
+  statistics.countCall(command.number);
+  const outcome = monitors.size === 0 ? run(session, command, argv) : shown(session, command, argv);
   if (outcome instanceof ErrorReply) {
-    engine.statistics.countError(outcome.code, command.number, 'failed');
+    statistics.countError(outcome.code, command.number, 'failed');
   }
+  return outcome;
+}
+
+function run(session: Session, command: Command, argv: readonly string[]): Outcome {
+  try {
+    return command.run(session, argv);
+  } catch (error) {
+    if (error instanceof ErrorReply) return error;
+    throw error;
+  }
+}
+
+/** A script is shown before what it calls, everything else after it ran: EXEC follows its commands. */
+function shown(session: Session, command: Command, argv: readonly string[]): Outcome {
+  const isScript = (command.bits & FLAGS.skip_monitor) !== 0;
+  if (isScript) showToMonitors(session, command, argv);
+  const outcome = run(session, command, argv);
+  if (!isScript) showToMonitors(session, command, argv);
   return outcome;
 }
 
@@ -58,10 +71,18 @@ function timed(session: Session, command: Command, argv: readonly string[]): Out
   engine.endUnit();
   engine.freeze();
   const durationMs = engine.nowMs - beganMs;
-  engine.statistics.countCall(command.number, durationMs);
-  if (durationMs >= engine.slowLog.thresholdMs)
+  engine.statistics.countTime(command.number, durationMs);
+  if (durationMs >= engine.slowLog.thresholdMs) {
     engine.slowLog.add(session, command, argv, durationMs);
+  }
+  if (durationMs >= engine.latency.thresholdMs) noteLatency(engine, command, durationMs);
   return outcome;
+}
+
+function noteLatency(engine: Engine, command: Command, durationMs: number): void {
+  const isFast = (command.bits & FLAGS.fast) !== 0;
+  const unixSeconds = Math.floor(engine.wallMs() / 1000);
+  engine.latency.add(isFast ? 'fast-command' : 'command', unixSeconds, durationMs);
 }
 
 /** Why this session may not run the command now, if so. */
@@ -82,6 +103,9 @@ function refuse(
       `ERR Can't execute '${command.name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
     );
   }
+  if (session.monitoring && (command.bits & (FLAGS.write | FLAGS.readonly)) !== 0) {
+    return MONITORS_ONLY;
+  }
   return undefined;
 }
 
@@ -92,4 +116,5 @@ function reject(session: Session, error: ErrorReply, command?: Command): ErrorRe
 }
 
 const NOT_SIGNED_IN = new ErrorReply('NOAUTH Authentication required.');
+const MONITORS_ONLY = new ErrorReply("ERR Replica can't interact with the keyspace");
 const NOT_IN_MULTI = new ErrorReply('ERR Command not allowed inside a transaction');

@@ -1,66 +1,247 @@
 import { ErrorReply } from '../resp/index.ts';
 import type { Engine } from './engine.ts';
+import { SYNTAX_ERROR } from './errors.ts';
+import { matchesGlob } from './glob.ts';
 import { formatEventClasses, parseEventClasses } from './notifications.ts';
-import { parseInteger } from './number.ts';
+import {
+  anyText,
+  integer,
+  memory,
+  oneOf,
+  only,
+  type SettingKind,
+  yesOrNo,
+} from './setting-kinds.ts';
+import { lower } from './text.ts';
 
 export type SettingValues = Readonly<Partial<Record<SettingName, string>>>;
 
 interface Setting {
   readonly default: string;
-  /** Left out: text. */
-  readonly kind?: 'number' | 'boolean';
-  /** CONFIG SET refuses it: fixed when the server starts. */
-  readonly immutable?: true;
-  /** Takes a new value into use; gives the value as CONFIG GET shows it. Throws ErrorReply. */
-  readonly apply?: (engine: Engine, value: string) => string;
+  readonly kind: SettingKind;
+  /** CONFIG SET refuses it: it is chosen when the server starts, or is a fact. */
+  readonly fixed?: true;
+  /** Redacted wherever commands are shown. */
+  readonly secret?: true;
+  /** Other names of Redis for the same. */
+  readonly aliases?: readonly string[];
+  /** Takes a new value into use. */
+  readonly apply?: (engine: Engine, value: string) => void;
 }
 
-/** Everything that CONFIG knows, by name. */
+const INT32_MAX = 2 ** 31 - 1;
+const UINT32_MAX = 2 ** 32 - 1;
+const NO_EVICTION = 'keys are never evicted here: a lock that vanishes is no lock';
+const NO_SNAPSHOTS = 'there are no snapshots here: see appendonly';
+
+/** Everything that CONFIG knows, by name. Times and sizes are in the units of Redis. */
 const SETTINGS = {
-  databases: { default: '16', kind: 'number', immutable: true },
-  'notify-keyspace-events': {
-    default: '',
-    apply(engine, value) {
-      engine.eventBits = parseEventClasses(value);
-      return formatEventClasses(engine.eventBits);
-    },
+  // Where and how the server listens.
+  port: { default: '6379', kind: integer(0, 65535), fixed: true },
+  bind: { default: '127.0.0.1', kind: anyText, fixed: true },
+  unixsocket: { default: '', kind: anyText, fixed: true },
+  'protected-mode': { default: 'yes', kind: yesOrNo, fixed: true },
+  'tcp-keepalive': { default: '300', kind: integer(0, INT32_MAX) },
+  timeout: { default: '0', kind: integer(0, INT32_MAX) },
+  maxclients: { default: '10000', kind: integer(1, UINT32_MAX) },
+  databases: { default: '16', kind: integer(1, 10_000), fixed: true },
+  requirepass: { default: '', kind: anyText, secret: true, apply: applyPassword },
+  'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
+  'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
+  // Bytes that may wait for one client, for one subscriber, and for all together.
+  'output-limit-normal': { default: '1073741824', kind: memory(2 ** 20) },
+  'output-limit-pubsub': { default: '33554432', kind: memory(2 ** 20) },
+  'output-limit-total': { default: '2147483648', kind: memory(2 ** 20) },
+
+  // Memory.
+  maxmemory: { default: '0', kind: onlyNoLimit },
+  'maxmemory-policy': { default: 'noeviction', kind: only('noeviction', NO_EVICTION) },
+
+  // What outlives a restart.
+  save: { default: '', kind: only('', NO_SNAPSHOTS) },
+  appendonly: { default: 'no', kind: yesOrNo, fixed: true },
+  appendfsync: { default: 'everysec', kind: oneOf('everysec', 'always', 'no') },
+  appendfilename: { default: 'appendonly.aof', kind: anyText, fixed: true },
+  dir: { default: '.', kind: anyText, fixed: true },
+
+  // What is observed.
+  'notify-keyspace-events': { default: '', kind: eventClasses, apply: applyEvents },
+  'slowlog-log-slower-than': { default: '10000', kind: integer(-1), apply: applySlowThreshold },
+  'slowlog-max-len': {
+    default: '128',
+    kind: integer(0),
+    apply: (engine, value) => engine.slowLog.limit(Number(value)),
   },
-  requirepass: {
-    default: '',
-    apply(engine, value) {
-      engine.needsPassword = value !== '';
-      return value;
-    },
+  'latency-monitor-threshold': {
+    default: '0',
+    kind: integer(0),
+    apply: (engine, value) => engine.latency.setThreshold(Number(value)),
   },
+
+  // Scripts. A script cannot be interrupted from outside, so it is stopped by a budget; 0: no limit.
+  'busy-reply-threshold': { default: '5000', kind: integer(0), aliases: ['lua-time-limit'] },
+  'script-budget-steps': { default: '0', kind: integer(0) },
+  'script-budget-ms': { default: '5000', kind: integer(0) },
+
+  // The sizes at which Redis changes the form of a value; OBJECT ENCODING answers by them.
+  'hash-max-listpack-entries': fact('512', 'hash-max-ziplist-entries'),
+  'hash-max-listpack-value': fact('64', 'hash-max-ziplist-value'),
+  'list-max-listpack-size': fact('-2', 'list-max-ziplist-size'),
+  'list-compress-depth': fact('0'),
+  'set-max-intset-entries': fact('512'),
+  'zset-max-listpack-entries': fact('128', 'zset-max-ziplist-entries'),
+  'zset-max-listpack-value': fact('64', 'zset-max-ziplist-value'),
+
+  // Facts that clients and tools ask for.
+  'cluster-enabled': fact('no'),
+  hz: fact('10'),
+  'lazyfree-lazy-user-flush': fact('no'),
+  'active-expire-effort': fact('1'),
 } as const satisfies Record<string, Setting>;
 
 export type SettingName = keyof typeof SETTINGS;
 
+const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+/** Every name and alias. */
+const NAMES: ReadonlyMap<string, SettingName> = new Map(
+  SETTING_NAMES.flatMap((name) => {
+    const { aliases = [] }: Setting = SETTINGS[name];
+    return [name, ...aliases].map((each) => [each, name] as const);
+  }),
+);
+
 /** The current values of SETTINGS. */
 export class Settings {
   readonly #engine: Engine;
-  readonly #values = new Map<SettingName, string>();
+  readonly #texts = new Map<SettingName, string>();
+  readonly #numbers = new Map<SettingName, number>();
 
   constructor(engine: Engine, initial: SettingValues) {
     this.#engine = engine;
-    for (const name of SETTING_NAMES) this.#put(name, initial[name] ?? SETTINGS[name].default);
+    for (const name of SETTING_NAMES) this.put(name, initial[name] ?? SETTINGS[name].default);
+    for (const name of Object.keys(initial)) {
+      if (!(name in SETTINGS)) throw new Error(`there is no setting '${name}'`);
+    }
   }
 
   text(name: SettingName): string {
-    return this.#values.get(name)!;
+    return this.#texts.get(name)!;
   }
 
   number(name: SettingName): number {
-    return Number(this.text(name));
+    return this.#numbers.get(name)!;
   }
 
-  #put(name: SettingName, value: string): void {
-    const setting: Setting = SETTINGS[name];
-    if (setting.kind === 'number' && parseInteger(value) === undefined) {
-      throw new ErrorReply("argument couldn't be parsed into an integer");
+  flag(name: SettingName): boolean {
+    return this.text(name) === 'yes';
+  }
+
+  /** Sets any setting, also a fixed one: for whoever starts the server. */
+  put(name: SettingName, value: string): void {
+    try {
+      this.#use(name, SETTINGS[name].kind(value));
+    } catch (error) {
+      if (error instanceof ErrorReply) throw new Error(`${name}: ${error.message}`);
+      throw error;
     }
-    this.#values.set(name, setting.apply?.(this.#engine, value) ?? value);
+  }
+
+  /** CONFIG GET: the names that fit, as the client wrote them, with their values. */
+  matching(patterns: readonly string[]): Map<string, string> {
+    const found = new Map<string, string>();
+    for (const pattern of patterns) {
+      const exact = NAMES.get(lower(pattern));
+      if (exact !== undefined && !found.has(lower(pattern))) found.set(pattern, this.text(exact));
+      else if (exact === undefined) this.#collect(lower(pattern), found);
+    }
+    return found;
+  }
+
+  /** CONFIG SET: names and values in turn. Either all of them change or, with an ErrorReply, none. */
+  change(words: readonly string[]): void {
+    if (words.length % 2 !== 0) throw SYNTAX_ERROR;
+    const names: SettingName[] = [];
+    for (let at = 0; at < words.length; at += 2) names.push(changeable(words[at]!, names));
+    const values = names.map((name, index) => this.#read(name, words, index * 2));
+    names.forEach((name, index) => {
+      this.#use(name, values[index]!);
+    });
+  }
+
+  #collect(pattern: string, found: Map<string, string>): void {
+    for (const [name, canonical] of NAMES) {
+      if (matchesGlob(pattern, name)) found.set(name, this.text(canonical));
+    }
+  }
+
+  #read(name: SettingName, words: readonly string[], at: number): string {
+    try {
+      return SETTINGS[name].kind(words[at + 1]!);
+    } catch (error) {
+      throw error instanceof ErrorReply ? refusal(words[at]!, error.message) : error;
+    }
+  }
+
+  #use(name: SettingName, value: string): void {
+    const setting: Setting = SETTINGS[name];
+    this.#texts.set(name, value);
+    this.#numbers.set(name, Number(value));
+    setting.apply?.(this.#engine, value);
   }
 }
 
-const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+/** Whether the value of a setting must not be shown. */
+export function isSecretSetting(word: string): boolean {
+  const name = NAMES.get(lower(word));
+  if (name === undefined) return false;
+  const setting: Setting = SETTINGS[name];
+  return setting.secret === true;
+}
+
+function changeable(word: string, earlier: readonly SettingName[]): SettingName {
+  const name = NAMES.get(lower(word));
+  if (name === undefined) {
+    throw new ErrorReply(`ERR Unknown option or number of arguments for CONFIG SET - '${word}'`);
+  }
+  const setting: Setting = SETTINGS[name];
+  if (setting.fixed) throw refusal(word, "can't set immutable config");
+  if (earlier.includes(name)) throw refusal(word, 'duplicate parameter');
+  return name;
+}
+
+function refusal(word: string, reason: string): ErrorReply {
+  return new ErrorReply(
+    `ERR CONFIG SET failed (possibly related to argument '${word}') - ${reason}`,
+  );
+}
+
+function fact(value: string, ...aliases: readonly string[]): Setting {
+  return { default: value, kind: anyText, fixed: true, aliases };
+}
+
+function onlyNoLimit(text: string): string {
+  const bytes = memory(0)(text);
+  if (bytes !== '0') throw new ErrorReply(NO_EVICTION);
+  return bytes;
+}
+
+function eventClasses(text: string): string {
+  return formatEventClasses(parseEventClasses(text));
+}
+
+function applyEvents(engine: Engine, value: string): void {
+  engine.eventBits = parseEventClasses(value);
+}
+
+/** Without a password nobody needs to sign in, also who came before. */
+function applyPassword(engine: Engine, value: string): void {
+  engine.needsPassword = value !== '';
+  if (value !== '') return;
+  for (const session of engine.sessions.values()) session.authenticated = true;
+}
+
+/** Microseconds; -1 keeps nothing. */
+function applySlowThreshold(engine: Engine, value: string): void {
+  engine.slowLog.thresholdMs = value === '-1' ? Number.POSITIVE_INFINITY : Number(value) / 1000;
+}

@@ -1,10 +1,61 @@
 import type { Command } from './command.ts';
+import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
 
-/** The commands that took long, newest first. */
+export interface SlowLogEntry {
+  readonly id: number;
+  readonly unixSeconds: number;
+  readonly durationMs: number;
+  readonly argv: readonly string[];
+  readonly address: string;
+  readonly name: string;
+}
+
+const MOST_ARGUMENTS = 32;
+const MOST_ARGUMENT_BYTES = 128;
+
+/**
+ * The commands that took long, newest first. EXEC and scripts are kept as a whole: time stands still
+ * inside of them, so that their commands have no duration of their own.
+ */
 export class SlowLog {
   /** Commands that took at least so long are kept; Infinity keeps none. */
   thresholdMs = 10;
+  readonly entries: SlowLogEntry[] = [];
+  #maxLength = 128;
+  #nextId = 0;
 
-  add(_session: Session, _command: Command, _argv: readonly string[], _durationMs: number): void {}
+  add(session: Session, command: Command, argv: readonly string[], durationMs: number): void {
+    this.entries.unshift({
+      id: this.#nextId++,
+      unixSeconds: Math.floor(session.engine.wallMs() / 1000),
+      durationMs,
+      argv: shortened(withoutSecrets(command, argv)),
+      address: session.address,
+      name: session.name,
+    });
+    this.limit(this.#maxLength);
+  }
+
+  limit(maxLength: number): void {
+    this.#maxLength = maxLength;
+    if (this.entries.length > maxLength) this.entries.length = maxLength;
+  }
+
+  reset(): void {
+    this.entries.length = 0;
+  }
+}
+
+/** Keeps no large arguments alive. */
+function shortened(argv: readonly string[]): string[] {
+  if (argv.length <= MOST_ARGUMENTS) return argv.map(shortenedArgument);
+  const shown = argv.slice(0, MOST_ARGUMENTS - 1).map(shortenedArgument);
+  return [...shown, `... (${argv.length - MOST_ARGUMENTS + 1} more arguments)`];
+}
+
+function shortenedArgument(text: string): string {
+  const moreBytes = text.length - MOST_ARGUMENT_BYTES;
+  if (moreBytes <= 0) return text;
+  return `${text.slice(0, MOST_ARGUMENT_BYTES)}... (${moreBytes} more bytes)`;
 }

@@ -11,6 +11,10 @@ export class Statistics {
     keyspaceHits: 0,
     keyspaceMisses: 0,
     errors: 0,
+    /** These are counted by the server. */
+    rejectedSessions: 0,
+    inputBytes: 0,
+    outputBytes: 0,
   };
   /** By the number of the command. */
   readonly calls = new Float64Array(MOST_COMMANDS);
@@ -20,9 +24,14 @@ export class Statistics {
   /** By the first word of the error. */
   readonly errorsByCode = new Map<string, number>();
 
-  countCall(command: number, durationMs: number): void {
+  /** Every command, also inside of EXEC and scripts. */
+  countCall(command: number): void {
     this.counters.commands++;
     this.calls[command]! += 1;
+  }
+
+  /** Commands that came from a client: EXEC and scripts account for the time of what they run. */
+  countTime(command: number, durationMs: number): void {
     this.totalMs[command]! += durationMs;
   }
 
@@ -32,10 +41,13 @@ export class Statistics {
     if (command >= 0) this[outcome][command]! += 1;
   }
 
+  /** Changes since the last save are not a statistic, so they stay. */
   reset(): void {
+    const { changes } = this.counters;
     for (const name of Object.keys(this.counters)) {
       this.counters[name as keyof typeof this.counters] = 0;
     }
+    this.counters.changes = changes;
     for (const column of [this.calls, this.totalMs, this.rejected, this.failed]) column.fill(0);
     this.errorsByCode.clear();
   }

@@ -1,0 +1,24 @@
+import type { Command } from './command.ts';
+import { isSecretSetting } from './settings.ts';
+import { lower } from './text.ts';
+
+const HIDDEN = '(redacted)';
+
+/** The words of a command as others may see them, in MONITOR and SLOWLOG: without passwords. */
+export function withoutSecrets(command: Command, argv: readonly string[]): readonly string[] {
+  const isSecret = SECRETS[command.name as keyof typeof SECRETS];
+  return isSecret ? argv.map((word, at) => (isSecret(argv, at) ? HIDDEN : word)) : argv;
+}
+
+type IsSecret = (argv: readonly string[], at: number) => boolean;
+
+/** Which words of which commands are secret. */
+const SECRETS: Partial<Record<string, IsSecret>> = {
+  auth: (_argv, at) => at > 0,
+  hello: (argv, at) => isWord(argv[at - 1], 'auth') || isWord(argv[at - 2], 'auth'),
+  'config|set': (argv, at) => at > 2 && at % 2 === 1 && isSecretSetting(argv[at - 1]!),
+};
+
+function isWord(text: string | undefined, word: string): boolean {
+  return text !== undefined && lower(text) === word;
+}
