@@ -7,6 +7,7 @@ import { hashes } from './hashes.ts';
 import { keys } from './keys.ts';
 import { object } from './object.ts';
 import { pubSub } from './pub-sub.ts';
+import { sets } from './sets.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
@@ -16,6 +17,7 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['generic', expiry],
   ['generic', object],
   ['hash', hashes],
+  ['set', sets],
   ['transactions', transactions],
   ['pubsub', pubSub],
   ['connection', connection],

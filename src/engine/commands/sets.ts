@@ -1,0 +1,395 @@
+import { ErrorReply, type Reply, SetReply } from '../../resp/index.ts';
+import { ALL_KEYS, type CommandTable, ONE_KEY } from '../command.ts';
+import { countedKeys } from '../counted-keys.ts';
+import { NOT_POSITIVE, SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { integerArgument } from '../number.ts';
+import { sampleCountArgument, sampleSlots } from '../random-sample.ts';
+import { parseCursor, scanArguments, scanReply } from '../scan-arguments.ts';
+import type { Session } from '../session.ts';
+import { SetValue } from '../set-value.ts';
+import { upper } from '../text.ts';
+
+const READ = ['readonly', 'fast'] as const;
+const READ_ALL = ['readonly'] as const;
+const STORE = ['write', 'denyoom'] as const;
+
+export const sets = {
+  SADD: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: ['write', 'denyoom', 'fast'],
+    run: sadd,
+    syntax: 'key member [member ...]',
+    summary: 'Adds members to a set; returns how many are new',
+    since: '1.0.0',
+  },
+  SREM: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: srem,
+    syntax: 'key member [member ...]',
+    summary: 'Removes members; returns how many were there',
+    since: '1.0.0',
+  },
+  SMEMBERS: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ_ALL,
+    run: (session, argv) => new SetReply(session.database.setOf(argv[1]!)?.members() ?? []),
+    syntax: 'key',
+    summary: 'Returns every member',
+    since: '1.0.0',
+  },
+  SISMEMBER: {
+    arity: 3,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) => (session.database.setOf(argv[1]!)?.has(argv[2]!) ? 1 : 0),
+    syntax: 'key member',
+    summary: 'Tells whether a set has a member',
+    since: '1.0.0',
+  },
+  SMISMEMBER: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: READ,
+    run: smismember,
+    syntax: 'key member [member ...]',
+    summary: 'Tells for each of several members whether a set has it',
+    since: '6.2.0',
+  },
+  SCARD: {
+    arity: 2,
+    keys: ONE_KEY,
+    flags: READ,
+    run: (session, argv) => session.database.setOf(argv[1]!)?.size ?? 0,
+    syntax: 'key',
+    summary: 'Returns the number of members',
+    since: '1.0.0',
+  },
+  SPOP: {
+    arity: -2,
+    keys: ONE_KEY,
+    flags: ['write', 'fast'],
+    run: spop,
+    syntax: 'key [count]',
+    summary: 'Removes members by chance and returns them',
+    since: '1.0.0',
+  },
+  SRANDMEMBER: {
+    arity: -2,
+    keys: ONE_KEY,
+    flags: READ_ALL,
+    run: srandmember,
+    syntax: 'key [count]',
+    summary: 'Returns members by chance, a negative count with repetitions',
+    since: '1.0.0',
+  },
+  SMOVE: {
+    arity: 4,
+    keys: [1, 2, 1],
+    flags: ['write', 'fast'],
+    run: smove,
+    syntax: 'source destination member',
+    summary: 'Moves a member from one set to another',
+    since: '1.0.0',
+  },
+  SINTER: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: READ_ALL,
+    run: (session, argv) => new SetReply(intersection(setsAt(session, argv, 1, argv.length))),
+    syntax: 'key [key ...]',
+    summary: 'Returns the members that all the sets have',
+    since: '1.0.0',
+  },
+  SINTERSTORE: {
+    arity: -3,
+    keys: ALL_KEYS,
+    flags: STORE,
+    run: sinterstore,
+    syntax: 'destination key [key ...]',
+    summary: 'Stores the members that all the sets have',
+    since: '1.0.0',
+  },
+  SINTERCARD: {
+    arity: -3,
+    keys: countedKeys(1),
+    flags: ['readonly', 'movablekeys'],
+    run: sintercard,
+    syntax: 'numkeys key [key ...] [LIMIT limit]',
+    summary: 'Counts the members that all the sets have, up to a limit',
+    since: '7.0.0',
+  },
+  SUNION: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: READ_ALL,
+    run: (session, argv) => new SetReply(union(session, argv, 1).members()),
+    syntax: 'key [key ...]',
+    summary: 'Returns the members that any of the sets has',
+    since: '1.0.0',
+  },
+  SUNIONSTORE: {
+    arity: -3,
+    keys: ALL_KEYS,
+    flags: STORE,
+    run: (session, argv) => store(session, argv[1]!, union(session, argv, 2), 'sunionstore'),
+    syntax: 'destination key [key ...]',
+    summary: 'Stores the members that any of the sets has',
+    since: '1.0.0',
+  },
+  SDIFF: {
+    arity: -2,
+    keys: ALL_KEYS,
+    flags: READ_ALL,
+    run: (session, argv) => new SetReply(difference(session, argv, 1).members()),
+    syntax: 'key [key ...]',
+    summary: 'Returns the members of the first set that no other has',
+    since: '1.0.0',
+  },
+  SDIFFSTORE: {
+    arity: -3,
+    keys: ALL_KEYS,
+    flags: STORE,
+    run: (session, argv) => store(session, argv[1]!, difference(session, argv, 2), 'sdiffstore'),
+    syntax: 'destination key [key ...]',
+    summary: 'Stores the members of the first set that no other has',
+    since: '1.0.0',
+  },
+  SSCAN: {
+    arity: -3,
+    keys: ONE_KEY,
+    flags: READ_ALL,
+    run: sscan,
+    syntax: 'key cursor [MATCH pattern] [COUNT count]',
+    summary: 'Walks through the members step by step',
+    since: '2.8.0',
+  },
+} as const satisfies CommandTable;
+
+/** The set that a command is about to change, which counts neither as a hit nor as a miss. */
+function setToChange({ database }: Session, key: string): SetValue | undefined {
+  const value = database.peek(key);
+  if (value === undefined || value instanceof SetValue) return value;
+  throw WRONG_TYPE;
+}
+
+function createSet({ database, engine }: Session, key: string): SetValue {
+  const set = new SetValue(engine.journal);
+  database.set(key, set);
+  return set;
+}
+
+function changed({ database }: Session, event: string, key: string): void {
+  database.changed(key);
+  database.notify('set', event, key);
+}
+
+function sadd(session: Session, argv: readonly string[]): Reply {
+  const key = argv[1]!;
+  const set = setToChange(session, key) ?? createSet(session, key);
+  let added = 0;
+  for (let at = 2; at < argv.length; at++) if (set.add(argv[at]!)) added++;
+  if (added > 0) changed(session, 'sadd', key);
+  return added;
+}
+
+function srem(session: Session, argv: readonly string[]): Reply {
+  const key = argv[1]!;
+  const set = setToChange(session, key);
+  if (set === undefined) return 0;
+  let removed = 0;
+  for (let at = 2; at < argv.length; at++) if (set.delete(argv[at]!)) removed++;
+  if (removed === 0) return 0;
+  changed(session, 'srem', key);
+  session.database.deleteIfEmpty(key, set);
+  return removed;
+}
+
+function smismember(session: Session, argv: readonly string[]): Reply {
+  const set = session.database.setOf(argv[1]!);
+  const found: number[] = [];
+  for (let at = 2; at < argv.length; at++) found.push(set?.has(argv[at]!) ? 1 : 0);
+  return found;
+}
+
+function spop(session: Session, argv: readonly string[]): Reply {
+  if (argv.length === 3) return spopCount(session, argv);
+  if (argv.length > 3) throw SYNTAX_ERROR;
+  const key = argv[1]!;
+  const set = setToChange(session, key);
+  if (set === undefined) return null;
+  const member = set.popRandom(session.engine.random);
+  changed(session, 'spop', key);
+  session.database.deleteIfEmpty(key, set);
+  return member;
+}
+
+function spopCount(session: Session, argv: readonly string[]): Reply {
+  const count = integerArgument(argv[2]!, NOT_POSITIVE);
+  if (count < 0) throw NOT_POSITIVE;
+  const key = argv[1]!;
+  const set = setToChange(session, key);
+  if (set === undefined || count === 0) return new SetReply([]);
+  changed(session, 'spop', key);
+  if (count >= set.size) {
+    session.database.delete(key);
+    session.database.notify('generic', 'del', key);
+    return new SetReply(set.members());
+  }
+  const remaining = set.size - count;
+  if (remaining * KEEP_FACTOR <= count)
+    return new SetReply(popAllBut(session, key, set, remaining));
+  return new SetReply(popMany(session, set, count));
+}
+
+/** When so many times fewer members stay than go, those that stay are chosen instead. */
+const KEEP_FACTOR = 5;
+
+function popMany({ engine }: Session, set: SetValue, count: number): string[] {
+  return Array.from({ length: count }, () => set.popRandom(engine.random));
+}
+
+/** As in Redis, what stays is a new set, which may be one of integers again. */
+function popAllBut(session: Session, key: string, set: SetValue, count: number): string[] {
+  const kept = new SetValue(session.engine.journal);
+  for (const member of popMany(session, set, count)) kept.add(member);
+  session.database.replace(key, kept);
+  return set.members();
+}
+
+function srandmember({ database, engine }: Session, argv: readonly string[]): Reply {
+  if (argv.length > 3) throw SYNTAX_ERROR;
+  if (argv.length === 2) return database.setOf(argv[1]!)?.randomMember(engine.random) ?? null;
+  const count = sampleCountArgument(argv[2]!);
+  const set = database.setOf(argv[1]!);
+  if (set === undefined) return [];
+  if (count >= set.size) return set.members();
+  return sampleSlots(set.size, count, engine.random).map((slot) => set.memberAt(slot));
+}
+
+function smove(session: Session, argv: readonly string[]): Reply {
+  const [, from, to, member] = argv as [string, string, string, string];
+  const { database } = session;
+  if (!database.has(from)) return 0;
+  const source = setToChange(session, from)!;
+  const destination = setToChange(session, to);
+  if (source === destination) return source.has(member) ? 1 : 0;
+  if (!source.delete(member)) return 0;
+  changed(session, 'srem', from);
+  database.deleteIfEmpty(from, source);
+  if ((destination ?? createSet(session, to)).add(member)) changed(session, 'sadd', to);
+  return 1;
+}
+
+/** The sets of the keys from `begin` up to `end`; undefined stands for an empty one. */
+function setsAt(
+  { database }: Session,
+  argv: readonly string[],
+  begin: number,
+  end: number,
+): (SetValue | undefined)[] {
+  return argv.slice(begin, end).map((key) => database.setOf(key));
+}
+
+/** The common members, at most `limit`: those of the smallest set that all the others have. */
+function intersection(
+  operands: readonly (SetValue | undefined)[],
+  limit = Number.POSITIVE_INFINITY,
+): string[] {
+  const common: string[] = [];
+  if (operands.includes(undefined)) return common;
+  const [smallest, ...others] = (operands as SetValue[]).toSorted((a, b) => a.size - b.size);
+  for (const member of smallest!.members()) {
+    if (common.length >= limit) break;
+    if (others.every((other) => other.has(member))) common.push(member);
+  }
+  return common;
+}
+
+function sinterstore(session: Session, argv: readonly string[]): Reply {
+  const common = new SetValue(session.engine.journal);
+  for (const member of intersection(setsAt(session, argv, 2, argv.length))) common.add(member);
+  return store(session, argv[1]!, common, 'sinterstore');
+}
+
+function sintercard(session: Session, argv: readonly string[]): Reply {
+  const count = integerArgument(argv[1]!, NO_KEYS_GIVEN);
+  if (count < 1) throw NO_KEYS_GIVEN;
+  if (count > argv.length - 2) throw TOO_MANY_KEYS;
+  const limit = parseLimit(argv, 2 + count);
+  return intersection(setsAt(session, argv, 2, 2 + count), limit || undefined).length;
+}
+
+function parseLimit(argv: readonly string[], begin: number): number {
+  let limit = 0;
+  for (let at = begin; at < argv.length; at += 2) {
+    if (upper(argv[at]!) !== 'LIMIT' || at + 1 === argv.length) throw SYNTAX_ERROR;
+    limit = integerArgument(argv[at + 1]!, NEGATIVE_LIMIT);
+    if (limit < 0) throw NEGATIVE_LIMIT;
+  }
+  return limit;
+}
+
+function union(session: Session, argv: readonly string[], begin: number): SetValue {
+  const all = new SetValue(session.engine.journal);
+  for (const set of setsAt(session, argv, begin, argv.length)) addAll(all, set);
+  return all;
+}
+
+/**
+ * Either each member of the first set is looked for in the others, or the members of the others are
+ * taken from a copy of the first; Redis estimates which is less work, and since the copy may be kept in
+ * another encoding, so does this.
+ */
+function difference(session: Session, argv: readonly string[], begin: number): SetValue {
+  const result = new SetValue(session.engine.journal);
+  const [first, ...rest] = setsAt(session, argv, begin, argv.length);
+  if (first === undefined || rest.includes(first)) return result;
+  const others = rest.filter((set) => set !== undefined);
+  const lookups = Math.floor((first.size * (others.length + 1)) / 2);
+  const removals = others.reduce((sum, { size }) => sum + size, first.size);
+  if (lookups <= removals) {
+    others.sort((a, b) => b.size - a.size);
+    for (const member of first.members()) {
+      if (!others.some((other) => other.has(member))) result.add(member);
+    }
+    return result;
+  }
+  addAll(result, first);
+  for (const other of others) for (const member of other.members()) result.delete(member);
+  return result;
+}
+
+function addAll(target: SetValue, source: SetValue | undefined): void {
+  for (const member of source?.members() ?? []) target.add(member);
+}
+
+/** Puts a result in place of whatever the key held; an empty one removes the key. */
+function store({ database }: Session, key: string, set: SetValue, event: string): number {
+  if (set.size > 0) {
+    database.set(key, set);
+    database.notify('set', event, key);
+  } else if (database.delete(key)) {
+    database.notify('generic', 'del', key);
+  }
+  return set.size;
+}
+
+function sscan(session: Session, argv: readonly string[]): Reply {
+  parseCursor(argv[2]!);
+  const set = session.database.setOf(argv[1]!);
+  if (set === undefined) return scanReply(0, []);
+  const { cursor, count, admits } = scanArguments(argv, 2);
+  const found: string[] = [];
+  const next = set.scan(cursor, count, (member) => {
+    if (admits(member)) found.push(member);
+  });
+  return scanReply(next, found);
+}
+
+const NO_KEYS_GIVEN = new ErrorReply('ERR numkeys should be greater than 0');
+const TOO_MANY_KEYS = new ErrorReply("ERR Number of keys can't be greater than number of args");
+const NEGATIVE_LIMIT = new ErrorReply("ERR LIMIT can't be negative");
