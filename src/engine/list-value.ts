@@ -1,18 +1,148 @@
 import type { Journal } from './journal.ts';
 
+export type End = 'left' | 'right';
+
+/**
+ * Elements in order, in a ring: both ends move in O(1), and any element is found by its index at once.
+ * The ring doubles when it is full and halves when three quarters are empty. Every change leaves its
+ * inverse in the journal while that is open.
+ */
 export class ListValue {
   readonly type = 'list';
+  readonly encoding = 'quicklist';
   readonly journal: Journal;
+  /** Its length is a power of two; places out of use hold an empty string. */
+  #ring: string[] = emptyRing(LEAST_CAPACITY);
+  #first = 0;
+  #size = 0;
 
   constructor(journal: Journal) {
     this.journal = journal;
   }
 
   get size(): number {
-    return 0;
+    return this.#size;
+  }
+
+  /** The element at an index from 0 to size - 1. */
+  at(index: number): string {
+    return this.#ring[this.#place(index)]!;
+  }
+
+  push(end: End, element: string): void {
+    this.#pushRaw(end, element);
+    if (this.journal.active) this.journal.record(() => this.#popRaw(end));
+  }
+
+  /** Takes the element off an end of a list that is not empty. */
+  pop(end: End): string {
+    const element = this.#popRaw(end);
+    if (this.journal.active) this.journal.record(() => this.#pushRaw(end, element));
+    return element;
+  }
+
+  set(index: number, element: string): void {
+    const place = this.#place(index);
+    if (this.journal.active) {
+      const previous = this.#ring[place]!;
+      this.journal.record(() => {
+        this.#ring[this.#place(index)] = previous;
+      });
+    }
+    this.#ring[place] = element;
+  }
+
+  /** Puts an element before the one at `index`. */
+  insert(index: number, element: string): void {
+    const elements = this.slice(0, this.#size);
+    elements.splice(index, 0, element);
+    this.#replaceAll(elements);
+  }
+
+  /** Removes the elements that equal `element`, at most `limit` from the given end; returns how many. */
+  remove(element: string, limit: number, from: End): number {
+    const kept: string[] = [];
+    for (let step = 0; step < this.#size; step++) {
+      const each = this.at(from === 'left' ? step : this.#size - 1 - step);
+      if (each !== element || step - kept.length >= limit) kept.push(each);
+    }
+    const removed = this.#size - kept.length;
+    if (removed === 0) return 0;
+    if (from === 'right') kept.reverse();
+    this.#replaceAll(kept);
+    return removed;
+  }
+
+  /** The elements from `begin` up to but not including `end`, both within the list. */
+  slice(begin: number, end: number): string[] {
+    const firstPlace = this.#place(begin);
+    const length = Math.max(0, end - begin);
+    const untilWrap = Math.min(length, this.#ring.length - firstPlace);
+    const head = this.#ring.slice(firstPlace, firstPlace + untilWrap);
+    return untilWrap === length ? head : head.concat(this.#ring.slice(0, length - untilWrap));
   }
 
   copy(): ListValue {
-    return new ListValue(this.journal);
+    const copy = new ListValue(this.journal);
+    copy.#fill(this.slice(0, this.#size));
+    return copy;
+  }
+
+  #place(index: number): number {
+    return (this.#first + index) & (this.#ring.length - 1);
+  }
+
+  #pushRaw(end: End, element: string): void {
+    if (this.#size === this.#ring.length) this.#resize(this.#size * 2);
+    if (end === 'right') {
+      this.#ring[this.#place(this.#size)] = element;
+    } else {
+      this.#first = this.#place(-1);
+      this.#ring[this.#first] = element;
+    }
+    this.#size++;
+  }
+
+  #popRaw(end: End): string {
+    const place = end === 'left' ? this.#first : this.#place(this.#size - 1);
+    const element = this.#ring[place]!;
+    this.#ring[place] = '';
+    if (end === 'left') this.#first = this.#place(1);
+    this.#size--;
+    const capacity = this.#ring.length;
+    if (capacity > LEAST_CAPACITY && this.#size * 4 <= capacity) this.#resize(capacity / 2);
+    return element;
+  }
+
+  #resize(capacity: number): void {
+    const elements = this.slice(0, this.#size);
+    const ring = emptyRing(capacity);
+    for (let at = 0; at < elements.length; at++) ring[at] = elements[at]!;
+    this.#ring = ring;
+    this.#first = 0;
+  }
+
+  #replaceAll(elements: readonly string[]): void {
+    if (this.journal.active) {
+      const previous = this.slice(0, this.#size);
+      this.journal.record(() => this.#fill(previous));
+    }
+    this.#fill(elements);
+  }
+
+  #fill(elements: readonly string[]): void {
+    let capacity = LEAST_CAPACITY;
+    while (capacity < elements.length) capacity *= 2;
+    const ring = emptyRing(capacity);
+    for (let at = 0; at < elements.length; at++) ring[at] = elements[at]!;
+    this.#ring = ring;
+    this.#first = 0;
+    this.#size = elements.length;
   }
 }
+
+function emptyRing(capacity: number): string[] {
+  return new Array<string>(capacity).fill('');
+}
+
+const LEAST_CAPACITY = 4;

@@ -5,6 +5,8 @@ import { connection } from './connection.ts';
 import { expiry } from './expiry.ts';
 import { hashes } from './hashes.ts';
 import { keys } from './keys.ts';
+import { listPops } from './list-pops.ts';
+import { lists } from './lists.ts';
 import { object } from './object.ts';
 import { pubSub } from './pub-sub.ts';
 import { sets } from './sets.ts';
@@ -18,6 +20,8 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['generic', object],
   ['hash', hashes],
   ['set', sets],
+  ['list', lists],
+  ['list', listPops],
   ['transactions', transactions],
   ['pubsub', pubSub],
   ['connection', connection],
