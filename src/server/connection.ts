@@ -1,0 +1,229 @@
+import type { Socket } from 'node:net';
+import { type Engine, executeNow, type Outcome, PARKED, type Session } from '../engine/index.ts';
+import {
+  DEFAULT_REQUEST_LIMITS,
+  ErrorReply,
+  encode,
+  ProtocolError,
+  type Reply,
+  RequestDecoder,
+} from '../resp/index.ts';
+
+/** What a connection needs from the server that accepted it. */
+export interface ConnectionOwner {
+  readonly engine: Engine;
+  /** Whether this many more bytes may wait for clients that do not read, over all connections. */
+  mayBuffer(bytes: number): boolean;
+  report(message: string): void;
+  forget(connection: Connection): void;
+}
+
+/**
+ * One client's socket: bytes in, commands to the engine, replies out. All replies to one chunk leave in
+ * one write. A parked command stops the reading of further ones, not of bytes, until its reply came.
+ */
+export class Connection {
+  readonly session: Session;
+  readonly #socket: Socket;
+  readonly #owner: ConnectionOwner;
+  readonly #limits = { ...DEFAULT_REQUEST_LIMITS };
+  readonly #decoder = new RequestDecoder(this.#limits);
+  #out = '';
+  #parked = false;
+  #flushScheduled = false;
+  #ending = false;
+
+  constructor(owner: ConnectionOwner, socket: Socket) {
+    this.#owner = owner;
+    this.#socket = socket;
+    this.session = owner.engine.session({
+      push: (reply) => this.#push(reply),
+      resume: (reply) => this.#resume(reply),
+      close: () => this.#endAfterWrite(),
+    });
+    socket.on('data', (chunk) => this.#receive(chunk));
+    // A socket that breaks is only ever this client's loss.
+    socket.on('error', () => this.destroy());
+    socket.on('close', () => this.destroy());
+  }
+
+  /** How many bytes wait for the client to read them. */
+  get bufferedBytes(): number {
+    return this.#out.length + this.#socket.writableLength;
+  }
+
+  /** Refuses the client with one line. */
+  refuse(message: string): void {
+    this.#out += encode(new ErrorReply(message), 2);
+    this.#endAfterWrite();
+  }
+
+  /** Answers what has arrived, then ends: for a server that shuts down. */
+  end(): void {
+    this.#endAfterWrite();
+  }
+
+  destroy(): void {
+    this.#ending = true;
+    this.#out = '';
+    this.session.close();
+    this.#socket.destroy();
+    this.#owner.forget(this);
+  }
+
+  #receive(chunk: Buffer): void {
+    if (this.#ending) return;
+    this.#decoder.push(chunk);
+    const limitBytes = this.#inputLimitBytes();
+    if (this.#decoder.bufferedBytes > limitBytes) {
+      this.#owner.report(
+        `closed ${this.session.address}: more than ${limitBytes} bytes of input wait`,
+      );
+      this.destroy();
+      return;
+    }
+    this.#work();
+  }
+
+  /** Runs what has arrived, up to a command that parks. */
+  #work(): void {
+    try {
+      this.#owner.engine.freeze();
+      this.#runAll();
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#flush();
+  }
+
+  #runAll(): void {
+    const { session } = this;
+    while (!this.#parked && !this.#ending) {
+      this.#limits.signedIn = session.authenticated;
+      const argv = this.#decoder.next();
+      if (argv === null) return;
+      const outcome = executeNow(session, argv);
+      if (outcome instanceof ErrorReply && isHttp(argv)) return this.#rejectHttp();
+      this.#answer(outcome);
+      if (session.closing) this.#endAfterWrite();
+      else if (this.#out.length > FLUSH_BYTES) this.#flush();
+    }
+  }
+
+  #answer(outcome: Outcome): void {
+    if (outcome === PARKED) this.#parked = true;
+    else if (this.session.replies === 'on') this.#out += encode(outcome, this.session.protocol);
+    else this.#countSkipped();
+  }
+
+  /** CLIENT REPLY SKIP swallows its own reply and that of the next command. */
+  #countSkipped(): void {
+    const { session } = this;
+    if (session.replies === 'skip-next') session.replies = 'skip';
+    else if (session.replies === 'skip') session.replies = 'on';
+  }
+
+  #push(reply: Reply): void {
+    if (this.#ending) return;
+    this.#out += encode(reply, this.session.protocol);
+    this.#scheduleFlush();
+  }
+
+  /**
+   * The client's next commands run in a turn of their own: the engine is in the middle of the unit that
+   * served this one.
+   */
+  #resume(reply: Reply): void {
+    this.#answer(reply);
+    queueMicrotask(() => {
+      this.#parked = false;
+      if (!this.#ending) this.#work();
+    });
+  }
+
+  #scheduleFlush(): void {
+    if (this.#flushScheduled) return;
+    this.#flushScheduled = true;
+    queueMicrotask(() => {
+      this.#flushScheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#out === '' || this.#socket.destroyed) return;
+    const text = this.#out;
+    this.#out = '';
+    this.#socket.write(text, 'latin1');
+    if (this.#socket.writableLength > SMALL_BACKLOG_BYTES) this.#checkBacklog();
+  }
+
+  #checkBacklog(): void {
+    const waitingBytes = this.#socket.writableLength;
+    if (waitingBytes <= this.#outputLimitBytes() && this.#owner.mayBuffer(waitingBytes)) return;
+    this.#owner.report(
+      `closed ${this.session.address}: it does not read, ${waitingBytes} bytes of output wait`,
+    );
+    this.destroy();
+  }
+
+  #outputLimitBytes(): number {
+    if (!this.session.authenticated) return OUTPUT_BEFORE_SIGN_IN_BYTES;
+    const kind = this.session.subscriptionCount > 0 ? 'pubsub' : 'normal';
+    return this.#owner.engine.settings.number(`output-limit-${kind}`);
+  }
+
+  #inputLimitBytes(): number {
+    return this.session.authenticated ? INPUT_BYTES : INPUT_BEFORE_SIGN_IN_BYTES;
+  }
+
+  #fail(error: unknown): void {
+    if (error instanceof ProtocolError) {
+      this.refuse(`ERR ${error.message}`);
+      return;
+    }
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#owner.report(`closed ${this.session.address} after an internal error: ${text}`);
+    this.refuse('ERR internal error, the connection closes');
+  }
+
+  /** A web page can be made to send requests here; its first line shows it. */
+  #rejectHttp(): void {
+    this.#owner.report(`closed ${this.session.address}: it speaks HTTP`);
+    this.destroy();
+  }
+
+  #endAfterWrite(): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    this.session.close();
+    queueMicrotask(() => {
+      this.#flush();
+      // A client that does not close its own side would keep the socket for ever.
+      this.#socket.end(() => this.#socket.destroy());
+    });
+  }
+}
+
+const FLUSH_BYTES = 64 * 1024;
+const SMALL_BACKLOG_BYTES = 16 * 1024;
+const OUTPUT_BEFORE_SIGN_IN_BYTES = 16 * 1024;
+const INPUT_BEFORE_SIGN_IN_BYTES = 1024 * 1024;
+const INPUT_BYTES = 1024 ** 3;
+
+const HTTP_WORDS = new Set([
+  'POST',
+  'PUT',
+  'HEAD',
+  'DELETE',
+  'OPTIONS',
+  'PATCH',
+  'CONNECT',
+  'TRACE',
+  'HOST:',
+]);
+
+/** Asked only of a command that failed, since GET is a verb of both. */
+function isHttp(argv: readonly string[]): boolean {
+  return HTTP_WORDS.has(argv[0]!.toUpperCase()) || (argv[2]?.startsWith('HTTP/') ?? false);
+}

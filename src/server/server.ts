@@ -1,0 +1,238 @@
+import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
+import {
+  connect,
+  createServer as createNetServer,
+  type Server as NetServer,
+  type Socket,
+} from 'node:net';
+import { dirname } from 'node:path';
+import type { Engine } from '../engine/index.ts';
+import { Connection, type ConnectionOwner } from './connection.ts';
+import { ServerError } from './errors.ts';
+
+export interface ServerOptions {
+  readonly engine: Engine;
+  /** TCP address; loopback unless told otherwise. */
+  readonly host?: string;
+  /** TCP port; 0 takes a free one; left out together with `unix` given: no TCP. */
+  readonly port?: number;
+  /** Path of a Unix socket, in a folder that only its owner may enter. */
+  readonly unix?: string;
+  /** Listens beyond loopback although nobody needs a password. */
+  readonly unprotected?: boolean;
+  /** Told what an operator wants to know: clients that were closed and why. */
+  readonly report?: (message: string) => void;
+}
+
+/** The engine behind sockets. */
+export interface Server {
+  /** Where it listens, for people and for clients: `127.0.0.1:6379`, a path. */
+  readonly addresses: readonly string[];
+  /** The TCP port, or 0 without TCP. */
+  readonly port: number;
+  readonly connectionCount: number;
+  /** Stops accepting, answers what has arrived, ends every connection. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+/** Starts to listen. Rejects with a ServerError that says what to do when it cannot. */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const server = new SocketServer(options);
+  try {
+    await server.listen();
+  } catch (error) {
+    await server.close();
+    throw error;
+  }
+  return server;
+}
+
+const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
+/** How long a connection may take to sign in where a password is needed. */
+const SIGN_IN_MS = 10_000;
+
+class SocketServer implements Server, ConnectionOwner {
+  readonly engine: Engine;
+  readonly addresses: string[] = [];
+  port = 0;
+  readonly #options: ServerOptions;
+  readonly #listeners: NetServer[] = [];
+  readonly #connections = new Set<Connection>();
+  #closing: Promise<void> | undefined;
+
+  constructor(options: ServerOptions) {
+    this.engine = options.engine;
+    this.#options = options;
+  }
+
+  get connectionCount(): number {
+    return this.#connections.size;
+  }
+
+  async listen(): Promise<void> {
+    const { host = '127.0.0.1', port, unix, unprotected = false } = this.#options;
+    if (port !== undefined || unix === undefined) {
+      if (!LOOPBACK.test(host) && !this.engine.needsPassword && !unprotected) throw openToAll(host);
+      await this.#listenTcp(host, port ?? 6379);
+    }
+    if (unix !== undefined) await this.#listenUnix(unix);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  mayBuffer(bytes: number): boolean {
+    const limitBytes = this.engine.settings.number('output-limit-total');
+    if (bytes * this.#connections.size <= limitBytes) return true;
+    let totalBytes = 0;
+    for (const connection of this.#connections) totalBytes += connection.bufferedBytes;
+    return totalBytes <= limitBytes;
+  }
+
+  report(message: string): void {
+    this.#options.report?.(message);
+  }
+
+  forget(connection: Connection): void {
+    this.#connections.delete(connection);
+  }
+
+  async #listenTcp(host: string, port: number): Promise<void> {
+    const listener = this.#createListener();
+    await listening(listener, { host, port });
+    const address = listener.address();
+    if (address === null || typeof address === 'string') throw new Error('no TCP address');
+    this.port = address.port;
+    this.addresses.push(`${host.includes(':') ? `[${host}]` : host}:${address.port}`);
+  }
+
+  async #listenUnix(path: string): Promise<void> {
+    prepareSocketFolder(dirname(path));
+    await removeStaleSocket(path);
+    await listening(this.#createListener(), { path });
+    chmodSync(path, 0o600);
+    this.addresses.push(path);
+  }
+
+  #createListener(): NetServer {
+    const listener = createNetServer({
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: 300_000,
+    });
+    listener.on('connection', (socket) => this.#accept(socket));
+    this.#listeners.push(listener);
+    return listener;
+  }
+
+  #accept(socket: Socket): void {
+    const connection = new Connection(this, socket);
+    const { session } = connection;
+    session.address = socketAddress(socket.remoteAddress, socket.remotePort);
+    session.localAddress = socketAddress(socket.localAddress, socket.localPort);
+    if (this.#connections.size >= this.engine.settings.number('maxclients')) {
+      this.engine.stats.rejectedSessions++;
+      connection.refuse('ERR max number of clients reached');
+      return;
+    }
+    this.#connections.add(connection);
+    if (!session.authenticated) this.#limitSignIn(socket, connection);
+  }
+
+  #limitSignIn(socket: Socket, connection: Connection): void {
+    const timer = this.engine.clock.setTimer(SIGN_IN_MS, () => {
+      if (!connection.session.authenticated) connection.destroy();
+    });
+    socket.once('close', () => timer.cancel());
+  }
+
+  async #close(): Promise<void> {
+    const closed = this.#listeners.map((listener) => closing(listener));
+    for (const connection of [...this.#connections]) connection.end();
+    await Promise.all(closed);
+  }
+}
+
+function openToAll(host: string): ServerError {
+  return new ServerError(
+    'unprotected',
+    `refused to listen on ${host} without a password: anybody who reaches it could take and break every lock. ` +
+      'Set a password (--password or HOLDFAST_PASSWORD), listen on 127.0.0.1, or say --unprotected if the network is yours alone.',
+  );
+}
+
+/** A socket file is open to all between its creation and chmod, so that its folder must keep others out. */
+function prepareSocketFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if ((statSync(folder).mode & 0o077) === 0) return;
+  throw new ServerError(
+    'open-folder',
+    `refused to put a socket into ${folder}: other users may enter it. Use a folder of mode 0700 (mkdir -m 700 …).`,
+  );
+}
+
+/** Removes the file that a server which died has left; one that is in use stays, and listening fails. */
+async function removeStaleSocket(path: string): Promise<void> {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isSocket()) {
+    throw new ServerError(
+      'in-use',
+      `refused to replace ${path}: it is not a socket. Choose another path.`,
+    );
+  }
+  if (!(await answers(path))) unlinkSync(path);
+}
+
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+function listening(
+  listener: NetServer,
+  where: { path: string } | { host: string; port: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    listener.once('error', (error) => reject(listenError(error, where)));
+    listener.listen(where, () => {
+      listener.removeAllListeners('error');
+      // Accepting can fail later (no file handle is free): the next client may have more luck.
+      listener.on('error', () => {});
+      resolve();
+    });
+  });
+}
+
+function listenError(error: NodeJS.ErrnoException, where: object): ServerError {
+  const place = Object.values(where).join(':');
+  const advice =
+    error.code === 'EADDRINUSE'
+      ? 'Something listens there already: stop it, or choose another with --port (0 takes a free one).'
+      : 'Choose another with --host, --port or --unix.';
+  return new ServerError(
+    'cannot-listen',
+    `cannot listen on ${place} (${error.code}). ${advice}`,
+    error,
+  );
+}
+
+function closing(listener: NetServer): Promise<void> {
+  return new Promise((resolve) => {
+    if (!listener.listening) resolve();
+    else listener.close(() => resolve());
+  });
+}
+
+function socketAddress(host: string | undefined, port: number | undefined): string {
+  if (host === undefined) return '';
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
