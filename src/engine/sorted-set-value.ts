@@ -49,10 +49,11 @@ export class SortedSetValue {
 
   /** Returns the score that the member had. */
   delete(member: string): number | undefined {
-    const score = this.#erase(member);
-    if (this.journal.active && score !== undefined) {
-      this.journal.record(() => this.#write(member, score, undefined));
-    }
+    const slot = this.#scores.slotOf(member);
+    if (slot < 0) return undefined;
+    const score = this.#scores.removeAt(slot);
+    this.#order.remove(score, member);
+    if (this.journal.active) this.journal.record(() => this.#undoDelete(slot, member, score));
     return score;
   }
 
@@ -141,16 +142,20 @@ export class SortedSetValue {
     this.#order.insert(score, member);
   }
 
-  #erase(member: string): number | undefined {
-    const score = this.#scores.delete(member);
-    if (score !== undefined) this.#order.remove(score, member);
-    return score;
+  #undoSet(member: string, previous: number | undefined, wasListpack: boolean): void {
+    const score = this.#scores.get(member)!;
+    this.#isListpack = wasListpack;
+    if (previous !== undefined) {
+      this.#write(member, previous, score);
+      return;
+    }
+    this.#scores.delete(member);
+    this.#order.remove(score, member);
   }
 
-  #undoSet(member: string, previous: number | undefined, wasListpack: boolean): void {
-    this.#isListpack = wasListpack;
-    if (previous === undefined) this.#erase(member);
-    else this.#write(member, previous, this.#scores.get(member));
+  #undoDelete(slot: number, member: string, score: number): void {
+    this.#scores.restoreAt(slot, member, score);
+    this.#order.insert(score, member);
   }
 }
 

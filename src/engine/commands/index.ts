@@ -1,15 +1,21 @@
 import { ErrorReply } from '../../resp/index.ts';
 import { Command, type CommandFacts, type CommandTable, type Group } from '../command.ts';
 import { lower } from '../text.ts';
+import { client } from './client.ts';
+import { config } from './config.ts';
 import { connection } from './connection.ts';
 import { expiry } from './expiry.ts';
 import { hashes } from './hashes.ts';
 import { keys } from './keys.ts';
+import { latency } from './latency.ts';
 import { listPops } from './list-pops.ts';
 import { lists } from './lists.ts';
 import { object } from './object.ts';
 import { pubSub } from './pub-sub.ts';
+import { replicas, role } from './replication.ts';
 import { sets } from './sets.ts';
+import { slowLog } from './slow-log.ts';
+import { sortedSets } from './sorted-sets.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
@@ -22,9 +28,16 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['set', sets],
   ['list', lists],
   ['list', listPops],
+  ['sorted-set', sortedSets],
   ['transactions', transactions],
   ['pubsub', pubSub],
   ['connection', connection],
+  ['connection', client],
+  ['server', config],
+  ['server', slowLog],
+  ['server', latency],
+  ['server', role],
+  ['generic', replicas],
 ];
 
 /** Every command by its lower-case name. */

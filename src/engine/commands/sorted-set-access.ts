@@ -1,0 +1,60 @@
+import { DoubleReply, type Reply } from '../../resp/index.ts';
+import { WRONG_TYPE } from '../errors.ts';
+import { formatFloat64 } from '../number.ts';
+import type { Session } from '../session.ts';
+import { type Entries, SortedSetValue } from '../sorted-set-value.ts';
+
+/** The sorted set at a key, for a command that writes: no hit and no miss. */
+export function sortedSetToChange({ database }: Session, key: string): SortedSetValue | undefined {
+  const value = database.peek(key);
+  if (value === undefined || value instanceof SortedSetValue) return value;
+  throw WRONG_TYPE;
+}
+
+/** Says that members left the sorted set, and ends it if none is left. */
+export function membersLeft(
+  { database }: Session,
+  event: string,
+  key: string,
+  value: SortedSetValue,
+): void {
+  database.changed(key);
+  database.notify('zset', event, key);
+  database.deleteIfEmpty(key, value);
+}
+
+/** Puts a result under `key`; one without members deletes what was there. Returns its size. */
+export function storeResult(
+  { database, engine }: Session,
+  event: string,
+  key: string,
+  { members, scores }: Entries,
+): number {
+  if (members.length === 0) {
+    if (database.delete(key)) database.notify('generic', 'del', key);
+    return 0;
+  }
+  const value = new SortedSetValue(engine.journal);
+  for (let at = 0; at < members.length; at++) value.set(members[at]!, scores[at]!);
+  database.set(key, value);
+  database.notify('zset', event, key);
+  return value.size;
+}
+
+export function scoreReply(score: number): Reply {
+  return new DoubleReply(score, formatFloat64(score));
+}
+
+export function pairReply(member: string, score: number): Reply {
+  return [member, scoreReply(score)];
+}
+
+/** Members with their scores: pairs in RESP3, one flat array before. */
+export function scoredReply(session: Session, { members, scores }: Entries): Reply {
+  if (session.protocol === 3) return members.map((member, at) => pairReply(member, scores[at]!));
+  const flat: string[] = [];
+  for (let at = 0; at < members.length; at++) {
+    flat.push(members[at]!, formatFloat64(scores[at]!));
+  }
+  return flat;
+}

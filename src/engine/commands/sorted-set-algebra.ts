@@ -1,0 +1,282 @@
+import { ErrorReply, type Reply } from '../../resp/index.ts';
+import type { CommandTable } from '../command.ts';
+import { countedKeys } from '../counted-keys.ts';
+import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { floatArgument, integerArgument } from '../number.ts';
+import type { Session } from '../session.ts';
+import { SetValue } from '../set-value.ts';
+import { type Entries, SortedSetValue } from '../sorted-set-value.ts';
+import { lower, upper } from '../text.ts';
+import { scoredReply, storeResult } from './sorted-set-access.ts';
+
+/** The keys of ZUNIONSTORE and its kin: where the result goes, and those that are counted behind. */
+const storeKeys = (argv: readonly string[]): number[] => [1, ...countedKeys(2)(argv)];
+
+const COMBINE_SYNTAX =
+  'numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]';
+const READ = ['readonly', 'movablekeys'] as const;
+const STORE = ['write', 'denyoom', 'movablekeys'] as const;
+
+export const sortedSetAlgebra = {
+  ZUNION: {
+    arity: -3,
+    keys: countedKeys(1),
+    flags: READ,
+    run: (session, argv) => show(session, argv, union),
+    syntax: `${COMBINE_SYNTAX} [WITHSCORES]`,
+    summary: 'Returns the members of all the sets with their scores combined',
+    since: '6.2.0',
+  },
+  ZUNIONSTORE: {
+    arity: -4,
+    keys: storeKeys,
+    flags: STORE,
+    run: (session, argv) => store(session, argv, union),
+    syntax: `destination ${COMBINE_SYNTAX}`,
+    summary: 'Stores the members of all the sets with their scores combined',
+    since: '2.0.0',
+  },
+  ZINTER: {
+    arity: -3,
+    keys: countedKeys(1),
+    flags: READ,
+    run: (session, argv) => show(session, argv, intersection),
+    syntax: `${COMBINE_SYNTAX} [WITHSCORES]`,
+    summary: 'Returns the members that all the sets share with their scores combined',
+    since: '6.2.0',
+  },
+  ZINTERSTORE: {
+    arity: -4,
+    keys: storeKeys,
+    flags: STORE,
+    run: (session, argv) => store(session, argv, intersection),
+    syntax: `destination ${COMBINE_SYNTAX}`,
+    summary: 'Stores the members that all the sets share with their scores combined',
+    since: '2.0.0',
+  },
+  ZINTERCARD: {
+    arity: -3,
+    keys: countedKeys(1),
+    flags: READ,
+    run: intersectionSize,
+    syntax: 'numkeys key [key ...] [LIMIT limit]',
+    summary: 'Returns how many members all the sets share',
+    since: '7.0.0',
+  },
+  ZDIFF: {
+    arity: -3,
+    keys: countedKeys(1),
+    flags: READ,
+    run: (session, argv) => show(session, argv, difference),
+    syntax: 'numkeys key [key ...] [WITHSCORES]',
+    summary: 'Returns the members of the first set that no other has',
+    since: '6.2.0',
+  },
+  ZDIFFSTORE: {
+    arity: -4,
+    keys: storeKeys,
+    flags: STORE,
+    run: (session, argv) => store(session, argv, difference),
+    syntax: 'destination numkeys key [key ...]',
+    summary: 'Stores the members of the first set that no other has',
+    since: '6.2.0',
+  },
+} as const satisfies CommandTable;
+
+/** Adds up what two sets say of one member. */
+type Aggregate = (score: number, other: number) => number;
+
+/** As in Redis the sum of both infinities is zero, and what is not a number loses against any. */
+const AGGREGATES = {
+  SUM: (score, other) => notNaN(score + other),
+  // biome-ignore lint/complexity/useMathMinMax: Math.min lets NaN win and tells the zeros apart.
+  MIN: (score, other) => (other < score ? other : score),
+  // biome-ignore lint/complexity/useMathMinMax: as above.
+  MAX: (score, other) => (other > score ? other : score),
+} as const satisfies Record<string, Aggregate>;
+
+/** A set or sorted set to be combined, with the factor of its scores. */
+interface Source {
+  readonly value: SetValue | SortedSetValue | undefined;
+  readonly size: number;
+  weight: number;
+}
+
+interface Operands {
+  readonly sources: Source[];
+  aggregate: Aggregate;
+  withScores: boolean;
+  /** ZINTERCARD: where to stop counting. */
+  limit: number;
+}
+
+/** Members and scores of a result, in no order. */
+type Combine = (operands: Operands) => Map<string, number>;
+
+function show(session: Session, argv: readonly string[], combine: Combine): Reply {
+  const operands = parseOperands(session, argv, 1, combine === difference ? DIFF : COMBINED);
+  const entries = sorted(combine(operands));
+  return operands.withScores ? scoredReply(session, entries) : entries.members;
+}
+
+function store(session: Session, argv: readonly string[], combine: Combine): Reply {
+  const allowed = combine === difference ? DIFF : COMBINED;
+  const operands = parseOperands(session, argv, 2, allowed & ~OPTION_BITS.WITHSCORES);
+  return storeResult(session, lower(argv[0]!), argv[1]!, sorted(combine(operands)));
+}
+
+function intersectionSize(session: Session, argv: readonly string[]): Reply {
+  const operands = parseOperands(session, argv, 1, OPTION_BITS.LIMIT);
+  return intersection(operands).size;
+}
+
+/** Which options a command takes. */
+const OPTION_BITS = { WEIGHTS: 1, AGGREGATE: 2, WITHSCORES: 4, LIMIT: 8 } as const;
+const COMBINED = OPTION_BITS.WEIGHTS | OPTION_BITS.AGGREGATE | OPTION_BITS.WITHSCORES;
+const DIFF = OPTION_BITS.WITHSCORES;
+
+/** Redis looks at the types of all keys before it reads the options behind them. */
+function parseOperands(
+  session: Session,
+  argv: readonly string[],
+  countAt: number,
+  allowed: number,
+): Operands {
+  const count = integerArgument(argv[countAt]!);
+  if (count < 1) {
+    const name = lower(argv[0]!);
+    throw new ErrorReply(`ERR at least 1 input key is needed for '${name}' command`);
+  }
+  const end = countAt + 1 + count;
+  if (end > argv.length) throw SYNTAX_ERROR;
+  const operands: Operands = {
+    sources: argv.slice(countAt + 1, end).map((key) => source(session, key)),
+    aggregate: AGGREGATES.SUM,
+    withScores: false,
+    limit: 0,
+  };
+  for (let at = end; at < argv.length; ) at = parseOption(operands, argv, at, allowed);
+  return operands;
+}
+
+function source({ database }: Session, key: string): Source {
+  const value = database.get(key);
+  if (value === undefined) return { value, size: 0, weight: 1 };
+  if (!(value instanceof SortedSetValue || value instanceof SetValue)) throw WRONG_TYPE;
+  return { value, size: value.size, weight: 1 };
+}
+
+/** Reads the option at `at`; returns where the next one stands. */
+function parseOption(
+  operands: Operands,
+  argv: readonly string[],
+  at: number,
+  allowed: number,
+): number {
+  const word = upper(argv[at]!);
+  if (!(word in OPTION_BITS) || (allowed & OPTION_BITS[word as keyof typeof OPTION_BITS]) === 0)
+    throw SYNTAX_ERROR;
+  if (word === 'WITHSCORES') {
+    operands.withScores = true;
+    return at + 1;
+  }
+  const { sources } = operands;
+  const operandCount = word === 'WEIGHTS' ? sources.length : 1;
+  if (at + operandCount >= argv.length) throw SYNTAX_ERROR;
+  if (word === 'LIMIT') operands.limit = parseLimit(argv[at + 1]!);
+  else if (word === 'AGGREGATE') operands.aggregate = parseAggregate(argv[at + 1]!);
+  else {
+    for (const [index, each] of sources.entries()) {
+      each.weight = floatArgument(argv[at + 1 + index]!, NOT_A_WEIGHT);
+    }
+  }
+  return at + 1 + operandCount;
+}
+
+function parseLimit(text: string): number {
+  const limit = integerArgument(text, NEGATIVE_LIMIT);
+  if (limit < 0) throw NEGATIVE_LIMIT;
+  return limit;
+}
+
+function parseAggregate(text: string): Aggregate {
+  const word = upper(text);
+  if (!(word in AGGREGATES)) throw SYNTAX_ERROR;
+  return AGGREGATES[word as keyof typeof AGGREGATES];
+}
+
+/** From the smallest set up, as in Redis: sums of floating point numbers depend on the order. */
+function bySize(sources: readonly Source[]): Source[] {
+  return sources.toSorted((a, b) => a.size - b.size);
+}
+
+function union({ sources, aggregate }: Operands): Map<string, number> {
+  const result = new Map<string, number>();
+  for (const each of bySize(sources)) {
+    forEachEntry(each, (member, score) => {
+      const weighted = notNaN(score * each.weight);
+      const known = result.get(member);
+      result.set(member, known === undefined ? weighted : aggregate(known, weighted));
+      return true;
+    });
+  }
+  return result;
+}
+
+function intersection({ sources, aggregate, limit }: Operands): Map<string, number> {
+  const result = new Map<string, number>();
+  const [smallest, ...others] = bySize(sources) as [Source, ...Source[]];
+  forEachEntry(smallest, (member, score) => {
+    let combined = notNaN(score * smallest.weight);
+    for (const other of others) {
+      const otherScore = scoreIn(other, member);
+      if (otherScore === undefined) return true;
+      combined = aggregate(combined, otherScore * other.weight);
+    }
+    result.set(member, combined);
+    return result.size !== limit;
+  });
+  return result;
+}
+
+function difference({ sources }: Operands): Map<string, number> {
+  const result = new Map<string, number>();
+  const [first, ...others] = sources as [Source, ...Source[]];
+  forEachEntry(first, (member, score) => {
+    if (others.every((other) => scoreIn(other, member) === undefined)) result.set(member, score);
+    return true;
+  });
+  return result;
+}
+
+/** Visits the entries in no order until told to stop; a plain set's scores are one. */
+function forEachEntry({ value }: Source, visit: (member: string, score: number) => boolean): void {
+  if (value === undefined) return;
+  const members = value.members();
+  const scores = value instanceof SortedSetValue ? value.scores() : undefined;
+  for (let at = 0; at < members.length; at++) {
+    if (!visit(members[at]!, scores === undefined ? 1 : scores[at]!)) return;
+  }
+}
+
+function scoreIn({ value }: Source, member: string): number | undefined {
+  if (value instanceof SortedSetValue) return value.score(member);
+  return value?.has(member) ? 1 : undefined;
+}
+
+function sorted(result: Map<string, number>): Entries {
+  const entries = [...result].sort(
+    ([a, aScore], [b, bScore]) => aScore - bScore || (a < b ? -1 : 1),
+  );
+  return {
+    members: entries.map(([member]) => member),
+    scores: entries.map(([, score]) => score),
+  };
+}
+
+function notNaN(score: number): number {
+  return Number.isNaN(score) ? 0 : score;
+}
+
+const NOT_A_WEIGHT = new ErrorReply('ERR weight value is not a float');
+const NEGATIVE_LIMIT = new ErrorReply("ERR LIMIT can't be negative");

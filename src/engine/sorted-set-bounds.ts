@@ -1,0 +1,52 @@
+import { ErrorReply } from '../resp/index.ts';
+import { parseFloat64 } from './number.ts';
+import { AFTER_ALL, type LexCuts, type ScoreCut, type ScoreCuts } from './sorted-set-value.ts';
+
+/** Reads the two ends of a range by score: `1.5`, `(1.5` without the score itself, `-inf`. */
+export function scoreCuts(min: string, max: string): ScoreCuts {
+  return { min: scoreCut(min, false), max: scoreCut(max, true) };
+}
+
+/** Reads the two ends of a range by member: `[a`, `(a` without the member itself, `-`, `+`. */
+export function lexCuts(min: string, max: string): LexCuts {
+  return { min: lexCut(min, false), max: lexCut(max, true) };
+}
+
+/** An upper end lies behind what it includes, a lower one behind what it excludes. */
+function scoreCut(text: string, isUpper: boolean): ScoreCut {
+  const isExclusive = text.startsWith('(');
+  const score = boundScore(isExclusive ? text.slice(1) : text);
+  return { score, member: isUpper === isExclusive ? '' : AFTER_ALL };
+}
+
+function lexCut(text: string, isUpper: boolean): string {
+  if (text === '-') return '';
+  if (text === '+') return AFTER_ALL;
+  const isExclusive = text.startsWith('(');
+  if (!isExclusive && !text.startsWith('[')) throw NOT_A_MEMBER;
+  const member = text.slice(1);
+  return isUpper === isExclusive ? member : `${member}\0`;
+}
+
+/**
+ * Redis hands these to strtod without the checks that a score in ZADD gets. So nothing at all is zero,
+ * space may stand before, a zero byte ends the text, and what is too large is infinite.
+ */
+function boundScore(text: string): number {
+  const end = text.indexOf('\0');
+  const written = end < 0 ? text : text.slice(0, end);
+  if (written === '') return 0;
+  const number = written.replace(/^[ \t-\r]+/, '');
+  const score = parseFloat64(number) ?? outOfRange(number);
+  if (score === undefined) throw NOT_A_BOUND;
+  return score;
+}
+
+/** parseFloat64 refuses decimals that a double cannot hold; JavaScript ends them as strtod does. */
+function outOfRange(text: string): number | undefined {
+  const isDecimal = /^[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+$/.test(text);
+  return isDecimal ? Number(text) : undefined;
+}
+
+const NOT_A_BOUND = new ErrorReply('ERR min or max is not a float');
+const NOT_A_MEMBER = new ErrorReply('ERR min or max not valid string range item');
