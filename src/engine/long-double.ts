@@ -52,6 +52,14 @@ export function printSum(a: LongDouble, b: LongDouble): string {
   return print(sum);
 }
 
+/** Seconds as milliseconds, up to the next whole one. */
+export function ceilMilliseconds(seconds: LongDouble): number {
+  if (isInfinite(seconds)) return seconds.mantissa < 0n ? -Infinity : Infinity;
+  const { mantissa, exponent } = rounded(seconds.mantissa * 1000n, seconds.exponent);
+  if (exponent >= 0) return Number(mantissa) * 2 ** exponent;
+  return Number(-(-mantissa >> BigInt(-exponent)));
+}
+
 const LONGEST_TEXT = 5 * 1024;
 const MANTISSA_BITS = 64;
 /** The exponent of the smallest number that is not zero, and of the largest mantissa's unit. */

@@ -1,6 +1,7 @@
 import { ErrorReply } from '../resp/index.ts';
 import { INT64_MAX, invalidExpire, NOT_AN_INTEGER } from './errors.ts';
-import { floatArgument, parseInteger } from './number.ts';
+import { ceilMilliseconds, parseLongDouble } from './long-double.ts';
+import { parseInteger } from './number.ts';
 import type { Session } from './session.ts';
 
 /** How the four spellings of a deadline read: what one unit is in milliseconds, and from when. */
@@ -46,8 +47,10 @@ export function deadlineOf(
  * What is too long wraps to below zero in Redis, and is called so here.
  */
 export function timeoutArgument(text: string): number {
-  const timeoutMs = Math.ceil(floatArgument(text, NOT_A_TIMEOUT) * 1000);
-  if (timeoutMs < 0 || timeoutMs > LARGEST_MS) throw NEGATIVE_TIMEOUT;
+  const seconds = parseLongDouble(text);
+  if (seconds === undefined) throw NOT_A_TIMEOUT;
+  const timeoutMs = ceilMilliseconds(seconds);
+  if (timeoutMs < 0 || timeoutMs >= LARGEST_MS) throw NEGATIVE_TIMEOUT;
   return timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
 }
 
