@@ -4,7 +4,7 @@ import { matchesGlob } from '../glob.ts';
 import type { SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
 import { container, help } from './help.ts';
-import { helpLines } from './help-lines.ts';
+import { helpLines } from './subcommand-help.ts';
 
 const SUBSCRIBE = ['pubsub', 'noscript', 'loading', 'stale'] as const;
 const PUBLISH = ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'] as const;

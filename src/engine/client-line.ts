@@ -1,0 +1,73 @@
+import type { Session } from './session.ts';
+import { DEFAULT_USER } from './sign-in.ts';
+
+export type ClientType = 'normal' | 'pubsub';
+
+export function clientType(session: Session): ClientType {
+  return session.subscriptionCount > 0 ? 'pubsub' : 'normal';
+}
+
+/**
+ * One client as a line of CLIENT LIST, with the fields of Redis 7.0 in their order and the library's
+ * name and version of 7.2 at the end. What has no counterpart here is 0: buffers belong to the socket.
+ */
+export function clientLine(session: Session): string {
+  return Object.entries(clientFields(session))
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
+}
+
+function clientFields(session: Session): Record<string, string | number> {
+  const { engine, outputBytes } = session;
+  return {
+    id: session.id,
+    addr: session.address,
+    laddr: session.localAddress,
+    fd: 0,
+    name: session.name,
+    age: secondsSince(engine.nowMs, session.createdMs),
+    idle: secondsSince(engine.nowMs, session.lastUsedMs),
+    flags: flagLetters(session),
+    db: session.database.number,
+    sub: session.channels.size,
+    psub: session.patterns.size,
+    ssub: session.shardChannels.size,
+    multi: session.queue?.length ?? -1,
+    qbuf: 0,
+    'qbuf-free': 0,
+    'argv-mem': 0,
+    'multi-mem': 0,
+    rbs: 0,
+    rbp: 0,
+    obl: 0,
+    oll: 0,
+    omem: outputBytes,
+    'tot-mem': outputBytes,
+    events: 'r',
+    cmd: session.lastCommand,
+    user: DEFAULT_USER,
+    redir: -1,
+    resp: session.protocol,
+    'lib-name': session.libraryName,
+    'lib-ver': session.libraryVersion,
+  };
+}
+
+function secondsSince(nowMs: number, beganMs: number): number {
+  return Math.max(0, Math.floor((nowMs - beganMs) / 1000));
+}
+
+/** In the order of Redis; `N` for a client of which there is nothing to say. */
+function flagLetters(session: Session): string {
+  const letters = [
+    session.monitoring ? 'O' : '',
+    session.subscriptionCount > 0 ? 'P' : '',
+    session.queue !== null ? 'x' : '',
+    session.waiter !== null ? 'b' : '',
+    session.watchBroken ? 'd' : '',
+    session.closing ? 'c' : '',
+    session.noEvict ? 'e' : '',
+    session.noTouch ? 'T' : '',
+  ].join('');
+  return letters === '' ? 'N' : letters;
+}

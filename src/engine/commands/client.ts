@@ -1,0 +1,267 @@
+import {
+  ErrorReply,
+  MapReply,
+  NO_REPLY,
+  OK,
+  type Reply,
+  SetReply,
+  VerbatimReply,
+} from '../../resp/index.ts';
+import { clientLine, clientType } from '../client-line.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
+import { SYNTAX_ERROR } from '../errors.ts';
+import { integerArgument } from '../number.ts';
+import type { PauseMode } from '../pause.ts';
+import type { Session } from '../session.ts';
+import { upper } from '../text.ts';
+import { killClients } from './client-kill.ts';
+import { assertClientName } from './client-name.ts';
+import { clientTypeArgument } from './client-type.ts';
+import { container, help } from './help.ts';
+import { helpLines, wrongSubcommand } from './subcommand-help.ts';
+import { waitMsArgument } from './wait-time.ts';
+
+const OWN = ['noscript', 'loading', 'stale'] as const;
+const ADMIN = ['admin', 'noscript', 'loading', 'stale'] as const;
+
+const subcommands = {
+  ID: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: (session) => session.id,
+    syntax: '',
+    summary: 'Returns the number of this connection',
+    since: '5.0.0',
+  },
+  INFO: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: (session) => listing([session]),
+    syntax: '',
+    summary: 'Describes this connection',
+    since: '6.2.0',
+  },
+  LIST: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: (session, argv) => listing(selectedClients(session, argv)),
+    syntax: '[TYPE <NORMAL|MASTER|REPLICA|PUBSUB>] [ID client-id [client-id ...]]',
+    summary: 'Describes all connections, those of a type, or those with the numbers',
+    since: '2.4.0',
+  },
+  KILL: {
+    arity: -3,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: killClients,
+    syntax:
+      '<ip:port|[ID client-id] [TYPE <NORMAL|MASTER|SLAVE|REPLICA|PUBSUB>] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME yes/no]>',
+    summary: 'Ends the connections that fit every filter',
+    since: '2.4.0',
+  },
+  GETNAME: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: (session) => (session.name === '' ? null : session.name),
+    syntax: '',
+    summary: 'Returns the name of this connection',
+    since: '2.6.9',
+  },
+  SETNAME: {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: setName,
+    syntax: 'connection-name',
+    summary: 'Gives this connection a name',
+    since: '2.6.9',
+  },
+  SETINFO: {
+    arity: 4,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: setInfo,
+    syntax: '<LIB-NAME libname|LIB-VER libver>',
+    summary: 'Tells which library the client uses (as in Redis 7.2)',
+    since: '7.2.0',
+  },
+  PAUSE: {
+    arity: -3,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: pause,
+    syntax: 'timeout [WRITE|ALL]',
+    summary: 'Lets the commands of all clients wait for a time',
+    since: '2.9.50',
+  },
+  UNPAUSE: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: unpause,
+    syntax: '',
+    summary: 'Ends a pause',
+    since: '6.2.0',
+  },
+  REPLY: {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: reply,
+    syntax: '<ON|OFF|SKIP>',
+    summary: 'Chooses whether this connection gets replies',
+    since: '3.2.0',
+  },
+  UNBLOCK: {
+    arity: -3,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: unblock,
+    syntax: 'client-id [TIMEOUT|ERROR]',
+    summary: 'Lets a blocked client go on, as if its time were up or with an error',
+    since: '5.0.0',
+  },
+  'NO-EVICT': {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: (session, argv) => choose(session, 'noEvict', argv[2]!),
+    syntax: '<ON|OFF>',
+    summary: 'Accepted for compatibility: no client is evicted here',
+    since: '7.0.0',
+  },
+  'NO-TOUCH': {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: (session, argv) => choose(session, 'noTouch', argv[2]!),
+    syntax: '<ON|OFF>',
+    summary:
+      'Chooses whether the commands of this connection count as use of keys (as in Redis 7.2)',
+    since: '7.2.0',
+  },
+  GETREDIR: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: () => -1,
+    syntax: '',
+    summary: 'Answers that no tracking is redirected, since there is none',
+    since: '6.0.0',
+  },
+  TRACKINGINFO: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: OWN,
+    run: trackingInfo,
+    syntax: '',
+    summary: 'Answers that tracking is off',
+    since: '6.2.0',
+  },
+  HELP: help((): readonly string[] => helpLines('CLIENT', subcommands)),
+} as const satisfies CommandTable;
+
+export const client = {
+  CLIENT: container(subcommands, 'Shows and changes what is known of connections', '2.4.0'),
+} as const satisfies CommandTable;
+
+function listing(sessions: readonly Session[]): Reply {
+  return new VerbatimReply('txt', sessions.map((each) => `${clientLine(each)}\n`).join(''));
+}
+
+function selectedClients(session: Session, argv: readonly string[]): Session[] {
+  const { sessions } = session.engine;
+  const option = argv.length > 3 ? upper(argv[2]!) : '';
+  if (argv.length === 2) return [...sessions.values()];
+  if (option === 'TYPE' && argv.length === 4) {
+    const type = clientTypeArgument(argv[3]!);
+    return [...sessions.values()].filter((each) => clientType(each) === type);
+  }
+  if (option !== 'ID') throw SYNTAX_ERROR;
+  return argv.slice(3).flatMap((text) => {
+    const found = sessions.get(integerArgument(text, INVALID_ID));
+    return found ? [found] : [];
+  });
+}
+
+function setName(session: Session, argv: readonly string[]): Reply {
+  assertClientName(argv[2]!);
+  session.name = argv[2]!;
+  return OK;
+}
+
+function setInfo(session: Session, argv: readonly string[]): Reply {
+  const option = upper(argv[2]!);
+  if (option !== 'LIB-NAME' && option !== 'LIB-VER') {
+    throw new ErrorReply(`ERR Unrecognized option '${argv[2]}'`);
+  }
+  assertClientName(argv[3]!, argv[2]!);
+  if (option === 'LIB-NAME') session.libraryName = argv[3]!;
+  else session.libraryVersion = argv[3]!;
+  return OK;
+}
+
+function pause(session: Session, argv: readonly string[]): Reply {
+  if (argv.length > 4) throw wrongSubcommand(argv);
+  const mode = pauseMode(argv[3]);
+  session.engine.pause.begin(waitMsArgument(argv[2]!), mode);
+  return OK;
+}
+
+function pauseMode(text = 'ALL'): PauseMode {
+  const word = upper(text);
+  if (word === 'ALL') return 'all';
+  if (word === 'WRITE') return 'write';
+  throw new ErrorReply('ERR CLIENT PAUSE mode must be WRITE or ALL');
+}
+
+function unpause(session: Session): Reply {
+  session.engine.pause.end();
+  return OK;
+}
+
+function reply(session: Session, argv: readonly string[]): Reply {
+  const word = upper(argv[2]!);
+  if (word === 'ON') session.replies = 'on';
+  else if (word === 'OFF') session.replies = 'off';
+  else if (word !== 'SKIP') throw SYNTAX_ERROR;
+  else if (session.replies !== 'off') session.replies = 'skip-next';
+  return word === 'ON' ? OK : NO_REPLY;
+}
+
+/** A client that only waits for the end of a pause is not blocked. */
+function unblock(session: Session, argv: readonly string[]): Reply {
+  if (argv.length > 4) throw wrongSubcommand(argv);
+  const word = upper(argv[3] ?? 'TIMEOUT');
+  if (word !== 'TIMEOUT' && word !== 'ERROR') {
+    throw new ErrorReply('ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR');
+  }
+  const { engine } = session;
+  const target = engine.sessions.get(integerArgument(argv[2]!));
+  if (!target?.waiter || engine.pause.isHolding(target)) return 0;
+  if (word === 'TIMEOUT') target.waiter.timeOut();
+  else target.waiter.finish(UNBLOCKED);
+  return 1;
+}
+
+function choose(session: Session, option: 'noEvict' | 'noTouch', text: string): Reply {
+  const word = upper(text);
+  if (word !== 'ON' && word !== 'OFF') throw SYNTAX_ERROR;
+  session[option] = word === 'ON';
+  return OK;
+}
+
+function trackingInfo(): Reply {
+  return new MapReply([
+    ['flags', new SetReply(['off'])],
+    ['redirect', -1],
+    ['prefixes', []],
+  ]);
+}
+
+const INVALID_ID = new ErrorReply('ERR Invalid client ID');
+const UNBLOCKED = new ErrorReply('UNBLOCKED client unblocked via CLIENT UNBLOCK');

@@ -1,0 +1,69 @@
+import { ErrorReply, MapReply, OK, type Reply } from '../../resp/index.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
+import type { Session } from '../session.ts';
+import { container, help } from './help.ts';
+import { helpLines } from './subcommand-help.ts';
+
+const ADMIN = ['admin', 'noscript', 'loading', 'stale'] as const;
+
+const subcommands = {
+  GET: {
+    arity: -3,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: get,
+    syntax: 'parameter [parameter ...]',
+    summary: 'Returns the settings whose names fit the patterns',
+    since: '2.0.0',
+  },
+  SET: {
+    arity: -4,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: set,
+    syntax: 'parameter value [parameter value ...]',
+    summary: 'Changes settings: all of them or none',
+    since: '2.0.0',
+  },
+  RESETSTAT: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: resetStatistics,
+    syntax: '',
+    summary: 'Lets the counters of INFO start anew',
+    since: '2.0.0',
+  },
+  REWRITE: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ADMIN,
+    run: rewrite,
+    syntax: '',
+    summary: 'Fails: there is no configuration file',
+    since: '2.8.0',
+  },
+  HELP: help((): readonly string[] => helpLines('CONFIG', subcommands)),
+} as const satisfies CommandTable;
+
+export const config = {
+  CONFIG: container(subcommands, 'Shows and changes settings', '2.0.0'),
+} as const satisfies CommandTable;
+
+function get(session: Session, argv: readonly string[]): Reply {
+  return new MapReply([...session.engine.settings.matching(argv.slice(2))]);
+}
+
+function set(session: Session, argv: readonly string[]): Reply {
+  session.engine.settings.change(argv.slice(2));
+  return OK;
+}
+
+function resetStatistics(session: Session): Reply {
+  session.engine.statistics.reset();
+  return OK;
+}
+
+function rewrite(): Reply {
+  throw new ErrorReply('ERR The server is running without a config file');
+}

@@ -1,0 +1,41 @@
+import { type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
+import { integerArgument } from '../number.ts';
+import type { Session } from '../session.ts';
+import { waitMsArgument } from './wait-time.ts';
+
+/** There are no replicas; these two answer so, because clients ask. */
+export const replicas = {
+  WAIT: {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: ['noscript'],
+    run: wait,
+    syntax: 'numreplicas timeout',
+    summary: 'Waits until that many replicas have the writes, or for the time; returns 0',
+    since: '3.0.0',
+  },
+} as const satisfies CommandTable;
+
+export const role = {
+  ROLE: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['noscript', 'loading', 'stale', 'fast'],
+    run: () => ['master', 0, []],
+    syntax: '',
+    summary: 'Answers that this is a master without replicas',
+    since: '2.8.12',
+  },
+} as const satisfies CommandTable;
+
+function wait(session: Session, argv: readonly string[]): Outcome {
+  const wanted = integerArgument(argv[1]!);
+  const durationMs = waitMsArgument(argv[2]!);
+  if (wanted <= 0) return 0;
+  return session.engine.blocking.park(session, {
+    keys: [],
+    timeoutMs: durationMs === 0 ? Number.POSITIVE_INFINITY : durationMs,
+    timeoutReply: 0,
+    serve: () => undefined,
+  });
+}

@@ -1,0 +1,12 @@
+import { ErrorReply } from '../../resp/index.ts';
+import { parseInteger } from '../number.ts';
+
+/** The milliseconds that WAIT and CLIENT PAUSE take. */
+export function waitMsArgument(text: string): number {
+  const durationMs = parseInteger(text);
+  if (durationMs === undefined) {
+    throw new ErrorReply('ERR timeout is not an integer or out of range');
+  }
+  if (durationMs < 0) throw new ErrorReply('ERR timeout is negative');
+  return Number(durationMs);
+}
