@@ -42,12 +42,14 @@ export function scanReply(cursor: number, items: readonly Reply[]): Reply {
  * look at the cursor first, then at the key, and only then at the options, as Redis does.
  */
 export function parseCursor(text: string): number {
-  if (text === '') return 0;
-  const magnitude = /^[+-]?\d+$/.test(text) ? Math.abs(Number(text)) : Number.NaN;
-  // Just below the limit a double rounds up to it, which is past every end as well.
-  if (!(magnitude <= 2 ** 64)) throw new ErrorReply('ERR invalid cursor');
-  return magnitude;
+  const digits = text === '' ? '0' : /^[+-]?(\d+)$/.exec(text)?.[1];
+  if (digits === undefined) throw INVALID_CURSOR;
+  if (digits.length >= 20 && BigInt(digits) >= CURSOR_LIMIT) throw INVALID_CURSOR;
+  return Number(digits);
 }
+
+const CURSOR_LIMIT = 2n ** 64n;
+const INVALID_CURSOR = new ErrorReply('ERR invalid cursor');
 
 function parseCount(text: string): number {
   const count = parseInteger(text);
