@@ -1,4 +1,5 @@
 export { encode, encodeRequest } from './encoder.ts';
+export { splitInlineArguments } from './inline-arguments.ts';
 export { ProtocolError } from './protocol-error.ts';
 export * from './reply.ts';
 export { ReplyDecoder } from './reply-decoder.ts';

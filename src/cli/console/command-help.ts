@@ -1,0 +1,58 @@
+import { COMMANDS, type Command } from '../../engine/index.ts';
+import type { Paint } from './paint.ts';
+
+/** What `help`, `help SETNX`, `help client list` and `help @string` print. */
+export function commandHelp(words: readonly string[], paint: Paint): string {
+  if (words.length === 0) return OVERVIEW;
+  const commands = words[0]!.startsWith('@') ? inGroup(words[0]!.slice(1)) : named(words);
+  if (commands.length > 0) return commands.map((each) => describe(each, paint)).join('\n');
+  return `\n  There is no help for '${words.join(' ')}'. Groups: ${groups().join(' ')}\n`;
+}
+
+/** The command that words begin with, or its subcommand; and how many of the words name it. */
+export function findByWords(
+  words: readonly string[],
+): { readonly command: Command; readonly wordCount: 1 | 2 } | undefined {
+  const command = COMMANDS.get((words[0] ?? '').toLowerCase());
+  if (command === undefined) return undefined;
+  const subcommand = command.subcommands?.get((words[1] ?? '').toLowerCase());
+  if (subcommand !== undefined) return { command: subcommand, wordCount: 2 };
+  return { command, wordCount: 1 };
+}
+
+/** As it is typed: `CLIENT LIST`. */
+export function titleOf({ name }: Command): string {
+  return name.replace('|', ' ').toUpperCase();
+}
+
+const OVERVIEW = `
+  help <command>    what a command takes and does
+  help @<group>     the commands of a group, such as @string or @transactions
+  Tab               completes a command, then shows its arguments
+  exit, quit        ends (so does Ctrl-D); Ctrl-C ends SUBSCRIBE, MONITOR or a command that waits
+`;
+
+function describe(command: Command, paint: Paint): string {
+  const { syntax, summary, since } = command.facts;
+  return [
+    '',
+    `  ${paint('strong', titleOf(command))} ${paint('faint', syntax)}`.trimEnd(),
+    `  ${paint('faint', 'summary:')} ${summary}`,
+    `  ${paint('faint', 'since:')} ${since}`,
+    `  ${paint('faint', 'group:')} ${command.group}`,
+    '',
+  ].join('\n');
+}
+
+function named(words: readonly string[]): Command[] {
+  const found = findByWords(words);
+  return found === undefined || found.wordCount < words.length ? [] : [found.command];
+}
+
+function inGroup(group: string): Command[] {
+  return [...COMMANDS.values()].filter((command) => command.group === group.toLowerCase());
+}
+
+function groups(): string[] {
+  return [...new Set([...COMMANDS.values()].map(({ group }) => `@${group}`))];
+}

@@ -1,0 +1,133 @@
+import { createInterface } from 'node:readline';
+import { systemClock } from '../../clock/index.ts';
+import { ErrorReply, type Protocol, type Reply, splitInlineArguments } from '../../resp/index.ts';
+import type { Io } from '../verb.ts';
+import { commandHelp } from './command-help.ts';
+import { Conversation, type Result } from './conversation.ts';
+import { formatReply, rawReply } from './format-reply.ts';
+import type { Paint } from './paint.ts';
+import { Prompt } from './prompt.ts';
+import type { StoreAddress } from './store-address.ts';
+
+export interface ConsoleOptions {
+  readonly store: StoreAddress;
+  readonly protocol: Protocol | undefined;
+  /** Prints replies as they are, for programs; else for people. */
+  readonly raw: boolean;
+  /** An error is printed to stderr and makes the exit code 1. */
+  readonly errorsCount: boolean;
+  readonly paint: Paint;
+}
+
+/** A conversation whose commands come from a person, a pipe or the command line. */
+export class Console {
+  readonly #options: ConsoleOptions;
+  readonly #io: Io;
+  readonly #conversation: Conversation;
+  #write: (text: string) => void;
+  #exitCode = 0;
+
+  constructor(options: ConsoleOptions, io: Io) {
+    this.#options = options;
+    this.#io = io;
+    this.#write = (text) => io.output.write(text, 'latin1');
+    this.#conversation = new Conversation({
+      ...options,
+      show: (reply, asIs) => this.#show(reply, asIs),
+      say: (message) => this.#say(message),
+      showsPushes: io.output.isTTY ?? false,
+    });
+  }
+
+  /** One command; gives the exit code. */
+  async runOnce(argv: readonly string[]): Promise<number> {
+    this.#count(await this.#conversation.run(argv));
+    this.#conversation.close();
+    return this.#exitCode;
+  }
+
+  /** Commands line by line until the input ends; gives the exit code. */
+  async runLines(): Promise<number> {
+    if (this.#io.input.isTTY && this.#io.output.isTTY) await this.#runPrompt();
+    else await this.#runPipe();
+    this.#conversation.close();
+    return this.#exitCode;
+  }
+
+  async #runPrompt(): Promise<void> {
+    await this.#conversation.open();
+    const prompt = new Prompt(this.#conversation, this.#io, this.#options.paint);
+    this.#write = (text) => prompt.write(text);
+    await prompt.run((line) => this.#handle(Buffer.from(line, 'utf8')));
+  }
+
+  /** The bytes of a pipe are not decoded: what is no UTF-8 would be lost. */
+  async #runPipe(): Promise<void> {
+    this.#io.input.setEncoding('latin1');
+    for await (const line of createInterface({ input: this.#io.input })) {
+      if (!(await this.#handle(Buffer.from(line, 'latin1')))) return;
+      if (this.#exitCode !== 0) return;
+    }
+  }
+
+  /** Runs a line; false when it asks to end. */
+  async #handle(line: Buffer): Promise<boolean> {
+    const words = splitInlineArguments(line, 0, line.length);
+    if (words === null) this.#write('Invalid argument(s)\n');
+    if (words === null || words.length === 0) return true;
+    const name = words[0]!.toLowerCase();
+    if (name === 'exit' || name === 'quit') return false;
+    if (name === 'help' || name === '?') {
+      this.#write(`${commandHelp(words.slice(1), this.#options.paint)}\n`);
+    } else {
+      await this.#runWords(words);
+    }
+    return true;
+  }
+
+  /** A number before a command repeats it. */
+  async #runWords(words: readonly string[]): Promise<void> {
+    const repeats = words.length > 1 && /^[1-9]\d{0,8}$/.test(words[0]!);
+    const argv = repeats ? words.slice(1) : words;
+    for (let left = repeats ? Number(words[0]) : 1; left > 0; left--) {
+      const result = await this.#runTimed(argv);
+      this.#count(result);
+      if (result === 'unanswered') return;
+    }
+  }
+
+  async #runTimed(argv: readonly string[]): Promise<Result> {
+    const beganMs = systemClock.monotonicMs();
+    const result = await this.#conversation.run(argv);
+    const tookMs = systemClock.monotonicMs() - beganMs;
+    if (tookMs >= LONG_MS && !this.#options.raw && result !== 'unanswered') {
+      this.#write(`(${(tookMs / 1000).toFixed(2)}s)\n`);
+    }
+    return result;
+  }
+
+  #count(result: Result): void {
+    if (result === 'unanswered' || (result === 'error' && this.#options.errorsCount)) {
+      this.#exitCode = 1;
+    }
+  }
+
+  #show(reply: Reply, asIs: boolean): void {
+    const { raw, errorsCount, paint } = this.#options;
+    if (errorsCount && reply instanceof ErrorReply) {
+      this.#io.errors.write(`${reply.message}\n`, 'latin1');
+    } else if (asIs) {
+      this.#write(rawReply(reply));
+    } else {
+      this.#write(`${raw ? rawReply(reply) : formatReply(reply, paint)}\n`);
+    }
+  }
+
+  #say(message: string): void {
+    if (this.#io.errors === this.#io.output || this.#io.output.isTTY) this.#write(`${message}\n`);
+    else this.#io.errors.write(`${message}\n`);
+  }
+}
+
+/** A command that took so long shows its time. */
+const LONG_MS = 500;

@@ -1,0 +1,59 @@
+import { bytesOf } from '../bytes.ts';
+import { UsageError } from '../verb.ts';
+
+/** Where a server is and how to sign in there. */
+export interface StoreAddress {
+  /** For prompts and messages; never holds the password. */
+  readonly label: string;
+  readonly socket: { readonly host: string; readonly port: number } | { readonly path: string };
+  readonly user: string;
+  readonly password: string;
+  readonly database: number;
+}
+
+/** Reads `redis://[user:password@]host[:port][/database]` or `unix:/path`. Throws UsageError. */
+export function parseStoreAddress(text: string): StoreAddress {
+  const url = parseUrl(text);
+  if (url.protocol === 'unix:') return unixAddress(url);
+  if (url.protocol === 'redis:') return tcpAddress(url);
+  const reason =
+    url.protocol === 'rediss:' ? 'TLS is not supported.' : `'${url.protocol}' is not known.`;
+  throw new UsageError(`${reason} ${FORMS}`);
+}
+
+const FORMS = 'A store is redis://[user:password@]host[:port][/database] or unix:/path.';
+const DEFAULT_PORT = 6379;
+
+function parseUrl(text: string): URL {
+  if (URL.canParse(text)) return new URL(text);
+  throw new UsageError(`The store cannot be read. ${FORMS}`);
+}
+
+function unixAddress(url: URL): StoreAddress {
+  const path = decodeURIComponent(url.pathname);
+  return { label: path, socket: { path }, user: '', password: '', database: 0 };
+}
+
+function tcpAddress(url: URL): StoreAddress {
+  const host = url.hostname === '' ? '127.0.0.1' : url.hostname;
+  const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
+  const database = url.pathname.replace(/^\/$/, '').slice(1);
+  if (!/^\d{0,9}$/.test(database))
+    throw new UsageError(`'${database}' is not a database. ${FORMS}`);
+  return {
+    label: `${host}:${port}`,
+    // A URL keeps the brackets of an IPv6 address, a socket does not take them.
+    socket: { host: host.replace(/^\[|\]$/g, ''), port },
+    user: credential(url.username),
+    password: credential(url.password),
+    database: Number(database),
+  };
+}
+
+function credential(encoded: string): string {
+  try {
+    return bytesOf(decodeURIComponent(encoded));
+  } catch {
+    throw new UsageError('A % in the user or password must be written as %25.');
+  }
+}

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+import { refusal } from './node-version.ts';
+
+// The rest is loaded only when this Node can read it: an old one would stop at a syntax error instead.
+const refused = refusal(process.versions.node);
+if (refused === undefined) {
+  void import('./run.ts').then(async ({ run }) => {
+    process.exitCode = await run(process.argv.slice(2));
+  });
+} else {
+  console.error(refused);
+  process.exitCode = 1;
+}

@@ -1,0 +1,87 @@
+import { ServerError } from '../server/index.ts';
+import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
+import { version } from './version.ts';
+
+interface VerbEntry {
+  readonly summary: string;
+  /** Verbs are loaded when they are called, so that `--version` does not wait for all of them. */
+  readonly load: () => Promise<Verb>;
+}
+
+const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
+  [
+    'serve',
+    {
+      summary: 'starts a server that any Redis client can talk to',
+      load: async () => (await import('./serve.ts')).serve,
+    },
+  ],
+  [
+    'cli',
+    {
+      summary: 'sends commands to a server, one or as many as you type',
+      load: async () => (await import('./cli.ts')).cli,
+    },
+  ],
+]);
+
+const PROCESS_IO: Io = {
+  input: process.stdin,
+  output: process.stdout,
+  errors: process.stderr,
+  environment: process.env,
+};
+
+/** The whole command line: `holdfast <verb> …`. Gives the exit code. */
+export async function run(args: readonly string[], io: Io = PROCESS_IO): Promise<number> {
+  try {
+    return await dispatch(args, io);
+  } catch (error) {
+    return explain(error, args, io);
+  }
+}
+
+async function dispatch([word = '--help', ...args]: readonly string[], io: Io): Promise<number> {
+  if (word === '--version' || word === '-v') return print(io, version());
+  if (word === 'help' || word === '--help' || word === '-h') {
+    return print(io, args[0] === undefined ? overview() : (await find(args[0])).help);
+  }
+  return (await find(word)).run(args, io);
+}
+
+function find(word: string): Promise<Verb> {
+  const entry = VERBS.get(word);
+  if (entry !== undefined) return entry.load();
+  const known = [...VERBS.keys(), 'help'].join(', ');
+  throw new UsageError(`There is no verb '${word}'. Known verbs: ${known}. See holdfast help.`);
+}
+
+function explain(error: unknown, [word]: readonly string[], io: Io): number {
+  if (error instanceof UsageError) {
+    const where = word !== undefined && VERBS.has(word) ? ` See holdfast ${word} --help.` : '';
+    io.errors.write(`holdfast: ${error.message}${where}\n`);
+    return 2;
+  }
+  if (error instanceof VerbError || error instanceof ServerError) {
+    io.errors.write(`holdfast: ${error.message}\n`);
+    return 1;
+  }
+  throw error;
+}
+
+function overview(): string {
+  const verbs = [...VERBS].map(([word, { summary }]) => `  ${word.padEnd(8)}${summary}`);
+  return [
+    'holdfast: locks for programs on many machines, and the Redis-compatible store under them',
+    '',
+    'Usage: holdfast <verb> [options]',
+    '',
+    ...verbs,
+    '',
+    'holdfast <verb> --help tells more about one of them; holdfast --version says which this is.',
+    '',
+    'Examples:',
+    '  holdfast serve                       listens on 127.0.0.1:6379',
+    '  holdfast cli SETNX job programmer    in a second terminal: (integer) 1, the job is yours',
+  ].join('\n');
+}

@@ -1,0 +1,40 @@
+import type { Readable, Writable } from 'node:stream';
+
+/** One word after `holdfast`. */
+export interface Verb {
+  /** The whole of `holdfast <verb> --help`. */
+  readonly help: string;
+  /** Does it; gives the exit code. */
+  run(args: readonly string[], io: Io): Promise<number>;
+}
+
+/** What a verb touches of its process, so that tests can run it in theirs. */
+export interface Io {
+  readonly input: Readable & { readonly isTTY?: boolean };
+  readonly output: Writable & { readonly isTTY?: boolean };
+  readonly errors: Writable;
+  readonly environment: Environment;
+}
+
+/** The variables, of which some are asked by name. */
+export type Environment = Readonly<Record<string, string | undefined>> & {
+  readonly HOLDFAST_PASSWORD?: string;
+  readonly NO_COLOR?: string;
+  readonly TERM?: string;
+};
+
+/** Prints what was asked for, which is all that there was to do. */
+export function print(io: Io, text: string): number {
+  io.output.write(`${text}\n`);
+  return 0;
+}
+
+/** The command line cannot be understood; the message says what to write instead. Exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** Something outside stands in the way; the message says what to do. Exit code 1. */
+export class VerbError extends Error {
+  override readonly name = 'VerbError';
+}
