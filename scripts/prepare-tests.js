@@ -1,0 +1,71 @@
+// Makes sure that the real Redis is here, which many tests compare with: redis-server, redis-cli and
+// redis-benchmark. Installs them where it may (root on Debian or Ubuntu), else says what to install.
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+const PROGRAMS = ['redis-server', 'redis-cli', 'redis-benchmark'];
+const PACKAGES = ['redis-server', 'redis-tools'];
+const POLICY = '/usr/sbin/policy-rc.d';
+
+if (missing().length > 0 && mayInstall()) install();
+const left = missing();
+if (left.length > 0) {
+  console.error(
+    [
+      `The tests need ${left.join(', ')} on the PATH (Redis 7.0 or later). Install Redis and run npm test again:`,
+      `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${PACKAGES.join(' ')}`,
+      '  Fedora:          sudo dnf install -y redis',
+      '  Alpine:          sudo apk add redis',
+      '  macOS:           brew install redis',
+    ].join('\n'),
+  );
+  process.exitCode = 1;
+}
+
+function missing() {
+  return PROGRAMS.filter((program) => !isOnPath(program));
+}
+
+function isOnPath(program) {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+function mayInstall() {
+  return process.getuid?.() === 0 && isOnPath('apt-get');
+}
+
+function install() {
+  console.error(`Installing ${PACKAGES.join(' and ')}, which the tests compare with.`);
+  withoutDaemons(() => {
+    run('apt-get', ['update']);
+    run('apt-get', ['install', '-y', '--no-install-recommends', ...PACKAGES]);
+  });
+}
+
+/**
+ * Debian starts a package's daemon unless the machine's policy says 101, "forbidden". A policy that
+ * stands already (images of containers have one) is left as it is.
+ */
+function withoutDaemons(work) {
+  const isOurs = !existsSync(POLICY);
+  if (isOurs) writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755, flag: 'wx' });
+  try {
+    work();
+  } finally {
+    if (isOurs) rmSync(POLICY);
+  }
+}
+
+/** A failure is no end here: what is missing afterwards is told at the end. */
+function run(program, args) {
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  spawnSync(program, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
+}
