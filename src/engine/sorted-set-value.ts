@@ -47,6 +47,13 @@ export class SortedSetValue {
       this.journal.record(() => this.#undoSet(member, previous, wasListpack));
   }
 
+  /** Takes the form that these members will need before they come, as Redis does with computed results. */
+  prepareFor(members: readonly string[]): void {
+    const isSmall =
+      members.length <= LISTPACK_ENTRIES && members.every(({ length }) => length <= LISTPACK_BYTES);
+    if (!isSmall) this.#isListpack = false;
+  }
+
   /** Returns the score that the member had. */
   delete(member: string): number | undefined {
     const slot = this.#scores.slotOf(member);

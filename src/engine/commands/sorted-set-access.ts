@@ -23,22 +23,29 @@ export function membersLeft(
   database.deleteIfEmpty(key, value);
 }
 
-/** Puts a result under `key`; one without members deletes what was there. Returns its size. */
+/** Fills `value` and puts it under `key`; without members it deletes what was there. Returns its size. */
 export function storeResult(
   { database, engine }: Session,
   event: string,
   key: string,
   { members, scores }: Entries,
+  value = new SortedSetValue(engine.journal),
 ): number {
   if (members.length === 0) {
     if (database.delete(key)) database.notify('generic', 'del', key);
     return 0;
   }
-  const value = new SortedSetValue(engine.journal);
   for (let at = 0; at < members.length; at++) value.set(members[at]!, scores[at]!);
   database.set(key, value);
   database.notify('zset', event, key);
   return value.size;
+}
+
+/** The same entries, turned round in place. */
+export function reversed(entries: Entries): Entries {
+  entries.members.reverse();
+  entries.scores.reverse();
+  return entries;
 }
 
 export function scoreReply(score: number): Reply {

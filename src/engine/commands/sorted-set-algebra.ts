@@ -122,7 +122,10 @@ function show(session: Session, argv: readonly string[], combine: Combine): Repl
 function store(session: Session, argv: readonly string[], combine: Combine): Reply {
   const allowed = combine === difference ? DIFF : COMBINED;
   const operands = parseOperands(session, argv, 2, allowed & ~OPTION_BITS.WITHSCORES);
-  return storeResult(session, lower(argv[0]!), argv[1]!, sorted(combine(operands)));
+  const entries = sorted(combine(operands));
+  const value = new SortedSetValue(session.engine.journal);
+  value.prepareFor(entries.members);
+  return storeResult(session, lower(argv[0]!), argv[1]!, entries, value);
 }
 
 function intersectionSize(session: Session, argv: readonly string[]): Reply {

@@ -10,6 +10,7 @@ import { timeoutArgument } from '../time-argument.ts';
 import {
   membersLeft,
   pairReply,
+  reversed,
   scoredReply,
   scoreReply,
   sortedSetToChange,
@@ -152,11 +153,7 @@ function pop(
 ): Entries {
   const { size } = value;
   const entries =
-    end === 'min' ? value.range(0, count) : value.range(Math.max(size - count, 0), size);
-  if (end === 'max') {
-    entries.members.reverse();
-    entries.scores.reverse();
-  }
+    end === 'min' ? value.range(0, count) : reversed(value.range(Math.max(size - count, 0), size));
   for (let at = 0; at < entries.members.length; at++) value.delete(entries.members[at]!);
   membersLeft(session, `zpop${end}`, key, value);
   return entries;

@@ -6,7 +6,13 @@ import type { Session } from '../session.ts';
 import { lexCuts, scoreCuts } from '../sorted-set-bounds.ts';
 import type { Entries, SortedSetValue, Span } from '../sorted-set-value.ts';
 import { upper } from '../text.ts';
-import { membersLeft, scoredReply, sortedSetToChange, storeResult } from './sorted-set-access.ts';
+import {
+  membersLeft,
+  reversed,
+  scoredReply,
+  sortedSetToChange,
+  storeResult,
+} from './sorted-set-access.ts';
 
 export const sortedSetRanges = {
   ZRANGE: {
@@ -249,10 +255,7 @@ function rankSpan(size: number, start: number, stop: number, isReverse: boolean)
 function select(value: SortedSetValue, locate: Locate, options: RangeOptions): Entries {
   const { from, to } = limited(locate(value), options);
   const entries = value.range(from, to);
-  if (!options.isReverse) return entries;
-  entries.members.reverse();
-  entries.scores.reverse();
-  return entries;
+  return options.isReverse ? reversed(entries) : entries;
 }
 
 /** LIMIT counts from the end where the range starts. Ranks make any offset free. */

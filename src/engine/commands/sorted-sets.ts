@@ -7,7 +7,13 @@ import { parseCursor, scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
 import { type Entries, SortedSetValue } from '../sorted-set-value.ts';
 import { upper } from '../text.ts';
-import { membersLeft, scoredReply, scoreReply, sortedSetToChange } from './sorted-set-access.ts';
+import {
+  membersLeft,
+  reversed,
+  scoredReply,
+  scoreReply,
+  sortedSetToChange,
+} from './sorted-set-access.ts';
 import { sortedSetAlgebra } from './sorted-set-algebra.ts';
 import { sortedSetPops } from './sorted-set-pops.ts';
 import { sortedSetRanges } from './sorted-set-ranges.ts';
@@ -298,7 +304,7 @@ function parseRandomArguments(argv: readonly string[]): { count: number; withSco
 }
 
 function randomEntries({ engine }: Session, value: SortedSetValue, count: number): Entries {
-  if (count >= value.size) return value.range(0, value.size);
+  if (count >= value.size) return reversed(value.range(0, value.size));
   const slots = sampleSlots(value.size, count, engine.random);
   const members = value.members();
   const scores = value.scores();
