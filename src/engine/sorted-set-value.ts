@@ -75,21 +75,24 @@ export class SortedSetValue {
     return this.#order.range(from, Math.min(to, this.size));
   }
 
-  /** The ranks between two cuts by score. */
-  scoreSpan({ min, max }: ScoreCuts): Span {
-    return {
-      from: this.#order.rank(min.score, min.member),
-      to: this.#order.rank(max.score, max.member),
-    };
+  /** The ranks between two cuts by score, without the first `skip` from the end that comes first. */
+  scoreSpan({ min, max }: ScoreCuts, skip = 0, isReverse = false): Span {
+    const from = this.#order.rank(min.score, min.member);
+    const to = this.#order.rank(max.score, max.member);
+    return isReverse ? { from, to: to - skip } : { from: from + skip, to };
   }
 
-  /** The ranks between two cuts by member, which means something only where all scores are equal. */
-  lexSpan({ min, max }: LexCuts, isReverse = false): Span {
+  /** The same by member, which means something only where all scores are equal. */
+  lexSpan({ min, max }: LexCuts, skip = 0, isReverse = false): Span {
     const { size } = this;
     if (size === 0 || min >= max) return NO_SPAN;
     const score = this.#order.scoreAt(0);
-    if (score !== this.#order.scoreAt(size - 1)) return this.#walkedSpan(min, max, isReverse);
-    return { from: this.#order.rank(score, min), to: this.#order.rank(score, max) };
+    if (score !== this.#order.scoreAt(size - 1)) return this.#walkedSpan(min, max, skip, isReverse);
+    return this.scoreSpan(
+      { min: { score, member: min }, max: { score, member: max } },
+      skip,
+      isReverse,
+    );
   }
 
   /** The members, live, in no order. */
@@ -121,9 +124,10 @@ export class SortedSetValue {
 
   /**
    * With unequal scores Redis calls a range of members unspecified. Here it is what Redis's small form
-   * gives: the stretch from the first entry inside the range, from either end, to the next one outside.
+   * gives: it finds the first entry inside the range, from either end, skips as many as it is told to
+   * without a look at them, and goes on to the next entry outside.
    */
-  #walkedSpan(min: string, max: string, isReverse: boolean): Span {
+  #walkedSpan(min: string, max: string, skip: number, isReverse: boolean): Span {
     const { members } = this.range(0, this.size);
     const last = members.length - 1;
     if (members[last]! < min || members[0]! >= max) return NO_SPAN;
@@ -131,9 +135,13 @@ export class SortedSetValue {
     let to = last + 1;
     if (isReverse) {
       while (to > 0 && members[to - 1]! >= max) to--;
+      if (to === 0 || members[to - 1]! < min) return NO_SPAN;
+      to -= skip;
       for (from = to; from > 0 && members[from - 1]! >= min; ) from--;
     } else {
       while (from <= last && members[from]! < min) from++;
+      if (from > last || members[from]! >= max) return NO_SPAN;
+      from += skip;
       for (to = from; to <= last && members[to]! < max; ) to++;
     }
     return { from, to };

@@ -140,8 +140,8 @@ interface RangeOptions {
   limit: { readonly offset: number; readonly count: number } | undefined;
 }
 
-/** The ranks that a range means in a given sorted set. */
-type Locate = (value: SortedSetValue) => Span;
+/** The ranks that a range means in a given sorted set, without the first `skip` of them. */
+type Locate = (value: SortedSetValue, skip: number) => Span;
 
 function range(session: Session, argv: readonly string[], given: Given): Reply {
   const options = parseOptions(argv, 4, given, true);
@@ -164,7 +164,7 @@ function count({ database }: Session, argv: readonly string[], by: Measure): Rep
   const locate = locator(by, argv[2]!, argv[3]!, false);
   const value = database.sortedSet(argv[1]!);
   if (value === undefined) return 0;
-  const { from, to } = locate(value);
+  const { from, to } = locate(value, 0);
   return Math.max(to - from, 0);
 }
 
@@ -173,7 +173,7 @@ function removeRange(session: Session, argv: readonly string[], by: Measure): Re
   const key = argv[1]!;
   const value = sortedSetToChange(session, key);
   if (value === undefined) return 0;
-  const { from, to } = locate(value);
+  const { from, to } = locate(value, 0);
   const { members } = value.range(from, to);
   for (let at = 0; at < members.length; at++) value.delete(members[at]!);
   if (members.length > 0) membersLeft(session, `zremrangeby${by}`, key, value);
@@ -235,11 +235,11 @@ function locator(by: Measure, min: string, max: string, isReverse: boolean): Loc
     }
     case 'score': {
       const cuts = scoreCuts(min, max);
-      return (value) => value.scoreSpan(cuts);
+      return (value, skip) => value.scoreSpan(cuts, skip, isReverse);
     }
     case 'lex': {
       const cuts = lexCuts(min, max);
-      return (value) => value.lexSpan(cuts, isReverse);
+      return (value, skip) => value.lexSpan(cuts, skip, isReverse);
     }
   }
 }
@@ -253,23 +253,16 @@ function rankSpan(size: number, start: number, stop: number, isReverse: boolean)
 }
 
 function select(value: SortedSetValue, locate: Locate, options: RangeOptions): Entries {
-  const { from, to } = limited(locate(value), options);
-  const entries = value.range(from, to);
-  return options.isReverse ? reversed(entries) : entries;
-}
-
-/** LIMIT counts from the end where the range starts. Ranks make any offset free. */
-function limited(span: Span, { limit, isReverse }: RangeOptions): Span {
-  if (limit === undefined) return span;
-  const { from, to } = span;
-  if (limit.offset < 0) return { from: 0, to: 0 };
-  const most = limit.count < 0 ? Number.POSITIVE_INFINITY : limit.count;
-  if (isReverse) {
-    const end = to - limit.offset;
-    return { from: Math.max(from, end - most), to: end };
+  const { limit, isReverse } = options;
+  const skip = limit?.offset ?? 0;
+  if (skip < 0) return NO_ENTRIES;
+  let { from, to } = locate(value, skip);
+  if (limit !== undefined && limit.count >= 0) {
+    if (isReverse) from = Math.max(from, to - limit.count);
+    else to = Math.min(to, from + limit.count);
   }
-  const begin = from + limit.offset;
-  return { from: begin, to: Math.min(to, begin + most) };
+  const entries = value.range(from, to);
+  return isReverse ? reversed(entries) : entries;
 }
 
 const NO_ENTRIES: Entries = { members: [], scores: [] };
