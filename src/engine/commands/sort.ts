@@ -1,0 +1,237 @@
+import { ErrorReply, type Reply } from '../../resp/index.ts';
+import { type CommandTable, ONE_KEY } from '../command.ts';
+import type { Database } from '../database.ts';
+import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { HashValue } from '../hash-value.ts';
+import { ListValue } from '../list-value.ts';
+import { integerArgument, parseFloat64 } from '../number.ts';
+import type { Session } from '../session.ts';
+import { upper } from '../text.ts';
+import type { Value } from '../value.ts';
+
+export const sort = {
+  SORT: {
+    arity: -2,
+    keys: sortKeys,
+    flags: ['write', 'denyoom', 'movablekeys'],
+    run: (session, argv) => sortAndStore(session, argv, parseSort(argv, true)),
+    syntax:
+      'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]',
+    summary: 'Sorts the elements of a list, a set or a sorted set; returns or stores them',
+    since: '1.0.0',
+  },
+  SORT_RO: {
+    arity: -2,
+    keys: ONE_KEY,
+    flags: ['readonly', 'movablekeys'],
+    run: (session, argv) => sortAndStore(session, argv, parseSort(argv, false)),
+    syntax:
+      'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]',
+    summary: 'Sorts the elements of a list, a set or a sorted set without storing them',
+    since: '7.0.0',
+  },
+} as const satisfies CommandTable;
+
+interface SortOptions {
+  /** What to sort by; undefined: the elements themselves. */
+  by: string | undefined;
+  /** A pattern without a star was given: the order stays. */
+  keepsOrder: boolean;
+  readonly get: string[];
+  offset: number;
+  /** Below zero: all. */
+  count: number;
+  descending: boolean;
+  alphabetic: boolean;
+  store: string | undefined;
+}
+
+function parseSort(argv: readonly string[], mayStore: boolean): SortOptions {
+  const options: SortOptions = {
+    by: undefined,
+    keepsOrder: false,
+    get: [],
+    offset: 0,
+    count: -1,
+    descending: false,
+    alphabetic: false,
+    store: undefined,
+  };
+  for (let at = 2; at < argv.length; ) at += parseOption(options, argv, at, mayStore);
+  return options;
+}
+
+/** Reads one option; how many words it took. */
+function parseOption(
+  options: SortOptions,
+  argv: readonly string[],
+  at: number,
+  mayStore: boolean,
+): number {
+  const word = upper(argv[at]!);
+  const value = argv[at + 1];
+  if (word === 'ASC' || word === 'DESC') options.descending = word === 'DESC';
+  else if (word === 'ALPHA') options.alphabetic = true;
+  else if (value === undefined) throw SYNTAX_ERROR;
+  else return parseValue(options, word, value, argv[at + 2], mayStore);
+  return 1;
+}
+
+function parseValue(
+  options: SortOptions,
+  word: string,
+  value: string,
+  next: string | undefined,
+  mayStore: boolean,
+): number {
+  if (word === 'LIMIT' && next !== undefined) {
+    options.offset = integerArgument(value);
+    options.count = integerArgument(next);
+    return 3;
+  }
+  if (word === 'STORE' && mayStore) options.store = value;
+  else if (word === 'GET') options.get.push(value);
+  else if (word === 'BY') {
+    options.by = value;
+    options.keepsOrder ||= !value.includes('*');
+  } else throw SYNTAX_ERROR;
+  return 2;
+}
+
+/** The key to sort and the last STORE; the keys of patterns cannot be known before. */
+function sortKeys(argv: readonly string[]): number[] {
+  let store = 0;
+  for (let at = 2; at < argv.length; at++) {
+    const word = upper(argv[at]!);
+    if (word === 'LIMIT') at += 2;
+    else if (word === 'GET' || word === 'BY') at++;
+    else if (word === 'STORE' && at + 1 < argv.length) store = ++at;
+  }
+  return store > 0 ? [1, store] : [1];
+}
+
+function sortAndStore(session: Session, argv: readonly string[], options: SortOptions): Reply {
+  const { database } = session;
+  const value = database.get(argv[1]!);
+  if (typeof value === 'string' || value instanceof HashValue) throw WRONG_TYPE;
+  // The order of a set means nothing: what is stored, or seen by a script, must not depend on it.
+  if (options.keepsOrder && value?.type === 'set' && (options.store ?? session.isScript)) {
+    options.keepsOrder = false;
+    options.alphabetic = true;
+    options.by = undefined;
+  }
+  const elements = elementsOf(value);
+  const ordered = options.keepsOrder
+    ? keptOrder(elements, value, options)
+    : sorted(database, elements, options);
+  const chosen = limited(ordered, options);
+  const { get } = options;
+  const results =
+    get.length === 0
+      ? chosen
+      : chosen.flatMap((element) => get.map((pattern) => lookUp(database, pattern, element)));
+  return options.store === undefined ? results : store(session, options.store, results);
+}
+
+function elementsOf(value: Exclude<Value, string | HashValue> | undefined): readonly string[] {
+  if (value === undefined) return [];
+  if (value.type === 'list') return value.slice(0, value.size);
+  return value.type === 'set' ? value.members() : value.range(0, value.size).members;
+}
+
+/** Redis turns lists and sorted sets round for DESC, but not sets. */
+function keptOrder(
+  elements: readonly string[],
+  value: Value | undefined,
+  { descending }: SortOptions,
+): readonly string[] {
+  const isSet = typeof value === 'object' && value.type === 'set';
+  return descending && !isSet ? elements.toReversed() : elements;
+}
+
+function limited(elements: readonly string[], { offset, count }: SortOptions): readonly string[] {
+  const begin = Math.max(offset, 0);
+  return elements.slice(begin, count < 0 ? undefined : begin + count);
+}
+
+function sorted(
+  database: Database,
+  elements: readonly string[],
+  { by, alphabetic, descending }: SortOptions,
+): string[] {
+  const weights = elements.map((element) =>
+    by === undefined ? element : lookUp(database, by, element),
+  );
+  const compare = alphabetic ? byText(weights) : byNumber(weights, elements);
+  const slots = Array.from(elements, (_, slot) => slot);
+  slots.sort(descending ? (a, b) => -compare(a, b) : compare);
+  return slots.map((slot) => elements[slot]!);
+}
+
+type Compare = (a: number, b: number) => number;
+
+/** By bytes, as in the C locale; what has no weight comes first. */
+function byText(weights: readonly (string | null)[]): Compare {
+  return (a, b) => {
+    const first = weights[a]!;
+    const second = weights[b]!;
+    if (first === null || second === null) return Number(second === null) - Number(first === null);
+    return compareBytes(first, second);
+  };
+}
+
+/** What has no weight counts as zero; equal weights are told apart by the elements. */
+function byNumber(weights: readonly (string | null)[], elements: readonly string[]): Compare {
+  const numbers = Float64Array.from(weights, (weight) => (weight === null ? 0 : toNumber(weight)));
+  return (a, b) => {
+    const first = numbers[a]!;
+    const second = numbers[b]!;
+    if (first !== second) return first < second ? -1 : 1;
+    return compareBytes(elements[a]!, elements[b]!);
+  };
+}
+
+function compareBytes(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+/** C's strtod: ends at a zero byte, skips spaces in front, and finds zero in nothing. */
+function toNumber(text: string): number {
+  const end = text.indexOf('\0');
+  const body = end < 0 ? text : text.slice(0, end);
+  if (body === '') return 0;
+  const value = parseFloat64(body.replace(/^[ \t-\r]+/, ''));
+  if (value === undefined) throw NOT_NUMBERS;
+  return value;
+}
+
+/**
+ * What a pattern leads to: `#` to the element, `weight_*` to the string at the key with the element in
+ * place of the star, `object_*->field` to a field of the hash there.
+ */
+function lookUp(database: Database, pattern: string, element: string): string | null {
+  if (pattern === '#') return element;
+  const star = pattern.indexOf('*');
+  if (star < 0) return null;
+  const arrow = pattern.indexOf('->', star + 1);
+  const hasField = arrow >= 0 && arrow + 2 < pattern.length;
+  const tail = pattern.slice(star + 1, hasField ? arrow : undefined);
+  const value = database.get(pattern.slice(0, star) + element + tail);
+  if (!hasField) return typeof value === 'string' ? value : null;
+  return value instanceof HashValue ? (value.get(pattern.slice(arrow + 2)) ?? null) : null;
+}
+
+function store(session: Session, key: string, results: readonly (string | null)[]): number {
+  const { database, engine } = session;
+  if (results.length > 0) {
+    const list = new ListValue(engine.journal);
+    for (const result of results) list.push('right', result ?? '');
+    database.set(key, list);
+    database.notify('list', 'sortstore', key);
+  } else if (database.delete(key)) {
+    database.notify('generic', 'del', key);
+  }
+  return results.length;
+}
+
+const NOT_NUMBERS = new ErrorReply("ERR One or more scores can't be converted into double");
