@@ -16,6 +16,7 @@ import { replicas, role } from './replication.ts';
 import { sets } from './sets.ts';
 import { slowLog } from './slow-log.ts';
 import { sortedSets } from './sorted-sets.ts';
+import { sort } from './sort.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
@@ -24,6 +25,7 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['generic', keys],
   ['generic', expiry],
   ['generic', object],
+  ['generic', sort],
   ['hash', hashes],
   ['set', sets],
   ['list', lists],
