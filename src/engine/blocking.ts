@@ -68,9 +68,14 @@ export class Blocking {
       this.#ready.push({ database, key });
   }
 
-  /** Forgets what a script that was undone had signalled. */
-  forgetSignals(): void {
-    this.#ready = [];
+  /** Where the signals stand, for `forgetSince`. */
+  mark(): number {
+    return this.#ready.length;
+  }
+
+  /** Takes back what a script that is undone has signalled. */
+  forgetSince(mark: number): void {
+    this.#ready.length = mark;
   }
 
   /** Serves waiters until no signal is left; serving one (BLMOVE) may signal the next. */

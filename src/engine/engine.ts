@@ -7,6 +7,7 @@ import { LatencyMonitor } from './latency.ts';
 import { EVENT_BITS } from './notifications.ts';
 import { Pause } from './pause.ts';
 import { PubSub } from './pub-sub.ts';
+import { Scripts } from './script.ts';
 import { Session, type SessionListener } from './session.ts';
 import { Settings, type SettingValues } from './settings.ts';
 import { SlowLog } from './slow-log.ts';
@@ -40,6 +41,7 @@ export class Engine {
   readonly random: Random;
   readonly hashSeed: number;
   readonly settings: Settings;
+  readonly scripts: Scripts;
   readonly statistics = new Statistics();
   readonly stats = this.statistics.counters;
   readonly journal = new Journal();
@@ -59,6 +61,11 @@ export class Engine {
   /** False while a session that asked for CLIENT NO-TOUCH runs. */
   marksUse = true;
   needsPassword = false;
+  /** How much a script may do before it is stopped and undone. */
+  scriptBudgetSteps = Number.POSITIVE_INFINITY;
+  scriptBudgetMs = Number.POSITIVE_INFINITY;
+  /** Set by the server: what scripts say by redis.log. */
+  log: (level: number, message: string) => void = () => {};
   /** Set by the server: SHUTDOWN asks it to end. */
   requestShutdown: (() => void) | undefined;
 
@@ -77,6 +84,7 @@ export class Engine {
     this.startedMs = this.nowMs;
     this.#wallOffsetMs = Math.round(clock.wallMs() - this.nowMs);
     this.settings = new Settings(this, settings);
+    this.scripts = new Scripts(this);
   }
 
   session(listener: SessionListener = SILENT): Session {

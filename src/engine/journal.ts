@@ -5,11 +5,10 @@
  */
 export class Journal {
   active = false;
-  #undo: (() => void)[] = [];
+  readonly #undo: (() => void)[] = [];
 
   begin(): void {
     this.active = true;
-    this.#undo = [];
   }
 
   record(undo: () => void): void {
@@ -18,12 +17,12 @@ export class Journal {
 
   commit(): void {
     this.active = false;
-    this.#undo = [];
+    this.#undo.length = 0;
   }
 
   rollBack(): void {
     this.active = false;
     for (let at = this.#undo.length - 1; at >= 0; at--) this.#undo[at]!();
-    this.#undo = [];
+    this.#undo.length = 0;
   }
 }

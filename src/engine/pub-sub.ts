@@ -69,8 +69,14 @@ export class PubSub {
     }
   }
 
-  forgetMessages(): void {
-    this.#outbox = [];
+  /** Where the outbox stands, for `forgetSince`. */
+  mark(): number {
+    return this.#outbox.length;
+  }
+
+  /** Takes back what a script that is undone has published. */
+  forgetSince(mark: number): void {
+    this.#outbox.length = mark;
   }
 
   /** Ends every subscription of a session. */

@@ -37,8 +37,10 @@ export function deadlineOf(
   const { unitMs, absolute } = TIME_UNITS[unit];
   const { engine } = session;
   const amountMs = Number(amount) * unitMs;
-  const endMs = absolute ? amountMs : amountMs + engine.wallMs();
-  if (Math.abs(amountMs) > LARGEST_MS || endMs > LARGEST_MS) throw invalidExpire(commandName);
+  if (Math.abs(amountMs) > Number.MAX_SAFE_INTEGER) {
+    const endMs = absolute ? amountMs : amountMs + engine.wallMs();
+    if (Math.abs(amountMs) > LARGEST_MS || endMs > LARGEST_MS) throw invalidExpire(commandName);
+  }
   return absolute ? engine.deadlineFromWall(amountMs) : engine.nowMs + amountMs;
 }
 

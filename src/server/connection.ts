@@ -103,8 +103,8 @@ export class Connection {
       const argv = this.#decoder.next();
       if (argv === null) return;
       const outcome = executeNow(session, argv);
-      if (outcome instanceof ErrorReply && isHttp(argv)) return this.#rejectHttp();
-      this.#answer(outcome);
+      if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
+      else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (this.#out.length > FLUSH_BYTES) this.#flush();
     }

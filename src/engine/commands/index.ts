@@ -2,6 +2,7 @@ import { ErrorReply } from '../../resp/index.ts';
 import { Command, type CommandFacts, type CommandTable, type Group } from '../command.ts';
 import { lower } from '../text.ts';
 import { client } from './client.ts';
+import { command } from './command.ts';
 import { config } from './config.ts';
 import { connection } from './connection.ts';
 import { expiry } from './expiry.ts';
@@ -10,13 +11,16 @@ import { keys } from './keys.ts';
 import { latency } from './latency.ts';
 import { listPops } from './list-pops.ts';
 import { lists } from './lists.ts';
+import { memory } from './memory.ts';
 import { object } from './object.ts';
 import { pubSub } from './pub-sub.ts';
 import { replicas, role } from './replication.ts';
+import { scripting } from './scripting.ts';
+import { server } from './server.ts';
 import { sets } from './sets.ts';
 import { slowLog } from './slow-log.ts';
-import { sortedSets } from './sorted-sets.ts';
 import { sort } from './sort.ts';
+import { sortedSets } from './sorted-sets.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
@@ -32,9 +36,13 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['list', listPops],
   ['sorted-set', sortedSets],
   ['transactions', transactions],
+  ['scripting', scripting],
   ['pubsub', pubSub],
   ['connection', connection],
   ['connection', client],
+  ['server', server],
+  ['server', command],
+  ['server', memory],
   ['server', config],
   ['server', slowLog],
   ['server', latency],
@@ -44,6 +52,14 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
 
 /** Every command by its lower-case name. */
 export const COMMANDS: ReadonlyMap<string, Command> = registered();
+
+/** Commands and subcommands, one after the other. */
+export function everyCommand(): Command[] {
+  return [...COMMANDS.values()].flatMap((command) => [
+    command,
+    ...(command.subcommands?.values() ?? []),
+  ]);
+}
 
 /** By the spellings that clients use, so that most names need no folding. */
 const BY_SPELLING = new Map<string, Command>();

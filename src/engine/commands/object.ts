@@ -4,10 +4,11 @@ import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import type { Value } from '../value.ts';
 import { container, help } from './help.ts';
+import { helpLines } from './subcommand-help.ts';
 
 const SECOND = [2, 2, 1] as const;
 
-const subcommands = {
+const subcommands: CommandTable = {
   ENCODING: {
     arity: 3,
     keys: SECOND,
@@ -47,22 +48,8 @@ const subcommands = {
     summary: 'Returns the number of references that Redis would count',
     since: '2.2.3',
   },
-  HELP: help(() => [
-    'OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:',
-    'ENCODING <key>',
-    '    Return the kind of internal representation used in order to store the value',
-    '    associated with a <key>.',
-    'FREQ <key>',
-    '    Return the access frequency index of the <key>. The returned integer is',
-    '    proportional to the logarithm of the recent access frequency of the key.',
-    'IDLETIME <key>',
-    '    Return the idle time of the <key>, that is the approximated number of',
-    '    seconds elapsed since the last access to the key.',
-    'REFCOUNT <key>',
-    '    Return the number of references of the value associated with the specified',
-    '    <key>.',
-  ]),
-} as const satisfies CommandTable;
+  HELP: help(() => helpLines('OBJECT', subcommands)),
+};
 
 export const object = {
   OBJECT: container(subcommands, 'Tells how a value is kept', '2.2.3'),

@@ -1,0 +1,123 @@
+import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
+import { SYNTAX_ERROR } from '../errors.ts';
+import { integerArgument, parseInteger } from '../number.ts';
+import type { Session } from '../session.ts';
+import { lower, upper } from '../text.ts';
+import { container, help } from './help.ts';
+import { helpLines } from './subcommand-help.ts';
+
+const RUN = ['noscript', 'stale', 'skip_monitor', 'may_replicate', 'movablekeys'] as const;
+const RUN_READ_ONLY = ['readonly', 'noscript', 'stale', 'skip_monitor', 'movablekeys'] as const;
+
+const subcommands: CommandTable = {
+  LOAD: {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: ['noscript', 'stale'],
+    run: ({ engine }, argv) => engine.scripts.load(argv[2]!),
+    syntax: 'script',
+    summary: 'Keeps a script and returns its SHA1',
+    since: '2.6.0',
+  },
+  EXISTS: {
+    arity: -3,
+    keys: NO_KEYS,
+    flags: ['noscript'],
+    run: ({ engine }, argv) => argv.slice(2).map((sha) => (engine.scripts.has(lower(sha)) ? 1 : 0)),
+    syntax: 'sha1 [sha1 ...]',
+    summary: 'Tells which scripts are kept',
+    since: '2.6.0',
+  },
+  FLUSH: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: ['noscript'],
+    run: flush,
+    syntax: '[ASYNC|SYNC]',
+    summary: 'Forgets all scripts',
+    since: '2.6.0',
+  },
+  KILL: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: ['noscript', 'allow_busy'],
+    // While a script runs no other command can arrive; its budget is what stops it.
+    run: () => new ErrorReply('NOTBUSY No scripts in execution right now.'),
+    syntax: '',
+    summary: 'Stops the running script, which here its budget does',
+    since: '2.6.0',
+  },
+  HELP: help(() => helpLines('SCRIPT', subcommands)),
+};
+
+export const scripting = {
+  EVAL: {
+    arity: -3,
+    keys: scriptKeys,
+    flags: RUN,
+    run: (session, argv) => evaluate(session, argv, session.engine.scripts.load(argv[1]!), false),
+    syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
+    summary: 'Runs a Lua script as one unit',
+    since: '2.6.0',
+  },
+  EVALSHA: {
+    arity: -3,
+    keys: scriptKeys,
+    flags: RUN,
+    run: (session, argv) => evaluate(session, argv, lower(argv[1]!), false),
+    syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
+    summary: 'Runs a script that was sent before',
+    since: '2.6.0',
+  },
+  EVAL_RO: {
+    arity: -3,
+    keys: scriptKeys,
+    flags: RUN_READ_ONLY,
+    run: (session, argv) => evaluate(session, argv, session.engine.scripts.load(argv[1]!), true),
+    syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
+    summary: 'Runs a Lua script that may not write',
+    since: '7.0.0',
+  },
+  EVALSHA_RO: {
+    arity: -3,
+    keys: scriptKeys,
+    flags: RUN_READ_ONLY,
+    run: (session, argv) => evaluate(session, argv, lower(argv[1]!), true),
+    syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
+    summary: 'Runs a script that was sent before and may not write',
+    since: '7.0.0',
+  },
+  SCRIPT: container(subcommands, 'Manages the scripts that are kept', '2.6.0'),
+} as const satisfies CommandTable;
+
+function evaluate(
+  session: Session,
+  argv: readonly string[],
+  sha: string,
+  readOnly: boolean,
+): Reply {
+  const keyCount = integerArgument(argv[2]!);
+  if (keyCount > argv.length - 3) {
+    throw new ErrorReply("ERR Number of keys can't be greater than number of args");
+  }
+  if (keyCount < 0) throw new ErrorReply("ERR Number of keys can't be negative");
+  const keys = argv.slice(3, 3 + keyCount);
+  return session.engine.scripts.run(session, sha, keys, argv.slice(3 + keyCount), readOnly);
+}
+
+function scriptKeys(argv: readonly string[]): number[] {
+  const count = Number(parseInteger(argv[2] ?? '') ?? 0);
+  return Array.from({ length: Math.min(Math.max(count, 0), argv.length - 3) }, (_, at) => 3 + at);
+}
+
+function flush({ engine }: Session, argv: readonly string[]): Reply {
+  const mode = argv[2] === undefined ? 'SYNC' : upper(argv[2]);
+  if (argv.length > 3 || (mode !== 'SYNC' && mode !== 'ASYNC')) {
+    throw argv.length > 3 ? SYNTAX_ERROR : FLUSH_MODES;
+  }
+  engine.scripts.flush();
+  return OK;
+}
+
+const FLUSH_MODES = new ErrorReply('ERR SCRIPT FLUSH only support SYNC|ASYNC option');
