@@ -80,8 +80,20 @@ const SETTINGS = {
 
   // Scripts. A script cannot be interrupted from outside, so it is stopped by a budget; 0: no limit.
   'busy-reply-threshold': { default: '5000', kind: integer(0), aliases: ['lua-time-limit'] },
-  'script-budget-steps': { default: '0', kind: integer(0) },
-  'script-budget-ms': { default: '5000', kind: integer(0) },
+  'script-budget-steps': {
+    default: '0',
+    kind: integer(0),
+    apply(engine, value) {
+      engine.scriptBudgetSteps = Number(value) || Number.POSITIVE_INFINITY;
+    },
+  },
+  'script-budget-ms': {
+    default: '5000',
+    kind: integer(0),
+    apply(engine, value) {
+      engine.scriptBudgetMs = Number(value) || Number.POSITIVE_INFINITY;
+    },
+  },
 
   // The sizes at which Redis changes the form of a value; OBJECT ENCODING answers by them.
   'hash-max-listpack-entries': fact('512', 'hash-max-ziplist-entries'),

@@ -1,6 +1,9 @@
 /** More than there are commands and subcommands. */
 const MOST_COMMANDS = 512;
 
+/** A rate over less time says nothing. */
+const SHORTEST_RATED_MS = 100;
+
 /** What INFO counts. CONFIG RESETSTAT starts anew. */
 export class Statistics {
   readonly counters = {
@@ -24,6 +27,10 @@ export class Statistics {
   /** By the first word of the error. */
   readonly errorsByCode = new Map<string, number>();
 
+  #rate = 0;
+  #ratedMs = Number.NEGATIVE_INFINITY;
+  #ratedCommands = 0;
+
   /** Every command, also inside of EXEC and scripts. */
   countCall(command: number): void {
     this.counters.commands++;
@@ -33,6 +40,17 @@ export class Statistics {
   /** Commands that came from a client: EXEC and scripts account for the time of what they run. */
   countTime(command: number, durationMs: number): void {
     this.totalMs[command]! += durationMs;
+  }
+
+  /** The rate since this was last asked: whoever asks regularly sees the current one. */
+  commandsPerSecond(nowMs: number): number {
+    const { commands } = this.counters;
+    const elapsedMs = nowMs - this.#ratedMs;
+    if (elapsedMs < SHORTEST_RATED_MS) return this.#rate;
+    this.#rate = Math.max(0, Math.round(((commands - this.#ratedCommands) / elapsedMs) * 1000));
+    this.#ratedMs = nowMs;
+    this.#ratedCommands = commands;
+    return this.#rate;
   }
 
   countError(code: string, command: number, outcome: 'rejected' | 'failed'): void {

@@ -1,0 +1,82 @@
+import { type Command, FLAGS, type Flag, type Group } from './command.ts';
+
+/** The categories of access control, in the order in which Redis shows them. */
+const CATEGORIES = [
+  'keyspace',
+  'read',
+  'write',
+  'set',
+  'sortedset',
+  'list',
+  'hash',
+  'string',
+  'pubsub',
+  'admin',
+  'fast',
+  'slow',
+  'blocking',
+  'dangerous',
+  'connection',
+  'transaction',
+  'scripting',
+] as const;
+
+export type Category = (typeof CATEGORIES)[number];
+
+/** The category that every command of a group has. */
+const BY_GROUP: Partial<Record<Group, Category>> = {
+  string: 'string',
+  generic: 'keyspace',
+  hash: 'hash',
+  list: 'list',
+  set: 'set',
+  'sorted-set': 'sortedset',
+  transactions: 'transaction',
+  scripting: 'scripting',
+  connection: 'connection',
+};
+
+const BY_FLAG: Partial<Record<Flag, readonly Category[]>> = {
+  write: ['write'],
+  readonly: ['read'],
+  admin: ['admin', 'dangerous'],
+  pubsub: ['pubsub'],
+  fast: ['fast'],
+  blocking: ['blocking'],
+};
+
+/** Commands that belong elsewhere than their group, by the name before the bar. */
+const EXCEPTIONS: Partial<Record<string, readonly Category[]>> = {
+  command: ['connection'],
+  dbsize: ['keyspace'],
+  flushall: ['keyspace', 'dangerous'],
+  flushdb: ['keyspace', 'dangerous'],
+  info: ['dangerous'],
+  keys: ['keyspace', 'dangerous'],
+  role: ['admin', 'dangerous'],
+  sort: ['set', 'sortedset', 'list', 'dangerous'],
+  sort_ro: ['set', 'sortedset', 'list', 'dangerous'],
+  swapdb: ['keyspace', 'dangerous'],
+  wait: ['connection'],
+};
+
+/** The categories of a command, from its group and its flags. */
+export function categoriesOf(command: Command): Category[] {
+  const found = new Set<Category>(ownCategories(command));
+  for (const flag of command.facts.flags) {
+    for (const category of BY_FLAG[flag] ?? []) found.add(category);
+  }
+  // What a script reads is not known, so that it does not count as reading.
+  if (command.group === 'scripting') found.delete('read');
+  if ((command.bits & FLAGS.fast) === 0) found.add('slow');
+  return CATEGORIES.filter((category) => found.has(category));
+}
+
+/** A container is nothing by itself: its subcommands are. */
+function ownCategories({ name, group, facts }: Command): readonly Category[] {
+  const exception = EXCEPTIONS[name.split('|')[0]!];
+  if (exception) return exception;
+  const isBareContainer = facts.subcommands !== undefined && facts.flags.length === 0;
+  const category = isBareContainer ? undefined : BY_GROUP[group];
+  return category ? [category] : [];
+}

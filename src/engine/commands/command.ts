@@ -1,0 +1,230 @@
+import { ErrorReply, MapReply, type Reply, SetReply, SimpleReply } from '../../resp/index.ts';
+import { type Command, type CommandTable, NO_KEYS } from '../command.ts';
+import { type Category, categoriesOf } from '../command-categories.ts';
+import { type Argument, parseSyntax } from '../command-syntax.ts';
+import { SYNTAX_ERROR } from '../errors.ts';
+import { matchesGlob } from '../glob.ts';
+import type { Session } from '../session.ts';
+import { lower, upper } from '../text.ts';
+import { help } from './help.ts';
+import { COMMANDS, everyCommand, findCommand } from './index.ts';
+import { helpLines } from './subcommand-help.ts';
+
+const LOOK = ['loading', 'stale'] as const;
+
+const subcommands = {
+  COUNT: {
+    arity: 2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: () => COMMANDS.size,
+    syntax: '',
+    summary: 'Returns how many commands there are',
+    since: '2.8.13',
+  },
+  LIST: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: list,
+    syntax: '[FILTERBY <MODULE module-name|ACLCAT category|PATTERN pattern>]',
+    summary: 'Returns the names of all commands, or of those that fit',
+    since: '7.0.0',
+  },
+  INFO: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: info,
+    syntax: '[command-name [command-name ...]]',
+    summary: 'Returns the facts of some commands, or of all',
+    since: '2.8.13',
+  },
+  DOCS: {
+    arity: -2,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: docs,
+    syntax: '[command-name [command-name ...]]',
+    summary: 'Returns what people want to know of some commands, or of all',
+    since: '7.0.0',
+  },
+  GETKEYS: {
+    arity: -3,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: getKeys,
+    syntax: 'command [argument ...]',
+    summary: 'Returns the keys in a whole command',
+    since: '2.8.13',
+  },
+  HELP: help((): readonly string[] => helpLines('COMMAND', subcommands)),
+} as const satisfies CommandTable;
+
+export const command = {
+  COMMAND: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: LOOK,
+    run: () => [...COMMANDS.values()].map(factsReply),
+    syntax: '',
+    summary: 'Returns the facts of all commands',
+    since: '2.8.13',
+    subcommands,
+  },
+} as const satisfies CommandTable;
+
+function list(_session: Session, argv: readonly string[]): Reply {
+  if (argv.length === 2) return everyCommand().map(({ name }) => name);
+  if (argv.length !== 5 || upper(argv[2]!) !== 'FILTERBY') throw SYNTAX_ERROR;
+  const admits = filter(upper(argv[3]!), lower(argv[4]!));
+  return everyCommand()
+    .filter(admits)
+    .map(({ name }) => name);
+}
+
+function filter(kind: string, value: string): (command: Command) => boolean {
+  switch (kind) {
+    case 'MODULE':
+      return () => false;
+    case 'ACLCAT':
+      return (each) => categoriesOf(each).includes(value as Category);
+    case 'PATTERN':
+      return ({ name }) => matchesGlob(value, name);
+    default:
+      throw SYNTAX_ERROR;
+  }
+}
+
+function info(_session: Session, argv: readonly string[]): Reply {
+  if (argv.length === 2) return [...COMMANDS.values()].map(factsReply);
+  return argv.slice(2).map((name) => {
+    const found = named(name);
+    return found ? factsReply(found) : null;
+  });
+}
+
+function docs(_session: Session, argv: readonly string[]): Reply {
+  const asked = argv.slice(2).map(named);
+  const commands = argv.length === 2 ? [...COMMANDS.values()] : asked;
+  return new MapReply(
+    commands.filter((each) => each !== undefined).map((each) => [each.name, docsReply(each)]),
+  );
+}
+
+/** By a name such as `get` or `client|id`. */
+function named(text: string): Command | undefined {
+  const [name = '', word] = lower(text).split('|');
+  const found = COMMANDS.get(name);
+  return word === undefined ? found : found?.subcommands?.get(word);
+}
+
+function getKeys(_session: Session, argv: readonly string[]): Reply {
+  const words = argv.slice(2);
+  const found = findCommand(words);
+  if (found instanceof ErrorReply) throw new ErrorReply('ERR Invalid command specified');
+  if (found.facts.keys === NO_KEYS || isChannel(found)) {
+    throw new ErrorReply('ERR The command has no key arguments');
+  }
+  if (!found.takes(words.length)) {
+    throw new ErrorReply('ERR Invalid number of arguments specified for command');
+  }
+  const positions = found.keyPositions(words);
+  if (positions.length === 0 && found.group !== 'scripting') {
+    throw new ErrorReply('ERR Invalid arguments specified for command');
+  }
+  return positions.map((at) => words[at]!);
+}
+
+/** Shard channels stand where a cluster looks for keys, but are none. */
+function isChannel({ group }: Command): boolean {
+  return group === 'pubsub';
+}
+
+/** Name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands. */
+function factsReply(command: Command): Reply {
+  const { keys, flags } = command.facts;
+  const [first, last, step] = typeof keys === 'function' ? NO_KEYS : keys;
+  // Redis keeps this flag to itself.
+  const shown = flags.filter((flag) => flag !== 'may_replicate');
+  return [
+    command.name,
+    command.arity,
+    setOf(shown),
+    first,
+    last,
+    step,
+    setOf(categoriesOf(command).map((category) => `@${category}`)),
+    new SetReply([]),
+    new SetReply(keySpecifications(command)),
+    new SetReply([...(command.subcommands?.values() ?? [])].map(factsReply)),
+  ];
+}
+
+function setOf(words: readonly string[]): SetReply {
+  return new SetReply(words.map((word) => new SimpleReply(word)));
+}
+
+/** Where the keys stand, if that can be said without looking at the arguments. */
+function keySpecifications(command: Command): Reply[] {
+  const { keys } = command.facts;
+  const flags = setOf(keyFlags(command));
+  if (typeof keys === 'function') {
+    return [specification(flags, typed('unknown', []), typed('unknown', []))];
+  }
+  const [first, last, step] = keys;
+  if (first === 0) return [];
+  const range = typed('range', [
+    ['lastkey', last < 0 ? last : last - first],
+    ['keystep', step],
+    ['limit', 0],
+  ]);
+  return [specification(flags, typed('index', [['index', first]]), range)];
+}
+
+function keyFlags(command: Command): readonly string[] {
+  if (isChannel(command)) return ['not_key'];
+  return command.has('write') ? ['RW', 'access', 'update'] : ['RO', 'access'];
+}
+
+function specification(flags: Reply, beginSearch: Reply, findKeys: Reply): Reply {
+  return new MapReply([
+    ['flags', flags],
+    ['begin_search', beginSearch],
+    ['find_keys', findKeys],
+  ]);
+}
+
+function typed(type: string, specified: readonly (readonly [string, number])[]): Reply {
+  return new MapReply([
+    ['type', type],
+    ['spec', new MapReply(specified)],
+  ]);
+}
+
+function docsReply(command: Command): Reply {
+  const { summary, since, syntax, subcommands: contained } = command.facts;
+  const entries: [string, Reply][] = [
+    ['summary', summary],
+    ['since', since],
+    ['group', command.group],
+  ];
+  if (contained !== undefined) {
+    const within = [...command.subcommands!.values()];
+    entries.push(['subcommands', new MapReply(within.map((each) => [each.name, docsReply(each)]))]);
+  } else if (syntax !== '') entries.push(['arguments', parseSyntax(syntax).map(argumentReply)]);
+  return new MapReply(entries);
+}
+
+function argumentReply(argument: Argument): Reply {
+  const { name, type, token, optional, multiple } = argument;
+  const entries: [string, Reply][] = [
+    ['name', name],
+    ['type', type],
+  ];
+  if (token !== undefined) entries.push(['token', token]);
+  const flags = [...(optional ? ['optional'] : []), ...(multiple ? ['multiple'] : [])];
+  if (flags.length > 0) entries.push(['flags', setOf(flags)]);
+  if (argument.arguments) entries.push(['arguments', argument.arguments.map(argumentReply)]);
+  return new MapReply(entries);
+}

@@ -1,0 +1,108 @@
+import { ErrorReply, NO_REPLY, OK, type Reply, VerbatimReply } from '../../resp/index.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
+import { SYNTAX_ERROR } from '../errors.ts';
+import { infoText } from '../info.ts';
+import { parseInteger } from '../number.ts';
+import type { Session } from '../session.ts';
+import { upper } from '../text.ts';
+import { NO_SUCH_DATABASE } from './connection.ts';
+
+export const server = {
+  INFO: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: ['loading', 'stale'],
+    run: (session, argv) => new VerbatimReply('txt', infoText(session.engine, argv.slice(1))),
+    syntax: '[section [section ...]]',
+    summary: 'Describes the server and counts what it did',
+    since: '1.0.0',
+  },
+  TIME: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['loading', 'stale', 'fast'],
+    run: time,
+    syntax: '',
+    summary: 'Returns the Unix time in seconds and the microseconds of the current second',
+    since: '2.6.0',
+  },
+  MONITOR: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['admin', 'noscript', 'loading', 'stale'],
+    run: monitor,
+    syntax: '',
+    summary: 'Shows every command that is run from now on',
+    since: '1.0.0',
+  },
+  SWAPDB: {
+    arity: 3,
+    keys: NO_KEYS,
+    flags: ['write', 'fast'],
+    run: swapDatabases,
+    syntax: 'index1 index2',
+    summary: 'Exchanges the keys of two databases',
+    since: '4.0.0',
+  },
+  SHUTDOWN: {
+    arity: -1,
+    keys: NO_KEYS,
+    flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi', 'allow_busy'],
+    run: shutdown,
+    syntax: '[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]',
+    summary: 'Ends the server',
+    since: '1.0.0',
+  },
+} as const satisfies CommandTable;
+
+function time(session: Session): Reply {
+  const microseconds = Math.floor(session.engine.wallMs() * 1000);
+  return [String(Math.floor(microseconds / 1e6)), String(microseconds % 1e6)];
+}
+
+function monitor(session: Session): Reply {
+  if (!session.mayPark) {
+    throw new ErrorReply("ERR MONITOR isn't allowed for DENY BLOCKING client");
+  }
+  if (session.monitoring) return NO_REPLY;
+  session.monitoring = true;
+  session.engine.monitors.add(session);
+  return OK;
+}
+
+function swapDatabases(session: Session, argv: readonly string[]): Reply {
+  const { engine } = session;
+  const first = databaseArgument(argv[1]!, 'first');
+  const second = databaseArgument(argv[2]!, 'second');
+  for (const number of [first, second]) {
+    if (number < 0 || number >= engine.databaseCount) throw NO_SUCH_DATABASE;
+  }
+  if (first !== second) engine.database(first).swap(engine.database(second));
+  return OK;
+}
+
+function databaseArgument(text: string, which: 'first' | 'second'): number {
+  const number = parseInteger(text);
+  if (number === undefined || number < -(2 ** 31) || number >= 2 ** 31) {
+    throw new ErrorReply(`ERR invalid ${which} DB index`);
+  }
+  return Number(number);
+}
+
+/** How to save and how long to wait is the server's business: every change is logged as it is made. */
+function shutdown(session: Session, argv: readonly string[]): Reply {
+  const options = new Set(argv.slice(1).map(upper));
+  for (const option of options) if (!SHUTDOWN_OPTIONS.has(option)) throw SYNTAX_ERROR;
+  if (options.has('SAVE') && options.has('NOSAVE')) throw SYNTAX_ERROR;
+  if (options.has('ABORT')) throw options.size > 1 ? SYNTAX_ERROR : NO_SHUTDOWN;
+  const { requestShutdown } = session.engine;
+  if (requestShutdown === undefined) throw NO_SERVER;
+  requestShutdown();
+  return NO_REPLY;
+}
+
+const SHUTDOWN_OPTIONS: ReadonlySet<string> = new Set(['NOSAVE', 'SAVE', 'NOW', 'FORCE', 'ABORT']);
+const NO_SHUTDOWN = new ErrorReply('ERR No shutdown in progress.');
+const NO_SERVER = new ErrorReply(
+  'ERR SHUTDOWN ends a server, and this engine runs inside a program',
+);

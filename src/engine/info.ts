@@ -1,0 +1,225 @@
+import { createHash } from 'node:crypto';
+import { everyCommand } from './commands/index.ts';
+import type { Engine } from './engine.ts';
+import { lower } from './text.ts';
+import { HOLDFAST_VERSION, REDIS_VERSION } from './version.ts';
+
+type Fields = Readonly<Record<string, string | number>>;
+
+/** The sections in their order. Names of fields are those of Redis 7.0, which dashboards read. */
+const SECTIONS = {
+  Server: serverFields,
+  Clients: clientFields,
+  Memory: memoryFields,
+  Persistence: persistenceFields,
+  Stats: statisticsFields,
+  Replication: replicationFields,
+  CPU: cpuFields,
+  Modules: () => ({}),
+  Commandstats: commandFields,
+  Errorstats: errorFields,
+  Cluster: () => ({ cluster_enabled: 0 }),
+  Keyspace: keyspaceFields,
+} as const satisfies Record<string, (engine: Engine) => Fields>;
+
+/** Shown only when asked for, by name or by `all` and `everything`. */
+const EXTRA = 'commandstats';
+
+/** The text of INFO: the sections that are named, or those of `default`. Unknown names are skipped. */
+export function infoText(engine: Engine, names: readonly string[]): string {
+  const wanted = new Set(names.length > 0 ? names.map(lower) : ['default']);
+  return Object.entries(SECTIONS)
+    .filter(([title]) => isWanted(title.toLowerCase(), wanted))
+    .map(([title, fields]) => sectionText(title, fields(engine)))
+    .join('\r\n');
+}
+
+function isWanted(name: string, wanted: ReadonlySet<string>): boolean {
+  if (wanted.has(name) || wanted.has('all') || wanted.has('everything')) return true;
+  return wanted.has('default') && name !== EXTRA;
+}
+
+function sectionText(title: string, fields: Fields): string {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}:${value}\r\n`);
+  return `# ${title}\r\n${lines.join('')}`;
+}
+
+function serverFields(engine: Engine): Fields {
+  const uptimeSeconds = Math.floor((engine.nowMs - engine.startedMs) / 1000);
+  const wallMs = engine.wallMs();
+  return {
+    redis_version: REDIS_VERSION,
+    holdfast_version: HOLDFAST_VERSION,
+    redis_git_sha1: '00000000',
+    redis_git_dirty: 0,
+    redis_build_id: '0',
+    redis_mode: 'standalone',
+    os: `${process.platform} ${process.arch}`,
+    arch_bits: 64,
+    multiplexing_api: 'node',
+    node_version: process.version,
+    process_id: process.pid,
+    run_id: runId(engine),
+    tcp_port: engine.settings.text('port'),
+    server_time_usec: Math.floor(wallMs * 1000),
+    uptime_in_seconds: uptimeSeconds,
+    uptime_in_days: Math.floor(uptimeSeconds / 86_400),
+    hz: engine.settings.text('hz'),
+    configured_hz: engine.settings.text('hz'),
+    lru_clock: Math.floor(wallMs / 1000) & 0xffffff,
+    executable: process.execPath,
+    config_file: '',
+  };
+}
+
+/** Another one for each start, as Redis has; nothing secret. */
+function runId({ hashSeed, startedMs }: Engine): string {
+  return createHash('sha1').update(`${process.pid} ${hashSeed} ${startedMs}`).digest('hex');
+}
+
+function clientFields(engine: Engine): Fields {
+  return {
+    connected_clients: engine.sessions.size,
+    cluster_connections: 0,
+    maxclients: engine.settings.text('maxclients'),
+    client_recent_max_input_buffer: 0,
+    client_recent_max_output_buffer: 0,
+    blocked_clients: engine.blocking.count,
+    tracking_clients: 0,
+    clients_in_timeout_table: 0,
+  };
+}
+
+/** The memory is JavaScript's: what its heap and buffers use, and what the process holds. */
+function memoryFields(engine: Engine): Fields {
+  const { heapUsed, external, rss } = process.memoryUsage();
+  const usedBytes = heapUsed + external;
+  const peakBytes = Math.max(usedBytes, process.resourceUsage().maxRSS * 1024);
+  return {
+    used_memory: usedBytes,
+    used_memory_human: humanBytes(usedBytes),
+    used_memory_rss: rss,
+    used_memory_rss_human: humanBytes(rss),
+    used_memory_peak: peakBytes,
+    used_memory_peak_human: humanBytes(peakBytes),
+    used_memory_peak_perc: `${((usedBytes / peakBytes) * 100).toFixed(2)}%`,
+    maxmemory: engine.settings.text('maxmemory'),
+    maxmemory_human: humanBytes(engine.settings.number('maxmemory')),
+    maxmemory_policy: engine.settings.text('maxmemory-policy'),
+    mem_fragmentation_ratio: (rss / usedBytes).toFixed(2),
+    mem_allocator: 'v8',
+    active_defrag_running: 0,
+    lazyfree_pending_objects: 0,
+  };
+}
+
+function humanBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes}B`;
+  const power = Math.min(Math.floor(Math.log2(bytes) / 10), 4);
+  return `${(bytes / 1024 ** power).toFixed(2)}${' KMGT'[power]}`;
+}
+
+function persistenceFields(engine: Engine): Fields {
+  const startedSeconds = Math.floor((engine.wallMs() - (engine.nowMs - engine.startedMs)) / 1000);
+  return {
+    loading: 0,
+    async_loading: 0,
+    rdb_changes_since_last_save: engine.stats.changes,
+    rdb_bgsave_in_progress: 0,
+    rdb_last_save_time: startedSeconds,
+    rdb_last_bgsave_status: 'ok',
+    rdb_last_bgsave_time_sec: -1,
+    rdb_current_bgsave_time_sec: -1,
+    aof_enabled: engine.settings.flag('appendonly') ? 1 : 0,
+    aof_rewrite_in_progress: 0,
+    aof_rewrite_scheduled: 0,
+    aof_last_rewrite_time_sec: -1,
+    aof_current_rewrite_time_sec: -1,
+    aof_last_bgrewrite_status: 'ok',
+    aof_last_write_status: 'ok',
+  };
+}
+
+function statisticsFields(engine: Engine): Fields {
+  const { stats, statistics, pubSub } = engine;
+  return {
+    total_connections_received: stats.sessions,
+    total_commands_processed: stats.commands,
+    instantaneous_ops_per_sec: statistics.commandsPerSecond(engine.nowMs),
+    total_net_input_bytes: stats.inputBytes,
+    total_net_output_bytes: stats.outputBytes,
+    rejected_connections: stats.rejectedSessions,
+    sync_full: 0,
+    sync_partial_ok: 0,
+    sync_partial_err: 0,
+    expired_keys: stats.expiredKeys,
+    evicted_keys: 0,
+    evicted_clients: 0,
+    keyspace_hits: stats.keyspaceHits,
+    keyspace_misses: stats.keyspaceMisses,
+    pubsub_channels: pubSub.channels.subscribers.size,
+    pubsub_patterns: pubSub.patterns.subscribers.size,
+    pubsubshard_channels: pubSub.shardChannels.subscribers.size,
+    latest_fork_usec: 0,
+    total_forks: 0,
+    tracking_total_keys: 0,
+    unexpected_error_replies: 0,
+    total_error_replies: stats.errors,
+  };
+}
+
+function replicationFields(engine: Engine): Fields {
+  return {
+    role: 'master',
+    connected_slaves: 0,
+    master_failover_state: 'no-failover',
+    master_replid: runId(engine),
+    master_replid2: '0'.repeat(40),
+    master_repl_offset: 0,
+    second_repl_offset: -1,
+    repl_backlog_active: 0,
+    repl_backlog_size: 0,
+    repl_backlog_first_byte_offset: 0,
+    repl_backlog_histlen: 0,
+  };
+}
+
+function cpuFields(): Fields {
+  const { system, user } = process.cpuUsage();
+  return {
+    used_cpu_sys: (system / 1e6).toFixed(6),
+    used_cpu_user: (user / 1e6).toFixed(6),
+    used_cpu_sys_children: '0.000000',
+    used_cpu_user_children: '0.000000',
+  };
+}
+
+function commandFields({ statistics }: Engine): Fields {
+  const { calls, totalMs, rejected, failed } = statistics;
+  const fields: Record<string, string> = {};
+  for (const { name, number } of everyCommand()) {
+    const count = calls[number]!;
+    if (count + rejected[number]! + failed[number]! === 0) continue;
+    const microseconds = Math.round(totalMs[number]! * 1000);
+    const perCall = (count === 0 ? 0 : microseconds / count).toFixed(2);
+    fields[`cmdstat_${name}`] =
+      `calls=${count},usec=${microseconds},usec_per_call=${perCall},rejected_calls=${rejected[number]},failed_calls=${failed[number]}`;
+  }
+  return fields;
+}
+
+function errorFields({ statistics }: Engine): Fields {
+  const fields: Record<string, string> = {};
+  for (const [code, count] of statistics.errorsByCode) {
+    fields[`errorstat_${code}`] = `count=${count}`;
+  }
+  return fields;
+}
+
+function keyspaceFields(engine: Engine): Fields {
+  const fields: Record<string, string> = {};
+  for (const { number, size, volatileSize } of engine.usedDatabases()) {
+    if (size > 0) fields[`db${number}`] = `keys=${size},expires=${volatileSize},avg_ttl=0`;
+  }
+  return fields;
+}
