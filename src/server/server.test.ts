@@ -1,0 +1,317 @@
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createEngine, type EngineOptions } from '../engine/index.ts';
+import { encodeRequest } from '../resp/index.ts';
+import { type Server, type ServerOptions, startServer } from './index.ts';
+
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+type Settings = NonNullable<EngineOptions['settings']>;
+
+async function serve(
+  settings: Settings = {},
+  options: Partial<ServerOptions> = {},
+): Promise<Server & { reports: string[] }> {
+  const engine = createEngine({ settings });
+  const reports: string[] = [];
+  const report = (message: string): unknown => reports.push(message);
+  const server = await startServer({ engine, port: 0, report, ...options });
+  cleanups.push(async () => {
+    await server.close();
+    engine.close();
+  });
+  return Object.assign(server, { reports });
+}
+
+/** A client that keeps all bytes that came, and can wait for them. */
+class Client {
+  readonly socket: Socket;
+  text = '';
+  isClosed = false;
+  chunks = 0;
+  #notify: () => void = () => {};
+
+  constructor(where: { port: number } | { path: string }) {
+    this.socket = connect(where);
+    this.socket.setNoDelay(true);
+    this.socket.on('data', (chunk) => {
+      this.chunks++;
+      this.text += chunk.toString('latin1');
+      this.#notify();
+    });
+    this.socket.on('close', () => {
+      this.isClosed = true;
+      this.#notify();
+    });
+    this.socket.on('error', () => {});
+    cleanups.push(() => this.socket.destroy());
+  }
+
+  write(text: string): this {
+    this.socket.write(text, 'latin1');
+    return this;
+  }
+
+  command(...argv: string[]): this {
+    return this.write(encodeRequest(argv));
+  }
+
+  async until(done: () => boolean): Promise<void> {
+    while (!done()) {
+      await new Promise<void>((resolve) => {
+        this.#notify = resolve;
+      });
+    }
+  }
+
+  /** Waits until exactly this has come, and forgets it. */
+  async expect(text: string): Promise<void> {
+    await this.until(() => this.text.length >= text.length || this.isClosed);
+    expect(this.text).toBe(text);
+    this.text = '';
+  }
+
+  async closed(): Promise<void> {
+    await this.until(() => this.isClosed);
+  }
+}
+
+describe('replies', () => {
+  it('answers the commands of a chunk in one write', async () => {
+    const { port } = await serve();
+    const client = new Client({ port });
+    client.write(encodeRequest(['PING']).repeat(100));
+    await client.expect('+PONG\r\n'.repeat(100));
+    expect(client.chunks).toBe(1);
+  });
+
+  it('answers inline commands', async () => {
+    const { port } = await serve();
+    await new Client({ port })
+      .write('SETNX job "a b"\r\nGET job\r\n')
+      .expect(':1\r\n$3\r\na b\r\n');
+  });
+
+  it('keeps the order of a pipeline around a blocked command', async () => {
+    const { port } = await serve();
+    const waiter = new Client({ port });
+    waiter.command('BLPOP', 'list', '0').command('PING').command('GET', 'list');
+    const other = new Client({ port });
+    await other.command('PING').expect('+PONG\r\n');
+    expect(waiter.text).toBe('');
+    await other.command('RPUSH', 'list', 'x').expect(':1\r\n');
+    await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n+PONG\r\n$-1\r\n');
+  });
+
+  it('forgets a blocked client that went away', async () => {
+    const server = await serve();
+    const waiter = new Client(server).command('BLPOP', 'list', '0');
+    const other = new Client(server);
+    await other.command('PING').expect('+PONG\r\n');
+    waiter.socket.destroy();
+    await waiter.closed();
+    while (server.connectionCount > 1) await other.command('PING').expect('+PONG\r\n');
+    await other.command('RPUSH', 'list', 'x').expect(':1\r\n');
+    await other.command('LLEN', 'list').expect(':1\r\n');
+  });
+
+  it('leaves out the replies that CLIENT REPLY turned off', async () => {
+    const { port } = await serve();
+    const client = new Client({ port });
+    client.command('CLIENT', 'REPLY', 'SKIP').command('PING').command('ECHO', 'one');
+    client.command('CLIENT', 'REPLY', 'OFF').command('PING').command('CLIENT', 'REPLY', 'ON');
+    await client.command('ECHO', 'two').expect('$3\r\none\r\n+OK\r\n$3\r\ntwo\r\n');
+  });
+
+  it('sends a message to its subscribers', async () => {
+    const { port } = await serve();
+    const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
+    await subscriber.expect('*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n');
+    await new Client({ port }).command('PUBLISH', 'news', 'hi').expect(':1\r\n');
+    await subscriber.expect('*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n');
+  });
+
+  it('says OK to QUIT and closes', async () => {
+    const { port } = await serve();
+    const client = new Client({ port }).command('QUIT').command('PING');
+    await client.closed();
+    expect(client.text).toBe('+OK\r\n');
+  });
+
+  it('closes a client that was killed, after its reply', async () => {
+    const { port } = await serve();
+    const client = new Client({ port });
+    await client.command('CLIENT', 'KILL', 'SKIPME', 'no', 'TYPE', 'normal').closed();
+    expect(client.text).toBe(':1\r\n');
+  });
+});
+
+describe('bad input', () => {
+  const CASES = [
+    ['*2\r\nhello\r\n', "-ERR Protocol error: expected '$', got 'h'\r\n"],
+    ['*1\r\n$-1\r\n', '-ERR Protocol error: invalid bulk length\r\n'],
+    ['*1\r\n$99999999999\r\n', '-ERR Protocol error: invalid bulk length\r\n'],
+    ['*x\r\n', '-ERR Protocol error: invalid multibulk length\r\n'],
+    ['GET "a\r\n', '-ERR Protocol error: unbalanced quotes in request\r\n'],
+  ] as const;
+
+  it.each(CASES)('answers %j with an error and closes', async (input, answer) => {
+    const { port } = await serve();
+    const client = new Client({ port }).command('PING').write(input);
+    await client.closed();
+    expect(client.text).toBe(`+PONG\r\n${answer}`);
+  });
+
+  it('goes on serving others', async () => {
+    const { port } = await serve();
+    const good = new Client({ port });
+    await good.command('PING').expect('+PONG\r\n');
+    await new Client({ port }).write('*1\r\n!\r\n').closed();
+    await good.command('PING').expect('+PONG\r\n');
+  });
+
+  it.each([
+    'POST / HTTP/1.1\r\n',
+    'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
+    'OPTIONS * HTTP/1.0\r\n',
+    'host: a\r\n',
+  ])('closes on HTTP without an answer: %j', async (request) => {
+    const { port, reports } = await serve();
+    const client = new Client({ port }).write(request);
+    await client.closed();
+    expect(client.text).toBe('');
+    expect(reports.join()).toContain('HTTP');
+  });
+
+  it('allocates nothing for a length that is only claimed', async () => {
+    const { port } = await serve();
+    const before = process.memoryUsage();
+    const clients = Array.from({ length: 100 }, () => new Client({ port }));
+    for (const client of clients) client.write('*1000000\r\n$500000000\r\nx');
+    await new Client({ port }).command('PING').expect('+PONG\r\n');
+    const after = process.memoryUsage();
+    expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(64 * 2 ** 20);
+    expect(after.rss - before.rss).toBeLessThan(200 * 2 ** 20);
+  });
+
+  it('closes a client that does not read at its output limit', async () => {
+    const { port, reports } = await serve({ 'output-limit-normal': '1048576' });
+    const slow = new Client({ port });
+    slow.command('SET', 'big', 'x'.repeat(100_000));
+    await slow.expect('+OK\r\n');
+    slow.socket.pause();
+    slow.write(encodeRequest(['GET', 'big']).repeat(500));
+    const other = new Client({ port });
+    while (reports.length === 0) await other.command('PING').expect('+PONG\r\n');
+    expect(reports.join()).toContain('does not read');
+  });
+
+  it('closes a subscriber that does not read at its own limit', async () => {
+    const { port, reports } = await serve({ 'output-limit-pubsub': '1048576' });
+    const slow = new Client({ port }).command('SUBSCRIBE', 'news');
+    await slow.expect('*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n');
+    slow.socket.pause();
+    const publisher = new Client({ port });
+    const payload = 'x'.repeat(100_000);
+    while (reports.length === 0) {
+      publisher.command('PUBLISH', 'news', payload);
+      await publisher.until(() => publisher.text !== '');
+      publisher.text = '';
+    }
+    await publisher.command('PUBLISH', 'news', payload).expect(':0\r\n');
+  });
+});
+
+describe('sign-in', () => {
+  it('takes small requests only before', async () => {
+    const { port } = await serve({ requirepass: 'secret' });
+    const client = new Client({ port });
+    await client.command('GET', 'x').expect('-NOAUTH Authentication required.\r\n');
+    await client.command('AUTH', 'secret').expect('+OK\r\n');
+    await client.command('SET', 'x', 'y'.repeat(20_000)).expect('+OK\r\n');
+    const many = new Client({ port }).write('*11\r\n');
+    await many.closed();
+    expect(many.text).toBe('-ERR Protocol error: unauthenticated multibulk length\r\n');
+    const long = new Client({ port }).write('*2\r\n$4\r\nAUTH\r\n$16385\r\n');
+    await long.closed();
+    expect(long.text).toBe('-ERR Protocol error: unauthenticated bulk length\r\n');
+  });
+});
+
+describe('limits and addresses', () => {
+  it('turns a client away beyond maxclients', async () => {
+    const { port } = await serve({ maxclients: '2' });
+    const first = new Client({ port });
+    await first.command('PING').expect('+PONG\r\n');
+    const second = new Client({ port });
+    await second.command('PING').expect('+PONG\r\n');
+    const third = new Client({ port });
+    await third.closed();
+    expect(third.text).toBe('-ERR max number of clients reached\r\n');
+    second.socket.destroy();
+    await second.closed();
+  });
+
+  it('refuses to listen beyond loopback without a password', async () => {
+    await expect(serve({}, { host: '0.0.0.0' })).rejects.toThrow(/without a password/);
+    const { addresses } = await serve({ requirepass: 'x' }, { host: '0.0.0.0' });
+    expect(addresses[0]).toMatch(/^0\.0\.0\.0:\d+$/);
+  });
+
+  it('says what to do when the port is taken', async () => {
+    const { port } = await serve();
+    await expect(serve({}, { port })).rejects.toThrow(/listens there already.*--port/);
+  });
+});
+
+describe('Unix socket', () => {
+  function folder(): string {
+    const path = mkdtempSync(join(tmpdir(), 'holdfast-'));
+    cleanups.push(() => rmSync(path, { recursive: true }));
+    return path;
+  }
+
+  it('listens in a private folder that it makes', async () => {
+    const path = join(folder(), 'new', 'socket');
+    const { addresses } = await serve({}, { unix: path, port: undefined } as never);
+    expect(addresses).toEqual([path]);
+    expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700);
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    await new Client({ path }).command('PING').expect('+PONG\r\n');
+  });
+
+  it('refuses a folder that others may enter', async () => {
+    const open = join(folder(), 'open');
+    mkdirSync(open);
+    await expect(serve({}, { unix: join(open, 'socket') })).rejects.toThrow(/0700/);
+  });
+
+  it('replaces what a dead server left, but nothing else', async () => {
+    const path = join(folder(), 'socket');
+    const first = await serve({}, { unix: path });
+    await expect(serve({}, { unix: path })).rejects.toThrow(/listens there already/);
+    await first.close();
+    await serve({}, { unix: path });
+    const file = join(folder(), 'notes');
+    writeFileSync(file, 'mine');
+    await expect(serve({}, { unix: file })).rejects.toThrow(/not a socket/);
+  });
+});
+
+describe('close', () => {
+  it('answers what has arrived, ends connections, and may be called twice', async () => {
+    const server = await serve();
+    const client = new Client(server);
+    await client.command('PING').expect('+PONG\r\n');
+    await Promise.all([server.close(), server.close()]);
+    await client.closed();
+    expect(server.connectionCount).toBe(0);
+  });
+});
