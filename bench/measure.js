@@ -1,0 +1,144 @@
+// What every benchmark needs: both servers, medians and a table.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+
+/** A free port on loopback. */
+export async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
+
+/** Starts `holdfast serve` as its users do. */
+export function startHoldfast(...flags) {
+  return startServer((port) => [
+    process.execPath,
+    [join(root, 'dist/cli/main.js'), 'serve', '--port', String(port), ...flags],
+  ]);
+}
+
+/** Starts redis-server without persistence. */
+export function startRedis(...flags) {
+  return startServer((port) => [
+    'redis-server',
+    ['--port', String(port), '--save', '', '--appendonly', 'no', ...flags],
+  ]);
+}
+
+async function startServer(commandFor) {
+  const port = await freePort();
+  const [file, args] = commandFor(port);
+  const child = spawn(file, args, { stdio: 'ignore' });
+  await untilAnswers(port);
+  return {
+    port,
+    pid: child.pid,
+    async stop() {
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
+}
+
+async function untilAnswers(port) {
+  const deadline = performance.now() + 10_000;
+  while (performance.now() < deadline) {
+    const socket = connect(port, '127.0.0.1');
+    const outcome = await Promise.race([
+      once(socket, 'connect').then(() => true),
+      once(socket, 'error').then(() => false),
+    ]).catch(() => false);
+    socket.destroy();
+    if (outcome) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`nothing answers on port ${port}`);
+}
+
+/** Resident memory of a process in bytes. */
+export function residentBytes(pid) {
+  const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
+  return Number(kilobytes) * 1024;
+}
+
+/** The longest time that a PING took, in milliseconds, while `work` went on. */
+export async function longestPing(port, work) {
+  const client = await openClient(port);
+  let longestMs = 0;
+  let isOver = false;
+  const finished = work().then(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    const beganMs = performance.now();
+    await client.call('PING');
+    longestMs = Math.max(longestMs, performance.now() - beganMs);
+  }
+  await finished;
+  client.close();
+  return longestMs;
+}
+
+/** A small client: one command, one reply, in order. Replies are counted by their first line. */
+export async function openClient(port) {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  socket.on('error', () => {});
+  let waiting = [];
+  let rest = '';
+  socket.on('data', (chunk) => {
+    rest += chunk.toString('latin1');
+    for (let end = rest.indexOf('\r\n'); end >= 0; end = rest.indexOf('\r\n')) {
+      const line = rest.slice(0, end);
+      const isBulk = line.startsWith('$') && line !== '$-1';
+      const needed = isBulk ? end + 2 + Number(line.slice(1)) + 2 : end + 2;
+      if (rest.length < needed) return;
+      rest = rest.slice(needed);
+      waiting.shift()?.(line);
+    }
+  });
+  return {
+    socket,
+    call(...argv) {
+      socket.write(request(argv), 'latin1');
+      return new Promise((resolve) => waiting.push(resolve));
+    },
+    close() {
+      waiting = [];
+      socket.destroy();
+    },
+  };
+}
+
+export function request(argv) {
+  return `*${argv.length}\r\n${argv.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** `1.04 (0.98–1.10)`: the median and the spread. */
+export function shownRatio(ratios) {
+  const low = Math.min(...ratios).toFixed(2);
+  const high = Math.max(...ratios).toFixed(2);
+  return `${median(ratios).toFixed(2)} (${low}–${high})`;
+}
+
+/** Prints a Markdown table. */
+export function printTable(header, rows) {
+  const lines = [header, header.map(() => '---'), ...rows];
+  for (const cells of lines) process.stdout.write(`| ${cells.join(' | ')} |\n`);
+  process.stdout.write('\n');
+}
