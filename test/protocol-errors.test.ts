@@ -1,9 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../src/clock/index.ts';
 import {
@@ -17,6 +16,7 @@ import {
   RequestDecoder,
 } from '../src/resp/index.ts';
 import { below, mutate } from './frame-mutation.ts';
+import { spawnRealRedis, stopProcess } from './real-redis.ts';
 
 /** Redis itself is asked what it makes of a stream; our decoder must make the same of it. */
 
@@ -26,17 +26,18 @@ const socketPath = join(directory, 'redis.sock');
 let redis: ChildProcess;
 
 beforeAll(async () => {
-  redis = spawn('redis-server', [
-    ...['--port', '0', '--unixsocket', socketPath, '--save', '', '--requirepass', PASSWORD],
-  ]);
-  for await (const line of createInterface({ input: redis.stdout! })) {
-    if (line.includes('eady to accept connections')) return;
-  }
-  throw new Error('redis-server ended before it was ready');
+  redis = await spawnRealRedis(
+    '--port',
+    '0',
+    '--unixsocket',
+    socketPath,
+    '--requirepass',
+    PASSWORD,
+  );
 });
 
-afterAll(() => {
-  redis.kill();
+afterAll(async () => {
+  await stopProcess(redis);
   rmSync(directory, { recursive: true });
 });
 

@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import { createEngine, type EngineOptions } from '../src/engine/index.ts';
+import { startServer } from '../src/server/index.ts';
+
+/** A server under test, ours or Redis itself. */
+export interface RunningServer {
+  readonly host: '127.0.0.1';
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** A redis-server of its own on a free port of the loopback, which keeps nothing on disk. */
+export async function startRealRedis(...options: readonly string[]): Promise<RunningServer> {
+  const port = await freePort();
+  const redis = await spawnRealRedis('--port', `${port}`, '--bind', '127.0.0.1', ...options);
+  return { host: '127.0.0.1', port, stop: () => stopProcess(redis) };
+}
+
+/** The process alone, ready, for a test that chooses where it listens. */
+export async function spawnRealRedis(...options: readonly string[]): Promise<ChildProcess> {
+  const redis = spawn('redis-server', ['--save', '', '--appendonly', 'no', ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  for await (const line of createInterface({ input: redis.stdout })) {
+    if (line.includes('eady to accept connections')) {
+      redis.stdout.resume();
+      return redis;
+    }
+  }
+  throw new Error('redis-server ended before it was ready');
+}
+
+/** Our server in this process. */
+export async function startHoldfast(options: EngineOptions = {}): Promise<RunningServer> {
+  const engine = createEngine(options);
+  const server = await startServer({ engine, port: 0, report: console.error });
+  const stop = async () => {
+    await server.close();
+    engine.close();
+  };
+  return { host: '127.0.0.1', port: server.port, stop };
+}
+
+export async function stopProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  child.kill();
+  await exited;
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const address = listener.address();
+  listener.close();
+  await once(listener, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no TCP address');
+  return address.port;
+}
