@@ -48,10 +48,11 @@ export class Console {
 
   /** Commands line by line until the input ends; gives the exit code. */
   async runLines(): Promise<number> {
-    if (this.#io.input.isTTY && this.#io.output.isTTY) await this.#runPrompt();
+    const isPerson = this.#io.input.isTTY && this.#io.output.isTTY;
+    if (isPerson) await this.#runPrompt();
     else await this.#runPipe();
     this.#conversation.close();
-    return this.#exitCode;
+    return isPerson ? 0 : this.#exitCode;
   }
 
   async #runPrompt(): Promise<void> {
@@ -92,7 +93,8 @@ export class Console {
     for (let left = repeats ? Number(words[0]) : 1; left > 0; left--) {
       const result = await this.#runTimed(argv);
       this.#count(result);
-      if (result === 'unanswered') return;
+      if (result === 'stopped') await this.#conversation.open();
+      if (result === 'stopped' || result === 'unanswered') return;
     }
   }
 
@@ -100,7 +102,8 @@ export class Console {
     const beganMs = systemClock.monotonicMs();
     const result = await this.#conversation.run(argv);
     const tookMs = systemClock.monotonicMs() - beganMs;
-    if (tookMs >= LONG_MS && !this.#options.raw && result !== 'unanswered') {
+    const isAnswered = result === 'answered' || result === 'error';
+    if (isAnswered && tookMs >= LONG_MS && !this.#options.raw) {
       this.#write(`(${(tookMs / 1000).toFixed(2)}s)\n`);
     }
     return result;
@@ -124,7 +127,8 @@ export class Console {
   }
 
   #say(message: string): void {
-    if (this.#io.errors === this.#io.output || this.#io.output.isTTY) this.#write(`${message}\n`);
+    // The prompt must know of what is written into the middle of its line.
+    if (this.#io.output.isTTY) this.#write(`${message}\n`);
     else this.#io.errors.write(`${message}\n`);
   }
 }

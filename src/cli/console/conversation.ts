@@ -15,8 +15,11 @@ export interface ConversationOptions {
   readonly showsPushes: boolean;
 }
 
-/** How a command went: `unanswered` means that there is no connection, or not any more. */
-export type Result = 'answered' | 'error' | 'unanswered';
+/**
+ * How a command went. `unanswered`: there is no connection, or not any more; `stopped`: the person
+ * gave it up.
+ */
+export type Result = 'answered' | 'error' | 'unanswered' | 'stopped';
 
 /**
  * A talk with a server as a person has it: it connects when needed, remembers the database and the
@@ -90,7 +93,8 @@ export class Conversation {
       return await work();
     } catch (error) {
       if (!(error instanceof ConnectionError)) throw error;
-      if (!this.#closing) this.#options.say(error.message);
+      if (this.#closing) return 'stopped';
+      this.#options.say(error.message);
       return 'unanswered';
     } finally {
       this.#busy = false;
@@ -149,7 +153,7 @@ export class Conversation {
       this.#heard = null;
     });
     this.#endListening = null;
-    if (!this.#closing) throw new ConnectionError('The connection was lost.');
+    throw new ConnectionError('The connection was lost.');
   }
 
   #hear(reply: Reply): void {

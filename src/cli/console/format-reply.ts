@@ -91,8 +91,23 @@ function formatEntries(
 ): string {
   return numbered(entries.length, MAP, paint, indent, (index, deeper) => {
     const [key, value] = entries[index]!;
-    return `${formatReply(key, paint, deeper)} => ${formatReply(value, paint, deeper)}`;
+    const lineBreak = hasManyLines(value) ? `\n${deeper}` : '';
+    return `${formatReply(key, paint, deeper)} => ${lineBreak}${formatReply(value, paint, deeper)}`;
   });
+}
+
+/** A value of several numbered lines begins on a line of its own, so that they stand in one column. */
+function hasManyLines(reply: Reply): boolean {
+  const values = valuesIn(reply);
+  return values.length > 1 || (values.length === 1 && hasManyLines(values[0]!));
+}
+
+function valuesIn(reply: Reply): readonly Reply[] {
+  if (typeof reply !== 'object' || reply === null) return [];
+  if (isArray(reply)) return reply;
+  if (reply.kind === 'set') return reply.members;
+  if (reply.kind === 'push') return reply.items;
+  return reply.kind === 'map' ? reply.entries.map(([, value]) => value) : [];
 }
 
 /** The first item stands on the line that is already begun; the numbers are as wide as the last. */

@@ -1,0 +1,132 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { parseStoreAddress } from '../src/cli/console/store-address.ts';
+import { refusal } from '../src/cli/node-version.ts';
+import { readServeOptions } from '../src/cli/serve-options.ts';
+import { ROOT, runCli } from './cli-run.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the verbs', () => {
+  it('are listed when none is given', async () => {
+    const { code, output } = await runCli([]);
+    expect(code).toBe(0);
+    expect(output).toMatch(/^ {2}serve +\S/m);
+    expect(output).toMatch(/^ {2}cli +\S/m);
+    expect((await runCli(['help'])).output).toBe(output);
+    expect((await runCli(['--help'])).output).toBe(output);
+  });
+
+  it('are named when an unknown one is given, with exit code 2', async () => {
+    const { code, output, errors } = await runCli(['srve']);
+    expect({ code, output }).toEqual({ code: 2, output: '' });
+    expect(errors).toBe(
+      "holdfast: There is no verb 'srve'. Known verbs: serve, cli, help. See holdfast help.\n",
+    );
+  });
+
+  it.each(['serve', 'cli'])('%s explains itself with examples', async (verb) => {
+    const { code, output } = await runCli([verb, '--help']);
+    expect(code).toBe(0);
+    expect(output).toMatch(/^Examples:\n {2}holdfast/m);
+    expect((await runCli(['help', verb])).output).toBe(output);
+    expect((await runCli([verb, '-h'])).output).toBe(output);
+  });
+
+  it('say which version this is', async () => {
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    expect((await runCli(['--version'])).output).toBe(`${version}\n`);
+  });
+
+  it.each([
+    ['serve', '--prt', '1'],
+    ['serve', '--port'],
+    ['serve', 'now'],
+    ['cli', '--raw', '--no-raw', 'PING'],
+    ['cli', '--store', 'memcached://localhost', 'PING'],
+  ])('refuse what they do not know: %s %s', async (...args) => {
+    const { code, errors } = await runCli(args);
+    expect(code).toBe(2);
+    expect(errors).toMatch(new RegExp(`^holdfast: .+\\. See holdfast ${args[0]} --help\\.\n$`));
+  });
+});
+
+describe('Node', () => {
+  it.each(['18.20.8', '20.0.0', '20.18.3'])('%s is refused', (version) => {
+    expect(refusal(version)).toContain(`needs Node 20.19 or later, and this is Node ${version}`);
+  });
+
+  it.each(['20.19.0', '20.20.2', '22.0.0', '100.1.0'])('%s is taken', (version) => {
+    expect(refusal(version)).toBeUndefined();
+  });
+});
+
+describe('options of serve', () => {
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, 'from file\nnot this\n');
+
+  it('come from flags, then from the environment', () => {
+    const environment = {
+      HOLDFAST_PORT: '7000',
+      HOLDFAST_MAXCLIENTS: '5',
+      HOLDFAST_UNPROTECTED: '1',
+    };
+    const values = readServeOptions(['--port', '7001'], environment);
+    expect(values).toEqual({ port: '7001', maxclients: '5', unprotected: true });
+  });
+
+  it('read the password from a file', () => {
+    const args = ['--password-file', passwordFile];
+    expect(readServeOptions(args, {}).password).toBe('from file');
+    expect(readServeOptions(args, { HOLDFAST_PASSWORD: 'variable' }).password).toBe('from file');
+    expect(readServeOptions([], { HOLDFAST_PASSWORD: 'variable' }).password).toBe('variable');
+    expect(() => readServeOptions([...args, '--password', 'x'], {})).toThrow('not both');
+    expect(() => readServeOptions(['--password-file', folder], {})).toThrow('EISDIR');
+  });
+
+  it.each([
+    ['--port', '65536'],
+    ['--port', 'x'],
+    ['--maxclients', '0'],
+    ['--notify-keyspace-events', '?'],
+  ])('are checked: %s %s', async (flag, value) => {
+    const { code, errors } = await runCli(['serve', flag, value]);
+    expect(code).toBe(2);
+    expect(errors).toContain(`${flag} cannot be '${value}' (`);
+  });
+
+  it('take only a clear yes or no from the environment', () => {
+    expect(readServeOptions([], { HOLDFAST_UNPROTECTED: 'no' }).unprotected).toBe(false);
+    expect(() => readServeOptions([], { HOLDFAST_UNPROTECTED: 'maybe' })).toThrow('write 1 or 0');
+  });
+});
+
+describe('the address of a store', () => {
+  it('names host, port, database and who signs in', () => {
+    expect(parseStoreAddress('redis://me:p%40ss@[::1]:7001/3')).toEqual({
+      label: '[::1]:7001',
+      socket: { host: '::1', port: 7001 },
+      user: 'me',
+      password: 'p@ss',
+      database: 3,
+    });
+    expect(parseStoreAddress('redis://localhost')).toMatchObject({
+      socket: { host: 'localhost', port: 6379 },
+      password: '',
+      database: 0,
+    });
+    expect(parseStoreAddress('unix:/run/a%20b').socket).toEqual({ path: '/run/a b' });
+  });
+
+  it.each([
+    ['rediss://host', 'TLS'],
+    ['127.0.0.1:6379', 'A store is redis://'],
+    ['redis://host/one', "'one' is not a database"],
+    ['redis://:%zz@host', '%25'],
+  ])('is refused: %s', (address, message) => {
+    expect(() => parseStoreAddress(address)).toThrow(message);
+  });
+});

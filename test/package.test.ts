@@ -1,0 +1,88 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ROOT } from './cli-run.ts';
+
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const entries = Object.entries<string | Record<string, string>>(manifest.exports);
+const modules = entries.filter(([, target]) => typeof target === 'object').map(([path]) => path);
+
+/** A program of somebody who has installed the package. */
+const consumer = mkdtempSync(join(tmpdir(), 'holdfast-consumer-'));
+mkdirSync(join(consumer, 'node_modules'));
+symlinkSync(ROOT, join(consumer, 'node_modules', 'holdfast'), 'dir');
+afterAll(() => rmSync(consumer, { recursive: true }));
+
+function runFile(name: string, source: string): string {
+  const path = join(consumer, name);
+  writeFileSync(path, source);
+  return node('--disable-warning=ExperimentalWarning', path);
+}
+
+function node(...args: string[]): string {
+  return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+}
+
+const PROGRAM = `
+  const engine = createEngine();
+  const session = engine.session();
+  console.log(execute(session, ['SETNX', 'job', 'programmer']), execute(session, ['SETNX', 'job', 'x']));
+`;
+
+describe('the package', () => {
+  it('exports only files that were built', () => {
+    const targets = entries.flatMap(([, target]) =>
+      typeof target === 'string' ? [target] : Object.values(target),
+    );
+    expect(targets.length).toBeGreaterThan(modules.length);
+    for (const target of targets) expect(existsSync(join(ROOT, target)), target).toBe(true);
+  });
+
+  it('can be imported', () => {
+    const source = `import { createEngine, execute } from 'holdfast'; ${PROGRAM}`;
+    expect(runFile('program.mjs', source)).toBe('1 0\n');
+  });
+
+  it('can be required from CommonJS', () => {
+    const source = `const { createEngine, execute } = require('holdfast'); ${PROGRAM}`;
+    expect(runFile('program.cjs', source)).toBe('1 0\n');
+  });
+
+  it('knows itself by its name', () => {
+    const source =
+      "import('holdfast/engine').then(({ COMMANDS }) => console.log(COMMANDS.has('setnx')))";
+    expect(node('--input-type=module', '--eval', source)).toBe('true\n');
+  });
+
+  it.each(modules)('has an entry %s that says what it exports', (path) => {
+    const specifier = path.replace('.', 'holdfast');
+    const source = `console.log(Object.keys(require('${specifier}')).length > 0)`;
+    expect(runFile('entry.cjs', source)).toBe('true\n');
+  });
+
+  it('waits for nothing while it is loaded, since require cannot', () => {
+    const files = readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.js') && file !== join('cli', 'main.js'))
+      .map((file) => join(ROOT, 'dist', file));
+    expect(files.length).toBeGreaterThan(20);
+    const source = `for (const file of ${JSON.stringify(files)}) require(file); console.log('loaded')`;
+    expect(runFile('all.cjs', source)).toBe('loaded\n');
+  });
+
+  it('brings the command holdfast', () => {
+    const options = { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] } as const;
+    const output = execFileSync('npx', ['--no-install', 'holdfast', '--version'], options);
+    expect(output).toBe(`${manifest.version}\n`);
+  });
+});
