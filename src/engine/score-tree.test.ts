@@ -146,6 +146,14 @@ describe('the shape of ScoreTree', () => {
     expect(visits.reduce((total, spy) => total + spy.mock.calls.length, 0)).toBe(3);
   });
 
+  test('the levels go with the members', () => {
+    const tree = filled((at) => at);
+    for (let at = 30; at < SIZE; at++) tree.remove(at, `m${at}`);
+    const branches = vi.spyOn(Branch.prototype, 'rank');
+    expect(tree.rank(20, 'm20')).toBe(20);
+    expect(branches).not.toHaveBeenCalled();
+  });
+
   test('a range of ten in 100 000 members visits three levels, and two leaves at most', () => {
     const tree = filled((at) => at);
     const leaves = vi.spyOn(Leaf.prototype, 'collect');

@@ -597,7 +597,7 @@ describe('keyspace events', () => {
 
   test('a change breaks a watch, no change does not', () => {
     const other = engine.session();
-    say('ZADD k 1 a');
+    say('ZADD k 1 a 2 b');
     for (const [line, outcome] of [
       ['ZADD k 1 a', ['+PONG']],
       ['ZADD k 2 a', '*-1'],
