@@ -1,0 +1,159 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { COMMANDS } from '../src/engine/index.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** Which rooms a room may enter, by their doors. The lists follow docs/architecture.md. */
+const ROOMS: Readonly<Record<string, readonly string[]>> = {
+  clock: [],
+  resp: [],
+  lua: ['resp'],
+  engine: ['clock', 'resp', 'lua'],
+  server: ['engine', 'resp', 'clock'],
+  cli: ['clock', 'resp', 'engine', 'server'],
+};
+
+interface SourceFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(root, path)));
+
+const read = (path: string): SourceFile => ({ path, text: readFileSync(join(root, path), 'utf8') });
+const typescript = tracked.filter((path) => path.endsWith('.ts')).map(read);
+const source = typescript.filter(({ path }) => path.startsWith('src/') && !isTest(path));
+const tests = typescript.filter(({ path }) => isTest(path) || path.startsWith('test/'));
+
+function isTest(path: string): boolean {
+  return path.endsWith('.test.ts');
+}
+
+/** What a file of src/ imports of the others, as paths from the root. */
+function imports({ path, text }: SourceFile): string[] {
+  const specifiers = text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
+  return [...specifiers].map(([, specifier]) => normalize(join(dirname(path), specifier!)));
+}
+
+function roomOf(path: string): string | undefined {
+  const [top, room, rest] = path.split('/');
+  return top === 'src' && rest !== undefined ? room : undefined;
+}
+
+/** The places where `pattern` stands outside of comments, as `path:line text`. */
+function places(files: readonly SourceFile[], pattern: RegExp): string[] {
+  return files.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .map((line, index) => ({ line: line.replace(/^\s*(\/\/|\/?\*).*/, ''), index }))
+      .filter(({ line }) => pattern.test(line))
+      .map(({ line, index }) => `${path}:${index + 1} ${line.trim()}`),
+  );
+}
+
+describe('rooms', () => {
+  it('are all listed', () => {
+    const rooms = new Set(
+      source.map(({ path }) => roomOf(path)).filter((room) => room !== undefined),
+    );
+    expect([...rooms].sort()).toEqual(Object.keys(ROOMS).sort());
+  });
+
+  it('are entered by their doors, and only where the table allows it', () => {
+    const wrong = source.flatMap((file) => {
+      const room = roomOf(file.path);
+      return imports(file)
+        .filter((target) => roomOf(target) !== undefined && roomOf(target) !== room)
+        .filter((target) => {
+          const allowed = room === undefined || ROOMS[room]!.includes(roomOf(target)!);
+          return !allowed || target !== `src/${roomOf(target)}/index.ts`;
+        })
+        .map((target) => `${file.path} imports ${target}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('source', () => {
+  it('takes time and chance from the clock room', () => {
+    const outside = source.filter(({ path }) => !path.startsWith('src/clock/'));
+    const direct =
+      /\b(Date\.now|new Date\(\)|Math\.random|performance\.now|process\.hrtime|setTimeout|setInterval|setImmediate)\b/;
+    expect(places(outside, direct)).toEqual([]);
+  });
+
+  it('prints nothing but through the command line', () => {
+    const rooms = source.filter(({ path }) => !path.startsWith('src/cli/'));
+    expect(places(rooms, /\bconsole\.|process\.std(out|err)|\bdebugger\b/)).toEqual([]);
+    expect(places(typescript, /\bconsole\.log\b|\bdebugger\b/)).toEqual([]);
+  });
+
+  it('makes no code from text', () => {
+    expect(places(source, /\beval\(|new Function\b|node:vm/)).toEqual([]);
+  });
+
+  it('exports nothing that nobody imports', () => {
+    const exported = /^export (?:abstract )?(?:const|function|class|interface|type) (\w+)/gm;
+    const unused = source
+      .filter(({ path }) => !path.endsWith('/index.ts') && path !== 'src/index.ts')
+      .flatMap((file) => {
+        const others = typescript.filter(({ path }) => path !== file.path);
+        return [...file.text.matchAll(exported)]
+          .map(([, name]) => name!)
+          .filter((name) => !others.some(({ text }) => new RegExp(`\\b${name}\\b`).test(text)))
+          .map((name) => `${file.path} ${name}`);
+      });
+    expect(unused).toEqual([]);
+  });
+
+  it('has no `any` without a reason beside it', () => {
+    expect(places(source, /(?::|as|<)\s*any\b(?!.*\/\/)/)).toEqual([]);
+  });
+});
+
+describe('tests', () => {
+  it('are neither skipped nor focused', () => {
+    const self = relative(root, import.meta.filename);
+    const others = tests.filter(({ path }) => path !== self);
+    expect(places(others, /\b(it|test|describe)\.(skip|only|todo)\b/)).toEqual([]);
+  });
+
+  it('exercise every command', () => {
+    const texts = tests.map(({ text }) => text.toUpperCase());
+    const names = [...COMMANDS.keys()].map((name) => name.toUpperCase());
+    const missing = names.filter((name) => {
+      const word = new RegExp(`['"\`\\s(]${name}['"\`\\s:,]`);
+      return !texts.some((text) => word.test(text));
+    });
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('documents', () => {
+  const documents = tracked.filter((path) => path.endsWith('.md')).map(read);
+
+  it('link only to what is there', () => {
+    const broken = documents.flatMap(({ path, text }) =>
+      [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+        .map(([, target]) => join(dirname(path), target!))
+        .filter((target) => !existsSync(join(root, target)))
+        .map((target) => `${path} → ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('are in two languages where they should be', () => {
+    const headings = (path: string): number =>
+      documents.find((each) => each.path === path)?.text.match(/^#+ /gm)?.length ?? 0;
+    expect(headings('README.md')).toBeGreaterThan(3);
+    expect(headings('README.zh-CN.md')).toBe(headings('README.md'));
+  });
+});
