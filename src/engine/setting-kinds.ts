@@ -19,7 +19,7 @@ export function integer(least: number | bigint, most: number | bigint = INT64_MA
   };
 }
 
-/** Bytes, with a unit if wanted: `k` is 1000 and `kb` is 1024. */
+/** Bytes, with a unit if wanted: `k` is 1000 and `kb` is 1024. No digits mean 0, as in Redis. */
 export function memory(least: number | bigint, most: number | bigint = INT64_MAX): SettingKind {
   return (text) => {
     const [, digits, unit] = MEMORY.exec(lower(text)) ?? [];
@@ -70,4 +70,4 @@ const UNIT_BYTES = {
   g: 1000 ** 3,
   gb: 1024 ** 3,
 } as const;
-const MEMORY = /^(\d+)(|b|k|kb|m|mb|g|gb)$/;
+const MEMORY = /^(\d*)(|b|k|kb|m|mb|g|gb)$/;

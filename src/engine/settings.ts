@@ -161,13 +161,17 @@ export class Settings {
 
   /** CONFIG GET: the names that fit, as the client wrote them, with their values. */
   matching(patterns: readonly string[]): Map<string, string> {
-    const found = new Map<string, string>();
+    const found = new Map<string, readonly [shownAs: string, value: string]>();
     for (const pattern of patterns) {
-      const exact = NAMES.get(lower(pattern));
-      if (exact !== undefined && !found.has(lower(pattern))) found.set(pattern, this.text(exact));
-      else if (exact === undefined) this.#collect(lower(pattern), found);
+      const folded = lower(pattern);
+      const exact = NAMES.get(folded);
+      const names = exact === undefined ? namesLike(folded) : [folded];
+      for (const name of names) {
+        if (found.has(name)) continue;
+        found.set(name, [exact ? pattern : name, this.text(NAMES.get(name)!)]);
+      }
     }
-    return found;
+    return new Map(found.values());
   }
 
   /** CONFIG SET: names and values in turn. Either all of them change or, with an ErrorReply, none. */
@@ -179,12 +183,6 @@ export class Settings {
     names.forEach((name, index) => {
       this.#use(name, values[index]!);
     });
-  }
-
-  #collect(pattern: string, found: Map<string, string>): void {
-    for (const [name, canonical] of NAMES) {
-      if (matchesGlob(pattern, name)) found.set(name, this.text(canonical));
-    }
   }
 
   #read(name: SettingName, words: readonly string[], at: number): string {
@@ -201,6 +199,10 @@ export class Settings {
     this.#numbers.set(name, Number(value));
     setting.apply?.(this.#engine, value);
   }
+}
+
+function namesLike(pattern: string): string[] {
+  return [...NAMES.keys()].filter((name) => matchesGlob(pattern, name));
 }
 
 /** Whether the value of a setting must not be shown. */

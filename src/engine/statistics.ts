@@ -1,6 +1,8 @@
 /** More than there are commands and subcommands. */
 const MOST_COMMANDS = 512;
 
+/** Scripts invent codes of their own, which must not fill the memory. */
+const MOST_CODES = 128;
 /** A rate over less time says nothing. */
 const SHORTEST_RATED_MS = 100;
 
@@ -55,7 +57,10 @@ export class Statistics {
 
   countError(code: string, command: number, outcome: 'rejected' | 'failed'): void {
     this.counters.errors++;
-    this.errorsByCode.set(code, (this.errorsByCode.get(code) ?? 0) + 1);
+    const count = this.errorsByCode.get(code);
+    if (count !== undefined || this.errorsByCode.size < MOST_CODES) {
+      this.errorsByCode.set(code, (count ?? 0) + 1);
+    }
     if (command >= 0) this[outcome][command]! += 1;
   }
 

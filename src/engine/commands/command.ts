@@ -1,5 +1,5 @@
 import { ErrorReply, MapReply, type Reply, SetReply, SimpleReply } from '../../resp/index.ts';
-import { type Command, type CommandTable, NO_KEYS } from '../command.ts';
+import { type Command, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
 import { type Category, categoriesOf } from '../command-categories.ts';
 import { type Argument, parseSyntax } from '../command-syntax.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
@@ -50,7 +50,7 @@ const subcommands = {
     since: '7.0.0',
   },
   GETKEYS: {
-    arity: -3,
+    arity: -4,
     keys: NO_KEYS,
     flags: LOOK,
     run: getKeys,
@@ -144,7 +144,7 @@ function isChannel({ group }: Command): boolean {
 /** Name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands. */
 function factsReply(command: Command): Reply {
   const { keys, flags } = command.facts;
-  const [first, last, step] = typeof keys === 'function' ? NO_KEYS : keys;
+  const [first, last, step] = typeof keys === 'function' ? knownKeys(keys) : keys;
   // Redis keeps this flag to itself.
   const shown = flags.filter((flag) => flag !== 'may_replicate');
   return [
@@ -159,6 +159,11 @@ function factsReply(command: Command): Reply {
     new SetReply(keySpecifications(command)),
     new SetReply([...(command.subcommands?.values() ?? [])].map(factsReply)),
   ];
+}
+
+/** Of a command whose keys depend on its arguments only one that stands in front can be named. */
+function knownKeys(keys: (argv: readonly string[]) => number[]): typeof NO_KEYS | typeof ONE_KEY {
+  return keys(['', '1', '1', '1']).includes(1) ? ONE_KEY : NO_KEYS;
 }
 
 function setOf(words: readonly string[]): SetReply {
