@@ -92,6 +92,14 @@ describe('the prompt', () => {
     expect(await ask('PING')).toEqual({ shown: 'PONG\n', prompt: '[1]> ' });
   });
 
+  it('listens after MONITOR, too', async () => {
+    await ask('PING');
+    cli.type('MONITOR\r');
+    await cli.waitFor(/^OK\n$/m);
+    execute(engine.session(), ['SETNX', 'job', 'mine']);
+    await cli.waitFor(/^\d+\.\d{6} \[0 .*\] "SETNX" "job" "mine"$/m);
+  });
+
   it('gives up a command that waits at Ctrl-C', async () => {
     await ask('PING');
     cli.type('BLPOP list 0\r');
@@ -158,11 +166,12 @@ describe('the history', () => {
       'HELLO 3 AUTH default secret',
       'CONFIG SET requirepass secret',
       'CONFIG SET requirepass ""',
-      'GET key',
+      'AUTHsecret',
+      'GET author:hello',
     ]) {
       await ask(line);
     }
-    expect(readFileSync(path(), 'utf8')).toBe('SET key value\nGET key\n');
+    expect(readFileSync(path(), 'utf8')).toBe('SET key value\nGET author:hello\n');
     expect(statSync(path()).mode & 0o777).toBe(0o600);
     // Nor does the arrow key bring one back.
     const start = cli.screen.length;

@@ -1,10 +1,13 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
-import { runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-run.ts';
 
 const MODES = [
   ['--no-raw', '-2'],
@@ -13,14 +16,23 @@ const MODES = [
   ['--raw', '-3'],
 ] as const;
 
-async function ours(port: number, args: readonly string[], input = ''): Promise<string> {
-  return (await runCli(['cli', '--store', `redis://127.0.0.1:${port}`, ...args], { input })).output;
+/** The same server as the two programs are told of it. */
+interface Target {
+  readonly store: string;
+  readonly redisCli: readonly string[];
 }
 
-async function redisCli(port: number, args: readonly string[], input = ''): Promise<string> {
-  const running = promisify(execFile)('redis-cli', ['-p', `${port}`, ...args], {
-    encoding: 'latin1',
-  });
+function tcp(port: number): Target {
+  return { store: `redis://127.0.0.1:${port}`, redisCli: ['-p', `${port}`] };
+}
+
+async function ours({ store }: Target, args: readonly string[], input = ''): Promise<string> {
+  return (await runCli(['cli', '--store', store, ...args], { input })).output;
+}
+
+async function theirs(target: Target, args: readonly string[], input = ''): Promise<string> {
+  const all = [...target.redisCli, ...args];
+  const running = promisify(execFile)('redis-cli', all, { encoding: 'latin1' });
   running.child.stdin!.end(input, 'latin1');
   return (await running).stdout;
 }
@@ -88,32 +100,36 @@ describe('replies of Holdfast look as in redis-cli', () => {
       // RESP3 answers UNSUBSCRIBE by a push alone, for which redis-cli 7.0 waits in vain.
       if (mode[1] === '-3' && line.startsWith('UNSUBSCRIBE')) continue;
       const input = `${line}\n`;
-      const expected = await redisCli(server.port, mode, input);
+      const expected = await theirs(tcp(server.port), mode, input);
       expect(expected).not.toBe('');
-      expect(await ours(server.port, mode, input), mode.join(' ')).toBe(expected);
+      expect(await ours(tcp(server.port), mode, input), mode.join(' ')).toBe(expected);
     }
   });
 
   it('as arguments of the command line, too', async () => {
     for (const mode of MODES) {
       const argv = [...mode, 'LRANGE', 'list', '0', '-1'];
-      expect(await ours(server.port, argv)).toBe(await redisCli(server.port, argv));
+      expect(await ours(tcp(server.port), argv)).toBe(await theirs(tcp(server.port), argv));
     }
   });
 });
 
 describe('replies of Redis look as in redis-cli', () => {
-  const port = 7219;
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-redis-'));
+  const path = join(folder, 'socket');
+  const target: Target = { store: `unix:${path}`, redisCli: ['-s', path] };
   let redis: ChildProcess;
 
   beforeAll(async () => {
-    const args = ['--port', `${port}`, '--save', '', '--enable-debug-command', 'yes'];
+    const args = ['--port', '0', '--unixsocket', path, '--save', '', '--dir', folder];
+    args.push('--enable-debug-command', 'yes');
     redis = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    for await (const chunk of redis.stdout!) if (`${chunk}`.includes('Ready to accept')) break;
+    for await (const chunk of redis.stdout!) if (`${chunk}`.includes('eady to accept')) break;
   });
   afterAll(async () => {
     redis.kill();
     await once(redis, 'exit');
+    rmSync(folder, { recursive: true });
   });
 
   const KINDS = ['string', 'integer', 'double', 'null', 'array', 'set', 'map', 'verbatim', 'true'];
@@ -132,11 +148,11 @@ describe('replies of Redis look as in redis-cli', () => {
   it.each(lines)('%s', async (line) => {
     for (const mode of MODES) {
       const input = `${line}\n`;
-      if (line.startsWith('XADD')) await redisCli(port, ['DEL', 'stream']);
-      const expected = await redisCli(port, mode, input);
+      if (line.startsWith('XADD')) await theirs(target, ['DEL', 'stream']);
+      const expected = await theirs(target, mode, input);
       expect(expected).not.toBe('');
-      if (line.startsWith('XADD')) await redisCli(port, ['DEL', 'stream']);
-      expect(await ours(port, mode, input), mode.join(' ')).toBe(expected);
+      if (line.startsWith('XADD')) await theirs(target, ['DEL', 'stream']);
+      expect(await ours(target, mode, input), mode.join(' ')).toBe(expected);
     }
   });
 });
@@ -172,9 +188,9 @@ describe('lines', () => {
 
   it.each(MODES)('from a pipe are split and run as by redis-cli (%s %s)', async (...mode) => {
     execute(engine.session(), ['FLUSHALL']);
-    const expected = await redisCli(server.port, mode, DIALOGUE);
+    const expected = await theirs(tcp(server.port), mode, DIALOGUE);
     execute(engine.session(), ['FLUSHALL']);
-    expect(await ours(server.port, mode, DIALOGUE)).toBe(expected);
+    expect(await ours(tcp(server.port), mode, DIALOGUE)).toBe(expected);
   });
 
   it('give exit code 1 for an error only when asked', async () => {
@@ -184,6 +200,17 @@ describe('lines', () => {
     expect({ code, output }).toEqual({ code: 1, output: '' });
     expect(errors).toMatch(/^ERR unknown command 'nosuch'.*\n$/);
     expect((await runCli([...store, '-e', 'PING'])).code).toBe(0);
+  });
+
+  it('keep listening after SUBSCRIBE until Ctrl-C', async () => {
+    const store = ['cli', '--store', tcp(server.port).store];
+    await using listener = CliProcess.node([...store, 'SUBSCRIBE', 'news', 'weather']);
+    await listener.waitFor(/^subscribe\nnews\n1\nsubscribe\nweather\n2\n$/);
+    execute(engine.session(), ['PUBLISH', 'weather', 'rain']);
+    await listener.waitFor(/\nmessage\nweather\nrain\n$/);
+    listener.child.kill('SIGINT');
+    await listener.ended();
+    expect(listener.child.signalCode).toBe('SIGINT');
   });
 
   it('say how to start a server where none answers', async () => {

@@ -82,6 +82,18 @@ describe('holdfast serve', () => {
     },
   );
 
+  it('ends at once at the second signal', async () => {
+    const hang =
+      "process.getBuiltinModule('net').Server.prototype.close = () => console.log('hangs');";
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(hang)}`];
+    await using server = CliProcess.node(['serve', '--port', '0'], { flags });
+    await portOf(server);
+    server.child.kill('SIGINT');
+    await server.waitFor(/^hangs$/m);
+    server.child.kill('SIGINT');
+    expect(await server.ended()).toBe(1);
+  });
+
   it('ends with 0 at SHUTDOWN', async () => {
     await using server = CliProcess.node(['serve', '--port', '0']);
     expect(await ask(await portOf(server), 'SHUTDOWN', 'NOSAVE')).toBe(

@@ -50,9 +50,10 @@ export const MOST_LINES = 1000;
 const OWNER_ONLY = 0o600;
 
 /**
- * Whether a line may hold a password: AUTH, HELLO with AUTH, CONFIG SET requirepass, ACL, MIGRATE. The
- * whole line is looked at, quotes and all, since a slip of the fingers must not save it.
+ * Whether a line may hold a password: AUTH, HELLO with AUTH, CONFIG SET requirepass, ACL SETUSER and what
+ * calls itself a password. The line is looked at as it was typed, since a slip of the fingers (AUTHsecret,
+ * a quote that does not close) must not save it.
  */
 export function isSecret(line: string): boolean {
-  return /auth|hello|pass|setuser|\\x/i.test(line);
+  return /^\s*["']?auth|\bauth2?\b|requirepass|masterauth|setuser|passw/i.test(line);
 }
