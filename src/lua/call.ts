@@ -1,0 +1,180 @@
+import { refuel } from './budget.ts';
+import { LuaError, runtimeError } from './error.ts';
+import { metamethod } from './metatable.ts';
+import { NATIVE_SITE, state } from './state.ts';
+import type { CallSite, Frame, LuaFunction, LuaValue, Results } from './value.ts';
+import { Box, Builtin, Closure, isFunction, typeName } from './value.ts';
+
+/**
+ * How much weight of active functions the JavaScript stack carries safely. Measured: a node takes
+ * under 150 bytes, and V8's stack has 984 kB, of which the host's commands keep their share.
+ */
+const DEEPEST = 4600;
+
+/** C Lua's limit on library functions that call back into Lua. */
+const DEEPEST_NATIVE = 195;
+
+/** From this depth on tail calls replace their frame instead of nesting. */
+const TAIL_DEPTH = 400;
+
+/** Returned by a function body that ends in a tail call, see `tailCall`. */
+const TAIL: LuaValue[] = [];
+
+/** Runs a Lua function whose arguments already lie in `frame`. */
+export function enter(callee: Closure, frame: Frame, site: CallSite): Results {
+  state.fuel -= 1;
+  if (state.fuel < 0) refuel();
+  const { depth, level } = state;
+  const { prototype } = callee;
+  state.depth = depth + prototype.weight;
+  if (state.depth > DEEPEST) throw stackOverflow(depth, site);
+  state.sites[level] = site;
+  state.level = level + 1;
+  prepare(callee, frame);
+  let results = prototype.body(frame);
+  while (results === TAIL) results = continueTail(depth, site);
+  state.depth = depth;
+  state.level = level;
+  return results;
+}
+
+/** Lays captured variables into the frame and boxes parameters that are captured in turn. */
+export function prepare(callee: Closure, frame: Frame): void {
+  const { boxes, prototype } = callee;
+  const slots = frame as (LuaValue | Box)[];
+  for (let at = 0; at < boxes.length; at++) slots[prototype.firstUpvalueSlot + at] = boxes[at]!;
+  const { boxedParameters } = prototype;
+  for (let at = 0; at < boxedParameters.length; at++) {
+    const slot = boxedParameters[at]!;
+    slots[slot] = new Box(frame[slot]);
+  }
+}
+
+/** Makes the frame of a Lua function from a list of arguments. */
+export function frameFor(callee: Closure, args: readonly LuaValue[]): Frame {
+  const { template, parameterCount, varargSlot } = callee.prototype;
+  const frame = template.slice();
+  const count = Math.min(parameterCount, args.length);
+  for (let at = 0; at < count; at++) frame[at] = args[at];
+  if (varargSlot >= 0) (frame as unknown[])[varargSlot] = args.slice(parameterCount);
+  return frame;
+}
+
+function continueTail(depth: number, site: CallSite): Results {
+  state.fuel -= 1;
+  if (state.fuel < 0) refuel();
+  const callee = state.tailCallee!;
+  state.depth = depth + callee.prototype.weight;
+  if (state.depth > DEEPEST) throw stackOverflow(depth, site);
+  const frame = frameFor(callee, state.tailArguments);
+  prepare(callee, frame);
+  return callee.prototype.body(frame);
+}
+
+function stackOverflow(depth: number, site: CallSite): LuaError {
+  state.depth = depth;
+  return runtimeError(site, 'stack overflow');
+}
+
+/** Calls any value from Lua text. */
+export function callValue(
+  callee: LuaValue,
+  args: LuaValue[],
+  site: CallSite,
+  description: string | undefined,
+): Results {
+  if (callee instanceof Closure) return enter(callee, frameFor(callee, args), site);
+  if (callee instanceof Builtin) {
+    state.site = site;
+    state.fuel -= 1;
+    if (state.fuel < 0) refuel();
+    return callee.run(args);
+  }
+  const handler = metamethod(callee, '__call');
+  if (!isFunction(handler)) throw callError(callee, site, description);
+  return callValue(handler, [callee, ...args], site, undefined);
+}
+
+/** Calls in return position: deep down the frame is given up, so that tail calls never overflow. */
+export function tailCall(
+  callee: LuaValue,
+  args: LuaValue[],
+  site: CallSite,
+  description: string | undefined,
+): Results {
+  if (!(callee instanceof Closure) || state.depth < TAIL_DEPTH) {
+    return callValue(callee, args, site, description);
+  }
+  state.tailCallee = callee;
+  state.tailArguments = args;
+  return TAIL;
+}
+
+export function callError(
+  callee: LuaValue,
+  site: CallSite,
+  description: string | undefined,
+): LuaError {
+  return typeError(site, 'call', callee, description);
+}
+
+/** `attempt to index local 'a' (a nil value)`, or without a name when the place has none. */
+export function typeError(
+  site: CallSite,
+  action: string,
+  value: LuaValue,
+  description: string | undefined,
+): LuaError {
+  const type = typeName(value);
+  const subject = description === undefined ? `a ${type} value` : `${description} (a ${type} value)`;
+  return runtimeError(site, `attempt to ${action} ${subject}`);
+}
+
+/** Calls from a library function: the callee sees a caller without a line. */
+export function callBack(callee: LuaValue, args: LuaValue[]): Results {
+  const { site, nativeDepth, depth } = state;
+  if (nativeDepth >= DEEPEST_NATIVE) throw runtimeError(site, 'stack overflow');
+  state.nativeDepth = nativeDepth + 1;
+  state.depth = depth + NATIVE_WEIGHT;
+  const results = callValue(callee, args, NATIVE_SITE, undefined);
+  state.nativeDepth = nativeDepth;
+  state.depth = depth;
+  state.site = site;
+  return results;
+}
+
+const NATIVE_WEIGHT = 8;
+
+export interface Mark {
+  depth: number;
+  nativeDepth: number;
+  level: number;
+  site: CallSite;
+}
+
+/** Remembers the registers that an error leaves wrong. */
+export function mark(): Mark {
+  const { depth, nativeDepth, level, site } = state;
+  return { depth, nativeDepth, level, site };
+}
+
+/**
+ * Brings the registers back after an exception and gives the Lua error that it stands for. What is
+ * not a Lua error, such as a spent budget, is thrown on: no pcall may catch it.
+ */
+export function recover(thrown: unknown, to: Mark): LuaError {
+  state.depth = to.depth;
+  state.nativeDepth = to.nativeDepth;
+  state.level = to.level;
+  state.site = to.site;
+  if (thrown instanceof LuaError) return thrown;
+  if (isStackExhausted(thrown)) return runtimeError(to.site, 'stack overflow');
+  throw thrown;
+}
+
+/** The weights should never let this happen; if they do, it is still an ordinary Lua error. */
+function isStackExhausted(thrown: unknown): boolean {
+  return thrown instanceof RangeError && /call stack/i.test(thrown.message);
+}
+
+export type { LuaFunction };

@@ -1,0 +1,140 @@
+import type { Expression } from '../parse.ts';
+import { decodeString, endLine, isParenthesised } from '../parse.ts';
+import type { FunctionScope, Resolution, Variable } from '../resolve.ts';
+import { globals } from '../state.ts';
+import { LuaTable } from '../table.ts';
+import type { CallSite, ChunkName, Frame, LuaValue, Results } from '../value.ts';
+
+/** The function that is being compiled, and the chunk it belongs to. */
+export interface Context {
+  readonly resolution: Resolution;
+  readonly scope: FunctionScope;
+  readonly chunk: ChunkName;
+}
+
+export type Evaluate = (frame: Frame) => LuaValue;
+export type EvaluateResults = (frame: Frame) => Results;
+export type EvaluateList = (frame: Frame) => LuaValue[];
+export type Test = (frame: Frame) => boolean;
+
+/** Frames have room for three arguments even where the callee has fewer parameters. */
+const SMALLEST_FRAME = 3;
+
+export function firstUpvalueSlot(scope: FunctionScope): number {
+  return Math.max(SMALLEST_FRAME, scope.slotCount);
+}
+
+export function varargSlot(scope: FunctionScope): number {
+  return firstUpvalueSlot(scope) + scope.upvalues.size;
+}
+
+/** Where the running function finds a variable of its own or of an outer function. */
+export function slotOf(context: Context, variable: Variable): number {
+  const { scope } = context;
+  if (variable.owner === scope) return variable.slot;
+  return firstUpvalueSlot(scope) + scope.upvalues.get(variable)!;
+}
+
+export function siteAt(context: Context, line: number, callee?: Expression): CallSite {
+  const isMethod = callee?.type === 'MemberExpression' && callee.indexer === ':';
+  return { chunk: context.chunk, line, name: calleeName(callee), isMethod };
+}
+
+function calleeName(callee: Expression | undefined): string | undefined {
+  if (callee?.type === 'Identifier') return callee.name;
+  return callee?.type === 'MemberExpression' ? callee.identifier.name : undefined;
+}
+
+/** The place of an operation, which C Lua puts on the line where its last operand ends. */
+export function siteOf(context: Context, node: Expression): CallSite {
+  return siteAt(context, endLine(node));
+}
+
+/** How C Lua names a value in errors: by the variable or field that it was read from. */
+export function describe(context: Context, node: Expression): string | undefined {
+  switch (node.type) {
+    case 'Identifier': {
+      const variable = context.resolution.variables.get(node);
+      if (variable === undefined) return `global '${node.name}'`;
+      return `${variable.owner === context.scope ? 'local' : 'upvalue'} '${node.name}'`;
+    }
+    case 'MemberExpression':
+      return `${node.indexer === ':' ? 'method' : 'field'} '${node.identifier.name}'`;
+    case 'IndexExpression': {
+      const { index } = node;
+      return `field '${index.type === 'StringLiteral' ? decodeString(index.raw) : '?'}'`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** Globals that change with each call; all others are fixed and can be read while compiling. */
+export const PER_CALL_GLOBALS: ReadonlySet<string> = new Set(['KEYS', 'ARGV']);
+
+export interface Constant {
+  readonly value: LuaValue;
+}
+
+/** The value of an expression that is the same whenever it is evaluated. */
+export function constantOf(context: Context, node: Expression): Constant | undefined {
+  switch (node.type) {
+    case 'StringLiteral':
+      return { value: decodeString(node.raw) };
+    case 'NumericLiteral':
+    case 'BooleanLiteral':
+      return { value: node.value };
+    case 'NilLiteral':
+      return { value: undefined };
+    case 'Identifier':
+      if (context.resolution.variables.has(node)) return undefined;
+      return constantGlobal(node.name);
+    case 'MemberExpression': {
+      const table = constantOf(context, node.base)?.value;
+      if (!(table instanceof LuaTable)) return undefined;
+      const { name } = node.identifier;
+      return table === globals ? constantGlobal(name) : defined(table.getString(name));
+    }
+    case 'UnaryExpression': {
+      const operand = constantOf(context, node.argument)?.value;
+      return node.operator === '-' && typeof operand === 'number' ? { value: -operand } : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function constantGlobal(name: string): Constant | undefined {
+  return PER_CALL_GLOBALS.has(name) ? undefined : defined(globals.getString(name));
+}
+
+function defined(value: LuaValue): Constant | undefined {
+  return value === undefined ? undefined : { value };
+}
+
+/**
+ * Whether a list of expressions ends in a call or `...` that gives all its values. `end` and `owned`
+ * are those of `isParenthesised`.
+ */
+export function isOpen(
+  context: Context,
+  nodes: readonly Expression[],
+  end: number,
+  owned: number,
+): boolean {
+  const last = nodes.at(-1);
+  if (last === undefined || !isMultiple(last)) return false;
+  return !isParenthesised(context.resolution.source, last, end, owned);
+}
+
+function isMultiple(node: Expression): boolean {
+  return node.type === 'VarargLiteral' || isCall(node);
+}
+
+export function isCall(node: Expression): boolean {
+  return (
+    node.type === 'CallExpression' ||
+    node.type === 'StringCallExpression' ||
+    node.type === 'TableCallExpression'
+  );
+}

@@ -1,0 +1,218 @@
+import type { Reply } from '../resp/index.ts';
+import {
+  BigNumberReply,
+  DoubleReply,
+  ErrorReply,
+  MapReply,
+  NullArrayReply,
+  PushReply,
+  SetReply,
+  SimpleReply,
+  VerbatimReply,
+} from '../resp/index.ts';
+import { formatGeneral } from './format-number.ts';
+import { LuaTable } from './table.ts';
+import type { LuaValue } from './value.ts';
+
+/** Tables nested deeper than this end in an error reply, as circular ones must. */
+const DEEPEST_REPLY = 400;
+
+/** The reply that a script's result stands for, `protocol` being the one redis.setresp chose. */
+export function toReply(value: LuaValue, protocol: 2 | 3, depth = 0): Reply {
+  switch (typeof value) {
+    case 'string':
+      return value;
+    case 'number':
+      return toIntegerReply(value);
+    case 'boolean':
+      if (protocol === 3) return value;
+      return value ? 1 : null;
+  }
+  if (!(value instanceof LuaTable)) return null;
+  if (depth >= DEEPEST_REPLY) return new ErrorReply('ERR reached lua stack limit');
+  return toTaggedReply(value, protocol, depth) ?? toArrayReply(value, protocol, depth);
+}
+
+/** C's cast to a 64-bit integer; what does not fit becomes the smallest one, as on x86. */
+function toIntegerReply(value: number): number | bigint {
+  const whole = Math.trunc(value);
+  if (Number.isSafeInteger(whole)) return whole + 0;
+  if (whole >= -(2 ** 63) && whole < 2 ** 63) return BigInt(whole);
+  return -(2n ** 63n);
+}
+
+function toArrayReply(table: LuaTable, protocol: 2 | 3, depth: number): Reply[] {
+  const items: Reply[] = [];
+  for (let at = 1; ; at++) {
+    const item = table.getNumber(at);
+    if (item === undefined) return items;
+    items.push(toReply(item, protocol, depth + 1));
+  }
+}
+
+/** A table with one of the fields that Redis gives a meaning, in the order in which it looks. */
+function toTaggedReply(table: LuaTable, protocol: 2 | 3, depth: number): Reply | undefined {
+  const { err, ok, double, big_number, verbatim_string, map, set } = tags(table);
+  if (typeof err === 'string') return errorReply(err);
+  if (typeof ok === 'string') return new SimpleReply(oneLine(untilNul(ok)));
+  if (typeof double === 'number') return doubleReply(double);
+  if (typeof big_number === 'string') return new BigNumberReply(oneLine(big_number));
+  const verbatim = toVerbatim(verbatim_string);
+  if (verbatim !== undefined) return verbatim;
+  if (map instanceof LuaTable) return toMap(map, protocol, depth);
+  if (set instanceof LuaTable) return toSet(set, protocol, depth);
+  return undefined;
+}
+
+function tags(table: LuaTable) {
+  return {
+    err: table.getString('err'),
+    ok: table.getString('ok'),
+    double: table.getString('double'),
+    big_number: table.getString('big_number'),
+    verbatim_string: table.getString('verbatim_string'),
+    map: table.getString('map'),
+    set: table.getString('set'),
+  };
+}
+
+/** An error line: cut at the first NUL, trimmed of line ends, which become spaces inside. */
+export function errorReply(text: string): ErrorReply {
+  return new ErrorReply(oneLine(untilNul(text).replace(/^[\r\n]+|[\r\n]+$/g, '')));
+}
+
+function doubleReply(value: number): DoubleReply {
+  return new DoubleReply(value, formatGeneral(value, 17));
+}
+
+function toVerbatim(value: LuaValue): VerbatimReply | undefined {
+  if (!(value instanceof LuaTable)) return undefined;
+  const format = value.getString('format');
+  const text = value.getString('string');
+  if (typeof format !== 'string' || typeof text !== 'string') return undefined;
+  return new VerbatimReply(untilNul(format).slice(0, 3).padEnd(3, ' '), text);
+}
+
+function toMap(table: LuaTable, protocol: 2 | 3, depth: number): MapReply {
+  const entries: [Reply, Reply][] = [];
+  for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    entries.push([
+      toReply(table.keyAt(at), protocol, depth + 1),
+      toReply(table.valueAt(at), protocol, depth + 1),
+    ]);
+  }
+  return new MapReply(entries);
+}
+
+function toSet(table: LuaTable, protocol: 2 | 3, depth: number): SetReply {
+  const members: Reply[] = [];
+  for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    members.push(toReply(table.keyAt(at), protocol, depth + 1));
+  }
+  return new SetReply(members);
+}
+
+function untilNul(text: string): string {
+  const end = text.indexOf('\0');
+  return end < 0 ? text : text.slice(0, end);
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n]/g, ' ');
+}
+
+/** The Lua value of a command's reply, `protocol` being the one in which the command answered. */
+export function fromReply(reply: Reply, protocol: 2 | 3): LuaValue {
+  switch (typeof reply) {
+    case 'string':
+    case 'number':
+      return reply;
+    case 'bigint':
+      return Number(reply);
+    case 'boolean':
+      if (protocol === 3) return reply;
+      return reply ? 1 : 0;
+  }
+  if (reply === null) return protocol === 3 ? undefined : false;
+  if (Array.isArray(reply)) return fromArray(reply, protocol);
+  return fromTagged(reply as Exclude<Reply, Simple>, protocol);
+}
+
+type Simple = string | number | bigint | boolean | null | readonly Reply[];
+
+function fromTagged(reply: Exclude<Reply, Simple>, protocol: 2 | 3): LuaValue {
+  if (reply instanceof SimpleReply) return tagged('ok', reply.text);
+  if (reply instanceof ErrorReply) return errorTable(reply.message);
+  if (reply instanceof NullArrayReply) return protocol === 3 ? undefined : false;
+  if (protocol === 2) return fromFlattened(reply);
+  if (reply instanceof DoubleReply) return tagged('double', reply.value);
+  if (reply instanceof BigNumberReply) return tagged('big_number', reply.text);
+  if (reply instanceof MapReply) return tagged('map', fromMap(reply));
+  if (reply instanceof SetReply) return tagged('set', fromSet(reply));
+  if (reply instanceof VerbatimReply) return tagged('verbatim_string', fromVerbatim(reply));
+  return fromArray(reply instanceof PushReply ? reply.items : reply.replies, protocol);
+}
+
+/** What RESP2 makes of the kinds that it does not have. */
+function fromFlattened(
+  reply: Exclude<Reply, Simple | SimpleReply | ErrorReply | NullArrayReply>,
+): LuaValue {
+  if (reply instanceof DoubleReply || reply instanceof BigNumberReply) return reply.text;
+  if (reply instanceof VerbatimReply) return reply.text;
+  if (reply instanceof MapReply) return fromArray(reply.entries.flat(), 2);
+  if (reply instanceof SetReply) return fromArray(reply.members, 2);
+  return fromArray(reply instanceof PushReply ? reply.items : reply.replies, 2);
+}
+
+function fromArray(items: readonly Reply[], protocol: 2 | 3): LuaTable {
+  const values: LuaValue[] = [];
+  for (let at = 0; at < items.length; at++) values.push(fromReply(items[at]!, protocol));
+  if (!values.includes(undefined)) return LuaTable.fromList(values);
+  const table = new LuaTable();
+  for (let at = 0; at < values.length; at++) table.setNumber(at + 1, values[at]);
+  return table;
+}
+
+function fromMap(reply: MapReply): LuaTable {
+  const table = new LuaTable();
+  for (const [key, value] of reply.entries) {
+    const at = fromReply(key, 3);
+    if (at !== undefined) table.set(at, fromReply(value, 3));
+  }
+  return table;
+}
+
+function fromSet(reply: SetReply): LuaTable {
+  const table = new LuaTable();
+  for (const member of reply.members) {
+    const at = fromReply(member, 3);
+    if (at !== undefined) table.set(at, true);
+  }
+  return table;
+}
+
+function fromVerbatim(reply: VerbatimReply): LuaTable {
+  const table = new LuaTable();
+  table.setString('string', reply.text);
+  table.setString('format', reply.format);
+  return table;
+}
+
+function tagged(name: string, value: LuaValue): LuaTable {
+  const table = new LuaTable();
+  table.setString(name, value);
+  return table;
+}
+
+/** The table that stands for a command's error; an error without a code gets ERR. */
+function errorTable(message: string): LuaTable {
+  const table = tagged('err', withCode(message));
+  table.setString('ignore_error_stats_update', true);
+  return table;
+}
+
+/** Redis takes the first word for the code, and one single word for a message without a code. */
+export function withCode(message: string): string {
+  const line = message.replace(/^[\r\n]+|[\r\n]+$/g, '');
+  return line.includes(' ') ? line : `ERR ${line}`;
+}

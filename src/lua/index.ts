@@ -1,0 +1,8 @@
+/**
+ * Lua 5.1 as Redis 7.0 offers it to scripts, without a keyspace and without a clock: both are the
+ * host's. A script is parsed and compiled once to JavaScript closures, never to JavaScript text, and
+ * runs synchronously within a budget.
+ */
+export { type Budget, ScriptStopped } from './budget.ts';
+export type { LuaHost } from './host.ts';
+export { type CompiledScript, compileScript } from './script.ts';

@@ -1,0 +1,13 @@
+import { plainError } from '../error.ts';
+import type { LuaValue, Results } from '../value.ts';
+import { Builtin } from '../value.ts';
+import { expectTable } from './arguments.ts';
+
+/** `next`, by itself because `for ... in pairs(t)` is compiled to a walk that knows it. */
+export const nextBuiltin = new Builtin((args: LuaValue[]): Results => {
+  const table = expectTable(args, 0);
+  const from = table.placeOf(args[1]);
+  if (from === undefined) throw plainError("invalid key to 'next'");
+  const place = table.advance(from);
+  return place < 0 ? undefined : [table.keyAt(place), table.valueAt(place)];
+});

@@ -1,0 +1,40 @@
+import { spend } from './budget.ts';
+import { compilePrototype } from './compile/function.ts';
+import { parse } from './parse.ts';
+import { resolve } from './resolve.ts';
+import { LuaSyntaxError } from './syntax-error.ts';
+import type { ChunkName, Prototype } from './value.ts';
+import { Closure } from './value.ts';
+
+/** Compiles a chunk to its main function. Throws LuaSyntaxError. */
+export function compileChunk(source: string, chunk: ChunkName): Prototype {
+  try {
+    const resolution = resolve(parse(source, chunk.short), source, chunk.short);
+    return compilePrototype({ resolution, scope: resolution.main, chunk }, resolution.ast.body);
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
+    throw new LuaSyntaxError(`${chunk.short}:1: chunk has too many syntax levels`);
+  }
+}
+
+/** Compiling text costs about as many steps as the text has bytes. */
+export function loadChunk(source: string, name: string): Closure {
+  spend(source.length);
+  return new Closure(compileChunk(source, { source: name, short: shortName(name) }), []);
+}
+
+/** The longest name that error positions show. */
+const LONGEST_NAME = 79;
+const LONGEST_FILE = 72;
+const LONGEST_TEXT = 63;
+
+/** How errors show a chunk's name: `=name` and `@file` as they are, source text in brackets. */
+function shortName(name: string): string {
+  const rest = name.slice(1);
+  if (name[0] === '=') return rest.slice(0, LONGEST_NAME);
+  if (name[0] === '@') {
+    return rest.length > LONGEST_FILE ? `...${rest.slice(-LONGEST_FILE)}` : rest;
+  }
+  const line = /^[^\r\n]*/.exec(name)![0].slice(0, LONGEST_TEXT);
+  return `[string "${line}${line.length < name.length ? '...' : ''}"]`;
+}

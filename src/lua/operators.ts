@@ -1,0 +1,233 @@
+import { spendBytes } from './budget.ts';
+import { callValue, typeError } from './call.ts';
+import { runtimeError } from './error.ts';
+import { metamethod, metatableOf, stringMetatable } from './metatable.ts';
+import { toNumber, toText } from './number.ts';
+import { LuaTable } from './table.ts';
+import type { CallSite, LuaValue } from './value.ts';
+import { first, isFunction, isTruthy, typeName } from './value.ts';
+
+/** The longest string a script can make. */
+export const LONGEST_STRING = 64 * 1024 * 1024;
+
+/** C Lua gives up after so many steps along a chain of __index tables. */
+const LONGEST_CHAIN = 100;
+
+/** `object[key]`, with metamethods. `description` names the object in errors. */
+export function index(
+  object: LuaValue,
+  key: LuaValue,
+  site: CallSite,
+  description: string | undefined,
+): LuaValue {
+  let holder = object;
+  for (let step = 0; step < LONGEST_CHAIN; step++) {
+    let handler: LuaValue;
+    if (holder instanceof LuaTable) {
+      const value = holder.get(key);
+      if (value !== undefined || holder.metatable === undefined) return value;
+      handler = holder.metatable.getString('__index');
+      if (handler === undefined) return undefined;
+    } else {
+      handler = typeof holder === 'string' ? stringMetatable.getString('__index') : undefined;
+      if (handler === undefined) {
+        throw typeError(site, 'index', holder, step === 0 ? description : undefined);
+      }
+    }
+    if (isFunction(handler)) return first(callValue(handler, [holder, key], meta(site), undefined));
+    holder = handler;
+  }
+  throw runtimeError(site, 'loop in gettable');
+}
+
+/** `object[key] = value`, with metamethods. */
+export function setIndex(
+  object: LuaValue,
+  key: LuaValue,
+  value: LuaValue,
+  site: CallSite,
+  description: string | undefined,
+): void {
+  let holder = object;
+  for (let step = 0; step < LONGEST_CHAIN; step++) {
+    let handler: LuaValue;
+    if (holder instanceof LuaTable) {
+      const { metatable } = holder;
+      if (metatable === undefined || holder.get(key) !== undefined) handler = undefined;
+      else handler = metatable.getString('__newindex');
+      if (handler === undefined) {
+        checkWritable(holder, key, site);
+        holder.set(key, value);
+        return;
+      }
+    } else {
+      handler = metamethod(holder, '__newindex');
+      if (handler === undefined) {
+        throw typeError(site, 'index', holder, step === 0 ? description : undefined);
+      }
+    }
+    if (isFunction(handler)) {
+      callValue(handler, [holder, key, value], meta(site), undefined);
+      return;
+    }
+    holder = handler;
+  }
+  throw runtimeError(site, 'loop in settable');
+}
+
+function checkWritable(table: LuaTable, key: LuaValue, site: CallSite): void {
+  if (table.locked) throw runtimeError(site, 'Attempt to modify a readonly table');
+  if (key === undefined) throw runtimeError(site, 'table index is nil');
+  if (typeof key === 'number' && Number.isNaN(key)) throw runtimeError(site, 'table index is NaN');
+}
+
+/** A metamethod is called from the same line, but the source gives it no name. */
+function meta(site: CallSite): CallSite {
+  return { chunk: site.chunk, line: site.line, name: undefined, isMethod: false };
+}
+
+export type ArithmeticEvent = '__add' | '__sub' | '__mul' | '__div' | '__mod' | '__pow' | '__unm';
+
+const ARITHMETIC = {
+  __add: (a, b) => a + b,
+  __sub: (a, b) => a - b,
+  __mul: (a, b) => a * b,
+  __div: (a, b) => a / b,
+  __mod: (a, b) => modulo(a, b),
+  __pow: (a, b) => power(a, b),
+  __unm: (a) => -a,
+} as const satisfies Record<ArithmeticEvent, (a: number, b: number) => number>;
+
+export function modulo(a: number, b: number): number {
+  return a - Math.floor(a / b) * b;
+}
+
+/** C's pow has 1 for 1^NaN and (-1)^inf, where JavaScript has NaN. */
+export function power(a: number, b: number): number {
+  if (a === 1 || (a === -1 && (b === Number.POSITIVE_INFINITY || b === Number.NEGATIVE_INFINITY))) {
+    return 1;
+  }
+  return a ** b;
+}
+
+/** How the source names an operation's operands, for its error. */
+export interface OperandNames {
+  readonly left: string | undefined;
+  readonly right: string | undefined;
+}
+
+/** Arithmetic on operands of which at least one is no number. */
+export function arithmetic(
+  event: ArithmeticEvent,
+  left: LuaValue,
+  right: LuaValue,
+  site: CallSite,
+  names: OperandNames,
+): LuaValue {
+  const leftNumber = toNumber(left);
+  const rightNumber = toNumber(right);
+  if (leftNumber !== undefined && rightNumber !== undefined) {
+    return ARITHMETIC[event](leftNumber, rightNumber);
+  }
+  const handler = metamethod(left, event) ?? metamethod(right, event);
+  if (handler !== undefined) {
+    return first(callValue(handler, [left, right], meta(site), undefined));
+  }
+  const isLeft = leftNumber === undefined;
+  throw typeError(
+    site,
+    'perform arithmetic on',
+    isLeft ? left : right,
+    isLeft ? names.left : names.right,
+  );
+}
+
+export function concatenate(
+  left: LuaValue,
+  right: LuaValue,
+  site: CallSite,
+  names: OperandNames,
+): LuaValue {
+  const leftText = toText(left);
+  const rightText = toText(right);
+  if (leftText !== undefined && rightText !== undefined) return join(leftText, rightText, site);
+  const handler = metamethod(left, '__concat') ?? metamethod(right, '__concat');
+  if (handler !== undefined) {
+    return first(callValue(handler, [left, right], meta(site), undefined));
+  }
+  const isLeft = leftText === undefined;
+  throw typeError(site, 'concatenate', isLeft ? left : right, isLeft ? names.left : names.right);
+}
+
+/** Joins two strings, which pays for their length and has a limit. */
+export function join(left: string, right: string, site: CallSite): string {
+  const length = left.length + right.length;
+  if (length > 256) {
+    if (length > LONGEST_STRING) throw runtimeError(site, 'string length overflow');
+    spendBytes(length);
+  }
+  return left + right;
+}
+
+/** `left == right` when neither is the other and both are tables. */
+export function equalTables(left: LuaTable, right: LuaTable, site: CallSite): boolean {
+  const handler = left.metatable?.getString('__eq');
+  if (handler === undefined || right.metatable === undefined) return false;
+  if (left.metatable !== right.metatable && right.metatable.getString('__eq') !== handler) {
+    return false;
+  }
+  return isTruthy(first(callValue(handler, [left, right], meta(site), undefined)));
+}
+
+export function equals(left: LuaValue, right: LuaValue, site: CallSite): boolean {
+  if (left === right) return true;
+  return left instanceof LuaTable && right instanceof LuaTable && equalTables(left, right, site);
+}
+
+export function lessThan(left: LuaValue, right: LuaValue, site: CallSite): boolean {
+  if (typeof left === 'number' && typeof right === 'number') return left < right;
+  if (typeof left === 'string' && typeof right === 'string') return left < right;
+  const handler = orderHandler('__lt', left, right);
+  if (handler === undefined) throw orderError(left, right, site);
+  return isTruthy(first(callValue(handler, [left, right], meta(site), undefined)));
+}
+
+export function lessOrEqual(left: LuaValue, right: LuaValue, site: CallSite): boolean {
+  if (typeof left === 'number' && typeof right === 'number') return left <= right;
+  if (typeof left === 'string' && typeof right === 'string') return left <= right;
+  const direct = orderHandler('__le', left, right);
+  if (direct !== undefined) {
+    return isTruthy(first(callValue(direct, [left, right], meta(site), undefined)));
+  }
+  const reversed = orderHandler('__lt', right, left);
+  if (reversed === undefined) throw orderError(left, right, site);
+  return !isTruthy(first(callValue(reversed, [right, left], meta(site), undefined)));
+}
+
+/** Order has metamethods only between values of one type that share the handler. */
+function orderHandler(event: string, left: LuaValue, right: LuaValue): LuaValue {
+  if (typeName(left) !== typeName(right)) return undefined;
+  const handler = metatableOf(left)?.getString(event);
+  if (handler === undefined) return undefined;
+  return metatableOf(right)?.getString(event) === handler ? handler : undefined;
+}
+
+function orderError(left: LuaValue, right: LuaValue, site: CallSite) {
+  const leftType = typeName(left);
+  const rightType = typeName(right);
+  // C Lua tells types apart by the third letter of their names, which "string" and "thread" share.
+  if (leftType[2] === rightType[2]) {
+    return runtimeError(site, `attempt to compare two ${leftType} values`);
+  }
+  return runtimeError(site, `attempt to compare ${leftType} with ${rightType}`);
+}
+
+export function lengthOf(
+  value: LuaValue,
+  site: CallSite,
+  description: string | undefined,
+): LuaValue {
+  if (typeof value === 'string') return value.length;
+  if (value instanceof LuaTable) return value.length();
+  throw typeError(site, 'get length of', value, description);
+}

@@ -1,0 +1,47 @@
+import { runtimeError } from './error.ts';
+import { makeLibrary, type Functions } from './lib/arguments.ts';
+import { baseFunctions } from './lib/base.ts';
+import { mathLibrary } from './lib/math.ts';
+import { nextBuiltin } from './lib/next.ts';
+import { redisLibrary } from './lib/redis.ts';
+import { globals, state } from './state.ts';
+import { LuaTable } from './table.ts';
+import { Builtin } from './value.ts';
+
+const libraries: Readonly<Record<string, LuaTable>> = {
+  math: mathLibrary,
+  redis: redisLibrary,
+};
+
+fillGlobals(baseFunctions);
+
+/** Fills the globals, which all scripts share and none can change. */
+function fillGlobals(functions: Functions): void {
+  for (const [name, run] of Object.entries(functions)) globals.setString(name, new Builtin(run));
+  for (const [name, library] of Object.entries(libraries)) globals.setString(name, library);
+  globals.setString('next', nextBuiltin);
+  globals.setString('_G', globals);
+  globals.setString('_VERSION', 'Lua 5.1');
+  globals.setString('KEYS', state.keys);
+  globals.setString('ARGV', state.argv);
+  globals.metatable = makeLibrary({
+    __index: ([, name]) => {
+      throw runtimeError(
+        state.site,
+        `Script attempted to access nonexistent global variable '${String(name)}'`,
+      );
+    },
+  });
+  lock(globals);
+}
+
+/** Makes a table and all that it leads to read-only. */
+function lock(table: LuaTable): void {
+  if (table.locked) return;
+  table.locked = true;
+  for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    const value = table.valueAt(at);
+    if (value instanceof LuaTable && value !== state.keys && value !== state.argv) lock(value);
+  }
+  if (table.metatable !== undefined) lock(table.metatable);
+}

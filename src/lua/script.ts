@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import type { Reply } from '../resp/index.ts';
+import { ErrorReply } from '../resp/index.ts';
+import type { Budget } from './budget.ts';
+import { openBudget } from './budget.ts';
+import { enter, recover } from './call.ts';
+import { errorReply, toReply } from './convert.ts';
+import type { LuaError } from './error.ts';
+import type { LuaHost } from './host.ts';
+import { display } from './lib/base.ts';
+import { seedRandom } from './lib/random.ts';
+import { compileChunk } from './load.ts';
+import { toText } from './number.ts';
+import './sandbox.ts';
+import { globals, NATIVE_SITE, state } from './state.ts';
+import { LuaSyntaxError } from './syntax-error.ts';
+import { LuaTable } from './table.ts';
+import type { ChunkName, LuaValue } from './value.ts';
+import { Closure, first } from './value.ts';
+
+const USER_SCRIPT: ChunkName = { source: '@user_script', short: 'user_script' };
+
+/** Compiles a script. Throws an ErrorReply with Redis's text when it does not compile. */
+export function compileScript(source: string): CompiledScript {
+  const { flags, body } = readShebang(source);
+  try {
+    return new CompiledScript(source, flags, new Closure(compileChunk(body, USER_SCRIPT), []));
+  } catch (thrown) {
+    if (!(thrown instanceof LuaSyntaxError)) throw thrown;
+    throw errorReply(`ERR Error compiling script (new function): ${thrown.message}`);
+  }
+}
+
+/** A script that can run any number of times. */
+export class CompiledScript {
+  /** The script's name for EVALSHA. */
+  readonly sha: string;
+  /** The flags of a `#!lua flags=...` line, none without one. */
+  readonly flags: readonly string[] | undefined;
+  private readonly main: Closure;
+
+  constructor(source: string, flags: readonly string[] | undefined, main: Closure) {
+    this.sha = createHash('sha1').update(source, 'latin1').digest('hex');
+    this.flags = flags;
+    this.main = main;
+  }
+
+  /**
+   * Runs the script to its end. The arrays become KEYS and ARGV and belong to the script from then
+   * on. Errors of the script come back as ErrorReply; ScriptStopped is thrown.
+   */
+  run(host: LuaHost, keys: string[], args: string[], budget: Budget): Reply {
+    const outer = state.isRunning ? { ...state } : undefined;
+    open(host, keys, args, budget);
+    try {
+      const results = enter(this.main, this.main.prototype.template.slice(), NATIVE_SITE);
+      return toReply(first(results), state.protocol);
+    } catch (thrown) {
+      return report(recover(thrown, ORIGIN), this.sha);
+    } finally {
+      if (outer === undefined) close();
+      else Object.assign(state, outer);
+    }
+  }
+}
+
+const ORIGIN = { depth: 0, nativeDepth: 0, level: 0, site: NATIVE_SITE };
+
+function open(host: LuaHost, keys: string[], args: string[], budget: Budget): void {
+  state.isRunning = true;
+  state.host = host;
+  state.depth = 0;
+  state.nativeDepth = 0;
+  state.level = 0;
+  state.thread = undefined;
+  state.protocol = 2;
+  state.keys = LuaTable.fromList(keys);
+  state.argv = LuaTable.fromList(args);
+  globals.setString('KEYS', state.keys);
+  globals.setString('ARGV', state.argv);
+  openBudget(budget);
+  seedRandom(0);
+}
+
+/** Lets go of what the script held. */
+function close(): void {
+  state.isRunning = false;
+  state.returned = undefined;
+  state.tailCallee = undefined;
+  state.tailArguments = [];
+}
+
+/** The reply for an error that no pcall caught, as Redis words it. */
+function report(error: LuaError, sha: string): ErrorReply {
+  const { value, site } = error;
+  const message = value instanceof LuaTable ? fieldText(value) : `ERR ${displayText(value)}`;
+  return errorReply(`${message} script: ${sha}, on ${site.chunk.source}:${site.line}.`);
+}
+
+function fieldText(table: LuaTable): string {
+  return toText(table.getString('err')) ?? '(null)';
+}
+
+function displayText(value: LuaValue): string {
+  return toText(display(value)) ?? '';
+}
+
+const SCRIPT_FLAGS: ReadonlySet<string> = new Set([
+  'no-writes',
+  'allow-oom',
+  'allow-stale',
+  'no-cluster',
+  'allow-cross-slot-keys',
+]);
+
+interface Shebang {
+  readonly flags: readonly string[] | undefined;
+  readonly body: string;
+}
+
+/** Reads `#!lua flags=a,b`. The rest keeps its line numbers. */
+function readShebang(source: string): Shebang {
+  if (!source.startsWith('#!')) return { flags: undefined, body: source };
+  const end = source.indexOf('\n');
+  if (end < 0) throw new ErrorReply('ERR Invalid script shebang');
+  const [engine, ...options] = source.slice(2, end).split(' ').filter((word) => word !== '');
+  if (engine !== 'lua') {
+    throw errorReply(`ERR Unexpected engine in script shebang: ${engine ?? ''}`);
+  }
+  const flags = options.flatMap(readOption);
+  return { flags, body: source.slice(end) };
+}
+
+function readOption(option: string): string[] {
+  if (!option.startsWith('flags=')) throw errorReply(`ERR Unknown lua shebang option: ${option}`);
+  const flags = option.slice('flags='.length).split(',').filter((flag) => flag !== '');
+  const unknown = flags.find((flag) => !SCRIPT_FLAGS.has(flag));
+  if (unknown !== undefined) throw errorReply(`ERR Unexpected flag in script shebang: ${unknown}`);
+  return flags;
+}

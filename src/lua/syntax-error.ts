@@ -1,0 +1,147 @@
+import luaparse from 'luaparse';
+
+/** A source that does not parse. The message is the one that C Lua would give. */
+export class LuaSyntaxError {
+  readonly message: string;
+  constructor(message: string) {
+    this.message = message;
+  }
+}
+
+interface ParserError {
+  readonly message: string;
+  readonly line: number;
+  readonly index: number;
+}
+
+/** Turns the parser's exception into C Lua's words. Other exceptions are thrown on. */
+export function explainSyntaxError(
+  thrown: unknown,
+  source: string,
+  chunk: string,
+): LuaSyntaxError {
+  const error = thrown as ParserError;
+  if (!(thrown instanceof SyntaxError) || typeof error.line !== 'number') throw thrown;
+  const message = error.message.replace(/^\[\d+:\d+\] /, '');
+  return new LuaSyntaxError(`${chunk}:${error.line}: ${reword(message, error, source)}`);
+}
+
+type Rewording = (match: RegExpExecArray, error: ParserError, source: string) => string;
+
+/** The parser's messages, and what Lua 5.1 says instead. */
+const REWORDINGS: readonly (readonly [RegExp, Rewording])[] = [
+  [/^<expression> expected near '(.*)'$/s, ([, near]) => `unexpected symbol near '${near}'`],
+  [/^<name> expected near '(.*)'$/s, ([, near]) => `'<name>' expected near '${near}'`],
+  [/^unexpected symbol near '<eof>'$/, () => "unexpected symbol near '<eof>'"],
+  [/^unexpected \w+ '(.*?)' near '.*'$/s, ([, found], error, source) => unexpected(found!, error, source)],
+  [/^'in' expected near '(.*)'$/s, ([, near], error, source) => missingIn(near!, error, source)],
+  [/^'(end|until|\)|\})' expected near '(.*)'$/s, ([, close, near], error, source) => missingClose(close!, near!, error, source)],
+  [/^unfinished string near '(.*)'$/s, ([, text], error, source) => `unfinished string near '${error.index > source.length ? '<eof>' : text}'`],
+  [/^(unfinished long (?:string|comment)) .*$/s, ([, what]) => `${what} near '<eof>'`],
+  [/^decimal escape too large.*$/s, (_, error, source) => `escape sequence too large near '${stringBefore(error.index, source)}'`],
+  [/^malformed number near '(.*)'$/s, (_, error, source) => `malformed number near '${numeralAround(error.index, source)}'`],
+];
+
+function reword(message: string, error: ParserError, source: string): string {
+  for (const [pattern, rewording] of REWORDINGS) {
+    const match = pattern.exec(message);
+    if (match !== null) return rewording(match, error, source);
+  }
+  return message;
+}
+
+/** A token where a statement should begin, or one after the last statement of the chunk. */
+function unexpected(found: string, error: ParserError, source: string): string {
+  if (isComplete(source.slice(0, error.index))) return `'<eof>' expected near '${found}'`;
+  if (found === '=') return `${isStatement(source.slice(0, error.index)) ? 'unexpected symbol' : 'syntax error'} near '='`;
+  return `unexpected symbol near '${found}'`;
+}
+
+function isStatement(source: string): boolean {
+  return parseQuietly(source) !== undefined;
+}
+
+/** Whether no statement may follow, or a block is closed that was never opened. */
+function isComplete(source: string): boolean {
+  const chunk = parseQuietly(source);
+  if (chunk === undefined) return false;
+  return chunk.body.at(-1)?.type === 'ReturnStatement' || false;
+}
+
+function parseQuietly(source: string): luaparse.Chunk | undefined {
+  try {
+    return luaparse.parse(source, { luaVersion: '5.1', encodingMode: 'none', comments: false });
+  } catch {
+    return undefined;
+  }
+}
+
+function missingIn(near: string, error: ParserError, source: string): string {
+  const words = source.slice(0, error.index).trimEnd().split(/\s+/);
+  const isList = words.slice(words.lastIndexOf('for')).join(' ').includes(',');
+  return isList ? `'in' expected near '${near}'` : `'=' or 'in' expected near '${near}'`;
+}
+
+function missingClose(close: string, near: string, error: ParserError, source: string): string {
+  const opener = openerBefore(error.index, source, close);
+  const place =
+    opener === undefined || opener.line === error.line
+      ? ''
+      : ` (to close '${opener.text}' at line ${opener.line})`;
+  return `'${close}' expected${place} near '${near}'`;
+}
+
+interface Opener {
+  readonly text: string;
+  readonly line: number;
+}
+
+const CLOSES: Readonly<Record<string, string>> = {
+  '(': ')',
+  '{': '}',
+  if: 'end',
+  do: 'end',
+  while: 'end',
+  for: 'end',
+  function: 'end',
+  repeat: 'until',
+};
+
+/** The innermost bracket or block that is still open at `index`. */
+function openerBefore(index: number, source: string, close: string): Opener | undefined {
+  const open: Opener[] = [];
+  let awaitsDo = 0;
+  for (const token of tokensBefore(index, source)) {
+    const text = token.value;
+    if (text === 'do' && awaitsDo > 0) awaitsDo -= 1;
+    else if (Object.hasOwn(CLOSES, text)) open.push({ text, line: token.line });
+    else if (open.length > 0 && text === CLOSES[open.at(-1)!.text]) open.pop();
+    if (text === 'while' || text === 'for') awaitsDo += 1;
+  }
+  return open.findLast((opener) => CLOSES[opener.text] === close);
+}
+
+function tokensBefore(index: number, source: string): luaparse.Token[] {
+  const lexer = luaparse.parse({ wait: true, luaVersion: '5.1', encodingMode: 'none' });
+  lexer.write(source);
+  const tokens: luaparse.Token[] = [];
+  const END = 1;
+  for (let token = lexer.lex(); token.type !== END; token = lexer.lex()) {
+    if (token.range[0] >= index) break;
+    if (token.value !== null) tokens.push(token);
+  }
+  return tokens;
+}
+
+/** The part of an unfinished string literal that C Lua has read when an escape stops it. */
+function stringBefore(index: number, source: string): string {
+  const line = source.slice(source.lastIndexOf('\n', index - 1) + 1, index);
+  const quoted = /(['"])(?:(?!\1).)*$/.exec(line);
+  return quoted === null ? '' : quoted[0].replace(/\\\d+$/, '');
+}
+
+function numeralAround(index: number, source: string): string {
+  let start = Math.min(index, source.length) - 1;
+  while (start > 0 && /[\w.]/.test(source[start - 1]!)) start -= 1;
+  return /^[\w.]+/.exec(source.slice(start))?.[0] ?? '';
+}
