@@ -3,7 +3,7 @@
  * show hints and complete by them.
  *
  *   key value [NX|XX] [EX seconds|KEEPTTL]     small words are arguments, capitals are to be typed
- *   <BEFORE|AFTER>                             one of several
+ *   <BEFORE|AFTER>, BEFORE|AFTER               one of several
  *   [EX seconds]                               may be left out
  *   key [key ...], field value [field value ...]   the arguments before the brackets may be repeated
  */
@@ -13,6 +13,8 @@ export interface Argument {
   readonly token?: string;
   readonly optional?: true;
   readonly multiple?: true;
+  /** The token is repeated with it. */
+  readonly multipleToken?: true;
   /** The choices of a `oneof`, the parts of a `block`. */
   readonly arguments?: readonly Argument[];
 }
@@ -30,10 +32,11 @@ type ArgumentType =
 
 export function parseSyntax(syntax: string): Argument[] {
   const words = syntax.match(/\.\.\.|[[\]<>|]|[^\s[\]<>|]+/g) ?? [];
-  return new SyntaxReader(words).sequence();
+  return new SyntaxReader(words).whole();
 }
 
 const REPEAT = '...';
+const ENDS: ReadonlySet<string | undefined> = new Set([']', '>', '|', undefined]);
 
 class SyntaxReader {
   readonly #words: readonly string[];
@@ -43,45 +46,96 @@ class SyntaxReader {
     this.#words = words;
   }
 
-  /** Arguments up to the end of the brackets or of the alternative. */
-  sequence(): Argument[] {
+  /** Outside of brackets a bar stands between single words. */
+  whole(): Argument[] {
     const found: Argument[] = [];
-    for (let word = this.#words[this.#at]; word !== undefined; word = this.#words[this.#at]) {
-      if (word === ']' || word === '>' || word === '|') break;
-      this.#at++;
-      if (word === '[') this.#optional(found);
-      else if (word === '<') found.push(this.#choice('>'));
-      else if (isToken(word)) found.push(withToken(word, this.sequence()));
-      else if (word !== REPEAT) found.push({ name: word, type: typeOf(word) });
+    while (this.#at < this.#words.length) {
+      const alternatives = [this.#next(found)];
+      while (this.#words[this.#at] === '|') {
+        this.#at++;
+        alternatives.push(this.#next(found));
+      }
+      const present = alternatives.filter((each) => each !== undefined);
+      if (present.length > 0) found.push(oneOf(present));
     }
     return found;
   }
 
-  /** Either `[key ...]`, which repeats what came before, or something that may be left out. */
-  #optional(before: Argument[]): void {
-    const begin = this.#at;
-    const inner = this.#choice(']');
-    const isRepetition = this.#words[this.#at - 2] === REPEAT;
-    const count = this.#at - 2 - begin;
-    if (!isRepetition || count > before.length || this.#words[begin] === '[') {
-      before.push({ ...inner, optional: true });
-      return;
+  /** Inside of brackets: arguments up to their end or to the next alternative. */
+  #sequence(token?: string): Argument[] {
+    const found: Argument[] = [];
+    while (!ENDS.has(this.#words[this.#at])) {
+      const isToken = isTyped(this.#words[this.#at]!);
+      const argument = isToken ? this.#withToken() : this.#next(found, token);
+      if (argument !== undefined) found.push(argument);
     }
-    const repeated = joined(before.splice(before.length - count));
-    before.push({ ...repeated, multiple: true });
+    return found;
   }
 
-  #choice(end: string): Argument {
-    const alternatives = [joined(this.sequence())];
+  /** A word to type and all that follows it: `LIMIT offset count`, `AGGREGATE SUM|MIN`. */
+  #withToken(): Argument {
+    const token = this.#words[this.#at++]!;
+    const next = this.#words[this.#at];
+    const isChoice = next !== undefined && !ENDS.has(next) && isTyped(next);
+    return withToken(token, isChoice ? [this.#alternatives()] : this.#sequence(token));
+  }
+
+  /** One argument; none if it was a repetition, which changes those `before` it. */
+  #next(before: Argument[], token?: string): Argument | undefined {
+    const word = this.#words[this.#at++]!;
+    if (word === '<') return this.#bracketed();
+    if (word === '[') return this.#optional(before, token);
+    if (word === REPEAT) return undefined;
+    return isTyped(word) ? withToken(word, []) : { name: word, type: typeOf(word) };
+  }
+
+  #optional(before: Argument[], token?: string): Argument | undefined {
+    const begin = this.#at;
+    const inner = this.#bracketed();
+    if (this.#words[this.#at - 2] !== REPEAT) return { ...inner, optional: true };
+    const words = this.#words.slice(begin, this.#at - 2).join(' ');
+    return repeat(before, words, token) ? undefined : { ...inner, optional: true, multiple: true };
+  }
+
+  #bracketed(): Argument {
+    const inner = this.#alternatives();
+    this.#at++;
+    return inner;
+  }
+
+  #alternatives(): Argument {
+    const alternatives = [joined(this.#sequence())];
     while (this.#words[this.#at] === '|') {
       this.#at++;
-      alternatives.push(joined(this.sequence()));
+      alternatives.push(joined(this.#sequence()));
     }
-    if (this.#words[this.#at] !== end) throw new Error(`'${end}' is missing`);
-    this.#at++;
-    if (alternatives.length === 1) return alternatives[0]!;
-    return { name: nameOf(alternatives), type: 'oneof', arguments: alternatives };
+    return oneOf(alternatives);
   }
+}
+
+/** Marks the last arguments as repeated if they are what the words say; whether they are. */
+function repeat(before: Argument[], words: string, token?: string): boolean {
+  for (let count = 1; count <= before.length; count++) {
+    const last = before.slice(-count);
+    const text = last.map(wordsOf).join(' ');
+    const withItsToken = count === before.length && words === `${token} ${text}`;
+    if (words !== text && !withItsToken) continue;
+    const repeated = { ...joined(last), multiple: true } as const;
+    before.splice(-count, count, withItsToken ? { ...repeated, multipleToken: true } : repeated);
+    return true;
+  }
+  return false;
+}
+
+function wordsOf({ name, type, token, arguments: parts }: Argument): string {
+  const body = parts ? parts.map(wordsOf).join(type === 'oneof' ? ' | ' : ' ') : name;
+  if (token === undefined) return body;
+  return type === 'pure-token' ? token : `${token} ${body}`;
+}
+
+function oneOf(alternatives: readonly Argument[]): Argument {
+  if (alternatives.length === 1) return alternatives[0]!;
+  return { name: nameOf(alternatives), type: 'oneof', arguments: alternatives };
 }
 
 function joined(sequence: readonly Argument[]): Argument {
@@ -98,8 +152,11 @@ function nameOf(parts: readonly Argument[]): string {
   return parts.map(({ name }) => name).join('_');
 }
 
-function isToken(word: string): boolean {
-  return word !== REPEAT && word === word.toUpperCase();
+const BRACKETS = '[]<>|';
+
+/** In capitals, or signs alone: to be typed as it stands. */
+function isTyped(word: string): boolean {
+  return word !== REPEAT && !BRACKETS.includes(word) && word === word.toUpperCase();
 }
 
 const TYPES: Partial<Record<string, ArgumentType>> = {
@@ -136,6 +193,7 @@ const INTEGERS: ReadonlySet<string> = new Set([
   'seconds',
   'start',
   'stop',
+  'timeout',
 ]);
 
 function typeOf(word: string): ArgumentType {

@@ -54,7 +54,7 @@ const subcommands = {
     keys: NO_KEYS,
     flags: LOOK,
     run: getKeys,
-    syntax: 'command [argument ...]',
+    syntax: 'command [argument [argument ...]]',
     summary: 'Returns the keys in a whole command',
     since: '2.8.13',
   },
@@ -221,14 +221,20 @@ function docsReply(command: Command): Reply {
   return new MapReply(entries);
 }
 
+const ARGUMENT_FLAGS = [
+  ['optional', 'optional'],
+  ['multiple', 'multiple'],
+  ['multipleToken', 'multiple_token'],
+] as const;
+
 function argumentReply(argument: Argument): Reply {
-  const { name, type, token, optional, multiple } = argument;
+  const { name, type, token } = argument;
   const entries: [string, Reply][] = [
     ['name', name],
     ['type', type],
   ];
   if (token !== undefined) entries.push(['token', token]);
-  const flags = [...(optional ? ['optional'] : []), ...(multiple ? ['multiple'] : [])];
+  const flags = ARGUMENT_FLAGS.filter(([field]) => argument[field]).map(([, flag]) => flag);
   if (flags.length > 0) entries.push(['flags', setOf(flags)]);
   if (argument.arguments) entries.push(['arguments', argument.arguments.map(argumentReply)]);
   return new MapReply(entries);

@@ -1,0 +1,109 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { startWire, type WireClient } from '../../../test/wire-dialogue.ts';
+import { COMMANDS, everyCommand } from './index.ts';
+
+let client: WireClient;
+
+beforeEach(() => {
+  client = startWire().connect();
+});
+
+const GET_FACTS =
+  '*10 $3 get :2 *2 +readonly +fast :1 :1 :1 *3 +@read +@string +@fast *0 *1 *6 $5 flags *2 +RO +access $12 begin_search *4 $4 type $5 index $4 spec *2 $5 index :1 $9 find_keys *4 $4 type $5 range $4 spec *6 $7 lastkey :0 $7 keystep :1 $5 limit :0 *0';
+
+describe('COMMAND INFO', () => {
+  it('gives the facts in the form of Redis', () => {
+    expect(client.say('COMMAND INFO get nonsense GET')).toBe(`*3 ${GET_FACTS} $-1 ${GET_FACTS}`);
+  });
+
+  it('knows subcommands by their bar', () => {
+    expect(client.say('COMMAND INFO client|id client|nonsense')).toBe(
+      '*2 *10 $9 client|id :2 *3 +noscript +loading +stale :0 :0 :0 *2 +@slow +@connection *0 *0 *0 $-1',
+    );
+    expect(client.say('COMMAND INFO config')).toMatch(
+      /^\*1 \*10 \$6 config :-2 \*0 .* \*10 \$10 config\|set /,
+    );
+  });
+
+  it('has sets and maps in the newer protocol', () => {
+    client.say('HELLO 3');
+    expect(client.say('COMMAND INFO ssubscribe')).toBe(
+      '*1 *10 $10 ssubscribe :-2 ~4 +pubsub +noscript +loading +stale :1 :-1 :1 ~2 +@pubsub +@slow ~0 ~1 %3 $5 flags ~1 +not_key $12 begin_search %2 $4 type $5 index $4 spec %1 $5 index :1 $9 find_keys %2 $4 type $5 range $4 spec %3 $7 lastkey :-1 $7 keystep :1 $5 limit :0 ~0',
+    );
+  });
+
+  it('says where keys stand as far as that is known', () => {
+    expect(client.say('COMMAND INFO eval')).toMatch(/ :0 :0 :0 .* \$7 unknown /);
+    expect(client.say('COMMAND INFO zunionstore')).toMatch(/ :1 :1 :1 .* \$7 unknown /);
+    expect(client.say('COMMAND INFO publish')).not.toContain('may_replicate');
+  });
+
+  it('gives all without names, as COMMAND does', () => {
+    expect(client.say('COMMAND INFO')).toBe(client.say('COMMAND'));
+    expect(client.say('COMMAND')).toMatch(new RegExp(`^\\*${COMMANDS.size} `));
+  });
+});
+
+describe('COMMAND DOCS', () => {
+  it('gives summary, version, group and arguments', () => {
+    expect(client.say('COMMAND DOCS setnx nonsense')).toBe(
+      '*2 $5 setnx *8 $7 summary $54 Sets the value of a key only if the key does not exist $5 since $5 1.0.0 $5 group $6 string $9 arguments *2 *4 $4 name $3 key $4 type $3 key *4 $4 name $5 value $4 type $6 string',
+    );
+  });
+
+  it('nests subcommands, flags and choices', () => {
+    const docs = client.say('COMMAND DOCS client');
+    expect(docs).toContain(' $11 subcommands *');
+    expect(docs).toContain(
+      '$12 client|pause *8 $7 summary $48 Lets the commands of all clients wait for a time $5 since $6 2.9.50 $5 group $10 connection $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
+    );
+  });
+
+  it('gives all without names', () => {
+    expect(client.say('COMMAND DOCS')).toMatch(new RegExp(`^\\*${COMMANDS.size * 2} `));
+  });
+});
+
+describe('COMMAND LIST', () => {
+  it('gives all names, with those of subcommands', () => {
+    expect(client.say('COMMAND LIST')).toMatch(new RegExp(`^\\*${everyCommand().length} `));
+  });
+
+  it.each([
+    ['FILTERBY PATTERN ech*', '*1 $4 echo'],
+    ['filterby pattern CLIENT|G*', '*2 $14 client|getname $15 client|getredir'],
+    ['FILTERBY ACLCAT Transaction', '*5 $5 multi $4 exec $7 discard $5 watch $7 unwatch'],
+    ['FILTERBY ACLCAT nonsense', '*0'],
+    ['FILTERBY MODULE x', '*0'],
+    ['FILTERBY', '-ERR syntax error'],
+    ['FILTERBY foo x', '-ERR syntax error'],
+    ['foo', '-ERR syntax error'],
+  ])('%s', (filter, reply) => {
+    expect(client.say(`COMMAND LIST ${filter}`)).toBe(reply);
+  });
+});
+
+it.each([
+  ['GETKEYS get x', '*1 $1 x'],
+  ['GETKEYS mset a 1 b 2', '*2 $1 a $1 b'],
+  ['GETKEYS memory usage k', '*1 $1 k'],
+  ['GETKEYS zunionstore a 2 b c', '*3 $1 a $1 b $1 c'],
+  ['GETKEYS eval x 2 a b c', '*2 $1 a $1 b'],
+  ['GETKEYS eval x 0', '*0'],
+  ['GETKEYS get x y', '-ERR Invalid number of arguments specified for command'],
+  ['GETKEYS nonsense x', '-ERR Invalid command specified'],
+  ['GETKEYS object nonsense x', '-ERR Invalid command specified'],
+  ['GETKEYS client id', '-ERR The command has no key arguments'],
+  ['GETKEYS ssubscribe a', '-ERR The command has no key arguments'],
+  ['GETKEYS zunion a b', '-ERR Invalid arguments specified for command'],
+  ['GETKEYS ping', "-ERR wrong number of arguments for 'command|getkeys' command"],
+  ['COUNT x', "-ERR wrong number of arguments for 'command|count' command"],
+  ['COUNT', `:${COMMANDS.size}`],
+  ['foo', "-ERR unknown subcommand 'foo'. Try COMMAND HELP."],
+])('COMMAND %s', (words, reply) => {
+  expect(client.say(`COMMAND ${words}`)).toBe(reply);
+});
+
+it('COMMAND HELP helps', () => {
+  expect(client.say('COMMAND HELP')).toContain('+DOCS [command-name [command-name ...]]');
+});

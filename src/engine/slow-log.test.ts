@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { startWire, type Wire, type WireClient } from '../../test/wire-dialogue.ts';
+import { COMMANDS } from './commands/index.ts';
+
+let wire: Wire;
+let client: WireClient;
+
+beforeEach(() => {
+  wire = startWire();
+  client = wire.connect();
+});
+
+/** As if the command had taken so long: the virtual clock stands still while one runs. */
+function pretend(words: string, durationMs: number): void {
+  const argv = words.split(' ');
+  const command = COMMANDS.get(argv[0]!)!;
+  const found = command.subcommands?.get(argv[1]!) ?? command;
+  wire.engine.slowLog.add(client.session, found, argv, durationMs);
+}
+
+describe('SLOWLOG', () => {
+  it('keeps what reached the threshold', () => {
+    client.say('CONFIG SET slowlog-log-slower-than 0');
+    client.say('CLIENT SETNAME me');
+    wire.clock.advance(2500);
+    client.say('GET k');
+    expect(client.say('SLOWLOG GET 1')).toBe(
+      '*1 *6 :2 :1767225602 :0 *2 $3 GET $1 k $10 10.0.0.1:1 $2 me',
+    );
+    expect(client.say('SLOWLOG LEN')).toBe(':4');
+    expect(client.say('SLOWLOG RESET')).toBe('+OK');
+    client.say('CONFIG SET slowlog-log-slower-than -1');
+    client.say('SLOWLOG RESET');
+    client.say('GET k');
+    expect(client.say('SLOWLOG LEN')).toBe(':0');
+  });
+
+  it('keeps nothing that was faster', () => {
+    client.say('CONFIG SET slowlog-log-slower-than 1');
+    client.say('GET k');
+    expect(client.say('SLOWLOG LEN')).toBe(':0');
+  });
+
+  it('shows microseconds, newest first, ten unless asked', () => {
+    for (let count = 1; count <= 12; count++) pretend('get k', count);
+    expect(client.say('SLOWLOG GET 2')).toMatch(/^\*2 \*6 :11 :\d+ :12000 .* :10 :\d+ :11000 /);
+    expect(client.say('SLOWLOG GET')).toMatch(/^\*10 /);
+    expect(client.say('SLOWLOG GET -1')).toMatch(/^\*12 /);
+    expect(client.say('SLOWLOG GET 0')).toBe('*0');
+  });
+
+  it('forgets the oldest', () => {
+    client.say('CONFIG SET slowlog-max-len 2');
+    for (let count = 1; count <= 3; count++) pretend('get k', count);
+    expect(client.say('SLOWLOG LEN')).toBe(':2');
+    client.say('CONFIG SET slowlog-max-len 1');
+    expect(client.say('SLOWLOG GET')).toMatch(/^\*1 \*6 :2 /);
+  });
+
+  it('shortens many and long arguments as Redis does', () => {
+    const longest = 'x'.repeat(160);
+    pretend(`mget ${Array.from({ length: 35 }, (_, at) => at + 1).join(' ')}`, 1);
+    pretend(`mget ${Array.from({ length: 31 }, (_, at) => at + 1).join(' ')}`, 1);
+    pretend(`set k ${longest}`, 1);
+    const [long, whole, many] = wire.engine.slowLog.entries;
+    expect(many!.argv).toHaveLength(32);
+    expect(many!.argv.at(-1)).toBe('... (5 more arguments)');
+    expect(whole!.argv.at(-1)).toBe('31');
+    expect(long!.argv[2]).toBe(`${'x'.repeat(128)}... (32 more bytes)`);
+  });
+
+  it.each([
+    ['auth secret', ['auth', '(redacted)']],
+    ['hello 3 auth me secret', ['hello', '3', 'auth', '(redacted)', '(redacted)']],
+    [
+      'config set timeout 1 requirepass secret',
+      ['config', 'set', 'timeout', '1', 'requirepass', '(redacted)'],
+    ],
+    ['get requirepass', ['get', 'requirepass']],
+  ])('hides the secrets of %s', (words, shown) => {
+    pretend(words, 1);
+    expect(wire.engine.slowLog.entries[0]!.argv).toEqual(shown);
+  });
+
+  it.each([
+    ['SLOWLOG GET a', '-ERR count should be greater than or equal to -1'],
+    ['SLOWLOG GET -2', '-ERR count should be greater than or equal to -1'],
+    [
+      'slowlog get 1 2',
+      "-ERR unknown subcommand or wrong number of arguments for 'get'. Try SLOWLOG HELP.",
+    ],
+    ['SLOWLOG LEN x', "-ERR wrong number of arguments for 'slowlog|len' command"],
+  ])('%s is refused', (command, reply) => {
+    expect(client.say(command)).toBe(reply);
+  });
+
+  it('helps', () => {
+    expect(client.say('SLOWLOG HELP')).toContain('+GET [count]');
+  });
+});
