@@ -25,6 +25,8 @@ interface Setting {
   readonly secret?: true;
   /** Other names of Redis for the same. */
   readonly aliases?: readonly string[];
+  /** How CONFIG GET writes the value; as it was set, unless told. */
+  readonly show?: (value: string) => string;
   /** Takes a new value into use. */
   readonly apply?: (engine: Engine, value: string) => void;
 }
@@ -65,7 +67,12 @@ const SETTINGS = {
   dir: { default: '.', kind: anyText, fixed: true },
 
   // What is observed.
-  'notify-keyspace-events': { default: '', kind: eventClasses, apply: applyEvents },
+  'notify-keyspace-events': {
+    default: '',
+    kind: eventClasses,
+    show: (letters) => formatEventClasses(parseEventClasses(letters)),
+    apply: applyEvents,
+  },
   'slowlog-log-slower-than': { default: '10000', kind: integer(-1), apply: applySlowThreshold },
   'slowlog-max-len': {
     default: '128',
@@ -168,7 +175,7 @@ export class Settings {
       const names = exact === undefined ? namesLike(folded) : [folded];
       for (const name of names) {
         if (found.has(name)) continue;
-        found.set(name, [exact ? pattern : name, this.text(NAMES.get(name)!)]);
+        found.set(name, [exact ? pattern : name, this.#shown(NAMES.get(name)!)]);
       }
     }
     return new Map(found.values());
@@ -183,6 +190,11 @@ export class Settings {
     names.forEach((name, index) => {
       this.#use(name, values[index]!);
     });
+  }
+
+  #shown(name: SettingName): string {
+    const { show }: Setting = SETTINGS[name];
+    return show ? show(this.text(name)) : this.text(name);
   }
 
   #read(name: SettingName, words: readonly string[], at: number): string {
@@ -241,7 +253,8 @@ function onlyNoLimit(text: string): string {
 }
 
 function eventClasses(text: string): string {
-  return formatEventClasses(parseEventClasses(text));
+  parseEventClasses(text);
+  return text;
 }
 
 function applyEvents(engine: Engine, value: string): void {
