@@ -23,7 +23,7 @@ export type OptionValues<Table extends OptionTable> = {
     : boolean;
 };
 
-export interface ParsedOptions<Table extends OptionTable> {
+interface ParsedOptions<Table extends OptionTable> {
   readonly flags: OptionValues<Table>;
   readonly environment: OptionValues<Table>;
   /** Both, where flags beat the environment. */

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { encodeRequest, PushReply, type Reply, ReplyDecoder } from '../../resp/index.ts';
 import type { StoreAddress } from './store-address.ts';
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly store: StoreAddress;
   /** Told every message that answers no command. */
   readonly onPush: (reply: Reply) => void;
@@ -26,6 +26,8 @@ export class Client {
   readonly #options: ClientOptions;
   readonly #pending: Pending[] = [];
   #socket: Socket | undefined;
+  /** The same before it is connected. */
+  #connecting: Socket | undefined;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -39,7 +41,9 @@ export class Client {
   async connect(): Promise<void> {
     const { store, onClose } = this.#options;
     const socket = connect({ ...store.socket, noDelay: true });
+    this.#connecting = socket;
     await connected(socket, store.label);
+    this.#connecting = undefined;
     this.#socket = socket;
     const decoder = new ReplyDecoder();
     socket.on('data', (chunk) => this.#receive(decoder, chunk));
@@ -62,6 +66,7 @@ export class Client {
   }
 
   close(): void {
+    this.#connecting?.destroy();
     this.#socket?.destroy();
   }
 
@@ -107,13 +112,11 @@ function isConfirmation({ items }: PushReply): boolean {
 
 function connected(socket: Socket, label: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    socket.once('connect', () => {
-      socket.removeAllListeners('error');
-      resolve();
-    });
+    socket.once('connect', resolve);
     socket.once('error', (error: NodeJS.ErrnoException) => {
       reject(cannotConnect(label, error.code ?? error.message));
     });
+    socket.once('close', () => reject(cannotConnect(label, 'given up')));
   });
 }
 

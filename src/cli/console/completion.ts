@@ -2,7 +2,7 @@ import { COMMANDS } from '../../engine/index.ts';
 import { findByWords, titleOf } from './command-help.ts';
 
 /** What the Tab key offers for the line so far. */
-export interface Completion {
+interface Completion {
   /** Whole lines that the line could become. */
   readonly lines: readonly string[];
   /** The arguments of the command that is already named; empty when there is none to show. */

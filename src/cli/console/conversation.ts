@@ -2,7 +2,7 @@ import { ErrorReply, type Protocol, QUEUED, type Reply, SimpleReply } from '../.
 import { Client, ConnectionError } from './client.ts';
 import type { StoreAddress } from './store-address.ts';
 
-export interface ConversationOptions {
+interface ConversationOptions {
   readonly store: StoreAddress;
   readonly protocol?: Protocol | undefined;
   /** Shows a reply; `asIs` is set for commands whose answer is a page of text. */
@@ -76,14 +76,10 @@ export class Conversation {
     });
   }
 
-  /** Gives up what runs or listens. The server is told by the end of the connection. */
-  interrupt(): void {
+  /** Gives up what runs or listens, and the connection with it: the server learns of it by that. */
+  close(): void {
     this.#closing = true;
     this.#client.close();
-  }
-
-  close(): void {
-    this.interrupt();
   }
 
   async #guard(work: () => Promise<Result>): Promise<Result> {
@@ -104,13 +100,7 @@ export class Conversation {
   async #connect(): Promise<Result> {
     const { store, protocol } = this.#options;
     await this.#client.connect();
-    if (store.password !== '') {
-      await this.#prepare('sign in', [
-        'AUTH',
-        ...(store.user === '' ? [] : [store.user]),
-        store.password,
-      ]);
-    }
+    if (store.password !== '') await this.#prepare('sign in', signIn(store));
     if (protocol !== undefined)
       await this.#prepare('change the protocol', ['HELLO', `${protocol}`]);
     if (this.#database !== 0) {
@@ -143,6 +133,7 @@ export class Conversation {
     if (listens && !raw && nameOf(argv) !== 'monitor') show(READING_MESSAGES, false);
     show(reply, isPage(argv));
     if (listens) await this.#listen();
+    this.#heard = null;
   }
 
   /** Until Ctrl-C or the end of the connection. */
@@ -215,6 +206,10 @@ const PAGES: ReadonlySet<string> = new Set([
   'latency graph',
   'debug htstats',
 ]);
+
+function signIn({ user, password }: StoreAddress): string[] {
+  return user === '' ? ['AUTH', password] : ['AUTH', user, password];
+}
 
 function isPage(argv: readonly string[]): boolean {
   return PAGES.has(nameOf(argv)) || PAGES.has(argv.slice(0, 2).join(' ').toLowerCase());

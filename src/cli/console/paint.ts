@@ -1,4 +1,4 @@
-export type Style = keyof typeof STYLES;
+type Style = keyof typeof STYLES;
 
 /** Gives a text the looks of a style, or leaves it as it is. */
 export type Paint = (style: Style, text: string) => string;

@@ -6,7 +6,7 @@ import { History, isSecret, MOST_LINES } from './history.ts';
 import type { Paint } from './paint.ts';
 
 /** What happens to a line; false ends the prompt. */
-export type LineHandler = (line: string) => Promise<boolean>;
+type LineHandler = (line: string) => Promise<boolean>;
 
 /** The line that a person types into, with history and completion. */
 export class Prompt {
@@ -69,13 +69,13 @@ export class Prompt {
   #complete(line: string): string[] {
     const { lines, hint } = complete(line);
     // Not inside the completer: readline draws the line again when it returns.
-    if (hint !== '') setImmediate(() => this.write(`${this.#paint('faint', hint)}\n`));
+    if (hint !== '') queueMicrotask(() => this.write(`${this.#paint('faint', hint)}\n`));
     return [...lines];
   }
 
   /** Ctrl-C takes back one thing: what runs, else what was typed, else the prompt itself. */
   #interrupt(): void {
-    if (this.#conversation.busy) this.#conversation.interrupt();
+    if (this.#conversation.busy) this.#conversation.close();
     else if (this.#reader.line === '') this.#reader.close();
     else this.#discardLine();
   }
