@@ -27,11 +27,11 @@ export class KeyIndex {
   find(key: string, keys: readonly string[]): number {
     const hash = this.#hashOf(key);
     const segment = this.#segments[hash >>> SEGMENT_SHIFT]!;
-    const { slots, hashes, mask } = segment;
+    const { cells, mask } = segment;
     for (let at = hash & mask; ; at = (at + 1) & mask) {
-      const slot = slots[at]!;
+      const slot = cells[2 * at]!;
       if (slot === EMPTY) return -1;
-      if (hashes[at] === hash && keys[slot] === key) return slot;
+      if (cells[2 * at + 1] === hash && keys[slot] === key) return slot;
     }
   }
 
@@ -53,7 +53,7 @@ export class KeyIndex {
   move(key: string, from: number, to: number): void {
     const hash = this.#hash(key);
     const segment = this.#segments[hash >>> SEGMENT_SHIFT]!;
-    segment.slots[segment.locate(hash, from)] = to;
+    segment.cells[2 * segment.locate(hash, from)] = to;
   }
 
   #hashOf(key: string): number {
@@ -80,8 +80,8 @@ const EMPTY = -1;
 const SMALLEST = 8;
 
 class Segment {
-  slots = new Int32Array(SMALLEST).fill(EMPTY);
-  hashes = new Int32Array(SMALLEST);
+  /** Slot and hash in turn, so that a probe reads one line of memory. */
+  cells = new Int32Array(2 * SMALLEST).fill(EMPTY);
   mask = SMALLEST - 1;
   count = 0;
 
@@ -92,42 +92,41 @@ class Segment {
   }
 
   remove(hash: number, slot: number): void {
-    const { slots, hashes, mask } = this;
+    const { cells, mask } = this;
     let hole = this.locate(hash, slot);
-    for (let at = (hole + 1) & mask; slots[at] !== EMPTY; at = (at + 1) & mask) {
-      const home = hashes[at]! & mask;
+    for (let at = (hole + 1) & mask; cells[2 * at] !== EMPTY; at = (at + 1) & mask) {
+      const home = cells[2 * at + 1]! & mask;
       // An entry may move back into the hole unless its home lies between the hole and itself.
       if (((at - home) & mask) >= ((at - hole) & mask)) {
-        slots[hole] = slots[at]!;
-        hashes[hole] = hashes[at]!;
+        cells[2 * hole] = cells[2 * at]!;
+        cells[2 * hole + 1] = cells[2 * at + 1]!;
         hole = at;
       }
     }
-    slots[hole] = EMPTY;
+    cells[2 * hole] = EMPTY;
     this.count--;
     if (mask >= SMALLEST && this.count * 8 < mask) this.#resize((mask + 1) / 2);
   }
 
   locate(hash: number, slot: number): number {
     let at = hash & this.mask;
-    while (this.slots[at] !== slot) at = (at + 1) & this.mask;
+    while (this.cells[2 * at] !== slot) at = (at + 1) & this.mask;
     return at;
   }
 
   #place(hash: number, slot: number): void {
     let at = hash & this.mask;
-    while (this.slots[at] !== EMPTY) at = (at + 1) & this.mask;
-    this.slots[at] = slot;
-    this.hashes[at] = hash;
+    while (this.cells[2 * at] !== EMPTY) at = (at + 1) & this.mask;
+    this.cells[2 * at] = slot;
+    this.cells[2 * at + 1] = hash;
   }
 
   #resize(capacity: number): void {
-    const { slots, hashes } = this;
-    this.slots = new Int32Array(capacity).fill(EMPTY);
-    this.hashes = new Int32Array(capacity);
+    const { cells } = this;
+    this.cells = new Int32Array(2 * capacity).fill(EMPTY);
     this.mask = capacity - 1;
-    for (let at = 0; at < slots.length; at++) {
-      if (slots[at] !== EMPTY) this.#place(hashes[at]!, slots[at]!);
+    for (let at = 0; at < cells.length; at += 2) {
+      if (cells[at] !== EMPTY) this.#place(cells[at + 1]!, cells[at]!);
     }
   }
 }

@@ -187,7 +187,7 @@ function scan({ database }: Session, argv: readonly string[]): Reply {
 }
 
 function rename(database: Database, from: string, to: string, overwrites: boolean): boolean {
-  const value = database.get(from);
+  const value = database.peek(from);
   if (value === undefined) throw NO_SUCH_KEY;
   if (from === to) return overwrites;
   if (!overwrites && database.has(to)) return false;
@@ -237,7 +237,7 @@ function move(session: Session, argv: readonly string[]): Reply {
   const target = databaseArgument(session, argv[2]!);
   const key = argv[1]!;
   if (source === target) throw SAME_OBJECT;
-  const value = source.get(key);
+  const value = source.peek(key);
   if (value === undefined || target.has(key)) return 0;
   const deadlineMs = source.deadline(key);
   source.delete(key);
