@@ -42,6 +42,7 @@ describe('ScoreTree against a sorted array', () => {
     const operations = fc.array(fc.integer({ min: 0, max: 700 }), {
       minLength: 1,
       maxLength: 1500,
+      size: 'max',
     });
     const property = fc.property(operations, fc.constantFrom(0, 1, 3), (numbers, scores) => {
       const tree = new ScoreTree();

@@ -34,7 +34,7 @@ const score = fc.oneof(
 );
 const changes = fc.array(
   fc.record({ member, score: fc.option(score, { nil: undefined, freq: 3 }) }),
-  { maxLength: 400 },
+  { maxLength: 400, size: 'max' },
 );
 type Change = { readonly member: string; readonly score: number | undefined };
 
@@ -50,14 +50,10 @@ function apply(
       model.delete(name);
     } else {
       value.set(name, next);
-      // The small form has no negative zero; tests of its own show where it appears.
-      model.set(name, next === 0 ? 0 : next);
+      model.set(name, next === 0 && value.encoding === 'listpack' ? 0 : next);
     }
   }
 }
-
-const withoutNegativeZeros = (entries: Entry[]): Entry[] =>
-  entries.map(([name, each]) => [name, each === 0 ? 0 : each]);
 
 describe('SortedSetValue against a sorted array', () => {
   test('members, scores and ranks', () => {
@@ -68,7 +64,7 @@ describe('SortedSetValue against a sorted array', () => {
         apply(value, model, changed);
         const expected = sorted(model);
         expect(value.size).toBe(model.size);
-        expect(withoutNegativeZeros(entriesOf(value))).toEqual(expected);
+        expect(entriesOf(value)).toEqual(expected);
         expect(expected.map(([name]) => value.rank(name))).toEqual(expected.map((_, rank) => rank));
         expect(value.members().map((name) => value.score(name))).toEqual(value.scores());
         expect(value.rank('nobody')).toBeUndefined();
@@ -107,12 +103,17 @@ describe('SortedSetValue against a sorted array', () => {
     const isBelow = (name: string, max: string): boolean =>
       max === '+' || (max !== '-' && (max[0] === '(' ? name < max.slice(1) : name <= max.slice(1)));
     fc.assert(
-      fc.property(fc.uniqueArray(member, { maxLength: 300 }), end, end, (names, min, max) => {
-        const value = setOf(names.map((name) => [name, 7]));
-        const expected = names.filter((name) => isAbove(name, min) && isBelow(name, max)).sort();
-        const { from, to } = value.lexSpan(lexCuts(min, max));
-        expect(value.range(from, to).members).toEqual(expected);
-      }),
+      fc.property(
+        fc.uniqueArray(member, { maxLength: 300, size: 'max' }),
+        end,
+        end,
+        (names, min, max) => {
+          const value = setOf(names.map((name) => [name, 7]));
+          const expected = names.filter((name) => isAbove(name, min) && isBelow(name, max)).sort();
+          const { from, to } = value.lexSpan(lexCuts(min, max));
+          expect(value.range(from, to).members).toEqual(expected);
+        },
+      ),
     );
   });
 
