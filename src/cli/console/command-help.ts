@@ -5,7 +5,7 @@ import type { Paint } from './paint.ts';
 export function commandHelp(words: readonly string[], paint: Paint): string {
   if (words.length === 0) return OVERVIEW;
   const commands = words[0]!.startsWith('@') ? inGroup(words[0]!.slice(1)) : named(words);
-  if (commands.length > 0) return commands.map((each) => describe(each, paint)).join('\n');
+  if (commands.length > 0) return `${commands.map((each) => describe(each, paint)).join('\n')}\n`;
   return `\n  There is no help for '${words.join(' ')}'. Groups: ${groups().join(' ')}\n`;
 }
 
@@ -36,11 +36,10 @@ function describe(command: Command, paint: Paint): string {
   const { syntax, summary, since } = command.facts;
   return [
     '',
-    `  ${paint('strong', titleOf(command))} ${paint('faint', syntax)}`.trimEnd(),
+    `  ${paint('strong', titleOf(command))}${syntax && ` ${paint('faint', syntax)}`}`,
     `  ${paint('faint', 'summary:')} ${summary}`,
     `  ${paint('faint', 'since:')} ${since}`,
     `  ${paint('faint', 'group:')} ${command.group}`,
-    '',
   ].join('\n');
 }
 
