@@ -12,7 +12,7 @@ import {
   type SettingKind,
   yesOrNo,
 } from './setting-kinds.ts';
-import { lower } from './text.ts';
+import { lower, printed } from './text.ts';
 
 export type SettingValues = Readonly<Partial<Record<SettingName, string>>>;
 
@@ -228,7 +228,9 @@ export function isSecretSetting(word: string): boolean {
 function changeable(word: string, earlier: readonly SettingName[]): SettingName {
   const name = NAMES.get(lower(word));
   if (name === undefined) {
-    throw new ErrorReply(`ERR Unknown option or number of arguments for CONFIG SET - '${word}'`);
+    throw new ErrorReply(
+      `ERR Unknown option or number of arguments for CONFIG SET - '${printed(word)}'`,
+    );
   }
   const setting: Setting = SETTINGS[name];
   if (setting.fixed) throw refusal(word, "can't set immutable config");
@@ -238,7 +240,7 @@ function changeable(word: string, earlier: readonly SettingName[]): SettingName 
 
 function refusal(word: string, reason: string): ErrorReply {
   return new ErrorReply(
-    `ERR CONFIG SET failed (possibly related to argument '${word}') - ${reason}`,
+    `ERR CONFIG SET failed (possibly related to argument '${printed(word)}') - ${reason}`,
   );
 }
 

@@ -16,6 +16,12 @@ export function lower(text: string): string {
   return text;
 }
 
+/** A word as C puts it into a message: up to its first NUL byte. */
+export function printed(text: string): string {
+  const end = text.indexOf('\0');
+  return end < 0 ? text : text.slice(0, end);
+}
+
 function foldFrom(text: string, begin: number, firstLetter: number, shift: number): string {
   let folded = text.slice(0, begin);
   for (let at = begin; at < text.length; at++) {

@@ -1,6 +1,6 @@
 import { ErrorReply } from '../../resp/index.ts';
 import type { ClientType } from '../client-line.ts';
-import { upper } from '../text.ts';
+import { printed, upper } from '../text.ts';
 
 /** Types by their names on the wire; there are no masters and replicas. */
 const CLIENT_TYPES: Partial<Record<string, ClientType | 'none'>> = {
@@ -13,6 +13,6 @@ const CLIENT_TYPES: Partial<Record<string, ClientType | 'none'>> = {
 
 export function clientTypeArgument(text: string): ClientType | 'none' {
   const type = CLIENT_TYPES[upper(text)];
-  if (type === undefined) throw new ErrorReply(`ERR Unknown client type '${text}'`);
+  if (type === undefined) throw new ErrorReply(`ERR Unknown client type '${printed(text)}'`);
   return type;
 }

@@ -4,7 +4,7 @@ import { NOT_AN_INTEGER, SYNTAX_ERROR, wrongArity } from '../errors.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { DEFAULT_USER, signIn } from '../sign-in.ts';
-import { upper } from '../text.ts';
+import { printed, upper } from '../text.ts';
 import { REDIS_VERSION } from '../version.ts';
 import { assertClientName } from './client-name.ts';
 
@@ -134,7 +134,7 @@ function helloOptions(argv: readonly string[]): HelloOptions {
     } else if (word === 'SETNAME' && at + 1 < argv.length) {
       options.name = argv[++at]!;
       assertClientName(options.name);
-    } else throw new ErrorReply(`ERR Syntax error in HELLO option '${argv[at]}'`);
+    } else throw new ErrorReply(`ERR Syntax error in HELLO option '${printed(argv[at]!)}'`);
   }
   return options;
 }

@@ -4,7 +4,7 @@ import { NEVER } from '../deadline-heap.ts';
 import { NOT_AN_INTEGER } from '../errors.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
-import { lower, upper } from '../text.ts';
+import { lower, printed, upper } from '../text.ts';
 import { deadlineOf, type TimeUnit } from '../time-argument.ts';
 
 const READ = ['readonly', 'fast'] as const;
@@ -138,7 +138,7 @@ function parseConditions(argv: readonly string[]): Set<Condition> {
   for (let at = 3; at < argv.length; at++) {
     const word = upper(argv[at]!);
     if (word !== 'NX' && word !== 'XX' && word !== 'GT' && word !== 'LT') {
-      throw new ErrorReply(`ERR Unsupported option ${argv[at]}`);
+      throw new ErrorReply(`ERR Unsupported option ${printed(argv[at]!)}`);
     }
     conditions.add(word);
   }

@@ -1,6 +1,6 @@
 import { ErrorReply } from '../../resp/index.ts';
 import { Command, type CommandFacts, type CommandTable, type Group } from '../command.ts';
-import { lower } from '../text.ts';
+import { lower, printed } from '../text.ts';
 import { client } from './client.ts';
 import { command } from './command.ts';
 import { config } from './config.ts';
@@ -98,13 +98,15 @@ function registered(): Map<string, Command> {
 function unknownCommand(argv: readonly string[]): ErrorReply {
   let shown = '';
   for (let at = 1; at < argv.length && shown.length < 128; at++) {
-    shown += `'${argv[at]!.slice(0, 128 - shown.length)}' `;
+    shown += `'${printed(argv[at]!).slice(0, 128 - shown.length)}' `;
   }
-  const name = argv[0]!.slice(0, 128);
+  const name = printed(argv[0]!).slice(0, 128);
   return new ErrorReply(`ERR unknown command '${name}', with args beginning with: ${shown}`);
 }
 
 function unknownSubcommand(command: Command, word: string): ErrorReply {
   const container = command.name.toUpperCase();
-  return new ErrorReply(`ERR unknown subcommand '${word.slice(0, 128)}'. Try ${container} HELP.`);
+  return new ErrorReply(
+    `ERR unknown subcommand '${printed(word).slice(0, 128)}'. Try ${container} HELP.`,
+  );
 }

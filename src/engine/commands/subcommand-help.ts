@@ -1,6 +1,6 @@
 import { ErrorReply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
-import { upper } from '../text.ts';
+import { printed, upper } from '../text.ts';
 
 /** What a container's HELP shows: a line of syntax and a line of summary for each subcommand. */
 export function helpLines(container: string, subcommands: CommandTable): string[] {
@@ -14,6 +14,6 @@ export function helpLines(container: string, subcommands: CommandTable): string[
 /** For a subcommand that takes one optional argument and got two. */
 export function wrongSubcommand(argv: readonly string[]): ErrorReply {
   return new ErrorReply(
-    `ERR unknown subcommand or wrong number of arguments for '${argv[1]!.slice(0, 128)}'. Try ${upper(argv[0]!)} HELP.`,
+    `ERR unknown subcommand or wrong number of arguments for '${printed(argv[1]!).slice(0, 128)}'. Try ${upper(argv[0]!)} HELP.`,
   );
 }
