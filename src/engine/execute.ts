@@ -110,9 +110,17 @@ function refuse(
 }
 
 function reject(session: Session, error: ErrorReply, command?: Command): ErrorReply {
-  if (session.queue !== null) session.queueBroken = true;
   session.engine.statistics.countError(error.code, command?.number ?? -1, 'rejected');
+  if (command?.name === 'exec') return abort(session, error);
+  if (session.queue !== null) session.queueBroken = true;
   return error;
+}
+
+/** An EXEC that may not run ends its transaction all the same. */
+function abort(session: Session, { message }: ErrorReply): ErrorReply {
+  session.discardTransaction();
+  const reason = message.replace(/^ERR /, '');
+  return new ErrorReply(`EXECABORT Transaction discarded because of: ${reason}`);
 }
 
 const NOT_SIGNED_IN = new ErrorReply('NOAUTH Authentication required.');
