@@ -133,7 +133,7 @@ export class Scripts {
   }
 }
 
-const NO_SCRIPT = new ErrorReply('NOSCRIPT No matching script. Please use EVAL.');
+export const NO_SCRIPT = new ErrorReply('NOSCRIPT No matching script. Please use EVAL.');
 const UNKNOWN = new ErrorReply('ERR Unknown Redis command called from script');
 const WRONG_COUNT = new ErrorReply('ERR Wrong number of args calling Redis command from script');
 const NOT_ALLOWED = new ErrorReply('ERR This Redis command is not allowed from script');

@@ -2,6 +2,7 @@ import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
 import { integerArgument, parseInteger } from '../number.ts';
+import { NO_SCRIPT } from '../script.ts';
 import type { Session } from '../session.ts';
 import { lower, upper } from '../text.ts';
 import { container, help } from './help.ts';
@@ -56,7 +57,7 @@ export const scripting = {
     arity: -3,
     keys: scriptKeys,
     flags: RUN,
-    run: (session, argv) => evaluate(session, argv, session.engine.scripts.load(argv[1]!), false),
+    run: (session, argv) => evaluate(session, argv, load, false),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a Lua script as one unit',
     since: '2.6.0',
@@ -65,7 +66,7 @@ export const scripting = {
     arity: -3,
     keys: scriptKeys,
     flags: RUN,
-    run: (session, argv) => evaluate(session, argv, lower(argv[1]!), false),
+    run: (session, argv) => evaluateKnown(session, argv, false),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a script that was sent before',
     since: '2.6.0',
@@ -74,7 +75,7 @@ export const scripting = {
     arity: -3,
     keys: scriptKeys,
     flags: RUN_READ_ONLY,
-    run: (session, argv) => evaluate(session, argv, session.engine.scripts.load(argv[1]!), true),
+    run: (session, argv) => evaluate(session, argv, load, true),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a Lua script that may not write',
     since: '7.0.0',
@@ -83,7 +84,7 @@ export const scripting = {
     arity: -3,
     keys: scriptKeys,
     flags: RUN_READ_ONLY,
-    run: (session, argv) => evaluate(session, argv, lower(argv[1]!), true),
+    run: (session, argv) => evaluateKnown(session, argv, true),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a script that was sent before and may not write',
     since: '7.0.0',
@@ -91,10 +92,20 @@ export const scripting = {
   SCRIPT: container(subcommands, 'Manages the scripts that are kept', '2.6.0'),
 } as const satisfies CommandTable;
 
+/** What cannot be a SHA1 is unknown before anything else is looked at. */
+function evaluateKnown(session: Session, argv: readonly string[], readOnly: boolean): Reply {
+  if (argv[1]!.length !== 40) throw NO_SCRIPT;
+  return evaluate(session, argv, () => lower(argv[1]!), readOnly);
+}
+
+function load({ engine }: Session, source: string): string {
+  return engine.scripts.load(source);
+}
+
 function evaluate(
   session: Session,
   argv: readonly string[],
-  sha: string,
+  shaOf: (session: Session, text: string) => string,
   readOnly: boolean,
 ): Reply {
   const keyCount = integerArgument(argv[2]!);
@@ -103,6 +114,7 @@ function evaluate(
   }
   if (keyCount < 0) throw new ErrorReply("ERR Number of keys can't be negative");
   const keys = argv.slice(3, 3 + keyCount);
+  const sha = shaOf(session, argv[1]!);
   return session.engine.scripts.run(session, sha, keys, argv.slice(3 + keyCount), readOnly);
 }
 
