@@ -1,4 +1,4 @@
-import { MapReply, type Reply } from '../../resp/index.ts';
+import { MapReply, type Reply, VerbatimReply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
 import { NOT_AN_INTEGER, SYNTAX_ERROR } from '../errors.ts';
 import { parseInteger } from '../number.ts';
@@ -31,7 +31,7 @@ const subcommands = {
     arity: 2,
     keys: NO_KEYS,
     flags: [],
-    run: () => 'The memory belongs to the JavaScript engine, of which there is nothing to report.',
+    run: () => new VerbatimReply('txt', NOTHING_TO_REPORT),
     syntax: '',
     summary: 'Answers that there is nothing to report',
     since: '4.0.0',
@@ -42,6 +42,9 @@ const subcommands = {
 export const memory = {
   MEMORY: container(subcommands, 'Tells how much memory is used', '4.0.0'),
 } as const satisfies CommandTable;
+
+const NOTHING_TO_REPORT =
+  'The memory belongs to the JavaScript engine, of which there is nothing to report.';
 
 /** A key's slot: its entry in the index, its places in the columns of keys, values and deadlines. */
 const KEY_BYTES = 48;
