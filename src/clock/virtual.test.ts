@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { seededRandom, systemClock, systemRandom, virtualClock } from './index.ts';
+
+describe('the virtual clock', () => {
+  it('fires timers in order of their deadlines, at their time', () => {
+    const clock = virtualClock();
+    const fired: [string, number][] = [];
+    const note = (name: string) => () => fired.push([name, clock.monotonicMs()]);
+    clock.setTimer(20, note('b'));
+    clock.setTimer(10, note('a'));
+    clock.setTimer(20, note('c'));
+    clock.setTimer(21, note('late'));
+    clock.advance(20);
+    expect(fired).toEqual([
+      ['a', 10],
+      ['b', 20],
+      ['c', 20],
+    ]);
+    expect(clock.pendingTimers).toBe(1);
+  });
+
+  it('fires timers that timers set', () => {
+    const clock = virtualClock();
+    let turns = 0;
+    const again = (): void => {
+      turns++;
+      clock.setTimer(1, again);
+    };
+    again();
+    clock.advance(10);
+    expect(turns).toBe(11);
+  });
+
+  it('forgets a cancelled timer', () => {
+    const clock = virtualClock();
+    const timer = clock.setTimer(1, () => expect.unreachable());
+    timer.cancel();
+    timer.cancel();
+    clock.advance(2);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('lets the wall clock jump alone', () => {
+    const clock = virtualClock(1000);
+    clock.advance(5);
+    clock.jumpWall(-300);
+    expect([clock.monotonicMs(), clock.wallMs()]).toEqual([5, 705]);
+  });
+});
+
+describe('the system clock', () => {
+  it('never fires early, not even by a fraction of a millisecond', async () => {
+    for (const delayMs of [0, 0.4, 1.7, 5]) {
+      const beganMs = systemClock.monotonicMs();
+      // A timer does not keep the process alive; the test's own time-out does.
+      await new Promise<void>((resolve) => systemClock.setTimer(delayMs, resolve));
+      expect(systemClock.monotonicMs() - beganMs).toBeGreaterThanOrEqual(delayMs);
+    }
+  });
+
+  it('waits for a delay that Node would cut to one millisecond', async () => {
+    let fired = false;
+    const timer = systemClock.setTimer(2 ** 40, () => {
+      fired = true;
+    });
+    await new Promise<void>((resolve) => systemClock.setTimer(5, resolve));
+    timer.cancel();
+    expect(fired).toBe(false);
+  });
+});
+
+describe('chance', () => {
+  it('repeats from its seed', () => {
+    const draw = (seed: number): number[] => {
+      const random = seededRandom(seed);
+      return [random.next(), random.next(), ...random.bytes(4)];
+    };
+    expect(draw(7)).toEqual(draw(7));
+    expect(draw(7)).not.toEqual(draw(8));
+  });
+
+  it('stays in its range and spreads', () => {
+    for (const random of [seededRandom(1), systemRandom]) {
+      const numbers = Array.from({ length: 1000 }, () => random.next());
+      expect(numbers.every((number) => number >= 0 && number < 1)).toBe(true);
+      expect(numbers.filter((number) => number < 0.5).length).toBeGreaterThan(400);
+      expect(numbers.filter((number) => number < 0.5).length).toBeLessThan(600);
+      expect(random.bytes(16)).toHaveLength(16);
+    }
+  });
+});
