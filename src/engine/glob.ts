@@ -7,6 +7,8 @@
  */
 export function matchesGlob(pattern: string, text: string): boolean {
   if (pattern === '*') return true;
+  // Redis's matcher does not begin on an empty text, so that not even `**` matches it.
+  if (text === '') return pattern === '';
   let at = 0;
   let place = 0;
   let starPlace = -1;
@@ -43,7 +45,10 @@ function matchOne(pattern: string, place: number, code: number): number {
   return pattern.charCodeAt(place) === code ? place + 1 : -1;
 }
 
-/** An unfinished class ends with the pattern, as in Redis. */
+/**
+ * An unfinished class ends with the pattern, as in Redis. The ends of a range are bytes without a sign;
+ * in Redis that depends on the processor.
+ */
 function matchClass(pattern: string, begin: number, code: number): number {
   let place = begin;
   const negated = pattern[place] === '^';
@@ -51,7 +56,8 @@ function matchClass(pattern: string, begin: number, code: number): number {
   let found = false;
   for (; place < pattern.length && pattern[place] !== ']'; place++) {
     if (pattern[place] === '\\' && place + 1 < pattern.length) {
-      found ||= pattern.charCodeAt(++place) === code;
+      place++;
+      found ||= pattern.charCodeAt(place) === code;
     } else if (pattern[place + 1] === '-' && place + 2 < pattern.length) {
       const low = Math.min(pattern.charCodeAt(place), pattern.charCodeAt(place + 2));
       const high = Math.max(pattern.charCodeAt(place), pattern.charCodeAt(place + 2));
