@@ -9,7 +9,7 @@ export function parseShebang(source: string): { body: string; readOnly: boolean 
   if (end < 0) throw new ErrorReply('ERR Invalid script shebang');
   const [engine, ...options] = source.slice(2, end).trim().split(/ +/);
   if (engine !== 'lua') {
-    throw new ErrorReply(`ERR Unexpected engine in script shebang: ${engine}`);
+    throw new ErrorReply(`ERR Unexpected engine in script shebang: #!${engine}`);
   }
   const flags = options.flatMap(parseFlags);
   // The line stays, empty, so that errors name the right line.

@@ -1,5 +1,5 @@
 import { ErrorReply } from '../resp/index.ts';
-import { INT64_MAX, invalidExpire, NOT_AN_INTEGER } from './errors.ts';
+import { INT64_MAX, INT64_MIN, invalidExpire, NOT_AN_INTEGER } from './errors.ts';
 import { ceilMilliseconds, parseLongDouble } from './long-double.ts';
 import { parseInteger } from './number.ts';
 import type { Session } from './session.ts';
@@ -38,8 +38,9 @@ export function deadlineOf(
   const { engine } = session;
   const amountMs = Number(amount) * unitMs;
   if (Math.abs(amountMs) > Number.MAX_SAFE_INTEGER) {
-    const endMs = absolute ? amountMs : amountMs + engine.wallMs();
-    if (Math.abs(amountMs) > LARGEST_MS || endMs > LARGEST_MS) throw invalidExpire(commandName);
+    const exactMs = BigInt(amount) * BigInt(unitMs);
+    const beginMs = absolute ? 0n : BigInt(Math.round(engine.wallMs()));
+    if (exactMs < INT64_MIN || exactMs + beginMs > INT64_MAX) throw invalidExpire(commandName);
   }
   return absolute ? engine.deadlineFromWall(amountMs) : engine.nowMs + amountMs;
 }

@@ -4,7 +4,7 @@ import { matchesGlob } from '../glob.ts';
 import type { SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
 import { container, help } from './help.ts';
-import { helpLines } from './subcommand-help.ts';
+import { helpLines, wrongSubcommand } from './subcommand-help.ts';
 
 const SUBSCRIBE = ['pubsub', 'noscript', 'loading', 'stale'] as const;
 const PUBLISH = ['pubsub', 'loading', 'stale', 'fast', 'may_replicate'] as const;
@@ -15,7 +15,7 @@ const subcommands = {
     arity: -2,
     keys: NO_KEYS,
     flags: LOOK,
-    run: (session, argv) => activeNames(session, 'channels', argv[2]),
+    run: (session, argv) => activeNames(session, 'channels', argv),
     syntax: '[pattern]',
     summary: 'Returns the channels that have subscribers',
     since: '2.8.0',
@@ -42,7 +42,7 @@ const subcommands = {
     arity: -2,
     keys: NO_KEYS,
     flags: LOOK,
-    run: (session, argv) => activeNames(session, 'shardChannels', argv[2]),
+    run: (session, argv) => activeNames(session, 'shardChannels', argv),
     syntax: '[pattern]',
     summary: 'Returns the shard channels that have subscribers',
     since: '7.0.0',
@@ -183,7 +183,9 @@ function unsubscribe(session: Session, argv: readonly string[], kind: Subscripti
   return new ManyReply([new PushReply([`${prefix}unsubscribe`, null, count(session)])]);
 }
 
-function activeNames(session: Session, kind: SubscriptionKind, pattern = '*'): Reply {
+function activeNames(session: Session, kind: SubscriptionKind, argv: readonly string[]): Reply {
+  if (argv.length > 3) throw wrongSubcommand(argv);
+  const pattern = argv[2] ?? '*';
   const names = session.engine.pubSub[kind].subscribers.keys();
   return [...names].filter((name) => matchesGlob(pattern, name));
 }
