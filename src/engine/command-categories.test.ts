@@ -15,6 +15,7 @@ it.each([
   ['subscribe', 'pubsub slow'],
   ['multi', 'fast transaction'],
   ['eval', 'slow scripting'],
+  ['eval_ro', 'slow scripting'],
   ['ping', 'fast connection'],
   ['wait', 'slow connection'],
   ['role', 'admin fast dangerous'],

@@ -32,6 +32,13 @@ describe('MONITOR shows', () => {
     expect(words(monitor.hears())).toEqual(['"MULTI"', '"SET" "k" "1"', '"EXEC"']);
   });
 
+  it('a script before what it calls', () => {
+    client.say(['EVAL', "return redis.call('SET', 'k', '1')", '0']);
+    expect(monitor.hears()).toMatch(
+      /^\S+ \[0 10\.0\.0\.2:2\] "EVAL" .* \+\S+ \[0 lua\] "SET" "k" "1"$/,
+    );
+  });
+
   it('commands that fail, but not those that were refused', () => {
     client.say('SET k a');
     client.say('INCR k');

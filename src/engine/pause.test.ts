@@ -95,12 +95,19 @@ describe('a second pause', () => {
     expect(first.hears()).toBe('+OK');
   });
 
-  it('can make it stricter, but not looser', () => {
+  it('can make it stricter', () => {
     admin.say('CLIENT PAUSE 100 WRITE');
     second.say('CLIENT PAUSE 10 ALL');
     expect(first.say('PING')).toBe('');
     wire.clock.advance(100);
     expect(first.hears()).toBe('+PONG');
+  });
+
+  it('cannot make it looser', () => {
+    for (const command of ['MULTI', 'CLIENT PAUSE 10 ALL', 'CLIENT PAUSE 10 WRITE', 'EXEC']) {
+      admin.say(command);
+    }
+    expect(first.say('PING')).toBe('');
   });
 
   it('that was held itself holds those behind it', () => {
@@ -121,6 +128,15 @@ describe('a held client', () => {
     first.say('SET k 1');
     first.session.close();
     wire.clock.advance(100);
+    expect(admin.say('GET k')).toBe('$-1');
+  });
+
+  it('that is killed by one before it does not run', () => {
+    admin.say('CLIENT PAUSE 100 ALL');
+    first.say(`CLIENT KILL ID ${second.session.id}`);
+    second.say('SET k 1');
+    wire.clock.advance(100);
+    expect(first.hears()).toBe(':1');
     expect(admin.say('GET k')).toBe('$-1');
   });
 

@@ -100,6 +100,12 @@ describe('messages', () => {
     expect(listener.hears()).toBe('*3 $7 message $1 a $1 1 *3 $7 message $1 a $1 2');
   });
 
+  it('do not reach a client that was ended meanwhile', () => {
+    listener.say('SUBSCRIBE a');
+    for (const command of ['MULTI', 'PUBLISH a 1', 'CLIENT KILL ID 1', 'EXEC']) sender.say(command);
+    expect(listener.hears()).toBe('');
+  });
+
   it('of an undone script are taken back', () => {
     listener.say('SUBSCRIBE a');
     const { pubSub } = wire.engine;
