@@ -51,9 +51,9 @@ const SETTINGS = {
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
   // Bytes that may wait for one client, for one subscriber, and for all together.
-  'output-limit-normal': { default: '1073741824', kind: memory(2 ** 20) },
+  'output-limit-normal': { default: '268435456', kind: memory(2 ** 20) },
   'output-limit-pubsub': { default: '33554432', kind: memory(2 ** 20) },
-  'output-limit-total': { default: '2147483648', kind: memory(2 ** 20) },
+  'output-limit-total': { default: '1073741824', kind: memory(2 ** 20) },
 
   // Memory.
   maxmemory: { default: '0', kind: onlyNoLimit },

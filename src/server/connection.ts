@@ -12,8 +12,8 @@ import {
 /** What a connection needs from the server that accepted it. */
 export interface ConnectionOwner {
   readonly engine: Engine;
-  /** Whether this many more bytes may wait for clients that do not read, over all connections. */
-  mayBuffer(bytes: number): boolean;
+  /** Bytes that wait for clients that do not read, over all connections. */
+  backlogBytes: number;
   report(message: string): void;
   forget(connection: Connection): void;
 }
@@ -31,6 +31,8 @@ export class Connection {
   #out = '';
   #parked = false;
   #flushScheduled = false;
+  /** This connection's part of the owner's backlog. */
+  #backlogBytes = 0;
   #ending = false;
 
   constructor(owner: ConnectionOwner, socket: Socket) {
@@ -45,11 +47,7 @@ export class Connection {
     // A socket that breaks is only ever this client's loss.
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
-  }
-
-  /** How many bytes wait for the client to read them. */
-  get bufferedBytes(): number {
-    return this.#out.length + this.#socket.writableLength;
+    socket.on('drain', () => this.#countBacklog(0));
   }
 
   /** Refuses the client with one line. */
@@ -66,6 +64,7 @@ export class Connection {
   destroy(): void {
     this.#ending = true;
     this.#out = '';
+    this.#countBacklog(0);
     this.session.close();
     this.#socket.destroy();
     this.#owner.forget(this);
@@ -160,11 +159,19 @@ export class Connection {
 
   #checkBacklog(): void {
     const waitingBytes = this.#socket.writableLength;
-    if (waitingBytes <= this.#outputLimitBytes() && this.#owner.mayBuffer(waitingBytes)) return;
+    this.#countBacklog(waitingBytes);
+    const totalLimitBytes = this.#owner.engine.settings.number('output-limit-total');
+    const isWithinTotal = this.#owner.backlogBytes <= totalLimitBytes;
+    if (isWithinTotal && waitingBytes <= this.#outputLimitBytes()) return;
     this.#owner.report(
       `closed ${this.session.address}: it does not read, ${waitingBytes} bytes of output wait`,
     );
     this.destroy();
+  }
+
+  #countBacklog(bytes: number): void {
+    this.#owner.backlogBytes += bytes - this.#backlogBytes;
+    this.#backlogBytes = bytes;
   }
 
   #outputLimitBytes(): number {

@@ -213,6 +213,19 @@ describe('bad input', () => {
     expect(reports.join()).toContain('does not read');
   });
 
+  it('closes a client that does not read at the limit of all together', async () => {
+    const { port, reports } = await serve({ 'output-limit-total': '1048576' });
+    const slow = Array.from({ length: 8 }, () => new Client({ port }));
+    await slow[0]!.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
+    for (const client of slow) {
+      client.socket.pause();
+      client.write(encodeRequest(['GET', 'big']).repeat(100));
+    }
+    const other = new Client({ port });
+    while (reports.length === 0) await other.command('PING').expect('+PONG\r\n');
+    expect(reports.join()).toContain('does not read');
+  });
+
   it('closes a subscriber that does not read at its own limit', async () => {
     const { port, reports } = await serve({ 'output-limit-pubsub': '1048576' });
     const slow = new Client({ port }).command('SUBSCRIBE', 'news');

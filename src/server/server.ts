@@ -55,6 +55,7 @@ class SocketServer implements Server, ConnectionOwner {
   readonly engine: Engine;
   readonly addresses: string[] = [];
   port = 0;
+  backlogBytes = 0;
   readonly #options: ServerOptions;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
@@ -81,14 +82,6 @@ class SocketServer implements Server, ConnectionOwner {
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
-  }
-
-  mayBuffer(bytes: number): boolean {
-    const limitBytes = this.engine.settings.number('output-limit-total');
-    if (bytes * this.#connections.size <= limitBytes) return true;
-    let totalBytes = 0;
-    for (const connection of this.#connections) totalBytes += connection.bufferedBytes;
-    return totalBytes <= limitBytes;
   }
 
   report(message: string): void {
