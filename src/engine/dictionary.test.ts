@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../clock/index.ts';
 import { Dictionary } from './dictionary.ts';
@@ -67,6 +68,65 @@ describe('Dictionary', () => {
       } while (cursor !== 0);
       expect([...staying]).toEqual([]);
     }
+  });
+
+  it('is undone exactly, whatever was added and removed', () => {
+    const changes = fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 120, size: 'max' });
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 20 }), changes, (size, numbers) => {
+        const dictionary = filled(size);
+        const undo: (() => void)[] = [];
+        for (const number of numbers) {
+          const name = `name${number}`;
+          const slot = dictionary.slotOf(name);
+          if (slot < 0) {
+            dictionary.set(name, number);
+            undo.push(() => dictionary.removeAt(dictionary.size - 1));
+          } else {
+            const value = dictionary.removeAt(slot);
+            undo.push(() => dictionary.restoreAt(slot, name, value));
+          }
+        }
+        for (const step of undo.reverse()) step();
+        expect(contents(dictionary)).toEqual(contents(filled(size)));
+        for (let at = 0; at < size; at++) expect(dictionary.slotOf(`name${at}`)).toBe(at);
+        expect(dictionary.slotOf('name40')).toBe(-1);
+      }),
+    );
+  });
+
+  it('meets in a scan whatever was there from its start to its end', () => {
+    const steps = fc.array(
+      fc.record({
+        count: fc.integer({ min: 1, max: 9 }),
+        changes: fc.array(fc.integer({ min: 0, max: 60 }), { maxLength: 6 }),
+      }),
+      { minLength: 1, maxLength: 60, size: 'max' },
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 50 }), steps, (size, taken) => {
+        const dictionary = filled(size);
+        const staying = new Set(dictionary.names());
+        const met = new Set<string>();
+        let cursor = 0;
+        let isOver = false;
+        for (const { count, changes } of taken) {
+          cursor = dictionary.scan(cursor, count, (slot) => met.add(dictionary.nameAt(slot)));
+          isOver = cursor === 0;
+          if (isOver) break;
+          for (const number of changes) {
+            if (dictionary.delete(`name${number}`) !== undefined) staying.delete(`name${number}`);
+            else dictionary.set(`name${number}`, number);
+          }
+        }
+        while (!isOver) {
+          cursor = dictionary.scan(cursor, 10, (slot) => met.add(dictionary.nameAt(slot)));
+          isOver = cursor === 0;
+        }
+        expect([...staying].filter((name) => !met.has(name))).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
   });
 
   it('copies without sharing', () => {
