@@ -7,6 +7,7 @@ import {
   ProtocolError,
   type Reply,
   RequestDecoder,
+  type RequestLimits,
 } from '../resp/index.ts';
 
 /** What a connection needs from the server that accepted it. */
@@ -26,8 +27,8 @@ export class Connection {
   readonly session: Session;
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
-  readonly #limits = { ...DEFAULT_REQUEST_LIMITS };
-  readonly #decoder = new RequestDecoder(this.#limits);
+  readonly #limits: RequestLimits;
+  readonly #decoder: RequestDecoder;
   #out = '';
   #parked = false;
   #flushScheduled = false;
@@ -38,6 +39,8 @@ export class Connection {
   constructor(owner: ConnectionOwner, socket: Socket) {
     this.#owner = owner;
     this.#socket = socket;
+    this.#limits = requestLimits(owner.engine);
+    this.#decoder = new RequestDecoder(this.#limits);
     this.session = owner.engine.session({
       push: (reply) => this.#push(reply),
       resume: (reply) => this.#resume(reply),
@@ -48,6 +51,7 @@ export class Connection {
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
     socket.on('drain', () => this.#countBacklog(0));
+    this.#limitIdleTime(owner.engine.settings.number('timeout') * 1000);
   }
 
   /** Refuses the client with one line. */
@@ -68,6 +72,14 @@ export class Connection {
     this.session.close();
     this.#socket.destroy();
     this.#owner.forget(this);
+  }
+
+  /** Who waits for a reply or for messages is not idle. */
+  #limitIdleTime(idleMs: number): void {
+    if (idleMs === 0) return;
+    this.#socket.setTimeout(idleMs, () => {
+      if (!this.#parked && this.session.subscriptionCount === 0) this.destroy();
+    });
   }
 
   #receive(chunk: Buffer): void {
@@ -181,7 +193,7 @@ export class Connection {
   }
 
   #inputLimitBytes(): number {
-    return this.session.authenticated ? INPUT_BYTES : INPUT_BEFORE_SIGN_IN_BYTES;
+    return this.session.authenticated ? this.#limits.maxQueryBytes : INPUT_BEFORE_SIGN_IN_BYTES;
   }
 
   #fail(error: unknown): void {
@@ -216,7 +228,18 @@ const FLUSH_BYTES = 64 * 1024;
 const SMALL_BACKLOG_BYTES = 16 * 1024;
 const OUTPUT_BEFORE_SIGN_IN_BYTES = 16 * 1024;
 const INPUT_BEFORE_SIGN_IN_BYTES = 1024 * 1024;
-const INPUT_BYTES = 1024 ** 3;
+
+/** As configured when the client came, and no more than a JavaScript string can hold. */
+function requestLimits({ settings }: Engine): RequestLimits {
+  return {
+    ...DEFAULT_REQUEST_LIMITS,
+    maxBulkBytes: Math.min(
+      settings.number('proto-max-bulk-len'),
+      DEFAULT_REQUEST_LIMITS.maxBulkBytes,
+    ),
+    maxQueryBytes: settings.number('client-query-buffer-limit'),
+  };
+}
 
 const HTTP_WORDS = new Set([
   'POST',

@@ -272,6 +272,25 @@ describe('limits and addresses', () => {
     await second.closed();
   });
 
+  it('closes an idle client, but not one that waits', async () => {
+    const { port } = await serve({ timeout: '1' });
+    const waiter = new Client({ port }).command('BLPOP', 'list', '0');
+    const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
+    const idle = new Client({ port }).command('PING');
+    await idle.closed();
+    expect(idle.text).toBe('+PONG\r\n');
+    expect([waiter.isClosed, subscriber.isClosed]).toEqual([false, false]);
+    await new Client({ port }).command('RPUSH', 'list', 'x').expect(':1\r\n');
+    await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n');
+  });
+
+  it('takes arguments up to the length that is configured', async () => {
+    const { port } = await serve({ 'proto-max-bulk-len': '1048576' });
+    const client = new Client({ port }).write('*2\r\n$4\r\nECHO\r\n$1048577\r\n');
+    await client.closed();
+    expect(client.text).toBe('-ERR Protocol error: invalid bulk length\r\n');
+  });
+
   it('refuses to listen beyond loopback without a password', async () => {
     await expect(serve({}, { host: '0.0.0.0' })).rejects.toThrow(/without a password/);
     const { addresses } = await serve({ requirepass: 'x' }, { host: '0.0.0.0' });

@@ -110,10 +110,11 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   #createListener(): NetServer {
+    const keepAliveMs = this.engine.settings.number('tcp-keepalive') * 1000;
     const listener = createNetServer({
       noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 300_000,
+      keepAlive: keepAliveMs > 0,
+      keepAliveInitialDelay: keepAliveMs,
     });
     listener.on('connection', (socket) => this.#accept(socket));
     this.#listeners.push(listener);
