@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { type CompiledScript, compileScript, type LuaHost, ScriptStopped } from '../lua/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
 import { FLAGS } from './command.ts';
@@ -6,12 +5,6 @@ import { findCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
 import { call } from './execute.ts';
 import { Session } from './session.ts';
-import { parseShebang } from './shebang.ts';
-
-interface StoredScript {
-  readonly compiled: CompiledScript;
-  readonly readOnly: boolean;
-}
 
 /**
  * The scripts that were sent, and the running of them. A script is one unit of work: time stands still,
@@ -20,7 +13,7 @@ interface StoredScript {
  */
 export class Scripts {
   readonly #engine: Engine;
-  readonly #bySha = new Map<string, StoredScript>();
+  readonly #bySha = new Map<string, CompiledScript>();
   /** EVAL sends the text each time: this saves hashing it. */
   readonly #shaBySource = new Map<string, string>();
   readonly #host: LuaHost;
@@ -56,11 +49,10 @@ export class Scripts {
   load(source: string): string {
     const known = this.#shaBySource.get(source);
     if (known !== undefined) return known;
-    const { body, readOnly } = parseShebang(source);
-    const sha = createHash('sha1').update(source, 'latin1').digest('hex');
-    this.#bySha.set(sha, { compiled: compileScript(body), readOnly });
-    this.#shaBySource.set(source, sha);
-    return sha;
+    const compiled = compileScript(source);
+    this.#bySha.set(compiled.sha, compiled);
+    this.#shaBySource.set(source, compiled.sha);
+    return compiled.sha;
   }
 
   flush(): void {
@@ -71,12 +63,14 @@ export class Scripts {
   run(caller: Session, sha: string, keys: string[], args: string[], readOnly: boolean): Reply {
     const script = this.#bySha.get(sha);
     if (script === undefined) throw NO_SCRIPT;
+    const writes = !script.flags?.includes('no-writes');
+    if (readOnly && writes && script.flags !== undefined) throw NOT_READ_ONLY;
     const session = this.#session;
     session.database = caller.database;
     session.protocol = 2;
     session.noTouch = caller.noTouch;
-    this.#readOnly = readOnly || script.readOnly;
-    return this.#runOrUndo(script.compiled, keys, args);
+    this.#readOnly = readOnly || !writes;
+    return this.#runOrUndo(script, keys, args);
   }
 
   #runOrUndo(script: CompiledScript, keys: string[], args: string[]): Reply {
@@ -134,6 +128,9 @@ export class Scripts {
 }
 
 export const NO_SCRIPT = new ErrorReply('NOSCRIPT No matching script. Please use EVAL.');
+const NOT_READ_ONLY = new ErrorReply(
+  'ERR Can not execute a script with write flag using *_ro command.',
+);
 const UNKNOWN = new ErrorReply('ERR Unknown Redis command called from script');
 const WRONG_COUNT = new ErrorReply('ERR Wrong number of args calling Redis command from script');
 const NOT_ALLOWED = new ErrorReply('ERR This Redis command is not allowed from script');

@@ -91,10 +91,8 @@ function auth(session: Session, argv: readonly string[]): Reply {
 
 function hello(session: Session, argv: readonly string[]): Reply {
   const protocol = argv.length > 1 ? protocolArgument(argv[1]!) : session.protocol;
-  const { user, password, name } = helloOptions(argv);
-  if (user !== undefined && password !== undefined) signIn(session, user, password);
+  followHelloOptions(session, argv);
   if (!session.authenticated) throw HELLO_WITHOUT_AUTH;
-  if (name !== undefined) session.name = name;
   session.protocol = protocol;
   return new MapReply([
     ['server', 'redis'],
@@ -118,25 +116,16 @@ function protocolArgument(text: string): 2 | 3 {
   return version;
 }
 
-interface HelloOptions {
-  user?: string;
-  password?: string;
-  name?: string;
-}
-
-function helloOptions(argv: readonly string[]): HelloOptions {
-  const options: HelloOptions = {};
+/** Each takes effect when it is read, also if a later one fails. */
+function followHelloOptions(session: Session, argv: readonly string[]): void {
   for (let at = 2; at < argv.length; at++) {
     const word = upper(argv[at]!);
-    if (word === 'AUTH' && at + 2 < argv.length) {
-      options.user = argv[++at]!;
-      options.password = argv[++at]!;
-    } else if (word === 'SETNAME' && at + 1 < argv.length) {
-      options.name = argv[++at]!;
-      assertClientName(options.name);
+    if (word === 'AUTH' && at + 2 < argv.length) signIn(session, argv[++at]!, argv[++at]!);
+    else if (word === 'SETNAME' && at + 1 < argv.length) {
+      assertClientName(argv[++at]!);
+      session.name = argv[at]!;
     } else throw new ErrorReply(`ERR Syntax error in HELLO option '${printed(argv[at]!)}'`);
   }
-  return options;
 }
 
 /** A subscribed client of the older protocol can take nothing but arrays. */

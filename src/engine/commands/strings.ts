@@ -343,12 +343,14 @@ function getdel(session: Session, argv: readonly string[]): Reply {
 }
 
 function getex(session: Session, argv: readonly string[]): Reply {
-  const deadlineMs = parseGetexDeadline(session, argv);
+  const time = parseGetexTime(argv);
   const { database } = session;
   const key = argv[1]!;
   const value = database.string(key);
   if (value === undefined) return null;
-  if (deadlineMs === undefined) return value;
+  if (time === undefined) return value;
+  const deadlineMs =
+    time === 'PERSIST' ? NEVER : relativeDeadline(session, time.unit, time.amount, 'getex');
   if (deadlineMs <= session.engine.nowMs) {
     database.delete(key);
     database.notify('generic', 'del', key);
@@ -362,13 +364,19 @@ function getex(session: Session, argv: readonly string[]): Reply {
   return value;
 }
 
-/** The new deadline that GETEX asks for; undefined: leave it as it is. */
-function parseGetexDeadline(session: Session, argv: readonly string[]): number | undefined {
-  if (argv.length === 2) return undefined;
-  const word = upper(argv[2]!);
-  if (word === 'PERSIST' && argv.length === 3) return NEVER;
-  if (!(word in TIME_UNITS) || argv.length !== 4) throw SYNTAX_ERROR;
-  return relativeDeadline(session, word as TimeUnit, argv[3]!, 'getex');
+/** The time that GETEX asks for; undefined: leave it as it is. */
+function parseGetexTime(
+  argv: readonly string[],
+): 'PERSIST' | { unit: TimeUnit; amount: string } | undefined {
+  let time: ReturnType<typeof parseGetexTime>;
+  for (let at = 2; at < argv.length; at++) {
+    const word = upper(argv[at]!);
+    if (word === 'PERSIST' && (time === undefined || time === 'PERSIST')) time = word;
+    else if (word in TIME_UNITS && time === undefined && at + 1 < argv.length) {
+      time = { unit: word as TimeUnit, amount: argv[++at]! };
+    } else throw SYNTAX_ERROR;
+  }
+  return time;
 }
 
 function delex(session: Session, argv: readonly string[]): Reply {
