@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { everyCommand } from '../src/engine/commands/index.ts';
+import { type CommandDocs, readCommandDocs } from './differential/command-docs.ts';
+import { EXEMPT } from './differential/exemptions.ts';
+import { RawClient } from './differential/raw-client.ts';
+import { generatedNames, stepsFrom } from './differential/steps.ts';
+import { type Step, showSteps, World } from './differential/world.ts';
+import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
+
+/**
+ * Random sequences of commands, by three sessions, on Redis 7.0 and on our server: every reply,
+ * message and event must be the same, and so must be all that is stored at the end. What may differ
+ * stands in test/differential/rules.ts and docs/differences.md, and nothing else may.
+ *
+ * HOLDFAST_COMMANDS sets how many commands are compared, HOLDFAST_SEED repeats a run.
+ */
+const { HOLDFAST_COMMANDS = '50000', HOLDFAST_SEED = `${Date.now() % 2 ** 31}` } = process.env;
+const COMMANDS = Number(HOLDFAST_COMMANDS);
+const RUNS_AT_ONCE = 20;
+
+let redis: RunningServer;
+let holdfast: RunningServer;
+let docs: Map<string, CommandDocs>;
+
+beforeAll(async () => {
+  redis = await startRealRedis();
+  holdfast = await startHoldfast();
+  const client = await RawClient.connect(redis.port);
+  docs = await readCommandDocs(client);
+  client.destroy();
+});
+
+afterAll(async () => {
+  await holdfast.stop();
+  await redis.stop();
+});
+
+it('compares every command, or says why not', () => {
+  const generated = new Set(generatedNames(docs));
+  const missing = everyCommand()
+    .filter(({ name, subcommands }) => !subcommands || docs.has(name))
+    .filter(({ name }) => !generated.has(name) && !(name in EXEMPT));
+  expect(missing.map(({ name }) => name)).toEqual([]);
+  const offered = new Set(everyCommand().map(({ name }) => name));
+  expect(Object.keys(EXEMPT).filter((name) => !offered.has(name))).toEqual([]);
+});
+
+it(`answers ${COMMANDS} random commands as Redis does`, {
+  timeout: 60_000 + COMMANDS * 2,
+}, async () => {
+  const world = new World({ redis: redis.port, ours: holdfast.port });
+  const steps = fc.array(stepsFrom(docs), { maxLength: 60, size: 'max' });
+  const property = fc.asyncProperty(steps, fc.constantFrom<2 | 3>(2, 3), (sequence, protocol) =>
+    world.run(sequence, protocol),
+  );
+  for (let seed = Number(HOLDFAST_SEED); world.commandCount < COMMANDS; seed++) {
+    await fc.assert(property, { numRuns: RUNS_AT_ONCE, seed, reporter: report });
+  }
+  world.close();
+  console.info(`${world.commandCount} commands compared, first seed ${HOLDFAST_SEED}`);
+});
+
+function report(details: fc.RunDetails<[Step[], 2 | 3]>): void {
+  if (!details.failed) return;
+  const [steps, protocol] = details.counterexample!;
+  const reason = details.errorInstance instanceof Error ? details.errorInstance.message : 'unknown';
+  throw new Error(
+    `the servers differ (HOLDFAST_SEED=${details.seed}), shrunk ${details.numShrinks} times to\n` +
+      `${showSteps(steps, protocol)}\n${reason}`,
+  );
+}

@@ -1,0 +1,116 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { encodeRequest, PushReply, type Reply, ReplyDecoder } from '../../src/resp/index.ts';
+
+const PATIENCE_MS = 5_000;
+
+/** A connection that changes nothing on the way: words out, frames in the order in which they came. */
+export class RawClient {
+  readonly #socket: Socket;
+  readonly #decoder = new ReplyDecoder();
+  #frames: Reply[] = [];
+  #failure: Error | undefined;
+  #wake: (() => void) | undefined;
+
+  static async connect(port: number): Promise<RawClient> {
+    const socket = connect({ host: '127.0.0.1', port, noDelay: true });
+    await once(socket, 'connect');
+    return new RawClient(socket);
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.on('data', (chunk) => this.#receive(chunk));
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => this.#fail(new Error('the server closed the connection')));
+  }
+
+  /** All of it leaves in one write, so that the server meets it in one chunk. */
+  send(requests: readonly (readonly string[])[]): void {
+    this.#socket.write(requests.map(encodeRequest).join(''), 'latin1');
+  }
+
+  /** The next frames, up to the one that is the `count`-th reply; pushes do not count as replies. */
+  async take(count: number): Promise<Reply[]> {
+    let left = count;
+    return this.#takeThrough((frame) => !isPush(frame) && --left === 0);
+  }
+
+  /** The next frames, up to the answer of PING with this message. */
+  takeThroughPong(message: string): Promise<Reply[]> {
+    return this.#takeThrough(
+      (frame) => frame === message || (Array.isArray(frame) && frame[1] === message),
+    );
+  }
+
+  async ask(...argv: readonly string[]): Promise<Reply> {
+    return (await this.askAll([argv]))[0]!;
+  }
+
+  /** One reply for each request. */
+  async askAll(requests: readonly (readonly string[])[]): Promise<Reply[]> {
+    this.send(requests);
+    return (await this.take(requests.length)).filter((frame) => !isPush(frame));
+  }
+
+  /** Resolves when the server has ended the connection; what came before can still be taken. */
+  async closed(): Promise<void> {
+    if (!this.#socket.closed) await once(this.#socket, 'close');
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    this.#decoder.push(chunk);
+    try {
+      for (let frame = this.#decoder.next(); frame !== undefined; frame = this.#decoder.next()) {
+        this.#frames.push(frame);
+      }
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+    this.#wake?.();
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#wake?.();
+  }
+
+  async #takeThrough(isLast: (frame: Reply) => boolean): Promise<Reply[]> {
+    for (let at = 0; ; at++) {
+      if (at === this.#frames.length) await this.#arrival();
+      if (isLast(this.#frames[at]!)) return this.#frames.splice(0, at + 1);
+    }
+  }
+
+  /** Resolves when another frame came. */
+  async #arrival(): Promise<void> {
+    const count = this.#frames.length;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`no reply in ${PATIENCE_MS} ms`)), PATIENCE_MS);
+      this.#wake = () => {
+        if (this.#frames.length > count) resolve();
+        else if (this.#failure) reject(this.#failure);
+      };
+      this.#wake();
+    }).finally(() => {
+      clearTimeout(timer);
+      this.#wake = undefined;
+    });
+  }
+}
+
+const PUSHES = new Set([
+  ...['message', 'pmessage', 'smessage', 'subscribe', 'psubscribe', 'ssubscribe'],
+  ...['unsubscribe', 'punsubscribe', 'sunsubscribe'],
+]);
+
+/** RESP2 has no kind of its own for a push. No value in these tests is one of the words above. */
+export function isPush(frame: Reply): boolean {
+  if (frame instanceof PushReply) return true;
+  return Array.isArray(frame) && typeof frame[0] === 'string' && PUSHES.has(frame[0]);
+}

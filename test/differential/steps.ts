@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { everyCommand } from '../../src/engine/commands/index.ts';
+import type { CommandDocs } from './command-docs.ts';
+import { EXEMPT } from './exemptions.ts';
+import { type Argv, commandFrom, spoiled } from './generators.ts';
+import { SAID_BY_SCRIPT } from './rules.ts';
+import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
+
+/** All that can happen in one turn of a session, made from what Redis says of each command. */
+export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<Step> {
+  const made = new Map(generatedNames(docs).map((name) => [name, commandFrom(docs.get(name)!)]));
+  const named = (admits: (name: string) => boolean) =>
+    fc.oneof(...[...made].filter(([name]) => admits(name)).map(([, command]) => command));
+  const plain = named((name) => !(BLOCKING.has(name) || SUBSCRIBING.has(name) || name === 'spop'));
+  const any = fc.oneof(
+    { weight: 10, arbitrary: plain },
+    { weight: 2, arbitrary: spoiled(plain) },
+    { weight: 1, arbitrary: inScript(plain) },
+  );
+  const several = fc.array(any, { maxLength: 12, size: 'max' });
+  return fc.record({
+    session: fc.nat(SESSION_COUNT - 1),
+    commands: fc.oneof(
+      { weight: 10, arbitrary: several },
+      { weight: 2, arbitrary: transaction(any) },
+      { weight: 2, arbitrary: named((name) => TRANSACTIONAL.has(name)).map(alone) },
+      { weight: 2, arbitrary: named((name) => BLOCKING.has(name)).map(alone) },
+      { weight: 2, arbitrary: named((name) => SUBSCRIBING.has(name)).map(alone) },
+      { weight: 1, arbitrary: named((name) => name === 'spop').map(popped) },
+      { weight: 1, arbitrary: filled },
+    ),
+  });
+}
+
+/** The commands and subcommands that are compared at random. */
+export function generatedNames(docs: ReadonlyMap<string, CommandDocs>): string[] {
+  return everyCommand()
+    .filter(({ name, subcommands }) => docs.has(name) && !(subcommands && !docs.has(name)))
+    .map(({ name }) => name)
+    .filter((name) => !(name in EXEMPT));
+}
+
+const TRANSACTIONAL = new Set(['multi', 'exec', 'discard', 'watch', 'unwatch']);
+
+function alone(argv: Argv): Argv[] {
+  return [argv];
+}
+
+function transaction(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv[]> {
+  return fc
+    .tuple(fc.array(command, { maxLength: 6 }), fc.constantFrom('EXEC', 'EXEC', 'EXEC', 'DISCARD'))
+    .map(([commands, end]) => [['MULTI'], ...commands, [end]]);
+}
+
+/** The same command, said by a script. */
+function inScript(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
+  const call = fc.constantFrom('call', 'pcall');
+  return fc
+    .tuple(command, call)
+    .filter(([argv]) => argv.length < 200)
+    .map(([argv, name]) => ['EVAL', `return redis.${name}${SAID_BY_SCRIPT}`, '0', ...argv]);
+}
+
+/** Which members go is left to chance, so that afterwards the rest must go as well. */
+function popped(argv: Argv): Argv[] {
+  const key = argv[1] ?? 't1';
+  return [argv, ['SCARD', key], ['DEL', key]];
+}
+
+/** Enough of something to make Redis change the form in which it keeps it. */
+const filled: fc.Arbitrary<Argv[]> = fc
+  .tuple(
+    fc.constantFrom<(count: number) => Argv>(
+      (count) => ['SADD', 't1', ...upTo(count)],
+      (count) => ['SADD', 't2', ...upTo(count).map((member) => `m${member}`)],
+      (count) => ['HSET', 'h1', ...upTo(count).flatMap((field) => [field, 'v'])],
+      (count) => ['ZADD', 'z1', ...upTo(count).flatMap((member) => [member, `m${member}`])],
+      (count) => ['RPUSH', 'l1', ...upTo(count).map((element) => element.padStart(40, '0'))],
+    ),
+    fc.constantFrom(127, 128, 129, 511, 512, 513, 200, 600),
+  )
+  .map(([command, count]) => [command(count)]);
+
+function upTo(count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `${at}`);
+}
