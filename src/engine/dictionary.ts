@@ -6,8 +6,8 @@ import type { Random } from '../clock/index.ts';
  * Entries sit in slots 0..size-1 without holes; a removal moves the last entry into the hole, or in a
  * small one every later entry down by one. That makes a random pick O(1), and gives SCAN its guarantee
  * without a table of cursors: a scan walks the slots *downwards*, and entries only ever move down, from
- * the part at the end that the walk has already passed or together with it. An entry that stays is therefore always met, perhaps
- * twice; one that comes during the scan may be missed.
+ * the part at the end that the walk has already passed or together with it. An entry that stays is
+ * therefore always met, perhaps twice; one that comes during the scan may be missed.
  *
  * Up to eight entries are found by looking at each, as Redis does with its listpacks: most hashes
  * that locks use have two or three fields, and a Map for each would cost more than they do.
@@ -34,12 +34,20 @@ export class Dictionary<Value> {
   set(name: string, value: Value): Value | undefined {
     const slot = this.#find(name);
     if (slot < 0) {
-      this.#append(name, value);
+      this.append(name, value);
       return undefined;
     }
     const previous = this.#values[slot];
     this.#values[slot] = value;
     return previous;
+  }
+
+  /** Adds a name that is not there. */
+  append(name: string, value: Value): void {
+    const slot = this.#names.push(name) - 1;
+    this.#values.push(value);
+    if (this.#slots !== undefined) this.#slots.set(name, slot);
+    else if (slot >= SMALL) this.#slots = new Map(this.#names.map((each, at) => [each, at]));
   }
 
   /** Returns the value that was removed, or undefined. */
@@ -51,6 +59,10 @@ export class Dictionary<Value> {
   /** Where the name stands, or -1. */
   slotOf(name: string): number {
     return this.#find(name);
+  }
+
+  setAt(slot: number, value: Value): void {
+    this.#values[slot] = value;
   }
 
   /** Takes out the entry of a slot that is in use. */
@@ -65,13 +77,13 @@ export class Dictionary<Value> {
   /** The exact inverse of `removeAt`: every entry stands again where it stood. */
   restoreAt(slot: number, name: string, value: Value): void {
     if (slot === this.#names.length) {
-      this.#append(name, value);
+      this.append(name, value);
     } else if (this.#names.length < SMALL) {
       this.#names.splice(slot, 0, name);
       this.#values.splice(slot, 0, value);
       this.#numberFrom(slot);
     } else {
-      this.#append(this.#names[slot]!, this.#values[slot]!);
+      this.append(this.#names[slot]!, this.#values[slot]!);
       this.#names[slot] = name;
       this.#values[slot] = value;
       this.#slots?.set(name, slot);
@@ -81,7 +93,7 @@ export class Dictionary<Value> {
   copy(): Dictionary<Value> {
     const copy = new Dictionary<Value>();
     for (let slot = 0; slot < this.#names.length; slot++) {
-      copy.#append(this.#names[slot]!, this.#values[slot]!);
+      copy.append(this.#names[slot]!, this.#values[slot]!);
     }
     return copy;
   }
@@ -139,13 +151,6 @@ export class Dictionary<Value> {
     for (let slot = begin; slot < this.#names.length; slot++) {
       this.#slots.set(this.#names[slot]!, slot);
     }
-  }
-
-  #append(name: string, value: Value): void {
-    const slot = this.#names.push(name) - 1;
-    this.#values.push(value);
-    if (this.#slots !== undefined) this.#slots.set(name, slot);
-    else if (slot >= SMALL) this.#slots = new Map(this.#names.map((each, at) => [each, at]));
   }
 }
 

@@ -85,8 +85,8 @@ describe('KeyIndex against a Map', () => {
     shelf.keys[5] = 'b';
     shelf.index.insert('c', 1);
     shelf.keys[1] = 'c';
-    expect(shelf.index.find('c', shelf.keys)).toBe(1);
     expect(shelf.index.find('b', shelf.keys)).toBe(5);
+    expect(shelf.index.find('c', shelf.keys)).toBe(1);
   });
 });
 

@@ -39,10 +39,11 @@ export class SortedSetValue {
 
   /** Adds the member or moves it. Redis's listpacks have no negative zero; its skip lists do. */
   set(member: string, score: number): void {
-    const previous = this.#scores.get(member);
+    const slot = this.#scores.slotOf(member);
+    const previous = slot < 0 ? undefined : this.#scores.valueAt(slot);
     const wasListpack = this.#isListpack;
-    if (previous === undefined && !this.#staysSmallWith(member)) this.#isListpack = false;
-    this.#write(member, this.#isListpack && score === 0 ? 0 : score, previous);
+    if (slot < 0 && !this.#staysSmallWith(member)) this.#isListpack = false;
+    this.#write(slot, member, this.#isListpack && score === 0 ? 0 : score);
     if (this.journal.active)
       this.journal.record(() => this.#undoSet(member, previous, wasListpack));
   }
@@ -117,7 +118,7 @@ export class SortedSetValue {
   copy(): SortedSetValue {
     const copy = new SortedSetValue(this.journal);
     const { members, scores } = this.range(0, this.size);
-    for (let at = 0; at < members.length; at++) copy.#write(members[at]!, scores[at]!, undefined);
+    for (let at = 0; at < members.length; at++) copy.#write(-1, members[at]!, scores[at]!);
     copy.#isListpack = this.#isListpack;
     return copy;
   }
@@ -151,21 +152,21 @@ export class SortedSetValue {
     return this.size < LISTPACK_ENTRIES && member.length <= LISTPACK_BYTES;
   }
 
-  #write(member: string, score: number, previous: number | undefined): void {
-    if (previous !== undefined) this.#order.remove(previous, member);
-    this.#scores.set(member, score);
+  /** Puts the score of the member at `slot`; a negative slot stands for a new member. */
+  #write(slot: number, member: string, score: number): void {
+    if (slot < 0) this.#scores.append(member, score);
+    else {
+      this.#order.remove(this.#scores.valueAt(slot), member);
+      this.#scores.setAt(slot, score);
+    }
     this.#order.insert(score, member);
   }
 
   #undoSet(member: string, previous: number | undefined, wasListpack: boolean): void {
-    const score = this.#scores.get(member)!;
     this.#isListpack = wasListpack;
-    if (previous !== undefined) {
-      this.#write(member, previous, score);
-      return;
-    }
-    this.#scores.delete(member);
-    this.#order.remove(score, member);
+    const slot = this.#scores.slotOf(member);
+    if (previous === undefined) this.#order.remove(this.#scores.removeAt(slot), member);
+    else this.#write(slot, member, previous);
   }
 
   #undoDelete(slot: number, member: string, score: number): void {
