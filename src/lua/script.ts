@@ -123,9 +123,9 @@ function readShebang(source: string): Shebang {
   if (!source.startsWith('#!')) return { flags: undefined, body: source };
   const end = source.indexOf('\n');
   if (end < 0) throw new ErrorReply('ERR Invalid script shebang');
-  const [engine, ...options] = source.slice(2, end).split(' ').filter((word) => word !== '');
-  if (engine !== 'lua') {
-    throw errorReply(`ERR Unexpected engine in script shebang: ${engine ?? ''}`);
+  const [engine, ...options] = source.slice(0, end).split(' ').filter((word) => word !== '');
+  if (engine !== '#!lua') {
+    throw errorReply(`ERR Unexpected engine in script shebang: ${engine}`);
   }
   const flags = options.flatMap(readOption);
   return { flags, body: source.slice(end) };
