@@ -120,12 +120,15 @@ export class Scripts {
     if (command instanceof ErrorReply) return UNKNOWN;
     if (!command.takes(argv.length)) return WRONG_COUNT;
     if ((command.bits & FLAGS.noscript) !== 0) return NOT_ALLOWED;
-    if (this.#readOnly && (command.bits & FLAGS.write) !== 0) return READ_ONLY;
+    if (this.#readOnly && (command.bits & WRITES) !== 0) return READ_ONLY;
     const outcome = call(this.#session, command, argv);
     if (typeof outcome === 'symbol') throw new Error(`${command.name} parked inside a script`);
     return outcome;
   }
 }
+
+/** What a script that may only read may not call. */
+const WRITES = FLAGS.write | FLAGS.may_replicate;
 
 export const NO_SCRIPT = new ErrorReply('NOSCRIPT No matching script. Please use EVAL.');
 const NOT_READ_ONLY = new ErrorReply(

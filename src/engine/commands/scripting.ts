@@ -1,6 +1,5 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
-import { SYNTAX_ERROR } from '../errors.ts';
 import { integerArgument, parseInteger } from '../number.ts';
 import { NO_SCRIPT } from '../script.ts';
 import type { Session } from '../session.ts';
@@ -126,7 +125,7 @@ function scriptKeys(argv: readonly string[]): number[] {
 function flush({ engine }: Session, argv: readonly string[]): Reply {
   const mode = argv[2] === undefined ? 'SYNC' : upper(argv[2]);
   if (argv.length > 3 || (mode !== 'SYNC' && mode !== 'ASYNC')) {
-    throw argv.length > 3 ? SYNTAX_ERROR : FLUSH_MODES;
+    throw FLUSH_MODES;
   }
   engine.scripts.flush();
   return OK;
