@@ -8,6 +8,7 @@ import { errorReply, toReply } from './convert.ts';
 import type { LuaError } from './error.ts';
 import type { LuaHost } from './host.ts';
 import { display } from './lib/base.ts';
+import { resetCjson } from './lib/cjson.ts';
 import { seedRandom } from './lib/random.ts';
 import { compileChunk } from './load.ts';
 import { toText } from './number.ts';
@@ -80,6 +81,7 @@ function open(host: LuaHost, keys: string[], args: string[], budget: Budget): vo
   globals.setString('ARGV', state.argv);
   openBudget(budget);
   seedRandom(0);
+  resetCjson();
 }
 
 /** Lets go of what the script held. */
@@ -123,7 +125,10 @@ function readShebang(source: string): Shebang {
   if (!source.startsWith('#!')) return { flags: undefined, body: source };
   const end = source.indexOf('\n');
   if (end < 0) throw new ErrorReply('ERR Invalid script shebang');
-  const [engine, ...options] = source.slice(0, end).split(' ').filter((word) => word !== '');
+  const [engine, ...options] = source
+    .slice(0, end)
+    .split(' ')
+    .filter((word) => word !== '');
   if (engine !== '#!lua') {
     throw errorReply(`ERR Unexpected engine in script shebang: ${engine}`);
   }
@@ -133,7 +138,10 @@ function readShebang(source: string): Shebang {
 
 function readOption(option: string): string[] {
   if (!option.startsWith('flags=')) throw errorReply(`ERR Unknown lua shebang option: ${option}`);
-  const flags = option.slice('flags='.length).split(',').filter((flag) => flag !== '');
+  const flags = option
+    .slice('flags='.length)
+    .split(',')
+    .filter((flag) => flag !== '');
   const unknown = flags.find((flag) => !SCRIPT_FLAGS.has(flag));
   if (unknown !== undefined) throw errorReply(`ERR Unexpected flag in script shebang: ${unknown}`);
   return flags;
