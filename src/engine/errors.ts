@@ -9,6 +9,9 @@ export const WRONG_TYPE = new ErrorReply(
 );
 export const SYNTAX_ERROR = new ErrorReply('ERR syntax error');
 export const NOT_AN_INTEGER = new ErrorReply('ERR value is not an integer or out of range');
+export const NOT_AN_INT32 = new ErrorReply(
+  'ERR value is out of range, value must between -2147483648 and 2147483647',
+);
 export const NOT_A_FLOAT = new ErrorReply('ERR value is not a valid float');
 export const NO_SUCH_KEY = new ErrorReply('ERR no such key');
 export const OUT_OF_RANGE = new ErrorReply('ERR index out of range');

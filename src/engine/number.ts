@@ -1,4 +1,4 @@
-import { INT64_MAX, INT64_MIN, NOT_A_FLOAT, NOT_AN_INTEGER } from './errors.ts';
+import { INT64_MAX, INT64_MIN, NOT_A_FLOAT, NOT_AN_INT32, NOT_AN_INTEGER } from './errors.ts';
 
 /**
  * A 64-bit integer written the one way Redis accepts: no plus sign, spaces, leading zeros or `-0`.
@@ -26,6 +26,13 @@ export function integerArgument(text: string, error = NOT_AN_INTEGER): number {
   const value = parseInteger(text);
   if (value === undefined) throw error;
   return Number(value);
+}
+
+/** An argument that C keeps in 32 bits, such as the number of a database. */
+export function int32Argument(text: string): number {
+  const value = integerArgument(text);
+  if (value < -(2 ** 31) || value >= 2 ** 31) throw NOT_AN_INT32;
+  return value;
 }
 
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;

@@ -201,7 +201,7 @@ export class Settings {
     try {
       return SETTINGS[name].kind(words[at + 1]!);
     } catch (error) {
-      throw error instanceof ErrorReply ? refusal(words[at]!, error.message) : error;
+      throw error instanceof ErrorReply ? refusal(lower(words[at]!), error.message) : error;
     }
   }
 

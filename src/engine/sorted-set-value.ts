@@ -55,6 +55,17 @@ export class SortedSetValue {
     if (!isSmall) this.#isListpack = false;
   }
 
+  /** Takes the large form whatever its size, which in Redis SORT leaves behind. */
+  leaveSmallForm(): void {
+    const wasListpack = this.#isListpack;
+    this.#isListpack = false;
+    if (this.journal.active) {
+      this.journal.record(() => {
+        this.#isListpack = wasListpack;
+      });
+    }
+  }
+
   /** Returns the score that the member had. */
   delete(member: string): number | undefined {
     const slot = this.#scores.slotOf(member);

@@ -1,7 +1,7 @@
 import { ErrorReply, MapReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
-import { NOT_AN_INTEGER, SYNTAX_ERROR, wrongArity } from '../errors.ts';
-import { parseInteger } from '../number.ts';
+import { SYNTAX_ERROR, wrongArity } from '../errors.ts';
+import { int32Argument, parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { DEFAULT_USER, signIn } from '../sign-in.ts';
 import { printed, upper } from '../text.ts';
@@ -146,20 +146,15 @@ function reset(session: Session): Reply {
 }
 
 function select(session: Session, argv: readonly string[]): Reply {
-  const number = parseInteger(argv[1]!);
-  if (number === undefined) throw NOT_AN_INTEGER;
-  if (number < -(2 ** 31) || number >= 2 ** 31) throw NOT_AN_INT32;
+  const number = int32Argument(argv[1]!);
   if (number < 0 || number >= session.engine.databaseCount) throw NO_SUCH_DATABASE;
-  session.database = session.engine.database(Number(number));
+  session.database = session.engine.database(number);
   return OK;
 }
 
 const PONG = new SimpleReply('PONG');
 const RESET = new SimpleReply('RESET');
 export const NO_SUCH_DATABASE = new ErrorReply('ERR DB index is out of range');
-const NOT_AN_INT32 = new ErrorReply(
-  'ERR value is out of range, value must between -2147483648 and 2147483647',
-);
 const NO_PASSWORD_SET = new ErrorReply(
   'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
 );

@@ -3,7 +3,7 @@ import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
 import type { Database } from '../database.ts';
 import { NO_SUCH_KEY, SYNTAX_ERROR } from '../errors.ts';
 import { matchesGlob } from '../glob.ts';
-import { integerArgument } from '../number.ts';
+import { int32Argument } from '../number.ts';
 import { scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
@@ -248,7 +248,7 @@ function move(session: Session, argv: readonly string[]): Reply {
 }
 
 function databaseArgument({ engine }: Session, text: string): Database {
-  const number = integerArgument(text);
+  const number = int32Argument(text);
   if (number < 0 || number >= engine.databaseCount) {
     throw new ErrorReply('ERR DB index is out of range');
   }

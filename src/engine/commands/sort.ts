@@ -114,6 +114,7 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
   const { database } = session;
   const value = database.get(argv[1]!);
   if (typeof value === 'string' || value instanceof HashValue) throw WRONG_TYPE;
+  if (value?.type === 'zset') value.leaveSmallForm();
   // The order of a set means nothing: what is stored, or seen by a script, must not depend on it.
   if (options.keepsOrder && value?.type === 'set' && (options.store ?? session.isScript)) {
     options.keepsOrder = false;
