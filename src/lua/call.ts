@@ -1,8 +1,10 @@
 import { refuel } from './budget.ts';
 import { LuaError, runtimeError } from './error.ts';
+import { yieldBuiltin } from './lib/yield.ts';
 import { metamethod } from './metatable.ts';
 import { NATIVE_SITE, state } from './state.ts';
-import type { CallSite, Frame, LuaFunction, LuaValue, Results } from './value.ts';
+import { LuaTable } from './table.ts';
+import type { CallSite, Frame, LuaValue, Results, Steps } from './value.ts';
 import { Box, Builtin, Closure, isFunction, typeName } from './value.ts';
 
 /**
@@ -52,12 +54,23 @@ export function prepare(callee: Closure, frame: Frame): void {
 
 /** Makes the frame of a Lua function from a list of arguments. */
 export function frameFor(callee: Closure, args: readonly LuaValue[]): Frame {
-  const { template, parameterCount, varargSlot } = callee.prototype;
+  const { template, parameterCount, varargSlot, argumentSlot } = callee.prototype;
   const frame = template.slice();
   const count = Math.min(parameterCount, args.length);
   for (let at = 0; at < count; at++) frame[at] = args[at];
-  if (varargSlot >= 0) (frame as unknown[])[varargSlot] = args.slice(parameterCount);
+  if (varargSlot >= 0) {
+    const rest = args.slice(parameterCount);
+    (frame as unknown[])[varargSlot] = rest;
+    if (argumentSlot >= 0) frame[argumentSlot] = argumentTable(rest);
+  }
   return frame;
+}
+
+/** Lua 5.0's `arg`, which 5.1 still gives to a vararg function that does not use `...`. */
+function argumentTable(values: readonly LuaValue[]): LuaTable {
+  const table = LuaTable.fromList(values.slice());
+  table.setString('n', values.length);
+  return table;
 }
 
 function continueTail(depth: number, site: CallSite): Results {
@@ -93,6 +106,38 @@ export function callValue(
   const handler = metamethod(callee, '__call');
   if (!isFunction(handler)) throw callError(callee, site, description);
   return callValue(handler, [callee, ...args], site, undefined);
+}
+
+/** `enter` for a coroutine. A suspended function leaves the stack, so the weight is relative. */
+export function* enterSteps(callee: Closure, frame: Frame, site: CallSite): Steps<Results> {
+  state.fuel -= 1;
+  if (state.fuel < 0) refuel();
+  const { prototype } = callee;
+  const weight = prototype.weight * STEPS_WEIGHT;
+  if (state.depth + weight > DEEPEST) throw runtimeError(site, 'stack overflow');
+  state.depth += weight;
+  state.sites[state.level] = site;
+  state.level += 1;
+  prepare(callee, frame);
+  const results = yield* prototype.steps()(frame);
+  state.depth -= weight;
+  state.level -= 1;
+  return results;
+}
+
+/** A generator takes about twice the stack of a plain function. */
+const STEPS_WEIGHT = 2;
+
+/** `callValue` for a coroutine: Lua functions and yield can suspend, all others cannot. */
+export function* callSteps(
+  callee: LuaValue,
+  args: LuaValue[],
+  site: CallSite,
+  description: string | undefined,
+): Steps<Results> {
+  if (callee === yieldBuiltin) return yield args;
+  if (callee instanceof Closure) return yield* enterSteps(callee, frameFor(callee, args), site);
+  return callValue(callee, args, site, description);
 }
 
 /** Calls in return position: deep down the frame is given up, so that tail calls never overflow. */
@@ -176,5 +221,3 @@ export function recover(thrown: unknown, to: Mark): LuaError {
 function isStackExhausted(thrown: unknown): boolean {
   return thrown instanceof RangeError && /call stack/i.test(thrown.message);
 }
-
-export type { LuaFunction };

@@ -24,7 +24,7 @@ export interface FunctionScope {
   /** How deep statements and expressions nest, which bounds the JavaScript stack. */
   nesting: number;
   usesVararg: boolean;
-  /** Lua 5.0's `arg`, if the body names it and does not use `...`. */
+  /** Lua 5.0's `arg`, if the body names it. It stays nil if the body uses `...` as well. */
   argument: Variable | undefined;
 }
 
@@ -136,6 +136,7 @@ class Resolver {
       const variable = this.blocks[at]!.get(node.name);
       if (variable === undefined) continue;
       this.variables.set(node, variable);
+      if (isArgument(variable)) variable.owner.argument = variable;
       if (variable.owner !== this.scope) this.capture(variable, startLine(node));
       return;
     }
@@ -251,7 +252,7 @@ class Resolver {
       for (const parameter of node.parameters) {
         if (parameter.type === 'Identifier') own.parameters.push(this.declareNode(parameter));
       }
-      if (isVararg) own.argument = this.declare('arg', line);
+      if (isVararg) this.declare('arg', line);
       this.nested(line, true, () => this.block(node.body));
     });
     this.functions.set(node, scope);
@@ -307,6 +308,11 @@ class Resolver {
         }
     }
   }
+}
+
+/** Whether this is the `arg` that a vararg function declares after its parameters. */
+function isArgument({ name, slot, owner }: Variable): boolean {
+  return name === 'arg' && owner.isVararg && slot === owner.parameters.length && owner.line > 0;
 }
 
 function describe(scope: FunctionScope): string {

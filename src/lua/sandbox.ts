@@ -1,16 +1,31 @@
 import { runtimeError } from './error.ts';
 import { makeLibrary, type Functions } from './lib/arguments.ts';
 import { baseFunctions } from './lib/base.ts';
+import { bitLibrary } from './lib/bit.ts';
+import { cjsonLibrary } from './lib/cjson.ts';
+import { cmsgpackLibrary } from './lib/cmsgpack.ts';
+import { coroutineLibrary } from './lib/coroutine.ts';
 import { mathLibrary } from './lib/math.ts';
 import { nextBuiltin } from './lib/next.ts';
 import { redisLibrary } from './lib/redis.ts';
+import { stringLibrary } from './lib/string.ts';
+import { structLibrary } from './lib/struct.ts';
+import { tableLibrary } from './lib/table.ts';
+import { stringMetatable } from './metatable.ts';
 import { globals, state } from './state.ts';
 import { LuaTable } from './table.ts';
 import { Builtin } from './value.ts';
 
 const libraries: Readonly<Record<string, LuaTable>> = {
+  bit: bitLibrary,
+  cjson: cjsonLibrary,
+  cmsgpack: cmsgpackLibrary,
+  coroutine: coroutineLibrary,
   math: mathLibrary,
   redis: redisLibrary,
+  string: stringLibrary,
+  struct: structLibrary,
+  table: tableLibrary,
 };
 
 fillGlobals(baseFunctions);
@@ -33,6 +48,8 @@ function fillGlobals(functions: Functions): void {
     },
   });
   lock(globals);
+  stringMetatable.setString('__index', stringLibrary);
+  lock(stringMetatable);
 }
 
 /** Makes a table and all that it leads to read-only. */

@@ -3,7 +3,7 @@ import type { Reply } from '../resp/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import type { Budget } from './budget.ts';
 import { openBudget } from './budget.ts';
-import { enter, recover } from './call.ts';
+import { enter, frameFor, recover } from './call.ts';
 import { errorReply, toReply } from './convert.ts';
 import type { LuaError } from './error.ts';
 import type { LuaHost } from './host.ts';
@@ -17,7 +17,7 @@ import { globals, NATIVE_SITE, state } from './state.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
 import { LuaTable } from './table.ts';
 import type { ChunkName, LuaValue } from './value.ts';
-import { Closure, first } from './value.ts';
+import { Closure, first, NOTHING } from './value.ts';
 
 const USER_SCRIPT: ChunkName = { source: '@user_script', short: 'user_script' };
 
@@ -54,7 +54,7 @@ export class CompiledScript {
     const outer = state.isRunning ? { ...state } : undefined;
     open(host, keys, args, budget);
     try {
-      const results = enter(this.main, this.main.prototype.template.slice(), NATIVE_SITE);
+      const results = enter(this.main, frameFor(this.main, NOTHING), NATIVE_SITE);
       return toReply(first(results), state.protocol);
     } catch (thrown) {
       return report(recover(thrown, ORIGIN), this.sha);

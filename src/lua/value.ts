@@ -52,12 +52,14 @@ export interface Prototype {
   /** Runs the function in a prepared frame. */
   body: (frame: Frame) => Results;
   /** The same body as a generator, made when a coroutine first needs it. */
-  steps: () => (frame: Frame) => Generator<LuaValue[], Results, LuaValue[]>;
+  steps: () => (frame: Frame) => Steps<Results>;
   /** A frame full of nil, copied at each call. Never shorter than three slots. */
   template: Frame;
   parameterCount: number;
   /** The slot of the varargs array, or -1. */
   varargSlot: number;
+  /** The slot of Lua 5.0's `arg` table, or -1 when the function has no use for it. */
+  argumentSlot: number;
   firstUpvalueSlot: number;
   /** Parameters that inner functions capture and that the prologue therefore boxes. */
   boxedParameters: readonly number[];
@@ -106,13 +108,20 @@ export class LuaUserdata {
 
 export type ThreadStatus = 'suspended' | 'running' | 'normal' | 'dead';
 
+/** Lua code that can stop at a yield: it gives out the yielded values and is sent the resumed ones. */
+export type Steps<Result> = Generator<LuaValue[], Result, LuaValue[]>;
+
 /** A coroutine. */
 export class LuaThread {
   status: ThreadStatus = 'suspended';
-  readonly entry: LuaFunction;
-  steps: Generator<LuaValue[], Results, LuaValue[]> | undefined = undefined;
+  readonly entry: Closure;
+  steps: Steps<Results> | undefined = undefined;
+  /** The registers of its own, while it is suspended. */
+  sites: CallSite[] = [];
+  level = 0;
+  depth = 0;
   identity = 0;
-  constructor(entry: LuaFunction) {
+  constructor(entry: Closure) {
     this.entry = entry;
   }
 }

@@ -1,9 +1,8 @@
-import { LuaTable } from '../table.ts';
 import type { FunctionDeclaration, Statement } from '../parse.ts';
-import type { FunctionScope, Variable } from '../resolve.ts';
-import type { Box, Frame, LuaValue, Prototype } from '../value.ts';
+import type { FunctionScope } from '../resolve.ts';
+import type { Box, LuaValue, Prototype } from '../value.ts';
 import { Closure } from '../value.ts';
-import type { Context, Evaluate, EvaluateResults } from './context.ts';
+import type { Context, Evaluate } from './context.ts';
 import { firstUpvalueSlot, slotOf, varargSlot } from './context.ts';
 import { compileBody } from './statement.ts';
 import { compileSteps } from './steps.ts';
@@ -27,41 +26,26 @@ const CALL_WEIGHT = 3;
 
 export function compilePrototype(context: Context, body: readonly Statement[]): Prototype {
   const { scope } = context;
+  const argument = scope.usesVararg ? undefined : scope.argument;
   let steps: ReturnType<Prototype['steps']> | undefined;
   return {
-    body: withArgument(scope, compileBody(context, body)),
+    body: compileBody(context, body),
     steps: () => {
       steps ??= compileSteps(context, body);
       return steps;
     },
     template: new Array<LuaValue>(varargSlot(scope) + 1).fill(undefined),
     parameterCount: scope.parameters.length,
-    varargSlot: scope.isVararg ? varargSlot(scope) : -1,
+    varargSlot: scope.usesVararg || argument !== undefined ? varargSlot(scope) : -1,
+    argumentSlot: argument?.slot ?? -1,
     firstUpvalueSlot: firstUpvalueSlot(scope),
-    boxedParameters: scope.parameters.filter(isBoxed).map((variable) => variable.slot),
+    boxedParameters: boxedParameters(scope),
     weight: CALL_WEIGHT + scope.nesting,
   };
 }
 
-function isBoxed(variable: Variable): boolean {
-  return variable.isCaptured;
-}
-
-/** Lua 5.0's `arg` table, which 5.1 still gives to a vararg function that does not use `...`. */
-function withArgument(scope: FunctionScope, body: EvaluateResults): EvaluateResults {
-  const { argument } = scope;
-  if (argument === undefined) return body;
-  return (frame: Frame) => {
-    const table = scope.usesVararg ? undefined : packArgument(frame, varargSlot(scope));
-    if (argument.isCaptured) (frame as unknown[])[argument.slot] = { value: table };
-    else frame[argument.slot] = table;
-    return body(frame);
-  };
-}
-
-function packArgument(frame: Frame, slot: number): LuaTable {
-  const values = frame[slot] as unknown as LuaValue[];
-  const table = LuaTable.fromList(values.slice());
-  table.setString('n', values.length);
-  return table;
+function boxedParameters(scope: FunctionScope): number[] {
+  const { parameters, argument } = scope;
+  const variables = argument === undefined ? parameters : [...parameters, argument];
+  return variables.filter((variable) => variable.isCaptured).map((variable) => variable.slot);
 }

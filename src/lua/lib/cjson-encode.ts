@@ -1,0 +1,113 @@
+import { spendBytes } from '../budget.ts';
+import { libraryError } from '../error.ts';
+import { formatGeneral } from '../format-number.ts';
+import { LuaTable } from '../table.ts';
+import type { LuaValue } from '../value.ts';
+import { LuaUserdata, typeName } from '../value.ts';
+import type { JsonSettings } from './cjson.ts';
+
+/** What JSON's null decodes to: C's null pointer. */
+export const JSON_NULL = new LuaUserdata('(nil)');
+
+/** cjson.encode. */
+export function encodeJson(value: LuaValue, settings: JsonSettings): string {
+  return encodeValue(value, settings, 0);
+}
+
+function encodeValue(value: LuaValue, settings: JsonSettings, depth: number): string {
+  if (typeof value === 'string') return encodeString(value);
+  if (typeof value === 'number') return encodeNumber(value, settings);
+  if (typeof value === 'boolean') return String(value);
+  if (value === undefined || value === JSON_NULL) return 'null';
+  if (value instanceof LuaTable) return encodeTable(value, settings, depth + 1);
+  throw failure(value, 'type not supported');
+}
+
+function failure(value: LuaValue, reason: string) {
+  return libraryError(`Cannot serialise ${typeName(value)}: ${reason}`);
+}
+
+function encodeNumber(value: number, settings: JsonSettings): string {
+  if (Number.isFinite(value)) return formatGeneral(value, settings.precision);
+  if (settings.encodeInvalid === 'off') throw failure(value, 'must not be NaN or Inf');
+  if (settings.encodeInvalid === 'null') return 'null';
+  return Number.isNaN(value) ? 'nan' : formatGeneral(value, settings.precision);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '/': '\\/',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+};
+
+function encodeString(text: string): string {
+  spendBytes(text.length + 16);
+  const body = text.replace(/["\\/\x00-\x1f\x7f]/g, (char) => {
+    return ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+  return `"${body}"`;
+}
+
+function encodeTable(table: LuaTable, settings: JsonSettings, depth: number): string {
+  if (depth > settings.encodeDepth) {
+    throw libraryError(`Cannot serialise, excessive nesting (${depth})`);
+  }
+  const length = arrayLength(table, settings);
+  return length > 0
+    ? encodeArray(table, length, settings, depth)
+    : encodeObject(table, settings, depth);
+}
+
+/** The length of a table that is an array, -1 for any other. An empty one counts as an object. */
+function arrayLength(table: LuaTable, settings: JsonSettings): number {
+  let largest = 0;
+  let count = 0;
+  for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    const key = table.keyAt(at);
+    if (typeof key !== 'number' || !Number.isInteger(key) || key < 1) return -1;
+    if (key > largest) largest = key;
+    count += 1;
+  }
+  const { sparseRatio, sparseSafe, sparseConvert } = settings;
+  const isSparse = sparseRatio > 0 && largest > count * sparseRatio && largest > sparseSafe;
+  if (!isSparse) return largest;
+  if (!sparseConvert) throw failure(table, 'excessively sparse array');
+  return -1;
+}
+
+function encodeArray(
+  table: LuaTable,
+  length: number,
+  settings: JsonSettings,
+  depth: number,
+): string {
+  let text = '[';
+  for (let at = 1; at <= length; at++) {
+    spendBytes(16);
+    if (at > 1) text += ',';
+    text += encodeValue(table.getNumber(at), settings, depth);
+  }
+  return `${text}]`;
+}
+
+function encodeObject(table: LuaTable, settings: JsonSettings, depth: number): string {
+  let text = '{';
+  for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    spendBytes(16);
+    if (text.length > 1) text += ',';
+    const key = encodeKey(table.keyAt(at), settings);
+    text += `${key}:${encodeValue(table.valueAt(at), settings, depth)}`;
+  }
+  return `${text}}`;
+}
+
+function encodeKey(key: LuaValue, settings: JsonSettings): string {
+  if (typeof key === 'string') return encodeString(key);
+  if (typeof key === 'number') return `"${encodeNumber(key, settings)}"`;
+  throw failure(key, 'table key must be a number or string');
+}

@@ -1,0 +1,103 @@
+import { enterSteps, frameFor, mark, recover } from '../call.ts';
+import { argumentError, LuaError, libraryError, position } from '../error.ts';
+import { toText } from '../number.ts';
+import { state } from '../state.ts';
+import type { LuaTable } from '../table.ts';
+import type { LuaValue, Results } from '../value.ts';
+import { asList, Builtin, Closure, LuaThread } from '../value.ts';
+import { expectAny, makeLibrary } from './arguments.ts';
+import { yieldBuiltin } from './yield.ts';
+
+/** The `coroutine` table. */
+export const coroutineLibrary: LuaTable = makeLibrary(
+  {
+    create: (args) => create(args),
+    resume: (args) => {
+      const thread = expectThread(args);
+      try {
+        return [true, ...resume(thread, args.slice(1))];
+      } catch (thrown) {
+        if (!(thrown instanceof LuaError)) throw thrown;
+        return [false, thrown.value];
+      }
+    },
+    running: () => state.thread,
+    status: (args) => expectThread(args).status,
+    wrap,
+  },
+  { yield: yieldBuiltin },
+);
+
+function create(args: LuaValue[]): LuaThread {
+  const entry = args[0];
+  if (!(entry instanceof Closure)) throw argumentError(1, 'Lua function expected');
+  return new LuaThread(entry);
+}
+
+function expectThread(args: LuaValue[]): LuaThread {
+  const thread = args[0];
+  if (thread instanceof LuaThread) return thread;
+  expectAny(args, 0);
+  throw argumentError(1, 'coroutine expected');
+}
+
+function wrap(args: LuaValue[]): Results {
+  const thread = create(args);
+  return new Builtin((values) => {
+    const { site } = state;
+    try {
+      return resume(thread, values);
+    } catch (thrown) {
+      if (!(thrown instanceof LuaError)) throw thrown;
+      const text = toText(thrown.value);
+      throw new LuaError(text === undefined ? thrown.value : position(site) + text, site);
+    }
+  });
+}
+
+/**
+ * Runs a coroutine to its next yield or its end. It has call sites of its own, and its depth counts
+ * on top of the resumer's, because a resumed generator takes up JavaScript stack again.
+ */
+function resume(thread: LuaThread, values: LuaValue[]): LuaValue[] {
+  if (thread.status !== 'suspended') {
+    throw new LuaError(`cannot resume ${thread.status} coroutine`, state.site);
+  }
+  const outer = { thread: state.thread, sites: state.sites, registers: mark() };
+  if (state.nativeDepth >= DEEPEST_RESUME) throw libraryError('C stack overflow');
+  if (outer.thread !== undefined) outer.thread.status = 'normal';
+  thread.status = 'running';
+  state.thread = thread;
+  state.sites = thread.sites;
+  state.level = thread.level;
+  state.nativeDepth += 1;
+  state.depth += thread.depth + RESUME_WEIGHT;
+  try {
+    return advance(thread, values, outer.registers.depth);
+  } catch (thrown) {
+    thread.status = 'dead';
+    throw recover(thrown, outer.registers);
+  } finally {
+    state.thread = outer.thread;
+    state.sites = outer.sites;
+    state.level = outer.registers.level;
+    state.nativeDepth = outer.registers.nativeDepth;
+    state.depth = outer.registers.depth;
+    state.site = outer.registers.site;
+    if (outer.thread !== undefined) outer.thread.status = 'running';
+  }
+}
+
+const DEEPEST_RESUME = 195;
+const RESUME_WEIGHT = 12;
+
+function advance(thread: LuaThread, values: LuaValue[], base: number): LuaValue[] {
+  const { entry } = thread;
+  thread.steps ??= enterSteps(entry, frameFor(entry, values), state.site);
+  const { done, value } = thread.steps.next(values);
+  thread.status = done ? 'dead' : 'suspended';
+  thread.level = state.level;
+  thread.depth = state.depth - base - RESUME_WEIGHT;
+  return asList(value);
+}
+
