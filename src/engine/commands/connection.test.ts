@@ -43,7 +43,13 @@ describe('without a password', () => {
     ]);
   });
 
-  it('HELLO takes no name with spaces, and changes nothing then', () => {
+  it('HELLO keeps what it did before an error, as Redis does', () => {
+    const client = startWire().connect();
+    client.say('HELLO 3 SETNAME me foo');
+    expect(client.session).toMatchObject({ name: 'me', protocol: 2 });
+  });
+
+  it('HELLO takes no name with spaces', () => {
     const client = startWire().connect();
     expect(client.say(['HELLO', '3', 'SETNAME', 'a b'])).toBe(
       '-ERR Client names cannot contain spaces, newlines or special characters.',

@@ -1,7 +1,7 @@
 import { MapReply, type Reply, VerbatimReply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
-import { NOT_AN_INTEGER, SYNTAX_ERROR } from '../errors.ts';
-import { parseInteger } from '../number.ts';
+import { SYNTAX_ERROR } from '../errors.ts';
+import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import type { Collection, Value } from '../value.ts';
@@ -63,12 +63,13 @@ function usage(session: Session, argv: readonly string[]): Reply {
 }
 
 function samplesArgument(argv: readonly string[]): number {
-  if (argv.length === 3) return SAMPLES_UNLESS_ASKED;
-  if (argv.length !== 5 || upper(argv[3]!) !== 'SAMPLES') throw SYNTAX_ERROR;
-  const count = parseInteger(argv[4]!);
-  if (count === undefined) throw NOT_AN_INTEGER;
-  if (count < 0) throw SYNTAX_ERROR;
-  return count === 0 ? Number.POSITIVE_INFINITY : Number(count);
+  let samples = SAMPLES_UNLESS_ASKED;
+  for (let at = 3; at < argv.length; at += 2) {
+    if (upper(argv[at]!) !== 'SAMPLES' || at + 1 === argv.length) throw SYNTAX_ERROR;
+    samples = integerArgument(argv[at + 1]!);
+    if (samples < 0) throw SYNTAX_ERROR;
+  }
+  return samples === 0 ? Number.POSITIVE_INFINITY : samples;
 }
 
 function stringBytes(text: string): number {

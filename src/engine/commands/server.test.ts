@@ -201,6 +201,8 @@ describe('MEMORY', () => {
     ['MEMORY USAGE k SAMPLES a', '-ERR value is not an integer or out of range'],
     ['MEMORY USAGE k SAMPLES -1', '-ERR syntax error'],
     ['MEMORY USAGE k foo', '-ERR syntax error'],
+    ['MEMORY USAGE k SAMPLES a foo', '-ERR value is not an integer or out of range'],
+    ['MEMORY USAGE k SAMPLES 1 foo', '-ERR syntax error'],
     ['MEMORY foo', "-ERR unknown subcommand 'foo'. Try MEMORY HELP."],
   ])('%s is refused', (command, reply) => {
     expect(client.say(command)).toBe(reply);
