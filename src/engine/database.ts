@@ -259,6 +259,8 @@ export class Database {
 
   #expire(slot: number): void {
     const key = this.#keyspace.keys[slot]!;
+    // Undone as well, so that every slot returns to its place; the key then ends once more.
+    if (this.#engine.journal.active) this.#recordSlot(key, slot);
     this.#keyspace.remove(slot);
     this.#engine.stats.expiredKeys++;
     this.changed(key);
@@ -289,16 +291,10 @@ export class Database {
     }
     const value = keyspace.values[slot]!;
     const deadlineMs = keyspace.deadlines.get(slot);
-    this.#engine.journal.record(() => this.#restore(keyspace, key, value, deadlineMs));
-  }
-
-  #restore(keyspace: Keyspace, key: string, value: Value, deadlineMs: number): void {
-    const slot = keyspace.find(key);
-    if (slot < 0) {
-      keyspace.insert(key, value, deadlineMs);
-      return;
-    }
-    keyspace.values[slot] = value;
-    keyspace.deadlines.set(slot, deadlineMs);
+    this.#engine.journal.record(() => {
+      if (keyspace.keys[slot] !== key) return keyspace.restore(slot, key, value, deadlineMs);
+      keyspace.values[slot] = value;
+      keyspace.deadlines.set(slot, deadlineMs);
+    });
   }
 }

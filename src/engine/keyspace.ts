@@ -46,6 +46,23 @@ export class Keyspace {
     this.values.pop();
   }
 
+  /** Takes back a `remove`: the key returns to its slot, and what had moved there to the end. */
+  restore(slot: number, key: string, value: Value, deadlineMs: number): void {
+    const end = this.insert(key, value, deadlineMs);
+    if (slot >= end) return;
+    const moved = this.keys[slot]!;
+    const movedDeadlineMs = this.deadlines.get(slot);
+    this.#index.move(key, end, slot);
+    this.#index.move(moved, slot, end);
+    this.keys[end] = moved;
+    this.keys[slot] = key;
+    this.values[end] = this.values[slot]!;
+    this.values[slot] = value;
+    this.deadlines.set(slot, deadlineMs);
+    this.deadlines.set(end, movedDeadlineMs);
+    this.markUsed(end, this.usedSeconds(slot));
+  }
+
   markUsed(slot: number, seconds: number): void {
     if (slot >= this.#usedSeconds.length) {
       const larger = new Uint32Array(Math.ceil(slot * 1.5));
