@@ -1,7 +1,7 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
 import { type CommandTable, ONE_KEY } from '../command.ts';
 import { NEVER } from '../deadline-heap.ts';
-import { NOT_AN_INTEGER } from '../errors.ts';
+import { INT64_MAX, NOT_AN_INTEGER } from '../errors.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { lower, printed, upper } from '../text.ts';
@@ -155,7 +155,9 @@ function fromDeadline(session: Session, key: string, show: (deadlineMs: number) 
   const { database } = session;
   if (database.get(key) === undefined) return NO_KEY;
   const deadlineMs = database.deadline(key);
-  return deadlineMs === NEVER ? NO_DEADLINE : show(deadlineMs);
+  if (deadlineMs === NEVER) return NO_DEADLINE;
+  const shown = show(deadlineMs);
+  return shown < 2 ** 63 ? shown : INT64_MAX;
 }
 
 function leftMs(session: Session, deadlineMs: number): number {

@@ -1,6 +1,7 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
-import { integerArgument, parseInteger } from '../number.ts';
+import { countedKeys } from '../counted-keys.ts';
+import { integerArgument } from '../number.ts';
 import { NO_SCRIPT } from '../script.ts';
 import type { Session } from '../session.ts';
 import { lower, upper } from '../text.ts';
@@ -54,7 +55,7 @@ const subcommands: CommandTable = {
 export const scripting = {
   EVAL: {
     arity: -3,
-    keys: scriptKeys,
+    keys: countedKeys(2),
     flags: RUN,
     run: (session, argv) => evaluate(session, argv, load, false),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
@@ -63,7 +64,7 @@ export const scripting = {
   },
   EVALSHA: {
     arity: -3,
-    keys: scriptKeys,
+    keys: countedKeys(2),
     flags: RUN,
     run: (session, argv) => evaluateKnown(session, argv, false),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
@@ -72,7 +73,7 @@ export const scripting = {
   },
   EVAL_RO: {
     arity: -3,
-    keys: scriptKeys,
+    keys: countedKeys(2),
     flags: RUN_READ_ONLY,
     run: (session, argv) => evaluate(session, argv, load, true),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
@@ -81,7 +82,7 @@ export const scripting = {
   },
   EVALSHA_RO: {
     arity: -3,
-    keys: scriptKeys,
+    keys: countedKeys(2),
     flags: RUN_READ_ONLY,
     run: (session, argv) => evaluateKnown(session, argv, true),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
@@ -115,11 +116,6 @@ function evaluate(
   const keys = argv.slice(3, 3 + keyCount);
   const sha = shaOf(session, argv[1]!);
   return session.engine.scripts.run(session, sha, keys, argv.slice(3 + keyCount), readOnly);
-}
-
-function scriptKeys(argv: readonly string[]): number[] {
-  const count = Number(parseInteger(argv[2] ?? '') ?? 0);
-  return Array.from({ length: Math.min(Math.max(count, 0), argv.length - 3) }, (_, at) => 3 + at);
 }
 
 function flush({ engine }: Session, argv: readonly string[]): Reply {

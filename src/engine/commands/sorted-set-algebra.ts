@@ -10,7 +10,11 @@ import { lower, upper } from '../text.ts';
 import { scoredReply, storeResult } from './sorted-set-access.ts';
 
 /** The keys of ZUNIONSTORE and its kin: where the result goes, and those that are counted behind. */
-const storeKeys = (argv: readonly string[]): number[] => [1, ...countedKeys(2)(argv)];
+/** The destination stands first and is named last. */
+const storeKeys = (argv: readonly string[]): number[] => {
+  const sources = countedKeys(2)(argv);
+  return sources.length === 0 ? [] : [...sources, 1];
+};
 
 const COMBINE_SYNTAX =
   'numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]';
