@@ -1,3 +1,4 @@
+import { ByteWriter } from './byte-writer.ts';
 import {
   type BigNumberReply,
   type DoubleReply,
@@ -14,26 +15,29 @@ import {
   type VerbatimReply,
 } from './reply.ts';
 
-/**
- * A reply as the bytes of the wire, one latin1 char a byte, to be written with `'latin1'`. The
- * server joins the replies to one chunk and writes them at once.
- */
+/** A reply as the bytes of the wire, appended to what the writer has. */
+export function writeReply(writer: ByteWriter, reply: Reply, protocol: Protocol): void {
+  if (typeof reply === 'string') writeBulk(writer, reply);
+  else if (typeof reply === 'number') writer.text(INTEGERS[reply + 1] ?? `:${reply}\r\n`);
+  else if (reply === null) writer.text(protocol === 3 ? '_\r\n' : '$-1\r\n');
+  else if (reply === OK) writer.text('+OK\r\n');
+  else if (typeof reply === 'bigint') writer.text(`:${reply}\r\n`);
+  else if (typeof reply === 'boolean') writer.text(booleanText(reply, protocol));
+  else if (isArray(reply)) writeItems(writer, '*', reply, protocol);
+  else writeTagged(writer, reply, protocol);
+}
+
+/** A reply as text, one latin1 char a byte. */
 export function encode(reply: Reply, protocol: Protocol): string {
-  if (typeof reply === 'string') return encodeBulk(reply);
-  if (typeof reply === 'number') return encodeInteger(reply);
-  if (reply === null) return protocol === 3 ? '_\r\n' : '$-1\r\n';
-  if (reply === OK) return '+OK\r\n';
-  if (typeof reply === 'bigint') return `:${reply}\r\n`;
-  if (typeof reply === 'boolean') return encodeBoolean(reply, protocol);
-  if (isArray(reply)) return encodeItems('*', reply, protocol);
-  return encodeTagged(reply, protocol);
+  writeReply(scratch, reply, protocol);
+  return scratch.takeText();
 }
 
 /** A command as a client sends it. */
 export function encodeRequest(argv: readonly string[]): string {
-  let text = header('*', argv.length);
-  for (const argument of argv) text += encodeBulk(argument);
-  return text;
+  scratch.text(`*${argv.length}\r\n`);
+  for (const argument of argv) writeBulk(scratch, argument);
+  return scratch.takeText();
 }
 
 type TaggedReply =
@@ -48,70 +52,92 @@ type TaggedReply =
   | NullArrayReply
   | ManyReply;
 
-function encodeTagged(reply: TaggedReply, protocol: Protocol): string {
+function writeTagged(writer: ByteWriter, reply: TaggedReply, protocol: Protocol): void {
   const isThree = protocol === 3;
   switch (reply.kind) {
     case 'simple':
-      return `+${oneLine(reply.text)}\r\n`;
+      writeLine(writer, '+', reply.text);
+      break;
     case 'error':
-      return `-${oneLine(reply.message)}\r\n`;
+      writeLine(writer, '-', reply.message);
+      break;
     case 'double':
-      return isThree ? `,${doubleText(reply)}\r\n` : encodeBulk(doubleText(reply));
+      writeLineOrBulk(writer, isThree && ',', doubleText(reply));
+      break;
     case 'bignumber':
-      return isThree ? `(${oneLine(reply.text)}\r\n` : encodeBulk(reply.text);
+      writeLineOrBulk(writer, isThree && '(', reply.text);
+      break;
     case 'map':
-      return encodeMap(reply, protocol);
+      writeMap(writer, reply, protocol);
+      break;
     case 'set':
-      return encodeItems(isThree ? '~' : '*', reply.members, protocol);
+      writeItems(writer, isThree ? '~' : '*', reply.members, protocol);
+      break;
     case 'verbatim':
-      return isThree ? encodeVerbatim(reply) : encodeBulk(reply.text);
+      if (isThree) writeVerbatim(writer, reply);
+      else writeBulk(writer, reply.text);
+      break;
     case 'push':
-      return encodeItems(isThree ? '>' : '*', reply.items, protocol);
+      writeItems(writer, isThree ? '>' : '*', reply.items, protocol);
+      break;
     case 'nullarray':
-      return isThree ? '_\r\n' : '*-1\r\n';
+      writer.text(isThree ? '_\r\n' : '*-1\r\n');
+      break;
     case 'many':
-      return encodeAll(reply.replies, protocol);
+      writeAll(writer, reply.replies, protocol);
+      break;
   }
 }
 
-function encodeBulk(text: string): string {
-  const { length } = text;
-  if (length < BULK_HEADERS.length) return `${BULK_HEADERS[length]!}${text}\r\n`;
-  return `$${length}\r\n${text}\r\n`;
+function writeBulk(writer: ByteWriter, text: string): void {
+  writer.text(BULK_HEADERS[text.length] ?? `$${text.length}\r\n`);
+  writer.text(text);
+  writer.text('\r\n');
 }
 
-function encodeInteger(value: number): string {
-  return INTEGERS[value + 1] ?? `:${value}\r\n`;
+function writeLine(writer: ByteWriter, sigil: string, text: string): void {
+  writer.text(`${sigil}${oneLine(text)}\r\n`);
 }
 
-function encodeBoolean(value: boolean, protocol: Protocol): string {
+function writeLineOrBulk(writer: ByteWriter, sigil: string | false, text: string): void {
+  if (sigil === false) writeBulk(writer, text);
+  else writeLine(writer, sigil, text);
+}
+
+function booleanText(value: boolean, protocol: Protocol): string {
   if (protocol === 3) return value ? '#t\r\n' : '#f\r\n';
   return value ? ':1\r\n' : ':0\r\n';
 }
 
-function encodeMap({ entries }: MapReply, protocol: Protocol): string {
-  let text = protocol === 3 ? header('%', entries.length) : header('*', entries.length * 2);
-  for (const [key, value] of entries) text += encode(key, protocol) + encode(value, protocol);
-  return text;
+function writeMap(writer: ByteWriter, { entries }: MapReply, protocol: Protocol): void {
+  writer.text(protocol === 3 ? `%${entries.length}\r\n` : `*${entries.length * 2}\r\n`);
+  for (const [key, value] of entries) {
+    writeReply(writer, key, protocol);
+    writeReply(writer, value, protocol);
+  }
 }
 
 /** The format is three chars by definition; Redis cuts or fills it up. */
-function encodeVerbatim({ format, text }: VerbatimReply): string {
-  return `=${text.length + 4}\r\n${format.padEnd(3).slice(0, 3)}:${text}\r\n`;
+function writeVerbatim(writer: ByteWriter, { format, text }: VerbatimReply): void {
+  writer.text(`=${text.length + 4}\r\n${format.padEnd(3).slice(0, 3)}:`);
+  writer.text(text);
+  writer.text('\r\n');
 }
 
-function encodeItems(sigil: string, items: readonly Reply[], protocol: Protocol): string {
-  return header(sigil, items.length) + encodeAll(items, protocol);
+function writeItems(
+  writer: ByteWriter,
+  sigil: string,
+  items: readonly Reply[],
+  protocol: Protocol,
+): void {
+  writer.text(`${sigil}${items.length}\r\n`);
+  writeAll(writer, items, protocol);
 }
 
-function encodeAll(replies: readonly Reply[], protocol: Protocol): string {
-  let text = '';
-  for (let index = 0; index < replies.length; index++) text += encode(replies[index]!, protocol);
-  return text;
-}
-
-function header(sigil: string, count: number): string {
-  return `${sigil}${count}\r\n`;
+function writeAll(writer: ByteWriter, replies: readonly Reply[], protocol: Protocol): void {
+  for (let index = 0; index < replies.length; index++) {
+    writeReply(writer, replies[index]!, protocol);
+  }
 }
 
 function doubleText({ value, text }: DoubleReply): string {
@@ -151,3 +177,5 @@ function isArray(reply: object): reply is readonly Reply[] {
 /** `$0` … `$1023`, and `:-1` … `:1023` at the index one higher. */
 const BULK_HEADERS: readonly string[] = Array.from({ length: 1024 }, (_, size) => `$${size}\r\n`);
 const INTEGERS: readonly string[] = Array.from({ length: 1025 }, (_, index) => `:${index - 1}\r\n`);
+
+const scratch = new ByteWriter();

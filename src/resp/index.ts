@@ -1,4 +1,5 @@
-export { encode, encodeRequest } from './encoder.ts';
+export { ByteWriter } from './byte-writer.ts';
+export { encode, encodeRequest, writeReply } from './encoder.ts';
 export { splitInlineArguments } from './inline-arguments.ts';
 export { ProtocolError } from './protocol-error.ts';
 export * from './reply.ts';

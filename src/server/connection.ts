@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { type Engine, executeNow, type Outcome, PARKED, type Session } from '../engine/index.ts';
 import {
+  type ByteWriter,
   DEFAULT_REQUEST_LIMITS,
   ErrorReply,
   encode,
@@ -8,11 +9,14 @@ import {
   type Reply,
   RequestDecoder,
   type RequestLimits,
+  writeReply,
 } from '../resp/index.ts';
 
 /** What a connection needs from the server that accepted it. */
 export interface ConnectionOwner {
   readonly engine: Engine;
+  /** For the replies to one chunk; empty between chunks. */
+  readonly writer: ByteWriter;
   /** Bytes that wait for clients that do not read, over all connections. */
   backlogBytes: number;
   report(message: string): void;
@@ -29,7 +33,9 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   readonly #limits: RequestLimits;
   readonly #decoder: RequestDecoder;
+  /** What was said to the client outside of its own turn. */
   #out = '';
+  #isWorking = false;
   #parked = false;
   #flushScheduled = false;
   /** This connection's part of the owner's backlog. */
@@ -56,7 +62,7 @@ export class Connection {
 
   /** Refuses the client with one line. */
   refuse(message: string): void {
-    this.#out += encode(new ErrorReply(message), 2);
+    this.#write(new ErrorReply(message));
     this.#endAfterWrite();
   }
 
@@ -98,12 +104,14 @@ export class Connection {
 
   /** Runs what has arrived, up to a command that parks. */
   #work(): void {
+    this.#isWorking = true;
     try {
       this.#owner.engine.freeze();
       this.#runAll();
     } catch (error) {
       this.#fail(error);
     }
+    this.#isWorking = false;
     this.#flush();
   }
 
@@ -117,13 +125,13 @@ export class Connection {
       if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
-      else if (this.#out.length > FLUSH_BYTES) this.#flush();
+      else if (this.#owner.writer.length > FLUSH_BYTES) this.#flush();
     }
   }
 
   #answer(outcome: Outcome): void {
     if (outcome === PARKED) this.#parked = true;
-    else if (this.session.replies === 'on') this.#out += encode(outcome, this.session.protocol);
+    else if (this.session.replies === 'on') this.#write(outcome);
     else this.#countSkipped();
   }
 
@@ -136,8 +144,13 @@ export class Connection {
 
   #push(reply: Reply): void {
     if (this.#ending) return;
-    this.#out += encode(reply, this.session.protocol);
-    this.#scheduleFlush();
+    this.#write(reply);
+    if (!this.#isWorking) this.#scheduleFlush();
+  }
+
+  #write(reply: Reply): void {
+    if (this.#isWorking) writeReply(this.#owner.writer, reply, this.session.protocol);
+    else this.#out += encode(reply, this.session.protocol);
   }
 
   /**
@@ -162,10 +175,14 @@ export class Connection {
   }
 
   #flush(): void {
-    if (this.#out === '' || this.#socket.destroyed) return;
-    const text = this.#out;
+    const socket = this.#socket;
+    const { writer } = this.#owner;
+    if (this.#out !== '' && !socket.destroyed) socket.write(this.#out, 'latin1');
     this.#out = '';
-    this.#socket.write(text, 'latin1');
+    if (writer.length > 0) {
+      const bytes = writer.take();
+      if (!socket.destroyed) socket.write(bytes);
+    }
     if (this.#socket.writableLength > SMALL_BACKLOG_BYTES) this.#checkBacklog();
   }
 

@@ -7,6 +7,7 @@ import {
 } from 'node:net';
 import { dirname } from 'node:path';
 import type { Engine } from '../engine/index.ts';
+import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
 
@@ -56,6 +57,7 @@ class SocketServer implements Server, ConnectionOwner {
   readonly addresses: string[] = [];
   port = 0;
   backlogBytes = 0;
+  readonly writer = new ByteWriter();
   readonly #options: ServerOptions;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
