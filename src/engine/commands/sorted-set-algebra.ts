@@ -10,10 +10,9 @@ import { lower, upper } from '../text.ts';
 import { scoredReply, storeResult } from './sorted-set-access.ts';
 
 /** The keys of ZUNIONSTORE and its kin: where the result goes, and those that are counted behind. */
-/** The destination stands first and is named last. */
 const storeKeys = (argv: readonly string[]): number[] => {
   const sources = countedKeys(2)(argv);
-  return sources.length === 0 ? [] : [...sources, 1];
+  return sources.length === 0 ? [] : [1, ...sources];
 };
 
 const COMBINE_SYNTAX =
