@@ -134,7 +134,6 @@ const PARAMETERS = fc.constantFrom(
       ['slowlog-max-len', 'abc'],
       ['latency-monitor-threshold', '0'],
       ['latency-monitor-threshold', '-5'],
-      ['maxmemory-policy', 'noeviction'],
       ['appendfsync', 'always'],
       ['appendfsync', 'never'],
       ['databases', '3'],
@@ -199,13 +198,21 @@ const OWN_ARGUMENTS: Readonly<Record<string, Arguments>> = {
  */
 function tame(argv: Argv): Argv {
   const name = nameOf(argv);
+  if (SORTS.has(name)) return withoutTies(argv);
   if (TIMED.has(name)) return argv.map((word, at) => (at > 1 ? farTime(argv, word, at) : word));
   if (SAMPLERS.has(name)) return argv.map((word) => (/^-\d{3,}$/.test(word) ? '-12' : word));
   return argv;
 }
 
+const SORTS = new Set(['sort', 'sort_ro']);
 const TIMED = new Set(['set', 'setex', 'psetex', 'getex', 'expire', 'pexpire']);
 const SAMPLERS = new Set(['srandmember', 'hrandfield', 'zrandmember']);
+
+/** Redis leaves the order of elements to chance when the texts that BY leads to are the same. */
+function withoutTies(argv: Argv): Argv {
+  const sortsBy = argv.some((word) => /^by$/i.test(word));
+  return sortsBy ? argv.filter((word) => !/^alpha$/i.test(word)) : argv;
+}
 
 function farTime(argv: Argv, word: string, at: number): string {
   const isTime = nameOf(argv) !== 'set' || /^(ex|px)$/i.test(argv[at - 1]!);

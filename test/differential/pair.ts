@@ -131,10 +131,13 @@ export class Pair {
   /** Keeps what is queued, from what Redis answered. */
   #follow(argv: Argv, reply: Reply): void {
     const name = nameOf(argv);
-    if (name === 'reset') this.isSubscribed = false;
+    const isDone = reply instanceof SimpleReply;
     if (isQueued(reply)) this.queue?.push(argv);
-    else if (name === 'multi' && reply instanceof SimpleReply) this.queue = [];
-    else if (name === 'reset' || name === 'exec' || name === 'discard') this.queue = null;
+    else if (name === 'multi' && isDone) this.queue = [];
+    else if (name === 'exec' || ((name === 'discard' || name === 'reset') && isDone)) {
+      this.queue = null;
+    }
+    if (name === 'reset' && isDone) this.isSubscribed = false;
   }
 }
 
@@ -147,7 +150,9 @@ function isQueued(reply: Reply): boolean {
 function fillIn(commands: readonly Argv[], id: (session: number) => string): Argv[] {
   return commands.map((argv) =>
     argv.some((word) => PLACEHOLDER.test(word))
-      ? argv.map((word) => word.replace(PLACEHOLDER, (_, number) => id(Number(number))))
+      ? argv.map((word, at) =>
+          at < 2 ? word : word.replace(PLACEHOLDER, (_, number) => id(Number(number))),
+        )
       : argv,
   );
 }
@@ -167,5 +172,8 @@ function shown(reply: Reply | undefined): string | undefined {
 }
 
 export function showCommand(argv: Argv): string {
+  if (argv.length > 40) {
+    return `${showCommand(argv.slice(0, 8))} … ${showCommand(argv.slice(-2))} (${argv.length} words)`;
+  }
   return argv.map((word) => (/^[\w.*|:+-]+$/.test(word) ? word : JSON.stringify(word))).join(' ');
 }

@@ -75,5 +75,7 @@ export const SCRIPTS: readonly string[] = [
 ];
 
 export const scripts: fc.Arbitrary<string> = fc.constantFrom(
-  ...SCRIPTS.filter((script) => !/cjson|cmsgpack|struct|string\.|table\.|math\.|bit\./.test(script)),
+  ...SCRIPTS.filter(
+    (script) => !/cjson|cmsgpack|struct|string\.|table\.|math\.|bit\./.test(script),
+  ),
 );
