@@ -171,7 +171,8 @@ export function typeError(
   description: string | undefined,
 ): LuaError {
   const type = typeName(value);
-  const subject = description === undefined ? `a ${type} value` : `${description} (a ${type} value)`;
+  const subject =
+    description === undefined ? `a ${type} value` : `${description} (a ${type} value)`;
   return runtimeError(site, `attempt to ${action} ${subject}`);
 }
 

@@ -36,6 +36,6 @@ export function argumentError(index: number, reason: string): LuaError {
   const { name, isMethod } = state.site;
   const shown = isMethod ? index - 1 : index;
   const callee = name ?? '?';
-  if (shown === 0) return libraryError(`calling '${callee}' on bad self (${reason})`);
+  if (shown === 0 && isMethod) return libraryError(`calling '${callee}' on bad self (${reason})`);
   return libraryError(`bad argument #${shown} to '${callee}' (${reason})`);
 }

@@ -125,8 +125,16 @@ function untilNul(text: string): string {
 
 function convertSigned(spec: Spec, value: number): string {
   const whole = toInteger(value);
-  const digits = withPrecision(spec, Number.isSafeInteger(whole) ? String(Math.abs(whole)) : largeDigits(whole));
-  return padNumber(spec, signFor(spec, whole < 0), digits, spec.zero && spec.precision === undefined);
+  const digits = withPrecision(
+    spec,
+    Number.isSafeInteger(whole) ? String(Math.abs(whole)) : largeDigits(whole),
+  );
+  return padNumber(
+    spec,
+    signFor(spec, whole < 0),
+    digits,
+    spec.zero && spec.precision === undefined,
+  );
 }
 
 function largeDigits(whole: number): string {

@@ -63,6 +63,21 @@ export function isParenthesised(
   return count > owned;
 }
 
+/**
+ * Rejects a list that begins with a comma, as in `f(,1)`, which the parser lets pass. The list begins
+ * after the opening parenthesis or, for a return, at `from`.
+ */
+export function checkList(source: string, from: number, isCall: boolean, chunk: string): void {
+  let at = skipBlank(source, from);
+  if (isCall) {
+    while (source[at] === ')') at = skipBlank(source, at + 1);
+    at = skipBlank(source, at + 1);
+  }
+  if (source[at] !== ',') return;
+  const line = source.slice(0, at).split('\n').length;
+  throw new LuaSyntaxError(`${chunk}:${line}: unexpected symbol near ','`);
+}
+
 /** Skips white space and comments. */
 function skipBlank(source: string, from: number): number {
   let at = from;

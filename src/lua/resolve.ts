@@ -1,6 +1,6 @@
 import type luaparse from 'luaparse';
 import type { Expression, FunctionDeclaration, Identifier, Statement } from './parse.ts';
-import { checkNumeral, endLine, startLine } from './parse.ts';
+import { checkList, checkNumeral, endLine, rangeOf, startLine } from './parse.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
 
 /** A local variable. One that an inner function captures lives in a Box. */
@@ -183,42 +183,52 @@ class Resolver {
       case 'LocalStatement':
         this.expressions(node.init);
         for (const variable of node.variables) this.declareNode(variable);
-        return;
+        break;
       case 'AssignmentStatement':
         this.expressions(node.variables);
-        return this.expressions(node.init);
+        this.expressions(node.init);
+        break;
       case 'CallStatement':
-        return this.expression(node.expression);
+        this.expression(node.expression);
+        break;
       case 'ReturnStatement':
-        return this.expressions(node.arguments);
+        checkList(this.source, rangeOf(node)[0] + 'return'.length, false, this.chunk);
+        this.expressions(node.arguments);
+        break;
       case 'DoStatement':
-        return this.nestedBlock(node.body, line);
+        this.nestedBlock(node.body, line);
+        break;
       case 'IfStatement':
         for (const clause of node.clauses) {
           if (clause.type !== 'ElseClause') this.expression(clause.condition);
           this.nestedBlock(clause.body, line);
         }
-        return;
+        break;
       case 'WhileStatement':
         this.expression(node.condition);
-        return this.nestedBlock(node.body, line);
+        this.nestedBlock(node.body, line);
+        break;
       case 'RepeatStatement':
-        return this.nested(line, true, () =>
+        this.nested(line, true, () =>
           this.inBlock(() => {
             this.block(node.body);
             this.expression(node.condition);
           }),
         );
+        break;
       case 'ForNumericStatement':
         this.expressions([node.start, node.end, ...(node.step === null ? [] : [node.step])]);
-        return this.loop([node.variable], node.body, line);
+        this.loop([node.variable], node.body, line);
+        break;
       case 'ForGenericStatement':
         this.expressions(node.iterators);
-        return this.loop(node.variables, node.body, line);
+        this.loop(node.variables, node.body, line);
+        break;
       case 'FunctionDeclaration':
-        return this.functionStatement(node);
+        this.functionStatement(node);
+        break;
       case 'BreakStatement':
-        return;
+        break;
       default:
         this.fail(line, 'unexpected symbol');
     }
@@ -274,33 +284,44 @@ class Resolver {
   private visit(node: Expression): void {
     switch (node.type) {
       case 'Identifier':
-        return this.use(node);
+        this.use(node);
+        break;
       case 'NumericLiteral':
-        return checkNumeral(this.source, node, this.chunk);
+        checkNumeral(this.source, node, this.chunk);
+        break;
       case 'VarargLiteral':
         this.scope.usesVararg = true;
-        return;
+        break;
       case 'FunctionDeclaration':
-        return this.function(node);
+        this.function(node);
+        break;
       case 'BinaryExpression':
       case 'LogicalExpression':
         this.chained(node.left);
-        return this.expression(node.right);
+        this.expression(node.right);
+        break;
       case 'UnaryExpression':
-        return this.expression(node.argument);
+        this.expression(node.argument);
+        break;
       case 'MemberExpression':
-        return this.chained(node.base);
+        this.chained(node.base);
+        break;
       case 'IndexExpression':
         this.chained(node.base);
-        return this.expression(node.index);
+        this.expression(node.index);
+        break;
       case 'CallExpression':
         this.chained(node.base);
-        return this.expressions(node.arguments);
+        checkList(this.source, rangeOf(node.base)[1], true, this.chunk);
+        this.expressions(node.arguments);
+        break;
       case 'TableCallExpression':
         this.chained(node.base);
-        return this.expression(node.arguments);
+        this.expression(node.arguments);
+        break;
       case 'StringCallExpression':
-        return this.chained(node.base);
+        this.chained(node.base);
+        break;
       case 'TableConstructorExpression':
         for (const field of node.fields) {
           if (field.type === 'TableKey') this.expression(field.key);

@@ -1,5 +1,5 @@
 import { runtimeError } from './error.ts';
-import { makeLibrary, type Functions } from './lib/arguments.ts';
+import { type Functions, makeLibrary } from './lib/arguments.ts';
 import { baseFunctions } from './lib/base.ts';
 import { bitLibrary } from './lib/bit.ts';
 import { cjsonLibrary } from './lib/cjson.ts';

@@ -15,13 +15,13 @@ interface ParserError {
 }
 
 /** Turns the parser's exception into C Lua's words. Other exceptions are thrown on. */
-export function explainSyntaxError(
-  thrown: unknown,
-  source: string,
-  chunk: string,
-): LuaSyntaxError {
+export function explainSyntaxError(thrown: unknown, source: string, chunk: string): LuaSyntaxError {
   const error = thrown as ParserError;
   if (!(thrown instanceof SyntaxError) || typeof error.line !== 'number') throw thrown;
+  const numeral = malformedNumeral(error.index, source);
+  if (numeral !== undefined) {
+    return new LuaSyntaxError(`${chunk}:${numeral.line}: malformed number near '${numeral.text}'`);
+  }
   const message = error.message.replace(/^\[\d+:\d+\] /, '');
   return new LuaSyntaxError(`${chunk}:${error.line}: ${reword(message, error, source)}`);
 }
@@ -33,13 +33,29 @@ const REWORDINGS: readonly (readonly [RegExp, Rewording])[] = [
   [/^<expression> expected near '(.*)'$/s, ([, near]) => `unexpected symbol near '${near}'`],
   [/^<name> expected near '(.*)'$/s, ([, near]) => `'<name>' expected near '${near}'`],
   [/^unexpected symbol near '<eof>'$/, () => "unexpected symbol near '<eof>'"],
-  [/^unexpected \w+ '(.*?)' near '.*'$/s, ([, found], error, source) => unexpected(found!, error, source)],
+  [
+    /^unexpected \w+ '(.*?)' near '.*'$/s,
+    ([, found], error, source) => unexpected(found!, error, source),
+  ],
   [/^'in' expected near '(.*)'$/s, ([, near], error, source) => missingIn(near!, error, source)],
-  [/^'(end|until|\)|\})' expected near '(.*)'$/s, ([, close, near], error, source) => missingClose(close!, near!, error, source)],
-  [/^unfinished string near '(.*)'$/s, ([, text], error, source) => `unfinished string near '${error.index > source.length ? '<eof>' : text}'`],
+  [
+    /^'(end|until|\)|\})' expected near '(.*)'$/s,
+    ([, close, near], error, source) => missingClose(close!, near!, error, source),
+  ],
+  [
+    /^unfinished string near '(.*)'$/s,
+    ([, text], error, source) =>
+      `unfinished string near '${error.index > source.length ? '<eof>' : text}'`,
+  ],
   [/^(unfinished long (?:string|comment)) .*$/s, ([, what]) => `${what} near '<eof>'`],
-  [/^decimal escape too large.*$/s, (_, error, source) => `escape sequence too large near '${stringBefore(error.index, source)}'`],
-  [/^malformed number near '(.*)'$/s, (_, error, source) => `malformed number near '${numeralAround(error.index, source)}'`],
+  [
+    /^decimal escape too large.*$/s,
+    (_, error, source) => `escape sequence too large near '${stringBefore(error.index, source)}'`,
+  ],
+  [
+    /^malformed number near '(.*)'$/s,
+    (_, error, source) => `malformed number near '${numeralAround(error.index, source)}'`,
+  ],
 ];
 
 function reword(message: string, error: ParserError, source: string): string {
@@ -50,27 +66,45 @@ function reword(message: string, error: ParserError, source: string): string {
   return message;
 }
 
+/** The words that close a block. */
+const BLOCK_ENDS: ReadonlySet<string> = new Set(['end', 'else', 'elseif', 'until']);
+
 /** A token where a statement should begin, or one after the last statement of the chunk. */
 function unexpected(found: string, error: ParserError, source: string): string {
-  if (isComplete(source.slice(0, error.index))) return `'<eof>' expected near '${found}'`;
-  if (found === '=') return `${isStatement(source.slice(0, error.index)) ? 'unexpected symbol' : 'syntax error'} near '='`;
-  return `unexpected symbol near '${found}'`;
+  const before = source.slice(0, error.index);
+  if (!/^[\w"'+\-*/%^#<>=(){}[\];:,.]/.test(found)) return unknownChar(found, before);
+  const chunk = parseQuietly(before);
+  if (chunk === undefined) {
+    return found === '=' ? "syntax error near '='" : `unexpected symbol near '${found}'`;
+  }
+  const wantsExpression = /\breturn\s*$/.test(before) && !BLOCK_ENDS.has(found);
+  const isComplete =
+    !wantsExpression && (chunk.body.at(-1)?.type === 'ReturnStatement' || BLOCK_ENDS.has(found));
+  return isComplete ? `'<eof>' expected near '${found}'` : `unexpected symbol near '${found}'`;
 }
 
-function isStatement(source: string): boolean {
-  return parseQuietly(source) !== undefined;
+/**
+ * A char that begins no token. The parser stumbles over it one token early; Lua hands it on, and
+ * complains of it just as it would of the end of the text in the same place.
+ */
+function unknownChar(char: string, before: string): string {
+  const code = char.charCodeAt(0);
+  const near = code < 32 || code === 127 ? `char(${code})` : char;
+  try {
+    const chunk = luaparse.parse(before, QUIET);
+    const isComplete = chunk.body.at(-1)?.type === 'ReturnStatement';
+    return isComplete ? `'<eof>' expected near '${near}'` : `unexpected symbol near '${near}'`;
+  } catch (thrown) {
+    const { message } = explainSyntaxError(thrown, before, '');
+    return message.replace(/^:\d+: /, '').replace(/'<eof>'$/, () => `'${near}'`);
+  }
 }
 
-/** Whether no statement may follow, or a block is closed that was never opened. */
-function isComplete(source: string): boolean {
-  const chunk = parseQuietly(source);
-  if (chunk === undefined) return false;
-  return chunk.body.at(-1)?.type === 'ReturnStatement' || false;
-}
+const QUIET = { luaVersion: '5.1', encodingMode: 'none', comments: false } as const;
 
 function parseQuietly(source: string): luaparse.Chunk | undefined {
   try {
-    return luaparse.parse(source, { luaVersion: '5.1', encodingMode: 'none', comments: false });
+    return luaparse.parse(source, QUIET);
   } catch {
     return undefined;
   }
@@ -82,7 +116,14 @@ function missingIn(near: string, error: ParserError, source: string): string {
   return isList ? `'in' expected near '${near}'` : `'=' or 'in' expected near '${near}'`;
 }
 
+/** The tokens after which an expression is missing, rather than what closes the bracket. */
+const WANTS_EXPRESSION: Readonly<Record<string, string>> = { ')': '(', '}': '{ , ;' };
+
 function missingClose(close: string, near: string, error: ParserError, source: string): string {
+  const last = tokensBefore(error.index, source).at(-1)?.value;
+  const openers = WANTS_EXPRESSION[close] ?? 'return';
+  if (last !== undefined && openers.split(' ').includes(last))
+    return `unexpected symbol near '${near}'`;
   const opener = openerBefore(error.index, source, close);
   const place =
     opener === undefined || opener.line === error.line
@@ -121,14 +162,19 @@ function openerBefore(index: number, source: string, close: string): Opener | un
   return open.findLast((opener) => CLOSES[opener.text] === close);
 }
 
+const END_TOKEN = 1;
+
 function tokensBefore(index: number, source: string): luaparse.Token[] {
   const lexer = luaparse.parse({ wait: true, luaVersion: '5.1', encodingMode: 'none' });
   lexer.write(source);
   const tokens: luaparse.Token[] = [];
-  const END = 1;
-  for (let token = lexer.lex(); token.type !== END; token = lexer.lex()) {
-    if (token.range[0] >= index) break;
-    if (token.value !== null) tokens.push(token);
+  try {
+    for (let token = lexer.lex(); token.type !== END_TOKEN; token = lexer.lex()) {
+      if (token.range[0] >= index) break;
+      tokens.push(token);
+    }
+  } catch {
+    // A broken token ends the list: what matters stands before it.
   }
   return tokens;
 }
@@ -140,8 +186,25 @@ function stringBefore(index: number, source: string): string {
   return quoted === null ? '' : quoted[0].replace(/\\\d+$/, '');
 }
 
+interface Numeral {
+  readonly text: string;
+  readonly line: number;
+}
+
+const NUMERIC_TOKEN = 16;
+
+/** The first numeral that runs on into letters or dots, which the parser would split in two. */
+function malformedNumeral(index: number, source: string): Numeral | undefined {
+  for (const { type, range, line } of tokensBefore(index, source)) {
+    if (type !== NUMERIC_TOKEN) continue;
+    const rest = /^[\w.]+/.exec(source.slice(range[1], range[1] + 64));
+    if (rest !== null) return { text: source.slice(range[0], range[1]) + rest[0], line };
+  }
+  return undefined;
+}
+
 function numeralAround(index: number, source: string): string {
   let start = Math.min(index, source.length) - 1;
   while (start > 0 && /[\w.]/.test(source[start - 1]!)) start -= 1;
-  return /^[\w.]+/.exec(source.slice(start))?.[0] ?? '';
+  return /^(?:[\d.]*[eE][+-])?[\w.]*/.exec(source.slice(start))![0];
 }

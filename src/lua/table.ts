@@ -91,7 +91,7 @@ export class LuaTable {
   }
 
   private setNode(key: LuaValue, value: LuaValue): void {
-    if (this.hash !== null && this.hash.replace(key, value)) return;
+    if (this.hash?.replace(key, value)) return;
     if (this.hash === null || !this.hash.insert(key, value)) {
       this.rehash(key);
       this.set(key, value);
@@ -306,7 +306,8 @@ class NodePart {
   }
 
   nextUsed(from: number): number {
-    for (let node = from; node < this.size; node++) if (this.values[node] !== undefined) return node;
+    for (let node = from; node < this.size; node++)
+      if (this.values[node] !== undefined) return node;
     return -1;
   }
 
@@ -380,7 +381,9 @@ function hashNumber(value: number): number {
 }
 
 /** Objects hash by address in C Lua, which no script can foresee; here by order of first use. */
-export function identityOf(value: Exclude<LuaValue, undefined | boolean | number | string> | undefined): number {
+export function identityOf(
+  value: Exclude<LuaValue, undefined | boolean | number | string> | undefined,
+): number {
   if (value === undefined) return 0;
   if (value.identity === 0) value.identity = nextIdentity();
   return value.identity;

@@ -49,7 +49,8 @@ export function compileCall(context: Context, node: CallNode): EvaluateResults {
 /** Compiles the call of a `return f(x)`, which gives up the frame when the stack is deep. */
 export function compileTailCall(context: Context, node: CallNode): EvaluateResults {
   const { base } = node;
-  if (isMethodCall(base) || constantOf(context, base) !== undefined) return compileCall(context, node);
+  if (isMethodCall(base) || constantOf(context, base) !== undefined)
+    return compileCall(context, node);
   const site = callSite(context, node);
   const callee = compileExpression(context, base);
   const args = compileArguments(context, node);

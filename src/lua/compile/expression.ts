@@ -18,14 +18,7 @@ import type { Box, CallSite, Frame, LuaValue } from '../value.ts';
 import { compileArithmetic, isArithmetic } from './arithmetic.ts';
 import { compileCall, compileSingleCall } from './call.ts';
 import type { Context, Evaluate, EvaluateList, Test } from './context.ts';
-import {
-  constantOf,
-  describe,
-  isCall,
-  siteOf,
-  slotOf,
-  varargSlot,
-} from './context.ts';
+import { constantOf, describe, isCall, siteOf, slotOf, varargSlot } from './context.ts';
 import { compileFunction } from './function.ts';
 import { compileTable } from './table.ts';
 
@@ -344,12 +337,7 @@ function compileItem(
   return (frame) => itemOf(base(frame), key, site, name);
 }
 
-function itemOf(
-  table: LuaValue,
-  key: number,
-  site: CallSite,
-  name: string | undefined,
-): LuaValue {
+function itemOf(table: LuaValue, key: number, site: CallSite, name: string | undefined): LuaValue {
   if (table instanceof LuaTable) {
     const value = table.getNumber(key);
     if (value !== undefined || table.metatable === undefined) return value;
@@ -412,4 +400,3 @@ export function compileItems(items: readonly Evaluate[]): EvaluateList {
       };
   }
 }
-

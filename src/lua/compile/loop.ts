@@ -4,7 +4,7 @@ import { callValue } from '../call.ts';
 import { LuaError, runtimeError } from '../error.ts';
 import { nextBuiltin } from '../lib/next.ts';
 import { toNumber } from '../number.ts';
-import { rangeOf, startLine } from '../parse.ts';
+import { endLine, rangeOf, startLine } from '../parse.ts';
 import { state } from '../state.ts';
 import { LuaTable } from '../table.ts';
 import type { CallSite, Frame, LuaValue } from '../value.ts';
@@ -23,7 +23,7 @@ export function compileForTo(context: Context, node: luaparse.ForNumericStatemen
   const body = compileBlock(context, node.body);
   const variable = context.resolution.variables.get(node.variable)!;
   const { slot, isCaptured } = variable;
-  const site = siteAt(context, startLine(node));
+  const site = siteAt(context, endLine(node.step ?? node.end));
   return (frame) => {
     const from = start(frame);
     const to = end(frame);

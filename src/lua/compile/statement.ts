@@ -209,7 +209,8 @@ function compileLocal(context: Context, node: luaparse.LocalStatement): Execute 
   const open = isOpen(context, init, rangeOf(node)[1], 0);
   if (variables.length === 1 && init.length <= 1) {
     const variable = context.resolution.variables.get(variables[0]!)!;
-    const value: Evaluate = init[0] === undefined ? () => undefined : compileExpression(context, init[0]);
+    const value: Evaluate =
+      init[0] === undefined ? () => undefined : compileExpression(context, init[0]);
     return compileSingleLocal(variable.slot, variable.isCaptured, value);
   }
   const stores = variables.map((variable) => compileDeclaration(context, variable));
@@ -265,7 +266,12 @@ function compileAssignment(context: Context, node: luaparse.AssignmentStatement)
   const { variables, init } = node;
   const line = endLine(node);
   if (variables.length === 1 && init.length === 1) {
-    return compileSingleAssignment(context, variables[0]!, compileExpression(context, init[0]!), line);
+    return compileSingleAssignment(
+      context,
+      variables[0]!,
+      compileExpression(context, init[0]!),
+      line,
+    );
   }
   const targets = variables.map((target) => compileTarget(context, target, line));
   const values = compileList(context, init, isOpen(context, init, rangeOf(node)[1], 0));
@@ -374,7 +380,7 @@ function compileFieldAssignment(
     const table = base(frame);
     const at = key(frame);
     const item = value(frame);
-    if (typeof at === 'number' && at === at && isPlain(table)) table.setNumber(at, item);
+    if (typeof at === 'number' && !Number.isNaN(at) && isPlain(table)) table.setNumber(at, item);
     else setIndex(table, at, item, site, name);
     return NEXT;
   };
@@ -383,4 +389,3 @@ function compileFieldAssignment(
 function isPlain(value: LuaValue): value is LuaTable {
   return value instanceof LuaTable && value.metatable === undefined && !value.locked;
 }
-

@@ -1,13 +1,15 @@
 import type luaparse from 'luaparse';
 import { refuel } from '../budget.ts';
 import { callValue } from '../call.ts';
+import { setIndex } from '../operators.ts';
 import type { Statement } from '../parse.ts';
 import { endLine, rangeOf, startLine } from '../parse.ts';
 import { state } from '../state.ts';
 import type { Frame, LuaValue, Results, Steps } from '../value.ts';
 import { asList, NOTHING } from '../value.ts';
+import type { CallNode } from './call.ts';
 import type { Context } from './context.ts';
-import { isCall, isOpen, siteAt } from './context.ts';
+import { describe, isCall, isOpen, siteAt } from './context.ts';
 import { bound } from './loop.ts';
 import type { Completion, Place } from './statement.ts';
 import {
@@ -18,9 +20,6 @@ import {
   NEXT,
   RETURN,
 } from './statement.ts';
-import type { CallNode } from './call.ts';
-import { setIndex } from '../operators.ts';
-import { describe } from './context.ts';
 import type { EvaluateSteps } from './steps-expression.ts';
 import {
   compileCallSteps,
@@ -235,7 +234,7 @@ function compileForToSteps(context: Context, node: luaparse.ForNumericStatement)
     node.step === null ? plain(() => 1) : compileExpressionSteps(context, node.step);
   const store = compileDeclaration(context, node.variable);
   const body = compileBlockSteps(context, node.body);
-  const site = siteAt(context, startLine(node));
+  const site = siteAt(context, endLine(node.step ?? node.end));
   return function* (frame) {
     const from = yield* start(frame);
     const to = yield* end(frame);
@@ -277,4 +276,3 @@ function compileForInSteps(context: Context, node: luaparse.ForGenericStatement)
     }
   };
 }
-

@@ -52,9 +52,7 @@ function compileFields(
 ): AddField[] {
   const last = node.fields.length - 1;
   return node.fields.map((field, at) =>
-    open && at === last
-      ? compileOpenField(context, field.value)
-      : compileField(context, field),
+    open && at === last ? compileOpenField(context, field.value) : compileField(context, field),
   );
 }
 
@@ -92,4 +90,3 @@ export function roundedSize(size: number): number {
   }
   return mantissa << exponent;
 }
-

@@ -44,11 +44,7 @@ export function expectInteger(args: readonly LuaValue[], at: number): number {
   return toInteger(expectNumber(args, at));
 }
 
-export function optionalInteger(
-  args: readonly LuaValue[],
-  at: number,
-  otherwise: number,
-): number {
+export function optionalInteger(args: readonly LuaValue[], at: number, otherwise: number): number {
   return args[at] === undefined ? otherwise : expectInteger(args, at);
 }
 
@@ -61,11 +57,7 @@ export function optionalInt(args: readonly LuaValue[], at: number, otherwise: nu
   return args[at] === undefined ? otherwise : expectInt(args, at);
 }
 
-export function optionalString(
-  args: readonly LuaValue[],
-  at: number,
-  otherwise: string,
-): string {
+export function optionalString(args: readonly LuaValue[], at: number, otherwise: string): string {
   return args[at] === undefined ? otherwise : expectString(args, at);
 }
 

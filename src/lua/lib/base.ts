@@ -2,12 +2,12 @@ import { callBack, mark, recover } from '../call.ts';
 import { argumentError, LuaError, libraryError, plainError, position } from '../error.ts';
 import { loadChunk } from '../load.ts';
 import { metamethod, metatableOf } from '../metatable.ts';
-import { index } from '../operators.ts';
-import { parseNumber, numberToString, toText, trimSpaces } from '../number.ts';
+import { numberToString, parseNumber, toText, trimSpaces } from '../number.ts';
+import { index, join } from '../operators.ts';
 import { NATIVE_SITE, state } from '../state.ts';
 import { LuaSyntaxError } from '../syntax-error.ts';
 import { identityOf, LuaTable } from '../table.ts';
-import type { CallSite, LuaValue, Results } from '../value.ts';
+import type { CallSite, LuaFunction, LuaValue, Results } from '../value.ts';
 import { asList, Builtin, first, isTruthy, LuaUserdata, NOTHING, typeName } from '../value.ts';
 import type { Functions } from './arguments.ts';
 import {
@@ -254,16 +254,25 @@ function loadText(source: string, chunkName: string): Results {
   }
 }
 
+/** load reads all pieces first; an error of the reader is a result like a syntax error. */
 function load(args: LuaValue[]): Results {
   const reader = expectFunction(args, 0);
   const chunkName = optionalString(args, 1, '=(load)');
-  let source = '';
-  for (;;) {
-    const piece = first(callBack(reader, []));
-    if (piece === undefined || piece === '') return loadText(source, chunkName);
-    const text = toText(piece);
-    if (text === undefined) throw libraryError('reader function must return a string');
-    source += text;
+  const before = mark();
+  try {
+    return loadText(readPieces(reader), chunkName);
+  } catch (thrown) {
+    return [undefined, recover(thrown, before).value];
   }
 }
 
+function readPieces(reader: LuaFunction): string {
+  let source = '';
+  for (;;) {
+    const piece = first(callBack(reader, []));
+    if (piece === undefined || piece === '') return source;
+    const text = toText(piece);
+    if (text === undefined) throw libraryError('reader function must return a string');
+    source = join(source, text, state.site);
+  }
+}

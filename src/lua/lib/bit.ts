@@ -44,15 +44,16 @@ function shift(operate: (value: number, by: number) => number) {
 }
 
 function swapBytes(value: number): number {
-  return (
-    (value << 24) | ((value & 0xff00) << 8) | ((value >>> 8) & 0xff00) | (value >>> 24)
-  );
+  return (value << 24) | ((value & 0xff00) << 8) | ((value >>> 8) & 0xff00) | (value >>> 24);
 }
 
 function tohex(args: LuaValue[]): Results {
   const value = bits(args, 0) >>> 0;
   const width = args[1] === undefined ? 8 : bits(args, 1);
   const digits = Math.min(8, Math.abs(width));
-  const text = value.toString(16).padStart(8, '0').slice(8 - digits);
+  const text = value
+    .toString(16)
+    .padStart(8, '0')
+    .slice(8 - digits);
   return width < 0 ? text.toUpperCase() : text;
 }

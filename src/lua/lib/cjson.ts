@@ -81,7 +81,8 @@ function tooMany(args: LuaValue[], most: number): void {
 function readInteger(args: LuaValue[], at: number, least: number, most: number): number {
   const value = expectInteger(args, at);
   if (value < least || value > most) {
-    throw argumentError(at + 1, `expected integer between ${least} and ${most}`);
+    // cjson blames its first argument, whichever it was.
+    throw argumentError(1, `expected integer between ${least} and ${most}`);
   }
   return value;
 }
@@ -129,4 +130,3 @@ function sparseArray(args: LuaValue[], settings: JsonSettings): Results {
   if (args[2] !== undefined) settings.sparseSafe = readInteger(args, 2, 0, MOST);
   return [settings.sparseConvert, settings.sparseRatio, settings.sparseSafe];
 }
-

@@ -5,7 +5,7 @@ import { state } from '../state.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
 import { asList, Builtin, Closure, LuaThread } from '../value.ts';
-import { expectAny, makeLibrary } from './arguments.ts';
+import { makeLibrary } from './arguments.ts';
 import { yieldBuiltin } from './yield.ts';
 
 /** The `coroutine` table. */
@@ -37,7 +37,6 @@ function create(args: LuaValue[]): LuaThread {
 function expectThread(args: LuaValue[]): LuaThread {
   const thread = args[0];
   if (thread instanceof LuaThread) return thread;
-  expectAny(args, 0);
   throw argumentError(1, 'coroutine expected');
 }
 
@@ -100,4 +99,3 @@ function advance(thread: LuaThread, values: LuaValue[], base: number): LuaValue[
   thread.depth = state.depth - base - RESUME_WEIGHT;
   return asList(value);
 }
-

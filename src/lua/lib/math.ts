@@ -81,7 +81,8 @@ function extreme(args: LuaValue[], isBetter: (value: number, best: number) => bo
 function modf(args: LuaValue[]): Results {
   const value = expectNumber(args, 0);
   const whole = Math.trunc(value);
-  if (!Number.isFinite(value)) return [value, Number.isNaN(value) ? value : 0];
+  if (Number.isNaN(value)) return [value, value];
+  if (!Number.isFinite(value)) return [value, value < 0 ? -0 : 0];
   return [whole, value - whole];
 }
 
@@ -90,7 +91,13 @@ function scale(value: number, exponent: number): number {
   const half = Math.trunc(Math.max(-2200, Math.min(2200, exponent)) / 2);
   const rest = Math.max(-2200, Math.min(2200, exponent)) - half;
   const quarter = Math.trunc(half / 2);
-  return value * 2 ** quarter * 2 ** (half - quarter) * 2 ** Math.trunc(rest / 2) * 2 ** (rest - Math.trunc(rest / 2));
+  return (
+    value *
+    2 ** quarter *
+    2 ** (half - quarter) *
+    2 ** Math.trunc(rest / 2) *
+    2 ** (rest - Math.trunc(rest / 2))
+  );
 }
 
 function frexp(args: LuaValue[]): Results {

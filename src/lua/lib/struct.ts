@@ -1,5 +1,6 @@
 import { spend, spendBytes } from '../budget.ts';
 import { argumentError, libraryError } from '../error.ts';
+import { toNumber } from '../number.ts';
 import { LONGEST_STRING } from '../operators.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
@@ -10,7 +11,6 @@ import {
   optionalInteger,
   toInteger,
 } from './arguments.ts';
-import { toNumber } from '../number.ts';
 
 /** The `struct` table: C structures to strings and back, with the sizes of 64-bit Linux. */
 export const structLibrary: LuaTable = makeLibrary({ pack, size, unpack });
@@ -63,9 +63,7 @@ class Format {
     if (option !== 'i' && option !== 'I') return SIZES[option] ?? 0;
     const size = this.number(DEFAULT_INTEGER_SIZE);
     if (size > LARGEST_INTEGER_SIZE) {
-      throw libraryError(
-        `integral size ${size} is larger than limit of ${LARGEST_INTEGER_SIZE}`,
-      );
+      throw libraryError(`integral size ${size} is larger than limit of ${LARGEST_INTEGER_SIZE}`);
     }
     return size;
   }
@@ -114,8 +112,10 @@ function isInteger(option: string): boolean {
   return 'bBhHlLTiI'.includes(option);
 }
 
-function pack(args: LuaValue[]): Results {
-  const format = new Format(expectString(args, 0));
+function pack(given: LuaValue[]): Results {
+  const format = new Format(expectString(given, 0));
+  // The C function pushes a nil before it reads, so that a missing argument is nil.
+  const args = [...given, undefined];
   let text = '';
   let argument = 1;
   while (format.next()) {

@@ -2,7 +2,7 @@ import { spend, spendBytes } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { libraryError, plainError } from '../error.ts';
 import { toText } from '../number.ts';
-import { lessThan, LONGEST_STRING } from '../operators.ts';
+import { LONGEST_STRING, lessThan } from '../operators.ts';
 import { NATIVE_SITE } from '../state.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaFunction, LuaValue, Results } from '../value.ts';
@@ -30,12 +30,6 @@ export const tableLibrary: LuaTable = makeLibrary({
   sort,
 });
 
-function expectWritable(args: LuaValue[]): LuaTable {
-  const table = expectTable(args, 0);
-  if (table.locked) throw plainError('Attempt to modify a readonly table');
-  return table;
-}
-
 function concat(args: LuaValue[]): Results {
   const table = expectTable(args, 0);
   const separator = optionalString(args, 1, '');
@@ -46,9 +40,7 @@ function concat(args: LuaValue[]): Results {
     const value = table.getNumber(at);
     const piece = toText(value);
     if (piece === undefined) {
-      throw libraryError(
-        `invalid value (${typeName(value)}) at index ${at} in table for 'concat'`,
-      );
+      throw libraryError(`invalid value (${typeName(value)}) at index ${at} in table for 'concat'`);
     }
     text += at < to ? piece + separator : piece;
     spendBytes(piece.length + separator.length + 16);
@@ -118,7 +110,7 @@ function remove(args: LuaValue[]): Results {
 type IsLess = (left: LuaValue, right: LuaValue) => boolean;
 
 function sort(args: LuaValue[]): Results {
-  const table = expectWritable(args);
+  const table = expectTable(args, 0);
   const length = table.length();
   const comparator = args[1] === undefined ? undefined : expectFunction(args, 1);
   quicksort(table, 1, length, comparator === undefined ? isLess : lessBy(comparator));
@@ -168,8 +160,8 @@ function order(table: LuaTable, low: number, high: number, less: IsLess): void {
 
 function swap(table: LuaTable, left: number, right: number): void {
   const value = table.getNumber(left);
-  table.setNumber(left, table.getNumber(right));
-  table.setNumber(right, value);
+  set(table, left, table.getNumber(right));
+  set(table, right, value);
 }
 
 function partition(
