@@ -202,6 +202,8 @@ function parseOptions(
     else if (word === 'BYLEX' && options.by === undefined) options.by = 'lex';
     else throw SYNTAX_ERROR;
   }
+  // A count of -1 counts as no LIMIT at all, also where there may be none.
+  if (options.by === undefined && options.limit?.count === -1) options.limit = undefined;
   assertCompatible(options);
   return options;
 }
