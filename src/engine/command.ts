@@ -78,6 +78,9 @@ export interface CommandFacts {
 /** One family: facts by the command's name in capitals. */
 export type CommandTable = Readonly<Record<string, CommandFacts>>;
 
+/** Redis does not call these fast, because of what they may have to free; here that is not their work. */
+const BRIEF: ReadonlySet<string> = new Set(['set', 'setex', 'psetex', 'del']);
+
 /** A command ready for dispatch. */
 export class Command {
   /** Lower case as in Redis's messages; a subcommand is `client|id`. */
@@ -87,6 +90,8 @@ export class Command {
   readonly arity: number;
   readonly bits: number;
   readonly run: Run;
+  /** Takes no time worth measuring, as long as it has few words. */
+  readonly isBrief: boolean;
   /** Place of its counters in the engine's statistics. */
   readonly number: number;
   readonly subcommands: ReadonlyMap<string, Command> | undefined;
@@ -104,6 +109,7 @@ export class Command {
     this.arity = facts.arity;
     this.bits = facts.flags.reduce((bits, flag) => bits | FLAGS[flag], 0);
     this.run = facts.run;
+    this.isBrief = (this.has('fast') && group !== 'pubsub') || BRIEF.has(name);
     this.number = number;
     this.subcommands =
       subcommands && new Map(subcommands.map((each) => [each.name.split('|')[1]!, each]));

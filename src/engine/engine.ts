@@ -56,6 +56,8 @@ export class Engine {
 
   /** Monotonic time of the current unit of work. */
   nowMs: number;
+  /** Commands since the clock was last looked at. */
+  unmeasured = 0;
   /** The classes of keyspace events that are announced. */
   eventBits = 0;
   /** False while a session that asked for CLIENT NO-TOUCH runs. */
