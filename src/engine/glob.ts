@@ -6,9 +6,10 @@
  * could swallow the latest can too; so one remembered place is enough, and the time is O(text × pattern).
  */
 export function matchesGlob(pattern: string, text: string): boolean {
-  if (pattern === '*') return true;
-  // Redis's matcher does not begin on an empty text, so that not even `**` matches it.
+  // Redis's matcher does not begin on an empty text, so that not even `*` matches it. KEYS and SCAN
+  // take a single star for no pattern at all.
   if (text === '') return pattern === '';
+  if (pattern === '*') return true;
   let at = 0;
   let place = 0;
   let starPlace = -1;

@@ -25,7 +25,7 @@ export function scanArguments(argv: readonly string[], at: number): ScanArgument
     const value = argv[next + 1];
     if (value === undefined) throw SYNTAX_ERROR;
     if (word === 'COUNT') count = parseCount(value);
-    else if (word === 'MATCH') pattern = value;
+    else if (word === 'MATCH') pattern = value === '*' ? undefined : value;
     else if (word === 'TYPE' && at === 1) type = value.toLowerCase();
     else throw SYNTAX_ERROR;
   }

@@ -61,7 +61,7 @@ export const keys = {
     arity: 2,
     keys: NO_KEYS,
     flags: ['readonly'],
-    run: (session, argv) => session.database.keys().filter((key) => matchesGlob(argv[1]!, key)),
+    run: (session, argv) => keysLike(session.database, argv[1]!),
     syntax: 'pattern',
     summary: 'Returns all keys that fit a pattern',
     since: '1.0.0',
@@ -164,6 +164,11 @@ function del({ database }: Session, argv: readonly string[]): Reply {
     if (deleted) database.notify('generic', 'del', key);
     return deleted;
   });
+}
+
+function keysLike(database: Database, pattern: string): string[] {
+  const keys = database.keys();
+  return pattern === '*' ? keys : keys.filter((key) => matchesGlob(pattern, key));
 }
 
 /** TOUCH marks keys even for a session that asked for NO-TOUCH. */

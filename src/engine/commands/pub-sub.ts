@@ -185,9 +185,9 @@ function unsubscribe(session: Session, argv: readonly string[], kind: Subscripti
 
 function activeNames(session: Session, kind: SubscriptionKind, argv: readonly string[]): Reply {
   if (argv.length > 3) throw wrongSubcommand(argv);
-  const pattern = argv[2] ?? '*';
-  const names = session.engine.pubSub[kind].subscribers.keys();
-  return [...names].filter((name) => matchesGlob(pattern, name));
+  const pattern = argv[2];
+  const names = [...session.engine.pubSub[kind].subscribers.keys()];
+  return pattern === undefined ? names : names.filter((name) => matchesGlob(pattern, name));
 }
 
 function subscriberCounts(
