@@ -19,7 +19,10 @@ export type Rule = (redis: Reply, ours: Reply, argv: Argv) => boolean;
 /** How replies are compared where equality is not the measure. Everything else must be equal. */
 export function ruleFor(argv: Argv): Rule {
   const name = nameOf(argv);
-  if (name === 'eval' && argv[1]?.includes(SAID_BY_SCRIPT)) return ruleFor(argv.slice(3));
+  if (name === 'eval' && argv[1]?.includes(SAID_BY_SCRIPT)) {
+    const said = argv.slice(3);
+    return (redis, ours) => ruleFor(said)(redis, ours, said);
+  }
   if (argv[1]?.toLowerCase() === 'help' && argv.length === 2 && CONTAINERS.has(name))
     return sameKind;
   return RULES[`${name}|${argv[1]?.toLowerCase()}`] ?? RULES[name] ?? equal;
