@@ -71,6 +71,8 @@ export interface CommandFacts {
   readonly actsInMulti?: true;
   /** Allowed to a RESP2 client that has subscribed. */
   readonly actsInSubscription?: true;
+  /** It writes, but what it looks for counts as read: a hit or a miss. */
+  readonly countsReads?: true;
   /** For a container such as CLIENT: what follows its name. */
   readonly subcommands?: CommandTable;
 }
@@ -90,6 +92,8 @@ export class Command {
   readonly arity: number;
   readonly bits: number;
   readonly run: Run;
+  /** Whether its looks at keys count as hits and misses. */
+  readonly countsReads: boolean;
   /** Takes no time worth measuring, as long as it has few words. */
   readonly isBrief: boolean;
   /** Place of its counters in the engine's statistics. */
@@ -109,6 +113,7 @@ export class Command {
     this.arity = facts.arity;
     this.bits = facts.flags.reduce((bits, flag) => bits | FLAGS[flag], 0);
     this.run = facts.run;
+    this.countsReads = facts.countsReads ?? !this.has('write');
     this.isBrief = (this.has('fast') && group !== 'pubsub') || BRIEF.has(name);
     this.number = number;
     this.subcommands =

@@ -40,16 +40,11 @@ export class Database {
   /** The value of a key that is alive. */
   get(key: string): Value | undefined {
     const slot = this.#find(key);
-    if (slot < 0) {
-      this.#engine.stats.keyspaceMisses++;
-      this.notify('miss', 'keymiss', key);
-      return undefined;
-    }
-    this.#engine.stats.keyspaceHits++;
-    return this.#keyspace.values[slot]!;
+    if (this.#engine.countsReads) this.#countRead(key, slot >= 0);
+    return slot < 0 ? undefined : this.#keyspace.values[slot]!;
   }
 
-  /** Like `get`, for a command that will write: it counts neither as a hit nor as a miss. */
+  /** Like `get`, but it counts neither as a hit nor as a miss. */
   peek(key: string): Value | undefined {
     const slot = this.#find(key);
     return slot < 0 ? undefined : this.#keyspace.values[slot]!;
@@ -248,6 +243,14 @@ export class Database {
     }
     if (this.#engine.marksUse) this.#keyspace.markUsed(slot, nowMs / 1000);
     return slot;
+  }
+
+  #countRead(key: string, found: boolean): void {
+    if (found) this.#engine.stats.keyspaceHits++;
+    else {
+      this.#engine.stats.keyspaceMisses++;
+      this.notify('miss', 'keymiss', key);
+    }
   }
 
   #typed<Kind extends Collection>(key: string, type: Kind['type']): Kind | undefined {

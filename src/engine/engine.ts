@@ -60,6 +60,8 @@ export class Engine {
   unmeasured = 0;
   /** The classes of keyspace events that are announced. */
   eventBits = 0;
+  /** Whether the running command's looks at keys count as hits and misses. */
+  countsReads = true;
   /** False while a session that asked for CLIENT NO-TOUCH runs. */
   marksUse = true;
   needsPassword = false;

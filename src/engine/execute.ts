@@ -35,6 +35,7 @@ export function executeNow(session: Session, argv: readonly string[]): Outcome {
 /** Runs a command that was found and allowed: the step that EXEC and scripts share with clients. */
 export function call(session: Session, command: Command, argv: readonly string[]): Outcome {
   const { statistics, monitors } = session.engine;
+  session.engine.countsReads = command.countsReads;
   statistics.countCall(command.number);
   const outcome = monitors.size === 0 ? run(session, command, argv) : shown(session, command, argv);
   if (outcome instanceof ErrorReply) {

@@ -2,7 +2,7 @@ import { ErrorReply, type Reply } from '../resp/index.ts';
 import { NOT_AN_INTEGER, SYNTAX_ERROR } from './errors.ts';
 import { matchesGlob } from './glob.ts';
 import { parseInteger } from './number.ts';
-import { upper } from './text.ts';
+import { printed, upper } from './text.ts';
 
 /** What the four scans can be asked for. */
 export interface ScanArguments {
@@ -42,7 +42,8 @@ export function scanReply(cursor: number, items: readonly Reply[]): Reply {
  * look at the cursor first, then at the key, and only then at the options, as Redis does.
  */
 export function parseCursor(text: string): number {
-  const digits = text === '' ? '0' : /^[+-]?(\d+)$/.exec(text)?.[1];
+  const shown = printed(text);
+  const digits = shown === '' ? '0' : /^[+-]?(\d+)$/.exec(shown)?.[1];
   if (digits === undefined) throw INVALID_CURSOR;
   if (digits.length >= 20 && BigInt(digits) >= CURSOR_LIMIT) throw INVALID_CURSOR;
   return Number(digits);

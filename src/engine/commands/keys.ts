@@ -110,6 +110,7 @@ export const keys = {
     keys: TWO_KEYS,
     flags: ['write', 'denyoom'],
     run: copy,
+    countsReads: true,
     syntax: 'source destination [DB destination-db] [REPLACE]',
     summary: 'Copies the value and the deadline of a key',
     since: '6.2.0',

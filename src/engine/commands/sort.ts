@@ -15,6 +15,7 @@ export const sort = {
     keys: sortKeys,
     flags: ['write', 'denyoom', 'movablekeys'],
     run: (session, argv) => sortAndStore(session, argv, parseSort(argv, true)),
+    countsReads: true,
     syntax:
       'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]',
     summary: 'Sorts the elements of a list, a set or a sorted set; returns or stores them',
@@ -105,7 +106,7 @@ function sortKeys(argv: readonly string[]): number[] {
     const word = upper(argv[at]!);
     if (word === 'LIMIT') at += 2;
     else if (word === 'GET' || word === 'BY') at++;
-    else if (word === 'STORE' && at + 1 < argv.length) store = ++at;
+    else if (word === 'STORE' && at + 1 < argv.length) store = at + 1;
   }
   return store > 0 ? [1, store] : [1];
 }

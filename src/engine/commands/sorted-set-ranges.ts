@@ -29,6 +29,7 @@ export const sortedSetRanges = {
     keys: [1, 2, 1],
     flags: ['write', 'denyoom'],
     run: rangeStore,
+    countsReads: true,
     syntax: 'dst src min max [BYSCORE|BYLEX] [REV] [LIMIT offset count]',
     summary: 'Stores a range of members in another key',
     since: '6.2.0',

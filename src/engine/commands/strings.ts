@@ -35,6 +35,7 @@ export const strings = {
     keys: ONE_KEY,
     flags: ['write', 'denyoom'],
     run: set,
+    countsReads: true,
     syntax:
       'key value [NX|XX|IFEQ value|IFNE value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]',
     summary: 'Sets the value of a key, on a condition and for a time if asked',
@@ -72,6 +73,7 @@ export const strings = {
     keys: ONE_KEY,
     flags: WRITE,
     run: getset,
+    countsReads: true,
     syntax: 'key value',
     summary: 'Sets a new value and returns the old one',
     since: '1.0.0',
@@ -81,6 +83,7 @@ export const strings = {
     keys: ONE_KEY,
     flags: ['write', 'fast'],
     run: getdel,
+    countsReads: true,
     syntax: 'key',
     summary: 'Returns the value of a key and deletes it',
     since: '6.2.0',
@@ -90,6 +93,7 @@ export const strings = {
     keys: ONE_KEY,
     flags: ['write', 'fast'],
     run: getex,
+    countsReads: true,
     syntax:
       'key [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|PERSIST]',
     summary: 'Returns the value of a key and sets its time to live',
