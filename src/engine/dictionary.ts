@@ -157,7 +157,7 @@ export class Dictionary<Value> {
 const SMALL = 8;
 
 /** Walks slots downwards from `cursor`, where 0 means from the end; 0 is also the end of the walk. */
-export function scanSlots(
+function scanSlots(
   size: number,
   cursor: number,
   count: number,
