@@ -1,21 +1,18 @@
+import { allocate, memory, ScriptStopped } from './memory.ts';
 import { state } from './state.ts';
 
 /**
  * What a script may spend. A step is one turn of a loop, one call, or about sixteen bytes that a
- * library function makes or looks at. `deadlineMs` is a time of the host's monotonic clock.
+ * library function makes or looks at. `deadlineMs` is a time of the host's monotonic clock. `bytes`
+ * is the sum of all that the script allocates, 512 MiB if it is not given.
  */
 export interface Budget {
   readonly steps: number;
   readonly deadlineMs: number;
+  readonly bytes?: number;
 }
 
-/** Thrown through everything, past every pcall of the script, when the budget is spent. */
-export class ScriptStopped {
-  readonly reason: 'steps' | 'deadline';
-  constructor(reason: 'steps' | 'deadline') {
-    this.reason = reason;
-  }
-}
+const DEFAULT_BYTES = 512 * 1024 * 1024;
 
 /** Steps between two looks at the clock. */
 const SLICE = 4096;
@@ -25,6 +22,7 @@ export function openBudget(budget: Budget): void {
   state.stepsLeft = budget.steps;
   state.deadlineMs = budget.deadlineMs;
   state.fuel = 0;
+  memory.bytesLeft = budget.bytes ?? DEFAULT_BYTES;
 }
 
 /** Called when the fuel has run below zero: takes the next slice or stops the script. */
@@ -44,7 +42,13 @@ export function spend(steps: number): void {
   if (state.fuel < 0) refuel();
 }
 
-/** Pays for so many bytes of text. */
-export function spendBytes(bytes: number): void {
+/** Pays for looking at so many bytes. */
+export function spendReading(bytes: number): void {
+  spend(bytes >>> 4);
+}
+
+/** Pays for making so many bytes of text. */
+export function spendMaking(bytes: number): void {
+  allocate(bytes);
   spend(bytes >>> 4);
 }

@@ -1,4 +1,4 @@
-import { spendBytes } from './budget.ts';
+import { spendMaking } from './budget.ts';
 import { argumentError, libraryError } from './error.ts';
 import { formatExponential, formatFixed, formatGeneral } from './format-number.ts';
 import { expectNumber, expectString, toInteger } from './lib/arguments.ts';
@@ -33,7 +33,7 @@ export function format(args: LuaValue[]): string {
     if (argument >= args.length) throw argumentError(argument + 1, 'no value');
     const { spec, end } = readSpec(template, mark + 1);
     const piece = convert(template[end] ?? '\0', spec, args, argument);
-    spendBytes(piece.length);
+    spendMaking(piece.length);
     result += piece;
     at = end + 1;
   }

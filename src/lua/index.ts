@@ -3,6 +3,7 @@
  * host's. A script is parsed and compiled once to JavaScript closures, never to JavaScript text, and
  * runs synchronously within a budget.
  */
-export { type Budget, ScriptStopped } from './budget.ts';
+export type { Budget } from './budget.ts';
 export type { LuaHost } from './host.ts';
+export { ScriptStopped } from './memory.ts';
 export { type CompiledScript, compileScript } from './script.ts';

@@ -1,3 +1,4 @@
+import { spendReading } from './budget.ts';
 import { formatGeneral } from './format-number.ts';
 import type { LuaValue } from './value.ts';
 
@@ -46,6 +47,7 @@ const HEXADECIMAL = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-
 const WORD = /^([+-]?)(inf|infinity|nan)$/i;
 
 function parseAnyNumber(text: string): number | undefined {
+  if (text.length > 64) spendReading(text.length * 4);
   const trimmed = trimSpaces(text);
   if (DECIMAL.test(trimmed)) return Number(trimmed);
   const hexadecimal = HEXADECIMAL.exec(trimmed);

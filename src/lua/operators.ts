@@ -1,6 +1,7 @@
-import { spendBytes } from './budget.ts';
+import { spend, spendReading } from './budget.ts';
 import { callValue, typeError } from './call.ts';
 import { runtimeError } from './error.ts';
+import { allocate } from './memory.ts';
 import { metamethod, metatableOf, stringMetatable } from './metatable.ts';
 import { toNumber, toText } from './number.ts';
 import { LuaTable } from './table.ts';
@@ -9,6 +10,12 @@ import { first, isFunction, isTruthy, typeName } from './value.ts';
 
 /** The longest string a script can make. */
 export const LONGEST_STRING = 64 * 1024 * 1024;
+
+/** What V8 takes for a string joined of two. */
+const ROPE_BYTES = 32;
+
+/** Work on strings up to this length counts as part of the step. */
+const SHORT_STRING = 256;
 
 /** C Lua gives up after so many steps along a chain of __index tables. */
 const LONGEST_CHAIN = 100;
@@ -162,9 +169,10 @@ export function concatenate(
 /** Joins two strings, which pays for their length and has a limit. */
 export function join(left: string, right: string, site: CallSite): string {
   const length = left.length + right.length;
-  if (length > 256) {
+  allocate(length + ROPE_BYTES);
+  if (length > SHORT_STRING) {
     if (length > LONGEST_STRING) throw runtimeError(site, 'string length overflow');
-    spendBytes(length);
+    spend(length >>> 4);
   }
   return left + right;
 }
@@ -180,13 +188,17 @@ export function equalTables(left: LuaTable, right: LuaTable, site: CallSite): bo
 }
 
 export function equals(left: LuaValue, right: LuaValue, site: CallSite): boolean {
+  if (typeof left === 'string' && left.length > SHORT_STRING) spendReading(left.length);
   if (left === right) return true;
   return left instanceof LuaTable && right instanceof LuaTable && equalTables(left, right, site);
 }
 
 export function lessThan(left: LuaValue, right: LuaValue, site: CallSite): boolean {
   if (typeof left === 'number' && typeof right === 'number') return left < right;
-  if (typeof left === 'string' && typeof right === 'string') return left < right;
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length > SHORT_STRING) spendReading(left.length);
+    return left < right;
+  }
   const handler = orderHandler('__lt', left, right);
   if (handler === undefined) throw orderError(left, right, site);
   return isTruthy(first(callValue(handler, [left, right], meta(site), undefined)));
@@ -194,7 +206,10 @@ export function lessThan(left: LuaValue, right: LuaValue, site: CallSite): boole
 
 export function lessOrEqual(left: LuaValue, right: LuaValue, site: CallSite): boolean {
   if (typeof left === 'number' && typeof right === 'number') return left <= right;
-  if (typeof left === 'string' && typeof right === 'string') return left <= right;
+  if (typeof left === 'string' && typeof right === 'string') {
+    if (left.length > SHORT_STRING) spendReading(left.length);
+    return left <= right;
+  }
   const direct = orderHandler('__le', left, right);
   if (direct !== undefined) {
     return isTruthy(first(callValue(direct, [left, right], meta(site), undefined)));

@@ -11,6 +11,7 @@ import { display } from './lib/base.ts';
 import { resetCjson } from './lib/cjson.ts';
 import { seedRandom } from './lib/random.ts';
 import { compileChunk } from './load.ts';
+import { memory } from './memory.ts';
 import { toText } from './number.ts';
 import './sandbox.ts';
 import { globals, NATIVE_SITE, state } from './state.ts';
@@ -51,7 +52,9 @@ export class CompiledScript {
    * on. Errors of the script come back as ErrorReply; ScriptStopped is thrown.
    */
   run(host: LuaHost, keys: string[], args: string[], budget: Budget): Reply {
-    const outer = state.isRunning ? { ...state } : undefined;
+    const outer = state.isRunning
+      ? { state: { ...state }, bytesLeft: memory.bytesLeft }
+      : undefined;
     open(host, keys, args, budget);
     try {
       const results = enter(this.main, frameFor(this.main, NOTHING), NATIVE_SITE);
@@ -60,7 +63,7 @@ export class CompiledScript {
       return report(recover(thrown, ORIGIN), this.sha);
     } finally {
       if (outer === undefined) close();
-      else Object.assign(state, outer);
+      else reopen(outer);
     }
   }
 }
@@ -68,6 +71,7 @@ export class CompiledScript {
 const ORIGIN = { depth: 0, nativeDepth: 0, level: 0, site: NATIVE_SITE };
 
 function open(host: LuaHost, keys: string[], args: string[], budget: Budget): void {
+  openBudget(budget);
   state.isRunning = true;
   state.host = host;
   state.depth = 0;
@@ -79,9 +83,21 @@ function open(host: LuaHost, keys: string[], args: string[], budget: Budget): vo
   state.argv = LuaTable.fromList(args);
   globals.setString('KEYS', state.keys);
   globals.setString('ARGV', state.argv);
-  openBudget(budget);
   seedRandom(0);
   resetCjson();
+}
+
+/** What a run that started inside another's host call gives back. */
+interface OuterRun {
+  readonly state: typeof state;
+  readonly bytesLeft: number;
+}
+
+function reopen(outer: OuterRun): void {
+  Object.assign(state, outer.state);
+  memory.bytesLeft = outer.bytesLeft;
+  globals.setString('KEYS', state.keys);
+  globals.setString('ARGV', state.argv);
 }
 
 /** Lets go of what the script held. */

@@ -1,5 +1,11 @@
+import { allocate } from './memory.ts';
 import type { LuaValue } from './value.ts';
 import { nextIdentity } from './value.ts';
+
+/** About what V8 takes for a table, an item of its array part and a node. */
+const TABLE_BYTES = 80;
+const ITEM_BYTES = 8;
+const NODE_BYTES = 64;
 
 /**
  * A Lua table that keeps the order and the borders of C Lua 5.1's tables.
@@ -24,6 +30,7 @@ export class LuaTable {
   private hash: NodePart | null;
 
   constructor(arraySize = 0, hashSize = 0) {
+    allocate(TABLE_BYTES + arraySize * ITEM_BYTES);
     this.array = [];
     this.arraySize = arraySize;
     this.hash = hashSize === 0 ? null : new NodePart(powerOfTwo(hashSize));
@@ -171,6 +178,11 @@ export class LuaTable {
     return place < this.arraySize ? this.array[place] : this.hash?.values[place - this.arraySize];
   }
 
+  /** How many places a walk has to look at. */
+  capacity(): number {
+    return this.array.length + (this.hash?.size ?? 0);
+  }
+
   /** Changes whenever places lose their meaning, so that a walk knows to look its key up again. */
   layout(): unknown {
     return this.hash ?? this.arraySize;
@@ -201,6 +213,7 @@ export class LuaTable {
 
   private resize(arraySize: number, hashSize: number): void {
     const { array, hash } = this;
+    if (arraySize > array.length) allocate(arraySize * ITEM_BYTES);
     this.hash = hashSize === 0 ? null : new NodePart(powerOfTwo(hashSize));
     this.arraySize = arraySize;
     if (array.length > arraySize) {
@@ -226,6 +239,7 @@ class NodePart {
   private lastFree: number;
 
   constructor(size: number) {
+    allocate(size * NODE_BYTES);
     this.size = size;
     this.keys = new Array<LuaValue>(size).fill(undefined);
     this.values = new Array<LuaValue>(size).fill(undefined);

@@ -272,14 +272,19 @@ function compileEquality(
     return (frame) => {
       const a = left(frame);
       const b = right(frame);
-      return a === b || (typeof a === 'object' && equals(a, b, site));
+      return isQuick(a) ? a === b : equals(a, b, site);
     };
   }
   return (frame) => {
     const a = left(frame);
     const b = right(frame);
-    return a !== b && !(typeof a === 'object' && equals(a, b, site));
+    return isQuick(a) ? a !== b : !equals(a, b, site);
   };
+}
+
+/** Whether a value needs neither a metamethod nor much time to be compared. */
+function isQuick(value: LuaValue): boolean {
+  return typeof value === 'string' ? value.length <= 256 : typeof value !== 'object';
 }
 
 /** The constant key of `t.name`, `t['name']` or `t[1]`. */

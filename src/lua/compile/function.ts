@@ -1,3 +1,4 @@
+import { allocate } from '../memory.ts';
 import type { FunctionDeclaration, Statement } from '../parse.ts';
 import type { FunctionScope } from '../resolve.ts';
 import type { Box, LuaValue, Prototype } from '../value.ts';
@@ -13,6 +14,7 @@ export function compileFunction(context: Context, node: FunctionDeclaration): Ev
   const prototype = compilePrototype({ ...context, scope }, node.body);
   const sources = [...scope.upvalues.keys()].map((variable) => slotOf(context, variable));
   return (frame) => {
+    allocate(CLOSURE_BYTES);
     const boxes: Box[] = [];
     for (let at = 0; at < sources.length; at++) {
       boxes.push(frame[sources[at]!] as unknown as Box);
@@ -20,6 +22,9 @@ export function compileFunction(context: Context, node: FunctionDeclaration): Ev
     return new Closure(prototype, boxes);
   };
 }
+
+/** About what V8 takes for a closure. */
+const CLOSURE_BYTES = 64;
 
 /** Nodes between a call and the first statement of the callee. */
 const CALL_WEIGHT = 3;

@@ -1,5 +1,5 @@
 import type luaparse from 'luaparse';
-import { refuel } from '../budget.ts';
+import { refuel, spend } from '../budget.ts';
 import { callValue } from '../call.ts';
 import { LuaError, runtimeError } from '../error.ts';
 import { nextBuiltin } from '../lib/next.ts';
@@ -110,15 +110,15 @@ function walkTable(
   let place = 0;
   const [storeKey, storeValue] = stores;
   for (;;) {
-    state.fuel -= 1;
-    if (state.fuel < 0) refuel();
     const current = table.layout();
     if (current !== layout) {
       place = findPlace(table, key);
       layout = current;
     }
-    place = table.advance(place);
-    if (place < 0) return NEXT;
+    const next = table.advance(place);
+    spend(1 + (((next < 0 ? table.capacity() : next) - place) >>> 3));
+    if (next < 0) return NEXT;
+    place = next;
     key = table.keyAt(place);
     storeKey!(frame, key);
     if (storeValue !== undefined) storeValue(frame, table.valueAt(place));

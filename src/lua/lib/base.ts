@@ -1,3 +1,4 @@
+import { spend, spendReading } from '../budget.ts';
 import { callBack, mark, recover } from '../call.ts';
 import { argumentError, LuaError, libraryError, plainError, position } from '../error.ts';
 import { loadChunk } from '../load.ts';
@@ -145,6 +146,7 @@ function unpack(args: LuaValue[]): Results {
   if (from > to) return NOTHING;
   const count = to - from + 1;
   if (count + args.length > LARGEST_STACK) throw libraryError('too many results to unpack');
+  spend(count);
   const values: LuaValue[] = [];
   for (let at = from; at <= to; at++) values.push(table.getNumber(at));
   return values;
@@ -219,13 +221,14 @@ function parseInBase(text: string, base: number): number | undefined {
   if (match === null) return undefined;
   let digits = match[2]!.toLowerCase();
   if (base === 16 && digits.startsWith('0x')) digits = digits.slice(2);
+  spendReading(digits.length * 16);
+  const largest = 2n ** 64n - 1n;
   let value = 0n;
   for (const digit of digits) {
     const number = Number.parseInt(digit, 36);
     if (number >= base) return undefined;
-    value = value * BigInt(base) + BigInt(number);
+    if (value <= largest) value = value * BigInt(base) + BigInt(number);
   }
-  const largest = 2n ** 64n - 1n;
   if (value > largest) return Number(largest);
   return Number(match[1] === '-' ? BigInt.asUintN(64, -value) : value);
 }

@@ -1,4 +1,4 @@
-import { spend, spendBytes } from '../budget.ts';
+import { spend, spendMaking } from '../budget.ts';
 import { libraryError } from '../error.ts';
 import { parseNumber } from '../number.ts';
 import { LuaTable } from '../table.ts';
@@ -11,7 +11,7 @@ export function decodeJson(text: string, settings: JsonSettings): LuaValue {
   if (text.length >= 2 && (text[0] === '\0' || text[1] === '\0')) {
     throw libraryError('JSON parser does not support UTF-16 or UTF-32');
   }
-  spendBytes(text.length);
+  spendMaking(text.length * 2);
   return new Decoder(text, settings).decode();
 }
 

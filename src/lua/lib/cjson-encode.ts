@@ -1,6 +1,7 @@
-import { spendBytes } from '../budget.ts';
+import { spendMaking } from '../budget.ts';
 import { libraryError } from '../error.ts';
 import { formatGeneral } from '../format-number.ts';
+import { numberToString } from '../number.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue } from '../value.ts';
 import { LuaUserdata, typeName } from '../value.ts';
@@ -28,7 +29,11 @@ function failure(value: LuaValue, reason: string) {
 }
 
 function encodeNumber(value: number, settings: JsonSettings): string {
-  if (Number.isFinite(value)) return formatGeneral(value, settings.precision);
+  if (Number.isFinite(value)) {
+    return settings.precision === 14
+      ? numberToString(value)
+      : formatGeneral(value, settings.precision);
+  }
   if (settings.encodeInvalid === 'off') throw failure(value, 'must not be NaN or Inf');
   if (settings.encodeInvalid === 'null') return 'null';
   return Number.isNaN(value) ? 'nan' : formatGeneral(value, settings.precision);
@@ -46,7 +51,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 function encodeString(text: string): string {
-  spendBytes(text.length + 16);
+  spendMaking(text.length + 16);
   const body = text.replace(/["\\/\x00-\x1f\x7f]/g, (char) => {
     return ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
@@ -88,7 +93,7 @@ function encodeArray(
 ): string {
   let text = '[';
   for (let at = 1; at <= length; at++) {
-    spendBytes(16);
+    spendMaking(48);
     if (at > 1) text += ',';
     text += encodeValue(table.getNumber(at), settings, depth);
   }
@@ -98,7 +103,7 @@ function encodeArray(
 function encodeObject(table: LuaTable, settings: JsonSettings, depth: number): string {
   let text = '{';
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
-    spendBytes(16);
+    spendMaking(64);
     if (text.length > 1) text += ',';
     const key = encodeKey(table.keyAt(at), settings);
     text += `${key}:${encodeValue(table.valueAt(at), settings, depth)}`;

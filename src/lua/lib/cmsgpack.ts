@@ -1,4 +1,4 @@
-import { spend, spendBytes } from '../budget.ts';
+import { spend, spendMaking } from '../budget.ts';
 import { argumentError, libraryError } from '../error.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
@@ -69,7 +69,7 @@ function unsigned(tag: number, value: number, size: 1 | 2 | 4): string {
 
 function packString(text: string): string {
   const { length } = text;
-  spendBytes(length);
+  spendMaking(length);
   if (length < 32) return String.fromCharCode(0xa0 | length) + text;
   if (length <= 0xff) return unsigned(0xd9, length, 1) + text;
   if (length <= 0xffff) return unsigned(0xda, length, 2) + text;
@@ -173,7 +173,7 @@ class Reader {
   private readonly bytes: Buffer;
 
   constructor(text: string, at: number) {
-    spendBytes(text.length);
+    spendMaking(text.length);
     this.bytes = Buffer.from(text, 'latin1');
     this.at = at;
   }

@@ -1,5 +1,7 @@
+import { spend } from '../budget.ts';
 import { enterSteps, frameFor, mark, recover } from '../call.ts';
 import { argumentError, LuaError, libraryError, position } from '../error.ts';
+import { allocate } from '../memory.ts';
 import { toText } from '../number.ts';
 import { state } from '../state.ts';
 import type { LuaTable } from '../table.ts';
@@ -31,8 +33,15 @@ export const coroutineLibrary: LuaTable = makeLibrary(
 function create(args: LuaValue[]): LuaThread {
   const entry = args[0];
   if (!(entry instanceof Closure)) throw argumentError(1, 'Lua function expected');
+  allocate(THREAD_BYTES);
   return new LuaThread(entry);
 }
+
+/** About what V8 takes for a coroutine. */
+const THREAD_BYTES = 1000;
+
+/** Switching costs as much as several calls. */
+const RESUME_STEPS = 8;
 
 function expectThread(args: LuaValue[]): LuaThread {
   const thread = args[0];
@@ -63,6 +72,7 @@ function resume(thread: LuaThread, values: LuaValue[]): LuaValue[] {
     throw new LuaError(`cannot resume ${thread.status} coroutine`, state.site);
   }
   const outer = { thread: state.thread, sites: state.sites, registers: mark() };
+  spend(RESUME_STEPS);
   if (state.nativeDepth >= DEEPEST_RESUME) throw libraryError('C stack overflow');
   if (outer.thread !== undefined) outer.thread.status = 'normal';
   thread.status = 'running';

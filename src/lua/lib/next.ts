@@ -1,3 +1,4 @@
+import { spend } from '../budget.ts';
 import { plainError } from '../error.ts';
 import type { LuaValue, Results } from '../value.ts';
 import { Builtin } from '../value.ts';
@@ -9,5 +10,6 @@ export const nextBuiltin = new Builtin((args: LuaValue[]): Results => {
   const from = table.placeOf(args[1]);
   if (from === undefined) throw plainError("invalid key to 'next'");
   const place = table.advance(from);
+  spend(((place < 0 ? table.capacity() : place) - from) >>> 3);
   return place < 0 ? undefined : [table.keyAt(place), table.valueAt(place)];
 });

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ErrorReply } from '../../resp/index.ts';
-import { spendBytes } from '../budget.ts';
+import { spendReading } from '../budget.ts';
 import { fromReply, withCode } from '../convert.ts';
 import { LuaError } from '../error.ts';
 import { formatGeneral } from '../format-number.ts';
@@ -121,7 +121,7 @@ function statusReply(args: LuaValue[]): Results {
 function sha1hex(args: LuaValue[]): Results {
   if (args.length !== 1) fail('wrong number of arguments');
   const text = toText(args[0]) ?? '';
-  spendBytes(text.length);
+  spendReading(text.length);
   return createHash('sha1').update(text, 'latin1').digest('hex');
 }
 

@@ -1,4 +1,4 @@
-import { spendBytes } from '../budget.ts';
+import { spendMaking, spendReading } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { argumentError, libraryError, plainError } from '../error.ts';
 import { format } from '../format.ts';
@@ -81,16 +81,14 @@ function rep(args: LuaValue[]): Results {
   if (count <= 0 || text === '') return '';
   const length = text.length * count;
   if (length > LONGEST_STRING) throw plainError('not enough memory');
-  spendBytes(length);
+  spendMaking(length);
   return text.repeat(count);
 }
 
 function reverse(args: LuaValue[]): Results {
   const text = expectString(args, 0);
-  spendBytes(text.length * 4);
-  let reversed = '';
-  for (let at = text.length - 1; at >= 0; at--) reversed += text[at];
-  return reversed;
+  spendMaking(text.length);
+  return Buffer.from(text, 'latin1').reverse().toString('latin1');
 }
 
 function sub(args: LuaValue[]): Results {
@@ -104,7 +102,7 @@ function sub(args: LuaValue[]): Results {
 
 /** Shifts the 26 letters from `start` on; other bytes, also those above 127, stay. */
 function mapCase(text: string, start: number, shift: number): string {
-  spendBytes(text.length);
+  spendMaking(text.length);
   const bytes = Buffer.from(text, 'latin1');
   for (let at = 0; at < bytes.length; at++) {
     const code = bytes[at]!;
@@ -136,7 +134,7 @@ function search(args: LuaValue[], isFind: boolean): Results {
 }
 
 function findPlain(subject: string, text: string, from: number): Results {
-  spendBytes(subject.length - from);
+  spendReading(subject.length - from);
   const place = subject.indexOf(text, from);
   return place < 0 ? undefined : [place + 1, place + text.length];
 }
@@ -177,7 +175,7 @@ function gsub(args: LuaValue[]): Results {
       const piece = replace(matcher, replacement, place, end);
       result += subject.slice(kept, place) + piece;
       kept = end;
-      spendBytes(piece.length + 16);
+      spendMaking(piece.length + 16);
       if (result.length > LONGEST_STRING) throw plainError('not enough memory');
     }
     if (end > place) place = end;

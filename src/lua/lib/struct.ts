@@ -1,4 +1,4 @@
-import { spend, spendBytes } from '../budget.ts';
+import { spend, spendMaking } from '../budget.ts';
 import { argumentError, libraryError } from '../error.ts';
 import { toNumber } from '../number.ts';
 import { LONGEST_STRING } from '../operators.ts';
@@ -130,7 +130,7 @@ function pack(given: LuaValue[]): Results {
       const length = size === 0 ? value.length : size;
       if (value.length < length) throw argumentError(argument + 1, 'string too short');
       text += value.slice(0, length) + (option === 's' ? '\0' : '');
-      spendBytes(length);
+      spendMaking(length);
       if (text.length > LONGEST_STRING) throw libraryError('string length overflow');
     } else format.control();
   }

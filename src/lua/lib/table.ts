@@ -1,4 +1,4 @@
-import { spend, spendBytes } from '../budget.ts';
+import { spend, spendMaking } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { libraryError, plainError } from '../error.ts';
 import { toText } from '../number.ts';
@@ -22,7 +22,11 @@ export const tableLibrary: LuaTable = makeLibrary({
   foreachi,
   getn: (args) => expectTable(args, 0).length(),
   insert,
-  maxn: (args) => expectTable(args, 0).largestIndex(),
+  maxn: (args) => {
+    const table = expectTable(args, 0);
+    spend(table.capacity());
+    return table.largestIndex();
+  },
   remove,
   setn: () => {
     throw libraryError("'setn' is obsolete");
@@ -43,7 +47,7 @@ function concat(args: LuaValue[]): Results {
       throw libraryError(`invalid value (${typeName(value)}) at index ${at} in table for 'concat'`);
     }
     text += at < to ? piece + separator : piece;
-    spendBytes(piece.length + separator.length + 16);
+    spendMaking(piece.length + separator.length + 16);
     if (text.length > LONGEST_STRING) throw plainError('not enough memory');
   }
   return text;
