@@ -132,8 +132,6 @@ const PARAMETERS = fc.constantFrom(
       ['slowlog-max-len', '64'],
       ['slowlog-max-len', '-1'],
       ['slowlog-max-len', 'abc'],
-      ['latency-monitor-threshold', '0'],
-      ['latency-monitor-threshold', '-5'],
       ['appendfsync', 'always'],
       ['appendfsync', 'never'],
       ['databases', '3'],
@@ -200,6 +198,7 @@ function tame(argv: Argv): Argv {
   const name = nameOf(argv);
   if (SORTS.has(name)) return withoutTies(argv);
   if (TIMED.has(name)) return argv.map((word, at) => (at > 1 ? farTime(argv, word, at) : word));
+  if (name.startsWith('b')) return argv.with(timeoutAt(argv), farTimeout(argv[timeoutAt(argv)]!));
   if (SAMPLERS.has(name)) return argv.map((word) => (/^-\d{3,}$/.test(word) ? '-12' : word));
   return argv;
 }
@@ -208,13 +207,26 @@ const SORTS = new Set(['sort', 'sort_ro']);
 const TIMED = new Set(['set', 'setex', 'psetex', 'getex', 'expire', 'pexpire']);
 const SAMPLERS = new Set(['srandmember', 'hrandfield', 'zrandmember']);
 
+/** BLMPOP and BZMPOP have the timeout in front, the others at the end. */
+function timeoutAt(argv: Argv): number {
+  return nameOf(argv).endsWith('mpop') && argv.length > 1 ? 1 : argv.length - 1;
+}
+
+function farTimeout(word: string): string {
+  const seconds = Number(word);
+  return seconds > 0 && seconds < 100 ? `${seconds + 1000}` : word;
+}
+
 /** Redis leaves the order of elements to chance when the texts that BY leads to are the same. */
 function withoutTies(argv: Argv): Argv {
   const sortsBy = argv.some((word) => /^by$/i.test(word));
   return sortsBy ? argv.filter((word) => !/^alpha$/i.test(word)) : argv;
 }
 
+/** SET takes a point in time that has passed, and the key then ends when Redis comes by. */
 function farTime(argv: Argv, word: string, at: number): string {
-  const isTime = nameOf(argv) !== 'set' || /^(ex|px)$/i.test(argv[at - 1]!);
-  return isTime && /^[1-9]\d{0,4}$/.test(word) ? `${Number(word) + 100_000}` : word;
+  const option = nameOf(argv) === 'set' ? argv[at - 1]!.toLowerCase() : 'ex';
+  if (!/^[1-9]\d{0,11}$/.test(word)) return word;
+  if (option === 'exat' || option === 'pxat') return `${Number(word) + 5e12}`;
+  return option === 'ex' || option === 'px' ? `${Number(word) + 100_000}` : word;
 }

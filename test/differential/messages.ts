@@ -20,8 +20,14 @@ export function orderedMessages(frames: readonly Reply[]): string[] {
 /** What neighbours must have in common for their order to be nobody's promise. */
 function groupOf(frame: Reply): string | undefined {
   const [kind, , channel, payload] = itemsOf(frame);
+  if (isMiss(channel, payload)) return 'keymiss';
   if (kind === 'pmessage') return `${show(channel!)} ${show(payload!)}`;
   return typeof kind === 'string' && kind.endsWith('unsubscribe') ? kind : undefined;
+}
+
+/** SORT BY looks for the keys that the members of a set lead to, in the order of the set. */
+function isMiss(channel: Reply | undefined, payload: Reply | undefined): boolean {
+  return payload === 'keymiss' || (typeof channel === 'string' && channel.endsWith('__:keymiss'));
 }
 
 /** How many subscriptions are left follows from the order, so that it says nothing of its own. */

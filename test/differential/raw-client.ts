@@ -112,5 +112,6 @@ const PUSHES = new Set([
 /** RESP2 has no kind of its own for a push. No value in these tests is one of the words above. */
 export function isPush(frame: Reply): boolean {
   if (frame instanceof PushReply) return true;
-  return Array.isArray(frame) && typeof frame[0] === 'string' && PUSHES.has(frame[0]);
+  if (!Array.isArray(frame) || !PUSHES.has(String(frame[0]))) return false;
+  return frame.length === (frame[0] === 'pmessage' ? 4 : 3);
 }

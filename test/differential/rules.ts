@@ -148,7 +148,8 @@ const RULES: Readonly<Record<string, Rule>> = {
     3000,
     FAR_TIMES_SECONDS.map((seconds) => seconds * 1000),
   ),
-  'object|idletime': near(3),
+  // Redis counts the use of a small integer together with all others of the same value.
+  'object|idletime': sameKind,
   'object|encoding': stringForm,
   'object|refcount': sharing,
   sort: sortedOrNot,

@@ -24,8 +24,8 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
       { weight: 10, arbitrary: several },
       { weight: 2, arbitrary: transaction(any) },
       { weight: 2, arbitrary: named((name) => TRANSACTIONAL.has(name)).map(alone) },
-      { weight: 2, arbitrary: named((name) => BLOCKING.has(name)).map(alone) },
-      { weight: 2, arbitrary: named((name) => SUBSCRIBING.has(name)).map(alone) },
+      { weight: 3, arbitrary: sometimesSpoiled(named((name) => BLOCKING.has(name))).map(alone) },
+      { weight: 3, arbitrary: sometimesSpoiled(named((name) => SUBSCRIBING.has(name))).map(alone) },
       { weight: 1, arbitrary: named((name) => name === 'spop').map(popped) },
       { weight: 1, arbitrary: filled },
     ),
@@ -44,6 +44,10 @@ const TRANSACTIONAL = new Set(['multi', 'exec', 'discard', 'watch', 'unwatch']);
 
 function alone(argv: Argv): Argv[] {
   return [argv];
+}
+
+function sometimesSpoiled(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
+  return fc.oneof({ weight: 6, arbitrary: command }, { weight: 1, arbitrary: spoiled(command) });
 }
 
 function transaction(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv[]> {

@@ -52,7 +52,7 @@ export class World {
       ['RESET'],
       ['FLUSHALL'],
       ['SCRIPT', 'FLUSH'],
-      ['CONFIG', 'SET', 'notify-keyspace-events', 'KEAn'],
+      ['CONFIG', 'SET', 'notify-keyspace-events', 'KEAmn'],
     ]);
     for (const session of this.#sessions) await session.exchange([['HELLO', `${protocol}`]]);
     await this.#events.exchangeMessages([]);
