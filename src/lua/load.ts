@@ -4,14 +4,21 @@ import { allocate } from './memory.ts';
 import { parse } from './parse.ts';
 import { resolve } from './resolve.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
-import type { ChunkName, Prototype } from './value.ts';
+import type { ChunkName } from './value.ts';
 import { Closure } from './value.ts';
 
+export interface CompiledChunk {
+  readonly main: Closure;
+  readonly seesGlobals: boolean;
+}
+
 /** Compiles a chunk to its main function. Throws LuaSyntaxError. */
-export function compileChunk(source: string, chunk: ChunkName): Prototype {
+export function compileChunk(source: string, chunk: ChunkName): CompiledChunk {
   try {
     const resolution = resolve(parse(source, chunk.short), source, chunk.short);
-    return compilePrototype({ resolution, scope: resolution.main, chunk }, resolution.ast.body);
+    const { ast, main: scope, seesGlobals } = resolution;
+    const prototype = compilePrototype({ resolution, scope, chunk }, ast.body);
+    return { main: new Closure(prototype, []), seesGlobals };
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
     throw new LuaSyntaxError(`${chunk.short}:1: chunk has too many syntax levels`);
@@ -22,7 +29,7 @@ export function compileChunk(source: string, chunk: ChunkName): Prototype {
 export function loadChunk(source: string, name: string): Closure {
   spend(100 + source.length * 4);
   allocate(source.length * 64);
-  return new Closure(compileChunk(source, { source: name, short: shortName(name) }), []);
+  return compileChunk(source, { source: name, short: shortName(name) }).main;
 }
 
 /** The longest name that error positions show. */

@@ -33,10 +33,15 @@ export interface Resolution {
   readonly source: string;
   readonly chunk: string;
   readonly main: FunctionScope;
+  /** Whether the chunk can get hold of the globals as a table, and so of KEYS and ARGV in it. */
+  readonly seesGlobals: boolean;
   readonly functions: ReadonlyMap<FunctionDeclaration, FunctionScope>;
   /** The variable of every identifier that names one; identifiers of globals are absent. */
   readonly variables: ReadonlyMap<Identifier, Variable>;
 }
+
+/** The globals through which a script can reach the table of globals. */
+const LEADS_TO_GLOBALS: ReadonlySet<string> = new Set(['_G', 'load', 'loadstring']);
 
 const MOST_LOCALS = 200;
 const MOST_UPVALUES = 60;
@@ -51,8 +56,8 @@ const DEEPEST_TREE = 500;
 export function resolve(ast: luaparse.Chunk, source: string, chunk: string): Resolution {
   const resolver = new Resolver(source, chunk);
   const main = resolver.resolveMain(ast);
-  const { functions, variables } = resolver;
-  return { ast, source, chunk, main, functions, variables };
+  const { functions, variables, seesGlobals } = resolver;
+  return { ast, source, chunk, main, functions, variables, seesGlobals };
 }
 
 type Block = Map<string, Variable>;
@@ -60,6 +65,7 @@ type Block = Map<string, Variable>;
 class Resolver {
   readonly functions = new Map<FunctionDeclaration, FunctionScope>();
   readonly variables = new Map<Identifier, Variable>();
+  seesGlobals = false;
   private readonly source: string;
   private readonly chunk: string;
   private scope!: FunctionScope;
@@ -140,6 +146,7 @@ class Resolver {
       if (variable.owner !== this.scope) this.capture(variable, startLine(node));
       return;
     }
+    if (LEADS_TO_GLOBALS.has(node.name)) this.seesGlobals = true;
   }
 
   private capture(variable: Variable, line: number): void {

@@ -10,6 +10,7 @@ import type { LuaHost } from './host.ts';
 import { display } from './lib/base.ts';
 import { resetCjson } from './lib/cjson.ts';
 import { seedRandom } from './lib/random.ts';
+import type { CompiledChunk } from './load.ts';
 import { compileChunk } from './load.ts';
 import { memory } from './memory.ts';
 import { toText } from './number.ts';
@@ -17,8 +18,8 @@ import './sandbox.ts';
 import { globals, NATIVE_SITE, state } from './state.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
 import { LuaTable } from './table.ts';
-import type { ChunkName, LuaValue } from './value.ts';
-import { Closure, first, NOTHING } from './value.ts';
+import type { ChunkName, Closure, LuaValue } from './value.ts';
+import { first, NOTHING } from './value.ts';
 
 const USER_SCRIPT: ChunkName = { source: '@user_script', short: 'user_script' };
 
@@ -26,7 +27,7 @@ const USER_SCRIPT: ChunkName = { source: '@user_script', short: 'user_script' };
 export function compileScript(source: string): CompiledScript {
   const { flags, body } = readShebang(source);
   try {
-    return new CompiledScript(source, flags, new Closure(compileChunk(body, USER_SCRIPT), []));
+    return new CompiledScript(source, flags, compileChunk(body, USER_SCRIPT));
   } catch (thrown) {
     if (!(thrown instanceof LuaSyntaxError)) throw thrown;
     throw errorReply(`ERR Error compiling script (new function): ${thrown.message}`);
@@ -40,11 +41,13 @@ export class CompiledScript {
   /** The flags of a `#!lua flags=...` line, none without one. */
   readonly flags: readonly string[] | undefined;
   private readonly main: Closure;
+  private readonly seesGlobals: boolean;
 
-  constructor(source: string, flags: readonly string[] | undefined, main: Closure) {
+  constructor(source: string, flags: readonly string[] | undefined, chunk: CompiledChunk) {
     this.sha = createHash('sha1').update(source, 'latin1').digest('hex');
     this.flags = flags;
-    this.main = main;
+    this.main = chunk.main;
+    this.seesGlobals = chunk.seesGlobals;
   }
 
   /**
@@ -56,6 +59,7 @@ export class CompiledScript {
       ? { state: { ...state }, bytesLeft: memory.bytesLeft }
       : undefined;
     open(host, keys, args, budget);
+    if (this.seesGlobals) showGlobals();
     try {
       const results = enter(this.main, frameFor(this.main, NOTHING), NATIVE_SITE);
       return toReply(first(results), state.protocol);
@@ -81,8 +85,6 @@ function open(host: LuaHost, keys: string[], args: string[], budget: Budget): vo
   state.protocol = 2;
   state.keys = LuaTable.fromList(keys);
   state.argv = LuaTable.fromList(args);
-  globals.setString('KEYS', state.keys);
-  globals.setString('ARGV', state.argv);
   seedRandom(0);
   resetCjson();
 }
@@ -96,6 +98,11 @@ interface OuterRun {
 function reopen(outer: OuterRun): void {
   Object.assign(state, outer.state);
   memory.bytesLeft = outer.bytesLeft;
+  showGlobals();
+}
+
+/** Puts KEYS and ARGV into the table of globals, where only few scripts can find them. */
+function showGlobals(): void {
   globals.setString('KEYS', state.keys);
   globals.setString('ARGV', state.argv);
 }

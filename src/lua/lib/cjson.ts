@@ -31,13 +31,16 @@ const DEFAULTS: JsonSettings = {
 };
 
 const shared = { ...DEFAULTS };
+let isChanged = false;
 
 /** The `cjson` table. */
 export const cjsonLibrary: LuaTable = makeCjson(shared);
 
 /** Undoes what a script set, so that it does not reach the next one. */
 export function resetCjson(): void {
+  if (!isChanged) return;
   Object.assign(shared, DEFAULTS);
+  isChanged = false;
 }
 
 function makeCjson(settings: JsonSettings): LuaTable {
@@ -74,7 +77,9 @@ function onlyArgument(args: LuaValue[]): LuaValue {
   return args[0];
 }
 
+/** All functions that may change a setting pass here. */
 function tooMany(args: LuaValue[], most: number): void {
+  isChanged = true;
   if (args.length > most) throw argumentError(most + 1, 'found too many arguments');
 }
 
