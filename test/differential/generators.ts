@@ -196,6 +196,7 @@ const OWN_ARGUMENTS: Readonly<Record<string, Arguments>> = {
  */
 function tame(argv: Argv): Argv {
   const name = nameOf(argv);
+  if (name === 'client') return argv.map((word) => (/^\d{1,6}$/.test(word) ? NOBODY : word));
   if (SORTS.has(name)) return withoutTies(argv);
   if (TIMED.has(name)) return argv.map((word, at) => (at > 1 ? farTime(argv, word, at) : word));
   if (name.startsWith('b')) return argv.with(timeoutAt(argv), farTimeout(argv[timeoutAt(argv)]!));
@@ -203,6 +204,8 @@ function tame(argv: Argv): Argv {
   return argv;
 }
 
+/** The number of no client, whereas small ones may be somebody's. */
+const NOBODY = '987654321';
 const SORTS = new Set(['sort', 'sort_ro']);
 const TIMED = new Set(['set', 'setex', 'psetex', 'getex', 'expire', 'pexpire']);
 const SAMPLERS = new Set(['srandmember', 'hrandfield', 'zrandmember']);
