@@ -1,6 +1,6 @@
-// Compiles src/ into dist/ and makes the command line executable, here also as `npx holdfast`.
+// Compiles src/ into dist/ and makes the command line executable.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
@@ -14,11 +14,3 @@ execFileSync(process.execPath, [compiler, '-p', join(root, 'tsconfig.build.json'
   stdio: 'inherit',
 });
 chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755);
-
-// npm links the commands of dependencies only. Without this, npx would install the package into its
-// own cache first, and fail for good if that was ever interrupted.
-const bin = join(root, 'node_modules', '.bin');
-if (process.platform !== 'win32' && existsSync(bin)) {
-  rmSync(join(bin, 'holdfast'), { force: true });
-  symlinkSync(join('..', '..', 'dist', 'cli', 'main.js'), join(bin, 'holdfast'));
-}
