@@ -83,7 +83,9 @@ describe('the package', () => {
 
   it('brings the command holdfast', () => {
     const args = ['--no-install', 'holdfast', '--version'];
-    const output = execFileSync('npx', args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe' });
+    // A cache of its own: npx links the package there, and does not mend a link that was interrupted.
+    const env = { ...process.env, npm_config_cache: join(consumer, 'npm-cache') };
+    const output = execFileSync('npx', args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe', env });
     expect(output).toBe(`${manifest.version}\n`);
   });
 });
