@@ -83,11 +83,17 @@ function unexpected(found: string, error: ParserError, source: string): string {
   return isComplete ? `'<eof>' expected near '${found}'` : `unexpected symbol near '${found}'`;
 }
 
+/** C takes the number of a zero byte for "no token", and leaves it out. */
+function unknownChar(char: string, before: string): string {
+  const message = unknownToken(char, before);
+  return char === '\0' ? message.replace(/ near '[^']*'$/, '') : message;
+}
+
 /**
  * A char that begins no token. The parser stumbles over it one token early; Lua hands it on, and
  * complains of it just as it would of the end of the text in the same place.
  */
-function unknownChar(char: string, before: string): string {
+function unknownToken(char: string, before: string): string {
   const code = char.charCodeAt(0);
   const near = code < 32 || code === 127 ? `char(${code})` : char;
   try {
