@@ -56,7 +56,7 @@ export function parseFloat64(text: string): number | undefined {
 }
 
 /** A finite number as C's strtod reads it, which ends in infinity or zero what is out of range. */
-function strtod(text: string): number | undefined {
+export function strtod(text: string): number | undefined {
   if (DECIMAL.test(text)) return Number(text);
   const hexadecimal = HEXADECIMAL.exec(text);
   return hexadecimal ? hexadecimalValue(hexadecimal) : undefined;

@@ -1,5 +1,5 @@
 import { ErrorReply } from '../resp/index.ts';
-import { parseFloat64 } from './number.ts';
+import { parseFloat64, strtod } from './number.ts';
 import { AFTER_ALL, type LexCuts, type ScoreCut, type ScoreCuts } from './sorted-set-value.ts';
 
 /** Reads the two ends of a range by score: `1.5`, `(1.5` without the score itself, `-inf`. */
@@ -37,15 +37,9 @@ function boundScore(text: string): number {
   const written = end < 0 ? text : text.slice(0, end);
   if (written === '') return 0;
   const number = written.replace(/^[ \t-\r]+/, '');
-  const score = parseFloat64(number) ?? outOfRange(number);
+  const score = parseFloat64(number) ?? strtod(number);
   if (score === undefined) throw NOT_A_BOUND;
   return score;
-}
-
-/** parseFloat64 refuses decimals that a double cannot hold; JavaScript ends them as strtod does. */
-function outOfRange(text: string): number | undefined {
-  const isDecimal = /^[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d+$/.test(text);
-  return isDecimal ? Number(text) : undefined;
 }
 
 const NOT_A_BOUND = new ErrorReply('ERR min or max is not a float');

@@ -299,7 +299,7 @@ function parseRandomArguments(argv: readonly string[]): { count: number; withSco
   const withScores = argv.length > 3;
   if (argv.length > 4 || (withScores && upper(argv[3]!) !== 'WITHSCORES')) throw SYNTAX_ERROR;
   // The reply would have twice as many elements as Redis can count.
-  if (withScores && Math.abs(count) > 2 ** 62) throw new ErrorReply('ERR value is out of range');
+  if (withScores && Math.abs(count) >= 2 ** 62) throw new ErrorReply('ERR value is out of range');
   return { count, withScores };
 }
 
