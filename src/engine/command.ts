@@ -27,6 +27,7 @@ export const FLAGS = {
   skip_slowlog: 1 << 14,
   allow_busy: 1 << 15,
   may_replicate: 1 << 16,
+  no_mandatory_keys: 1 << 17,
 } as const;
 
 export type Flag = keyof typeof FLAGS;

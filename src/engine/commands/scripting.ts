@@ -8,8 +8,9 @@ import { lower, upper } from '../text.ts';
 import { container, help } from './help.ts';
 import { helpLines } from './subcommand-help.ts';
 
-const RUN = ['noscript', 'stale', 'skip_monitor', 'may_replicate', 'movablekeys'] as const;
-const RUN_READ_ONLY = ['readonly', 'noscript', 'stale', 'skip_monitor', 'movablekeys'] as const;
+const SCRIPT = ['noscript', 'stale', 'skip_monitor', 'no_mandatory_keys', 'movablekeys'] as const;
+const RUN = [...SCRIPT, 'may_replicate'] as const;
+const RUN_READ_ONLY = [...SCRIPT, 'readonly'] as const;
 
 const subcommands: CommandTable = {
   LOAD: {
