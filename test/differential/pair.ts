@@ -29,6 +29,7 @@ export class Pair {
 
   static async connect({ redis, ours }: Ports): Promise<Pair> {
     const clients = [await RawClient.connect(redis), await RawClient.connect(ours)] as const;
+    // Where a password is needed the numbers stay unknown.
     const ids = await Promise.all(clients.map((client) => client.ask('CLIENT', 'ID')));
     return new Pair(clients, [String(ids[0]), String(ids[1])]);
   }

@@ -32,6 +32,7 @@ export class RawClient {
 
   /** The next frames, up to the one that is the `count`-th reply; pushes do not count as replies. */
   async take(count: number): Promise<Reply[]> {
+    if (count === 0) return [];
     let left = count;
     return this.#takeThrough((frame) => !isPush(frame) && --left === 0);
   }
@@ -41,6 +42,11 @@ export class RawClient {
     return this.#takeThrough(
       (frame) => frame === message || (Array.isArray(frame) && frame[1] === message),
     );
+  }
+
+  /** The next frame, whatever it is. */
+  async next(): Promise<Reply> {
+    return (await this.#takeThrough(() => true))[0]!;
   }
 
   async ask(...argv: readonly string[]): Promise<Reply> {
