@@ -11,6 +11,7 @@ import {
   VerbatimReply,
 } from '../resp/index.ts';
 import { formatGeneral } from './format-number.ts';
+import { untilNul } from './number.ts';
 import { LuaTable } from './table.ts';
 import type { LuaValue } from './value.ts';
 
@@ -110,11 +111,6 @@ function toSet(table: LuaTable, protocol: 2 | 3, depth: number): SetReply {
     members.push(toReply(table.keyAt(at), protocol, depth + 1));
   }
   return new SetReply(members);
-}
-
-function untilNul(text: string): string {
-  const end = text.indexOf('\0');
-  return end < 0 ? text : text.slice(0, end);
 }
 
 function oneLine(text: string): string {

@@ -1,7 +1,8 @@
 import { spendMaking } from './budget.ts';
 import { argumentError, libraryError } from './error.ts';
 import { formatExponential, formatFixed, formatGeneral } from './format-number.ts';
-import { expectNumber, expectString, toInteger } from './lib/arguments.ts';
+import { expectNumber, expectString, toInteger, toUnsigned } from './lib/arguments.ts';
+import { untilNul } from './number.ts';
 import type { LuaValue } from './value.ts';
 
 interface Spec {
@@ -113,14 +114,14 @@ function padNumber(spec: Spec, sign: string, digits: string, zeros: boolean): st
   return sign + digits.padStart(spec.width - sign.length, '0');
 }
 
-/** A NUL char ends the text, because C Lua measures what printf wrote. */
-function convertChar(spec: Spec, value: number): string {
-  return untilNul(pad(spec, String.fromCharCode(toInteger(value) & 0xff)));
+/** C's cast of a double to 32 bits, which on x86 gives the smallest int for all that do not fit. */
+function toShortInt(value: number): number {
+  return Math.abs(value) < 2 ** 31 ? Math.trunc(value) : -(2 ** 31);
 }
 
-function untilNul(text: string): string {
-  const end = text.indexOf('\0');
-  return end < 0 ? text : text.slice(0, end);
+/** A NUL char ends the text, because C Lua measures what printf wrote. */
+function convertChar(spec: Spec, value: number): string {
+  return untilNul(pad(spec, String.fromCharCode(toShortInt(value) & 0xff)));
 }
 
 function convertSigned(spec: Spec, value: number): string {
@@ -163,14 +164,6 @@ function convertUnsigned(letter: 'u' | 'o' | 'x' | 'X', spec: Spec, value: numbe
   if (spec.alternate && RADIX[letter] === 16 && bits !== 0n) prefix = '0x';
   const text = padNumber(spec, prefix, digits, spec.zero && spec.precision === undefined);
   return letter === 'X' ? text.toUpperCase() : text;
-}
-
-/** C's cast of a double to an unsigned 64-bit integer, as x86 does it. */
-function toUnsigned(value: number): bigint {
-  const whole = Math.trunc(value);
-  if (whole >= 2 ** 63 && whole < 2 ** 64) return BigInt(whole);
-  if (whole >= 2 ** 64) return 0n;
-  return BigInt.asUintN(64, BigInt(toInteger(value)));
 }
 
 function convertDouble(letter: 'e' | 'E' | 'f' | 'g' | 'G', spec: Spec, value: number): string {

@@ -48,7 +48,7 @@ const WORD = /^([+-]?)(inf|infinity|nan)$/i;
 
 function parseAnyNumber(text: string): number | undefined {
   if (text.length > 64) spendReading(text.length * 4);
-  const trimmed = trimSpaces(text);
+  const trimmed = trimSpaces(untilNul(text));
   if (DECIMAL.test(trimmed)) return Number(trimmed);
   const hexadecimal = HEXADECIMAL.exec(trimmed);
   if (hexadecimal !== null) return parseHexadecimal(hexadecimal);
@@ -64,6 +64,12 @@ function parseHexadecimal(match: RegExpExecArray): number | undefined {
   if (digits === '') return undefined;
   const value = Number(`0x${digits}`) * 2 ** (Number(exponent) - 4 * fraction.length);
   return sign === '-' ? -value : value;
+}
+
+/** A string as C sees it: up to its first NUL. */
+export function untilNul(text: string): string {
+  const end = text.indexOf('\0');
+  return end < 0 ? text : text.slice(0, end);
 }
 
 /** Drops what C's isspace accepts, at both ends. */

@@ -180,7 +180,7 @@ export class LuaTable {
 
   /** How many places a walk has to look at. */
   capacity(): number {
-    return this.array.length + (this.hash?.size ?? 0);
+    return this.arraySize + (this.hash?.size ?? 0);
   }
 
   /** Changes whenever places lose their meaning, so that a walk knows to look its key up again. */
@@ -374,12 +374,15 @@ function powerOfTwo(atLeast: number): number {
   return size;
 }
 
-/** C Lua's string hash: every char of a short string, at most 32 of a long one. */
+/** Longer keys are paid for when they are hashed, as if they were made anew. */
+const SHORT_KEY = 256;
+
+/** The string hash of Redis's Lua, which looks at every char. */
 function hashString(text: string): number {
-  let hash = text.length >>> 0;
-  const step = (text.length >>> 5) + 1;
-  for (let at = text.length; at >= step; at -= step) {
-    hash ^= (hash << 5) + (hash >>> 2) + text.charCodeAt(at - 1);
+  let hash = text.length;
+  if (hash > SHORT_KEY) allocate(hash);
+  for (let at = text.length - 1; at >= 0; at--) {
+    hash ^= (hash << 5) + (hash >>> 2) + text.charCodeAt(at);
   }
   return hash >>> 0;
 }

@@ -1,3 +1,4 @@
+import type luaparse from 'luaparse';
 import type { Expression } from '../parse.ts';
 import { decodeString, endLine, isParenthesised } from '../parse.ts';
 import type { FunctionScope, Resolution, Variable } from '../resolve.ts';
@@ -64,9 +65,19 @@ export function describe(context: Context, node: Expression): string | undefined
       const { index } = node;
       return `field '${index.type === 'StringLiteral' ? decodeString(index.raw) : '?'}'`;
     }
+    case 'LogicalExpression':
+      return isDecided(node) ? describe(context, node.right) : undefined;
     default:
       return undefined;
   }
+}
+
+/** Whether a literal on the left leaves only the right operand, as in `'x' and y`. */
+function isDecided({ operator, left }: luaparse.LogicalExpression): boolean {
+  if (left.type === 'NilLiteral') return operator === 'or';
+  if (left.type === 'BooleanLiteral') return left.value === (operator === 'and');
+  const isLiteral = left.type === 'StringLiteral' || left.type === 'NumericLiteral';
+  return isLiteral && operator === 'and';
 }
 
 /** Globals that change with each call; all others are fixed and can be read while compiling. */

@@ -28,10 +28,10 @@ export function compileForTo(context: Context, node: luaparse.ForNumericStatemen
     const from = start(frame);
     const to = end(frame);
     const by = stride(frame);
-    let at = bound(from, 'initial value', site);
+    const initial = bound(from, 'initial value', site);
     const limit = bound(to, 'limit', site);
     const step = bound(by, 'step', site);
-    for (; step > 0 ? at <= limit : limit <= at; at += step) {
+    for (let at = firstTurn(initial, step); step > 0 ? at <= limit : limit <= at; at += step) {
       state.fuel -= 1;
       if (state.fuel < 0) refuel();
       if (isCaptured) (frame as unknown[])[slot] = new Box(at);
@@ -42,6 +42,11 @@ export function compileForTo(context: Context, node: luaparse.ForNumericStatemen
     }
     return NEXT;
   };
+}
+
+/** C Lua steps back before the first turn and forward into it, which rounds fractions. */
+export function firstTurn(initial: number, step: number): number {
+  return initial - step + step;
 }
 
 export function bound(value: LuaValue, what: string, site: CallSite): number {

@@ -10,7 +10,7 @@ import { asList, NOTHING } from '../value.ts';
 import type { CallNode } from './call.ts';
 import type { Context } from './context.ts';
 import { describe, isCall, isOpen, siteAt } from './context.ts';
-import { bound } from './loop.ts';
+import { bound, firstTurn } from './loop.ts';
 import type { Completion, Place } from './statement.ts';
 import {
   BREAK,
@@ -239,10 +239,14 @@ function compileForToSteps(context: Context, node: luaparse.ForNumericStatement)
     const from = yield* start(frame);
     const to = yield* end(frame);
     const by = yield* stride(frame);
-    let at = bound(from, 'initial value', site);
+    const initial = bound(from, 'initial value', site);
     const limit = bound(to, 'limit', site);
     const interval = bound(by, 'step', site);
-    for (; interval > 0 ? at <= limit : limit <= at; at += interval) {
+    for (
+      let at = firstTurn(initial, interval);
+      interval > 0 ? at <= limit : limit <= at;
+      at += interval
+    ) {
       step();
       store(frame, at);
       const completion = yield* body(frame);

@@ -69,6 +69,14 @@ export function toInteger(value: number): number {
   return whole >= INT64_MIN && whole < 2 ** 63 ? whole + 0 : INT64_MIN;
 }
 
+/** C's cast of a double to an unsigned 64-bit integer, as x86 does it. */
+export function toUnsigned(value: number): bigint {
+  const whole = Math.trunc(value);
+  if (whole >= 2 ** 63 && whole < 2 ** 64) return BigInt(whole);
+  if (whole >= 2 ** 64) return 0n;
+  return BigInt.asUintN(64, BigInt(toInteger(value)));
+}
+
 export function toInt(value: number): number {
   const whole = toInteger(value);
   if (Number.isSafeInteger(whole)) return whole | 0;

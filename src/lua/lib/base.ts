@@ -3,7 +3,7 @@ import { callBack, mark, recover } from '../call.ts';
 import { argumentError, LuaError, libraryError, plainError, position } from '../error.ts';
 import { loadChunk } from '../load.ts';
 import { metamethod, metatableOf } from '../metatable.ts';
-import { numberToString, parseNumber, toText, trimSpaces } from '../number.ts';
+import { numberToString, parseNumber, toText, trimSpaces, untilNul } from '../number.ts';
 import { index, join } from '../operators.ts';
 import { NATIVE_SITE, state } from '../state.ts';
 import { LuaSyntaxError } from '../syntax-error.ts';
@@ -162,14 +162,15 @@ function pcall(args: LuaValue[]): Results {
   try {
     return [true, ...asList(callBack(callee, args.slice(1)))];
   } catch (thrown) {
-    return [false, errorText(recover(thrown, before).value)];
+    return [false, ...errorValues(recover(thrown, before).value)];
   }
 }
 
-function errorText(value: LuaValue): LuaValue {
-  if (!(value instanceof LuaTable)) return value;
+/** Redis leaves the field of a table that is not such an error behind as another result. */
+function errorValues(value: LuaValue): LuaValue[] {
+  if (!(value instanceof LuaTable)) return [value];
   const text = index(value, 'err', NATIVE_SITE, undefined);
-  return typeof text === 'string' || typeof text === 'number' ? text : value;
+  return typeof text === 'string' || typeof text === 'number' ? [text] : [value, text];
 }
 
 function xpcall(args: LuaValue[]): Results {
@@ -217,7 +218,7 @@ function tonumber(args: LuaValue[]): Results {
 
 /** C's strtoul on a whole string: a minus sign wraps around, what is too large sticks at the top. */
 function parseInBase(text: string, base: number): number | undefined {
-  const match = /^([+-]?)([0-9a-z]+)$/i.exec(trimSpaces(text));
+  const match = /^([+-]?)([0-9a-z]+)$/i.exec(trimSpaces(untilNul(text)));
   if (match === null) return undefined;
   let digits = match[2]!.toLowerCase();
   if (base === 16 && digits.startsWith('0x')) digits = digits.slice(2);

@@ -75,7 +75,8 @@ function arrayLength(table: LuaTable, settings: JsonSettings): number {
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
     const key = table.keyAt(at);
     if (typeof key !== 'number' || !Number.isInteger(key) || key < 1) return -1;
-    if (key > largest) largest = key;
+    // cjson counts in 32 bits: a larger key turns into the smallest number.
+    if (key > largest) largest = key > 2147483647 ? -2147483648 : key;
     count += 1;
   }
   const { sparseRatio, sparseSafe, sparseConvert } = settings;

@@ -52,8 +52,9 @@ const functions: Functions = {
   },
   ...mapFunctions(unary, (run) => (args) => run(expectNumber(args, 0))),
   ...mapFunctions(binary, (run) => (args) => {
-    const first = expectNumber(args, 0);
-    return run(first, expectNumber(args, 1));
+    // Compiled C reads the second argument first, which shows when both are wrong.
+    const second = expectNumber(args, 1);
+    return run(expectNumber(args, 0), second);
   }),
 };
 
@@ -80,9 +81,9 @@ function extreme(args: LuaValue[], isBetter: (value: number, best: number) => bo
 
 function modf(args: LuaValue[]): Results {
   const value = expectNumber(args, 0);
-  const whole = Math.trunc(value);
   if (Number.isNaN(value)) return [value, value];
-  if (!Number.isFinite(value)) return [value, value < 0 ? -0 : 0];
+  const whole = Math.trunc(value);
+  if (whole === value) return [whole, value < 0 || Object.is(value, -0) ? -0 : 0];
   return [whole, value - whole];
 }
 

@@ -9,7 +9,7 @@ import {
   expectString,
   makeLibrary,
   optionalInteger,
-  toInteger,
+  toUnsigned,
 } from './arguments.ts';
 
 /** The `struct` table: C structures to strings and back, with the sizes of 64-bit Linux. */
@@ -138,8 +138,7 @@ function pack(given: LuaValue[]): Results {
 }
 
 function packInteger(value: number, size: number, isBig: boolean): string {
-  const whole = value >= 2 ** 63 && value < 2 ** 64 ? BigInt(value) : BigInt(toInteger(value));
-  let rest = BigInt.asUintN(64, whole);
+  let rest = toUnsigned(value);
   const bytes: number[] = [];
   for (let at = 0; at < size; at++) {
     bytes.push(Number(rest & 0xffn));
