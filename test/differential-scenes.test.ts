@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { everyCommand } from '../src/engine/commands/index.ts';
 import { type Reply, SetReply, SimpleReply } from '../src/resp/index.ts';
@@ -367,6 +368,33 @@ describe('COMMAND INFO', () => {
     const [redisFacts, ourFacts] = await each(alice, 'COMMAND', 'INFO', ...names);
     expect((ourFacts as Reply[]).map(facts)).toEqual((redisFacts as Reply[]).map(facts));
   });
+});
+
+describe('docs/differences.md', () => {
+  const page = readFileSync(new URL('../docs/differences.md', import.meta.url), 'utf8');
+  const [, onlyHere = '', notHere = ''] = page.split(/^## (?:Only|Not) here$/m);
+  const offered = new Set(everyCommand().map(({ name }) => name));
+
+  it('names every command that Redis has and Holdfast has not, and no other', async () => {
+    const names = words(await alice.redis.ask('COMMAND', 'LIST'));
+    const missing = names.filter((name) => !offered.has(name) && offersContainer(name));
+    expect(commandsIn(notHere)).toEqual(missing);
+  });
+
+  it('names every command that only Holdfast has', () => {
+    expect([...ONLY_HERE].filter((name) => !commandsIn(onlyHere).includes(name))).toEqual([]);
+  });
+
+  /** Subcommands of what is missing as a whole are not named. */
+  function offersContainer(name: string): boolean {
+    const [container = '', subcommand] = name.split('|');
+    return subcommand === undefined || offered.has(container);
+  }
+
+  function commandsIn(section: string): string[] {
+    const names = section.matchAll(/`([A-Z_]+(?:-[A-Z]+)*(?: [A-Z_-]+)?)[^`]*`/g);
+    return [...names].map(([, name]) => name!.toLowerCase().replace(' ', '|')).sort();
+  }
 });
 
 /** Name, arity, flags, first key, last key, step, categories. */
