@@ -4,8 +4,8 @@ import { everyCommand } from '../src/engine/commands/index.ts';
 import { type CommandDocs, readCommandDocs } from './differential/command-docs.ts';
 import { EXEMPT } from './differential/exemptions.ts';
 import { RawClient } from './differential/raw-client.ts';
-import { generatedNames, stepsFrom } from './differential/steps.ts';
-import { type Step, showSteps, World } from './differential/world.ts';
+import { FURNITURE, generatedNames, stepsFrom } from './differential/steps.ts';
+import { type Sequence, showSequence, World } from './differential/world.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
 /**
@@ -50,10 +50,12 @@ it(`answers ${COMMANDS} random commands as Redis does`, {
   timeout: 60_000 + COMMANDS * 2,
 }, async () => {
   const world = new World({ redis: redis.port, ours: holdfast.port });
-  const steps = fc.array(stepsFrom(docs), { maxLength: 60, size: 'max' });
-  const property = fc.asyncProperty(steps, fc.constantFrom<2 | 3>(2, 3), (sequence, protocol) =>
-    world.run(sequence, protocol),
-  );
+  const sequences: fc.Arbitrary<Sequence> = fc.record({
+    protocol: fc.constantFrom(2, 3),
+    furniture: fc.subarray([...FURNITURE]),
+    steps: fc.array(stepsFrom(docs), { maxLength: 60, size: 'max' }),
+  });
+  const property = fc.asyncProperty(sequences, (sequence) => world.run(sequence));
   for (let seed = Number(HOLDFAST_SEED); world.commandCount < COMMANDS; seed++) {
     await fc.assert(property, { numRuns: RUNS_AT_ONCE, seed, reporter: report });
   }
@@ -61,12 +63,12 @@ it(`answers ${COMMANDS} random commands as Redis does`, {
   console.info(`${world.commandCount} commands compared, first seed ${HOLDFAST_SEED}`);
 });
 
-function report(details: fc.RunDetails<[Step[], 2 | 3]>): void {
+function report(details: fc.RunDetails<[Sequence]>): void {
   if (!details.failed) return;
-  const [steps, protocol] = details.counterexample!;
+  const [sequence] = details.counterexample!;
   const reason = details.errorInstance instanceof Error ? details.errorInstance.message : 'unknown';
   throw new Error(
     `the servers differ (HOLDFAST_SEED=${details.seed}), shrunk ${details.numShrinks} times to\n` +
-      `${showSteps(steps, protocol)}\n${reason}`,
+      `${showSequence(sequence)}\n${reason}`,
   );
 }

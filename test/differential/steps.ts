@@ -4,13 +4,18 @@ import type { CommandDocs } from './command-docs.ts';
 import { EXEMPT } from './exemptions.ts';
 import { type Argv, commandFrom, spoiled } from './generators.ts';
 import { SAID_BY_SCRIPT } from './rules.ts';
+import { FAR_TIMES_SECONDS } from './words.ts';
 import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
 
 /** All that can happen in one turn of a session, made from what Redis says of each command. */
 export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<Step> {
   const made = new Map(generatedNames(docs).map((name) => [name, commandFrom(docs.get(name)!)]));
   const named = (admits: (name: string) => boolean) =>
-    fc.oneof(...[...made].filter(([name]) => admits(name)).map(([, command]) => command));
+    fc.oneof(
+      ...[...made]
+        .filter(([name]) => admits(name))
+        .map(([name, arbitrary]) => ({ weight: weightOf(docs.get(name)!), arbitrary })),
+    );
   const plain = named((name) => !(BLOCKING.has(name) || SUBSCRIBING.has(name) || name === 'spop'));
   const any = fc.oneof(
     { weight: 10, arbitrary: plain },
@@ -30,6 +35,11 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
       { weight: 1, arbitrary: filled },
     ),
   });
+}
+
+/** Commands about keys more often than those about servers and connections. */
+function weightOf({ group, name }: CommandDocs): number {
+  return group === 'server' || group === 'connection' || name === 'swapdb' ? 1 : 5;
 }
 
 /** The commands and subcommands that are compared at random. */
@@ -70,6 +80,22 @@ function popped(argv: Argv): Argv[] {
   const key = argv[1] ?? 't1';
   return [argv, ['SCARD', key], ['DEL', key]];
 }
+
+/** Something of every kind, some of it with a deadline. */
+export const FURNITURE: readonly Argv[] = [
+  ['MSET', 's1', '10', 's2', 'hello', 's3', '-3.5'],
+  ['HSET', 'h1', 'a', '1', 'b', 'x', '2', '2.5'],
+  ['HSET', 'h2', 'c', '', 'a', '7'],
+  ['RPUSH', 'l1', 'a', 'b', 'c', 'a', '1', '2'],
+  ['RPUSH', 'l2', '3', '1', '2'],
+  ['SADD', 't1', '1', '2', '3', '5'],
+  ['SADD', 't2', 'a', 'b', 'c', '1'],
+  ['ZADD', 'z1', '1', 'a', '2', 'b', '2', 'c', '3.5', 'd'],
+  ['ZADD', 'z2', '0', 'a', '0', 'b', '0', 'e', '0', 'f'],
+  ['EXPIRE', 's1', '500000'],
+  ['PEXPIREAT', 'h1', `${FAR_TIMES_SECONDS[0] * 1000}`],
+  ['EXPIRE', 'z1', '600000'],
+];
 
 /** Enough of something to make Redis change the form in which it keeps it. */
 const filled: fc.Arbitrary<Argv[]> = fc

@@ -142,7 +142,11 @@ export const WORDS: Readonly<Record<string, Words>> = {
   'punsubscribe:pattern': channelPatterns,
   channel: channels,
   shardchannel: channels,
-  rank: mostly(pool('1', '2', '-1', '-2'), ODD_INTEGERS),
+  // Redis turns the least integer round, which overflows.
+  rank: mostly(
+    pool('1', '2', '-1', '-2'),
+    ODD_INTEGERS.filter((word) => word !== '-9223372036854775808'),
+  ),
   len: counts,
   limit: counts,
   // Offsets between these and the longest string would only move hundreds of megabytes around.

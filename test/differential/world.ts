@@ -9,6 +9,13 @@ export interface Step {
   readonly commands: readonly Argv[];
 }
 
+export interface Sequence {
+  readonly protocol: 2 | 3;
+  /** What is there before the first step. */
+  readonly furniture: readonly Argv[];
+  readonly steps: readonly Step[];
+}
+
 export const SESSION_COUNT = 3;
 
 /**
@@ -28,9 +35,10 @@ export class World {
   }
 
   /** Throws a Difference where the two part. */
-  async run(steps: readonly Step[], protocol: 2 | 3): Promise<void> {
+  async run({ furniture, steps, protocol }: Sequence): Promise<void> {
     await this.#begin(protocol);
     this.#isSound = false;
+    await this.#control.exchange(furniture);
     for (const [at, step] of steps.entries()) {
       await told(`in step ${at + 1}`, this.#take(step));
     }
@@ -181,9 +189,10 @@ async function told(where: string, work: Promise<void>): Promise<void> {
 }
 
 /** A sequence as one would type it. */
-export function showSteps(steps: readonly Step[], protocol: 2 | 3): string {
+export function showSequence({ protocol, furniture, steps }: Sequence): string {
   const lines = steps.flatMap(({ session, commands }, at) =>
     commands.map((argv) => `${at + 1}. session ${session}> ${showCommand(argv)}`),
   );
-  return [`RESP${protocol}`, ...lines].join('\n');
+  const before = furniture.map((argv) => `before> ${showCommand(argv)}`);
+  return [`RESP${protocol}`, ...before, ...lines].join('\n');
 }
