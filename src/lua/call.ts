@@ -1,5 +1,5 @@
 import { refuel } from './budget.ts';
-import { LuaError, runtimeError } from './error.ts';
+import { LuaError, plainError, runtimeError } from './error.ts';
 import { yieldBuiltin } from './lib/yield.ts';
 import { metamethod } from './metatable.ts';
 import { NATIVE_SITE, state } from './state.ts';
@@ -14,8 +14,8 @@ import { Box, Builtin, Closure, isFunction, typeName } from './value.ts';
  */
 const DEEPEST = 7500;
 
-/** C Lua's limit on library functions that call back into Lua. */
-const DEEPEST_NATIVE = 195;
+/** C Lua's limit on nested calls of library functions that call back and of metamethods. */
+const DEEPEST_NATIVE = 198;
 
 /** From this depth on tail calls replace their frame instead of nesting. */
 const TAIL_DEPTH = 400;
@@ -179,15 +179,34 @@ export function typeError(
 
 /** Calls from a library function: the callee sees a caller without a line. */
 export function callBack(callee: LuaValue, args: LuaValue[]): Results {
-  const { site, nativeDepth, depth } = state;
-  if (nativeDepth >= DEEPEST_NATIVE) throw runtimeError(site, 'stack overflow');
-  state.nativeDepth = nativeDepth + 1;
-  state.depth = depth + NATIVE_WEIGHT;
-  const results = callValue(callee, args, NATIVE_SITE, undefined);
-  state.nativeDepth = nativeDepth;
-  state.depth = depth;
+  const { site } = state;
+  const results = callNative(callee, args, NATIVE_SITE);
   state.site = site;
   return results;
+}
+
+/** Calls a metamethod: from the line of the operation, which gives it no name. */
+export function callMetamethod(handler: LuaValue, args: LuaValue[], site: CallSite): Results {
+  const { chunk, line } = site;
+  return callNative(handler, args, { chunk, line, name: undefined, isMethod: false });
+}
+
+/** Calls that C Lua makes from C, and that therefore nest less deep than those of Lua text. */
+function callNative(callee: LuaValue, args: LuaValue[], site: CallSite): Results {
+  const { nativeDepth, depth } = state;
+  if (nativeDepth >= DEEPEST_NATIVE) throw nativeOverflow(site);
+  state.nativeDepth = nativeDepth + 1;
+  state.depth = depth + NATIVE_WEIGHT;
+  const results = callValue(callee, args, site, undefined);
+  state.nativeDepth = nativeDepth;
+  state.depth = depth;
+  return results;
+}
+
+function nativeOverflow(site: CallSite): LuaError {
+  return site === NATIVE_SITE
+    ? plainError('C stack overflow')
+    : runtimeError(site, 'C stack overflow');
 }
 
 const NATIVE_WEIGHT = 8;

@@ -1,5 +1,5 @@
 import { spend, spendReading } from './budget.ts';
-import { callValue, typeError } from './call.ts';
+import { callMetamethod, typeError } from './call.ts';
 import { runtimeError } from './error.ts';
 import { allocate } from './memory.ts';
 import { metamethod, metatableOf, stringMetatable } from './metatable.ts';
@@ -41,7 +41,7 @@ export function index(
         throw typeError(site, 'index', holder, step === 0 ? description : undefined);
       }
     }
-    if (isFunction(handler)) return first(callValue(handler, [holder, key], meta(site), undefined));
+    if (isFunction(handler)) return first(callMetamethod(handler, [holder, key], site));
     holder = handler;
   }
   throw runtimeError(site, 'loop in gettable');
@@ -74,7 +74,7 @@ export function setIndex(
       }
     }
     if (isFunction(handler)) {
-      callValue(handler, [holder, key, value], meta(site), undefined);
+      callMetamethod(handler, [holder, key, value], site);
       return;
     }
     holder = handler;
@@ -86,11 +86,6 @@ function checkWritable(table: LuaTable, key: LuaValue, site: CallSite): void {
   if (table.locked) throw runtimeError(site, 'Attempt to modify a readonly table');
   if (key === undefined) throw runtimeError(site, 'table index is nil');
   if (typeof key === 'number' && Number.isNaN(key)) throw runtimeError(site, 'table index is NaN');
-}
-
-/** A metamethod is called from the same line, but the source gives it no name. */
-function meta(site: CallSite): CallSite {
-  return { chunk: site.chunk, line: site.line, name: undefined, isMethod: false };
 }
 
 export type ArithmeticEvent = '__add' | '__sub' | '__mul' | '__div' | '__mod' | '__pow' | '__unm';
@@ -138,7 +133,7 @@ export function arithmetic(
   }
   const handler = metamethod(left, event) ?? metamethod(right, event);
   if (handler !== undefined) {
-    return first(callValue(handler, [left, right], meta(site), undefined));
+    return first(callMetamethod(handler, [left, right], site));
   }
   const isLeft = leftNumber === undefined;
   throw typeError(
@@ -160,7 +155,7 @@ export function concatenate(
   if (leftText !== undefined && rightText !== undefined) return join(leftText, rightText, site);
   const handler = metamethod(left, '__concat') ?? metamethod(right, '__concat');
   if (handler !== undefined) {
-    return first(callValue(handler, [left, right], meta(site), undefined));
+    return first(callMetamethod(handler, [left, right], site));
   }
   const isLeft = leftText === undefined;
   throw typeError(site, 'concatenate', isLeft ? left : right, isLeft ? names.left : names.right);
@@ -184,7 +179,7 @@ export function equalTables(left: LuaTable, right: LuaTable, site: CallSite): bo
   if (left.metatable !== right.metatable && right.metatable.getString('__eq') !== handler) {
     return false;
   }
-  return isTruthy(first(callValue(handler, [left, right], meta(site), undefined)));
+  return isTruthy(first(callMetamethod(handler, [left, right], site)));
 }
 
 export function equals(left: LuaValue, right: LuaValue, site: CallSite): boolean {
@@ -201,7 +196,7 @@ export function lessThan(left: LuaValue, right: LuaValue, site: CallSite): boole
   }
   const handler = orderHandler('__lt', left, right);
   if (handler === undefined) throw orderError(left, right, site);
-  return isTruthy(first(callValue(handler, [left, right], meta(site), undefined)));
+  return isTruthy(first(callMetamethod(handler, [left, right], site)));
 }
 
 export function lessOrEqual(left: LuaValue, right: LuaValue, site: CallSite): boolean {
@@ -212,11 +207,11 @@ export function lessOrEqual(left: LuaValue, right: LuaValue, site: CallSite): bo
   }
   const direct = orderHandler('__le', left, right);
   if (direct !== undefined) {
-    return isTruthy(first(callValue(direct, [left, right], meta(site), undefined)));
+    return isTruthy(first(callMetamethod(direct, [left, right], site)));
   }
   const reversed = orderHandler('__lt', right, left);
   if (reversed === undefined) throw orderError(left, right, site);
-  return !isTruthy(first(callValue(reversed, [right, left], meta(site), undefined)));
+  return !isTruthy(first(callMetamethod(reversed, [right, left], site)));
 }
 
 /** Order has metamethods only between values of one type that share the handler. */

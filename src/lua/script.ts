@@ -14,6 +14,7 @@ import type { CompiledChunk } from './load.ts';
 import { compileChunk } from './load.ts';
 import { memory } from './memory.ts';
 import { toText } from './number.ts';
+import { index } from './operators.ts';
 import './sandbox.ts';
 import { globals, NATIVE_SITE, state } from './state.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
@@ -118,12 +119,28 @@ function close(): void {
 /** The reply for an error that no pcall caught, as Redis words it. */
 function report(error: LuaError, sha: string): ErrorReply {
   const { value, site } = error;
+  if (value instanceof LuaTable && value.locked) return lockedReport(sha);
   const message = value instanceof LuaTable ? fieldText(value) : `ERR ${displayText(value)}`;
   return errorReply(`${message} script: ${sha}, on ${site.chunk.source}:${site.line}.`);
 }
 
+/** The text of an error that is a table. Redis 7.0 crashes without one; later versions say this. */
 function fieldText(table: LuaTable): string {
-  return toText(table.getString('err')) ?? '(null)';
+  try {
+    return toText(index(table, 'err', NATIVE_SITE, undefined)) ?? UNKNOWN_ERROR;
+  } catch (thrown) {
+    recover(thrown, ORIGIN);
+    return UNKNOWN_ERROR;
+  }
+}
+
+const UNKNOWN_ERROR = 'ERR unknown error';
+
+/** Redis's handler notes the place in the table, which fails in one that is read-only. */
+function lockedReport(sha: string): ErrorReply {
+  const place = 'err_handler_def:10';
+  const message = `ERR ${place}: Attempt to modify a readonly table`;
+  return new ErrorReply(`${message} script: ${sha}, on @${place}.`);
 }
 
 function displayText(value: LuaValue): string {
@@ -161,10 +178,8 @@ function readShebang(source: string): Shebang {
 
 function readOption(option: string): string[] {
   if (!option.startsWith('flags=')) throw errorReply(`ERR Unknown lua shebang option: ${option}`);
-  const flags = option
-    .slice('flags='.length)
-    .split(',')
-    .filter((flag) => flag !== '');
+  const list = option.slice('flags='.length);
+  const flags = list === '' ? [] : list.split(',');
   const unknown = flags.find((flag) => !SCRIPT_FLAGS.has(flag));
   if (unknown !== undefined) throw errorReply(`ERR Unexpected flag in script shebang: ${unknown}`);
   return flags;

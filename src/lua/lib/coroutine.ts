@@ -97,7 +97,7 @@ function resume(thread: LuaThread, values: LuaValue[]): LuaValue[] {
   }
 }
 
-const DEEPEST_RESUME = 195;
+const DEEPEST_RESUME = 199;
 const RESUME_WEIGHT = 12;
 
 function advance(thread: LuaThread, values: LuaValue[], base: number): LuaValue[] {
