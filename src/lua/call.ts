@@ -156,11 +156,7 @@ export function tailCall(
   return TAIL;
 }
 
-export function callError(
-  callee: LuaValue,
-  site: CallSite,
-  description: string | undefined,
-): LuaError {
+function callError(callee: LuaValue, site: CallSite, description: string | undefined): LuaError {
   return typeError(site, 'call', callee, description);
 }
 
@@ -211,7 +207,7 @@ function nativeOverflow(site: CallSite): LuaError {
 
 const NATIVE_WEIGHT = 8;
 
-export interface Mark {
+interface Mark {
   depth: number;
   nativeDepth: number;
   level: number;

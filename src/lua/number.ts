@@ -81,6 +81,6 @@ export function trimSpaces(text: string): string {
   return start === 0 && end === text.length ? text : text.slice(start, end);
 }
 
-export function isSpace(code: number): boolean {
+function isSpace(code: number): boolean {
   return code === 32 || (code >= 9 && code <= 13);
 }

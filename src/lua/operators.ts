@@ -173,7 +173,7 @@ export function join(left: string, right: string, site: CallSite): string {
 }
 
 /** `left == right` when neither is the other and both are tables. */
-export function equalTables(left: LuaTable, right: LuaTable, site: CallSite): boolean {
+function equalTables(left: LuaTable, right: LuaTable, site: CallSite): boolean {
   const handler = left.metatable?.getString('__eq');
   if (handler === undefined || right.metatable === undefined) return false;
   if (left.metatable !== right.metatable && right.metatable.getString('__eq') !== handler) {

@@ -6,7 +6,7 @@ export type { Chunk, Expression, FunctionDeclaration, Identifier, Statement } fr
 /** Longer sources are refused before the parser sees them. */
 const LONGEST_SOURCE = 4 * 1024 * 1024;
 
-export const PARSER_OPTIONS = {
+const PARSER_OPTIONS = {
   luaVersion: '5.1',
   // The parser compares tokens by value alone, so that `return "end"` would end a block. In this
   // mode string tokens have no value; `decodeString` reads the literal's raw text instead.

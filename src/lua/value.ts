@@ -106,7 +106,7 @@ export class LuaUserdata {
   }
 }
 
-export type ThreadStatus = 'suspended' | 'running' | 'normal' | 'dead';
+type ThreadStatus = 'suspended' | 'running' | 'normal' | 'dead';
 
 /** Lua code that can stop at a yield: it gives out the yielded values and is sent the resumed ones. */
 export type Steps<Result> = Generator<LuaValue[], Result, LuaValue[]>;
@@ -126,7 +126,7 @@ export class LuaThread {
   }
 }
 
-export type TypeName =
+type TypeName =
   | 'nil'
   | 'boolean'
   | 'number'

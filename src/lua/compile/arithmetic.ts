@@ -7,7 +7,7 @@ type Slow = (left: LuaValue, right: LuaValue) => LuaValue;
 type Binary = (left: Evaluate, right: Evaluate, slow: Slow) => Evaluate;
 type WithConstant = (left: Evaluate, right: number, slow: Slow) => Evaluate;
 
-export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '^';
+type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '^';
 
 interface Operation {
   readonly event: ArithmeticEvent;

@@ -81,9 +81,9 @@ function isDecided({ operator, left }: luaparse.LogicalExpression): boolean {
 }
 
 /** Globals that change with each call; all others are fixed and can be read while compiling. */
-export const PER_CALL_GLOBALS: ReadonlySet<string> = new Set(['KEYS', 'ARGV']);
+const PER_CALL_GLOBALS: ReadonlySet<string> = new Set(['KEYS', 'ARGV']);
 
-export interface Constant {
+interface Constant {
   readonly value: LuaValue;
 }
 

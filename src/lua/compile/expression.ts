@@ -53,7 +53,7 @@ export function compileExpression(context: Context, node: Expression): Evaluate 
   }
 }
 
-export function compileConstant(value: LuaValue): Evaluate {
+function compileConstant(value: LuaValue): Evaluate {
   return () => value;
 }
 
@@ -74,7 +74,7 @@ function compileGlobal(context: Context, node: luaparse.Identifier): Evaluate {
   };
 }
 
-export function nonexistentGlobal(name: string, site: CallSite) {
+function nonexistentGlobal(name: string, site: CallSite) {
   return runtimeError(site, `Script attempted to access nonexistent global variable '${name}'`);
 }
 
@@ -213,7 +213,7 @@ const COMPARISONS: Readonly<Record<string, Compare>> = {
   '>=': (left, right, site) => lessOrEqual(right, left, site),
 };
 
-export function isComparison(operator: string): boolean {
+function isComparison(operator: string): boolean {
   return Object.hasOwn(COMPARISONS, operator);
 }
 
@@ -296,7 +296,7 @@ export function constantKey(
   return constantOf(context, node.index)?.value;
 }
 
-export function compileIndex(
+function compileIndex(
   context: Context,
   node: luaparse.MemberExpression | luaparse.IndexExpression,
 ): Evaluate {
@@ -384,7 +384,7 @@ function compileMultiple(context: Context, node: Expression): EvaluateList {
 }
 
 /** Evaluates a fixed number of expressions into a new array. */
-export function compileItems(items: readonly Evaluate[]): EvaluateList {
+function compileItems(items: readonly Evaluate[]): EvaluateList {
   const [a, b, c, d] = items;
   switch (items.length) {
     case 0:

@@ -59,10 +59,7 @@ function compileIfAtEnd(context: Context, node: luaparse.IfStatement): EvaluateR
   return otherwise;
 }
 
-export function compileReturnValues(
-  context: Context,
-  node: luaparse.ReturnStatement,
-): EvaluateResults {
+function compileReturnValues(context: Context, node: luaparse.ReturnStatement): EvaluateResults {
   const values = node.arguments;
   const open = isOpen(context, values, rangeOf(node)[1], 0);
   const only = values.length === 1 ? values[0]! : undefined;
@@ -289,12 +286,12 @@ function compileAssignment(context: Context, node: luaparse.AssignmentStatement)
 /** The table and key of an assignment, found before the values are evaluated. */
 export type Place = { readonly object: LuaValue; readonly key: LuaValue } | undefined;
 
-export interface CompiledTarget {
+interface CompiledTarget {
   readonly locate: (frame: Frame) => Place;
   readonly store: (frame: Frame, place: Place, value: LuaValue) => void;
 }
 
-export function compileTarget(context: Context, target: Target, line: number): CompiledTarget {
+function compileTarget(context: Context, target: Target, line: number): CompiledTarget {
   if (target.type === 'Identifier') {
     const store = compileVariableStore(context, target, line);
     return { locate: () => undefined, store: (frame, _, value) => store(frame, value) };

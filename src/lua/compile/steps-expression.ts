@@ -21,7 +21,7 @@ import {
 import { opensLast, positionalFields, roundedSize } from './table.ts';
 
 export type EvaluateSteps = (frame: Frame) => Steps<LuaValue>;
-export type EvaluateListSteps = (frame: Frame) => Steps<LuaValue[]>;
+type EvaluateListSteps = (frame: Frame) => Steps<LuaValue[]>;
 
 /** Code that cannot yield, in the form of code that can. */
 export function plain<Result>(run: (frame: Frame) => Result): (frame: Frame) => Steps<Result> {

@@ -83,7 +83,7 @@ export function toInt(value: number): number {
   return Number(BigInt.asIntN(32, BigInt(whole)));
 }
 
-export function wrongType(args: readonly LuaValue[], at: number, expected: string) {
+function wrongType(args: readonly LuaValue[], at: number, expected: string) {
   const actual = at < args.length ? typeName(args[at]) : 'no value';
   return argumentError(at + 1, `${expected} expected, got ${actual}`);
 }
