@@ -9,6 +9,8 @@ export interface Clock {
   wallMs(): number;
   /** Calls back once, no earlier than `delayMs` from now. The timer never keeps a process alive. */
   setTimer(delayMs: number, callback: () => void): Timer;
+  /** Calls back once, when everything that has arrived by now was handled. */
+  defer(callback: () => void): void;
 }
 
 export interface Timer {

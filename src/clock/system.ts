@@ -21,6 +21,7 @@ export const systemClock: Clock = {
     arm();
     return { cancel: () => clearTimeout(handle) };
   },
+  defer: (callback) => void setImmediate(callback),
 };
 
 export const systemRandom: Random = {

@@ -40,6 +40,9 @@ export function virtualClock(startWallMs = Date.UTC(2026, 0, 1)): VirtualClock {
       pending.add(timer);
       return { cancel: () => pending.delete(timer) };
     },
+    defer(callback: () => void): void {
+      this.setTimer(0, callback);
+    },
     advance(durationMs: number): void {
       const untilMs = nowMs + durationMs;
       for (let timer = earliest(untilMs); timer; timer = earliest(untilMs)) {

@@ -17,6 +17,8 @@ export interface ConnectionOwner {
   readonly engine: Engine;
   /** For the replies to one chunk; empty between chunks. */
   readonly writer: ByteWriter;
+  /** Calls `flush` when the chunks that have arrived for all connections are done. */
+  flushLater(connection: Connection): void;
   /** Bytes that wait for clients that do not read, over all connections. */
   backlogBytes: number;
   report(message: string): void;
@@ -25,7 +27,7 @@ export interface ConnectionOwner {
 
 /**
  * One client's socket: bytes in, commands to the engine, replies out. All replies to one chunk leave in
- * one write. A parked command stops the reading of further ones, not of bytes, until its reply came.
+ * one write, after the chunks of the other clients were read: first all the work, then all the writing. A parked command stops the reading of further ones, not of bytes, until its reply came.
  */
 export class Connection {
   readonly session: Session;
@@ -33,8 +35,8 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   readonly #limits: RequestLimits;
   readonly #decoder: RequestDecoder;
-  /** What was said to the client outside of its own turn. */
-  #out = '';
+  /** What is to be written, in order. */
+  #outgoing: Buffer[] = [];
   #isWorking = false;
   #parked = false;
   #flushScheduled = false;
@@ -73,7 +75,7 @@ export class Connection {
 
   destroy(): void {
     this.#ending = true;
-    this.#out = '';
+    this.#outgoing = [];
     this.#countBacklog(0);
     this.session.close();
     this.#socket.destroy();
@@ -112,7 +114,14 @@ export class Connection {
       this.#fail(error);
     }
     this.#isWorking = false;
-    this.#flush();
+    this.#collect();
+  }
+
+  /** Takes the replies to this chunk; they leave together with those of all connections. */
+  #collect(): void {
+    const { writer } = this.#owner;
+    if (writer.length > 0) this.#outgoing.push(writer.take());
+    if (this.#outgoing.length > 0) this.#scheduleFlush();
   }
 
   #runAll(): void {
@@ -125,7 +134,7 @@ export class Connection {
       if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
-      else if (this.#owner.writer.length > FLUSH_BYTES) this.#flush();
+      else if (this.#owner.writer.length > FLUSH_BYTES) this.#collectAndFlush();
     }
   }
 
@@ -149,8 +158,9 @@ export class Connection {
   }
 
   #write(reply: Reply): void {
-    if (this.#isWorking) writeReply(this.#owner.writer, reply, this.session.protocol);
-    else this.#out += encode(reply, this.session.protocol);
+    const { protocol } = this.session;
+    if (this.#isWorking) writeReply(this.#owner.writer, reply, protocol);
+    else this.#outgoing.push(Buffer.from(encode(reply, protocol), 'latin1'));
   }
 
   /**
@@ -168,22 +178,25 @@ export class Connection {
   #scheduleFlush(): void {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
-    queueMicrotask(() => {
-      this.#flushScheduled = false;
-      this.#flush();
-    });
+    this.#owner.flushLater(this);
   }
 
-  #flush(): void {
+  /** Writes what has been collected. */
+  flush(): void {
+    this.#flushScheduled = false;
     const socket = this.#socket;
-    const { writer } = this.#owner;
-    if (this.#out !== '' && !socket.destroyed) socket.write(this.#out, 'latin1');
-    this.#out = '';
-    if (writer.length > 0) {
-      const bytes = writer.take();
-      if (!socket.destroyed) socket.write(bytes);
-    }
-    if (this.#socket.writableLength > SMALL_BACKLOG_BYTES) this.#checkBacklog();
+    const outgoing = this.#outgoing;
+    if (outgoing.length === 0) return;
+    this.#outgoing = [];
+    if (socket.destroyed) return;
+    if (outgoing.length === 1) socket.write(outgoing[0]!);
+    else socket.write(Buffer.concat(outgoing));
+    if (socket.writableLength > SMALL_BACKLOG_BYTES) this.#checkBacklog();
+  }
+
+  #collectAndFlush(): void {
+    this.#collect();
+    this.flush();
   }
 
   #checkBacklog(): void {
@@ -234,7 +247,7 @@ export class Connection {
     this.#ending = true;
     this.session.close();
     queueMicrotask(() => {
-      this.#flush();
+      this.flush();
       // A client that does not close its own side would keep the socket for ever.
       this.#socket.end(() => this.#socket.destroy());
     });

@@ -61,6 +61,7 @@ class SocketServer implements Server, ConnectionOwner {
   readonly #options: ServerOptions;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
+  #unflushed: Connection[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
@@ -86,12 +87,22 @@ class SocketServer implements Server, ConnectionOwner {
     return this.#closing;
   }
 
+  flushLater(connection: Connection): void {
+    if (this.#unflushed.push(connection) === 1) this.engine.clock.defer(() => this.#flushAll());
+  }
+
   report(message: string): void {
     this.#options.report?.(message);
   }
 
   forget(connection: Connection): void {
     this.#connections.delete(connection);
+  }
+
+  #flushAll(): void {
+    const unflushed = this.#unflushed;
+    this.#unflushed = [];
+    for (const connection of unflushed) connection.flush();
   }
 
   async #listenTcp(host: string, port: number): Promise<void> {
