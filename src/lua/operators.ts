@@ -4,6 +4,7 @@ import { runtimeError } from './error.ts';
 import { allocate } from './memory.ts';
 import { metamethod, metatableOf, stringMetatable } from './metatable.ts';
 import { toNumber, toText } from './number.ts';
+import { power } from './power.ts';
 import { LuaTable } from './table.ts';
 import type { CallSite, LuaValue } from './value.ts';
 import { first, isFunction, isTruthy, typeName } from './value.ts';
@@ -102,14 +103,6 @@ const ARITHMETIC = {
 
 export function modulo(a: number, b: number): number {
   return a - Math.floor(a / b) * b;
-}
-
-/** C's pow has 1 for 1^NaN and (-1)^inf, where JavaScript has NaN. */
-export function power(a: number, b: number): number {
-  if (a === 1 || (a === -1 && (b === Number.POSITIVE_INFINITY || b === Number.NEGATIVE_INFINITY))) {
-    return 1;
-  }
-  return a ** b;
 }
 
 /** How the source names an operation's operands, for its error. */

@@ -1,5 +1,6 @@
 import type { ArithmeticEvent, OperandNames } from '../operators.ts';
-import { arithmetic, modulo, power } from '../operators.ts';
+import { arithmetic, modulo } from '../operators.ts';
+import { power } from '../power.ts';
 import type { CallSite, Frame, LuaValue } from '../value.ts';
 import type { Evaluate } from './context.ts';
 

@@ -1,5 +1,5 @@
 import { argumentError, libraryError } from '../error.ts';
-import { power } from '../operators.ts';
+import { power } from '../power.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
 import { NOTHING } from '../value.ts';

@@ -150,7 +150,10 @@ function packInteger(value: number, size: number, isBig: boolean): string {
 
 function packFloat(value: number, size: number, isBig: boolean): string {
   const bytes = Buffer.alloc(size);
-  if (size === 4) bytes.writeFloatLE(value);
+  // NaN is written as x86 makes it, with its sign set.
+  if (Number.isNaN(value))
+    bytes.set(size === 4 ? [0, 0, 0xc0, 0xff] : [0, 0, 0, 0, 0, 0, 0xf8, 0xff]);
+  else if (size === 4) bytes.writeFloatLE(value);
   else bytes.writeDoubleLE(value);
   if (isBig) bytes.reverse();
   return bytes.toString('latin1');
