@@ -111,8 +111,12 @@ const sortedOrNot: Rule = (redis, ours, argv) => {
   const by = argv.findLastIndex((word, at) => at > 1 && word.toLowerCase() === 'by');
   if (by < 0 || argv[by + 1]?.includes('*')) return false;
   const isWhole = !argv.some((word) => /^(get|limit)$/i.test(word));
-  return isWhole ? inAnyOrder(redis, ours, argv) : sameShape(redis, ours, argv);
+  return isWhole ? inAnyOrder(redis, ours, argv) : sameLength(redis, ours);
 };
+
+function sameLength(redis: Reply, ours: Reply): boolean {
+  return Array.isArray(redis) && Array.isArray(ours) && redis.length === ours.length;
+}
 
 /** The session's number is each server's own. */
 const withoutId: Rule = (redis, ours, argv) => equal(dropId(redis), dropId(ours), argv);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { everyCommand } from '../../src/engine/commands/index.ts';
 import type { CommandDocs } from './command-docs.ts';
 import { EXEMPT } from './exemptions.ts';
-import { type Argv, commandFrom, spoiled } from './generators.ts';
+import { type Argv, commandFrom, nameOf, spoiled } from './generators.ts';
 import { SAID_BY_SCRIPT } from './rules.ts';
 import { FAR_TIMES_SECONDS } from './words.ts';
 import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
@@ -22,12 +22,12 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
     { weight: 2, arbitrary: spoiled(plain) },
     { weight: 1, arbitrary: inScript(plain) },
   );
-  const several = fc.array(any, { maxLength: 12, size: 'max' });
+  const several = fc.array(any.map(prepared), { maxLength: 12, size: 'max' });
   return fc.record({
     session: fc.nat(SESSION_COUNT - 1),
     commands: fc.oneof(
-      { weight: 10, arbitrary: several },
-      { weight: 2, arbitrary: transaction(any) },
+      { weight: 10, arbitrary: several.map((commands) => commands.flat()) },
+      { weight: 2, arbitrary: transaction(any.map(prepared)) },
       { weight: 2, arbitrary: named((name) => TRANSACTIONAL.has(name)).map(alone) },
       { weight: 3, arbitrary: sometimesSpoiled(named((name) => BLOCKING.has(name))).map(alone) },
       { weight: 3, arbitrary: sometimesSpoiled(named((name) => SUBSCRIBING.has(name))).map(alone) },
@@ -60,10 +60,18 @@ function sometimesSpoiled(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
   return fc.oneof({ weight: 6, arbitrary: command }, { weight: 1, arbitrary: spoiled(command) });
 }
 
-function transaction(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv[]> {
+function transaction(command: fc.Arbitrary<Argv[]>): fc.Arbitrary<Argv[]> {
   return fc
     .tuple(fc.array(command, { maxLength: 6 }), fc.constantFrom('EXEC', 'EXEC', 'EXEC', 'DISCARD'))
-    .map(([commands, end]) => [['MULTI'], ...commands, [end]]);
+    .map(([commands, end]) => [['MULTI'], ...commands.flat(), [end]]);
+}
+
+/** What lies between two members is only defined where all scores are the same: they become so first. */
+function prepared(argv: Argv): Argv[] {
+  const said = nameOf(argv) === 'eval' ? argv.slice(3) : argv;
+  if (!said.some((word) => /bylex$|^zlexcount$/i.test(word))) return [argv];
+  const key = said[/^zrangestore$/i.test(said[0]!) ? 2 : 1] ?? '';
+  return [['ZUNIONSTORE', key, '1', key, 'WEIGHTS', '0'], argv];
 }
 
 /** The same command, said by a script. */
