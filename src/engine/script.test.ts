@@ -127,6 +127,11 @@ describe('a script that spends its budget', () => {
     clock.monotonicMs = real;
   });
 
+  it('is stopped by what it allocates', () => {
+    const script = "local t = {} for i = 1, 100 do t[i] = string.rep('x', 60000000) .. i end";
+    expect(client.say(['EVAL', script, '0'])).toContain('what a script may allocate');
+  });
+
   it('cannot catch its end', () => {
     expect(wild('while true do pcall(function() while true do end end) end')).toContain('stopped');
   });

@@ -107,10 +107,14 @@ export class Scripts {
   }
 
   #stopped({ reason }: ScriptStopped): ErrorReply {
-    const limit = reason === 'steps' ? 'script-budget-steps' : 'script-budget-ms';
-    const value = this.#engine.settings.text(limit);
+    const { settings } = this.#engine;
+    const spent = {
+      steps: `script-budget-steps ${settings.text('script-budget-steps')}`,
+      deadline: `script-budget-ms ${settings.text('script-budget-ms')}`,
+      memory: 'what a script may allocate',
+    }[reason];
     return new ErrorReply(
-      `ERR Script stopped: it spent its budget (${limit} ${value}). Everything it wrote was undone.`,
+      `ERR Script stopped: it spent its budget (${spent}). Everything it wrote was undone.`,
     );
   }
 
