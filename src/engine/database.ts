@@ -84,12 +84,13 @@ export class Database {
     if (slot < 0) {
       keyspace.markUsed(keyspace.insert(key, value, deadlineMs), this.#engine.nowMs / 1000);
       this.notify('new', 'new', key);
+      // As in Redis, whoever waits is told of a key that was created, not of one that was overwritten.
+      if (typeof value === 'object') this.#engine.blocking.signal(this, key);
     } else {
       keyspace.values[slot] = value;
       keyspace.deadlines.set(slot, deadlineMs);
     }
     if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
-    if (typeof value === 'object') this.#engine.blocking.signal(this, key);
     this.changed(key);
   }
 
