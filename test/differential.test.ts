@@ -53,7 +53,7 @@ it(`answers ${COMMANDS} random commands as Redis does`, {
   const sequences: fc.Arbitrary<Sequence> = fc.record({
     protocol: fc.constantFrom(2, 3),
     furniture: fc.subarray([...FURNITURE]),
-    steps: fc.array(stepsFrom(docs), { maxLength: 60, size: 'max' }),
+    steps: stepsFrom(docs),
   });
   const property = fc.asyncProperty(sequences, (sequence) => world.run(sequence));
   for (let seed = Number(HOLDFAST_SEED); world.commandCount < COMMANDS; seed++) {

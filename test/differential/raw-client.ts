@@ -119,5 +119,7 @@ const PUSHES = new Set([
 export function isPush(frame: Reply): boolean {
   if (frame instanceof PushReply) return true;
   if (!Array.isArray(frame) || !PUSHES.has(String(frame[0]))) return false;
-  return frame.length === (frame[0] === 'pmessage' ? 4 : 3);
+  const isMessage = String(frame[0]).endsWith('message');
+  const length = frame[0] === 'pmessage' ? 4 : 3;
+  return frame.length === length && (isMessage || typeof frame[2] === 'number');
 }

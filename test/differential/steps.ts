@@ -8,7 +8,7 @@ import { FAR_TIMES_SECONDS } from './words.ts';
 import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
 
 /** All that can happen in one turn of a session, made from what Redis says of each command. */
-export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<Step> {
+export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<Step[]> {
   const made = new Map(generatedNames(docs).map((name) => [name, commandFrom(docs.get(name)!)]));
   const named = (admits: (name: string) => boolean) =>
     fc.oneof(
@@ -23,7 +23,7 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
     { weight: 1, arbitrary: inScript(plain) },
   );
   const several = fc.array(any.map(prepared), { maxLength: 12, size: 'max' });
-  return fc.record({
+  const turn: fc.Arbitrary<Step> = fc.record({
     session: fc.nat(SESSION_COUNT - 1),
     commands: fc.oneof(
       { weight: 10, arbitrary: several.map((commands) => commands.flat()) },
@@ -35,6 +35,11 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
       { weight: 1, arbitrary: filled },
     ),
   });
+  const steps = fc.oneof(
+    { weight: 12, arbitrary: turn.map((step) => [step]) },
+    { weight: 1, arbitrary: meeting },
+  );
+  return fc.array(steps, { maxLength: 60, size: 'max' }).map((all) => all.flat());
 }
 
 /** Commands about keys more often than those about servers and connections. */
@@ -104,6 +109,79 @@ export const FURNITURE: readonly Argv[] = [
   ['PEXPIREAT', 'h1', `${FAR_TIMES_SECONDS[0] * 1000}`],
   ['EXPIRE', 'z1', '600000'],
 ];
+
+const waits: fc.Arbitrary<Argv> = fc.constantFrom<Argv[]>(
+  ...[
+    ['BLPOP', 'l1', 'l2', '0'],
+    ['BRPOP', 'l2', 'l1', '0'],
+    ['BLMOVE', 'l1', 'l2', 'LEFT', 'LEFT', '0'],
+  ],
+  ...[
+    ['BRPOPLPUSH', 'l2', 'l1', '0'],
+    ['BLMPOP', '0', '2', 'l1', 'l2', 'LEFT', 'COUNT', '2'],
+  ],
+  ...[
+    ['BZPOPMIN', 'z1', 'z2', '0'],
+    ['BZPOPMAX', 'z1', '0'],
+    ['BZMPOP', '0', '1', 'z1', 'MIN'],
+  ],
+  ...[
+    ['BLMOVE', 'l1', 'l1', 'LEFT', 'RIGHT', '0'],
+    ['BLMOVE', 'l1', 's1', 'LEFT', 'RIGHT', '0'],
+  ],
+);
+const feeds: fc.Arbitrary<Argv> = fc.constantFrom<Argv[]>(
+  ...[
+    ['RPUSH', 'l1', 'a', 'b', 'c'],
+    ['LPUSH', 'l2', 'x'],
+    ['LPUSH', 'l1', 'y', 'z'],
+    ['RPUSH', 'l2', '1', '2'],
+  ],
+  ...[
+    ['ZADD', 'z1', '1', 'a', '2', 'b'],
+    ['ZADD', 'z2', '3', 'c'],
+    ['SET', 'l1', 'x'],
+    ['DEL', 'l1', 'z1'],
+  ],
+  ...[
+    ['RENAME', 't1', 'l1'],
+    ['SORT', 't1', 'STORE', 'l1'],
+    ['ZUNIONSTORE', 'z1', '1', 't1'],
+    ['LPOP', 'l1'],
+  ],
+  ...[
+    ['COPY', 'l2', 'l1', 'REPLACE'],
+    ['LMOVE', 'l2', 'l1', 'LEFT', 'LEFT'],
+    ['SWAPDB', '0', '1'],
+  ],
+  ...[
+    ['EVAL', "redis.call('rpush','l1','a') return redis.call('lpop','l1')", '0'],
+    ['EXPIRE', 'l1', '-1'],
+  ],
+);
+
+/** Two sessions wait for the same keys, and a third brings something, at once or in a transaction. */
+const meeting: fc.Arbitrary<Step[]> = fc
+  .tuple(
+    fc.shuffledSubarray([0, 1, 2], { minLength: 3 }),
+    fc.array(waits, { minLength: 1, maxLength: 2 }),
+    fc.array(feeds, { minLength: 1, maxLength: 3 }),
+    fc.boolean(),
+  )
+  .map(([sessions, waiting, feeding, together]) => [
+    {
+      session: sessions[2]!,
+      commands: [
+        ['DEL', 'l1', 'l2', 'z1', 'z2'],
+        ['SADD', 't1', '1', '2'],
+      ],
+    },
+    ...waiting.map((argv, at) => ({ session: sessions[at]!, commands: [argv] })),
+    {
+      session: sessions[2]!,
+      commands: together ? [['MULTI'], ...feeding, ['EXEC']] : feeding,
+    },
+  ]);
 
 /** Enough of something to make Redis change the form in which it keeps it. */
 const filled: fc.Arbitrary<Argv[]> = fc

@@ -35,7 +35,7 @@ const floats = mostly(
 );
 
 const members = mostly(
-  fc.oneof(pool('a', 'b', 'c', 'd', 'e', 'f'), numbers(-2, 15)),
+  fc.oneof(pool('a', 'b', 'c', 'd'), numbers(-1, 5)),
   pool('', BYTES, LONG, 'x'.repeat(64), '1.5', '007', '9223372036854775807', '-32769', 'A'),
 );
 const values = fc.oneof(
@@ -124,6 +124,7 @@ export const WORDS: Readonly<Record<string, Words>> = {
   'wait:timeout': pool('0', '1000', '-1', 'abc', ''),
   numreplicas: pool('0', '0', '1', '-1', 'abc'),
   count: counts,
+  'lrem:count': mostly(numbers(-3, 3), ODD_INTEGERS),
   'num-matches': counts,
   // Beyond this a walk may stop anywhere; rules.ts says what is compared then.
   'scan:count': pool('1000', '1000', '5', '1', '0', '-1', 'abc', '9223372036854775807'),
