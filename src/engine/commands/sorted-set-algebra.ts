@@ -95,9 +95,8 @@ type Aggregate = (score: number, other: number) => number;
 /** As in Redis the sum of both infinities is zero, and what is not a number loses against any. */
 const AGGREGATES = {
   SUM: (score, other) => notNaN(score + other),
-  // biome-ignore lint/complexity/useMathMinMax: Math.min lets NaN win and tells the zeros apart.
+  // Not Math.min and Math.max, which let NaN win and tell the zeros apart.
   MIN: (score, other) => (other < score ? other : score),
-  // biome-ignore lint/complexity/useMathMinMax: as above.
   MAX: (score, other) => (other > score ? other : score),
 } as const satisfies Record<string, Aggregate>;
 
