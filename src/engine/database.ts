@@ -85,7 +85,7 @@ export class Database {
       keyspace.markUsed(keyspace.insert(key, value, deadlineMs), this.#engine.nowMs / 1000);
       this.notify('new', 'new', key);
       // As in Redis, whoever waits is told of a key that was created, not of one that was overwritten.
-      if (typeof value === 'object') this.#engine.blocking.signal(this, key);
+      if (canBeAwaited(value)) this.#engine.blocking.signal(this, key);
     } else {
       keyspace.values[slot] = value;
       keyspace.deadlines.set(slot, deadlineMs);
@@ -301,4 +301,9 @@ export class Database {
       keyspace.deadlines.set(slot, deadlineMs);
     });
   }
+}
+
+/** Lists and sorted sets have commands that wait for them. */
+function canBeAwaited(value: Value): boolean {
+  return typeof value === 'object' && (value.type === 'list' || value.type === 'zset');
 }
