@@ -11,6 +11,14 @@ export function nameOf(argv: Argv): string {
   return argv[0]!.toLowerCase();
 }
 
+/** How a script says the command that it was given. */
+export const SAID_BY_SCRIPT = '(unpack(ARGV))';
+
+/** The command itself, or the one that a script says in its place. */
+export function said(argv: Argv): Argv {
+  return argv[1]?.includes(SAID_BY_SCRIPT) && argv.length > 3 ? argv.slice(3) : argv;
+}
+
 type Arguments = fc.Arbitrary<string[]>;
 
 /** A whole command: its name in some case, and arguments made from what Redis says of them. */

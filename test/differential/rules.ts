@@ -10,7 +10,7 @@ import {
   SimpleReply,
   VerbatimReply,
 } from '../../src/resp/index.ts';
-import { type Argv, nameOf } from './generators.ts';
+import { type Argv, nameOf, said } from './generators.ts';
 import { FAR_TIMES_SECONDS } from './words.ts';
 
 /** Whether our reply is as good as that of Redis. */
@@ -18,18 +18,13 @@ export type Rule = (redis: Reply, ours: Reply, argv: Argv) => boolean;
 
 /** How replies are compared where equality is not the measure. Everything else must be equal. */
 export function ruleFor(argv: Argv): Rule {
+  const command = said(argv);
+  if (command !== argv) return (redis, ours) => ruleFor(command)(redis, ours, command);
   const name = nameOf(argv);
-  if (name === 'eval' && argv[1]?.includes(SAID_BY_SCRIPT)) {
-    const said = argv.slice(3);
-    return (redis, ours) => ruleFor(said)(redis, ours, said);
-  }
   if (argv[1]?.toLowerCase() === 'help' && argv.length === 2 && CONTAINERS.has(name))
     return sameKind;
   return RULES[`${name}|${argv[1]?.toLowerCase()}`] ?? RULES[name] ?? equal;
 }
-
-/** How a script says the command that it was given. */
-export const SAID_BY_SCRIPT = '(unpack(ARGV))';
 
 /** Their HELP is in our own words. */
 const CONTAINERS = new Set(

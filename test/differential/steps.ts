@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { everyCommand } from '../../src/engine/commands/index.ts';
 import type { CommandDocs } from './command-docs.ts';
 import { EXEMPT } from './exemptions.ts';
-import { type Argv, commandFrom, nameOf, spoiled } from './generators.ts';
-import { SAID_BY_SCRIPT } from './rules.ts';
+import { type Argv, commandFrom, nameOf, SAID_BY_SCRIPT, said, spoiled } from './generators.ts';
 import { FAR_TIMES_SECONDS } from './words.ts';
 import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
 
@@ -38,6 +37,7 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
   const steps = fc.oneof(
     { weight: 12, arbitrary: turn.map((step) => [step]) },
     { weight: 1, arbitrary: meeting },
+    { weight: 1, arbitrary: race(plain) },
   );
   return fc.array(steps, { maxLength: 60, size: 'max' }).map((all) => all.flat());
 }
@@ -73,9 +73,9 @@ function transaction(command: fc.Arbitrary<Argv[]>): fc.Arbitrary<Argv[]> {
 
 /** What lies between two members is only defined where all scores are the same: they become so first. */
 function prepared(argv: Argv): Argv[] {
-  const said = nameOf(argv) === 'eval' ? argv.slice(3) : argv;
-  if (!said.some((word) => /bylex$|^zlexcount$/i.test(word))) return [argv];
-  const key = said[/^zrangestore$/i.test(said[0]!) ? 2 : 1] ?? '';
+  const command = said(argv);
+  if (!command.some((word) => /bylex$|^zlexcount$/i.test(word))) return [argv];
+  const key = command[nameOf(command) === 'zrangestore' ? 2 : 1] ?? '';
   return [['ZUNIONSTORE', key, '1', key, 'WEIGHTS', '0'], argv];
 }
 
@@ -182,6 +182,21 @@ const meeting: fc.Arbitrary<Step[]> = fc
       commands: together ? [['MULTI'], ...feeding, ['EXEC']] : feeding,
     },
   ]);
+
+/** One session watches a key, another does something, and the first finds out whether it was changed. */
+function race(command: fc.Arbitrary<Argv>): fc.Arbitrary<Step[]> {
+  return fc
+    .tuple(
+      fc.shuffledSubarray([0, 1, 2], { minLength: 2 }),
+      fc.constantFrom('s1', 'h1', 'l1', 't1', 'z1'),
+      fc.array(command, { minLength: 1, maxLength: 6, size: 'max' }),
+    )
+    .map(([sessions, key, commands]) => [
+      { session: sessions[0]!, commands: [['WATCH', key]] },
+      { session: sessions[1]!, commands },
+      { session: sessions[0]!, commands: [['MULTI'], ['EXISTS', key], ['EXEC']] },
+    ]);
+}
 
 /** Enough of something to make Redis change the form in which it keeps it. */
 const filled: fc.Arbitrary<Argv[]> = fc

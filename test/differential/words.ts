@@ -86,8 +86,9 @@ const SORT_PATTERNS = pool('s*', 'h*->a', 'h1->b', '#', 'nosort', 's1', '*', 'h*
 /** By the name that Redis gives to an argument; `command:name` goes before the name alone. */
 export const WORDS: Readonly<Record<string, Words>> = {
   value: values,
-  element: members,
-  pivot: members,
+  // Lists are only interesting when their elements repeat.
+  element: fc.oneof(pool('a', 'b'), members),
+  pivot: fc.oneof(pool('a', 'b'), members),
   member: members,
   field: members,
   message: values,

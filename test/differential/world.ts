@@ -1,5 +1,5 @@
 import type { Reply } from '../../src/resp/index.ts';
-import { type Argv, nameOf } from './generators.ts';
+import { type Argv, nameOf, said } from './generators.ts';
 import { Difference, Pair, type Ports, showCommand } from './pair.ts';
 import type { RawClient } from './raw-client.ts';
 
@@ -83,14 +83,25 @@ export class World {
     const session = this.#sessions[number]!;
     if (commands.length === 0) return;
     await this.#release(session);
+    if (this.#isLeftOpen(session, commands)) return;
     this.commandCount += commands.length;
-    // Redis may write a message into the middle of the reply of a transaction that caused it.
     const name = nameOf(commands[0]!);
-    if (session.queue !== null && SUBSCRIBING.has(name)) return;
-    if (session.isSubscribed && commands.some((argv) => nameOf(argv) === 'multi')) return;
     if (session.queue === null && BLOCKING.has(name)) await this.#block(session, commands[0]!);
     else if (SUBSCRIBING.has(name)) await session.exchangeMessages(commands);
     else await session.exchange(commands, this.#sessions);
+  }
+
+  /**
+   * Where Redis promises nothing: messages may stand in the middle of the reply of a transaction that
+   * caused them, and SWAPDB serves those who wait for several keys in the order of hashes.
+   */
+  #isLeftOpen(session: Pair, commands: readonly Argv[]): boolean {
+    const names = commands.map((argv) => nameOf(said(argv)));
+    if (session.queue !== null && names.some((name) => SUBSCRIBING.has(name))) return true;
+    if (session.isSubscribed && names.includes('multi')) return true;
+    if (this.#sessions.filter(({ blocked }) => blocked !== null).length < 2) return false;
+    const queued = session.queue?.map((argv) => nameOf(said(argv))) ?? [];
+    return names.includes('swapdb') || (names.includes('exec') && queued.includes('swapdb'));
   }
 
   /** PING goes before, in the same write: once it was answered, the command has been met as well. */
