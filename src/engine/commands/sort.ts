@@ -117,7 +117,8 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
   if (typeof value === 'string' || value instanceof HashValue) throw WRONG_TYPE;
   if (value?.type === 'zset') value.leaveSmallForm();
   // The order of a set means nothing: what is stored, or seen by a script, must not depend on it.
-  if (options.keepsOrder && value?.type === 'set' && (options.store ?? session.isScript)) {
+  const isKept = options.store !== undefined || session.isScript;
+  if (options.keepsOrder && value?.type === 'set' && isKept) {
     options.keepsOrder = false;
     options.alphabetic = true;
     options.by = undefined;
