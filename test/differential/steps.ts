@@ -32,6 +32,7 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
       { weight: 3, arbitrary: sometimesSpoiled(named((name) => SUBSCRIBING.has(name))).map(alone) },
       { weight: 1, arbitrary: named((name) => name === 'spop').map(popped) },
       { weight: 1, arbitrary: filled },
+      { weight: 2, arbitrary: refurnished },
     ),
   });
   const steps = fc.oneof(
@@ -109,6 +110,17 @@ export const FURNITURE: readonly Argv[] = [
   ['PEXPIREAT', 'h1', `${FAR_TIMES_SECONDS[0] * 1000}`],
   ['EXPIRE', 'z1', '600000'],
 ];
+
+/** Makes keys anew that others have emptied or overwritten. */
+const refurnished: fc.Arbitrary<Argv[]> = fc
+  .subarray([...FURNITURE])
+  .map((commands) =>
+    commands.flatMap((argv) => (isTimed(argv) ? [argv] : [['DEL', argv[1]!], argv])),
+  );
+
+function isTimed(argv: Argv): boolean {
+  return argv[0]!.includes('EXPIRE');
+}
 
 const waits: fc.Arbitrary<Argv> = fc.constantFrom<Argv[]>(
   ...[
