@@ -96,10 +96,6 @@ function looseness(reply: Reply): number {
   return ['int', 'embstr', 'raw'].indexOf(String(reply));
 }
 
-/** Redis shares small integers only in the form of integers; see above. */
-const sharing: Rule = (redis, ours, argv) =>
-  equal(redis, ours, argv) || (redis === 1 && ours === 2 ** 31 - 1);
-
 /** Of a set that is not sorted (BY without a star) the order is each server's own. */
 const sortedOrNot: Rule = (redis, ours, argv) => {
   if (equal(redis, ours, argv)) return true;
@@ -147,10 +143,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     3000,
     FAR_TIMES_SECONDS.map((seconds) => seconds * 1000),
   ),
-  // Redis counts the use of a small integer together with all others of the same value.
+  // Redis shares small integers between keys, and strings with the transactions that made them.
   'object|idletime': sameKind,
+  'object|refcount': sameKind,
   'object|encoding': stringForm,
-  'object|refcount': sharing,
   sort: sortedOrNot,
   sort_ro: sortedOrNot,
   hello: withoutId,
