@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { everyCommand } from '../src/engine/commands/index.ts';
 import { type CommandDocs, readCommandDocs } from './differential/command-docs.ts';
 import { EXEMPT } from './differential/exemptions.ts';
+import { FURNITURE } from './differential/furniture.ts';
 import { RawClient } from './differential/raw-client.ts';
-import { FURNITURE, generatedNames, stepsFrom } from './differential/steps.ts';
+import { generatedNames, stepsFrom } from './differential/steps.ts';
 import { type Sequence, showSequence, World } from './differential/world.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 

@@ -230,10 +230,15 @@ function farTimeout(word: string): string {
   return seconds > 0 && seconds < 100 ? `${seconds + 1000}` : word;
 }
 
-/** Redis leaves the order of elements to chance when the texts that BY leads to are the same. */
+/**
+ * Redis leaves to chance the order of elements when the texts that BY leads to are the same, and that
+ * of sets that are not sorted (BY without a star), whose members GET would then look up.
+ */
 function withoutTies(argv: Argv): Argv {
-  const sortsBy = argv.some((word) => /^by$/i.test(word));
-  return sortsBy ? argv.filter((word) => !/^alpha$/i.test(word)) : argv;
+  const by = argv.findLastIndex((word) => /^by$/i.test(word));
+  if (by < 0) return argv;
+  const dropped = argv[by + 1]?.includes('*') ? /^alpha$/i : /^(alpha|get)$/i;
+  return argv.filter((word) => !dropped.test(word));
 }
 
 /** SET takes a point in time that has passed, and the key then ends when Redis comes by. */

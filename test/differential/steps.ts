@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { everyCommand } from '../../src/engine/commands/index.ts';
 import type { CommandDocs } from './command-docs.ts';
 import { EXEMPT } from './exemptions.ts';
+import { FURNITURE, GIFTS, WAITS } from './furniture.ts';
 import { type Argv, commandFrom, nameOf, SAID_BY_SCRIPT, said, spoiled } from './generators.ts';
-import { FAR_TIMES_SECONDS } from './words.ts';
 import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
 
 /** All that can happen in one turn of a session, made from what Redis says of each command. */
@@ -95,22 +95,6 @@ function popped(argv: Argv): Argv[] {
   return [argv, ['SCARD', key], ['DEL', key]];
 }
 
-/** Something of every kind, some of it with a deadline. */
-export const FURNITURE: readonly Argv[] = [
-  ['MSET', 's1', '10', 's2', 'hello', 's3', '-3.5'],
-  ['HSET', 'h1', 'a', '1', 'b', 'x', '2', '2.5'],
-  ['HSET', 'h2', 'c', '', 'a', '7'],
-  ['RPUSH', 'l1', 'a', 'b', 'c', 'a', '1', '2'],
-  ['RPUSH', 'l2', '3', '1', '2'],
-  ['SADD', 't1', '1', '2', '3', '5'],
-  ['SADD', 't2', 'a', 'b', 'c', '1'],
-  ['ZADD', 'z1', '1', 'a', '2', 'b', '2', 'c', '3.5', 'd'],
-  ['ZADD', 'z2', '0', 'a', '0', 'b', '0', 'e', '0', 'f'],
-  ['EXPIRE', 's1', '500000'],
-  ['PEXPIREAT', 'h1', `${FAR_TIMES_SECONDS[0] * 1000}`],
-  ['EXPIRE', 'z1', '600000'],
-];
-
 /** Makes keys anew that others have emptied or overwritten. */
 const refurnished: fc.Arbitrary<Argv[]> = fc
   .subarray([...FURNITURE])
@@ -122,65 +106,15 @@ function isTimed(argv: Argv): boolean {
   return argv[0]!.includes('EXPIRE');
 }
 
-const waits: fc.Arbitrary<Argv> = fc.constantFrom<Argv[]>(
-  ...[
-    ['BLPOP', 'l1', 'l2', '0'],
-    ['BRPOP', 'l2', 'l1', '0'],
-    ['BLMOVE', 'l1', 'l2', 'LEFT', 'LEFT', '0'],
-  ],
-  ...[
-    ['BRPOPLPUSH', 'l2', 'l1', '0'],
-    ['BLMPOP', '0', '2', 'l1', 'l2', 'LEFT', 'COUNT', '2'],
-  ],
-  ...[
-    ['BZPOPMIN', 'z1', 'z2', '0'],
-    ['BZPOPMAX', 'z1', '0'],
-    ['BZMPOP', '0', '1', 'z1', 'MIN'],
-  ],
-  ...[
-    ['BLMOVE', 'l1', 'l1', 'LEFT', 'RIGHT', '0'],
-    ['BLMOVE', 'l1', 's1', 'LEFT', 'RIGHT', '0'],
-  ],
-);
-const feeds: fc.Arbitrary<Argv> = fc.constantFrom<Argv[]>(
-  ...[
-    ['RPUSH', 'l1', 'a', 'b', 'c'],
-    ['LPUSH', 'l2', 'x'],
-    ['LPUSH', 'l1', 'y', 'z'],
-    ['RPUSH', 'l2', '1', '2'],
-  ],
-  ...[
-    ['ZADD', 'z1', '1', 'a', '2', 'b'],
-    ['ZADD', 'z2', '3', 'c'],
-    ['SET', 'l1', 'x'],
-    ['DEL', 'l1', 'z1'],
-  ],
-  ...[
-    ['RENAME', 't1', 'l1'],
-    ['SORT', 't1', 'STORE', 'l1'],
-    ['ZUNIONSTORE', 'z1', '1', 't1'],
-    ['LPOP', 'l1'],
-  ],
-  ...[
-    ['COPY', 'l2', 'l1', 'REPLACE'],
-    ['LMOVE', 'l2', 'l1', 'LEFT', 'LEFT'],
-    ['SWAPDB', '0', '1'],
-  ],
-  ...[
-    ['EVAL', "redis.call('rpush','l1','a') return redis.call('lpop','l1')", '0'],
-    ['EXPIRE', 'l1', '-1'],
-  ],
-);
-
 /** Two sessions wait for the same keys, and a third brings something, at once or in a transaction. */
 const meeting: fc.Arbitrary<Step[]> = fc
   .tuple(
     fc.shuffledSubarray([0, 1, 2], { minLength: 3 }),
-    fc.array(waits, { minLength: 1, maxLength: 2 }),
-    fc.array(feeds, { minLength: 1, maxLength: 3 }),
+    fc.array(fc.constantFrom(...WAITS), { minLength: 1, maxLength: 2 }),
+    fc.array(fc.constantFrom(...GIFTS), { minLength: 1, maxLength: 3 }),
     fc.boolean(),
   )
-  .map(([sessions, waiting, feeding, together]) => [
+  .map(([sessions, waits, gifts, together]) => [
     {
       session: sessions[2]!,
       commands: [
@@ -188,10 +122,10 @@ const meeting: fc.Arbitrary<Step[]> = fc
         ['SADD', 't1', '1', '2'],
       ],
     },
-    ...waiting.map((argv, at) => ({ session: sessions[at]!, commands: [argv] })),
+    ...waits.map((argv, at) => ({ session: sessions[at]!, commands: [argv] })),
     {
       session: sessions[2]!,
-      commands: together ? [['MULTI'], ...feeding, ['EXEC']] : feeding,
+      commands: together ? [['MULTI'], ...gifts, ['EXEC']] : gifts,
     },
   ]);
 
