@@ -240,6 +240,14 @@ async function endedKeys(client: RawClient, count: number): Promise<Reply[]> {
   return keys.sort();
 }
 
+it('SWAPDB brings a key to who waits for it', async () => {
+  await say(alice, 'SELECT 1', 'RPUSH l a b', 'SELECT 0');
+  bob.send([['PING'], ['BLPOP', 'l', '0']]);
+  await bob.compare([['PING']]);
+  await say(alice, 'SWAPDB 0 1', 'LRANGE l 0 -1');
+  await bob.compare([['BLPOP', 'l', '0']]);
+});
+
 describe('messages to oneself', () => {
   it('come before the reply, in RESP3', async () => {
     await say(alice, 'HELLO 3');

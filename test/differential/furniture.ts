@@ -49,7 +49,6 @@ export const GIFTS: readonly Argv[] = [
     'LPOP l1',
     'DEL l1 z1',
     'EXPIRE l1 -1',
-    'SWAPDB 0 1',
   ]),
   ['EVAL', "redis.call('rpush','l1','a') return redis.call('lpop','l1')", '0'],
 ];

@@ -93,13 +93,13 @@ export class World {
 
   /**
    * Where Redis promises nothing: messages may stand in the middle of the reply of a transaction that
-   * caused them, and SWAPDB serves those who wait for several keys in the order of hashes.
+   * caused them, and SWAPDB serves who waits for several keys in the order of hashes.
    */
   #isLeftOpen(session: Pair, commands: readonly Argv[]): boolean {
     const names = commands.map((argv) => nameOf(said(argv)));
     if (session.queue !== null && names.some((name) => SUBSCRIBING.has(name))) return true;
     if (session.isSubscribed && names.includes('multi')) return true;
-    if (this.#sessions.filter(({ blocked }) => blocked !== null).length < 2) return false;
+    if (this.#sessions.every(({ blocked }) => blocked === null)) return false;
     const queued = session.queue?.map((argv) => nameOf(said(argv))) ?? [];
     return names.includes('swapdb') || (names.includes('exec') && queued.includes('swapdb'));
   }
