@@ -62,7 +62,7 @@ export class Session {
   replies: 'on' | 'off' | 'skip' | 'skip-next' = 'on';
   /** The connection ends after the reply that is being written (QUIT, CLIENT KILL of oneself). */
   closing = false;
-  /** Bytes of replies that the client has not taken yet, kept by the server for CLIENT LIST. */
+  /** Bytes of replies that the client has not taken yet, where they are many: the server counts them. */
   outputBytes = 0;
   lastCommand = 'NULL';
   lastUsedMs: number;

@@ -5,6 +5,7 @@ import {
   DEFAULT_REQUEST_LIMITS,
   ErrorReply,
   encode,
+  ManyReply,
   ProtocolError,
   type Reply,
   RequestDecoder,
@@ -27,7 +28,8 @@ export interface ConnectionOwner {
 
 /**
  * One client's socket: bytes in, commands to the engine, replies out. All replies to one chunk leave in
- * one write, after the chunks of the other clients were read: first all the work, then all the writing. A parked command stops the reading of further ones, not of bytes, until its reply came.
+ * one write, after the chunks of the other clients were read: first all the work, then all the writing.
+ * A parked command stops the reading of further ones, not of bytes, until its reply came.
  */
 export class Connection {
   readonly session: Session;
@@ -40,8 +42,6 @@ export class Connection {
   #isWorking = false;
   #parked = false;
   #flushScheduled = false;
-  /** This connection's part of the owner's backlog. */
-  #backlogBytes = 0;
   #ending = false;
 
   constructor(owner: ConnectionOwner, socket: Socket) {
@@ -55,6 +55,8 @@ export class Connection {
       close: () => this.#endAfterWrite(),
     });
     socket.on('data', (chunk) => this.#receive(chunk));
+    // The client has said everything (`… | nc`); it still reads the answers.
+    socket.on('end', () => this.#endAfterWrite());
     // A socket that breaks is only ever this client's loss.
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
@@ -141,12 +143,16 @@ export class Connection {
   #answer(outcome: Outcome): void {
     if (outcome === PARKED) this.#parked = true;
     else if (this.session.replies === 'on') this.#write(outcome);
-    else this.#countSkipped();
+    else this.#skip(outcome);
   }
 
-  /** CLIENT REPLY SKIP swallows its own reply and that of the next command. */
-  #countSkipped(): void {
+  /**
+   * CLIENT REPLY SKIP swallows its own reply and that of the next command. What (P|S)SUBSCRIBE and its
+   * opposite answer, many replies to one command, are pushes and pass.
+   */
+  #skip(outcome: Reply): void {
     const { session } = this;
+    if (outcome instanceof ManyReply) this.#write(outcome);
     if (session.replies === 'skip-next') session.replies = 'skip';
     else if (session.replies === 'skip') session.replies = 'on';
   }
@@ -171,6 +177,7 @@ export class Connection {
     this.#answer(reply);
     queueMicrotask(() => {
       this.#parked = false;
+      if (this.session.closing) this.#endAfterWrite();
       if (!this.#ending) this.#work();
     });
   }
@@ -212,8 +219,9 @@ export class Connection {
   }
 
   #countBacklog(bytes: number): void {
-    this.#owner.backlogBytes += bytes - this.#backlogBytes;
-    this.#backlogBytes = bytes;
+    const { session } = this;
+    this.#owner.backlogBytes += bytes - session.outputBytes;
+    session.outputBytes = bytes;
   }
 
   #outputLimitBytes(): number {
@@ -248,12 +256,15 @@ export class Connection {
     this.session.close();
     queueMicrotask(() => {
       this.flush();
-      // A client that does not close its own side would keep the socket for ever.
+      // A client that does not close its own side, or does not read, would keep the socket for ever.
+      this.#socket.setTimeout(LINGER_MS, () => this.destroy());
       this.#socket.end(() => this.#socket.destroy());
     });
   }
 }
 
+/** How long a client that is to be closed may take no byte of what is still to be written. */
+const LINGER_MS = 2_000;
 const FLUSH_BYTES = 64 * 1024;
 const SMALL_BACKLOG_BYTES = 16 * 1024;
 const OUTPUT_BEFORE_SIGN_IN_BYTES = 16 * 1024;

@@ -130,6 +130,31 @@ describe('replies', () => {
     await client.command('ECHO', 'two').expect('$3\r\none\r\n+OK\r\n$3\r\ntwo\r\n');
   });
 
+  it('lets the replies of SUBSCRIBE pass CLIENT REPLY, as pushes', async () => {
+    const { port } = await serve();
+    const client = new Client({ port });
+    client.command('CLIENT', 'REPLY', 'OFF').command('PING').command('SUBSCRIBE', 'a');
+    await client
+      .command('UNSUBSCRIBE', 'a')
+      .command('CLIENT', 'REPLY', 'ON')
+      .until(() => client.text.endsWith('OK\r\n'));
+    await client.expect(
+      '*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:0\r\n+OK\r\n',
+    );
+  });
+
+  it('answers everything to a client that has ended its side', async () => {
+    const { port } = await serve();
+    const client = new Client({ port });
+    // As long as Node's buffer, so that the end is read in the same turn as the last commands.
+    const pings = encodeRequest(['PING']).repeat(4096);
+    const padding = encodeRequest(['ECHO', 'x'.repeat(2 ** 16 - (pings.length % 2 ** 16) - 23)]);
+    expect((pings.length + padding.length) % 2 ** 16).toBe(0);
+    client.socket.end(padding + pings, 'latin1');
+    await client.closed();
+    expect(client.text.endsWith('+PONG\r\n'.repeat(4096))).toBe(true);
+  });
+
   it('sends a message to its subscribers', async () => {
     const { port } = await serve();
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
@@ -143,6 +168,16 @@ describe('replies', () => {
     const client = new Client({ port }).command('QUIT').command('PING');
     await client.closed();
     expect(client.text).toBe('+OK\r\n');
+  });
+
+  it.each([
+    ['QUIT', '+OK\r\n'],
+    ['CLIENT KILL TYPE normal SKIPME no', ':1\r\n'],
+  ])('closes also after a pause: %s', async (line, reply) => {
+    const { port } = await serve();
+    const client = new Client({ port }).write(`CLIENT PAUSE 10 ALL\r\n${line}\r\nPING\r\n`);
+    await client.closed();
+    expect(client.text).toBe(`+OK\r\n${reply}`);
   });
 
   it('closes a client that was killed, after its reply', async () => {
@@ -338,6 +373,22 @@ describe('Unix socket', () => {
 });
 
 describe('close', () => {
+  it('does not wait for ever for a client that does not read', async () => {
+    const server = await serve();
+    const slow = new Client(server);
+    await slow.command('SETRANGE', 'big', '1000000', 'x').expect(':1000001\r\n');
+    slow.socket.pause();
+    slow.write(encodeRequest(['GET', 'big']).repeat(30));
+    const other = new Client(server);
+    while (!/omem=[1-9]/.test(other.text)) {
+      other.text = '';
+      other.command('CLIENT', 'LIST');
+      await other.until(() => other.text !== '');
+    }
+    await server.close();
+    expect(server.connectionCount).toBe(0);
+  });
+
   it('answers what has arrived, ends connections, and may be called twice', async () => {
     const server = await serve();
     const client = new Client(server);

@@ -125,6 +125,8 @@ class SocketServer implements Server, ConnectionOwner {
   #createListener(): NetServer {
     const keepAliveMs = this.engine.settings.number('tcp-keepalive') * 1000;
     const listener = createNetServer({
+      // Else Node would end our side as soon as the client has ended its own, before the replies left.
+      allowHalfOpen: true,
       noDelay: true,
       keepAlive: keepAliveMs > 0,
       keepAliveInitialDelay: keepAliveMs,
