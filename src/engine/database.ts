@@ -274,7 +274,15 @@ export class Database {
   #touchWatchers(key: string): void {
     const watchers = this.#watchers.get(key);
     if (watchers === undefined) return;
-    for (const session of watchers) session.watchBroken = true;
+    for (const session of watchers) if (!session.watchBroken) this.#breakWatch(session);
+  }
+
+  #breakWatch(session: Session): void {
+    session.watchBroken = true;
+    if (!this.#engine.journal.active) return;
+    this.#engine.journal.record(() => {
+      session.watchBroken = false;
+    });
   }
 
   #swapKeyspace(keyspace: Keyspace): void {

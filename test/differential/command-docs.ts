@@ -17,8 +17,10 @@ export interface CommandDocs {
   readonly arguments: readonly ArgumentDocs[];
 }
 
-/** What Redis itself says of the arguments of every command and subcommand, containers left out. */
-export async function readCommandDocs(redis: RawClient): Promise<Map<string, CommandDocs>> {
+/** What a server itself says of the arguments of every command and subcommand, containers left out. */
+export async function readCommandDocs(
+  redis: Pick<RawClient, 'ask'>,
+): Promise<Map<string, CommandDocs>> {
   await redis.ask('HELLO', '3');
   const docs = plain(await redis.ask('COMMAND', 'DOCS')) as Record<string, RawDocs>;
   return new Map(flatten(docs).map((each) => [each.name, each]));

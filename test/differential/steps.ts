@@ -145,7 +145,7 @@ function race(command: fc.Arbitrary<Argv>): fc.Arbitrary<Step[]> {
 }
 
 /** Enough of something to make Redis change the form in which it keeps it. */
-const filled: fc.Arbitrary<Argv[]> = fc
+export const filled: fc.Arbitrary<Argv[]> = fc
   .tuple(
     fc.constantFrom<(count: number) => Argv>(
       (count) => ['SADD', 't1', ...upTo(count)],
