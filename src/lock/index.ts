@@ -1,0 +1,29 @@
+export type { Duration } from './duration.ts';
+export {
+  DeadlockError,
+  LockAbortedError,
+  LockArgumentError,
+  LockError,
+  type LockErrorCode,
+  LockLostError,
+  LockTimeoutError,
+  LockUnavailableError,
+  type LossReason,
+  NotHeldError,
+} from './errors.ts';
+export type { LockEvents } from './events.ts';
+export type { Lease, ReleaseOutcome } from './lease.ts';
+export type { Lock } from './lock.ts';
+export { Locks, type LocksOptions } from './locks.ts';
+export type { AcquireOptions } from './options.ts';
+export type {
+  Answer,
+  Claim,
+  Hold,
+  Holder,
+  HolderInfo,
+  Inspection,
+  LockKind,
+  LockStore,
+  Target,
+} from './store.ts';

@@ -1,0 +1,394 @@
+import diagnostics from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { memoryStore } from '../stores/memory.ts';
+import {
+  LockAbortedError,
+  LockArgumentError,
+  LockError,
+  LockLostError,
+  type LockStore,
+  Locks,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './index.ts';
+
+let clock: VirtualClock;
+let store: LockStore;
+let locks: Locks;
+
+function open(): Locks {
+  return new Locks({ store, clock, random: seededRandom(1) });
+}
+
+beforeEach(() => {
+  clock = virtualClock();
+  store = memoryStore(clock);
+  locks = open();
+});
+
+afterEach(async () => {
+  await locks.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+/** Lets everything that is ready happen. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+}
+
+/** Time passes in small steps, so that whoever waits for a timer can act in between. */
+async function elapse(durationMs: number): Promise<void> {
+  await settle();
+  for (let step = 0; step < 20; step++) {
+    clock.advance(durationMs / 20);
+    await settle();
+  }
+}
+
+describe('acquire', () => {
+  it('gives a lease with a rising fence', async () => {
+    const first = await locks.mutex('a').acquire();
+    expect(first.isHeld).toBe(true);
+    expect(await first.release()).toBe('released');
+    const second = await locks.mutex('a').acquire();
+    expect(second.fence).toBeGreaterThan(first.fence);
+    expect(second.name).toBe('a');
+  });
+
+  it('waits in order of arrival', async () => {
+    const holder = await locks.mutex('a').acquire();
+    const order: number[] = [];
+    const tasks = [1, 2, 3, 4, 5].map((number) =>
+      locks.mutex('a').run(() => order.push(number), { wait: Number.POSITIVE_INFINITY }),
+    );
+    await settle();
+    expect(order).toEqual([]);
+    await holder.release();
+    await Promise.all(tasks);
+    expect(order).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('ends in a time-out that says how long it waited', async () => {
+    await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').acquire({ wait: '2s' });
+    const failure = expect(waiting).rejects.toThrow(/'a' stayed busy for 2000 ms/);
+    await elapse(2000);
+    await failure;
+    await expect(locks.mutex('a').acquire({ wait: 0 })).rejects.toThrow(LockTimeoutError);
+    expect((await locks.mutex('a').inspect()).waiters).toEqual([]);
+  });
+
+  it('is tried once by tryAcquire', async () => {
+    const lease = await locks.mutex('a').tryAcquire();
+    expect(lease?.isHeld).toBe(true);
+    expect(await locks.mutex('a').tryAcquire()).toBe(null);
+  });
+
+  it('is given up by a signal, and leaves the line', async () => {
+    const holder = await locks.mutex('a').acquire();
+    const controller = new AbortController();
+    const waiting = locks.mutex('a').acquire({ signal: controller.signal });
+    await settle();
+    controller.abort(new Error('enough'));
+    await expect(waiting).rejects.toThrow(LockAbortedError);
+    await waiting.catch((error: LockError) => {
+      expect([error.code, error.lock]).toEqual(['aborted', 'a']);
+      expect((error.cause as Error).message).toBe('enough');
+    });
+    await holder.release();
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+    const aborted = AbortSignal.abort();
+    await expect(locks.mutex('a').acquire({ signal: aborted })).rejects.toThrow(LockAbortedError);
+  });
+
+  it('gives back a grant that an abort raced', async () => {
+    const holder = await locks.mutex('a').acquire();
+    const controller = new AbortController();
+    const waiting = locks.mutex('a').acquire({ signal: controller.signal });
+    const failure = expect(waiting).rejects.toThrow(LockAbortedError);
+    await settle();
+    holder.release();
+    controller.abort();
+    await failure;
+    await settle();
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+  });
+
+  it('follows a holder that never lets go at the end of its lease', async () => {
+    await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    const waiting = locks.mutex('a').acquire({ wait: '5s' });
+    await elapse(1000);
+    expect((await waiting).isHeld).toBe(true);
+  });
+
+  it.each([
+    [{ lease: 0 }, /lease must be/],
+    [{ lease: Number.NaN }, /lease must be/],
+    [{ lease: Number.POSITIVE_INFINITY }, /lease must be/],
+    [{ lease: '5 minutes' as never }, /lease must be/],
+    [{ wait: -1 }, /wait must be/],
+    [{ maxHold: '0s' as const }, /maxHold must be/],
+  ])('refuses %j', async (options, message) => {
+    await expect(locks.mutex('a').acquire(options)).rejects.toThrow(message);
+    await expect(locks.mutex('a').acquire(options)).rejects.toThrow(LockArgumentError);
+  });
+
+  it('refuses names and numbers that cannot be', () => {
+    expect(() => locks.mutex('')).toThrow(/needs a name/);
+    expect(() => locks.mutex('x'.repeat(65536))).toThrow(/at most 1024 bytes/);
+    expect(() => locks.semaphore('s', 0)).toThrow(/permits must be/);
+    expect(() => locks.semaphore('s', 2, { take: 3 })).toThrow(/take must be/);
+  });
+
+  it('holds for a month without ending at once', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '30d', renew: false });
+    await elapse(86_400_000);
+    expect(lease.isHeld).toBe(true);
+    expect(lease.expiresInMs).toBeGreaterThan(28 * 86_400_000);
+  });
+});
+
+describe('run', () => {
+  it('gives the result of the body, and releases', async () => {
+    expect(await locks.mutex('a').run(async (lease) => lease.fence)).toBeGreaterThan(0);
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+  });
+
+  it('gives the error of the body, whatever the release does', async () => {
+    store.release = () => Promise.reject(new Error('store is down'));
+    const body = (): never => {
+      throw new Error('business');
+    };
+    await expect(locks.mutex('a').run(body)).rejects.toThrow('business');
+  });
+
+  it('says when the lease did not last', async () => {
+    const running = locks.mutex('a').run(() => elapse(2000), { lease: '1s', renew: false });
+    await expect(running).rejects.toThrow(LockLostError);
+  });
+});
+
+describe('a lease', () => {
+  it('is renewed for as long as it is held', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    for (let second = 0; second < 10; second++) await elapse(1000);
+    expect(lease.isHeld).toBe(true);
+    expect(lease.signal.aborted).toBe(false);
+    expect(await locks.mutex('a').tryAcquire()).toBe(null);
+  });
+
+  it('tells its holder before the store can give it away', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    const { signal } = lease;
+    const told = new Promise<number>((resolve) => {
+      signal.addEventListener('abort', () => resolve(clock.monotonicMs()));
+    });
+    const waiting = locks.mutex('a').acquire({ wait: '5s' });
+    const granted = waiting.then(() => clock.monotonicMs());
+    await elapse(2000);
+    expect(await told).toBeLessThan(await granted);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect((signal.reason as LockLostError).reason).toBe('expired');
+    expect(() => lease.assertHeld()).toThrow(LockLostError);
+    expect(lease.expiresInMs).toBe(0);
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('survives a store that is away for a while', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '10s' });
+    const { extend } = store;
+    store.extend = () => Promise.reject(new Error('away'));
+    await elapse(6000);
+    expect(lease.isHeld).toBe(true);
+    store.extend = extend;
+    await elapse(6000);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it('is lost when the store stays away, in time and with the reason', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    const { signal } = lease;
+    store.extend = () => Promise.reject(new Error('away'));
+    await elapse(1100);
+    expect(signal.aborted).toBe(true);
+    expect((signal.reason as LockLostError).reason).toBe('unreachable');
+  });
+
+  it('is lost in time when the store takes requests and never answers', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    const { signal } = lease;
+    store.extend = () => new Promise(() => {});
+    await elapse(980);
+    expect(signal.aborted).toBe(false);
+    await elapse(20);
+    expect((signal.reason as LockLostError).reason).toBe('unreachable');
+    await elapse(6000);
+  });
+
+  it('is lost when it was taken by force', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '3s' });
+    const { signal } = lease;
+    expect(await locks.mutex('a').forceRelease()).toBe(1);
+    await elapse(1500);
+    expect((signal.reason as LockLostError).reason).toBe('stolen');
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('is not renewed after its release, even if a renewal was under way', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '3s' });
+    let finish: (isOurs: boolean) => void = () => {};
+    store.extend = () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      });
+    clock.advance(1000);
+    await settle();
+    await lease.release();
+    finish(true);
+    await settle();
+    expect(clock.pendingTimers).toBeLessThanOrEqual(1);
+    await elapse(5000);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('ends at maxHold, however often it was renewed', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', maxHold: '5s' });
+    const { signal } = lease;
+    await elapse(4900);
+    expect(signal.aborted).toBe(false);
+    await elapse(200);
+    expect(signal.aborted).toBe(true);
+    expect(await locks.mutex('a').tryAcquire()).not.toBe(null);
+  });
+
+  it('starts anew by extend', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    await elapse(800);
+    await lease.extend();
+    await elapse(800);
+    expect(lease.isHeld).toBe(true);
+    await elapse(800);
+    await expect(lease.extend()).rejects.toThrow(LockLostError);
+  });
+
+  it('is over when the wall clock says so: the machine may have slept', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '30s' });
+    clock.jumpWall(60_000);
+    expect(lease.isHeld).toBe(false);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  it('is released once, and says so twice', async () => {
+    const lease = await locks.mutex('a').acquire();
+    const [first, second] = await Promise.all([lease.release(), lease.release()]);
+    expect([first, second]).toEqual(['released', 'released']);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('says unknown when the store did not answer the release', async () => {
+    const lease = await locks.mutex('a').acquire();
+    store.release = () => Promise.reject(new Error('lost'));
+    expect(await lease.release()).toBe('unknown');
+  });
+});
+
+describe('a store that cannot be reached', () => {
+  it('is not a busy lock', async () => {
+    store.ask = () => Promise.reject(new Error('connection refused'));
+    await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(LockUnavailableError);
+    const waiting = locks.mutex('a').acquire({ wait: '3s' });
+    const failure = expect(waiting).rejects.toThrow(/cannot be reached: connection refused/);
+    await elapse(4000);
+    await failure;
+  });
+
+  it('is asked again until it answers', async () => {
+    const { ask } = store;
+    let failures = 3;
+    store.ask = (claim, queues) =>
+      failures-- > 0 ? Promise.reject(new Error('away')) : ask.call(store, claim, queues);
+    const waiting = locks.mutex('a').acquire({ wait: '10s' });
+    await elapse(3000);
+    expect((await waiting).isHeld).toBe(true);
+  });
+
+  it('that never answers costs the time-out of one request', async () => {
+    store.ask = () => new Promise(() => {});
+    const waiting = locks.mutex('a').tryAcquire();
+    const failure = expect(waiting).rejects.toThrow(/no answer within 5000 ms/);
+    await elapse(6000);
+    await failure;
+  });
+
+  it('that answers too late has granted nothing', async () => {
+    const { ask } = store;
+    store.ask = async (claim, queues) => {
+      const answer = await ask.call(store, claim, queues);
+      await new Promise<void>((resolve) => clock.setTimer(2000, resolve));
+      return answer;
+    };
+    const waiting = locks.mutex('a').acquire({ lease: '1s', wait: '4s' });
+    const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
+    await elapse(8000);
+    await failure;
+    await elapse(3000);
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+  });
+});
+
+describe('close', () => {
+  it('rejects who waits, tells who holds, releases, and may be called twice', async () => {
+    const lease = await locks.mutex('a').acquire();
+    const { signal } = lease;
+    const waiting = locks.mutex('a').acquire();
+    const failure = expect(waiting).rejects.toThrow(LockAbortedError);
+    await settle();
+    await Promise.all([locks.close(), locks.close()]);
+    await failure;
+    expect(signal.aborted).toBe(true);
+    await expect(locks.mutex('b').acquire()).rejects.toThrow(LockAbortedError);
+  });
+});
+
+describe('errors', () => {
+  it('are told apart, also across copies of the package', async () => {
+    const timeout = new LockTimeoutError('a', 5);
+    expect(timeout).toBeInstanceOf(LockError);
+    expect(timeout).toBeInstanceOf(LockTimeoutError);
+    expect(timeout).not.toBeInstanceOf(LockLostError);
+    const foreign = Object.assign(new Error('x'), { [Symbol.for('holdfast.LockError')]: 'lost' });
+    expect(foreign).toBeInstanceOf(LockLostError);
+    expect(foreign).not.toBeInstanceOf(LockTimeoutError);
+  });
+});
+
+describe('events', () => {
+  it('tell the life of a lease', async () => {
+    const heard: string[] = [];
+    const names = ['acquire', 'wait', 'grant', 'renew', 'lose', 'release'];
+    const listeners = names.map((name) => {
+      const listener = (): unknown => heard.push(name);
+      diagnostics.subscribe(`holdfast:${name}`, listener);
+      return () => diagnostics.unsubscribe(`holdfast:${name}`, listener);
+    });
+    const first = await locks.mutex('a').acquire({ lease: '3s' });
+    const waiting = locks.mutex('a').acquire({ lease: '3s', renew: false });
+    await elapse(1000);
+    await first.release();
+    const second = await waiting;
+    await elapse(3000);
+    expect(second.isHeld).toBe(false);
+    for (const stop of listeners) stop();
+    expect(heard).toEqual([
+      'acquire',
+      'grant',
+      'acquire',
+      'wait',
+      'renew',
+      'release',
+      'grant',
+      'lose',
+    ]);
+  });
+});

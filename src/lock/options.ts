@@ -1,0 +1,66 @@
+import { type Duration, durationMs } from './duration.ts';
+import { LockArgumentError } from './errors.ts';
+
+/** How to acquire. Durations are milliseconds or text such as `'30s'`. */
+export interface AcquireOptions {
+  /** How long the store keeps the lock if it hears nothing more. Always finite; default 30 s. */
+  readonly lease?: Duration;
+  /** How long to wait for a busy lock. 0: ask once. Infinity only if asked for. Default 10 s. */
+  readonly wait?: Duration;
+  /** Gives up waiting. */
+  readonly signal?: AbortSignal;
+  /** Whether the lease is renewed for as long as it is held. Default true. */
+  readonly renew?: boolean;
+  /** The longest that it may be held, however often it is renewed. Default: no limit. */
+  readonly maxHold?: Duration;
+  /** What others see of the holder. */
+  readonly label?: string;
+}
+
+export interface ResolvedOptions {
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly renews: boolean;
+  readonly maxHoldMs: number;
+  readonly label: string;
+}
+
+/** Below this a lease could end on the way from the store. */
+const SHORTEST_LEASE_MS = 10;
+
+export function resolveOptions(lock: string, options: AcquireOptions): ResolvedOptions {
+  const { lease = '30s', wait = '10s', maxHold = Number.POSITIVE_INFINITY } = options;
+  return {
+    leaseMs: durationMs(lease, 'lease', lock, { leastMs: SHORTEST_LEASE_MS }),
+    waitMs: durationMs(wait, 'wait', lock, { leastMs: 0, endless: true }),
+    maxHoldMs: durationMs(maxHold, 'maxHold', lock, { leastMs: SHORTEST_LEASE_MS, endless: true }),
+    signal: options.signal,
+    renews: options.renew ?? true,
+    label: options.label ?? '',
+  };
+}
+
+const LONGEST_NAME_BYTES = 1024;
+
+/** A name that can be a lock's, in any language and with any bytes. */
+export function checkName(name: string): string {
+  if (typeof name !== 'string' || name === '') {
+    throw new LockArgumentError(String(name), 'a lock needs a name: a string that is not empty');
+  }
+  const bytes = Buffer.byteLength(name);
+  if (bytes <= LONGEST_NAME_BYTES) return name;
+  throw new LockArgumentError(
+    `${name.slice(0, 32)}…`,
+    `the name of a lock has at most ${LONGEST_NAME_BYTES} bytes; this one has ${bytes}. Use a hash of it.`,
+  );
+}
+
+/** How many of something: a whole number from 1 on. */
+export function checkCount(lock: string, count: number, option: string, most: number): number {
+  if (Number.isSafeInteger(count) && count >= 1 && count <= most) return count;
+  throw new LockArgumentError(
+    lock,
+    `${option} must be a whole number from 1 to ${most}; got ${String(count)}`,
+  );
+}

@@ -1,0 +1,71 @@
+/**
+ * Where locks live. One rule admits every kind: the live weights of others and what is asked for must
+ * fit into the slots. A mutex takes 1 of 1, a semaphore k of n, a reader 1 of MANY, a writer MANY of
+ * MANY; a plain mutex is kept so that `SET key token NX PX` of other programs excludes it.
+ *
+ * Every request is idempotent by its owner, a name that is drawn once for each acquisition: a request
+ * that is sent again after its reply was lost changes nothing and gets the same answer.
+ */
+export interface LockStore {
+  /**
+   * Asks once. Free: granted, with a fence larger than any before. Busy: the claim stands in line, if
+   * `queues`, and `retryInMs` says when to ask again unless called. Asking again keeps the place.
+   */
+  ask(claim: Claim, queues: boolean): Promise<Answer>;
+  /** Prolongs a lease; false: it is no longer ours. */
+  extend(hold: Hold, leaseMs: number): Promise<boolean>;
+  /** Ends a lease or leaves the line; the next in line is called. False: it was no longer ours. */
+  release(hold: Hold): Promise<boolean>;
+  /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
+  forceRelease(target: Target): Promise<number>;
+  inspect(target: Target): Promise<Inspection>;
+  /** Tells of owners whose turn it may be. One subscription for all locks; the hint may get lost. */
+  onCall(listener: (owner: string) => void): void;
+  close(): Promise<void>;
+}
+
+export type LockKind = 'mutex' | 'semaphore' | 'rw';
+
+/** Which lock. */
+export interface Target {
+  readonly kind: LockKind;
+  readonly name: string;
+  /** How much there is to take. */
+  readonly slots: number;
+}
+
+/** A place in a lock. */
+export interface Hold extends Target {
+  readonly owner: string;
+}
+
+export interface Claim extends Hold {
+  readonly take: number;
+  readonly leaseMs: number;
+  /** What `inspect` shows of the holder. */
+  readonly info: HolderInfo;
+}
+
+export type Answer =
+  | { readonly held: true; readonly fence: number }
+  | { readonly held: false; readonly retryInMs: number };
+
+export interface HolderInfo {
+  readonly host: string;
+  readonly pid: number;
+  readonly label: string;
+}
+
+export interface Holder extends HolderInfo {
+  readonly take: number;
+  readonly fence: number;
+  /** How long ago it was granted, and how long the lease still runs. */
+  readonly ageMs: number;
+  readonly leftMs: number;
+}
+
+export interface Inspection {
+  readonly holders: readonly Holder[];
+  /** In the order in which they will be served. */
+  readonly waiters: readonly (HolderInfo & { readonly take: number })[];
+}

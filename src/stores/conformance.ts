@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import type { Claim, LockStore, Target } from '../lock/index.ts';
+
+/** What a store needs to be examined: fresh ones that share their locks, and a way to let time pass. */
+export interface Examined {
+  /** A client of the same locks as the others of this world, closed by the examiner. */
+  open(): Promise<LockStore>;
+  elapse(durationMs: number): Promise<void>;
+}
+
+export interface Case {
+  readonly name: string;
+  run(world: Examined): Promise<void>;
+}
+
+const LEASE_MS = 1000;
+let owners = 0;
+
+/** What every store must do, whatever it is made of. Each case gets a world of its own. */
+export const CONFORMANCE: readonly Case[] = [
+  example('grants a free lock, and the same to who asks again', async ({ store }) => {
+    const claim = mutex('a');
+    const first = await store.ask(claim, false);
+    const again = await store.ask(claim, true);
+    assert.equal(first.held, true);
+    assert.deepEqual(again, first);
+  }),
+
+  example('says busy to others, and for how long at most', async ({ store }) => {
+    await store.ask(mutex('a'), false);
+    const answer = await store.ask(mutex('a'), false);
+    assert.equal(answer.held, false);
+    assert(!answer.held && answer.retryInMs > 0 && answer.retryInMs <= LEASE_MS);
+  }),
+
+  example('raises the fence with every grant', async ({ store }) => {
+    let last = 0;
+    for (let turn = 0; turn < 20; turn++) {
+      const claim = mutex('a');
+      const answer = await store.ask(claim, false);
+      assert(answer.held && Number.isSafeInteger(answer.fence) && answer.fence > last);
+      last = answer.fence;
+      assert.equal(await store.release(claim), true);
+    }
+  }),
+
+  example('hands over in order of arrival, and calls one at a time', async ({ store, calls }) => {
+    const holder = mutex('a');
+    await store.ask(holder, false);
+    const waiters = Array.from({ length: 20 }, () => mutex('a'));
+    for (const waiter of waiters) await store.ask(waiter, true);
+    let previous: Claim = holder;
+    for (const waiter of waiters) {
+      assert.equal(await store.release(previous), true);
+      assert.deepEqual(await calls(), [waiter.owner]);
+      assert.equal((await store.ask(waiter, true)).held, true);
+      previous = waiter;
+    }
+  }),
+
+  example('lets nobody past those who stand in line', async ({ store, calls }) => {
+    const [holder, waiter, late] = [mutex('a'), mutex('a'), mutex('a')];
+    await store.ask(holder, false);
+    await store.ask(waiter, true);
+    await store.release(holder);
+    assert.equal((await store.ask(late, false)).held, false);
+    assert.deepEqual(await calls(), [waiter.owner]);
+  }),
+
+  example('forgets who leaves the line', async ({ store, calls }) => {
+    const [holder, leaver, waiter] = [mutex('a'), mutex('a'), mutex('a')];
+    await store.ask(holder, false);
+    await store.ask(leaver, true);
+    await store.ask(waiter, true);
+    assert.equal(await store.release(leaver), false);
+    await store.release(holder);
+    assert.deepEqual(await calls(), [waiter.owner]);
+  }),
+
+  example('ends a lease in time, and not the next one', async ({ store, elapse }) => {
+    const [old, next] = [mutex('a'), mutex('a')];
+    await store.ask(old, false);
+    await elapse(LEASE_MS + 50);
+    assert.equal((await store.ask(next, false)).held, true);
+    assert.equal(await store.extend(old, LEASE_MS), false);
+    assert.equal(await store.release(old), false);
+    assert.equal((await store.ask(mutex('a'), false)).held, false);
+  }),
+
+  example('follows a holder that died with the first in line', async ({ store, calls, elapse }) => {
+    const waiter = mutex('a');
+    await store.ask(mutex('a'), false);
+    const busy = await store.ask(waiter, true);
+    assert(!busy.held);
+    await elapse(busy.retryInMs + 50);
+    const called = await calls();
+    const answer = await store.ask(waiter, true);
+    assert(called.length <= 1);
+    assert.equal(answer.held, true);
+  }),
+
+  example('keeps a lease that is extended', async ({ store, elapse }) => {
+    const claim = mutex('a');
+    await store.ask(claim, false);
+    for (let turn = 0; turn < 4; turn++) {
+      await elapse(LEASE_MS / 2);
+      assert.equal(await store.extend(claim, LEASE_MS), true);
+    }
+    assert.equal((await store.ask(mutex('a'), false)).held, false);
+  }),
+
+  example('counts permits', async ({ store, calls }) => {
+    const [a, b, c] = [semaphore('s', 3, 2), semaphore('s', 3, 1), semaphore('s', 3, 2)];
+    assert.equal((await store.ask(a, true)).held, true);
+    assert.equal((await store.ask(b, true)).held, true);
+    assert.equal((await store.ask(c, true)).held, false);
+    await store.release(b);
+    assert.deepEqual(await calls(), []);
+    await store.release(a);
+    assert.deepEqual(await calls(), [c.owner]);
+  }),
+
+  example('frees the permits of who died', async ({ store, elapse }) => {
+    await store.ask(semaphore('s', 2, 2), false);
+    await elapse(LEASE_MS + 50);
+    assert.equal((await store.ask(semaphore('s', 2, 2), false)).held, true);
+  }),
+
+  example('lets readers in together, and writers alone', async ({ store, calls }) => {
+    const [first, second, writer, third] = [reader(), reader(), reader(true), reader()];
+    assert.equal((await store.ask(first, true)).held, true);
+    assert.equal((await store.ask(second, true)).held, true);
+    assert.equal((await store.ask(writer, true)).held, false);
+    assert.equal((await store.ask(third, true)).held, false);
+    await store.release(first);
+    await store.release(second);
+    assert.deepEqual(await calls(), [writer.owner]);
+    await store.release(writer);
+    assert.deepEqual(await calls(), [third.owner]);
+  }),
+
+  example('keeps names and kinds apart', async ({ store }) => {
+    const names = ['a', 'A', 'a ', '{a}', '}a{', '%7Ba', '\0', 'ключ', '锁', '__proto__', 'a:q'];
+    for (const name of names) assert.equal((await store.ask(mutex(name), false)).held, true, name);
+    for (const name of names) assert.equal((await store.ask(mutex(name), false)).held, false, name);
+    assert.equal((await store.ask(semaphore('a', 1, 1), false)).held, true);
+  }),
+
+  example('shows holders and waiters', async ({ store }) => {
+    const claim = mutex('a', 'first');
+    const answer = await store.ask(claim, false);
+    await store.ask(mutex('a', 'second'), true);
+    await store.ask(mutex('a', 'third'), true);
+    const { holders, waiters } = await store.inspect(claim);
+    assert.equal(holders.length, 1);
+    const [holder] = holders;
+    assert(holder && answer.held);
+    assert.deepEqual([holder.label, holder.pid, holder.fence], ['first', 7, answer.fence]);
+    assert(holder.leftMs > 0 && holder.leftMs <= LEASE_MS && holder.ageMs >= 0);
+    assert.deepEqual(
+      waiters.map(({ label }) => label),
+      ['second', 'third'],
+    );
+  }),
+
+  example(
+    'takes a lock by force, raises the fence and serves the next',
+    async ({ store, calls }) => {
+      const [holder, waiter] = [mutex('a'), mutex('a')];
+      const before = await store.ask(holder, false);
+      await store.ask(waiter, true);
+      assert.equal(await store.forceRelease(holder), 1);
+      assert.deepEqual(await calls(), [waiter.owner]);
+      const after = await store.ask(waiter, true);
+      assert(before.held && after.held && after.fence > before.fence);
+      assert.equal(await store.release(holder), false);
+    },
+  ),
+];
+
+interface Scene extends Examined {
+  readonly store: LockStore;
+  /** The owners that were called since the last time, in order. */
+  calls(): Promise<string[]>;
+}
+
+function example(name: string, act: (scene: Scene) => Promise<void>): Case {
+  return {
+    name,
+    async run(world) {
+      const store = await world.open();
+      const called: string[] = [];
+      store.onCall((owner) => called.push(owner));
+      const calls = async (): Promise<string[]> => {
+        await world.elapse(20);
+        return called.splice(0);
+      };
+      try {
+        await act({ ...world, store, calls });
+      } finally {
+        await store.close();
+      }
+    },
+  };
+}
+
+function claim(target: Target, take: number, label = ''): Claim {
+  const info = { host: 'here', pid: 7, label };
+  return { ...target, owner: `owner-${++owners}`, take, leaseMs: LEASE_MS, info };
+}
+
+function mutex(name: string, label?: string): Claim {
+  return claim({ kind: 'mutex', name, slots: 1 }, 1, label);
+}
+
+function semaphore(name: string, slots: number, take: number): Claim {
+  return claim({ kind: 'semaphore', name, slots }, take);
+}
+
+function reader(writes = false): Claim {
+  return claim({ kind: 'rw', name: 'book', slots: 1000 }, writes ? 1000 : 1);
+}
