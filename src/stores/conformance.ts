@@ -13,7 +13,7 @@ export interface Case {
   run(world: Examined): Promise<void>;
 }
 
-const LEASE_MS = 1000;
+const LEASE_MS = 400;
 let owners = 0;
 
 /** What every store must do, whatever it is made of. Each case gets a world of its own. */

@@ -52,16 +52,13 @@ export class ScriptStore implements LockStore {
   }
 
   async ask(claim: Claim, queues: boolean): Promise<Answer> {
-    // Nobody is called who has not subscribed; the free path does not wait for that.
-    if (queues && this.#listening === undefined && !(await this.#isFree(claim)))
+    if (queues && this.#listening === undefined) {
+      // Who stands in line must hear the call; a lock that is free does not wait for that.
+      const answer = await this.#ask('ask', claim);
+      if (answer.held) return answer;
       await this.#listen();
-    const [status, fence, leftMs] = await this.#request(queues ? 'line' : 'ask', claim, claim);
-    if (status === 1) {
-      this.#waiting.delete(claim.owner);
-      return { held: true, fence };
     }
-    if (queues) this.#waiting.add(claim.owner);
-    return { held: false, retryInMs: Math.max(0, leftMs) + MARGIN_MS };
+    return this.#ask(queues ? 'line' : 'ask', claim);
   }
 
   async extend(hold: Hold, leaseMs: number): Promise<boolean> {
@@ -144,9 +141,14 @@ export class ScriptStore implements LockStore {
     }
   }
 
-  async #isFree(claim: Claim): Promise<boolean> {
-    const [status] = await this.#request('ask', claim, claim);
-    return status === 1;
+  async #ask(verb: 'ask' | 'line', claim: Claim): Promise<Answer> {
+    const [status, fence, leftMs] = await this.#request(verb, claim, claim);
+    if (status === 1) {
+      this.#waiting.delete(claim.owner);
+      return { held: true, fence };
+    }
+    if (verb === 'line') this.#waiting.add(claim.owner);
+    return { held: false, retryInMs: Math.max(0, leftMs) + MARGIN_MS };
   }
 
   #listen(): Promise<void> {
