@@ -1,4 +1,5 @@
 export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
+export { createLocks } from './create-locks.ts';
 export {
   createEngine,
   type Engine,
@@ -9,5 +10,23 @@ export {
   type Session,
   type SessionListener,
 } from './engine/index.ts';
+export {
+  type AcquireOptions,
+  type Duration,
+  type Inspection,
+  type Lease,
+  type Lock,
+  LockAbortedError,
+  LockArgumentError,
+  LockError,
+  LockLostError,
+  type LockStore,
+  type Locks,
+  LockTimeoutError,
+  LockUnavailableError,
+  NotHeldError,
+  type ReleaseOutcome,
+} from './lock/index.ts';
 export { ErrorReply, type Reply } from './resp/index.ts';
 export { type Server, ServerError, type ServerOptions, startServer } from './server/index.ts';
+export { memoryStore, redisStore } from './stores/index.ts';

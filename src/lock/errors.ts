@@ -4,7 +4,6 @@ export type LockErrorCode =
   | 'unavailable'
   | 'not-held'
   | 'aborted'
-  | 'deadlock'
   | 'argument';
 
 /** Why a lease ended before its holder let it go. */
@@ -91,18 +90,6 @@ export class LockAbortedError extends LockError {
   protected static override readonly codeOf = 'aborted';
   constructor(lock: string, cause: unknown) {
     super('aborted', lock, `waiting for lock '${lock}' was aborted`, cause);
-  }
-}
-
-/** Waiting would never end: the lock is held by the task that asks, or by one that waits for it. */
-export class DeadlockError extends LockError {
-  protected static override readonly codeOf = 'deadlock';
-  constructor(lock: string, chain: readonly string[]) {
-    super(
-      'deadlock',
-      lock,
-      `waiting for lock '${lock}' would never end: ${chain.join(' → ')}. Take locks in one order, or ask with reentrant: true.`,
-    );
   }
 }
 

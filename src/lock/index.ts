@@ -1,6 +1,5 @@
 export type { Duration } from './duration.ts';
 export {
-  DeadlockError,
   LockAbortedError,
   LockArgumentError,
   LockError,
