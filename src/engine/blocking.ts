@@ -166,8 +166,8 @@ export class Waiter {
     try {
       return this.serve(key);
     } catch (error) {
-      if (error instanceof ErrorReply) return error;
-      throw error;
+      // This runs at the end of somebody else's command, who must not pay for it.
+      return error instanceof ErrorReply ? error : this.session.engine.internalError(error);
     }
   }
 }

@@ -1,4 +1,5 @@
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../clock/index.ts';
+import { ErrorReply } from '../resp/index.ts';
 import { Blocking } from './blocking.ts';
 import { Database } from './database.ts';
 import { NEVER } from './deadline-heap.ts';
@@ -29,6 +30,8 @@ const SILENT: SessionListener = { push() {}, resume() {}, close() {} };
 
 /** How long one go at ended keys may take before everybody else has a turn. */
 const EXPIRY_SLICE_MS = 2;
+/** redis.LOG_WARNING, the highest level. */
+const LOG_WARNING = 3;
 /** How far the wall clock may drift from the monotonic one before the difference is taken anew. */
 const WALL_DRIFT_MS = 20;
 
@@ -68,7 +71,7 @@ export class Engine {
   /** How much a script may do before it is stopped and undone. */
   scriptBudgetSteps = Number.POSITIVE_INFINITY;
   scriptBudgetMs = Number.POSITIVE_INFINITY;
-  /** Set by the server: what scripts say by redis.log. */
+  /** Set by the server: what scripts say by redis.log, and exceptions that have no caller to go to. */
   log: (level: number, message: string) => void = () => {};
   /** Set by the server: SHUTDOWN asks it to end. */
   requestShutdown: (() => void) | undefined;
@@ -174,6 +177,13 @@ export class Engine {
     if (this.pubSub.hasMessages) this.pubSub.deliver();
     this.blocking.serveReady();
     if (this.pubSub.hasMessages) this.pubSub.deliver();
+  }
+
+  /** The answer to a client whose command failed by a fault of ours, which is logged. */
+  internalError(error: unknown): ErrorReply {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.log(LOG_WARNING, `internal error: ${text}`);
+    return new ErrorReply('ERR internal error');
   }
 
   /** Ends all sessions and timers. Safe to call twice. */

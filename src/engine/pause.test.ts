@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { startWire, type Wire, type WireClient } from '../../test/wire-dialogue.ts';
+import { seededRandom, virtualClock } from '../clock/index.ts';
+import { ErrorReply, type Reply } from '../resp/index.ts';
+import { createEngine, execute, PARKED, type Session } from './index.ts';
 
 let wire: Wire;
 let admin: WireClient;
@@ -119,6 +122,29 @@ describe('a second pause', () => {
     expect(second.hears()).toBe('');
     wire.clock.advance(50);
     expect(second.hears()).toBe('+OK');
+  });
+});
+
+describe('a held command', () => {
+  it('that fails by a fault of ours ends neither the process nor those behind it', () => {
+    const random = seededRandom(1);
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random });
+    const logged: string[] = [];
+    engine.log = (_level, message) => logged.push(message);
+    const replies: Reply[] = [];
+    const held = (): Session =>
+      engine.session({ push() {}, resume: (reply) => replies.push(reply), close() {} });
+    execute(engine.session(), ['SADD', 'set', 'a', 'b']);
+    execute(engine.session(), ['CLIENT', 'PAUSE', '10', 'ALL']);
+    random.next = () => {
+      throw new Error('no chance');
+    };
+    expect(execute(held(), ['SPOP', 'set'])).toBe(PARKED);
+    expect(execute(held(), ['SCARD', 'set'])).toBe(PARKED);
+    clock.advance(10);
+    expect(replies).toEqual([new ErrorReply('ERR internal error'), 2]);
+    expect(logged[0]).toContain('no chance');
   });
 });
 

@@ -82,7 +82,16 @@ export class Pause {
     for (const [session, { waiter, argv, run }] of [...this.#held]) {
       if (session.closed) continue;
       waiter.leave();
-      resume(session, run(session, argv));
+      resume(session, this.#attempt(session, argv, run));
+    }
+  }
+
+  /** No caller is left to whom an exception could go; the others that were held go on. */
+  #attempt(session: Session, argv: readonly string[], run: Run): Outcome {
+    try {
+      return run(session, argv);
+    } catch (error) {
+      return this.#engine.internalError(error);
     }
   }
 

@@ -28,16 +28,21 @@ export class ByteWriter {
   take(): Buffer {
     const taken = Buffer.allocUnsafe(this.length);
     this.#bytes.copy(taken, 0, 0, this.length);
-    this.length = 0;
-    if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
+    this.#clear();
     return taken;
   }
 
-  /** The same as a string. */
+  /** The same as a string. Throws if it is longer than a string can be, and starts anew all the same. */
   takeText(): string {
-    const text = this.#bytes.latin1Slice(0, this.length);
+    const bytes = this.#bytes;
+    const { length } = this;
+    this.#clear();
+    return bytes.latin1Slice(0, length);
+  }
+
+  #clear(): void {
     this.length = 0;
-    return text;
+    if (this.#bytes.length > KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES);
   }
 
   #grow(length: number): void {

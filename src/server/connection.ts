@@ -4,7 +4,6 @@ import {
   type ByteWriter,
   DEFAULT_REQUEST_LIMITS,
   ErrorReply,
-  encode,
   ManyReply,
   ProtocolError,
   type Reply,
@@ -18,6 +17,8 @@ export interface ConnectionOwner {
   readonly engine: Engine;
   /** For the replies to one chunk; empty between chunks. */
   readonly writer: ByteWriter;
+  /** For one reply that comes while another connection uses `writer`; empty otherwise. */
+  readonly pushWriter: ByteWriter;
   /** Calls `flush` when the chunks that have arrived for all connections are done. */
   flushLater(connection: Connection): void;
   /** Bytes that wait for clients that do not read, over all connections. */
@@ -165,8 +166,13 @@ export class Connection {
 
   #write(reply: Reply): void {
     const { protocol } = this.session;
-    if (this.#isWorking) writeReply(this.#owner.writer, reply, protocol);
-    else this.#outgoing.push(Buffer.from(encode(reply, protocol), 'latin1'));
+    const { writer, pushWriter } = this.#owner;
+    if (this.#isWorking) {
+      writeReply(writer, reply, protocol);
+      return;
+    }
+    writeReply(pushWriter, reply, protocol);
+    this.#outgoing.push(pushWriter.take());
   }
 
   /**

@@ -163,6 +163,13 @@ describe('replies', () => {
     await subscriber.expect('*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n');
   });
 
+  it('reports what scripts log, but not their debugging', async () => {
+    const { port, reports } = await serve();
+    const script = "redis.log(redis.LOG_DEBUG, 'small') redis.log(redis.LOG_NOTICE, 'large')";
+    await new Client({ port }).command('EVAL', script, '0').expect('$-1\r\n');
+    expect(reports).toEqual(['large']);
+  });
+
   it('says OK to QUIT and closes', async () => {
     const { port } = await serve();
     const client = new Client({ port }).command('QUIT').command('PING');

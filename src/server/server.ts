@@ -48,6 +48,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
+/** redis.LOG_NOTICE; what scripts log below it is for debugging. */
+const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
 /** How long a connection may take to sign in where a password is needed. */
 const SIGN_IN_MS = 10_000;
@@ -58,6 +60,7 @@ class SocketServer implements Server, ConnectionOwner {
   port = 0;
   backlogBytes = 0;
   readonly writer = new ByteWriter();
+  readonly pushWriter = new ByteWriter();
   readonly #options: ServerOptions;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
@@ -67,6 +70,9 @@ class SocketServer implements Server, ConnectionOwner {
   constructor(options: ServerOptions) {
     this.engine = options.engine;
     this.#options = options;
+    this.engine.log = (level, message) => {
+      if (level >= LOG_NOTICE) this.report(message);
+    };
   }
 
   get connectionCount(): number {

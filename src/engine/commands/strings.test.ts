@@ -194,6 +194,8 @@ describe('parts of strings', () => {
       [['SETRANGE', 'pad', '0', ''], 4],
       ['SETRANGE k -1 x', '-ERR offset is out of range'],
       ['SETRANGE k 536870912 x', '-ERR string exceeds maximum allowed size (proto-max-bulk-len)'],
+      // Where JavaScript's own limit lies.
+      ['SETRANGE k 536870888 x', '-ERR string exceeds maximum allowed size (proto-max-bulk-len)'],
     ]);
   });
 

@@ -1,4 +1,4 @@
-import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
+import { DEFAULT_REQUEST_LIMITS, ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, ONE_KEY } from '../command.ts';
 import { NEVER } from '../deadline-heap.ts';
 import {
@@ -236,8 +236,8 @@ export const strings = {
   },
 } as const satisfies CommandTable;
 
-/** Redis's limit on the length of a string. */
-const LONGEST_BYTES = 512 * 1024 * 1024;
+/** Redis's limit is 512 MiB; a JavaScript string ends 24 bytes before. */
+const LONGEST_BYTES = DEFAULT_REQUEST_LIMITS.maxBulkBytes;
 
 /** What SET was asked for besides key and value. */
 interface SetOptions {
