@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import type { Clock, Timer } from './clock.ts';
 import type { Random } from './random.ts';
 
@@ -26,5 +26,19 @@ export const systemClock: Clock = {
 
 export const systemRandom: Random = {
   next: () => Math.random(),
-  bytes: (count) => randomBytes(count),
+  bytes: pooledBytes,
 };
+
+const POOL_BYTES = 4096;
+let pool = new Uint8Array(0);
+let taken = 0;
+
+/** Secure, and drawn many at a time: a call to the generator costs more than a lock in memory. */
+function pooledBytes(count: number): Uint8Array {
+  if (taken + count > pool.length) {
+    pool = randomFillSync(new Uint8Array(Math.max(POOL_BYTES, count)));
+    taken = 0;
+  }
+  taken += count;
+  return pool.subarray(taken - count, taken);
+}

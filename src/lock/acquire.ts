@@ -54,7 +54,6 @@ class Attempt {
     if (request.waitMs > 0) {
       core.expectCall(request.claim.owner, () => this.#called());
       request.signal?.addEventListener('abort', this.#called);
-      core.closing.addEventListener('abort', this.#called);
     }
   }
 
@@ -80,7 +79,6 @@ class Attempt {
   end(): void {
     this.#core.forgetCall(this.#request.claim.owner);
     this.#request.signal?.removeEventListener('abort', this.#called);
-    this.#core.closing.removeEventListener('abort', this.#called);
   }
 
   /** Undefined: the store could not be reached, and there is time to try again. */
@@ -139,9 +137,8 @@ class Attempt {
   #throwIfAborted(): void {
     const { claim, signal } = this.#request;
     if (signal?.aborted) throw new LockAbortedError(claim.name, signal.reason);
-    if (this.#core.closing.aborted) {
-      throw new LockAbortedError(claim.name, this.#core.closing.reason);
-    }
+    const { closed } = this.#core;
+    if (closed !== undefined) throw new LockAbortedError(claim.name, closed.reason);
   }
 
   #waitedMs(): number {

@@ -1,4 +1,5 @@
 import type { Clock, Random } from '../clock/index.ts';
+import { DueList } from './due-list.ts';
 import { announce } from './events.ts';
 import type { Lease, SentTimes } from './lease.ts';
 import type { Answer, Claim, Hold, HolderInfo, LockStore, Target } from './store.ts';
@@ -14,25 +15,29 @@ export class LockCore {
   readonly watchdog: Watchdog;
   readonly info: Omit<HolderInfo, 'label'>;
   readonly #random: Random;
-  readonly #requestTimeoutMs: number;
+  /** What is under way, with how to give it up. */
+  readonly #requests: DueList<(error: Error) => void>;
   readonly #leases = new Set<Lease>();
   /** By owner: what to do when it may be their turn. */
   readonly #calls = new Map<string, () => void>();
-  readonly #closing = new AbortController();
+  #closed: { readonly reason: unknown } | undefined;
 
   constructor(options: CoreOptions) {
     this.clock = options.clock;
     this.store = options.store;
     this.info = options.info;
     this.#random = options.random;
-    this.#requestTimeoutMs = options.requestTimeoutMs;
+    const { requestTimeoutMs } = options;
+    this.#requests = new DueList(options.clock, requestTimeoutMs, (reject) =>
+      reject(new Error(`no answer within ${requestTimeoutMs} ms`)),
+    );
     this.watchdog = new Watchdog(options.clock);
     this.store.onCall((owner) => this.#calls.get(owner)?.());
   }
 
-  /** Aborts when the library closes. */
-  get closing(): AbortSignal {
-    return this.#closing.signal;
+  /** Why the library was closed, once it was. */
+  get closed(): { readonly reason: unknown } | undefined {
+    return this.#closed;
   }
 
   /** A name that nobody else has: 128 bits of chance. */
@@ -86,22 +91,31 @@ export class LockCore {
   }
 
   async close(reason: unknown): Promise<void> {
-    if (this.#closing.signal.aborted) return;
-    this.#closing.abort(reason);
+    if (this.#closed !== undefined) return;
+    this.#closed = { reason };
+    for (const call of [...this.#calls.values()]) call();
     const leases = [...this.#leases];
     for (const lease of leases) lease.abandon();
     await Promise.all(leases.map((lease) => lease.release()));
     this.watchdog.close();
     await this.store.close();
+    this.#requests.close();
   }
 
   /** A store that does not answer must not hold its callers for ever. */
   #timely<Result>(answer: Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const timer = this.clock.setTimer(this.#requestTimeoutMs, () =>
-        reject(new Error(`no answer within ${this.#requestTimeoutMs} ms`)),
+      const due = this.#requests.add(reject, this.clock.monotonicMs());
+      answer.then(
+        (result) => {
+          this.#requests.drop(due);
+          resolve(result);
+        },
+        (error: unknown) => {
+          this.#requests.drop(due);
+          reject(error);
+        },
       );
-      answer.then(resolve, reject).finally(() => timer.cancel());
     });
   }
 }

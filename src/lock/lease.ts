@@ -3,7 +3,7 @@ import type { LockCore } from './core.ts';
 import { LockLostError, type LossReason, NotHeldError } from './errors.ts';
 import { announce } from './events.ts';
 import type { Claim } from './store.ts';
-import type { Watch } from './watchdog.ts';
+import type { Renewal } from './watchdog.ts';
 
 /** What became of a release: `unknown` when the store did not answer; the lease then ends by itself. */
 export type ReleaseOutcome = 'released' | 'notHeld' | 'unknown';
@@ -24,8 +24,8 @@ export class Lease implements AsyncDisposable {
   readonly name: string;
   /** Larger than that of every earlier holder: hand it to what you write to, and let it refuse smaller ones. */
   readonly fence: number;
-  /** Where the watchdog keeps it. */
-  watch: Watch | undefined;
+  /** When the watchdog renews it. */
+  renewal: Renewal | undefined;
   readonly #core: LockCore;
   readonly #claim: Claim;
   readonly #renews: boolean;
