@@ -5,7 +5,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { run } from '../src/cli/run.ts';
 
 export const ROOT = join(import.meta.dirname, '..');
-const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
+/** The program as it was built. */
+export const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
 
 export interface Ended {
   readonly code: number;

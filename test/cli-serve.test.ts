@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, runCli } from './cli-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-serve-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -17,6 +17,15 @@ async function portOf(server: CliProcess): Promise<string> {
 async function ask(port: string, ...argv: string[]): Promise<string> {
   const { output, errors } = await runCli(['cli', '--store', `redis://127.0.0.1:${port}`, ...argv]);
   return output + errors;
+}
+
+function fateOf(client: Socket): Promise<'answered' | 'turned away'> {
+  return new Promise((resolve) => {
+    client.on('error', () => {});
+    client.on('close', () => resolve('turned away'));
+    client.on('data', () => resolve('answered'));
+    client.write('PING\r\n');
+  });
 }
 
 describe('holdfast serve', () => {
@@ -108,6 +117,22 @@ describe('holdfast serve', () => {
     client.write('POST / HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await server.waitFor(/^\d{4}-\d\d-\d\dT[\d:.]+Z closed 127\.0\.0\.1:\d+: it speaks HTTP$/m);
     client.destroy();
+  });
+
+  it('survives more clients than it has file handles for, and serves again when they left', async () => {
+    await using server = new CliProcess('sh', [
+      ...['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath],
+      ...[MAIN, 'serve', '--port', '0'],
+    ]);
+    const port = await portOf(server);
+    const clients = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1'));
+    const fates = await Promise.all(clients.map(fateOf));
+    expect(fates).toContain('answered');
+    expect(fates).toContain('turned away');
+    for (const client of clients) client.destroy();
+    // The server may hear of somebody new before it hears that the others left.
+    while ((await ask(port, 'SETNX', 'job', 'programmer')) !== '1\n');
+    expect(server.child.exitCode).toBeNull();
   });
 
   it('says in one line why it cannot start', async () => {
