@@ -13,7 +13,7 @@
  *         of owners by the end of their lease, on the lock's own clock (see `now`).
  * state   a hash: `fence`, the last one given; `ticket`, the last place in line; `ended`, the owner of
  *         the last release, so that a release whose reply was lost may be sent again; `used`, the sum of
- *         what holders have taken; `h:<owner>`, the record of a holder.
+ *         what holders have taken; `h:<owner>`, the record of a holder, or `holder` for that of a mutex.
  * queue   a sorted set of waiting owners by ticket. Each has a key of its own, `<queue>:<owner>`, with
  *         its record, which vanishes if the waiter does not ask again in time: so the dead are skipped.
  * record  `take leaseMs channel info`, for a holder preceded by `fence since`.
@@ -30,9 +30,14 @@ local RESERVE = 5000
 local PATIENCE = 10000
 local FIELDS = 7
 
+-- Time stands still while a script runs: one look is enough.
+local time
 local function microseconds()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+  if not time then
+    local parts = redis.call('TIME')
+    time = parts[1] * 1000000 + parts[2]
+  end
+  return time
 end
 
 local function whole(number)
@@ -61,13 +66,21 @@ local function now(lock, lease)
   return shown
 end
 
-local function recordOf(lock, owner)
-  return redis.call('HGET', lock.state, 'h:' .. owner)
-end
-
 local mutex = {}
 
 function mutex.open() end
+
+-- A mutex has one holder, so that its record has one field, and begins with whose it is.
+function mutex.record(lock, owner)
+  local record = redis.call('HGET', lock.state, 'holder')
+  local length = #owner
+  if record and string.sub(record, 1, length) == owner then return string.sub(record, length + 2) end
+  return false
+end
+
+function mutex.note(lock, owner, fence, record)
+  redis.call('HSET', lock.state, 'fence', fence, 'holder', owner .. ' ' .. record)
+end
 
 function mutex.owns(lock, owner)
   return redis.call('GET', lock.holder) == owner
@@ -98,11 +111,19 @@ end
 function mutex.left(lock)
   local left = redis.call('PTTL', lock.holder)
   local owner = redis.call('GET', lock.holder)
-  if owner and not recordOf(lock, owner) and (left < 0 or left > 1000) then return 1000 end
+  if owner and not mutex.record(lock, owner) and (left < 0 or left > 1000) then return 1000 end
   return left
 end
 
 local several = {}
+
+function several.record(lock, owner)
+  return redis.call('HGET', lock.state, 'h:' .. owner)
+end
+
+function several.note(lock, owner, fence, record)
+  redis.call('HSET', lock.state, 'fence', fence, 'h:' .. owner, record)
+end
 
 -- Ends what has run out of time.
 function several.open(lock, lease)
@@ -132,7 +153,7 @@ function several.renew(lock, owner, ms)
 end
 
 function several.drop(lock, owner)
-  local record = recordOf(lock, owner)
+  local record = several.record(lock, owner)
   local take = record and string.match(record, '^%d+ %d+ (%d+)') or 0
   redis.call('ZREM', lock.holder, owner)
   redis.call('HDEL', lock.state, 'h:' .. owner)
@@ -153,16 +174,14 @@ local function nextFence(lock)
   return math.max(last + 1, microseconds())
 end
 
-local function give(lock, owner, record, ms)
-  local take = string.match(record, '^%d+')
-  local fence = whole(nextFence(lock))
-  local previous = lock.slots == 1 and redis.call('HGET', lock.state, 'current')
-  if previous then redis.call('HDEL', lock.state, 'h:' .. previous) end
+-- Gives the lock to an owner and says with which fence.
+local function give(lock, owner, take, record, ms)
+  local fence = nextFence(lock)
   local since = whole(microseconds() / 1000)
-  redis.call('HSET', lock.state, 'fence', fence, 'current', owner,
-    'h:' .. owner, fence .. ' ' .. since .. ' ' .. record)
-  keep(lock.state, ms)
-  lock.kind.put(lock, owner, tonumber(take), ms)
+  lock.kind.note(lock, owner, whole(fence), whole(fence) .. ' ' .. since .. ' ' .. record)
+  redis.call('PEXPIRE', lock.state, whole(ms + DAY))
+  lock.kind.put(lock, owner, take, ms)
+  return fence
 end
 
 local function leave(lock, owner)
@@ -180,7 +199,7 @@ local function serve(lock, asking)
       local take, _, channel = string.match(record, '^(%d+) (%d+) (%S+)')
       if not lock.kind.fits(lock, tonumber(take)) then return end
       leave(lock, owner)
-      give(lock, owner, record, RESERVE)
+      give(lock, owner, tonumber(take), record, RESERVE)
       if owner ~= asking then redis.call('PUBLISH', channel, owner) end
     else
       leave(lock, owner)
@@ -189,7 +208,7 @@ local function serve(lock, asking)
 end
 
 local function held(lock, owner)
-  return { 1, tonumber(string.match(recordOf(lock, owner) or '0', '^%d+')), 0 }
+  return { 1, tonumber(string.match(lock.kind.record(lock, owner) or '0', '^%d+')), 0 }
 end
 
 local function stand(lock, request, left)
@@ -205,21 +224,24 @@ end
 local verbs = {}
 
 function verbs.ask(lock, request, stands)
-  local kind = lock.kind
-  if not kind.owns(lock, request.owner) then
-    serve(lock, request.owner)
-    if redis.call('EXISTS', lock.queue) == 0 and kind.fits(lock, request.take) then
-      give(lock, request.owner, request.record, request.lease)
-      return held(lock, request.owner)
+  local kind, owner = lock.kind, request.owner
+  if not kind.owns(lock, owner) then
+    local isFirst = redis.call('EXISTS', lock.queue) == 0
+    if not isFirst then
+      serve(lock, owner)
+      isFirst = redis.call('EXISTS', lock.queue) == 0 and not kind.owns(lock, owner)
+    end
+    if isFirst and kind.fits(lock, request.take) then
+      return { 1, give(lock, owner, request.take, request.record, request.lease), 0 }
+    end
+    if isFirst or not kind.owns(lock, owner) then
+      local left = kind.left(lock)
+      if stands then stand(lock, request, left) end
+      return { 0, 0, left }
     end
   end
-  if kind.owns(lock, request.owner) then
-    kind.renew(lock, request.owner, request.lease)
-    return held(lock, request.owner)
-  end
-  local left = kind.left(lock)
-  if stands then stand(lock, request, left) end
-  return { 0, 0, left }
+  kind.renew(lock, owner, request.lease)
+  return held(lock, owner)
 end
 
 function verbs.line(lock, request)
@@ -236,7 +258,6 @@ end
 function verbs.release(lock, request)
   if lock.kind.owns(lock, request.owner) then
     lock.kind.drop(lock, request.owner)
-    redis.call('HDEL', lock.state, 'h:' .. request.owner)
     redis.call('HSET', lock.state, 'ended', request.owner)
     serve(lock)
     return { 1, 0, 0 }
@@ -249,10 +270,7 @@ end
 
 function verbs.force(lock)
   local owners = lock.kind.owners(lock)
-  for _, owner in ipairs(owners) do
-    lock.kind.drop(lock, owner)
-    redis.call('HDEL', lock.state, 'h:' .. owner)
-  end
+  for _, owner in ipairs(owners) do lock.kind.drop(lock, owner) end
   redis.call('HSET', lock.state, 'fence', whole(nextFence(lock)))
   keep(lock.state, DAY)
   serve(lock)
@@ -263,7 +281,7 @@ function verbs.show(lock)
   local holders, waiters = {}, {}
   local milliseconds = microseconds() / 1000
   for _, owner in ipairs(lock.kind.owners(lock)) do
-    local record = recordOf(lock, owner) or '0 0 1 0 - '
+    local record = lock.kind.record(lock, owner) or '0 0 1 0 - '
     local since = string.match(record, '^%d+ (%d+)')
     local left = lock.slots == 1 and redis.call('PTTL', lock.holder)
       or redis.call('ZSCORE', lock.holder, owner) - lock.now
