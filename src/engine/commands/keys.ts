@@ -160,16 +160,14 @@ function count(argv: readonly string[], test: (key: string) => boolean): number 
 }
 
 function del({ database }: Session, argv: readonly string[]): Reply {
-  return count(argv, (key) => {
-    const deleted = database.delete(key);
-    if (deleted) database.notify('generic', 'del', key);
-    return deleted;
-  });
-}
-
-function keysLike(database: Database, pattern: string): string[] {
-  const keys = database.keys();
-  return pattern === '*' ? keys : keys.filter((key) => matchesGlob(pattern, key));
+  let deleted = 0;
+  for (let at = 1; at < argv.length; at++) {
+    const key = argv[at]!;
+    if (!database.delete(key)) continue;
+    database.notify('generic', 'del', key);
+    deleted++;
+  }
+  return deleted;
 }
 
 /** TOUCH marks keys even for a session that asked for NO-TOUCH. */
