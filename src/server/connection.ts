@@ -88,8 +88,11 @@ export class Connection {
   /** Who waits for a reply or for messages is not idle. */
   #limitIdleTime(idleMs: number): void {
     if (idleMs === 0) return;
-    this.#socket.setTimeout(idleMs, () => {
-      if (!this.#parked && this.session.subscriptionCount === 0) this.destroy();
+    const { session } = this;
+    this.#socket.setTimeout(idleMs);
+    this.#socket.on('timeout', () => {
+      const waits = this.#parked || session.monitoring || session.subscriptionCount > 0;
+      if (!waits) this.destroy();
     });
   }
 
@@ -264,7 +267,7 @@ export class Connection {
       this.flush();
       // A client that does not close its own side, or does not read, would keep the socket for ever.
       this.#socket.setTimeout(LINGER_MS, () => this.destroy());
-      this.#socket.end(() => this.#socket.destroy());
+      this.#socket.end(() => this.destroy());
     });
   }
 }
@@ -302,5 +305,6 @@ const HTTP_WORDS = new Set([
 
 /** Asked only of a command that failed, since GET is a verb of both. */
 function isHttp(argv: readonly string[]): boolean {
-  return HTTP_WORDS.has(argv[0]!.toUpperCase()) || (argv[2]?.startsWith('HTTP/') ?? false);
+  const word = argv[0]!.toUpperCase();
+  return HTTP_WORDS.has(word) || (word === 'GET' && (argv[2]?.startsWith('HTTP/') ?? false));
 }

@@ -232,6 +232,14 @@ describe('bad input', () => {
     expect(reports.join()).toContain('HTTP');
   });
 
+  it('takes a failed command with such a word in it for no HTTP', async () => {
+    const { port } = await serve();
+    const client = new Client({ port }).command('SET', 'k', 'v').command('SADD', 'k', 'HTTP/1.1');
+    client.command('PING');
+    await client.until(() => client.text.endsWith('PONG\r\n') || client.isClosed);
+    expect(client.text).toMatch(/^\+OK\r\n-WRONGTYPE .*\r\n\+PONG\r\n$/);
+  });
+
   it('allocates nothing for a length that is only claimed', async () => {
     const { port } = await serve();
     const before = process.memoryUsage();
@@ -318,12 +326,15 @@ describe('limits and addresses', () => {
     const { port } = await serve({ timeout: '1' });
     const waiter = new Client({ port }).command('BLPOP', 'list', '0');
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
+    const monitor = new Client({ port }).command('MONITOR');
     const idle = new Client({ port }).command('PING');
     await idle.closed();
     expect(idle.text).toBe('+PONG\r\n');
-    expect([waiter.isClosed, subscriber.isClosed]).toEqual([false, false]);
+    expect([waiter, subscriber, monitor].some(({ isClosed }) => isClosed)).toBe(false);
     await new Client({ port }).command('RPUSH', 'list', 'x').expect(':1\r\n');
     await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n');
+    // It waits no longer, so that its idle time begins.
+    await waiter.closed();
   });
 
   it('takes arguments up to the length that is configured', async () => {
