@@ -170,6 +170,11 @@ function del({ database }: Session, argv: readonly string[]): Reply {
   return deleted;
 }
 
+function keysLike(database: Database, pattern: string): string[] {
+  const keys = database.keys();
+  return pattern === '*' ? keys : keys.filter((key) => matchesGlob(pattern, key));
+}
+
 /** TOUCH marks keys even for a session that asked for NO-TOUCH. */
 function touch({ engine, database }: Session, argv: readonly string[]): Reply {
   engine.marksUse = true;
