@@ -17,7 +17,7 @@ export class Journal {
 
   commit(): void {
     this.active = false;
-    this.#undo.length = 0;
+    if (this.#undo.length > 0) this.#undo.length = 0;
   }
 
   rollBack(): void {

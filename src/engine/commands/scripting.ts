@@ -96,7 +96,11 @@ export const scripting = {
 /** What cannot be a SHA1 is unknown before anything else is looked at. */
 function evaluateKnown(session: Session, argv: readonly string[], readOnly: boolean): Reply {
   if (argv[1]!.length !== 40) throw NO_SCRIPT;
-  return evaluate(session, argv, () => lower(argv[1]!), readOnly);
+  return evaluate(session, argv, asGiven, readOnly);
+}
+
+function asGiven(_session: Session, sha: string): string {
+  return sha;
 }
 
 function load({ engine }: Session, source: string): string {
