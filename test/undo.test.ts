@@ -7,7 +7,7 @@ import { parseEventClasses } from '../src/engine/notifications.ts';
 import type { Session } from '../src/engine/session.ts';
 import { encode, type Reply } from '../src/resp/index.ts';
 import { readCommandDocs } from './differential/command-docs.ts';
-import { FURNITURE, WAITS } from './differential/furniture.ts';
+import { FURNITURE, GIFTS, WAITS } from './differential/furniture.ts';
 import { type Argv, commandFrom } from './differential/generators.ts';
 import { filled, generatedNames } from './differential/steps.ts';
 
@@ -33,6 +33,9 @@ const CALL_ALL = `
     at = at + count + 1
   end`;
 
+const CALL_ALL_FOR_EVER = `${CALL_ALL} while true do end`;
+const UNDONE = 'Everything it wrote was undone';
+
 interface Case {
   readonly furniture: readonly (readonly Argv[])[];
   readonly waits: readonly Argv[];
@@ -40,6 +43,8 @@ interface Case {
   readonly calls: readonly Argv[];
   readonly isLate: boolean;
   readonly after: readonly Argv[];
+  /** What a transaction does before and after the script. */
+  readonly around: readonly [readonly Argv[], readonly Argv[]];
 }
 
 it(`undoes ${RUNS} random scripts`, { timeout: 60_000 + RUNS * 100 }, async () => {
@@ -54,16 +59,19 @@ it(`undoes ${RUNS} random scripts`, { timeout: 60_000 + RUNS * 100 }, async () =
       calls.filter(([name]) => name !== 'spop'),
       { maxLength: 15, size: 'max' },
     ),
+    around: fc.tuple(gifts, gifts),
   });
-  fc.assert(fc.property(cases, undoes), { numRuns: RUNS, seed: Number(HOLDFAST_SEED) });
+  const options = { numRuns: RUNS, seed: Number(HOLDFAST_SEED) };
+  fc.assert(fc.property(cases, undoes), options);
+  fc.assert(fc.property(cases, undoesInTransaction), options);
 });
 
 function undoes(tried: Case): void {
   const house = new House(tried);
   const before = house.state();
   const late = tried.isLate ? SOON_MS + 1 : 0;
-  const reply = house.laterBy(late, () => house.run(`${CALL_ALL} while true do end`, tried.calls));
-  expect(reply).toContain('Everything it wrote was undone');
+  const reply = house.laterBy(late, () => house.run(CALL_ALL_FOR_EVER, tried.calls));
+  expect(reply).toContain(UNDONE);
   expect(house.state()).toEqual(before);
 
   const untouched = new House(tried);
@@ -71,6 +79,21 @@ function undoes(tried: Case): void {
   expect(house.state()).toEqual(untouched.state());
   for (const each of [house, untouched]) each.clock.advance(1e10);
   expect(house.state()).toEqual(untouched.state());
+}
+
+/** The script alone is undone, not the transaction around it. */
+function undoesInTransaction(tried: Case): void {
+  const [before, after] = tried.around;
+  const house = new House(tried);
+  const reply = house.transact([...before, evaluation(CALL_ALL_FOR_EVER, tried.calls), ...after]);
+  expect(reply).toContain(UNDONE);
+  const untouched = new House(tried);
+  untouched.transact([...before, ...after]);
+  expect(house.state()).toEqual(untouched.state());
+}
+
+function evaluation(script: string, calls: readonly Argv[]): Argv {
+  return ['EVAL', script, '0', ...calls.flatMap((argv) => [`${argv.length}`, ...argv])];
 }
 
 /** An engine with furniture, those who wait, who watch and who listen. */
@@ -103,8 +126,12 @@ class House {
   }
 
   run(script: string, calls: readonly Argv[]): string {
-    const words = calls.flatMap((argv) => [`${argv.length}`, ...argv]);
-    return this.#say(['EVAL', script, '0', ...words]);
+    return this.#say(evaluation(script, calls));
+  }
+
+  transact(commands: readonly Argv[]): string {
+    for (const argv of [['MULTI'], ...commands]) this.#say(argv);
+    return this.#say(['EXEC']);
   }
 
   /** Acts as if some time had passed and no timer had come yet. */
@@ -194,6 +221,8 @@ const LOOKS: Readonly<Record<string, (key: string) => readonly Argv[]>> = {
     ['ZREVRANGEBYSCORE', key, '+inf', '-inf', 'LIMIT', '1', '3'],
   ],
 };
+
+const gifts = fc.array(fc.constantFrom(...GIFTS), { maxLength: 4 });
 
 /** Furniture, some of it grown so much that it is kept in another form, some of it about to end. */
 const furnishing: fc.Arbitrary<Argv[]> = fc
