@@ -391,21 +391,26 @@ describe('Unix socket', () => {
 });
 
 describe('close', () => {
-  it('does not wait for ever for a client that does not read', async () => {
-    const server = await serve();
-    const slow = new Client(server);
-    await slow.command('SETRANGE', 'big', '1000000', 'x').expect(':1000001\r\n');
-    slow.socket.pause();
-    slow.write(encodeRequest(['GET', 'big']).repeat(30));
-    const other = new Client(server);
-    while (!/omem=[1-9]/.test(other.text)) {
-      other.text = '';
-      other.command('CLIENT', 'LIST');
-      await other.until(() => other.text !== '');
-    }
-    await server.close();
-    expect(server.connectionCount).toBe(0);
-  });
+  it.each(['is silent', 'goes on talking'])(
+    'does not wait for ever for a client that does not read and %s',
+    async (manner) => {
+      const server = await serve();
+      const slow = new Client(server);
+      await slow.command('SETRANGE', 'big', '1000000', 'x').expect(':1000001\r\n');
+      slow.socket.pause();
+      slow.write(encodeRequest(['GET', 'big']).repeat(30));
+      const other = new Client(server);
+      while (!/omem=[1-9]/.test(other.text)) {
+        other.text = '';
+        other.command('CLIENT', 'LIST');
+        await other.until(() => other.text !== '');
+      }
+      const talk = setInterval(() => slow.write(manner === 'is silent' ? '' : 'PING\r\n'), 100);
+      cleanups.push(() => clearInterval(talk));
+      await server.close();
+      expect(server.connectionCount).toBe(0);
+    },
+  );
 
   it('answers what has arrived, ends connections, and may be called twice', async () => {
     const server = await serve();

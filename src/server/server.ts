@@ -48,6 +48,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   return server;
 }
 
+/** How long clients may take to read their last replies when the server closes. */
+const CLOSE_MS = 4_000;
 /** redis.LOG_NOTICE; what scripts log below it is for debugging. */
 const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
@@ -163,10 +165,16 @@ class SocketServer implements Server, ConnectionOwner {
     socket.once('close', () => timer.cancel());
   }
 
+  #destroyAll(): void {
+    for (const connection of [...this.#connections]) connection.destroy();
+  }
+
   async #close(): Promise<void> {
     const closed = this.#listeners.map((listener) => closing(listener));
     for (const connection of [...this.#connections]) connection.end();
+    const patience = this.engine.clock.setTimer(CLOSE_MS, () => this.#destroyAll());
     await Promise.all(closed);
+    patience.cancel();
   }
 }
 
