@@ -100,6 +100,8 @@ class MemoryLock {
   readonly #holders = new Map<string, MemoryHolder>();
   readonly #waiters = new Map<string, Claim>();
   #used = 0;
+  /** No lease ends before this; a later end of the first is found out when it comes. */
+  #firstEndMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
 
   constructor(clock: Clock, nextFence: () => number, call: (owner: string) => void, slots: number) {
@@ -118,7 +120,7 @@ class MemoryLock {
     this.#expire(nowMs);
     const mine = this.#holders.get(claim.owner);
     if (mine !== undefined) {
-      mine.deadlineMs = nowMs + claim.leaseMs;
+      this.#prolong(mine, nowMs + claim.leaseMs);
       return { held: true, fence: mine.fence };
     }
     if (this.#waiters.size === 0 && this.#fits(claim)) {
@@ -128,7 +130,7 @@ class MemoryLock {
       this.#waiters.set(claim.owner, claim);
       this.#watchHolders(nowMs);
     }
-    return { held: false, retryInMs: this.#firstDeadlineMs() - nowMs };
+    return { held: false, retryInMs: this.#firstEndMs - nowMs };
   }
 
   extend(owner: string, leaseMs: number): boolean {
@@ -136,7 +138,7 @@ class MemoryLock {
     this.#expire(nowMs);
     const holder = this.#holders.get(owner);
     if (holder === undefined) return false;
-    holder.deadlineMs = nowMs + leaseMs;
+    this.#prolong(holder, nowMs + leaseMs);
     return true;
   }
 
@@ -182,8 +184,14 @@ class MemoryLock {
     const { owner, take, info, leaseMs } = claim;
     const fence = this.#nextFence();
     this.#used += take;
+    this.#firstEndMs = Math.min(this.#firstEndMs, nowMs + leaseMs);
     this.#holders.set(owner, { take, fence, info, grantedMs: nowMs, deadlineMs: nowMs + leaseMs });
     return fence;
+  }
+
+  #prolong(holder: MemoryHolder, deadlineMs: number): void {
+    holder.deadlineMs = deadlineMs;
+    this.#firstEndMs = Math.min(this.#firstEndMs, deadlineMs);
   }
 
   #drop(owner: string): boolean {
@@ -206,11 +214,14 @@ class MemoryLock {
     this.#watchHolders(nowMs);
   }
 
+  /** Looks at every holder only when the end of one may have come. */
   #expire(nowMs: number): void {
+    if (nowMs < this.#firstEndMs) return;
+    this.#firstEndMs = Number.POSITIVE_INFINITY;
     let ended = false;
-    for (const [owner, holder] of this.#holders) {
-      if (holder.deadlineMs > nowMs) continue;
-      ended = this.#drop(owner);
+    for (const [owner, { deadlineMs }] of this.#holders) {
+      if (deadlineMs <= nowMs) ended = this.#drop(owner);
+      else this.#firstEndMs = Math.min(this.#firstEndMs, deadlineMs);
     }
     if (ended) this.#serve();
   }
@@ -220,17 +231,11 @@ class MemoryLock {
     this.#timer?.cancel();
     this.#timer = undefined;
     if (this.#waiters.size === 0 || this.#holders.size === 0) return;
-    this.#timer = this.#clock.setTimer(this.#firstDeadlineMs() - nowMs, () => {
+    this.#timer = this.#clock.setTimer(this.#firstEndMs - nowMs, () => {
       const laterMs = this.#clock.monotonicMs();
       this.#expire(laterMs);
       this.#watchHolders(laterMs);
     });
-  }
-
-  #firstDeadlineMs(): number {
-    let firstMs = Number.POSITIVE_INFINITY;
-    for (const { deadlineMs } of this.#holders.values()) firstMs = Math.min(firstMs, deadlineMs);
-    return firstMs;
   }
 }
 
