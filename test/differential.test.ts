@@ -7,6 +7,7 @@ import { FURNITURE } from './differential/furniture.ts';
 import { RawClient } from './differential/raw-client.ts';
 import { generatedNames, stepsFrom } from './differential/steps.ts';
 import { type Sequence, showSequence, World } from './differential/world.ts';
+import { newSeed } from './new-seed.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
 /**
@@ -16,7 +17,7 @@ import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.
  *
  * HOLDFAST_COMMANDS sets how many commands are compared, HOLDFAST_SEED repeats a run.
  */
-const { HOLDFAST_COMMANDS = '50000', HOLDFAST_SEED = `${Date.now() % 2 ** 31}` } = process.env;
+const { HOLDFAST_COMMANDS = '50000', HOLDFAST_SEED = newSeed() } = process.env;
 const COMMANDS = Number(HOLDFAST_COMMANDS);
 const RUNS_AT_ONCE = 20;
 

@@ -10,6 +10,7 @@ import { readCommandDocs } from './differential/command-docs.ts';
 import { FURNITURE, GIFTS, WAITS } from './differential/furniture.ts';
 import { type Argv, commandFrom } from './differential/generators.ts';
 import { filled, generatedNames } from './differential/steps.ts';
+import { newSeed } from './new-seed.ts';
 
 /**
  * A script that its budget stops leaves nothing: whatever commands it called, all keys with their
@@ -18,7 +19,7 @@ import { filled, generatedNames } from './differential/steps.ts';
  *
  * HOLDFAST_UNDO_RUNS sets how many scripts are tried, HOLDFAST_SEED repeats a run.
  */
-const { HOLDFAST_UNDO_RUNS = '400', HOLDFAST_SEED = `${Date.now() % 2 ** 31}` } = process.env;
+const { HOLDFAST_UNDO_RUNS = '400', HOLDFAST_SEED = newSeed() } = process.env;
 const RUNS = Number(HOLDFAST_UNDO_RUNS);
 const DATABASES = [0, 1, 2];
 /** Some keys end this soon; a script may begin after that and before anybody has looked. */
