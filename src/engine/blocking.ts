@@ -68,16 +68,6 @@ export class Blocking {
       this.#ready.push({ database, key });
   }
 
-  /** Where the signals stand, for `forgetSince`. */
-  mark(): number {
-    return this.#ready.length;
-  }
-
-  /** Takes back what a script that is undone has signalled. */
-  forgetSince(mark: number): void {
-    this.#ready.length = mark;
-  }
-
   /** Serves waiters until no signal is left; serving one (BLMOVE) may signal the next. */
   serveReady(): void {
     while (this.#ready.length > 0) {

@@ -1,4 +1,11 @@
-import { INT64_MAX, INT64_MIN, NOT_A_FLOAT, NOT_AN_INT32, NOT_AN_INTEGER } from './errors.ts';
+import {
+  INT64_MAX,
+  INT64_MIN,
+  NOT_A_FLOAT,
+  NOT_AN_INT32,
+  NOT_AN_INTEGER,
+  OVERFLOW,
+} from './errors.ts';
 
 /**
  * A 64-bit integer written the one way Redis accepts: no plus sign, spaces, leading zeros or `-0`.
@@ -19,6 +26,15 @@ export function parseInteger(text: string): number | bigint | undefined {
   if (value <= Number.MAX_SAFE_INTEGER) return negative ? -value : value;
   const exact = BigInt(text);
   return exact < INT64_MIN || exact > INT64_MAX ? undefined : exact;
+}
+
+/** In doubles while they are exact, else in bigints up to the limits of 64 bits. */
+export function addIntegers(a: number | bigint, b: number | bigint): number | bigint {
+  if (typeof a === 'number' && typeof b === 'number' && Number.isSafeInteger(a + b)) return a + b;
+  const sum = BigInt(a) + BigInt(b);
+  if (sum > INT64_MAX || sum < INT64_MIN) throw OVERFLOW;
+  const narrow = Number(sum);
+  return Number.isSafeInteger(narrow) ? narrow : sum;
 }
 
 /** An integer argument as a double: exact up to 2^53, close enough beyond for counts and ranges. */

@@ -76,9 +76,8 @@ export class Scripts {
   }
 
   #runOrUndo(script: CompiledScript, keys: string[], args: string[]): Reply {
-    const { journal, pubSub, blocking } = this.#engine;
+    const { journal, pubSub } = this.#engine;
     const messages = pubSub.mark();
-    const signals = blocking.mark();
     let finished = false;
     journal.begin();
     try {
@@ -91,9 +90,9 @@ export class Scripts {
     } finally {
       if (finished) journal.commit();
       else {
+        // A waiter that was signalled finds nothing to take, and goes on waiting.
         journal.rollBack();
         pubSub.forgetSince(messages);
-        blocking.forgetSince(signals);
       }
     }
   }

@@ -3,12 +3,11 @@ import { type CommandTable, ONE_KEY } from '../command.ts';
 import { NOT_A_FLOAT, NOT_AN_INTEGER, SYNTAX_ERROR, WRONG_TYPE, wrongArity } from '../errors.ts';
 import { HashValue } from '../hash-value.ts';
 import { isInfinite, parseLongDouble, printSum } from '../long-double.ts';
-import { parseInteger } from '../number.ts';
+import { addIntegers, parseInteger } from '../number.ts';
 import { sampleCountArgument, sampleSlots } from '../random-sample.ts';
 import { parseCursor, scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
-import { addIntegers } from './strings.ts';
 
 const READ = ['readonly', 'fast'] as const;
 const READ_ALL = ['readonly'] as const;

@@ -1,17 +1,9 @@
 import { DEFAULT_REQUEST_LIMITS, ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, ONE_KEY } from '../command.ts';
 import { NEVER } from '../deadline-heap.ts';
-import {
-  INT64_MAX,
-  INT64_MIN,
-  NOT_AN_INTEGER,
-  OVERFLOW,
-  SYNTAX_ERROR,
-  WRONG_TYPE,
-  wrongArity,
-} from '../errors.ts';
+import { INT64_MIN, NOT_AN_INTEGER, SYNTAX_ERROR, WRONG_TYPE, wrongArity } from '../errors.ts';
 import { addLongDoubles } from '../long-double.ts';
-import { integerArgument, parseInteger } from '../number.ts';
+import { addIntegers, integerArgument, parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import { relativeDeadline, TIME_UNITS, type TimeUnit } from '../time-argument.ts';
@@ -484,15 +476,6 @@ function incrementBy(session: Session, key: string, increment: number | bigint):
   session.database.replace(key, String(sum));
   session.database.notify('string', 'incrby', key);
   return sum;
-}
-
-/** In doubles while they are exact, else in bigints up to the limits of 64 bits. */
-export function addIntegers(a: number | bigint, b: number | bigint): number | bigint {
-  if (typeof a === 'number' && typeof b === 'number' && Number.isSafeInteger(a + b)) return a + b;
-  const sum = BigInt(a) + BigInt(b);
-  if (sum > INT64_MAX || sum < INT64_MIN) throw OVERFLOW;
-  const narrow = Number(sum);
-  return Number.isSafeInteger(narrow) ? narrow : sum;
 }
 
 function incrbyfloat(session: Session, argv: readonly string[]): Reply {

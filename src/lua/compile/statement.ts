@@ -45,9 +45,19 @@ function compileEnd(context: Context, node: Statement): EvaluateResults {
 }
 
 function compileIfAtEnd(context: Context, node: luaparse.IfStatement): EvaluateResults {
-  let otherwise: EvaluateResults = () => NOTHING;
+  return compileClauses(context, node, compileBody, () => NOTHING);
+}
+
+/** The clauses of an `if`, from the last to the first, each with what follows when its test fails. */
+function compileClauses<Result>(
+  context: Context,
+  node: luaparse.IfStatement,
+  compile: (context: Context, body: luaparse.Statement[]) => (frame: Frame) => Result,
+  nothing: (frame: Frame) => Result,
+): (frame: Frame) => Result {
+  let otherwise = nothing;
   for (const clause of node.clauses.toReversed()) {
-    const body = compileBody(context, clause.body);
+    const body = compile(context, clause.body);
     if (clause.type === 'ElseClause') {
       otherwise = body;
       continue;
@@ -141,18 +151,7 @@ function compileReturn(context: Context, node: luaparse.ReturnStatement): Execut
 }
 
 function compileIf(context: Context, node: luaparse.IfStatement): Execute {
-  let otherwise: Execute = () => NEXT;
-  for (const clause of node.clauses.toReversed()) {
-    const body = compileBlock(context, clause.body);
-    if (clause.type === 'ElseClause') {
-      otherwise = body;
-      continue;
-    }
-    const test = compileTest(context, clause.condition);
-    const rest = otherwise;
-    otherwise = (frame) => (test(frame) ? body(frame) : rest(frame));
-  }
-  return otherwise;
+  return compileClauses(context, node, compileBlock, () => NEXT);
 }
 
 function compileWhile(context: Context, node: luaparse.WhileStatement): Execute {
