@@ -1,10 +1,4 @@
 // Runs every benchmark, one after the other, and prints their tables.
-import { spawnSync } from 'node:child_process';
-import { join } from 'node:path';
+import { runInTurn } from './measure.js';
 
-for (const name of ['server', 'memory', 'connections']) {
-  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.js`)], {
-    stdio: 'inherit',
-  });
-  if (status !== 0) process.exit(status ?? 1);
-}
+runInTurn(['server', 'memory', 'connections', 'locks']);

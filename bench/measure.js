@@ -1,11 +1,22 @@
 // What every benchmark needs: both servers, medians and a table.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 const root = join(import.meta.dirname, '..');
+
+/** Runs benchmarks of this folder, each in a process of its own, until one fails. */
+export function runInTurn(names) {
+  for (const name of names) {
+    const file = join(import.meta.dirname, `${name}.js`);
+    const { status } = spawnSync(process.execPath, [file], { stdio: 'inherit' });
+    if (status !== 0) process.exit(status ?? 1);
+  }
+}
 
 /** A free port on loopback. */
 export async function freePort() {
@@ -128,6 +139,53 @@ export function median(values) {
   const middle = sorted.length >> 1;
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
+
+/** The value below which such a share of the values lies. */
+export function percentile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
+
+/**
+ * Measures every side once in each round, after one turn to warm up, and gives the figures of each by
+ * its name. The order changes from round to round, so that nobody always follows the same one.
+ */
+export async function interleave(sides, rounds, measure) {
+  const names = Object.keys(sides);
+  const figures = Object.fromEntries(names.map((name) => [name, []]));
+  for (const name of names) await measure(sides[name]);
+  for (let round = 0; round < rounds; round++) {
+    const first = round % names.length;
+    const order = [...names.slice(first), ...names.slice(0, first)];
+    if (round % 2 === 1) order.reverse();
+    for (const name of order) figures[name].push(await measure(sides[name]));
+  }
+  return figures;
+}
+
+/** Round by round, how many times the other side's figure one has. */
+export function ratiosOf(figures, others) {
+  return figures.map((figure, round) => figure / others[round]);
+}
+
+/** `met (≥ 0.90)` or `missed (≥ 0.90)`, for a figure that should be at least or at most so much. */
+export function shownMark(figure, { least, most }) {
+  const isMet = least === undefined ? figure <= most : figure >= least;
+  return `${isMet ? 'met' : 'missed'} (${least === undefined ? `≤ ${most}` : `≥ ${least}`})`;
+}
+
+export function shownCount(number) {
+  return Math.round(number).toLocaleString('en-US');
+}
+
+export function sleep(durationMs) {
+  return new Promise((resolve) => setTimeout(resolve, durationMs));
+}
+
+setFlagsFromString('--expose-gc');
+
+/** Frees what nobody can reach, so that no side pays for what another left behind. */
+export const collectGarbage = runInNewContext('gc');
 
 /** `1.04 (0.98–1.10)`: the median and the spread. */
 export function shownRatio(ratios) {

@@ -1,0 +1,150 @@
+// Acquire and release, again and again, on redis-server and on `holdfast serve`: one after the other
+// through 100 names, and 1,000 locks at once. Ratios to the floor, which is the textbook's bare
+// SET NX PX and compare-and-delete, and to the peers. More than 1 means that Holdfast is faster.
+import {
+  collectGarbage,
+  interleave,
+  median,
+  printTable,
+  ratiosOf,
+  shownCount,
+  shownMark,
+  shownRatio,
+  startHoldfast,
+  startRedis,
+} from '../measure.js';
+import { mutexes, otherKinds, pipedFloor, renewers } from './contenders.js';
+
+const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
+const FEW_ROUNDS = Math.ceil(ROUNDS / 3);
+const SLICE_MS = 200;
+const NAMES = Array.from({ length: 1000 }, (_, index) => `bench:${index}`);
+
+/** One worker goes through a hundred names; or a thousand workers have a name each. */
+const inSequence = [NAMES.slice(0, 100)];
+const atOnce = NAMES.map((name) => [name]);
+
+/** The marks are for Redis; for our own server, the same is shown for information. */
+await withServer(startRedis, async ({ port }) => {
+  await showMutexes(port, 'redis-server 7', ROUNDS, [{ least: 0.9 }, { least: 2 }]);
+  await showOtherKinds(port);
+  await showRenewals(port);
+});
+await withServer(startHoldfast, ({ port }) => showMutexes(port, 'holdfast serve', FEW_ROUNDS, []));
+
+async function withServer(start, work) {
+  const server = await start();
+  try {
+    await work(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+async function showMutexes(port, title, rounds, [sequenceMark, atOnceMark]) {
+  await withContenders(mutexes, port, async (sides) => {
+    const figures = await cycleRates(sides, inSequence, rounds);
+    showCycles(`${title}: one after the other`, figures, sequenceMark);
+  });
+  const withPiped = { ...mutexes, 'floor, auto-pipelined': pipedFloor };
+  await withContenders(withPiped, port, async (sides) => {
+    const figures = await cycleRates(sides, atOnce, rounds);
+    showCycles(`${title}: 1,000 locks at once`, figures, atOnceMark);
+  });
+}
+
+async function showOtherKinds(port) {
+  await withContenders({ floor: mutexes.floor, ...otherKinds }, port, async (sides) => {
+    const figures = await cycleRates(sides, inSequence, FEW_ROUNDS);
+    showRates(['other kinds: one after the other', 'cycles/s', 'of the floor'], figures);
+  });
+}
+
+async function showRenewals(port) {
+  await withOpened(renewers, port, async (sides) => {
+    for (const side of Object.values(sides)) await Promise.all(inSequence[0].map(side.hold));
+    const figures = await interleave(sides, FEW_ROUNDS, (side) => rate(side.renew, inSequence));
+    showRates(['renewals: one after the other', 'renewals/s', 'of the floor'], figures);
+  });
+}
+
+/** The first side is the floor. */
+function showRates(header, figures) {
+  const [floor] = Object.values(figures);
+  const rows = Object.entries(figures).map(([name, rates]) => [
+    name,
+    shownCount(median(rates)),
+    rates === floor ? '1' : shownRatio(ratiosOf(rates, floor)),
+  ]);
+  printTable(header, rows);
+}
+
+function showCycles(title, figures, mark) {
+  const { floor, holdfast } = figures;
+  const rows = Object.entries(figures).map(([name, rates]) => [
+    name,
+    shownCount(median(rates)),
+    rates === floor ? '1' : shownRatio(ratiosOf(rates, floor)),
+    rates === holdfast ? '1' : shownRatio(ratiosOf(holdfast, rates)),
+    rates === holdfast && mark ? shownMark(median(ratiosOf(holdfast, floor)), mark) : '',
+  ]);
+  printTable([title, 'cycles/s', 'of the floor', 'holdfast ÷ this', 'mark'], rows);
+}
+
+/** Opens everybody, and lets nobody in whose locks do not lock. */
+function withContenders(openers, port, work) {
+  return withOpened(openers, port, async (sides) => {
+    for (const [name, side] of Object.entries(sides)) await proveLocking(name, side);
+    await work(sides);
+    for (const [name, side] of Object.entries(sides)) await proveAllFree(name, side);
+  });
+}
+
+async function withOpened(openers, port, work) {
+  const sides = {};
+  try {
+    for (const [name, open] of Object.entries(openers)) sides[name] = await open(port);
+    await work(sides);
+  } finally {
+    for (const side of Object.values(sides)) await side.close();
+  }
+}
+
+async function proveLocking(name, side) {
+  const hold = await side.acquire('proof');
+  if (await side.isFree('proof')) throw new Error(`${name}: held, and the server says free`);
+  await hold.release();
+  if (!(await side.isFree('proof'))) throw new Error(`${name}: released, and still taken`);
+}
+
+async function proveAllFree(name, side) {
+  const areFree = await Promise.all(NAMES.map((lock) => side.isFree(lock)));
+  if (areFree.includes(false)) throw new Error(`${name}: some lock was never released`);
+}
+
+function cycleRates(sides, namesOfWorkers, rounds) {
+  return interleave(sides, rounds, (side) => {
+    const cycle = async (name) => {
+      const hold = await side.acquire(name);
+      await hold.release();
+    };
+    return rate(cycle, namesOfWorkers);
+  });
+}
+
+/** How often a second `act` is done by workers that each go through their names until time is up. */
+async function rate(act, namesOfWorkers) {
+  collectGarbage();
+  const beganMs = performance.now();
+  const endMs = beganMs + SLICE_MS;
+  let count = 0;
+  await Promise.all(
+    namesOfWorkers.map(async (names) => {
+      for (let turn = 0; performance.now() < endMs; turn++) {
+        await act(names[turn % names.length]);
+        count++;
+      }
+    }),
+  );
+  return (count * 1000) / (performance.now() - beganMs);
+}

@@ -1,0 +1,178 @@
+// One lock on redis-server, wanted by ten workers in each of two processes, who work for 5 ms each time.
+// How long from the call of release until the next holder, another worker, runs? The measure is a round
+// trip: PINGs of the same two processes, at the same pace, before the workers begin and beside them.
+// Where nobody stands in line, who releases often gets the lock again at once: that is counted apart.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import {
+  interleave,
+  median,
+  percentile,
+  printTable,
+  shownMark,
+  shownRatio,
+  sleep,
+  startRedis,
+} from '../measure.js';
+import { mutexes } from './contenders.js';
+
+const PROCESSES = 2;
+const WORKERS = 10;
+const WORK_MS = 5;
+const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 3);
+const IDLE_MS = 200;
+const BUSY_MS = 1000;
+const LOCK = 'handed-over';
+const SIDES = ['holdfast', 'redlock', 'redis-semaphore'];
+
+if (process.argv[2] === 'process') await serveRounds(Number(process.argv[3]));
+else await main();
+
+async function main() {
+  const server = await startRedis();
+  const children = Array.from({ length: PROCESSES }, () => startProcess(server.port));
+  try {
+    await Promise.all(children.map((child) => child.reply()));
+    const sides = Object.fromEntries(SIDES.map((side) => [side, side]));
+    show(await interleave(sides, ROUNDS, (side) => measureRound(children, side)));
+  } finally {
+    for (const child of children) child.kill();
+    await server.stop();
+  }
+}
+
+function startProcess(port) {
+  const child = fork(fileURLToPath(import.meta.url), ['process', String(port)]);
+  const ended = once(child, 'exit').then(() => Promise.reject(new Error('a process ended')));
+  ended.catch(() => {});
+  return {
+    send: (order) => child.send(order),
+    reply: async () => (await Promise.race([once(child, 'message'), ended]))[0],
+    kill: () => child.kill('SIGTERM'),
+  };
+}
+
+function show(figures) {
+  const header = [
+    `hand-over, ${PROCESSES} × ${WORKERS} workers`,
+    'median, ms',
+    'p99, ms',
+    'PING idle / beside, ms',
+    'in idle PINGs',
+    'in PINGs beside',
+    'kept by the same worker',
+    'turns of a worker',
+    'mark',
+  ];
+  printTable(
+    header,
+    Object.entries(figures).map(([name, rounds]) => row(name, rounds)),
+  );
+}
+
+function row(name, rounds) {
+  const all = (figure) => rounds.flatMap((round) => round[figure]);
+  const inPings = (pings) =>
+    rounds.map((round) => median(round.handOversUs) / median(round[pings]));
+  const turns = all('turnsOfWorkers');
+  const kept = all('keptCount').reduce((sum, count) => sum + count);
+  return [
+    name,
+    shownMs(median(all('handOversUs'))),
+    shownMs(percentile(all('handOversUs'), 0.99)),
+    `${shownMs(median(all('idlePingsUs')))} / ${shownMs(median(all('busyPingsUs')))}`,
+    shownRatio(inPings('idlePingsUs')),
+    shownRatio(inPings('busyPingsUs')),
+    `${Math.round((100 * kept) / (kept + all('handOversUs').length))} %`,
+    `${Math.min(...turns)}–${Math.max(...turns)}`,
+    name === 'holdfast' ? shownMark(median(inPings('busyPingsUs')), { most: 2 }) : '',
+  ];
+}
+
+function shownMs(us) {
+  return (us / 1000).toFixed(us < 10_000 ? 2 : 0);
+}
+
+/** Both processes begin and end by the same clock, which is the machine's. */
+async function measureRound(children, side) {
+  const beginUs = nowUs() + (IDLE_MS + 100) * 1000;
+  for (const child of children) child.send({ side, beginUs });
+  const reports = await Promise.all(children.map((child) => child.reply()));
+  const turnsOfWorkers = reports.flatMap((report) => report.turnsOfWorkers);
+  return {
+    ...handOvers(side, turnsOfWorkers),
+    idlePingsUs: reports.flatMap((report) => report.idlePingsUs),
+    busyPingsUs: reports.flatMap((report) => report.busyPingsUs),
+    turnsOfWorkers: turnsOfWorkers.map((turns) => turns.length),
+  };
+}
+
+/** From each release to the next grant. A lock that two held at once ends the benchmark. */
+function handOvers(side, turnsOfWorkers) {
+  const turns = turnsOfWorkers
+    .flatMap((own, worker) => own.map((turn) => ({ ...turn, worker })))
+    .sort((one, other) => one.grantedUs - other.grantedUs);
+  const handOversUs = [];
+  for (const [index, { worker, grantedUs }] of turns.entries()) {
+    const before = turns[index - 1];
+    if (before === undefined) continue;
+    if (grantedUs < before.releasedUs) throw new Error(`${side}: two held the lock at once`);
+    if (worker !== before.worker) handOversUs.push(grantedUs - before.releasedUs);
+  }
+  return { handOversUs, keptCount: turns.length - 1 - handOversUs.length };
+}
+
+/** One of the processes: opens every side once and works when told to. */
+async function serveRounds(port) {
+  const pinger = new Redis(port);
+  const sides = {};
+  for (const name of SIDES) sides[name] = await mutexes[name](port);
+  await pinger.ping();
+  process.on('message', async ({ side, beginUs }) => {
+    process.send(await workRound(sides[side], pinger, beginUs));
+  });
+  process.send('ready');
+}
+
+async function workRound(side, pinger, beginUs) {
+  const idlePingsUs = await pingUntil(pinger, nowUs() + IDLE_MS * 1000);
+  await sleep((beginUs - nowUs()) / 1000);
+  const endUs = beginUs + BUSY_MS * 1000;
+  const [busyPingsUs, ...turnsOfWorkers] = await Promise.all([
+    pingUntil(pinger, endUs),
+    ...Array.from({ length: WORKERS }, () => workUntil(side, endUs)),
+  ]);
+  return { idlePingsUs, busyPingsUs, turnsOfWorkers };
+}
+
+async function pingUntil(pinger, endUs) {
+  const timesUs = [];
+  while (nowUs() < endUs) {
+    await sleep(WORK_MS);
+    const beganUs = nowUs();
+    await pinger.ping();
+    timesUs.push(nowUs() - beganUs);
+  }
+  return timesUs;
+}
+
+async function workUntil(side, endUs) {
+  const turns = [];
+  while (nowUs() < endUs) {
+    const hold = await side.acquire(LOCK);
+    const grantedUs = nowUs();
+    // Who gets the lock after the end only passes it on.
+    if (grantedUs < endUs) await sleep(WORK_MS);
+    const releasedUs = nowUs();
+    if (grantedUs < endUs) turns.push({ grantedUs, releasedUs });
+    await hold.release();
+  }
+  return turns;
+}
+
+/** The machine's monotonic clock: the same in all its processes. */
+function nowUs() {
+  return Number(process.hrtime.bigint()) / 1000;
+}

@@ -1,0 +1,145 @@
+// A hundred thousand wait for one embedded lock. In which order do they get it, how much memory does each
+// take, and does a hand-over cost more than with ten waiters? Beside it, async-mutex.
+import { Mutex } from 'async-mutex';
+import { createLocks } from 'holdfast';
+import {
+  collectGarbage,
+  interleave,
+  median,
+  printTable,
+  ratiosOf,
+  shownCount,
+  shownMark,
+  shownRatio,
+} from '../measure.js';
+
+const MANY = 100_000;
+const FEW = 10;
+/** So many hand-overs are timed, while nearly all of the many still wait. */
+const TIMED = 10_000;
+const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 3);
+const PATIENCE_MS = 120_000;
+
+/** A side makes a new lock: `acquire` gives a hold, `release` ends it, and so many are served. */
+const sides = {
+  holdfast() {
+    const lock = createLocks().mutex('crowded');
+    return {
+      served: MANY,
+      acquire: () => lock.acquire({ wait: PATIENCE_MS }),
+      release: (lease) => lease.release(),
+    };
+  },
+  // Its hand-over moves the whole queue: to serve all would take long, and show nothing more.
+  'async-mutex'() {
+    const mutex = new Mutex();
+    return {
+      served: TIMED,
+      acquire: () => mutex.acquire(),
+      release: (release) => release(),
+    };
+  },
+};
+
+const figures = await interleave(sides, ROUNDS, async (makeLock) => {
+  const fewNs = await costWithFew(makeLock());
+  return { ...(await crowd(makeLock())), fewNs };
+});
+show(figures);
+
+function show(all) {
+  const rows = Object.entries(all).map(([name, rounds]) => {
+    const of = (figure) => rounds.map((round) => round[figure]);
+    const bytes = median(of('bytes'));
+    const ratios = ratiosOf(of('manyNs'), of('fewNs'));
+    const isOurs = name === 'holdfast';
+    return [
+      name,
+      `first ${shownCount(rounds[0].served)} exact`,
+      shownCount(bytes),
+      isOurs ? shownMark(bytes, { most: 1024 }) : '',
+      shownCount(median(of('fewNs'))),
+      shownCount(median(of('manyNs'))),
+      shownRatio(ratios),
+      isOurs ? shownMark(median(ratios), { most: 1.5 }) : '',
+    ];
+  });
+  const header = [
+    `${shownCount(MANY)} waiters`,
+    'order',
+    'bytes each',
+    'mark',
+    `ns a hand-over, ${FEW} wait`,
+    `${shownCount(MANY)} wait`,
+    'ratio',
+    'mark',
+  ];
+  printTable(header, rows);
+}
+
+/** Memory, cost and order with many waiters. An order that is not that of arrival ends the benchmark. */
+async function crowd(lock) {
+  const first = await lock.acquire();
+  const pending = new Array(MANY).fill(null);
+  const before = heapBytes();
+  await queue(lock, pending);
+  const bytes = (heapBytes() - before) / MANY;
+  const order = new Int32Array(lock.served);
+  const timedNs = await serve(lock, first, pending, order, TIMED);
+  for (const [place, waiter] of order.entries()) {
+    if (place !== waiter) throw new Error(`waiter ${waiter} was served in place ${place}`);
+  }
+  return { bytes, manyNs: timedNs / TIMED, served: order.length };
+}
+
+/** The same number of hand-overs, with at most ten waiters at any time. Queueing is not timed. */
+async function costWithFew(lock) {
+  const order = new Int32Array(FEW);
+  let sumNs = 0;
+  for (let done = 0; done < TIMED; done += FEW) {
+    const first = await lock.acquire();
+    const pending = new Array(FEW).fill(null);
+    await queue(lock, pending);
+    sumNs += await serve(lock, first, pending, order, FEW);
+  }
+  return sumNs / TIMED;
+}
+
+async function queue(lock, pending) {
+  for (let index = 0; index < pending.length; index++) pending[index] = lock.acquire();
+  // Whatever acquire does in later turns, it has done by then.
+  await new Promise(setImmediate);
+}
+
+/**
+ * Notes in which order the waiters come, each releasing as soon as it runs, until `order` is full. The
+ * time in nanoseconds of the first hand-overs, `timed` of them. Nothing served is kept in memory.
+ */
+function serve(lock, first, pending, order, timed) {
+  let count = 0;
+  let beganNs = 0n;
+  let timedNs = 0;
+  const served = new Promise((resolve, reject) => {
+    for (let index = 0; index < pending.length; index++) {
+      const run = async (hold) => {
+        pending[index] = null;
+        order[count++] = index;
+        if (count === timed) timedNs = Number(process.hrtime.bigint() - beganNs);
+        if (count < order.length) return lock.release(hold);
+        if (count === pending.length) await lock.release(hold);
+        resolve(timedNs);
+      };
+      pending[index].then(run).catch(reject);
+    }
+  });
+  beganNs = process.hrtime.bigint();
+  lock.release(first);
+  return served;
+}
+
+function heapBytes() {
+  collectGarbage();
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
