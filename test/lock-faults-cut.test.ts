@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest';
+import type { Lease, Locks } from '../src/index.ts';
+import type { Link, Way } from './fault-proxy.ts';
+import { LockScene, type ProgramOptions, until } from './lock-scene.ts';
+
+/*
+ * The connection ends at any byte of a request or of its reply. Some clients send again what they know
+ * no answer of, some leave that to us. Whoever asked gets what was asked for, once.
+ */
+
+const LEASE_MS = 30_000;
+
+/** Something to do while the connection is cut, and what must be so afterwards. */
+interface Operation {
+  run(): Promise<void>;
+  /** `lost` is what the server said and the program did not hear. */
+  check(lost: string): Promise<void>;
+}
+
+/** Makes an operation on a lock that nobody has used before. */
+type Arrange = (scene: LockScene, locks: Locks, name: string) => Promise<Operation>;
+
+const OPERATIONS = {
+  acquire: async (scene, locks, name) => {
+    let lease: Lease;
+    return {
+      run: async () => {
+        lease = await locks.mutex(name).acquire({ lease: LEASE_MS, wait: '20s' });
+      },
+      check: async (lost) => {
+        expect(lease.isHeld).toBe(true);
+        // Asking again gave what was given the first time, not another grant.
+        const firstFence = Number(/:(\d{10,})\r\n/.exec(lost)?.[1] ?? lease.fence);
+        expect(lease.fence).toBe(firstFence);
+        expect(await scene.holdersOf(name)).toMatchObject([{ fence: lease.fence }]);
+        expect(await lease.release()).toBe('released');
+        expect(await scene.ownerOf(name)).toBe(null);
+      },
+    };
+  },
+
+  extend: async (scene, locks, name) => {
+    const lease = await locks.mutex(name).acquire({ lease: LEASE_MS });
+    const owner = await scene.ownerOf(name);
+    await scene.direct.pexpire(`lock:{${name}}`, LEASE_MS / 2);
+    return {
+      run: () => lease.extend(),
+      check: async () => {
+        expect(await scene.ownerOf(name)).toBe(owner);
+        expect(await scene.leftMs(name)).toBeGreaterThan(LEASE_MS * 0.8);
+        expect(await lease.release()).toBe('released');
+      },
+    };
+  },
+
+  release: async (scene, locks, name) => {
+    const lease = await locks.mutex(name).acquire({ lease: LEASE_MS });
+    let outcome: string;
+    return {
+      run: async () => {
+        outcome = await lease.release();
+      },
+      check: async () => {
+        // It was held, so that it cannot have been gone; without an answer nobody knows.
+        expect(['released', 'unknown']).toContain(outcome);
+        if (outcome === 'released') expect(await scene.ownerOf(name)).toBe(null);
+        expect(await lease.release()).toBe(outcome);
+      },
+    };
+  },
+
+  'a release to a waiter': async (scene, locks, name) => {
+    const lease = await locks.mutex(name).acquire({ lease: LEASE_MS });
+    const owner = await scene.ownerOf(name);
+    const mutex = scene.neighbour().mutex(name);
+    const waiting = mutex.acquire({ lease: LEASE_MS, wait: '20s' });
+    await until(async () => (await scene.waitersOf(name)) === 1);
+    let outcome: string;
+    return {
+      run: async () => {
+        outcome = await lease.release();
+      },
+      check: async () => {
+        if ((await scene.ownerOf(name)) === owner) {
+          expect(outcome).toBe('unknown');
+          await mutex.forceRelease();
+        }
+        const next = await waiting;
+        expect(next.fence).toBeGreaterThan(lease.fence);
+        expect(await lease.release()).toBe(outcome);
+        expect(await scene.holdersOf(name)).toMatchObject([{ fence: next.fence }]);
+        expect(await next.release()).toBe('released');
+      },
+    };
+  },
+} as const satisfies Record<string, Arrange>;
+
+/** One program whose connection is cut again and again. Its names are of one length, as its requests are. */
+class CutProgram {
+  readonly #scene: LockScene;
+  readonly #locks: Locks;
+  #number = 10_000;
+
+  constructor(scene: LockScene, locks: Locks) {
+    this.#scene = scene;
+    this.#locks = locks;
+  }
+
+  /** What the operation sends and hears when nothing goes wrong. */
+  async record(arrange: Arrange): Promise<Record<Way, string>> {
+    const { link, operation } = await this.#arrange(arrange);
+    const [requestsBytes, repliesBytes] = [link.requests.text.length, link.replies.text.length];
+    await operation.run();
+    const wire = {
+      requests: link.requests.text.slice(requestsBytes),
+      replies: link.replies.text.slice(repliesBytes),
+    };
+    await operation.check('');
+    return wire;
+  }
+
+  async cut(arrange: Arrange, way: Way, afterBytes: number): Promise<void> {
+    const { link, operation } = await this.#arrange(arrange);
+    const heardBytes = link.replies.text.length;
+    link.set({ kind: 'cut', way, afterBytes });
+    await operation.run();
+    expect(link.isBroken).toBe(true);
+    await operation.check(link.replies.text.slice(heardBytes));
+  }
+
+  async #arrange(arrange: Arrange): Promise<{ link: Link; operation: Operation }> {
+    const name = `cut-${this.#number++}`;
+    // On a new connection, this makes it known which link it is.
+    await this.#locks.mutex(`${name}-before`).run(() => {});
+    const operation = await arrange(this.#scene, this.#locks, name);
+    return { link: this.#scene.proxy.link('evalsha'), operation };
+  }
+}
+
+/** Around every line end, where a parser changes its mind. */
+function boundaries(wire: string): number[] {
+  const ends = [...wire.matchAll(/\r\n/g)].flatMap(({ index }) => [index, index + 1, index + 2]);
+  return [0, 1, ...ends];
+}
+
+/** Where each cut costs a time-out. */
+function fewBoundaries(wire: string): number[] {
+  return boundaries(wire).filter((at, index) => index % 5 === 0 || at === wire.length);
+}
+
+function everyByte(wire: string): number[] {
+  return Array.from({ length: wire.length + 1 }, (_, at) => at);
+}
+
+interface Program extends ProgramOptions {
+  readonly title: string;
+  readonly server?: () => Promise<LockScene>;
+  readonly places: (wire: string) => number[];
+}
+
+const PROGRAMS: readonly Program[] = [
+  { title: 'ioredis', places: everyByte },
+  {
+    // Its promise for what was under way never settles: our own time-out goes on.
+    title: 'ioredis that does not send again',
+    requestTimeoutMs: 100,
+    ioredis: { autoResendUnfulfilledCommands: false },
+    places: fewBoundaries,
+  },
+  { title: 'node-redis', client: 'node-redis', places: fewBoundaries },
+  { title: 'ioredis on holdfast serve', server: LockScene.openOnHoldfast, places: boundaries },
+];
+
+describe.concurrent.each(PROGRAMS)(
+  'modes 9 and 10: $title, cut',
+  ({ places, server, ...options }) => {
+    it.each(Object.entries(OPERATIONS))('in %s', async (_name, arrange) => {
+      await using scene = await (server ?? LockScene.open)();
+      const program = new CutProgram(scene, await scene.locks(options));
+      await program.record(arrange);
+      const wire = await program.record(arrange);
+      for (const way of ['requests', 'replies'] as const) {
+        for (const afterBytes of places(wire[way])) {
+          try {
+            await program.cut(arrange, way, afterBytes);
+          } catch (error) {
+            throw new Error(`after ${afterBytes} bytes of ${way}`, { cause: error });
+          }
+        }
+      }
+    });
+  },
+);

@@ -1,0 +1,83 @@
+// A program that takes locks, as a user would write it, on the package as it was built. It does what its
+// parent asks for (see lock-holder-process.ts) and nothing else: it can be stopped, killed and stalled.
+import { Redis } from 'ioredis';
+
+const { createLocks, redisStore } = await import(process.env.HOLDFAST_BUILD);
+const client = new Redis({
+  port: Number(process.env.HOLDFAST_PORT),
+  host: '127.0.0.1',
+  retryStrategy: () => 10,
+});
+client.on('error', () => {});
+const locks = createLocks({ store: redisStore(client) });
+
+let lease;
+/** Taken once, as programs do that hand it on. */
+let signal;
+
+/** What the holder can know of its lease at this moment, without waiting for anything. */
+function look() {
+  return {
+    keptSignalAborted: signal.aborted,
+    leaseSignalAborted: lease.signal.aborted,
+    ...check(),
+  };
+}
+
+function check() {
+  try {
+    lease.assertHeld();
+    return { held: true };
+  } catch (error) {
+    return { held: false, code: error.code, reason: error.reason };
+  }
+}
+
+const FENCED_WRITE = `
+  local last = tonumber(redis.call('HGET', KEYS[1], 'fence') or '0')
+  if tonumber(ARGV[1]) < last then return 0 end
+  redis.call('HSET', KEYS[1], 'fence', ARGV[1], 'value', ARGV[2])
+  return 1`;
+
+const VERBS = {
+  async acquire({ name, ...options }) {
+    lease = await locks.mutex(name).acquire(options);
+    signal = lease.signal;
+    signal.addEventListener('abort', () => {
+      process.send({
+        event: 'lost',
+        atNs: `${process.hrtime.bigint()}`,
+        reason: signal.reason.reason,
+      });
+    });
+    return { fence: lease.fence, atNs: `${process.hrtime.bigint()}` };
+  },
+  look,
+  release: () => lease.release(),
+  close: () => locks.close(),
+  /** Blocks the event loop, and says what the very next line of the program sees. */
+  stall({ durationMs }) {
+    const untilMs = performance.now() + durationMs;
+    while (performance.now() < untilMs);
+    return look();
+  },
+  async read({ key }) {
+    return Number((await client.hget(key, 'value')) ?? 0);
+  },
+  async write({ key, value }) {
+    await client.hset(key, 'value', value);
+    return true;
+  },
+  async writeFenced({ key, value }) {
+    return (await client.eval(FENCED_WRITE, 1, key, lease.fence, value)) === 1;
+  },
+};
+
+process.on('message', async ({ id, verb, options }) => {
+  try {
+    process.send({ id, value: await VERBS[verb](options) });
+  } catch (error) {
+    process.send({ id, error: { name: error.name, code: error.code, message: error.message } });
+  }
+});
+process.send({ event: 'ready' });

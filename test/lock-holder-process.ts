@@ -1,0 +1,146 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { AcquireOptions, ReleaseOutcome } from '../src/index.ts';
+
+/** The package as it was built; elsewhere while somebody works on it beside others. */
+export const BUILD = pathToFileURL(
+  process.env['HOLDFAST_BUILD'] ?? join(import.meta.dirname, '..', 'dist', 'index.js'),
+).href;
+
+/** What a holder knows of its lease without asking anybody. */
+export interface Look {
+  /** Of the signal that was taken when the lock was, and of one that is taken now. */
+  readonly keptSignalAborted: boolean;
+  readonly leaseSignalAborted: boolean;
+  /** By assertHeld. */
+  readonly held: boolean;
+  readonly code?: string;
+  readonly reason?: string;
+}
+
+interface Lost {
+  readonly reason: string;
+  /** On the monotonic clock, which all processes of a machine share. */
+  readonly atNs: bigint;
+}
+
+interface Message {
+  readonly id?: number;
+  readonly event?: 'ready' | 'lost';
+  readonly value?: unknown;
+  readonly error?: { readonly name: string; readonly code?: string; readonly message: string };
+  readonly reason?: string;
+  readonly atNs?: string;
+}
+
+/** A process that holds locks, and can be stopped, continued, stalled and killed. */
+export class HolderProcess {
+  readonly lost: Promise<Lost>;
+  /** What it printed, which should be nothing. */
+  output = '';
+  readonly #child: ChildProcess;
+  readonly #calls = new Map<number, (message: Message) => void>();
+  #tellLost: (lost: Lost) => void = () => {};
+  #lastId = 0;
+
+  static async start(port: number): Promise<HolderProcess> {
+    const program = new HolderProcess(port);
+    await once(program.#child, 'message');
+    return program;
+  }
+
+  private constructor(port: number) {
+    this.lost = new Promise((resolve) => {
+      this.#tellLost = resolve;
+    });
+    this.#child = fork(join(import.meta.dirname, 'lock-holder-process.child.js'), {
+      env: { ...process.env, HOLDFAST_BUILD: BUILD, HOLDFAST_PORT: `${port}` },
+      execArgv: [],
+      silent: true,
+    });
+    for (const stream of [this.#child.stdout!, this.#child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        this.output += text;
+      });
+    }
+    this.#child.on('message', (message: Message) => this.#heard(message));
+  }
+
+  async acquire(
+    name: string,
+    options: Omit<AcquireOptions, 'signal'> = {},
+  ): Promise<{ readonly fence: number; readonly atNs: bigint }> {
+    const granted = await this.#call<{ fence: number; atNs: string }>('acquire', {
+      name,
+      ...options,
+    });
+    return { ...granted, atNs: BigInt(granted.atNs) };
+  }
+
+  look(): Promise<Look> {
+    return this.#call('look');
+  }
+
+  release(): Promise<ReleaseOutcome> {
+    return this.#call('release');
+  }
+
+  /** Closes its locks. */
+  close(): Promise<void> {
+    return this.#call('close');
+  }
+
+  stall(durationMs: number): Promise<Look> {
+    return this.#call('stall', { durationMs });
+  }
+
+  read(key: string): Promise<number> {
+    return this.#call('read', { key });
+  }
+
+  /** False: the write was refused. */
+  write(verb: 'write' | 'writeFenced', key: string, value: number): Promise<boolean> {
+    return this.#call(verb, { key, value });
+  }
+
+  /** Stops it where it stands, as a debugger, a suspend or a full machine does. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGSTOP');
+    const stateOf = (): string => {
+      const line = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
+      return line.slice(line.lastIndexOf(')') + 2)[0]!;
+    };
+    while (stateOf() !== 'T') await new Promise(setImmediate);
+  }
+
+  continue(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const died = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await died;
+  }
+
+  #call<Value>(verb: string, options: object = {}): Promise<Value> {
+    const id = ++this.#lastId;
+    this.#child.send({ id, verb, options });
+    return new Promise((resolve, reject) => {
+      this.#calls.set(id, ({ value, error }) => {
+        if (error === undefined) resolve(value as Value);
+        else
+          reject(Object.assign(new Error(error.message), { name: error.name, code: error.code }));
+      });
+    });
+  }
+
+  #heard({ id, event, reason, atNs, ...message }: Message): void {
+    if (event === 'lost') this.#tellLost({ reason: reason!, atNs: BigInt(atNs!) });
+    if (id !== undefined) this.#calls.get(id)?.(message);
+  }
+}

@@ -1,0 +1,183 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { Redis, type RedisOptions } from 'ioredis';
+import { createClient } from 'redis';
+import { createLocks, type Lease, type Locks, redisStore } from '../src/index.ts';
+import { FaultProxy } from './fault-proxy.ts';
+import { HolderProcess } from './lock-holder-process.ts';
+import { freePort, spawnRealRedis, startHoldfast } from './real-redis.ts';
+
+export interface ProgramOptions {
+  /** By the proxy, or straight to the server. */
+  readonly by?: 'proxy' | 'direct';
+  readonly client?: 'ioredis' | 'node-redis';
+  readonly ioredis?: Pick<RedisOptions, 'autoResendUnfulfilledCommands' | 'enableReadyCheck'>;
+  readonly requestTimeoutMs?: number;
+}
+
+/**
+ * A redis-server of its own, a proxy in front of it, and programs that take locks there. Everything
+ * ends with the scene.
+ */
+export class LockScene implements AsyncDisposable {
+  readonly port: number;
+  readonly proxy: FaultProxy;
+  /** What an observer sees, who is spared by all faults. */
+  readonly direct: Redis;
+  readonly #closers: (() => unknown)[] = [];
+  readonly #redisOptions: readonly string[];
+  #redis: ChildProcess | undefined;
+  #neighbour: Locks | undefined;
+
+  /** On redis-server. */
+  static async open(...redisOptions: readonly string[]): Promise<LockScene> {
+    const port = await freePort();
+    const scene = new LockScene(port, await FaultProxy.start(port), redisOptions);
+    await scene.startServer();
+    return scene;
+  }
+
+  /** On `holdfast serve`, in this process. */
+  static async openOnHoldfast(): Promise<LockScene> {
+    const server = await startHoldfast();
+    const scene = new LockScene(server.port, await FaultProxy.start(server.port), []);
+    scene.#closers.push(() => server.stop());
+    return scene;
+  }
+
+  private constructor(port: number, proxy: FaultProxy, redisOptions: readonly string[]) {
+    this.port = port;
+    this.proxy = proxy;
+    this.#redisOptions = redisOptions;
+    this.direct = this.#ioredis(port, {});
+  }
+
+  async startServer(): Promise<void> {
+    const where = ['--port', `${this.port}`, '--bind', '127.0.0.1'];
+    this.#redis = await spawnRealRedis(...where, ...this.#redisOptions);
+  }
+
+  /** The server dies without a word. */
+  async crashServer(): Promise<void> {
+    const died = once(this.#redis!, 'exit');
+    this.#redis!.kill('SIGKILL');
+    await died;
+  }
+
+  /** The locks of a program with a client of its own. */
+  async locks(options: ProgramOptions = {}): Promise<Locks> {
+    const { by = 'proxy', client = 'ioredis', requestTimeoutMs = 5000 } = options;
+    const port = by === 'proxy' ? this.proxy.port : this.port;
+    const connected =
+      client === 'ioredis' ? this.#ioredis(port, options.ioredis) : await this.#nodeRedis(port);
+    const store = redisStore(connected as never);
+    const locks = createLocks({ store, requestTimeout: requestTimeoutMs });
+    this.onClose(() => locks.close());
+    return locks;
+  }
+
+  /** The locks of a program that knows an address only. */
+  locksByUrl(): Locks {
+    const locks = createLocks(`redis://127.0.0.1:${this.proxy.port}`);
+    this.onClose(() => locks.close());
+    return locks;
+  }
+
+  /** Another program, which is spared by all faults. */
+  neighbour(): Locks {
+    if (this.#neighbour === undefined) {
+      const locks = createLocks({ store: redisStore(this.direct as never) });
+      this.onClose(() => locks.close());
+      this.#neighbour = locks;
+    }
+    return this.#neighbour;
+  }
+
+  /** A program in a process of its own. */
+  async program(by: 'proxy' | 'direct' = 'direct'): Promise<HolderProcess> {
+    const child = await HolderProcess.start(by === 'proxy' ? this.proxy.port : this.port);
+    this.onClose(() => child.kill());
+    return child;
+  }
+
+  /** The token in the key of a mutex. */
+  ownerOf(name: string): Promise<string | null> {
+    return this.direct.get(`lock:{${name}}`);
+  }
+
+  /** What is left of its lease in the store; negative if there is none. */
+  leftMs(name: string): Promise<number> {
+    return this.direct.pttl(`lock:{${name}}`);
+  }
+
+  async waitersOf(name: string): Promise<number> {
+    return (await this.neighbour().mutex(name).inspect()).waiters.length;
+  }
+
+  async holdersOf(name: string): Promise<readonly { fence: number; leftMs: number }[]> {
+    return (await this.neighbour().mutex(name).inspect()).holders;
+  }
+
+  onClose(closer: () => unknown): void {
+    this.#closers.push(closer);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.proxy.set({ kind: 'pass' });
+    for (const close of this.#closers.reverse()) await close();
+    await this.proxy[Symbol.asyncDispose]();
+    if (this.#redis?.exitCode === null && this.#redis.signalCode === null) await this.crashServer();
+  }
+
+  #ioredis(port: number, options: ProgramOptions['ioredis'] = {}): Redis {
+    const quick = { host: '127.0.0.1', retryStrategy: () => 1, enableReadyCheck: false };
+    const client = new Redis({ port, ...quick, ...options });
+    client.on('error', () => {});
+    this.onClose(() => client.disconnect());
+    return client;
+  }
+
+  async #nodeRedis(port: number): Promise<unknown> {
+    const socket = { port, host: '127.0.0.1', reconnectStrategy: () => 1 };
+    const client = createClient({ socket });
+    client.on('error', () => {});
+    await client.connect();
+    this.onClose(() => client.destroy());
+    return client;
+  }
+}
+
+/** When and why the holder was told to stop. */
+export function lossOf(lease: Lease): Promise<{ atMs: number; reason: unknown }> {
+  const { signal } = lease;
+  return new Promise((resolve) => {
+    const told = (): void => resolve({ atMs: performance.now(), reason: signal.reason });
+    if (signal.aborted) told();
+    else signal.addEventListener('abort', told);
+  });
+}
+
+/** What became of it: the value, or the error as a value. */
+export function settled<Value>(work: Promise<Value>): Promise<Value | Error> {
+  return work.catch((error: Error) => error);
+}
+
+/**
+ * Looks again and again until it is so. What is looked at is another program or a server with a clock of
+ * its own, which nothing else would tell of.
+ */
+export async function until(
+  isSo: () => Promise<boolean> | boolean,
+  withinMs = 15_000,
+): Promise<void> {
+  const untilMs = performance.now() + withinMs;
+  while (!(await isSo())) {
+    if (performance.now() > untilMs) throw new Error(`not so within ${withinMs} ms: ${isSo}`);
+    await elapse(2);
+  }
+}
+
+/** Time of the server and of other processes, which only passes. */
+export function elapse(durationMs: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, durationMs));
+}
