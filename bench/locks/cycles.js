@@ -17,7 +17,9 @@ import { mutexes, otherKinds, pipedFloor, renewers } from './contenders.js';
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
 const FEW_ROUNDS = Math.ceil(ROUNDS / 3);
-const SLICE_MS = 200;
+/** In a round each side has several short turns, so that the machine's moods meet everybody alike. */
+const TURNS = 3;
+const TURN_MS = 70;
 const NAMES = Array.from({ length: 1000 }, (_, index) => `bench:${index}`);
 
 /** One worker goes through a hundred names; or a thousand workers have a name each. */
@@ -63,7 +65,7 @@ async function showOtherKinds(port) {
 async function showRenewals(port) {
   await withOpened(renewers, port, async (sides) => {
     for (const side of Object.values(sides)) await Promise.all(inSequence[0].map(side.hold));
-    const figures = await interleave(sides, FEW_ROUNDS, (side) => rate(side.renew, inSequence));
+    const figures = await rates(sides, FEW_ROUNDS, (side) => rate(side.renew, inSequence));
     showRates(['renewals: one after the other', 'renewals/s', 'of the floor'], figures);
   });
 }
@@ -71,22 +73,22 @@ async function showRenewals(port) {
 /** The first side is the floor. */
 function showRates(header, figures) {
   const [floor] = Object.values(figures);
-  const rows = Object.entries(figures).map(([name, rates]) => [
+  const rows = Object.entries(figures).map(([name, own]) => [
     name,
-    shownCount(median(rates)),
-    rates === floor ? '1' : shownRatio(ratiosOf(rates, floor)),
+    shownCount(median(own)),
+    own === floor ? '1' : shownRatio(ratiosOf(own, floor)),
   ]);
   printTable(header, rows);
 }
 
 function showCycles(title, figures, mark) {
   const { floor, holdfast } = figures;
-  const rows = Object.entries(figures).map(([name, rates]) => [
+  const rows = Object.entries(figures).map(([name, own]) => [
     name,
-    shownCount(median(rates)),
-    rates === floor ? '1' : shownRatio(ratiosOf(rates, floor)),
-    rates === holdfast ? '1' : shownRatio(ratiosOf(holdfast, rates)),
-    rates === holdfast && mark ? shownMark(median(ratiosOf(holdfast, floor)), mark) : '',
+    shownCount(median(own)),
+    own === floor ? '1' : shownRatio(ratiosOf(own, floor)),
+    own === holdfast ? '1' : shownRatio(ratiosOf(holdfast, own)),
+    own === holdfast && mark ? shownMark(median(ratiosOf(holdfast, floor)), mark) : '',
   ]);
   printTable([title, 'cycles/s', 'of the floor', 'holdfast ÷ this', 'mark'], rows);
 }
@@ -123,20 +125,33 @@ async function proveAllFree(name, side) {
 }
 
 function cycleRates(sides, namesOfWorkers, rounds) {
-  return interleave(sides, rounds, (side) => {
-    const cycle = async (name) => {
-      const hold = await side.acquire(name);
-      await hold.release();
-    };
-    return rate(cycle, namesOfWorkers);
-  });
+  const cycleOf = (side) => async (name) => {
+    const hold = await side.acquire(name);
+    await hold.release();
+  };
+  return rates(sides, rounds, (side) => rate(cycleOf(side), namesOfWorkers));
+}
+
+async function rates(sides, rounds, measure) {
+  const turns = Object.entries(await interleave(sides, rounds * TURNS, measure));
+  const round = (figures, index) => mean(figures.slice(index * TURNS, (index + 1) * TURNS));
+  return Object.fromEntries(
+    turns.map(([name, figures]) => [
+      name,
+      Array.from({ length: rounds }, (_, index) => round(figures, index)),
+    ]),
+  );
+}
+
+function mean(figures) {
+  return figures.reduce((sum, figure) => sum + figure) / figures.length;
 }
 
 /** How often a second `act` is done by workers that each go through their names until time is up. */
 async function rate(act, namesOfWorkers) {
   collectGarbage();
   const beganMs = performance.now();
-  const endMs = beganMs + SLICE_MS;
+  const endMs = beganMs + TURN_MS;
   let count = 0;
   await Promise.all(
     namesOfWorkers.map(async (names) => {
