@@ -1,0 +1,152 @@
+import { type Ears, hasMethod, type RedisLink } from './redis-link.ts';
+import { slotOf } from './slot.ts';
+
+/** What is used of a node-redis client: single, Sentinel, Cluster or pool. */
+export interface NodeRedisClient {
+  readonly isOpen: boolean;
+  evalSha(sha: string, words: ScriptWords): Promise<unknown>;
+  eval(text: string, words: ScriptWords): Promise<unknown>;
+}
+
+interface ScriptWords {
+  keys: string[];
+  arguments: string[];
+}
+
+/** A client of one server. */
+interface Single extends NodeRedisClient {
+  readonly options?: { readonly socket?: object };
+  readonly isReady: boolean;
+  info(section: string): Promise<unknown>;
+  duplicate(options: object): Own;
+}
+
+/** A duplicate, which is ours to change. */
+interface Own {
+  readonly isOpen: boolean;
+  on(event: string, listener: () => void): unknown;
+  connect(): Promise<unknown>;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  destroy(): void;
+}
+
+interface Cluster extends NodeRedisClient {
+  readonly masters: readonly ClusterNode[];
+  nodeClient(node: ClusterNode): Promise<Single>;
+}
+
+interface ClusterNode {
+  readonly client?: Single;
+}
+
+interface Sentinel extends NodeRedisClient {
+  /** Gives the client of the master to a function; there is no other way to get at it. */
+  _execute<Result>(isReadonly: false, use: (master: Single) => Promise<Result>): Promise<Result>;
+}
+
+interface Pool extends NodeRedisClient {
+  execute<Result>(use: (client: Single) => Promise<Result>): Promise<Result>;
+}
+
+export function isNodeRedis(client: object): client is NodeRedisClient {
+  return hasMethod(client, 'evalSha') && 'isOpen' in client && useOf(client) !== undefined;
+}
+
+export function nodeRedisLink(client: NodeRedisClient): RedisLink {
+  const use = useOf(client)!;
+  const plain = withoutTypeMapping(client);
+  const link: RedisLink = {
+    async evalsha(sha, keys, args) {
+      checkOpen(client);
+      return plain.evalSha(sha, { keys, arguments: args });
+    },
+    eval: (text, keys, args) => plain.eval(text, { keys, arguments: args }),
+    info: (section) => use((single) => single.info(section)),
+    async hear(channel, ears, signal) {
+      checkOpen(client);
+      const own = await use(async (single) => duplicate(single));
+      signal.throwIfAborted();
+      await hear(own, channel, ears, signal);
+    },
+  };
+  if (!isCluster(client)) return link;
+  const prefix = (client as { readonly _keyPrefix?: string })._keyPrefix ?? '';
+  return { ...link, slotOf: (key) => slotOf(prefix + key) };
+}
+
+type Use = <Result>(act: (single: Single) => Promise<Result>) => Promise<Result>;
+
+/** How to get at a client of one server: only such a one can be duplicated, and tells when it ends. */
+function useOf(client: object): Use | undefined {
+  if (isCluster(client)) return useAnyMaster(client);
+  if (hasMethod(client, '_execute')) return (act) => (client as Sentinel)._execute(false, act);
+  if (hasMethod(client, 'execute')) return (act) => (client as Pool).execute(act);
+  if (hasMethod(client, 'duplicate')) return (act) => act(client as Single);
+  return undefined;
+}
+
+/** A master that answers, if one is known; else the next one at each try. */
+function useAnyMaster(cluster: Cluster): Use {
+  let turn = 0;
+  return async (act) => {
+    const { masters } = cluster;
+    const ready = masters.filter(({ client }) => client?.isReady);
+    const candidates = ready.length > 0 ? ready : masters;
+    const node = candidates[turn++ % candidates.length];
+    if (node === undefined) throw new Error('no node of the cluster is known');
+    return act(await cluster.nodeClient(node));
+  };
+}
+
+/** How a duplicate differs: it ends when its connection does, and takes nothing of the caller's cache. */
+function duplicate(single: Single): Own {
+  return single.duplicate({
+    socket: { ...single.options?.socket, reconnectStrategy: false },
+    commandOptions: {},
+    clientSideCache: undefined,
+  });
+}
+
+async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal): Promise<void> {
+  const destroy = (): void => destroyQuietly(own);
+  const ended = new Promise<void>((resolve) => {
+    own.on('end', resolve);
+    own.on('error', () => {
+      if (!own.isOpen) resolve();
+    });
+  });
+  signal.addEventListener('abort', destroy);
+  try {
+    await own.connect();
+    await own.subscribe(channel, (text) => ears.onMessage(text));
+    ears.onSubscribed();
+    await ended;
+  } finally {
+    signal.removeEventListener('abort', destroy);
+    destroy();
+  }
+}
+
+/** Some versions throw if the connection has already ended. */
+function destroyQuietly(own: Own): void {
+  try {
+    own.destroy();
+  } catch {}
+}
+
+/** Without this some kinds of client fail in ways that tell nothing. */
+function checkOpen(client: NodeRedisClient): void {
+  if (!client.isOpen) throw new Error('the client is closed, or connect() was never called');
+}
+
+/** The caller may want Buffers or strings for numbers; the store does not. */
+function withoutTypeMapping(client: NodeRedisClient): NodeRedisClient {
+  const { withTypeMapping } = client as {
+    withTypeMapping?: (mapping: object) => NodeRedisClient;
+  };
+  return withTypeMapping?.call(client, {}) ?? client;
+}
+
+function isCluster(client: object): client is Cluster {
+  return hasMethod(client, 'nodeClient') && 'masters' in client;
+}

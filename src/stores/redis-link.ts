@@ -1,0 +1,24 @@
+/** What the store needs of a Redis, whichever client library reaches it. */
+export interface RedisLink {
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
+  eval(text: string, keys: string[], args: string[]): Promise<unknown>;
+  info(section: string): Promise<unknown>;
+  /**
+   * Opens a connection of its own, subscribes, and resolves or rejects when that connection has ended.
+   * It is not reconnected: whoever called knows of every gap. An abort of the signal ends it.
+   */
+  hear(channel: string, ears: Ears, signal: AbortSignal): Promise<void>;
+  /** In a cluster: the slot of a key, as the server will see that key. */
+  slotOf?(key: string): number;
+}
+
+export interface Ears {
+  /** From now on no message is lost. */
+  onSubscribed(): void;
+  onMessage(text: string): void;
+}
+
+/** Clients are told by their shape, since instanceof fails between copies of a package. */
+export function hasMethod(client: object, name: string): boolean {
+  return typeof (client as Record<string, unknown>)[name] === 'function';
+}

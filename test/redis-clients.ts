@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
+import type { IoredisClient, NodeRedisClient } from '../src/stores/redis.ts';
+import type { RealCluster } from './real-cluster.ts';
+import type { RealSentinel } from './real-sentinel.ts';
+
+/** A client of either library, connected, as a user of the store would have it. */
+export interface OpenClient {
+  readonly client: (IoredisClient | NodeRedisClient) & Emitter;
+  close(): unknown;
+}
+
+interface Emitter {
+  eventNames(): (string | symbol)[];
+  listenerCount(event: string | symbol): number;
+}
+
+/** With a prefix of its own each test has locks of its own, and tests can run at the same time. */
+type Connect<Place> = (place: Place, keyPrefix?: string) => Promise<OpenClient>;
+
+const host = '127.0.0.1';
+
+export const SINGLE_CLIENTS = {
+  ioredis: ({ port }, keyPrefix = '') => ioredis(new Redis({ host, port, keyPrefix })),
+  'node-redis': ({ port }, keyPrefix = '') =>
+    nodeRedis(createClient({ socket: { host, port }, keyPrefix })),
+  'node-redis pool': ({ port }, keyPrefix = '') =>
+    nodeRedis(createClientPool({ socket: { host, port }, keyPrefix })),
+} as const satisfies Record<string, Connect<{ readonly port: number }>>;
+
+export const CLUSTER_CLIENTS = {
+  'ioredis Cluster'({ masters }, keyPrefix = '') {
+    const nodes = masters.map(({ port }) => ({ host, port }));
+    return ioredis(new Cluster(nodes, { keyPrefix }));
+  },
+  'node-redis createCluster'({ masters }, keyPrefix = '') {
+    const rootNodes = masters.map(({ port }) => ({ socket: { host, port } }));
+    return nodeRedis(createCluster({ rootNodes, keyPrefix }));
+  },
+} as const satisfies Record<string, Connect<RealCluster>>;
+
+export const SENTINEL_CLIENTS = {
+  'ioredis with sentinels'({ name, sentinelPorts }, keyPrefix = '') {
+    const sentinels = sentinelPorts.map((port) => ({ host, port }));
+    return ioredis(new Redis({ name, sentinels, keyPrefix }));
+  },
+  'node-redis createSentinel'({ name, sentinelPorts }, keyPrefix = '') {
+    const sentinelRootNodes = sentinelPorts.map((port) => ({ host, port }));
+    return nodeRedis(createSentinel({ name, sentinelRootNodes, keyPrefix }));
+  },
+} as const satisfies Record<string, Connect<RealSentinel>>;
+
+/** Errors are what tests provoke; the store must not need a listener for them. */
+async function ioredis(client: Redis | Cluster): Promise<OpenClient> {
+  client.on('error', () => {});
+  await once(client, 'ready');
+  return { client, close: () => client.disconnect() };
+}
+
+async function nodeRedis(client: ConnectableNodeRedis): Promise<OpenClient> {
+  client.on('error', () => {});
+  await client.connect();
+  return { client, close: () => client.destroy() };
+}
+
+type ConnectableNodeRedis = NodeRedisClient &
+  Emitter & {
+    on(event: 'error', listener: () => void): unknown;
+    connect(): Promise<unknown>;
+    destroy(): unknown;
+  };
