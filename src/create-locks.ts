@@ -1,6 +1,6 @@
 import { systemClock } from './clock/index.ts';
-import { LockArgumentError, Locks, type LocksOptions } from './lock/index.ts';
-import { memoryStore, redisUrlStore } from './stores/index.ts';
+import { LockArgumentError, Locks, type LocksOptions, memoryStore } from './lock/index.ts';
+import { redisUrlStore } from './stores/index.ts';
 
 type Url = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
 

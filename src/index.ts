@@ -12,6 +12,7 @@ export {
 } from './engine/index.ts';
 export {
   type AcquireOptions,
+  DeadlockError,
   type Duration,
   type Inspection,
   type Lease,
@@ -24,9 +25,10 @@ export {
   type Locks,
   LockTimeoutError,
   LockUnavailableError,
+  memoryStore,
   NotHeldError,
   type ReleaseOutcome,
 } from './lock/index.ts';
 export { ErrorReply, type Reply } from './resp/index.ts';
 export { type Server, ServerError, type ServerOptions, startServer } from './server/index.ts';
-export { memoryStore, redisStore } from './stores/index.ts';
+export { redisStore } from './stores/index.ts';

@@ -7,7 +7,7 @@ export interface Clock {
   monotonicMs(): number;
   /** Milliseconds since 1970, with fractions. May jump. */
   wallMs(): number;
-  /** Calls back once, no earlier than `delayMs` from now. The timer never keeps a process alive. */
+  /** Calls back once, no earlier than `delayMs` from now. The process does not stay alive for it, unless told. */
   setTimer(delayMs: number, callback: () => void): Timer;
   /** Calls back once, when everything that has arrived by now was handled. */
   defer(callback: () => void): void;
@@ -15,4 +15,6 @@ export interface Clock {
 
 export interface Timer {
   cancel(): void;
+  /** Whether the process stays alive until the timer fires. */
+  keepAlive(isNeeded: boolean): void;
 }

@@ -8,21 +8,44 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
   wallMs: () => Date.now(),
-  setTimer(delayMs: number, callback: () => void): Timer {
-    const dueMs = performance.now() + delayMs;
-    let handle: NodeJS.Timeout;
-    const arm = (): void => {
-      const leftMs = dueMs - performance.now();
-      // Node rounds down to whole milliseconds and may fire early by a fraction of one.
-      const stepMs = Math.min(Math.max(Math.ceil(leftMs), 0), LONGEST_TIMEOUT_MS);
-      handle = setTimeout(() => (performance.now() < dueMs ? arm() : callback()), stepMs);
-      handle.unref();
-    };
-    arm();
-    return { cancel: () => clearTimeout(handle) };
-  },
+  setTimer: (delayMs, callback) => new SystemTimer(performance.now() + delayMs, callback),
   defer: (callback) => void setImmediate(callback),
 };
+
+class SystemTimer implements Timer {
+  readonly #dueMs: number;
+  readonly #callback: () => void;
+  #handle: NodeJS.Timeout;
+  #isNeeded = false;
+
+  constructor(dueMs: number, callback: () => void) {
+    this.#dueMs = dueMs;
+    this.#callback = callback;
+    this.#handle = this.#arm();
+  }
+
+  cancel(): void {
+    clearTimeout(this.#handle);
+  }
+
+  keepAlive(isNeeded: boolean): void {
+    this.#isNeeded = isNeeded;
+    if (isNeeded) this.#handle.ref();
+    else this.#handle.unref();
+  }
+
+  #arm(): NodeJS.Timeout {
+    // Node rounds down to whole milliseconds and may fire early by a fraction of one.
+    const leftMs = Math.max(Math.ceil(this.#dueMs - performance.now()), 0);
+    const handle = setTimeout(() => this.#fire(), Math.min(leftMs, LONGEST_TIMEOUT_MS));
+    return this.#isNeeded ? handle : handle.unref();
+  }
+
+  #fire(): void {
+    if (performance.now() < this.#dueMs) this.#handle = this.#arm();
+    else this.#callback();
+  }
+}
 
 export const systemRandom: Random = {
   next: () => Math.random(),

@@ -38,7 +38,7 @@ export function virtualClock(startWallMs = Date.UTC(2026, 0, 1)): VirtualClock {
     setTimer(delayMs: number, callback: () => void): Timer {
       const timer = { dueMs: nowMs + Math.max(delayMs, 0), order: order++, callback };
       pending.add(timer);
-      return { cancel: () => pending.delete(timer) };
+      return { cancel: () => pending.delete(timer), keepAlive: () => {} };
     },
     defer(callback: () => void): void {
       this.setTimer(0, callback);

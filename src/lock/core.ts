@@ -1,38 +1,49 @@
 import type { Clock, Random } from '../clock/index.ts';
-import { DueList } from './due-list.ts';
+import type { Attempt } from './attempt.ts';
+import { type Due, DueLists } from './due-list.ts';
 import { announce } from './events.ts';
-import type { Lease, SentTimes } from './lease.ts';
-import type { Answer, Claim, Hold, HolderInfo, LockStore, Target } from './store.ts';
+import { letGo } from './let-go.ts';
+import { memoryStore } from './memory-store.ts';
+import { Scopes } from './scope.ts';
+import type { Hold, HolderInfo, LockStore, Target } from './store.ts';
+import type { StoreLease } from './store-lease.ts';
 import { Watchdog } from './watchdog.ts';
 
 /**
- * What all locks of one `createLocks` share: the store, the clocks, the leases that are held, and who
+ * What all locks of one `createLocks` share: the store, the clock, the leases that are held, and who
  * waits to be called.
  */
 export class LockCore {
   readonly clock: Clock;
   readonly store: LockStore;
   readonly watchdog: Watchdog;
-  readonly info: Omit<HolderInfo, 'label'>;
+  /** The bodies of run() that hold locks of this store. */
+  readonly scopes = new Scopes();
   readonly #random: Random;
-  /** What is under way, with how to give it up. */
-  readonly #requests: DueList<(error: Error) => void>;
-  readonly #leases = new Set<Lease>();
-  /** By owner: what to do when it may be their turn. */
-  readonly #calls = new Map<string, () => void>();
+  readonly #info: HolderInfo;
+  readonly #ownerPrefix: string;
+  #ownerCount = 0;
+  readonly #leases = new Set<StoreLease>();
+  /** By owner. */
+  readonly #attempts = new Map<string, Attempt>();
+  /** Who waits for a lock wants to live until then; nothing else here keeps a process alive. */
+  readonly #patience: DueLists<Attempt>;
+  readonly #pauses = new Set<() => void>();
   #closed: { readonly reason: unknown } | undefined;
 
-  constructor(options: CoreOptions) {
-    this.clock = options.clock;
-    this.store = options.store;
-    this.info = options.info;
-    this.#random = options.random;
-    const { requestTimeoutMs } = options;
-    this.#requests = new DueList(options.clock, requestTimeoutMs, (reject) =>
-      reject(new Error(`no answer within ${requestTimeoutMs} ms`)),
+  constructor({ clock, random, store, info }: CoreOptions) {
+    this.clock = clock;
+    this.store = store;
+    this.#random = random;
+    this.#info = { ...info, label: '' };
+    // 96 bits of chance, once; counting makes the rest as unique, and costs less than a lock in memory.
+    this.#ownerPrefix = `${Buffer.from(random.bytes(12)).toString('hex')}.`;
+    this.watchdog = new Watchdog(clock);
+    this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
+    // Later in this turn, so that the release that made room is told before the grant that followed.
+    this.store.onCall((owner, grant) =>
+      queueMicrotask(() => this.#attempts.get(owner)?.called(grant)),
     );
-    this.watchdog = new Watchdog(options.clock);
-    this.store.onCall((owner) => this.#calls.get(owner)?.());
   }
 
   /** Why the library was closed, once it was. */
@@ -40,52 +51,68 @@ export class LockCore {
     return this.#closed;
   }
 
-  /** A name that nobody else has: 128 bits of chance. */
+  /** Locks of this process alone, with the same clock. */
+  inMemory(): LockCore {
+    const { clock } = this;
+    return new LockCore({
+      clock,
+      random: this.#random,
+      store: memoryStore(clock),
+      info: this.#info,
+    });
+  }
+
+  /** A name that nobody else has. */
   newOwner(): string {
-    return Buffer.from(this.#random.bytes(16)).toString('hex');
+    return this.#ownerPrefix + (++this.#ownerCount).toString(36);
   }
 
-  sentTimes(): SentTimes {
-    return { monotonicMs: this.clock.monotonicMs(), wallMs: this.clock.wallMs() };
+  infoOf(label: string): HolderInfo {
+    return label === '' ? this.#info : { ...this.#info, label };
   }
 
-  /** Calls back whenever it may be the owner's turn, until it is forgotten. */
-  expectCall(owner: string, callback: () => void): void {
-    this.#calls.set(owner, callback);
+  /** From now on the attempt is told of calls, of the end of its patience, and of close(). */
+  began(attempt: Attempt): void {
+    this.#attempts.set(attempt.owner, attempt);
+    if (Number.isFinite(attempt.waitMs) && attempt.waitMs > 0) {
+      attempt.patience = this.#patience.add(attempt, attempt.waitMs, attempt.beganMs);
+    }
   }
 
-  forgetCall(owner: string): void {
-    this.#calls.delete(owner);
+  ended(attempt: Attempt, patience: Due<Attempt> | undefined): void {
+    this.#attempts.delete(attempt.owner);
+    if (patience !== undefined) this.#patience.drop(patience, attempt.waitMs);
   }
 
-  ask(claim: Claim, queues: boolean): Promise<Answer> {
-    return this.#timely(this.store.ask(claim, queues));
-  }
-
-  extend(claim: Claim): Promise<boolean> {
-    return this.#timely(this.store.extend(claim, claim.leaseMs));
-  }
-
-  release(hold: Hold): Promise<boolean> {
-    return this.#timely(this.store.release(hold));
+  /** Ends early when the library is closed. */
+  pause(durationMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#pauses.delete(end);
+        timer.cancel();
+        resolve();
+      };
+      const timer = this.clock.setTimer(durationMs, end);
+      this.#pauses.add(end);
+    });
   }
 
   /** Releases what nobody will use. If the store does not hear of it, the lease ends by itself. */
-  giveBack(hold: Hold): void {
-    this.release(hold).catch(() => {});
+  giveBack(hold: Hold, leaseMs: number): void {
+    letGo(this, hold, this.clock.monotonicMs() + leaseMs, () => {});
   }
 
   async forceRelease(target: Target): Promise<number> {
-    const holders = await this.#timely(this.store.forceRelease(target));
-    announce('force', () => ({ lock: target.name, holders }));
+    const holders = await this.store.forceRelease(target);
+    announce('force', () => ({ lock: target.name, kind: target.kind, holders }));
     return holders;
   }
 
-  held(lease: Lease): void {
+  held(lease: StoreLease): void {
     this.#leases.add(lease);
   }
 
-  settled(lease: Lease): void {
+  settled(lease: StoreLease): void {
     this.#leases.delete(lease);
     this.watchdog.drop(lease);
   }
@@ -93,30 +120,14 @@ export class LockCore {
   async close(reason: unknown): Promise<void> {
     if (this.#closed !== undefined) return;
     this.#closed = { reason };
-    for (const call of [...this.#calls.values()]) call();
+    for (const attempt of [...this.#attempts.values()]) attempt.closed(reason);
     const leases = [...this.#leases];
-    for (const lease of leases) lease.abandon();
+    for (const lease of leases) lease.abandon(reason);
     await Promise.all(leases.map((lease) => lease.release()));
     this.watchdog.close();
+    this.#patience.close();
+    for (const end of [...this.#pauses]) end();
     await this.store.close();
-    this.#requests.close();
-  }
-
-  /** A store that does not answer must not hold its callers for ever. */
-  #timely<Result>(answer: Promise<Result>): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const due = this.#requests.add(reject, this.clock.monotonicMs());
-      answer.then(
-        (result) => {
-          this.#requests.drop(due);
-          resolve(result);
-        },
-        (error: unknown) => {
-          this.#requests.drop(due);
-          reject(error);
-        },
-      );
-    });
   }
 }
 
@@ -125,5 +136,4 @@ export interface CoreOptions {
   readonly random: Random;
   readonly store: LockStore;
   readonly info: Omit<HolderInfo, 'label'>;
-  readonly requestTimeoutMs: number;
 }

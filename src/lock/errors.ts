@@ -4,6 +4,7 @@ export type LockErrorCode =
   | 'unavailable'
   | 'not-held'
   | 'aborted'
+  | 'deadlock'
   | 'argument';
 
 /** Why a lease ended before its holder let it go. */
@@ -85,13 +86,27 @@ export class NotHeldError extends LockError {
   }
 }
 
-/** Waiting was given up by the caller's signal, or by close(). */
+/** Waiting was given up by the caller's signal, or waiting or holding was ended by close(). */
 export class LockAbortedError extends LockError {
   protected static override readonly codeOf = 'aborted';
-  constructor(lock: string, cause: unknown) {
-    super('aborted', lock, `waiting for lock '${lock}' was aborted`, cause);
+  constructor(lock: string, cause: unknown, doing: 'waiting for' | 'holding' = 'waiting for') {
+    super('aborted', lock, `${doing} lock '${lock}' was aborted`, cause);
   }
 }
+
+/** The task would wait for itself, or for tasks that wait for it. */
+export class DeadlockError extends LockError {
+  protected static override readonly codeOf = 'deadlock';
+  constructor(lock: string, isOwn: boolean) {
+    super('deadlock', lock, `waiting for lock '${lock}' would never end: ${DEADLOCKS[`${isOwn}`]}`);
+  }
+}
+
+const DEADLOCKS = {
+  true: 'it is held by the body of run() that asks for it. Ask with { reentrant: true }, or after that body.',
+  false:
+    'its holder waits for a lock that this task holds. Take locks in one order, or with all().',
+} as const;
 
 /** An argument that cannot be right. */
 export class LockArgumentError extends LockError {

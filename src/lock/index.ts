@@ -1,5 +1,7 @@
-export type { Duration } from './duration.ts';
+export { DueList } from './due-list.ts';
+export { type Duration, durationMs } from './duration.ts';
 export {
+  DeadlockError,
   LockAbortedError,
   LockArgumentError,
   LockError,
@@ -14,10 +16,13 @@ export type { LockEvents } from './events.ts';
 export type { Lease, ReleaseOutcome } from './lease.ts';
 export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
+export { memoryStore } from './memory-store.ts';
 export type { AcquireOptions } from './options.ts';
 export type {
   Answer,
+  CallListener,
   Claim,
+  Grant,
   Hold,
   Holder,
   HolderInfo,

@@ -1,46 +1,37 @@
-import { acquire } from './acquire.ts';
-import type { LockCore } from './core.ts';
-import { LockTimeoutError } from './errors.ts';
+import { LockAbortedError, LockTimeoutError } from './errors.ts';
 import type { Lease } from './lease.ts';
-import { type AcquireOptions, resolveOptions } from './options.ts';
-import type { Inspection, Target } from './store.ts';
+import { type AcquireOptions, type ResolvedOptions, resolveOptions } from './options.ts';
+import { currentScope, type Scope } from './scope.ts';
+import type { Inspection } from './store.ts';
 
-/** A lock that can be taken: a mutex, one side of a read/write lock, some permits of a semaphore. */
-export class Lock {
-  readonly #core: LockCore;
-  readonly #target: Target;
-  readonly #take: number;
-
-  constructor(core: LockCore, target: Target, take: number) {
-    this.#core = core;
-    this.#target = target;
-    this.#take = take;
-  }
-
-  get name(): string {
-    return this.#target.name;
-  }
+/** A lock that can be taken: a mutex, one side of a read/write lock, some permits of a semaphore, several at once. */
+export abstract class Lock {
+  abstract readonly name: string;
 
   /** Takes the lock, or throws: LockTimeoutError if it stayed busy, LockUnavailableError if nobody knows. */
-  async acquire(options: AcquireOptions = {}): Promise<Lease> {
-    const lease = await this.#attempt(options);
+  async acquire(options?: AcquireOptions): Promise<Lease> {
+    const taken = this.take(resolveOptions(this.name, options), currentScope());
+    const lease = taken instanceof Promise ? await taken : taken;
     if (lease === null) throw new LockTimeoutError(this.name, 0);
-    return lease;
+    return options?.signal?.aborted ? this.#giveBack(lease, options.signal) : lease;
   }
 
   /** Takes the lock if it is free now; null if it is busy. */
-  tryAcquire(options: Omit<AcquireOptions, 'wait'> = {}): Promise<Lease | null> {
-    return this.#attempt({ ...options, wait: 0 });
+  async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<Lease | null> {
+    return this.take(resolveOptions(this.name, { ...options, wait: 0 }), currentScope());
   }
 
-  /** Runs `body` while holding the lock. Throws LockLostError if the lease did not last to its end. */
+  /**
+   * Runs `body` while holding the lock. Throws LockLostError if the lease did not last to its end. What
+   * is started inside belongs to the body: if it waits for what the body holds, it gets a DeadlockError.
+   */
   async run<Result>(
     body: (lease: Lease) => Promise<Result> | Result,
-    options: AcquireOptions = {},
+    options?: AcquireOptions,
   ): Promise<Result> {
     const lease = await this.acquire(options);
     try {
-      const result = await body(lease);
+      const result = await this.enter(lease, () => body(lease));
       lease.assertHeld();
       return result;
     } finally {
@@ -49,24 +40,26 @@ export class Lock {
   }
 
   /** Who holds the lock, and who waits for it. */
-  inspect(): Promise<Inspection> {
-    return this.#core.store.inspect(this.#target);
-  }
+  abstract inspect(): Promise<Inspection>;
 
   /** Takes the lock from whoever holds it; how many that were. Their signals abort at the next renewal. */
-  forceRelease(): Promise<number> {
-    return this.#core.forceRelease(this.#target);
-  }
+  abstract forceRelease(): Promise<number>;
 
-  async #attempt(options: AcquireOptions): Promise<Lease | null> {
-    const { label, leaseMs, ...request } = resolveOptions(this.name, options);
-    const claim = {
-      ...this.#target,
-      owner: this.#core.newOwner(),
-      take: this.#take,
-      leaseMs,
-      info: { ...this.#core.info, label },
-    };
-    return acquire(this.#core, { ...request, claim });
+  /** Null: it was busy, and nobody wanted to wait. */
+  protected abstract take(
+    options: ResolvedOptions,
+    scope: Scope | undefined,
+  ): Lease | Promise<Lease | null>;
+
+  /** Runs a body that is known to hold the lease. */
+  protected abstract enter<Result>(
+    lease: Lease,
+    body: () => Promise<Result> | Result,
+  ): Promise<Result>;
+
+  /** The signal aborted after the grant, but before the caller could see it. */
+  #giveBack(lease: Lease, signal: AbortSignal): never {
+    void lease.release();
+    throw new LockAbortedError(this.name, signal.reason);
   }
 }

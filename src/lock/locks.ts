@@ -1,17 +1,18 @@
 import { hostname } from 'node:os';
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.ts';
+import { type AdoptOptions, adopt } from './adopt.ts';
 import { LockCore } from './core.ts';
-import { type Duration, durationMs } from './duration.ts';
-import { Lock } from './lock.ts';
-import { checkCount, checkName } from './options.ts';
+import { GroupLock } from './group-lock.ts';
+import type { Lease } from './lease.ts';
+import type { Lock } from './lock.ts';
+import { checkCount, checkName, checkNames } from './options.ts';
+import { SingleLock } from './single-lock.ts';
 import type { LockStore } from './store.ts';
 
 export interface LocksOptions {
   readonly store: LockStore;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** How long one request to the store may take. Default 5 s. */
-  readonly requestTimeout?: Duration;
 }
 
 /** A reader takes one, a writer all. */
@@ -21,24 +22,22 @@ const READERS = 2 ** 30;
 export class Locks implements AsyncDisposable {
   readonly #core: LockCore;
 
-  constructor(options: LocksOptions) {
-    const { store, clock = systemClock, random = systemRandom, requestTimeout = '5s' } = options;
-    const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
+  constructor({ store, clock = systemClock, random = systemRandom }: LocksOptions) {
     const info = { host: hostname(), pid: process.pid };
-    this.#core = new LockCore({ store, clock, random, requestTimeoutMs, info });
+    this.#core = new LockCore({ store, clock, random, info });
   }
 
   /** One holder at a time. */
   mutex(name: string): Lock {
-    return new Lock(this.#core, { kind: 'mutex', name: checkName(name), slots: 1 }, 1);
+    return new SingleLock(this.#core, { kind: 'mutex', name: checkName(name), slots: 1 }, 1);
   }
 
   /** Many readers or one writer, in order of arrival: a reader waits behind a writer that waits. */
   readWrite(name: string): { readonly read: Lock; readonly write: Lock } {
     const target = { kind: 'rw', name: checkName(name), slots: READERS } as const;
     return {
-      read: new Lock(this.#core, target, 1),
-      write: new Lock(this.#core, target, READERS),
+      read: new SingleLock(this.#core, target, 1),
+      write: new SingleLock(this.#core, target, READERS),
     };
   }
 
@@ -47,7 +46,17 @@ export class Locks implements AsyncDisposable {
     checkName(name);
     const slots = checkCount(name, permits, 'permits', READERS);
     const target = { kind: 'semaphore', name, slots } as const;
-    return new Lock(this.#core, target, checkCount(name, take, 'take', permits));
+    return new SingleLock(this.#core, target, checkCount(name, take, 'take', permits));
+  }
+
+  /** Several mutexes at once: all of them or none. */
+  all(names: readonly string[]): Lock {
+    return new GroupLock(this.#core, checkNames(names));
+  }
+
+  /** Takes over a lease that another process gave away by `lease.transfer()`. */
+  adopt(text: string, options?: AdoptOptions): Promise<Lease> {
+    return adopt(this.#core, text, options);
   }
 
   /** Rejects who waits, aborts the signals of who holds, releases, and closes the store. */

@@ -15,6 +15,11 @@ export interface AcquireOptions {
   readonly maxHold?: Duration;
   /** What others see of the holder. */
   readonly label?: string;
+  /**
+   * Inside the body of a run() that holds this lock, share its lease instead of waiting for it. Siblings
+   * in the same body still take turns. Default false.
+   */
+  readonly reentrant?: boolean;
 }
 
 export interface ResolvedOptions {
@@ -24,12 +29,14 @@ export interface ResolvedOptions {
   readonly renews: boolean;
   readonly maxHoldMs: number;
   readonly label: string;
+  readonly isReentrant: boolean;
 }
 
 /** Below this a lease could end on the way from the store. */
 const SHORTEST_LEASE_MS = 10;
 
-export function resolveOptions(lock: string, options: AcquireOptions): ResolvedOptions {
+export function resolveOptions(lock: string, options?: AcquireOptions): ResolvedOptions {
+  if (options === undefined) return DEFAULTS;
   const { lease = '30s', wait = '10s', maxHold = Number.POSITIVE_INFINITY } = options;
   return {
     leaseMs: durationMs(lease, 'lease', lock, { leastMs: SHORTEST_LEASE_MS }),
@@ -38,8 +45,11 @@ export function resolveOptions(lock: string, options: AcquireOptions): ResolvedO
     signal: options.signal,
     renews: options.renew ?? true,
     label: options.label ?? '',
+    isReentrant: options.reentrant ?? false,
   };
 }
+
+const DEFAULTS = resolveOptions('', {});
 
 const LONGEST_NAME_BYTES = 1024;
 
@@ -63,4 +73,14 @@ export function checkCount(lock: string, count: number, option: string, most: nu
     lock,
     `${option} must be a whole number from 1 to ${most}; got ${String(count)}`,
   );
+}
+
+export function checkNames(names: readonly string[]): readonly string[] {
+  if (!Array.isArray(names) || names.length === 0) {
+    throw new LockArgumentError(
+      '',
+      'all() needs the names of the locks: an array with at least one',
+    );
+  }
+  return names.map(checkName);
 }

@@ -5,23 +5,43 @@
  *
  * Every request is idempotent by its owner, a name that is drawn once for each acquisition: a request
  * that is sent again after its reply was lost changes nothing and gets the same answer.
+ *
+ * A store in this process may answer at once. Any other must answer or fail within a time of its own:
+ * nobody above watches over that.
  */
 export interface LockStore {
   /**
    * Asks once. Free: granted, with a fence larger than any before. Busy: the claim stands in line, if
    * `queues`, and `retryInMs` says when to ask again unless called. Asking again keeps the place.
    */
-  ask(claim: Claim, queues: boolean): Promise<Answer>;
+  ask(claim: Claim, queues: boolean): Answer | Promise<Answer>;
+  /**
+   * Asks for several mutexes at once, all or none, with one fence for all that is not below the one
+   * given. What the owner has already is kept. Undefined: these do not live together (in a cluster).
+   */
+  askAll(claims: readonly Claim[], leastFence: number): Promise<Answer | undefined>;
+  /** Takes a lock over from another owner, who gave it away, with a new fence. Not held: it was too late. */
+  adopt(claim: Claim, from: string): Promise<Answer>;
   /** Prolongs a lease; false: it is no longer ours. */
-  extend(hold: Hold, leaseMs: number): Promise<boolean>;
+  extend(hold: Hold, leaseMs: number): boolean | Promise<boolean>;
   /** Ends a lease or leaves the line; the next in line is called. False: it was no longer ours. */
-  release(hold: Hold): Promise<boolean>;
+  release(hold: Hold): boolean | Promise<boolean>;
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;
-  /** Tells of owners whose turn it may be. One subscription for all locks; the hint may get lost. */
-  onCall(listener: (owner: string) => void): void;
+  /** Who hears of owners whose turn it may be. One subscription for all locks; the hint may get lost. */
+  onCall(listener: CallListener): void;
   close(): Promise<void>;
+}
+
+/** With a grant the owner holds the lock; without, it should ask again. */
+export type CallListener = (owner: string, grant?: Grant) => void;
+
+/** A lock that was handed over, with the times before it was. */
+export interface Grant {
+  readonly fence: number;
+  readonly sentMs: number;
+  readonly sentWallMs: number;
 }
 
 export type LockKind = 'mutex' | 'semaphore' | 'rw';

@@ -1,6 +1,5 @@
 export { type Case, CONFORMANCE, type Examined } from './conformance.ts';
 export { engineRunner } from './engine-runner.ts';
-export { memoryStore } from './memory.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { redisUrlStore } from './redis-url.ts';
 export { type ScriptRunner, ScriptStore } from './script-store.ts';

@@ -1,313 +1,429 @@
 /**
  * Requests on locks, any number in one call, each answered in order.
  *
- * KEYS  for each request three: holder, state, queue. All of one call are in one slot of a cluster.
- * ARGV  for each request seven: verb, owner, slots, take, leaseMs, channel, info.
- *       verb: `ask` grants or says busy, `line` also stands in line, `extend`, `release`, `force`, `show`.
- * Reply for each request { status, fence, ms }: 1 with the fence when held, extended or released; 0 when
- *       busy, with the milliseconds after which to ask again, or when not held. `force` counts holders;
- *       `show` gives { holders, waiters }, lists of { record, leftMs, ageMs } and of records.
+ * KEYS  for each request one, the lock's holder key. The others are made from it and share its hash tag:
+ *       `:state`, `:queue`, `:queue:<owner>`, `:clock`. All of one call are in one slot of a cluster.
+ * ARGV  the channel of who calls; then for each request five: verb, owner, size, leaseMs, info.
+ *       verb: `ask` grants or says busy, `line` also stands in line, `extend`, `release`, `force`, `show`,
+ *       `adopt <owner>` takes over from that owner, `all <count> <fence>` takes so many mutexes or none,
+ *       with one fence that is not below the one given; the requests after it say `also`.
+ *       size: `mutex`, or `<slots> <take>`.
+ * Reply for each request a number. Asking: the fence, or when busy minus the milliseconds after which to
+ *       ask again. Extending and releasing: 1, or 0 when not held. `force` counts holders. `show` gives
+ *       { holders, waiters }, lists of { fence, take, leftMs, ageMs, info } and of { take, info }.
+ *       After these, if other waiters of the caller were served, the list { owner, fence, owner, … }.
  *
- * holder  a mutex (slots 1): a string, the owner's token, with the lease as its TTL, so that a program
- *         that uses SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set
- *         of owners by the end of their lease, on the lock's own clock (see `now`).
- * state   a hash: `fence`, the last one given; `ticket`, the last place in line; `ended`, the owner of
- *         the last release, so that a release whose reply was lost may be sent again; `used`, the sum of
- *         what holders have taken; `h:<owner>`, the record of a holder, or `holder` for that of a mutex.
- * queue   a sorted set of waiting owners by ticket. Each has a key of its own, `<queue>:<owner>`, with
- *         its record, which vanishes if the waiter does not ask again in time: so the dead are skipped.
- * record  `take leaseMs channel info`, for a holder preceded by `fence since`.
+ * holder  a mutex: a string, the owner's token, with the lease as its TTL, so that a program that uses
+ *         SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set of owners
+ *         by the end of their lease, on the lock's own clock (see `now`).
+ * state   a mutex: the last fence in 16 digits, a space or `!` once released, the owner and its info.
+ *         Any other lock: a hash of `fence`; `ended`, the owner of the last release; `used`, the sum of
+ *         what is taken; and `h:<owner>`, the holder's fence, take and info. Either way a release whose
+ *         reply was lost may be sent again, and the state outlives the lease by a day.
+ * queue   a sorted set of waiting owners by ticket. Each has a key of its own with its lease, take,
+ *         channel and info, which vanishes if the waiter does not ask again in time: the dead are skipped.
  *
- * A release hands over inside this script: the first live waiter gets the lock for RESERVE milliseconds
- * and is called by a message; it confirms by asking again, which starts its lease. Nobody else is woken.
+ * A release hands over inside this script, to the first live waiter. If that is the caller's own, the
+ * reply tells it. Another's is called by a message; it gets the lock for RESERVE milliseconds and confirms
+ * by asking again, which starts its lease: it cannot know how long the message took. Nobody else is woken.
  *
  * The fence is the server's time in microseconds or one more than the last, whichever is larger. So it
  * rises even if every key was lost, unless the server's clock was set back by more than the loss took.
+ *
+ * A free mutex is by far the most frequent case, and making closures costs more than its commands: so it
+ * is handled in the loop at the end, and all else is made by `general` when it is first needed.
  */
 export const LOCK_SCRIPT = `
 local DAY = 86400000
 local RESERVE = 5000
 local PATIENCE = 10000
-local FIELDS = 7
+
+local CHANNEL = ARGV[1]
+local call = redis.call
 
 -- Time stands still while a script runs: one look is enough.
 local time
 local function microseconds()
   if not time then
-    local parts = redis.call('TIME')
+    local parts = call('TIME')
     time = parts[1] * 1000000 + parts[2]
   end
   return time
 end
 
-local function whole(number)
-  return string.format('%.0f', number)
+local function write(state, fence, owner, info, ms)
+  local text = string.format('%016.0f ', fence) .. owner .. ' ' .. info
+  return call('SET', state, text, 'PX', ms + DAY, 'GET')
 end
 
--- What helps the lock must outlive it, but not for ever.
-local function keep(key, ms)
-  if redis.call('PTTL', key) < ms then redis.call('PEXPIRE', key, whole(ms + DAY)) end
-end
-
--- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock
--- moves on our own server. The key holds what the clock showed when it was set, and its life.
-local function now(lock, lease)
-  local key = lock.state .. ':clock'
-  local left = redis.call('PTTL', key)
-  local shown = 0
-  if left >= 0 then
-    local base, life = string.match(redis.call('GET', key), '(%d+) (%d+)')
-    shown = base + life - left
+-- Notes who holds a mutex, and says with which fence.
+local function note(holder, owner, info, ms)
+  local state, fence = holder .. ':state', microseconds()
+  local before = write(state, fence, owner, info, ms)
+  local last = before and tonumber(string.sub(before, 1, 16))
+  if last and last >= fence then
+    fence = last + 1
+    write(state, fence, owner, info, ms)
   end
-  local needed = 2 * lease + DAY
-  if left < needed / 2 then
-    redis.call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', whole(needed))
-  end
-  return shown
-end
-
-local mutex = {}
-
-function mutex.open() end
-
--- A mutex has one holder, so that its record has one field, and begins with whose it is.
-function mutex.record(lock, owner)
-  local record = redis.call('HGET', lock.state, 'holder')
-  local length = #owner
-  if record and string.sub(record, 1, length) == owner then return string.sub(record, length + 2) end
-  return false
-end
-
-function mutex.note(lock, owner, fence, record)
-  redis.call('HSET', lock.state, 'fence', fence, 'holder', owner .. ' ' .. record)
-end
-
-function mutex.owns(lock, owner)
-  return redis.call('GET', lock.holder) == owner
-end
-
-function mutex.fits(lock)
-  return redis.call('EXISTS', lock.holder) == 0
-end
-
-function mutex.put(lock, owner, take, ms)
-  redis.call('SET', lock.holder, owner, 'PX', whole(ms))
-end
-
-function mutex.renew(lock, owner, ms)
-  redis.call('PEXPIRE', lock.holder, whole(ms))
-end
-
-function mutex.drop(lock)
-  redis.call('DEL', lock.holder)
-end
-
-function mutex.owners(lock)
-  local owner = redis.call('GET', lock.holder)
-  return owner and { owner } or {}
-end
-
--- A holder that we do not know calls nobody when it is done, and may have no end: look every second.
-function mutex.left(lock)
-  local left = redis.call('PTTL', lock.holder)
-  local owner = redis.call('GET', lock.holder)
-  if owner and not mutex.record(lock, owner) and (left < 0 or left > 1000) then return 1000 end
-  return left
-end
-
-local several = {}
-
-function several.record(lock, owner)
-  return redis.call('HGET', lock.state, 'h:' .. owner)
-end
-
-function several.note(lock, owner, fence, record)
-  redis.call('HSET', lock.state, 'fence', fence, 'h:' .. owner, record)
-end
-
--- Ends what has run out of time.
-function several.open(lock, lease)
-  lock.now = now(lock, lease)
-  local ended = redis.call('ZRANGEBYSCORE', lock.holder, '-inf', whole(lock.now))
-  for _, owner in ipairs(ended) do several.drop(lock, owner) end
-end
-
-function several.owns(lock, owner)
-  return redis.call('ZSCORE', lock.holder, owner) ~= false
-end
-
-function several.fits(lock, take)
-  local used = tonumber(redis.call('HGET', lock.state, 'used') or '0')
-  return used + take <= lock.slots
-end
-
-function several.put(lock, owner, take, ms)
-  redis.call('ZADD', lock.holder, whole(lock.now + ms), owner)
-  redis.call('HINCRBY', lock.state, 'used', take)
-  keep(lock.holder, ms)
-end
-
-function several.renew(lock, owner, ms)
-  redis.call('ZADD', lock.holder, 'XX', whole(lock.now + ms), owner)
-  keep(lock.holder, ms)
-end
-
-function several.drop(lock, owner)
-  local record = several.record(lock, owner)
-  local take = record and string.match(record, '^%d+ %d+ (%d+)') or 0
-  redis.call('ZREM', lock.holder, owner)
-  redis.call('HDEL', lock.state, 'h:' .. owner)
-  redis.call('HINCRBY', lock.state, 'used', -take)
-end
-
-function several.owners(lock)
-  return redis.call('ZRANGE', lock.holder, 0, -1)
-end
-
-function several.left(lock)
-  local first = redis.call('ZRANGE', lock.holder, 0, 0, 'WITHSCORES')
-  return first[2] and first[2] - lock.now or 1000
-end
-
-local function nextFence(lock)
-  local last = tonumber(redis.call('HGET', lock.state, 'fence') or '0')
-  return math.max(last + 1, microseconds())
-end
-
--- Gives the lock to an owner and says with which fence.
-local function give(lock, owner, take, record, ms)
-  local fence = nextFence(lock)
-  local since = whole(microseconds() / 1000)
-  lock.kind.note(lock, owner, whole(fence), whole(fence) .. ' ' .. since .. ' ' .. record)
-  redis.call('PEXPIRE', lock.state, whole(ms + DAY))
-  lock.kind.put(lock, owner, take, ms)
   return fence
 end
 
-local function leave(lock, owner)
-  redis.call('ZREM', lock.queue, owner)
-  redis.call('DEL', lock.queue .. ':' .. owner)
-end
+local served = {}
 
--- Hands what is free to the first in line, and to those behind it for as long as they fit.
-local function serve(lock, asking)
-  while true do
-    local owner = redis.call('ZRANGE', lock.queue, 0, 0)[1]
-    if not owner then return end
-    local record = redis.call('GET', lock.queue .. ':' .. owner)
-    if record then
-      local take, _, channel = string.match(record, '^(%d+) (%d+) (%S+)')
-      if not lock.kind.fits(lock, tonumber(take)) then return end
-      leave(lock, owner)
-      give(lock, owner, tonumber(take), record, RESERVE)
-      if owner ~= asking then redis.call('PUBLISH', channel, owner) end
-    else
-      leave(lock, owner)
+local function general()
+  local function whole(number)
+    return string.format('%.0f', number)
+  end
+
+  -- What helps the lock must outlive it, but not for ever.
+  local function keep(key, ms)
+    if call('PTTL', key) < ms then call('PEXPIRE', key, ms + DAY) end
+  end
+
+  -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock
+  -- moves on our own server. The key holds what the clock showed when it was set, and its life.
+  local function now(lock, lease)
+    local key = lock.holder .. ':clock'
+    local left = call('PTTL', key)
+    local shown = 0
+    if left >= 0 then
+      local base, life = string.match(call('GET', key), '(%d+) (%d+)')
+      shown = base + life - left
+    end
+    local needed = 2 * lease + DAY
+    if left < needed / 2 then
+      call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', needed)
+    end
+    return shown
+  end
+
+  local mutex = {}
+
+  function mutex.open() end
+
+  function mutex.owns(lock, owner)
+    return call('GET', lock.holder) == owner
+  end
+
+  function mutex.fits(lock)
+    return call('EXISTS', lock.holder) == 0
+  end
+
+  -- Fence, mark and info, if the state is the owner's.
+  function mutex.record(lock, owner)
+    local fence, mark, whose, info = string.match(call('GET', lock.state) or '', '^(%d+)([ !])(%S+) (.*)$')
+    if whose == owner then return tonumber(fence), 1, info, mark end
+  end
+
+  function mutex.put(lock, owner, take, info, ms)
+    call('SET', lock.holder, owner, 'PX', ms)
+    return note(lock.holder, owner, info, ms)
+  end
+
+  function mutex.renew(lock, owner, ms)
+    call('PEXPIRE', lock.holder, ms)
+    keep(lock.state, ms)
+  end
+
+  function mutex.drop(lock)
+    call('DEL', lock.holder)
+  end
+
+  function mutex.mark(lock)
+    call('SETRANGE', lock.state, 16, '!')
+  end
+
+  function mutex.hasEnded(lock, owner)
+    local _, _, _, mark = mutex.record(lock, owner)
+    return mark == '!'
+  end
+
+  function mutex.raise(lock)
+    note(lock.holder, '-', '', 0)
+  end
+
+  function mutex.owners(lock)
+    local owner = call('GET', lock.holder)
+    return owner and { owner } or {}
+  end
+
+  function mutex.leftOf(lock)
+    return call('PTTL', lock.holder)
+  end
+
+  -- A holder that we do not know calls nobody when it is done, and may have no end: look every second.
+  function mutex.left(lock)
+    local left = call('PTTL', lock.holder)
+    local owner = call('GET', lock.holder)
+    if owner and not mutex.record(lock, owner) and (left < 0 or left > 1000) then return 1000 end
+    return left
+  end
+
+  local several = {}
+
+  -- Ends what has run out of time.
+  function several.open(lock, lease)
+    lock.now = now(lock, lease)
+    local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', lock.now)
+    for _, owner in ipairs(ended) do several.drop(lock, owner) end
+  end
+
+  function several.owns(lock, owner)
+    return call('ZSCORE', lock.holder, owner) ~= false
+  end
+
+  function several.fits(lock, take)
+    local used = tonumber(call('HGET', lock.state, 'used') or '0')
+    return used + take <= lock.slots
+  end
+
+  function several.record(lock, owner)
+    local record = call('HGET', lock.state, 'h:' .. owner)
+    if not record then return nil end
+    local fence, take, info = string.match(record, '^(%d+) (%d+) (.*)$')
+    return tonumber(fence), tonumber(take), info
+  end
+
+  function several.nextFence(lock)
+    local last = tonumber(call('HGET', lock.state, 'fence') or '0')
+    return math.max(last + 1, microseconds())
+  end
+
+  function several.put(lock, owner, take, info, ms)
+    local fence = several.nextFence(lock)
+    local record = whole(fence) .. ' ' .. take .. ' ' .. info
+    call('HSET', lock.state, 'fence', fence, 'h:' .. owner, record)
+    call('HINCRBY', lock.state, 'used', take)
+    call('ZADD', lock.holder, lock.now + ms, owner)
+    keep(lock.holder, ms)
+    keep(lock.state, ms)
+    return fence
+  end
+
+  function several.renew(lock, owner, ms)
+    call('ZADD', lock.holder, 'XX', lock.now + ms, owner)
+    keep(lock.holder, ms)
+    keep(lock.state, ms)
+  end
+
+  function several.drop(lock, owner)
+    local _, take = several.record(lock, owner)
+    call('ZREM', lock.holder, owner)
+    call('HDEL', lock.state, 'h:' .. owner)
+    if take then call('HINCRBY', lock.state, 'used', -take) end
+  end
+
+  function several.mark(lock, owner)
+    call('HSET', lock.state, 'ended', owner)
+  end
+
+  function several.hasEnded(lock, owner)
+    return call('HGET', lock.state, 'ended') == owner
+  end
+
+  function several.raise(lock)
+    call('HSET', lock.state, 'fence', several.nextFence(lock))
+    keep(lock.state, 0)
+  end
+
+  function several.owners(lock)
+    return call('ZRANGE', lock.holder, 0, -1)
+  end
+
+  function several.leftOf(lock, owner)
+    return call('ZSCORE', lock.holder, owner) - lock.now
+  end
+
+  function several.left(lock)
+    local first = call('ZRANGE', lock.holder, 0, 0, 'WITHSCORES')
+    return first[2] and first[2] - lock.now or 1000
+  end
+
+  local function leave(lock, owner)
+    call('ZREM', lock.queue, owner)
+    call('DEL', lock.queue .. ':' .. owner)
+  end
+
+  -- The caller's own waiter learns of its grant from the reply; another's is called to confirm.
+  local function serveOne(lock, owner, record, asking)
+    local lease, take, channel, info = string.match(record, '^(%d+) (%d+) (%S+) (.*)$')
+    if not lock.kind.fits(lock, tonumber(take)) then return false end
+    leave(lock, owner)
+    local isOwn = channel == CHANNEL
+    local fence = lock.kind.put(lock, owner, tonumber(take), info, isOwn and tonumber(lease) or RESERVE)
+    if not isOwn then
+      call('PUBLISH', channel, owner)
+    elseif owner ~= asking then
+      served[#served + 1] = owner
+      served[#served + 1] = fence
+    end
+    return true
+  end
+
+  -- Hands what is free to the first in line, and to those behind it for as long as they fit.
+  local function serve(lock, asking)
+    while true do
+      local owner = call('ZRANGE', lock.queue, 0, 0)[1]
+      if not owner then return end
+      local record = call('GET', lock.queue .. ':' .. owner)
+      if not record then
+        leave(lock, owner)
+      elseif not serveOne(lock, owner, record, asking) then
+        return
+      end
     end
   end
-end
 
-local function held(lock, owner)
-  return { 1, tonumber(string.match(lock.kind.record(lock, owner) or '0', '^%d+')), 0 }
-end
-
-local function stand(lock, request, left)
-  if not redis.call('ZSCORE', lock.queue, request.owner) then
-    redis.call('ZADD', lock.queue, redis.call('HINCRBY', lock.state, 'ticket', 1), request.owner)
+  local function stand(lock, request, left)
+    if not call('ZSCORE', lock.queue, request.owner) then
+      local last = call('ZRANGE', lock.queue, -1, -1, 'WITHSCORES')
+      call('ZADD', lock.queue, (last[2] or 0) + 1, request.owner)
+    end
+    local patience = math.max(left, 0) + PATIENCE
+    local record = whole(request.lease) .. ' ' .. request.take .. ' ' .. CHANNEL .. ' ' .. request.info
+    call('SET', lock.queue .. ':' .. request.owner, record, 'PX', patience)
+    keep(lock.queue, patience)
+    keep(lock.state, patience)
   end
-  local patience = math.max(left, 0) + PATIENCE
-  redis.call('SET', lock.queue .. ':' .. request.owner, request.record, 'PX', whole(patience))
-  keep(lock.queue, patience)
-  keep(lock.state, patience)
-end
 
-local verbs = {}
+  local verbs = {}
 
-function verbs.ask(lock, request, stands)
-  local kind, owner = lock.kind, request.owner
-  if not kind.owns(lock, owner) then
-    local isFirst = redis.call('EXISTS', lock.queue) == 0
-    if not isFirst then
+  function verbs.ask(lock, request, _, stands)
+    local kind, owner = lock.kind, request.owner
+    if not kind.owns(lock, owner) then
       serve(lock, owner)
-      isFirst = redis.call('EXISTS', lock.queue) == 0 and not kind.owns(lock, owner)
+      if not kind.owns(lock, owner) then
+        if call('EXISTS', lock.queue) == 0 and kind.fits(lock, request.take) then
+          return kind.put(lock, owner, request.take, request.info, request.lease)
+        end
+        local left = kind.left(lock)
+        if stands then stand(lock, request, left) end
+        return -math.max(left, 0)
+      end
     end
-    if isFirst and kind.fits(lock, request.take) then
-      return { 1, give(lock, owner, request.take, request.record, request.lease), 0 }
-    end
-    if isFirst or not kind.owns(lock, owner) then
-      local left = kind.left(lock)
-      if stands then stand(lock, request, left) end
-      return { 0, 0, left }
-    end
+    kind.renew(lock, owner, request.lease)
+    return kind.record(lock, owner) or 0
   end
-  kind.renew(lock, owner, request.lease)
-  return held(lock, owner)
-end
 
-function verbs.line(lock, request)
-  return verbs.ask(lock, request, true)
-end
+  function verbs.line(lock, request)
+    return verbs.ask(lock, request, nil, true)
+  end
 
-function verbs.extend(lock, request)
-  if not lock.kind.owns(lock, request.owner) then return { 0, 0, 0 } end
-  lock.kind.renew(lock, request.owner, request.lease)
-  keep(lock.state, request.lease)
-  return held(lock, request.owner)
-end
+  function verbs.extend(lock, request)
+    if not lock.kind.owns(lock, request.owner) then return 0 end
+    lock.kind.renew(lock, request.owner, request.lease)
+    return 1
+  end
 
-function verbs.release(lock, request)
-  if lock.kind.owns(lock, request.owner) then
-    lock.kind.drop(lock, request.owner)
-    redis.call('HSET', lock.state, 'ended', request.owner)
+  function verbs.release(lock, request)
+    local isOurs = lock.kind.owns(lock, request.owner)
+    if isOurs then
+      lock.kind.drop(lock, request.owner)
+      lock.kind.mark(lock, request.owner)
+    else
+      leave(lock, request.owner)
+      isOurs = lock.kind.hasEnded(lock, request.owner)
+    end
     serve(lock)
-    return { 1, 0, 0 }
+    return isOurs and 1 or 0
   end
-  leave(lock, request.owner)
-  serve(lock)
-  local ended = redis.call('HGET', lock.state, 'ended') == request.owner
-  return { ended and 1 or 0, 0, 0 }
+
+  function verbs.adopt(lock, request, from)
+    local kind = lock.kind
+    if not kind.owns(lock, request.owner) then
+      if not kind.owns(lock, from) then return 0 end
+      kind.drop(lock, from)
+      return kind.put(lock, request.owner, request.take, request.info, request.lease)
+    end
+    kind.renew(lock, request.owner, request.lease)
+    return kind.record(lock, request.owner) or 0
+  end
+
+  function verbs.force(lock)
+    local owners = lock.kind.owners(lock)
+    for _, owner in ipairs(owners) do lock.kind.drop(lock, owner) end
+    lock.kind.raise(lock)
+    serve(lock)
+    return #owners
+  end
+
+  function verbs.show(lock)
+    local holders, waiters = {}, {}
+    for _, owner in ipairs(lock.kind.owners(lock)) do
+      local fence, take, info = lock.kind.record(lock, owner)
+      local age = fence and math.max(0, microseconds() - fence) / 1000 or 0
+      holders[#holders + 1] = { fence or 0, take or 1, lock.kind.leftOf(lock, owner), age, info or '' }
+    end
+    for _, owner in ipairs(call('ZRANGE', lock.queue, 0, -1)) do
+      local record = call('GET', lock.queue .. ':' .. owner)
+      if record then
+        local take, info = string.match(record, '^%d+ (%d+) %S+ (.*)$')
+        waiters[#waiters + 1] = { tonumber(take), info }
+      end
+    end
+    return { holders, waiters }
+  end
+
+  return function(holder, verb, owner, size, lease, info)
+    local word, more = string.match(verb, '^(%a+) ?(.*)$')
+    local slots, take = string.match(size, '^(%d+) (%d+)$')
+    local lock = {
+      holder = holder, state = holder .. ':state', queue = holder .. ':queue',
+      slots = tonumber(slots), kind = slots and several or mutex,
+    }
+    local request = { owner = owner, take = tonumber(take) or 1, lease = tonumber(lease), info = info }
+    lock.kind.open(lock, request.lease)
+    return verbs[word](lock, request, more)
+  end
 end
 
-function verbs.force(lock)
-  local owners = lock.kind.owners(lock)
-  for _, owner in ipairs(owners) do lock.kind.drop(lock, owner) end
-  redis.call('HSET', lock.state, 'fence', whole(nextFence(lock)))
-  keep(lock.state, DAY)
-  serve(lock)
-  return { #owners, 0, 0 }
+-- Takes the mutexes from the index on, or none; what is already the owner's stays so.
+local function all(index, owner, verb, lease, info)
+  local count, fence = string.match(verb, '^all (%d+) (%d+)$')
+  local last = index + count - 1
+  fence = tonumber(fence)
+  for each = index, last do
+    local holder = call('GET', KEYS[each])
+    if holder ~= owner and (holder or call('EXISTS', KEYS[each] .. ':queue') == 1) then return -1 end
+    local state = tonumber(string.sub(call('GET', KEYS[each] .. ':state') or '', 1, 16)) or 0
+    if holder ~= owner then state = math.max(state + 1, microseconds()) end
+    fence = math.max(fence, state)
+  end
+  for each = index, last do
+    call('SET', KEYS[each], owner, 'PX', lease)
+    write(KEYS[each] .. ':state', fence, owner, info, lease)
+  end
+  return fence
 end
 
-function verbs.show(lock)
-  local holders, waiters = {}, {}
-  local milliseconds = microseconds() / 1000
-  for _, owner in ipairs(lock.kind.owners(lock)) do
-    local record = lock.kind.record(lock, owner) or '0 0 1 0 - '
-    local since = string.match(record, '^%d+ (%d+)')
-    local left = lock.slots == 1 and redis.call('PTTL', lock.holder)
-      or redis.call('ZSCORE', lock.holder, owner) - lock.now
-    holders[#holders + 1] = { record, left, math.max(0, milliseconds - since) }
+local replies, act = {}, nil
+for index = 1, #KEYS do
+  local holder, at = KEYS[index], index * 5 - 3
+  local verb, owner, size, lease, info = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
+  local reply
+  if size == 'mutex' then
+    if verb == 'line' or verb == 'ask' then
+      if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, owner, 'NX', 'PX', lease) then
+        reply = note(holder, owner, info, lease)
+      end
+    elseif verb == 'release' then
+      if call('GET', holder) == owner and call('EXISTS', holder .. ':queue') == 0 then
+        call('DEL', holder)
+        call('SETRANGE', holder .. ':state', 16, '!')
+        reply = 1
+      end
+    elseif verb == 'also' then
+      reply = 0
+    elseif string.sub(verb, 1, 3) == 'all' then
+      reply = all(index, owner, verb, lease, info)
+    end
   end
-  for _, owner in ipairs(redis.call('ZRANGE', lock.queue, 0, -1)) do
-    local record = redis.call('GET', lock.queue .. ':' .. owner)
-    if record then waiters[#waiters + 1] = record end
+  if not reply then
+    act = act or general()
+    reply = act(holder, verb, owner, size, lease, info)
   end
-  return { holders, waiters }
+  replies[index] = reply
 end
-
-local replies = {}
-for index = 1, #KEYS / 3 do
-  local at = (index - 1) * FIELDS
-  local slots = tonumber(ARGV[at + 3])
-  local lock = {
-    holder = KEYS[3 * index - 2], state = KEYS[3 * index - 1], queue = KEYS[3 * index],
-    slots = slots, kind = slots == 1 and mutex or several,
-  }
-  local request = {
-    owner = ARGV[at + 2], take = tonumber(ARGV[at + 4]), lease = tonumber(ARGV[at + 5]),
-    record = ARGV[at + 4] .. ' ' .. ARGV[at + 5] .. ' ' .. ARGV[at + 6] .. ' ' .. ARGV[at + 7],
-  }
-  lock.kind.open(lock, request.lease)
-  replies[index] = verbs[ARGV[at + 1]](lock, request)
-end
+if served[1] then replies[#KEYS + 1] = served end
 return replies
 `;

@@ -10,7 +10,12 @@ describe('the script store, on an engine of this process', () => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });
     await example.run({
-      open: async () => new ScriptStore(engineRunner(engine), 'client'),
+      open: async () =>
+        new ScriptStore(engineRunner(engine), {
+          clock,
+          clientId: 'client',
+          requestTimeoutMs: 5000,
+        }),
       elapse: async (durationMs) => clock.advance(durationMs),
     });
     engine.close();

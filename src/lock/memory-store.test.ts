@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { virtualClock } from '../clock/index.ts';
-import { CONFORMANCE } from './conformance.ts';
-import { memoryStore } from './memory.ts';
+import { CONFORMANCE } from '../stores/conformance.ts';
+import { memoryStore } from './memory-store.ts';
 
 describe('the memory store', () => {
   it.each(CONFORMANCE)('$name', async (example) => {

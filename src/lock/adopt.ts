@@ -1,0 +1,76 @@
+import type { LockCore } from './core.ts';
+import { LockUnavailableError, NotHeldError } from './errors.ts';
+import { GroupLease } from './group-lease.ts';
+import type { Lease } from './lease.ts';
+import { type AcquireOptions, resolveOptions } from './options.ts';
+import type { Answer } from './store.ts';
+import { StoreLease } from './store-lease.ts';
+import { parseTransfer, type Transferred } from './transfer.ts';
+
+export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'label'>;
+
+/** Between two tries, and how many there are. */
+const FIRST_PAUSE_MS = 50;
+const TRIES = 5;
+
+/** Takes over what another process gave away, with a new fence: only one can, and only in time. */
+export async function adopt(
+  core: LockCore,
+  text: string,
+  options: AdoptOptions = {},
+): Promise<Lease> {
+  const given = parseTransfer(text);
+  const owner = core.newOwner();
+  const adopted = await Promise.allSettled(
+    given.map((each) => adoptOne(core, each, owner, options)),
+  );
+  const leases = adopted.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  const failed = adopted.find((each) => each.status === 'rejected');
+  if (failed !== undefined) {
+    await Promise.all(leases.map((lease) => lease.release()));
+    throw failed.reason;
+  }
+  return leases.length === 1 ? leases[0]! : groupOf(core, leases);
+}
+
+async function adoptOne(
+  core: LockCore,
+  { owner: from, ...given }: Transferred,
+  owner: string,
+  options: AdoptOptions,
+): Promise<StoreLease> {
+  const { label, ...held } = resolveOptions(given.name, options);
+  const claim = { ...given, owner, info: core.infoOf(label) };
+  const sentMs = core.clock.monotonicMs();
+  const sentWallMs = core.clock.wallMs();
+  const answer = await persist(core, given.name, () => core.store.adopt(claim, from));
+  if (!answer.held) throw new NotHeldError(given.name, new Error('it was given away too long ago'));
+  const lease = new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, held);
+  lease.assertHeld();
+  return lease;
+}
+
+/** All of them get the largest fence, as when they were taken. */
+async function groupOf(core: LockCore, leases: readonly StoreLease[]): Promise<Lease> {
+  const fence = Math.max(...leases.map((lease) => lease.fence));
+  for (const { claim } of leases) {
+    await persist(core, claim.name, () => core.store.askAll([claim], fence));
+  }
+  return new GroupLease(leases, fence);
+}
+
+/** The same request is safe to repeat. */
+async function persist<Result extends Answer | undefined>(
+  core: LockCore,
+  name: string,
+  ask: () => Promise<Result>,
+): Promise<Result> {
+  for (let turn = 0; ; turn++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (turn === TRIES || core.closed) throw new LockUnavailableError(name, error);
+      await core.pause(FIRST_PAUSE_MS * 2 ** turn);
+    }
+  }
+}

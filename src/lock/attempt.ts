@@ -1,0 +1,256 @@
+import type { Timer } from '../clock/index.ts';
+import type { LockCore } from './core.ts';
+import type { Due } from './due-list.ts';
+import {
+  DeadlockError,
+  LockAbortedError,
+  type LockError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './errors.ts';
+import { announce } from './events.ts';
+import type { ResolvedOptions } from './options.ts';
+import { findDeadlock, type Scope } from './scope.ts';
+import type { Answer, Claim, Grant } from './store.ts';
+import { StoreLease } from './store-lease.ts';
+
+/** Between two tries of a store that cannot be reached. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+
+/**
+ * The one way to acquire, for all kinds and stores: ask; if busy, wait for a call, for the time that the
+ * store named, for the caller's patience or for its signal; ask again. The store keeps our place in line,
+ * and every request is safe to repeat.
+ *
+ * A store that answers at once, with a grant, costs no more than the lease. Null: it was busy, and the
+ * caller did not want to wait.
+ */
+export function acquire(
+  core: LockCore,
+  claim: Claim,
+  options: ResolvedOptions,
+  scope: Scope | undefined,
+): StoreLease | Promise<StoreLease | null> {
+  throwIfOver(core, claim.name, options);
+  announce('acquire', () => ({ lock: claim.name, kind: claim.kind, owner: claim.owner }));
+  const sentMs = core.clock.monotonicMs();
+  const sentWallMs = core.clock.wallMs();
+  const answer = core.store.ask(claim, options.waitMs > 0);
+  if (!(answer instanceof Promise) && answer.held) {
+    const lease = new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, options);
+    announceGrant(claim, answer.fence, 0);
+    return lease;
+  }
+  return new Attempt(core, claim, options, scope, sentMs).start(answer, sentMs, sentWallMs);
+}
+
+/**
+ * States: asking ⇄ waiting, until it is over: held, or given up. Several things can end it, and what
+ * arrives after that must not be lost: a grant that nobody wants any more is given back.
+ */
+export class Attempt {
+  readonly core: LockCore;
+  readonly claim: Claim;
+  readonly waitMs: number;
+  readonly beganMs: number;
+  patience: Due<Attempt> | undefined;
+  readonly #options: ResolvedOptions;
+  readonly #scope: Scope | undefined;
+  #resolve!: (lease: StoreLease | null) => void;
+  #reject!: (error: Error) => void;
+  #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
+  #isAsking = false;
+  #hasWaited = false;
+  /** A call that came while an answer was on its way. */
+  #wasCalled = false;
+  /** Whether the store answered when it was last asked, or what it failed with. */
+  #hasAnswer = false;
+  #failure: unknown;
+  #pauseMs = FIRST_PAUSE_MS;
+  #timer: Timer | undefined;
+
+  constructor(
+    core: LockCore,
+    claim: Claim,
+    options: ResolvedOptions,
+    scope: Scope | undefined,
+    beganMs: number,
+  ) {
+    this.core = core;
+    this.claim = claim;
+    this.waitMs = options.waitMs;
+    this.beganMs = beganMs;
+    this.#options = options;
+    this.#scope = scope;
+  }
+
+  get owner(): string {
+    return this.claim.owner;
+  }
+
+  start(
+    answer: Answer | Promise<Answer>,
+    sentMs: number,
+    sentWallMs: number,
+  ): Promise<StoreLease | null> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.core.began(this);
+      this.#options.signal?.addEventListener('abort', this.#aborted);
+      this.#hear(answer, sentMs, sentWallMs);
+    });
+  }
+
+  /** It may be our turn, or it is: the store has handed the lock over. */
+  called(grant: Grant | undefined): void {
+    if (this.#isOver) return;
+    if (grant !== undefined) this.#accept(grant.fence, grant.sentMs, grant.sentWallMs);
+    else if (this.#isAsking) this.#wasCalled = true;
+    else this.#ask();
+  }
+
+  outOfPatience(): void {
+    const { name } = this.claim;
+    if (this.#hasAnswer) this.#giveUp(new LockTimeoutError(name, this.#waitedMs()));
+    else this.#giveUp(new LockUnavailableError(name, this.#failure ?? new Error('no answer yet')));
+  }
+
+  closed(reason: unknown): void {
+    this.#giveUp(new LockAbortedError(this.claim.name, reason));
+  }
+
+  readonly #aborted = (): void => {
+    this.#giveUp(new LockAbortedError(this.claim.name, this.#options.signal?.reason));
+  };
+
+  get #isOver(): boolean {
+    return this.#state === 'held' || this.#state === 'over';
+  }
+
+  #ask(): void {
+    this.#timer?.cancel();
+    this.#state = 'asking';
+    this.#wasCalled = false;
+    const { clock, store } = this.core;
+    const sentMs = clock.monotonicMs();
+    this.#hear(store.ask(this.claim, this.waitMs > 0), sentMs, clock.wallMs());
+  }
+
+  #hear(answer: Answer | Promise<Answer>, sentMs: number, sentWallMs: number): void {
+    if (!(answer instanceof Promise)) {
+      this.#answered(answer, sentMs, sentWallMs);
+      return;
+    }
+    this.#isAsking = true;
+    answer.then(
+      (later) => this.#answered(later, sentMs, sentWallMs),
+      (error: unknown) => this.#failed(error),
+    );
+  }
+
+  #answered(answer: Answer, sentMs: number, sentWallMs: number): void {
+    this.#isAsking = false;
+    this.#hasAnswer = true;
+    if (this.#isOver) this.#giveBackLate();
+    else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);
+    else this.#busy(answer.retryInMs);
+  }
+
+  #failed(error: unknown): void {
+    this.#isAsking = false;
+    this.#hasAnswer = false;
+    this.#failure = error;
+    if (this.#isOver) this.#giveBackLate();
+    else if (this.#waitedMs() + this.#pauseMs >= this.waitMs) {
+      this.#giveUp(new LockUnavailableError(this.claim.name, error));
+    } else {
+      this.#wait(this.#pauseMs);
+      this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    }
+  }
+
+  #busy(retryInMs: number): void {
+    if (this.waitMs === 0) this.#end('over', () => this.#resolve(null));
+    else this.#line(retryInMs);
+  }
+
+  #line(retryInMs: number): void {
+    if (!this.#hasWaited) this.#announceWait();
+    this.#hasWaited = true;
+    this.#pauseMs = FIRST_PAUSE_MS;
+    const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
+    if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock === 'own'));
+    else if (this.#wasCalled) this.#ask();
+    else this.#wait(retryInMs);
+  }
+
+  #wait(durationMs: number): void {
+    this.#state = 'waiting';
+    this.#scope?.startWaiting(this);
+    if (Number.isFinite(durationMs)) {
+      this.#timer = this.core.clock.setTimer(durationMs, () => this.#ask());
+    }
+  }
+
+  /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
+  #accept(fence: number, sentMs: number, sentWallMs: number): void {
+    const waitedMs = this.#waitedMs();
+    const lease = new StoreLease(this.core, this.claim, fence, sentMs, sentWallMs, this.#options);
+    const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
+    if (isPatient && lease.isHeld) {
+      announceGrant(this.claim, fence, waitedMs);
+      this.#end('held', () => this.#resolve(lease));
+      return;
+    }
+    lease.forget();
+    if (this.waitMs === 0 || !isPatient) {
+      this.#giveUp(new LockTimeoutError(this.claim.name, waitedMs));
+    } else if (!this.#isAsking) this.#ask();
+  }
+
+  #giveUp(error: LockError): void {
+    if (this.#isOver) return;
+    this.#end('over', () => this.#reject(error));
+    this.#announceFail(error);
+    // What is under way could still be granted after this: it is given back when it has been answered.
+    if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
+  }
+
+  #giveBackLate(): void {
+    if (this.#state === 'over') this.core.giveBack(this.claim, this.claim.leaseMs);
+  }
+
+  #end(state: 'held' | 'over', settle: () => void): void {
+    this.#state = state;
+    this.#timer?.cancel();
+    this.#scope?.stopWaiting(this);
+    this.core.ended(this, this.patience);
+    this.#options.signal?.removeEventListener('abort', this.#aborted);
+    settle();
+  }
+
+  #waitedMs(): number {
+    return this.core.clock.monotonicMs() - this.beganMs;
+  }
+
+  #announceFail({ code }: LockError): void {
+    const { name, kind, owner } = this.claim;
+    announce('fail', () => ({ lock: name, kind, owner, code, waitedMs: this.#waitedMs() }));
+  }
+
+  #announceWait(): void {
+    const { name, kind, owner } = this.claim;
+    announce('wait', () => ({ lock: name, kind, owner }));
+  }
+}
+
+function announceGrant({ name, kind, owner }: Claim, fence: number, waitedMs: number): void {
+  announce('grant', () => ({ lock: name, kind, owner, fence, waitedMs }));
+}
+
+export function throwIfOver({ closed }: LockCore, name: string, { signal }: ResolvedOptions): void {
+  if (signal?.aborted) throw new LockAbortedError(name, signal.reason);
+  if (closed !== undefined) throw new LockAbortedError(name, closed.reason);
+}

@@ -1,0 +1,167 @@
+import { acquire, throwIfOver } from './attempt.ts';
+import type { LockCore } from './core.ts';
+import { LockArgumentError, LockTimeoutError, LockUnavailableError } from './errors.ts';
+import { GroupLease } from './group-lease.ts';
+import type { Lease } from './lease.ts';
+import { Lock } from './lock.ts';
+import type { ResolvedOptions } from './options.ts';
+import { Scope } from './scope.ts';
+import type { Answer, Claim, Inspection, Target } from './store.ts';
+import { StoreLease } from './store-lease.ts';
+
+/**
+ * Several mutexes that are taken together. Where they live together one request takes all or none; if
+ * one of them is busy, or they do not, each is taken in the order of their names, which is the same for
+ * everybody and so cannot end in a circle, and what was taken is given back if one is not to be had.
+ */
+export class GroupLock extends Lock {
+  readonly name: string;
+  readonly #core: LockCore;
+  readonly #targets: readonly Target[];
+
+  constructor(core: LockCore, names: readonly string[]) {
+    super();
+    this.#core = core;
+    const ordered = [...new Set(names)].sort();
+    this.name = ordered.join(',');
+    this.#targets = ordered.map((name) => ({ kind: 'mutex', name, slots: 1 }));
+  }
+
+  /** Of all of them, in the order of their names. */
+  async inspect(): Promise<Inspection> {
+    const each = await Promise.all(this.#targets.map((target) => this.#core.store.inspect(target)));
+    return {
+      holders: each.flatMap(({ holders }) => holders),
+      waiters: each.flatMap(({ waiters }) => waiters),
+    };
+  }
+
+  async forceRelease(): Promise<number> {
+    const counts = await Promise.all(
+      this.#targets.map((target) => this.#core.forceRelease(target)),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  protected async take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
+    if (options.isReentrant) throw reentrantError(this.name);
+    const beganMs = this.#core.clock.monotonicMs();
+    const claims = this.#claims(options);
+    const together = await this.#takeTogether(claims, options);
+    if (together !== undefined) return together;
+    const lateMs = this.#core.clock.monotonicMs() - beganMs;
+    return this.#takeInOrder(claims, options, scope, lateMs);
+  }
+
+  protected enter<Result>(lease: Lease, body: () => Promise<Result> | Result): Promise<Result> {
+    const { members } = lease as GroupLease;
+    const inside = members.reduce(
+      (inner: () => Promise<Result>, member) => {
+        const { claim } = member;
+        const shared = { core: this.#core, ...claim };
+        return () => new Scope(this.#core, claim, shared, member).run(inner);
+      },
+      async () => body(),
+    );
+    return inside();
+  }
+
+  /** Undefined: try in order. Null: busy, and nobody wants to wait. */
+  async #takeTogether(
+    claims: readonly Claim[],
+    options: ResolvedOptions,
+  ): Promise<GroupLease | null | undefined> {
+    const core = this.#core;
+    throwIfOver(core, this.name, options);
+    const sentMs = core.clock.monotonicMs();
+    const sentWallMs = core.clock.wallMs();
+    const answer = await this.#askAll(claims, options);
+    if (answer === undefined) return undefined;
+    if (!answer.held) return options.waitMs === 0 ? null : undefined;
+    const members = claims.map(
+      (claim) => new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, options),
+    );
+    return this.#checked(new GroupLease(members, answer.fence), options);
+  }
+
+  /** If the store cannot be reached, trying in order will find out for how long. */
+  async #askAll(
+    claims: readonly Claim[],
+    { waitMs }: ResolvedOptions,
+  ): Promise<Answer | undefined> {
+    try {
+      return await this.#core.store.askAll(claims, 0);
+    } catch (error) {
+      if (waitMs > 0) return undefined;
+      for (const claim of claims) this.#core.giveBack(claim, claim.leaseMs);
+      throw new LockUnavailableError(this.name, error);
+    }
+  }
+
+  async #takeInOrder(
+    claims: readonly Claim[],
+    options: ResolvedOptions,
+    scope: Scope | undefined,
+    lateMs: number,
+  ): Promise<Lease | null> {
+    const { clock } = this.#core;
+    const untilMs = clock.monotonicMs() + options.waitMs - lateMs;
+    const members: StoreLease[] = [];
+    try {
+      for (const claim of claims) {
+        const waitMs = options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
+        const lease = await acquire(this.#core, claim, { ...options, waitMs }, scope);
+        if (lease === null) return await this.#rollBack(members);
+        members.push(lease);
+      }
+      const fence = await this.#raise(members);
+      return await this.#checked(new GroupLease(members, fence), options);
+    } catch (error) {
+      await this.#rollBack(members);
+      throw error;
+    }
+  }
+
+  async #rollBack(members: readonly StoreLease[]): Promise<null> {
+    await Promise.all(members.map((member) => member.release()));
+    return null;
+  }
+
+  /** One fence for all: the store must know of it, or a later holder could be given a smaller one. */
+  async #raise(members: readonly StoreLease[]): Promise<number> {
+    const most = Math.max(...members.map(({ fence }) => fence));
+    const lower = members.filter(({ fence }) => fence < most);
+    const answers = await Promise.all(
+      lower.map(({ claim }) => this.#core.store.askAll([claim], most)),
+    ).catch((error: unknown) => {
+      throw new LockUnavailableError(this.name, error);
+    });
+    if (answers.every((answer) => answer?.held && answer.fence === most)) return most;
+    throw new LockTimeoutError(this.name, 0);
+  }
+
+  /** What was granted too late, or is not wanted any more, is given back. */
+  async #checked(lease: GroupLease, options: ResolvedOptions): Promise<GroupLease> {
+    try {
+      throwIfOver(this.#core, this.name, options);
+      lease.assertHeld();
+      return lease;
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+  }
+
+  #claims({ leaseMs, label }: ResolvedOptions): Claim[] {
+    const owner = this.#core.newOwner();
+    const info = this.#core.infoOf(label);
+    return this.#targets.map((target) => ({ ...target, owner, take: 1, leaseMs, info }));
+  }
+}
+
+function reentrantError(name: string): LockArgumentError {
+  return new LockArgumentError(
+    name,
+    'all() cannot share a lease: ask for the one lock that is missing, or leave out reentrant',
+  );
+}

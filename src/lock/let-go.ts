@@ -1,0 +1,55 @@
+import type { LockCore } from './core.ts';
+import type { ReleaseOutcome } from './lease.ts';
+import type { Hold } from './store.ts';
+
+/** Between two tries, and how many of them the caller waits for. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+const AWAITED_TRIES = 3;
+
+/**
+ * Releases a hold, and tells what became of it. A store that cannot be reached is tried again until the
+ * lease has ended by itself, so that a short outage does not cost the others a whole lease; `unknown` is
+ * told before that.
+ */
+export function letGo(
+  core: LockCore,
+  hold: Hold,
+  deadlineMs: number,
+  tell: (outcome: ReleaseOutcome) => void,
+): void {
+  const wasOurs = core.store.release(hold);
+  if (typeof wasOurs === 'boolean') tell(outcomeOf(wasOurs));
+  else {
+    wasOurs.then(
+      (ours) => tell(outcomeOf(ours)),
+      () => persist(core, hold, deadlineMs, tell),
+    );
+  }
+}
+
+/** Tells what became of it, once, and goes on after having told that it does not know. */
+async function persist(
+  core: LockCore,
+  hold: Hold,
+  deadlineMs: number,
+  tell: (outcome: ReleaseOutcome) => void,
+): Promise<void> {
+  let pauseMs = FIRST_PAUSE_MS;
+  for (let tries = 2; !core.closed; tries++) {
+    if (core.clock.monotonicMs() + pauseMs >= deadlineMs) break;
+    await core.pause(pauseMs);
+    try {
+      tell(outcomeOf(await core.store.release(hold)));
+      return;
+    } catch {
+      if (tries >= AWAITED_TRIES) tell('unknown');
+    }
+    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+  }
+  tell('unknown');
+}
+
+function outcomeOf(wasOurs: boolean): ReleaseOutcome {
+  return wasOurs ? 'released' : 'notHeld';
+}

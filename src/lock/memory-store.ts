@@ -1,0 +1,356 @@
+import type { Clock, Timer } from '../clock/index.ts';
+import type {
+  Answer,
+  CallListener,
+  Claim,
+  Grant,
+  Hold,
+  Inspection,
+  LockKind,
+  LockStore,
+  Target,
+} from './store.ts';
+
+/** Locks of one process: nothing to install, nothing to reach. They end with the process. */
+export function memoryStore(clock: Clock): LockStore {
+  return new MemoryStore(clock);
+}
+
+/** Locks that nobody uses are kept for the next user, up to so many. */
+const MOST_IDLE = 1000;
+
+class MemoryStore implements LockStore {
+  readonly #clock: Clock;
+  /** The kinds are apart, as their keys are in Redis. */
+  readonly #locks = {
+    mutex: new Map(),
+    semaphore: new Map(),
+    rw: new Map(),
+  } as const satisfies Record<LockKind, Map<string, MemoryLock>>;
+  readonly #fences: Fences;
+  #idleCount = 0;
+  #onCall: CallListener = () => {};
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#fences = new Fences(clock);
+  }
+
+  ask(claim: Claim, queues: boolean): Answer {
+    return this.#opened(claim).ask(claim, queues);
+  }
+
+  async askAll(claims: readonly Claim[], leastFence: number): Promise<Answer> {
+    const locks = claims.map((claim) => this.#opened(claim));
+    const free = locks.every((lock, index) => lock.admits(claims[index]!));
+    if (!free) return { held: false, retryInMs: 0 };
+    const fences = locks.map((lock, index) => lock.take(claims[index]!));
+    const fence = Math.max(leastFence, ...fences);
+    for (const [index, lock] of locks.entries()) lock.raise(claims[index]!.owner, fence);
+    this.#fences.skip(fence);
+    return { held: true, fence };
+  }
+
+  async adopt(claim: Claim, from: string): Promise<Answer> {
+    return this.#opened(claim).adopt(claim, from);
+  }
+
+  extend(hold: Hold, leaseMs: number): boolean {
+    return this.#find(hold)?.extend(hold.owner, leaseMs) ?? false;
+  }
+
+  release(hold: Hold): boolean {
+    const lock = this.#find(hold);
+    if (lock === undefined) return false;
+    const wasOurs = lock.release(hold.owner);
+    this.#rest(lock);
+    return wasOurs;
+  }
+
+  async forceRelease(target: Target): Promise<number> {
+    const lock = this.#find(target);
+    if (lock === undefined) return 0;
+    const count = lock.releaseAll();
+    this.#rest(lock);
+    return count;
+  }
+
+  async inspect(target: Target): Promise<Inspection> {
+    return this.#find(target)?.inspect() ?? { holders: [], waiters: [] };
+  }
+
+  onCall(listener: CallListener): void {
+    this.#onCall = listener;
+  }
+
+  async close(): Promise<void> {
+    for (const locks of Object.values(this.#locks)) {
+      for (const lock of locks.values()) lock.close();
+      locks.clear();
+    }
+  }
+
+  #find({ kind, name }: Target): MemoryLock | undefined {
+    return this.#locks[kind].get(name);
+  }
+
+  #opened(target: Target): MemoryLock {
+    const locks: Map<string, MemoryLock> = this.#locks[target.kind];
+    let lock = locks.get(target.name);
+    if (lock === undefined) {
+      lock = new MemoryLock(this.#clock, this.#fences, this.#called);
+      locks.set(target.name, lock);
+    } else if (lock.isResting) {
+      lock.isResting = false;
+      this.#idleCount--;
+    }
+    lock.slots = target.slots;
+    return lock;
+  }
+
+  readonly #called: CallListener = (owner, grant) => this.#onCall(owner, grant);
+
+  #rest(lock: MemoryLock): void {
+    if (!lock.isIdle || lock.isResting) return;
+    lock.isResting = true;
+    if (++this.#idleCount > MOST_IDLE) this.#sweep();
+  }
+
+  /** Looks at all locks, but only after as many have come to rest as it may find. */
+  #sweep(): void {
+    for (const locks of Object.values(this.#locks)) {
+      for (const [name, lock] of locks as Map<string, MemoryLock>) {
+        if (lock.isResting) locks.delete(name);
+      }
+    }
+    this.#idleCount = 0;
+  }
+}
+
+/** From microseconds of the wall clock upwards: larger than any of an earlier run of the program. */
+class Fences {
+  #last: number;
+
+  constructor(clock: Clock) {
+    this.#last = Math.floor(clock.wallMs() * 1000);
+  }
+
+  next(): number {
+    return ++this.#last;
+  }
+
+  skip(fence: number): void {
+    this.#last = Math.max(this.#last, fence);
+  }
+}
+
+interface MemoryHolder {
+  readonly claim: Claim;
+  fence: number;
+  readonly grantedMs: number;
+  deadlineMs: number;
+}
+
+/**
+ * One lock. Holders and waiters are Maps, which keep the order of arrival and forget any one in O(1).
+ * Waiters need no time of their own here: they live and die with the process.
+ */
+class MemoryLock {
+  slots = 1;
+  /** Nobody uses it; it may be forgotten. */
+  isResting = false;
+  readonly #clock: Clock;
+  readonly #fences: Fences;
+  readonly #call: CallListener;
+  readonly #holders = new Map<string, MemoryHolder>();
+  /** Made when first needed: most locks are never waited for. */
+  #waiters: Map<string, Claim> | undefined;
+  #used = 0;
+  /** No lease ends before this; a later end of the first is found out when it comes. */
+  #firstEndMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, fences: Fences, call: CallListener) {
+    this.#clock = clock;
+    this.#fences = fences;
+    this.#call = call;
+  }
+
+  get isIdle(): boolean {
+    return this.#holders.size === 0 && !this.#isAwaited;
+  }
+
+  get #isAwaited(): boolean {
+    return this.#waiters !== undefined && this.#waiters.size > 0;
+  }
+
+  ask(claim: Claim, queues: boolean): Answer {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    const mine = this.#holders.size === 0 ? undefined : this.#holders.get(claim.owner);
+    if (mine !== undefined) {
+      this.#prolong(mine, claim.leaseMs, nowMs);
+      return { held: true, fence: mine.fence };
+    }
+    if (!this.#isAwaited && this.#fits(claim)) {
+      return { held: true, fence: this.#grant(claim, nowMs) };
+    }
+    if (!queues) return { held: false, retryInMs: this.#firstEndMs - nowMs };
+    this.#line(claim, nowMs);
+    // No call is lost here, and no end of a lease is missed: nobody needs to ask again.
+    return { held: false, retryInMs: Number.POSITIVE_INFINITY };
+  }
+
+  /** Whether the owner has the lock, or would get it if it asked. */
+  admits(claim: Claim): boolean {
+    this.#expire(this.#clock.monotonicMs());
+    return this.#holders.has(claim.owner) || (!this.#isAwaited && this.#fits(claim));
+  }
+
+  /** What the owner may have without waiting; `admits` has said so. */
+  take(claim: Claim): number {
+    const answer = this.ask(claim, false);
+    return answer.held ? answer.fence : 0;
+  }
+
+  raise(owner: string, fence: number): void {
+    const holder = this.#holders.get(owner);
+    if (holder !== undefined) holder.fence = fence;
+  }
+
+  adopt(claim: Claim, from: string): Answer {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    if (this.#drop(from)) return { held: true, fence: this.#grant(claim, nowMs) };
+    if (this.#holders.has(claim.owner)) return this.ask(claim, false);
+    return { held: false, retryInMs: 0 };
+  }
+
+  extend(owner: string, leaseMs: number): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    const holder = this.#holders.get(owner);
+    if (holder === undefined) return false;
+    this.#prolong(holder, leaseMs, nowMs);
+    return true;
+  }
+
+  release(owner: string): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    this.#waiters?.delete(owner);
+    const wasOurs = this.#drop(owner);
+    if (this.#isAwaited) this.#serve(nowMs);
+    else this.#unwatch();
+    return wasOurs;
+  }
+
+  releaseAll(): number {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    const count = this.#holders.size;
+    for (const owner of [...this.#holders.keys()]) this.#drop(owner);
+    this.#serve(nowMs);
+    return count;
+  }
+
+  inspect(): Inspection {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    const holders = [...this.#holders.values()].map(({ claim, fence, grantedMs, deadlineMs }) => ({
+      ...claim.info,
+      take: claim.take,
+      fence,
+      ageMs: nowMs - grantedMs,
+      leftMs: deadlineMs - nowMs,
+    }));
+    const claims = [...(this.#waiters?.values() ?? [])];
+    return { holders, waiters: claims.map(({ info, take }) => ({ ...info, take })) };
+  }
+
+  close(): void {
+    this.#unwatch();
+  }
+
+  #fits({ take }: Claim): boolean {
+    return this.#used + take <= this.slots;
+  }
+
+  #line(claim: Claim, nowMs: number): void {
+    this.#waiters ??= new Map();
+    if (this.#waiters.has(claim.owner)) return;
+    this.#waiters.set(claim.owner, claim);
+    if (this.#timer === undefined) this.#watchHolders(nowMs);
+  }
+
+  #grant(claim: Claim, nowMs: number): number {
+    const fence = this.#fences.next();
+    const deadlineMs = nowMs + claim.leaseMs;
+    this.#used += claim.take;
+    this.#holders.set(claim.owner, { claim, fence, grantedMs: nowMs, deadlineMs });
+    if (deadlineMs < this.#firstEndMs) this.#endsFirst(deadlineMs, nowMs);
+    return fence;
+  }
+
+  #prolong(holder: MemoryHolder, leaseMs: number, nowMs: number): void {
+    holder.deadlineMs = nowMs + leaseMs;
+    if (holder.deadlineMs < this.#firstEndMs) this.#endsFirst(holder.deadlineMs, nowMs);
+  }
+
+  #endsFirst(deadlineMs: number, nowMs: number): void {
+    this.#firstEndMs = deadlineMs;
+    if (this.#timer !== undefined) this.#watchHolders(nowMs);
+  }
+
+  #drop(owner: string): boolean {
+    const holder = this.#holders.get(owner);
+    if (holder === undefined) return false;
+    this.#holders.delete(owner);
+    this.#used -= holder.claim.take;
+    return true;
+  }
+
+  /** Hands over to the first in line, and to those behind it for as long as they fit. */
+  #serve(nowMs: number): void {
+    if (this.#waiters === undefined) return;
+    for (const [owner, claim] of this.#waiters) {
+      if (!this.#fits(claim)) break;
+      this.#waiters.delete(owner);
+      this.#call(owner, this.#handOver(claim, nowMs));
+    }
+    if (this.#timer === undefined || !this.#isAwaited) this.#watchHolders(nowMs);
+  }
+
+  #handOver(claim: Claim, nowMs: number): Grant {
+    return { fence: this.#grant(claim, nowMs), sentMs: nowMs, sentWallMs: this.#clock.wallMs() };
+  }
+
+  /** Looks at every holder only when the end of one may have come. */
+  #expire(nowMs: number): void {
+    if (nowMs < this.#firstEndMs) return;
+    this.#firstEndMs = Number.POSITIVE_INFINITY;
+    let ended = false;
+    for (const [owner, { deadlineMs }] of this.#holders) {
+      if (deadlineMs <= nowMs) ended = this.#drop(owner);
+      else this.#firstEndMs = Math.min(this.#firstEndMs, deadlineMs);
+    }
+    if (ended) this.#serve(nowMs);
+  }
+
+  /** While somebody waits, a holder's end must be noticed without being asked. */
+  #watchHolders(nowMs: number): void {
+    this.#unwatch();
+    if (!this.#isAwaited || this.#holders.size === 0) return;
+    this.#timer = this.#clock.setTimer(this.#firstEndMs - nowMs, () => {
+      this.#timer = undefined;
+      const laterMs = this.#clock.monotonicMs();
+      this.#expire(laterMs);
+      this.#watchHolders(laterMs);
+    });
+  }
+
+  #unwatch(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+}

@@ -1,0 +1,151 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Attempt } from './attempt.ts';
+import type { LockCore } from './core.ts';
+import type { Lease } from './lease.ts';
+import type { Claim, Target } from './store.ts';
+
+const current = new AsyncLocalStorage<Scope>();
+
+/** The innermost body of a run() that the caller is part of. */
+export function currentScope(): Scope | undefined {
+  return current.getStore();
+}
+
+/**
+ * The body of a run(): a lease, and everything that was started inside of it, found again by the
+ * asynchronous context. A body is taken to wait while something inside of it waits.
+ */
+export class Scope {
+  readonly core: LockCore;
+  /** What it holds in the core's store. */
+  readonly claim: Claim;
+  /** The lock that asking again, reentrantly, shares; for a shared lease that of the lease it shares. */
+  readonly shared: SharedLock;
+  readonly lease: Lease;
+  readonly parent: Scope | undefined = currentScope();
+  /** Who waits inside of it, at any depth. */
+  readonly #waiting = new Set<Attempt>();
+  #turns: LockCore | undefined;
+
+  constructor(core: LockCore, claim: Claim, shared: SharedLock, lease: Lease) {
+    this.core = core;
+    this.claim = claim;
+    this.shared = shared;
+    this.lease = lease;
+  }
+
+  async run<Result>(body: () => Promise<Result> | Result): Promise<Result> {
+    this.core.scopes.add(this);
+    try {
+      return await current.run(this, body);
+    } finally {
+      this.core.scopes.delete(this);
+      await this.#turns?.close(new Error('the body that shared its lease has ended'));
+    }
+  }
+
+  /** Where those who share the lease take turns: in a store of their own. */
+  get turns(): LockCore {
+    this.#turns ??= this.core.inMemory();
+    return this.#turns;
+  }
+
+  /** Whether something inside of it waits for a lock that those holders keep from it. */
+  waitsFor(isStuck: (holder: Scope) => boolean): boolean {
+    for (const { core, claim } of this.#waiting) if (isShort(core, claim, isStuck)) return true;
+    return false;
+  }
+
+  startWaiting(attempt: Attempt): void {
+    for (const scope of this.chain()) scope.#waiting.add(attempt);
+  }
+
+  stopWaiting(attempt: Attempt): void {
+    for (const scope of this.chain()) scope.#waiting.delete(attempt);
+  }
+
+  /** This body and those around it, from the inside out. */
+  *chain(): Iterable<Scope> {
+    for (let scope: Scope | undefined = this; scope; scope = scope.parent) yield scope;
+  }
+
+  /** The innermost body around the caller, or here, that holds the lock. */
+  findShared(core: LockCore, target: Target): Scope | undefined {
+    for (const scope of this.chain()) {
+      const { shared } = scope;
+      if (shared.core === core && shared.kind === target.kind && shared.name === target.name) {
+        return scope;
+      }
+    }
+    return undefined;
+  }
+}
+
+export interface SharedLock extends Target {
+  readonly core: LockCore;
+  readonly take: number;
+}
+
+/** The bodies that hold locks of one store, by lock. */
+export class Scopes {
+  readonly #byLock = new Map<string, Set<Scope>>();
+
+  holding(target: Target): Iterable<Scope> {
+    return this.#byLock.get(keyOf(target)) ?? [];
+  }
+
+  add(scope: Scope): void {
+    const key = keyOf(scope.claim);
+    const scopes = this.#byLock.get(key);
+    if (scopes) scopes.add(scope);
+    else this.#byLock.set(key, new Set([scope]));
+  }
+
+  delete(scope: Scope): void {
+    const key = keyOf(scope.claim);
+    const scopes = this.#byLock.get(key);
+    scopes?.delete(scope);
+    if (scopes?.size === 0) this.#byLock.delete(key);
+  }
+}
+
+function keyOf({ kind, name }: Target): string {
+  return `${kind}:${name}`;
+}
+
+/**
+ * Whether a claim that is made inside of a scope can never be granted, because what is left of the lock
+ * without those who wait for us is less than what is asked for. `own`: it is enough that we ourselves
+ * hold it; `cycle`: others hold it, who wait for what we hold, at once or through others.
+ *
+ * Only bodies of run() count: that a lease which acquire() gave will be released by the one who waits
+ * cannot be known. What other processes hold is not seen either; their waits end in time-outs.
+ */
+export function findDeadlock(
+  core: LockCore,
+  claim: Claim,
+  scope: Scope,
+): 'own' | 'cycle' | undefined {
+  const ours = new Set(scope.chain());
+  if (isShort(core, claim, (holder) => ours.has(holder))) return 'own';
+  const known = new Map<Scope, boolean>();
+  const waitsForUs = (holder: Scope): boolean => {
+    if (ours.has(holder)) return true;
+    if (!known.has(holder)) {
+      known.set(holder, false);
+      known.set(holder, holder.waitsFor(waitsForUs));
+    }
+    return known.get(holder)!;
+  };
+  return isShort(core, claim, waitsForUs) ? 'cycle' : undefined;
+}
+
+/** Whether too little is left for the claim if those holders never let go. */
+function isShort(core: LockCore, claim: Claim, isStuck: (holder: Scope) => boolean): boolean {
+  let leftCount = claim.slots;
+  for (const holder of core.scopes.holding(claim)) {
+    if (holder.lease.isHeld && isStuck(holder)) leftCount -= holder.claim.take;
+    if (leftCount < claim.take) return true;
+  }
+  return false;
+}

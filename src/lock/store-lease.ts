@@ -1,0 +1,253 @@
+import type { Timer } from '../clock/index.ts';
+import type { LockCore } from './core.ts';
+import type { Due } from './due-list.ts';
+import {
+  LockAbortedError,
+  type LockError,
+  LockLostError,
+  type LossReason,
+  NotHeldError,
+} from './errors.ts';
+import { announce } from './events.ts';
+import type { Lease, ReleaseOutcome } from './lease.ts';
+import { letGo } from './let-go.ts';
+import { loseSignal } from './lose-signal.ts';
+import type { Claim } from './store.ts';
+import { transferText } from './transfer.ts';
+
+/** How much of a lease is kept back for clocks that run at different speeds. */
+const DRIFT = 0.01;
+const DRIFT_MS = 2;
+/** The pause after a renewal that failed, as a part of the lease. */
+const RETRY_PART = 1 / 20;
+
+/**
+ * A lease of one lock in a store.
+ *
+ * States: held → released, given away or lost. Whatever arrives later for a lease that is no longer held
+ * (a renewal that was under way, a second release) changes nothing.
+ */
+export class StoreLease implements Lease {
+  readonly claim: Claim;
+  readonly fence: number;
+  readonly renews: boolean;
+  /** Its places in the lists of the watchdog. */
+  renewal: Due<StoreLease> | undefined = undefined;
+  deadline: Due<StoreLease> | undefined = undefined;
+  /** Both clocks, just before the request left that gave it its time. */
+  sentMs: number;
+  #sentWallMs: number;
+  readonly #core: LockCore;
+  readonly #grantedMs: number;
+  /** Why it is no longer held, other than by a release. */
+  #end: LockError | undefined = undefined;
+  #released: Promise<ReleaseOutcome> | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+  #retryTimer: Timer | undefined = undefined;
+  #maxHoldTimer: Timer | undefined = undefined;
+
+  constructor(
+    core: LockCore,
+    claim: Claim,
+    fence: number,
+    sentMs: number,
+    sentWallMs: number,
+    { renews, maxHoldMs }: HoldOptions,
+  ) {
+    this.#core = core;
+    this.claim = claim;
+    this.fence = fence;
+    this.renews = renews;
+    this.#grantedMs = sentMs;
+    this.sentMs = sentMs;
+    this.#sentWallMs = sentWallMs;
+    core.held(this);
+    core.watchdog.add(this);
+    if (maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(maxHoldMs);
+  }
+
+  get name(): string {
+    return this.claim.name;
+  }
+
+  /** How much of its time the holder may use. */
+  get safeMs(): number {
+    return this.claim.leaseMs * (1 - DRIFT) - DRIFT_MS;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = loseSignal(() => this.#checkDeadline());
+      if (this.#end !== undefined) this.#controller.abort(this.#end);
+    }
+    // A program that was stalled learns of it here, before its timers run.
+    this.#checkDeadline();
+    return this.#controller.signal;
+  }
+
+  get expiresInMs(): number {
+    return this.isHeld ? this.#leftMs() : 0;
+  }
+
+  get isHeld(): boolean {
+    this.#checkDeadline();
+    return this.#isOpen;
+  }
+
+  get #isOpen(): boolean {
+    return this.#end === undefined && this.#released === undefined;
+  }
+
+  assertHeld(): void {
+    if (!this.isHeld) throw this.#end ?? new NotHeldError(this.name);
+  }
+
+  async extend(): Promise<void> {
+    this.assertHeld();
+    const { clock, store } = this.#core;
+    const sentMs = clock.monotonicMs();
+    const sentWallMs = clock.wallMs();
+    const isOurs = await store.extend(this.claim, this.claim.leaseMs);
+    if (!isOurs) this.#lose('stolen');
+    this.assertHeld();
+    this.#prolong(sentMs, sentWallMs);
+  }
+
+  release(): Promise<ReleaseOutcome> {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  transfer(): string {
+    this.assertHeld();
+    this.#finish(new NotHeldError(this.name));
+    return transferText([this.claim]);
+  }
+
+  /** Called by the watchdog when a third of the lease has passed. */
+  renew(): void {
+    if (!this.isHeld) return;
+    const { clock, store, watchdog } = this.#core;
+    const sentMs = clock.monotonicMs();
+    const sentWallMs = clock.wallMs();
+    // The answer may never come, or come too late.
+    watchdog.watchDeadline(this);
+    Promise.resolve(store.extend(this.claim, this.claim.leaseMs)).then(
+      (isOurs) => (isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen')),
+      (error: unknown) => this.#retry(error),
+    );
+  }
+
+  /** Called by the watchdog when the lease can have ended. */
+  checkDeadline(): void {
+    this.#checkDeadline();
+  }
+
+  /** It was granted, but too late for whoever asked: nobody has seen it. */
+  forget(): void {
+    if (this.#isOpen) this.#finish(new NotHeldError(this.name));
+  }
+
+  /** The library is closing: the holder must stop. */
+  abandon(reason: unknown): void {
+    if (this.#isOpen) this.#finish(new LockAbortedError(this.name, reason, 'holding'));
+  }
+
+  #renewed(sentMs: number, sentWallMs: number): void {
+    if (!this.isHeld) return;
+    this.#prolong(sentMs, sentWallMs);
+    announce('renew', () => this.#event());
+    this.#core.watchdog.add(this);
+  }
+
+  /** A renewal failed: again, until the holder's own deadline says that it is too late. */
+  #retry(error: unknown): void {
+    if (!this.isHeld) return;
+    const pauseMs = Math.min(this.claim.leaseMs * RETRY_PART, this.#leftMs());
+    this.#retryTimer = this.#core.clock.setTimer(pauseMs, () => {
+      if (this.#leftMs() <= 0) this.#lose('unreachable', error);
+      else this.renew();
+    });
+  }
+
+  #prolong(sentMs: number, sentWallMs: number): void {
+    this.sentMs = sentMs;
+    this.#sentWallMs = sentWallMs;
+    if (!this.renews) this.#core.watchdog.watchDeadline(this);
+  }
+
+  /** Either clock may say that it is over: the monotonic one stops while a machine sleeps. */
+  #leftMs(): number {
+    const { clock } = this.#core;
+    const spentMs = Math.max(clock.monotonicMs() - this.sentMs, clock.wallMs() - this.#sentWallMs);
+    return this.safeMs - spentMs;
+  }
+
+  #checkDeadline(): void {
+    if (this.#isOpen && this.#leftMs() <= 0) this.#lose(this.renews ? 'unreachable' : 'expired');
+  }
+
+  #limitHold(maxHoldMs: number): void {
+    this.#maxHoldTimer = this.#core.clock.setTimer(maxHoldMs, () => {
+      if (!this.isHeld) return;
+      this.#lose('expired');
+      this.#core.giveBack(this.claim, this.claim.leaseMs);
+    });
+  }
+
+  #lose(reason: LossReason, cause?: unknown): void {
+    if (!this.#isOpen) return;
+    announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
+    this.#finish(new LockLostError(this.name, reason, cause));
+  }
+
+  #finish(end: LockError): void {
+    this.#end = end;
+    this.#settle();
+    this.#controller?.abort(end);
+  }
+
+  #release(): Promise<ReleaseOutcome> {
+    this.#checkDeadline();
+    this.#settle();
+    if (this.#end instanceof LockLostError && this.#end.reason === 'stolen') return NOT_HELD;
+    if (this.#end instanceof NotHeldError) return NOT_HELD;
+    return new Promise((resolve) => {
+      letGo(this.#core, this.claim, this.sentMs + this.claim.leaseMs, (outcome) => {
+        this.#tell(outcome);
+        resolve(outcome);
+      });
+    });
+  }
+
+  #tell(outcome: ReleaseOutcome): void {
+    if (outcome !== 'released' || this.#end !== undefined) return;
+    announce('release', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
+  }
+
+  #settle(): void {
+    this.#core.settled(this);
+    this.#retryTimer?.cancel();
+    this.#maxHoldTimer?.cancel();
+  }
+
+  #heldMs(): number {
+    return this.#core.clock.monotonicMs() - this.#grantedMs;
+  }
+
+  #event(): { lock: string; kind: Claim['kind']; owner: string; fence: number } {
+    const { name, kind, owner } = this.claim;
+    return { lock: name, kind, owner, fence: this.fence };
+  }
+}
+
+const NOT_HELD: Promise<ReleaseOutcome> = Promise.resolve('notHeld');
+
+export interface HoldOptions {
+  readonly renews: boolean;
+  readonly maxHoldMs: number;
+}
