@@ -113,6 +113,11 @@ export class Link {
     this.#client.destroy();
   }
 
+  /** Whether both sides have ended, so that nothing is under way any more. */
+  get isOver(): boolean {
+    return this.#client.destroyed && this.#server.destroyed;
+  }
+
   sever(): void {
     this.#client.destroy();
     this.#server.destroy();

@@ -40,8 +40,9 @@ const FENCED_WRITE = `
   return 1`;
 
 const VERBS = {
-  async acquire({ name, ...options }) {
-    lease = await locks.mutex(name).acquire(options);
+  async acquire({ name, permits, ...options }) {
+    const lock = permits === undefined ? locks.mutex(name) : locks.semaphore(name, permits);
+    lease = await lock.acquire(options);
     signal = lease.signal;
     signal.addEventListener('abort', () => {
       process.send({
@@ -55,11 +56,10 @@ const VERBS = {
   look,
   release: () => lease.release(),
   close: () => locks.close(),
-  /** Blocks the event loop, and says what the very next line of the program sees. */
-  stall({ durationMs }) {
+  stall({ durationMs, turns }) {
     const untilMs = performance.now() + durationMs;
     while (performance.now() < untilMs);
-    return look();
+    return turns ? new Promise((resolve) => setImmediate(() => resolve(look()))) : look();
   },
   async read({ key }) {
     return Number((await client.hget(key, 'value')) ?? 0);

@@ -69,9 +69,10 @@ export class HolderProcess {
     this.#child.on('message', (message: Message) => this.#heard(message));
   }
 
+  /** Of a mutex, or of a semaphore with so many permits. */
   async acquire(
     name: string,
-    options: Omit<AcquireOptions, 'signal'> = {},
+    options: Omit<AcquireOptions, 'signal'> & { readonly permits?: number } = {},
   ): Promise<{ readonly fence: number; readonly atNs: bigint }> {
     const granted = await this.#call<{ fence: number; atNs: string }>('acquire', {
       name,
@@ -93,8 +94,9 @@ export class HolderProcess {
     return this.#call('close');
   }
 
-  stall(durationMs: number): Promise<Look> {
-    return this.#call('stall', { durationMs });
+  /** Blocks its event loop, and says what the program sees on the next line, or in the next turn. */
+  stall(durationMs: number, then?: 'then a turn'): Promise<Look> {
+    return this.#call('stall', { durationMs, turns: then !== undefined });
   }
 
   read(key: string): Promise<number> {

@@ -2,7 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient } from 'redis';
-import { createLocks, type Lease, type Locks, redisStore } from '../src/index.ts';
+import {
+  type Clock,
+  createLocks,
+  type Lease,
+  type Locks,
+  redisStore,
+  systemClock,
+} from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { HolderProcess } from './lock-holder-process.ts';
 import { freePort, spawnRealRedis, startHoldfast } from './real-redis.ts';
@@ -13,6 +20,7 @@ export interface ProgramOptions {
   readonly client?: 'ioredis' | 'node-redis';
   readonly ioredis?: Pick<RedisOptions, 'autoResendUnfulfilledCommands' | 'enableReadyCheck'>;
   readonly requestTimeoutMs?: number;
+  readonly clock?: Clock;
 }
 
 /**
@@ -49,7 +57,7 @@ export class LockScene implements AsyncDisposable {
     this.port = port;
     this.proxy = proxy;
     this.#redisOptions = redisOptions;
-    this.direct = this.#ioredis(port, {});
+    this.direct = this.client();
   }
 
   async startServer(): Promise<void> {
@@ -64,14 +72,33 @@ export class LockScene implements AsyncDisposable {
     await died;
   }
 
+  /** The server stands still, as a machine does that is suspended. */
+  stopServer(): void {
+    this.#redis!.kill('SIGSTOP');
+  }
+
+  continueServer(): void {
+    this.#redis!.kill('SIGCONT');
+  }
+
+  /** A client of Redis that comes back at once. */
+  client(port = this.port, options: ProgramOptions['ioredis'] = {}): Redis {
+    const quick = { host: '127.0.0.1', retryStrategy: () => 1, enableReadyCheck: false };
+    const client = new Redis({ port, ...quick, ...options });
+    client.on('error', () => {});
+    this.onClose(() => client.disconnect());
+    return client;
+  }
+
   /** The locks of a program with a client of its own. */
   async locks(options: ProgramOptions = {}): Promise<Locks> {
-    const { by = 'proxy', client = 'ioredis', requestTimeoutMs = 5000 } = options;
+    const { by = 'proxy', client = 'ioredis', clock = systemClock } = options;
     const port = by === 'proxy' ? this.proxy.port : this.port;
     const connected =
-      client === 'ioredis' ? this.#ioredis(port, options.ioredis) : await this.#nodeRedis(port);
+      client === 'ioredis' ? this.client(port, options.ioredis) : await this.#nodeRedis(port);
     const store = redisStore(connected as never);
-    const locks = createLocks({ store, requestTimeout: requestTimeoutMs });
+    const requestTimeout = options.requestTimeoutMs ?? 5000;
+    const locks = createLocks({ store, clock, requestTimeout });
     this.onClose(() => locks.close());
     return locks;
   }
@@ -118,6 +145,16 @@ export class LockScene implements AsyncDisposable {
     return (await this.neighbour().mutex(name).inspect()).holders;
   }
 
+  /** How often the server was asked to do this, also by scripts, since the last `forgetCalls`. */
+  async callsOf(command: string): Promise<number> {
+    const stats = await this.direct.info('commandstats');
+    return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  }
+
+  async forgetCalls(): Promise<void> {
+    await this.direct.config('RESETSTAT');
+  }
+
   onClose(closer: () => unknown): void {
     this.#closers.push(closer);
   }
@@ -127,14 +164,6 @@ export class LockScene implements AsyncDisposable {
     for (const close of this.#closers.reverse()) await close();
     await this.proxy[Symbol.asyncDispose]();
     if (this.#redis?.exitCode === null && this.#redis.signalCode === null) await this.crashServer();
-  }
-
-  #ioredis(port: number, options: ProgramOptions['ioredis'] = {}): Redis {
-    const quick = { host: '127.0.0.1', retryStrategy: () => 1, enableReadyCheck: false };
-    const client = new Redis({ port, ...quick, ...options });
-    client.on('error', () => {});
-    this.onClose(() => client.disconnect());
-    return client;
   }
 
   async #nodeRedis(port: number): Promise<unknown> {

@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest';
+import { LockScene, until } from './lock-scene.ts';
+
+/*
+ * Programs in processes of their own that are stopped, killed and stalled. Leases end by the server's clock
+ * and processes have one of their own, so that time has to pass; limits are wide, orders are strict.
+ */
+
+const LEASE_MS = 800;
+const WAIT = { wait: '25s' } as const;
+
+describe.concurrent('mode 1: a holder that is stopped', () => {
+  it('beyond its lease is followed at its end, and knows before its next effect', async () => {
+    await using scene = await LockScene.open();
+    const [stopped, next] = [await scene.program(), await scene.program()];
+    const first = await stopped.acquire('a', { lease: LEASE_MS });
+    const waiting = next.acquire('a', WAIT);
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    await stopped.stop();
+    // What the program will do next has arrived before it goes on: nothing of ours can run in between.
+    const look = stopped.look();
+    const second = await waiting;
+    const owner = await scene.ownerOf('a');
+    stopped.continue();
+    expect(await look).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
+    const { reason } = await stopped.lost;
+    expect(['unreachable', 'expired']).toContain(reason);
+    expect(await stopped.release()).toBe('notHeld');
+    expect(await scene.ownerOf('a')).toBe(owner);
+    expect(await next.look()).toMatchObject({ held: true });
+    expect(second.fence).toBeGreaterThan(first.fence);
+    expect([stopped.output, next.output]).toEqual(['', '']);
+  });
+
+  it('finds a signal that it kept aborted before its next effect', async () => {
+    await using scene = await LockScene.open();
+    const stopped = await scene.program();
+    await stopped.acquire('a', { lease: LEASE_MS });
+    await stopped.stop();
+    const look = stopped.look();
+    await until(async () => (await scene.ownerOf('a')) === null);
+    stopped.continue();
+    expect(await look).toMatchObject({ keptSignalAborted: true });
+  });
+
+  it('within its lease goes on, and nobody held meanwhile', async () => {
+    await using scene = await LockScene.open();
+    const stopped = await scene.program();
+    const { fence } = await stopped.acquire('a', { lease: '6s' });
+    await stopped.stop();
+    expect(await scene.neighbour().mutex('a').tryAcquire()).toBe(null);
+    stopped.continue();
+    expect(await stopped.look()).toMatchObject({ held: true, keptSignalAborted: false });
+    expect(await scene.holdersOf('a')).toMatchObject([{ fence }]);
+    expect(await stopped.release()).toBe('released');
+  });
+});
+
+describe.concurrent('mode 2: a process that dies', () => {
+  it('as holder is followed no later than the end of its lease', async () => {
+    await using scene = await LockScene.open();
+    const holder = await scene.program();
+    const { fence } = await holder.acquire('a', { lease: LEASE_MS });
+    const waiting = scene.neighbour().mutex('a').acquire(WAIT);
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    const leftMs = await scene.leftMs('a');
+    const beganMs = performance.now();
+    await holder.kill();
+    const next = await waiting;
+    const tookMs = performance.now() - beganMs;
+    expect(next.fence).toBeGreaterThan(fence);
+    expect(tookMs).toBeGreaterThan(leftMs / 2);
+    expect(tookMs).toBeLessThan(LEASE_MS + 2000);
+  });
+
+  it.each(['kill', 'stop'] as const)(
+    'as first in line (%s) delays the next by its reservation',
+    async (end) => {
+      await using scene = await LockScene.open();
+      const lease = await scene.neighbour().mutex('a').acquire();
+      const [first, second] = [await scene.program(), await scene.program()];
+      const lost = first.acquire('a', WAIT).catch(() => undefined);
+      await until(async () => (await scene.waitersOf('a')) === 1);
+      const waiting = second.acquire('a', WAIT);
+      await until(async () => (await scene.waitersOf('a')) === 2);
+      await first[end]();
+      const beganMs = performance.now();
+      await lease.release();
+      const { fence } = await waiting;
+      expect(performance.now() - beganMs).toBeLessThan(8000);
+      expect(await scene.holdersOf('a')).toMatchObject([{ fence }]);
+      if (end === 'kill') return;
+      // Whoever was only slow has its turn later.
+      first.continue();
+      expect(await second.release()).toBe('released');
+      expect((await lost)!.fence).toBeGreaterThan(fence);
+    },
+  );
+
+  it('as holder of a permit gives it back to the others', async () => {
+    await using scene = await LockScene.open();
+    const holder = await scene.program();
+    await holder.acquire('s', { lease: LEASE_MS, permits: 1 });
+    const semaphore = scene.neighbour().semaphore('s', 1);
+    expect(await semaphore.tryAcquire()).toBe(null);
+    await holder.kill();
+    expect((await semaphore.acquire(WAIT)).isHeld).toBe(true);
+  });
+});
+
+describe.concurrent('mode 1: a holder whose event loop stalls', () => {
+  it('beyond its lease knows it on the next line', async () => {
+    await using scene = await LockScene.open();
+    const holder = await scene.program();
+    const { fence } = await holder.acquire('a', { lease: LEASE_MS });
+    const waiting = scene.neighbour().mutex('a').acquire(WAIT);
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    const look = await holder.stall(LEASE_MS * 3);
+    expect(look).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
+    expect((await waiting).fence).toBeGreaterThan(fence);
+    expect(await holder.release()).toBe('notHeld');
+    expect(holder.output).toBe('');
+  });
+
+  it('finds a signal that it kept aborted in the next turn', async () => {
+    await using scene = await LockScene.open();
+    const holder = await scene.program();
+    await holder.acquire('a', { lease: LEASE_MS });
+    expect(await holder.stall(LEASE_MS * 2, 'then a turn')).toMatchObject({
+      keptSignalAborted: true,
+    });
+  });
+
+  it('within its lease keeps it', async () => {
+    await using scene = await LockScene.open();
+    const holder = await scene.program();
+    await holder.acquire('a', { lease: '6s' });
+    expect(await holder.stall(300)).toMatchObject({ held: true });
+  });
+});
+
+/**
+ * Two programs count in turn: read, pause, write. In every round the first is stopped between its read and
+ * its write, until the second has counted under the same lock. How much was acknowledged, and how much is
+ * there.
+ */
+async function count(verb: 'write' | 'writeFenced', rounds: number): Promise<[number, number]> {
+  await using scene = await LockScene.open();
+  const [paused, other] = [await scene.program(), await scene.program()];
+  let acknowledged = 0;
+  for (let round = 0; round < rounds; round++) {
+    await paused.acquire('counter', { lease: 400, ...WAIT });
+    const seen = await paused.read('count');
+    await paused.stop();
+    const late = paused.write(verb, 'count', seen + 1);
+    await other.acquire('counter', WAIT);
+    const written = await other.write(verb, 'count', (await other.read('count')) + 1);
+    await other.release();
+    paused.continue();
+    for (const isDone of [written, await late]) acknowledged += isDone ? 1 : 0;
+    await paused.release();
+  }
+  return [acknowledged, await other.read('count')];
+}
+
+describe.concurrent('modes 1 and 21: programs that are stopped between their read and their write', () => {
+  it('lose updates without the fence: the control', async () => {
+    const [acknowledged, there] = await count('write', 4);
+    expect(acknowledged).toBe(8);
+    expect(there).toBeLessThan(acknowledged);
+  });
+
+  it('lose none with it', async () => {
+    const [acknowledged, there] = await count('writeFenced', 4);
+    // The second of each round, and nothing of who came late.
+    expect(acknowledged).toBe(4);
+    expect(there).toBe(acknowledged);
+  });
+});
+
+describe.concurrent('mode 15: a server that may evict locks', () => {
+  const warnings = (output: string): number => output.match(/maxmemory-policy/g)?.length ?? 0;
+
+  it('is warned of, once', async () => {
+    await using scene = await LockScene.open('--maxmemory-policy', 'allkeys-lru');
+    const program = await scene.program();
+    await program.acquire('a');
+    await program.acquire('b');
+    await until(() => program.output !== '', 5000);
+    await program.close();
+    expect(program.output).toMatch(/allkeys-lru/);
+    expect(program.output).toMatch(/noeviction/);
+    expect(warnings(program.output)).toBe(1);
+  });
+
+  it('is not, if it keeps them', async () => {
+    await using scene = await LockScene.open('--maxmemory-policy', 'noeviction');
+    const program = await scene.program();
+    await program.acquire('a');
+    await program.close();
+    expect(program.output).toBe('');
+  });
+});

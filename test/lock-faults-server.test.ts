@@ -1,0 +1,309 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type LockLostError, LockUnavailableError } from '../src/index.ts';
+import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
+
+/*
+ * A redis-server that dies, forgets, refuses or hangs up. Holders are told, waiters are served in bounded
+ * time, fences rise, and trouble is never called busy.
+ */
+
+/** A folder for what the server keeps, which goes with the scene. */
+async function folder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'holdfast-faults-'));
+}
+
+describe.concurrent('modes 4 and 21: a server that dies and comes back empty', () => {
+  it('tells who held, serves who waits, and goes on with larger fences', async () => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const others = await scene.locks();
+    const lease = await locks.mutex('a').acquire({ lease: '3s' });
+    const loss = lossOf(lease);
+    const waiting = others.mutex('a').acquire({ wait: '20s' });
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    await scene.crashServer();
+    // This one asks while nobody is there, and is told nothing of it.
+    const asking = locks.mutex('b').acquire({ wait: '20s' });
+    await elapse(300);
+    await scene.startServer();
+    expect((await asking).isHeld).toBe(true);
+    expect((await waiting).fence).toBeGreaterThan(lease.fence);
+    expect(((await loss).reason as LockLostError).reason).toBe('stolen');
+    expect(await lease.release()).toBe('notHeld');
+    expect(await scene.holdersOf('a')).toMatchObject([{ fence: (await waiting).fence }]);
+  });
+
+  it('and stays away, is told in time', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1s' });
+    const loss = lossOf(lease);
+    await scene.crashServer();
+    expect(((await loss).reason as LockLostError).reason).toBe('unreachable');
+    await scene.startServer();
+  });
+
+  it('serves a line of waiters of several programs after it', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
+    const programs = await Promise.all([1, 2, 3].map(() => scene.locks()));
+    const fences: number[] = [];
+    const tasks = programs.flatMap((locks) =>
+      [1, 2, 3].map(() =>
+        locks.mutex('a').run(({ fence }) => fences.push(fence), { wait: '25s', lease: '2s' }),
+      ),
+    );
+    await until(async () => (await scene.waitersOf('a')) > 0);
+    await scene.crashServer();
+    await scene.startServer();
+    await Promise.all(tasks);
+    expect(fences).toHaveLength(9);
+    expect(fences).toEqual([...fences].sort((one, other) => one - other));
+    expect(fences[0]).toBeGreaterThan(lease.fence);
+  });
+});
+
+describe.concurrent('mode 5: a server that dies and remembers', () => {
+  it('leaves the holder its lock', async () => {
+    const dir = await folder();
+    await using scene = await LockScene.open(
+      ...['--appendonly', 'yes', '--appendfsync', 'always', '--dir', dir],
+    );
+    scene.onClose(() => rm(dir, { recursive: true }));
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '10s' });
+    const owner = await scene.ownerOf('a');
+    await scene.crashServer();
+    await scene.startServer();
+    expect(await scene.ownerOf('a')).toBe(owner);
+    expect(await scene.neighbour().mutex('a').tryAcquire()).toBe(null);
+    await lease.extend();
+    expect(await lease.release()).toBe('released');
+    const next = await scene.neighbour().mutex('a').acquire();
+    expect(next.fence).toBeGreaterThan(lease.fence);
+  });
+});
+
+describe.concurrent('mode 8: a server that stands still', () => {
+  it('costs the holder its lease, of which it is told before anybody else holds', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1s' });
+    const loss = lossOf(lease);
+    const waiting = (await scene.locks()).mutex('a').acquire({ wait: '20s' });
+    const granted = waiting.then(() => performance.now());
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    scene.stopServer();
+    const { atMs, reason } = await loss;
+    await elapse(500);
+    scene.continueServer();
+    expect((reason as LockLostError).reason).toBe('unreachable');
+    expect(atMs).toBeLessThan(await granted);
+    expect((await waiting).fence).toBeGreaterThan(lease.fence);
+    expect(await lease.release()).toBe('notHeld');
+  });
+});
+
+describe.concurrent('mode 16: a server that forgets its scripts', () => {
+  it.each(['ioredis', 'node-redis'] as const)('at any time, through %s', async (client) => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks({ client });
+    let isOver = false;
+    const flushes = (async () => {
+      while (!isOver) await scene.direct.script('FLUSH');
+    })();
+    const work = Array.from({ length: 8 }, async (_, worker) => {
+      for (let round = 0; round < 25; round++) {
+        // Some in a crowd, some alone; some in the same batch.
+        const lease = await locks.mutex(`name:${worker % 4}`).acquire({ wait: '20s' });
+        await lease.extend();
+        expect(await lease.release()).toBe('released');
+      }
+    });
+    await Promise.all(work);
+    isOver = true;
+    await flushes;
+  });
+});
+
+describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => {
+  it('tells the holder at the next renewal, and the fence rises', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1s' });
+    const loss = lossOf(lease);
+    await scene.direct.flushall();
+    const next = await scene.neighbour().mutex('a').acquire();
+    expect(next.fence).toBeGreaterThan(lease.fence);
+    expect(((await loss).reason as LockLostError).reason).toBe('stolen');
+    expect(await lease.release()).toBe('notHeld');
+    expect(await scene.holdersOf('a')).toMatchObject([{ fence: next.fence }]);
+  });
+
+  it('tells the holder of a semaphore and of a read/write lock', async () => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const leases = await Promise.all([
+      locks.semaphore('s', 3).acquire({ lease: '1s' }),
+      locks.readWrite('rw').read.acquire({ lease: '1s' }),
+      locks.readWrite('rw2').write.acquire({ lease: '1s' }),
+    ]);
+    const losses = leases.map(lossOf);
+    await scene.direct.flushall();
+    for (const loss of losses) expect((await loss).reason).toMatchObject({ reason: 'stolen' });
+  });
+
+  it.each(['lock:{a}', 'lock:{a}:state'])('evicts %s, and gives no older fence', async (key) => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    expect(await scene.direct.del(key)).toBe(1);
+    if (key === 'lock:{a}')
+      expect((await lossOf(lease)).reason).toMatchObject({ reason: 'stolen' });
+    await lease.release();
+    const next = await scene.neighbour().mutex('a').acquire({ wait: '10s' });
+    expect(next.fence).toBeGreaterThan(lease.fence);
+  });
+
+  it('evicts the queue, and waiters are served all the same', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
+    const waiting = (await scene.locks()).mutex('a').acquire({ wait: '20s' });
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    await scene.direct.del('lock:{a}:queue');
+    await lease.release();
+    expect((await waiting).fence).toBeGreaterThan(lease.fence);
+  });
+});
+
+describe.concurrent('mode 17: a server that hangs up on the subscriber', () => {
+  it('before a release: the waiters are served in order', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '5s' });
+    const locks = await scene.locks();
+    const order: number[] = [];
+    const tasks: Promise<unknown>[] = [];
+    for (const number of [1, 2, 3, 4, 5]) {
+      tasks.push(locks.mutex('a').run(() => order.push(number), { wait: '25s' }));
+      await until(async () => (await scene.waitersOf('a')) === number);
+    }
+    await scene.direct.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    const beganMs = performance.now();
+    await lease.release();
+    await Promise.all(tasks);
+    expect(order).toEqual([1, 2, 3, 4, 5]);
+    // One lost call costs no more than its reservation.
+    expect(performance.now() - beganMs).toBeLessThan(8000);
+  });
+
+  it('again and again: everybody is served', async () => {
+    await using scene = await LockScene.open();
+    const programs = await Promise.all([1, 2].map(() => scene.locks()));
+    let isOver = false;
+    const kills = (async () => {
+      while (!isOver) {
+        await scene.direct.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+        await elapse(30);
+      }
+    })();
+    let served = 0;
+    const tasks = programs.flatMap((locks) =>
+      Array.from({ length: 10 }, () =>
+        locks.mutex('a').run(() => served++, { wait: '25s', lease: '5s' }),
+      ),
+    );
+    await Promise.all(tasks);
+    isOver = true;
+    await kills;
+    expect(served).toBe(20);
+  });
+
+  it('and on everybody: holders keep their leases, waiters their places', async () => {
+    await using scene = await LockScene.open();
+    const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
+    const waiting = (await scene.locks()).mutex('a').acquire({ wait: '20s' });
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    const beganMs = performance.now();
+    while (performance.now() - beganMs < 3000) {
+      await scene.direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await elapse(100);
+    }
+    // Longer than the lease, which has been renewed meanwhile.
+    expect(lease.isHeld).toBe(true);
+    expect(await lease.release()).toBe('released');
+    expect((await waiting).fence).toBeGreaterThan(lease.fence);
+  });
+});
+
+describe.concurrent('a server that answers with an error', () => {
+  it('since its memory is full: that is not busy, and what is held can be kept and let go', async () => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const lease = await locks.mutex('a').acquire({ lease: '900ms' });
+    await scene.direct.config('SET', 'maxmemory-policy', 'noeviction');
+    await scene.direct.config('SET', 'maxmemory', '1');
+    const outcome = await settled(locks.mutex('b').tryAcquire());
+    expect(outcome).toBeInstanceOf(LockUnavailableError);
+    expect(String((outcome as LockUnavailableError).cause)).toMatch(/OOM/);
+    await elapse(1500);
+    expect(lease.isHeld).toBe(true);
+    expect(await lease.release()).toBe('released');
+    const asking = locks.mutex('b').acquire({ wait: '20s' });
+    await scene.direct.config('SET', 'maxmemory', '0');
+    expect((await asking).isHeld).toBe(true);
+  });
+
+  it('since it became a replica: that is not busy, and it is asked until it is a master again', async () => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    const loss = lossOf(lease);
+    await scene.direct.replicaof('127.0.0.1', 1);
+    const outcome = await settled(locks.mutex('b').tryAcquire());
+    expect(outcome).toBeInstanceOf(LockUnavailableError);
+    expect(String((outcome as LockUnavailableError).cause)).toMatch(/READONLY/);
+    const asking = locks.mutex('b').acquire({ wait: '20s' });
+    expect((await loss).reason).toMatchObject({ reason: 'unreachable' });
+    await scene.direct.replicaof('NO', 'ONE');
+    expect((await asking).isHeld).toBe(true);
+  });
+
+  it('since a script keeps it busy: that is not a busy lock', async () => {
+    await using scene = await LockScene.open('--busy-reply-threshold', '100');
+    const locks = await scene.locks();
+    const runaway = settled(scene.client().eval('while true do end', 0));
+    await until(async () => String(await settled(scene.direct.ping())).includes('BUSY'));
+    const outcome = await settled(locks.mutex('a').tryAcquire());
+    expect(outcome).toBeInstanceOf(LockUnavailableError);
+    expect(String((outcome as LockUnavailableError).cause)).toMatch(/BUSY/);
+    const asking = locks.mutex('a').acquire({ wait: '20s' });
+    await elapse(200);
+    await scene.direct.script('KILL');
+    await runaway;
+    expect((await asking).isHeld).toBe(true);
+  });
+
+  it('since it still loads its keys: it is asked until it has', async () => {
+    const dir = await folder();
+    const slowly = ['--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024'];
+    await using scene = await LockScene.open(
+      '--dir',
+      dir,
+      ...slowly,
+      '--enable-debug-command',
+      'yes',
+    );
+    scene.onClose(() => rm(dir, { recursive: true }));
+    await scene.direct.call('DEBUG', 'POPULATE', '1500', 'key', '100');
+    await scene.direct.save();
+    await scene.crashServer();
+    const started = scene.startServer();
+    await until(async () => String(await settled(scene.direct.ping())).includes('LOADING'));
+    const locks = await scene.locks();
+    const outcome = await settled(locks.mutex('a').tryAcquire());
+    expect(outcome).toBeInstanceOf(LockUnavailableError);
+    expect(String((outcome as LockUnavailableError).cause)).toMatch(/LOADING/);
+    expect((await locks.mutex('a').acquire({ wait: '20s' })).isHeld).toBe(true);
+    await started;
+    expect(await scene.direct.dbsize()).toBeGreaterThan(1500);
+  });
+});
