@@ -15,6 +15,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   server: ['engine', 'resp', 'clock'],
   lock: ['clock'],
   stores: ['lock', 'clock', 'engine', 'resp'],
+  lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
   cli: ['clock', 'resp', 'engine', 'server'],
 };
 

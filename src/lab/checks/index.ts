@@ -1,0 +1,21 @@
+import type { Check } from './check.ts';
+import { foreignRelease } from './foreign-release.ts';
+import { heldForEver } from './held-for-ever.ts';
+import { lateWrite } from './late-write.ts';
+import { prolongedByLoser } from './prolonged-by-loser.ts';
+import { silentLoss } from './silent-loss.ts';
+import { twoAwakeInside, twoInside, twoLiveLeases } from './two-at-once.ts';
+import { waiterNotServed } from './waiter-not-served.ts';
+
+/** Every check, those first that say most about a lock. */
+export const CHECKS: readonly Check[] = [
+  twoLiveLeases,
+  twoAwakeInside,
+  twoInside,
+  foreignRelease,
+  heldForEver,
+  prolongedByLoser,
+  lateWrite,
+  silentLoss,
+  waiterNotServed,
+];

@@ -1,0 +1,135 @@
+import { type Clock, systemClock } from '../clock/index.ts';
+import type { Check, CheckName } from './checks/check.ts';
+import { CHECKS } from './checks/index.ts';
+import { scheduleText } from './choice.ts';
+import { LabError } from './lab-error.ts';
+import { named } from './nearest.ts';
+import type { WorldOptions } from './options.ts';
+import type { Recipe, Text } from './recipe.ts';
+import { atStep, replay } from './replay.ts';
+import { type Setting, settle } from './setting.ts';
+import { type Exhaustion, exhaust } from './strategies/exhaustive.ts';
+import type { TraceStep } from './trace.ts';
+import { isExpected } from './verdict.ts';
+import { World } from './world.ts';
+
+export interface ExploreOptions extends Partial<WorldOptions> {
+  readonly variant?: string;
+  /** The checks to make; all of them unless told. */
+  readonly checks?: readonly CheckName[];
+  /** Where to stop if the world is larger than thought. */
+  readonly mostStates?: number;
+  /** Called now and then; false stops the search. */
+  readonly onProgress?: (progress: Progress) => boolean | undefined;
+  readonly clock?: Clock;
+}
+
+export interface Progress {
+  readonly states: number;
+  readonly moves: number;
+  readonly seconds: number;
+}
+
+export interface Exploration extends Setting {
+  readonly verdicts: readonly Verdict[];
+  /** Every verdict is the one that the variant foretells for a world of this size. */
+  readonly isExpected: boolean;
+  /** False if the search was stopped: what holds then holds only as far as was seen. */
+  readonly isComplete: boolean;
+  readonly states: number;
+  readonly moves: number;
+  /** Complete runs that the states stand for. */
+  readonly interleavings: bigint;
+  readonly seconds: number;
+  /** The failure to look at: the one that the variant shows, or else the shortest. */
+  readonly failure?: Failure;
+}
+
+export interface Verdict {
+  readonly check: CheckName;
+  readonly holds: boolean;
+  readonly isExpected: boolean;
+  /** A shortest schedule after which the check fails. */
+  readonly schedule?: string;
+  readonly steps?: number;
+  readonly sentence?: Text;
+}
+
+export interface Failure {
+  readonly check: CheckName;
+  readonly schedule: string;
+  readonly steps: number;
+  readonly sentence: Text;
+  readonly trace: readonly TraceStep[];
+}
+
+const MOST_STATES = 5_000_000;
+
+/** Goes through every interleaving of a recipe's clients and says which checks hold. */
+export function explore(recipe: Recipe | string, options: ExploreOptions = {}): Exploration {
+  const {
+    checks: names,
+    mostStates = MOST_STATES,
+    onProgress,
+    clock = systemClock,
+    ...wishes
+  } = options;
+  const setting = settle(recipe, wishes);
+  const checks = chosenChecks(names);
+  const beganMs = clock.monotonicMs();
+  const seconds = (): number => (clock.monotonicMs() - beganMs) / 1000;
+  const world = new World(setting.recipe, setting.variant.name, setting.world);
+  const found = exhaust(world, checks, {
+    mostStates,
+    onProgress: (states, moves) => onProgress?.({ states, moves, seconds: seconds() }) !== false,
+  });
+  const verdicts = checks.map((check) => verdictOf(check, found, setting));
+  const failure = failureToShow(verdicts, setting);
+  const { states, moves, interleavings, isComplete } = found;
+  return {
+    ...setting,
+    verdicts,
+    isExpected: verdicts.every((verdict) => verdict.isExpected),
+    isComplete,
+    states,
+    moves,
+    interleavings,
+    seconds: seconds(),
+    ...(failure === undefined ? {} : { failure }),
+  };
+}
+
+/** The checks of those names, or all. */
+export function chosenChecks(names: readonly CheckName[] | undefined): readonly Check[] {
+  return names === undefined ? CHECKS : names.map((name) => named('check', name, CHECKS));
+}
+
+function verdictOf({ name }: Check, { failures }: Exhaustion, setting: Setting): Verdict {
+  const failing = failures.get(name);
+  const holds = failing === undefined;
+  const verdict = { check: name, holds, isExpected: isExpected(setting, name, holds) };
+  if (holds) return verdict;
+  const steps = failing.choices.length;
+  return {
+    ...verdict,
+    schedule: scheduleText(failing.choices),
+    steps,
+    sentence: atStep(steps, failing.sentence),
+  };
+}
+
+function failureToShow(verdicts: readonly Verdict[], setting: Setting): Failure | undefined {
+  const failed = verdicts.filter(({ holds }) => !holds).sort((a, b) => a.steps! - b.steps!);
+  const shown = failed.find(({ check }) => check === setting.variant.shows) ?? failed[0];
+  return shown && failureOf(setting, shown.check, shown.schedule!);
+}
+
+/** A failure as it shows on an engine that runs its schedule from the start to the end. */
+export function failureOf(setting: Setting, check: CheckName, schedule: string): Failure {
+  const { recipe, variant, world } = setting;
+  const { trace, violations } = replay(recipe, schedule, { ...world, variant: variant.name });
+  const violation = violations.find((each) => each.check === check);
+  if (violation === undefined)
+    throw new LabError(`${check} does not fail in ${schedule} when replayed`);
+  return { check, schedule, steps: trace.length, sentence: violation.sentence, trace };
+}

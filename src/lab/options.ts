@@ -1,0 +1,57 @@
+import { LabError } from './lab-error.ts';
+
+/** The size of a world: how many act in it, for how long, and what may go wrong how often. */
+export interface WorldOptions {
+  readonly clients: number;
+  /** How often each client takes the lock. */
+  readonly rounds: number;
+  /** Seconds that may pass. */
+  readonly ticks: number;
+  /** Clients that stop for good. */
+  readonly crashes: number;
+  /** Times that a client stands still while time passes. Without one, no step takes any time. */
+  readonly pauses: number;
+  /** Commands that happen while the client learns only that the connection broke. */
+  readonly lostReplies: number;
+  /** Clients whose clock is `SKEW_MS` ahead or behind. */
+  readonly skews: number;
+}
+
+export const TICK_MS = 1000;
+export const SKEW_MS = 3000;
+
+/** A schedule names clients by the letters A to H. */
+const RANGES = {
+  clients: { from: 1, to: 8, usual: 3 },
+  rounds: { from: 1, to: 1000, usual: 1 },
+  ticks: { from: 0, to: 100_000, usual: 6 },
+  crashes: { from: 0, to: 8, usual: 1 },
+  pauses: { from: 0, to: 10_000, usual: 1 },
+  lostReplies: { from: 0, to: 10_000, usual: 0 },
+  skews: { from: 0, to: 8, usual: 0 },
+} as const satisfies Record<
+  keyof WorldOptions,
+  { readonly from: number; readonly to: number; readonly usual: number }
+>;
+
+type OptionName = keyof typeof RANGES;
+
+/** The first wishes that are set win; what nobody asked for is as usual. */
+export function worldOptions(...wishes: readonly Partial<WorldOptions>[]): WorldOptions {
+  const names = Object.keys(RANGES) as OptionName[];
+  return Object.fromEntries(
+    names.map((name) => {
+      const wish = wishes.map((each) => each[name]).find((value) => value !== undefined);
+      return [name, inRange(name, wish ?? RANGES[name].usual)];
+    }),
+  ) as Record<OptionName, number>;
+}
+
+function inRange(name: OptionName, value: number): number {
+  const { from, to } = RANGES[name];
+  if (Number.isInteger(value) && value >= from && value <= to) return value;
+  const nearest = Number.isNaN(value) ? from : Math.min(Math.max(Math.round(value), from), to);
+  throw new LabError(
+    `${name} must be a whole number from ${from} to ${to}, not ${value}; the nearest is ${nearest}`,
+  );
+}

@@ -1,0 +1,114 @@
+import type { CheckName } from './checks/check.ts';
+import type { WorldOptions } from './options.ts';
+
+/**
+ * A lock algorithm as a small program. `client` is what each client does to take the lock once, work
+ * and give it back; its only actions are those of `Tools`. It returns `busy` to sleep for a second and
+ * begin again, `done` when all went well in its own eyes, `lost` when it knows that it lost the lock.
+ *
+ * Whatever else it computes must follow from what it was told: the explorer runs it again from the
+ * start to get back to where it was.
+ */
+export interface Recipe {
+  readonly name: string;
+  /** One sentence. */
+  readonly about: Text;
+  /** The document that speaks of it, and its words. */
+  readonly source: Source;
+  /** The key that is the lock, as the checks look at it. */
+  readonly lockKey: string;
+  /** Where the lease's end stands, if not in the key's TTL: the Unix time that the value names. */
+  readonly leaseEnd?: (value: string) => number;
+  /** Worlds to explore it in; the first is the one that is meant if none is named. */
+  readonly variants: readonly Variant[];
+  readonly client: (tools: Tools) => Client;
+}
+
+/** A recipe in a world, and what the search must find there. */
+export interface Variant {
+  readonly name: string;
+  readonly about: Text;
+  readonly world: Partial<WorldOptions>;
+  /** The checks that fail. All others hold. */
+  readonly fails: readonly CheckName[];
+  /** The failing check whose schedule is the one to look at. */
+  readonly shows?: CheckName;
+}
+
+export interface Text {
+  readonly en: string;
+  readonly zh: string;
+}
+
+export interface Source {
+  readonly document: string;
+  readonly words: string;
+}
+
+export type Outcome = 'done' | 'busy' | 'lost';
+export type Client = Generator<Action, Outcome, unknown>;
+/** An action on its way: `yield*` performs it and gives what it answers. */
+export type Doing<Result> = Generator<Action, Result, unknown>;
+
+/** A reply as a recipe sees it. An error reply is a fault of the recipe and ends the exploration. */
+export type Answer = string | number | null | readonly Answer[];
+
+/** What a client can do. Commands, clock reads and writes are steps; the marks cost none. */
+export interface Tools {
+  /** A, B, C… */
+  readonly name: string;
+  /** Another one for every acquisition: A1, A2… */
+  readonly token: string;
+  readonly variant: string;
+
+  /** command`SET lock ${token} NX PX 2000`: words by spaces, each value one word. */
+  command(words: TemplateStringsArray, ...values: (string | number)[]): Doing<Answer>;
+  /** MULTI, the commands, EXEC: one step, since nothing happens before EXEC. */
+  transaction(...commands: readonly string[]): Doing<readonly Answer[]>;
+  /** Seconds since 1970 by the client's own clock, which may be skewed. */
+  unixTime(): Doing<number>;
+  sleep(durationMs: number): Doing<void>;
+  /** Changes the thing that the lock protects. A fence lower than one seen before is refused: false. */
+  write(fence?: number): Doing<boolean>;
+  /** A second of work that ends with a write. */
+  work(fence?: number): Doing<boolean>;
+
+  /** Marks that the client believes from here on that it holds the lock. */
+  enter(lease?: Lease): Doing<void>;
+  /** Marks that the lease runs anew from here on. */
+  extend(lease: Lease): Doing<void>;
+  /** Marks that the client has stopped acting on the lock's behalf. */
+  leave(): Doing<void>;
+}
+
+/** How long the client may act: for so long from now, until a Unix time of its own clock, or for ever. */
+export type Lease = { readonly leaseMs: number } | { readonly until: number };
+
+/** What a client waits to do next. */
+export type Action = Step | Mark | SleepAction;
+export type Step = CommandAction | ClockAction | WriteAction;
+
+export interface CommandAction {
+  readonly kind: 'command';
+  /** One command, or MULTI to EXEC. */
+  readonly lines: readonly (readonly string[])[];
+}
+
+export interface ClockAction {
+  readonly kind: 'clock';
+}
+
+export interface WriteAction {
+  readonly kind: 'write';
+  readonly fence: number | undefined;
+}
+
+export interface SleepAction {
+  readonly kind: 'sleep';
+  readonly durationMs: number;
+}
+
+export type Mark =
+  | { readonly kind: 'enter'; readonly lease: Lease | undefined }
+  | { readonly kind: 'extend'; readonly lease: Lease }
+  | { readonly kind: 'leave' };

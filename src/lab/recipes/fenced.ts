@@ -1,0 +1,48 @@
+import type { Recipe } from '../recipe.ts';
+import { COMPARE_AND_DELETE } from './scripts.ts';
+
+const TAKE_WITH_FENCE = `-- set nx px, and the next fence
+if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  return redis.call('incr', KEYS[2])
+end
+return false`;
+
+export const fenced: Recipe = {
+  name: 'fenced',
+  about: {
+    en: 'Every grant carries a number larger than all before it, and the resource refuses a write with an older one.',
+    zh: '每次加锁都得到一个递增的编号，资源拒绝带旧编号的写入。',
+  },
+  source: {
+    document: '谈谈Redis的Setnx',
+    words: '没有考虑到 GC pause 之类的问题造成的影响……此问题远比想象的要复杂',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'pause',
+      about: {
+        en: 'A holder is paused for longer than its lease; its late write is refused.',
+        zh: '持有者停顿的时间超过租约，它迟到的写入被拒绝。',
+      },
+      world: {},
+      fails: ['two-inside'],
+      shows: 'two-inside',
+    },
+    {
+      name: 'no-pause',
+      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      world: { pauses: 0 },
+      fails: [],
+    },
+  ],
+  *client({ command, token, enter, work, leave }) {
+    const fence = yield* command`EVAL ${TAKE_WITH_FENCE} 2 lock fence ${token} 2000`;
+    if (fence === null) return 'busy';
+    yield* enter({ leaseMs: 2000 });
+    const accepted = yield* work(Number(fence));
+    yield* leave();
+    const released = yield* command`EVAL ${COMPARE_AND_DELETE} 1 lock ${token}`;
+    return accepted && released === 1 ? 'done' : 'lost';
+  },
+};

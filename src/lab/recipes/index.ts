@@ -1,0 +1,31 @@
+import type { Recipe } from '../recipe.ts';
+import { fenced } from './fenced.ts';
+import { luaSetnxExpire } from './lua-setnx-expire.ts';
+import { memcachedAdd } from './memcached-add.ts';
+import { multiSetnxExpire } from './multi-setnx-expire.ts';
+import { setNxExDel } from './set-nx-ex-del.ts';
+import { setNxPxGetDel } from './set-nx-px-get-del.ts';
+import { setNxPxLuaDel } from './set-nx-px-lua-del.ts';
+import { setnxOnly } from './setnx-only.ts';
+import { setnxThenExpire } from './setnx-then-expire.ts';
+import { timestampDelSetnx } from './timestamp-del-setnx.ts';
+import { timestampGetset } from './timestamp-getset.ts';
+import { timestampGetsetChecked } from './timestamp-getset-checked.ts';
+import { watchdog } from './watchdog.ts';
+
+/** In the order in which the seeds come from one to the next. */
+export const RECIPES: readonly Recipe[] = [
+  setnxOnly,
+  setnxThenExpire,
+  multiSetnxExpire,
+  luaSetnxExpire,
+  setNxExDel,
+  setNxPxGetDel,
+  setNxPxLuaDel,
+  timestampDelSetnx,
+  timestampGetset,
+  timestampGetsetChecked,
+  memcachedAdd,
+  watchdog,
+  fenced,
+];

@@ -1,0 +1,52 @@
+import type { Recipe } from '../recipe.ts';
+
+const SETNX_AND_EXPIRE = `-- setnx and expire
+local ok = redis.call('setnx', KEYS[1], ARGV[1])
+if ok == 1 then
+  redis.call('expire', KEYS[1], ARGV[2])
+end
+return ok`;
+
+export const luaSetnxExpire: Recipe = {
+  name: 'lua-setnx-expire',
+  about: {
+    en: 'SETNX and EXPIRE in one script, given back by a plain DEL: a slow holder deletes the lock of the next one.',
+    zh: '用一段 Lua 完成 SETNX 和 EXPIRE，直接 DEL 解锁：慢的持有者会删掉下一个人的锁。',
+  },
+  source: {
+    document: '谈谈Redis的Setnx',
+    words: '我们需要在保证原子性的同时，有条件的执行 Expire，接着便有了如下 Lua 代码',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'pause',
+      about: { en: 'A holder is slower than its lease.', zh: '持有者比租约更慢。' },
+      world: {},
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'foreign-release',
+    },
+    {
+      name: 'no-pause',
+      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      world: { pauses: 0 },
+      fails: [],
+    },
+  ],
+  *client({ command, enter, work, leave }) {
+    const ok = yield* command`EVAL ${SETNX_AND_EXPIRE} 1 lock 1 2`;
+    if (ok !== 1) return 'busy';
+    yield* enter({ leaseMs: 2000 });
+    yield* work();
+    yield* leave();
+    yield* command`DEL lock`;
+    return 'done';
+  },
+};

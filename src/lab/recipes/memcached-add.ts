@@ -1,0 +1,72 @@
+import type { Doing, Recipe } from '../recipe.ts';
+
+/**
+ * memcached's commands in the engine's words. Every value that is stored gets another number, its "cas
+ * unique"; here it stands behind the value. `cas` stores only over the very value that `gets` saw, and
+ * with an expiry in the past it deletes.
+ */
+const ADD = `-- add
+if redis.call('exists', KEYS[1]) == 1 then return 'NOT_STORED' end
+local unique = redis.call('incr', KEYS[2])
+redis.call('set', KEYS[1], ARGV[1] .. ' ' .. unique, 'EX', ARGV[2])
+return 'STORED'`;
+
+const CAS_EXPIRED = `-- cas with an expiry in the past
+local found = redis.call('get', KEYS[1])
+if not found then return 'NOT_FOUND' end
+if string.match(found, '%d+$') ~= ARGV[1] then return 'EXISTS' end
+redis.call('del', KEYS[1])
+return 'STORED'`;
+
+export const memcachedAdd: Recipe = {
+  name: 'memcached-add',
+  about: {
+    en: 'memcached’s add with an expiry and delete, which may delete the lock of another; gets and cas cure it.',
+    zh: 'memcached 的 add（带过期时间）与 delete，会误删别人的锁；改用 gets 和 cas 可以避免。',
+  },
+  source: {
+    document: '使用过Redis分布式锁么，方案1',
+    words: '这个方案相对于memcached()的add()方案……其实都没有太多的差异',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'delete',
+      about: { en: 'Given back by delete.', zh: '用 delete 解锁。' },
+      world: {},
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'foreign-release',
+    },
+    {
+      name: 'cas',
+      about: { en: 'Given back by gets and cas.', zh: '用 gets 和 cas 解锁。' },
+      world: {},
+      fails: ['two-inside', 'late-write'],
+      shows: 'late-write',
+    },
+  ],
+  *client({ command, token, variant, enter, work, leave }) {
+    const ok = yield* command`EVAL ${ADD} 2 lock unique ${token} 2`;
+    if (ok !== 'STORED') return 'busy';
+    yield* enter({ leaseMs: 2000 });
+    yield* work();
+    yield* leave();
+    if (variant === 'cas') return yield* compareAndDelete();
+    yield* command`DEL lock`;
+    return 'done';
+
+    function* compareAndDelete(): Doing<'done' | 'lost'> {
+      const [value, unique] = String(yield* command`GET lock`).split(' ');
+      if (value !== token) return 'lost';
+      const stored = yield* command`EVAL ${CAS_EXPIRED} 1 lock ${unique!}`;
+      return stored === 'STORED' ? 'done' : 'lost';
+    }
+  },
+};

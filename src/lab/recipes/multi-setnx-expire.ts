@@ -1,0 +1,46 @@
+import type { Recipe } from '../recipe.ts';
+
+export const multiSetnxExpire: Recipe = {
+  name: 'multi-setnx-expire',
+  about: {
+    en: 'SETNX and EXPIRE inside MULTI/EXEC: the EXPIRE of a client that loses prolongs the lease of the holder.',
+    zh: '把 SETNX 和 EXPIRE 放进 MULTI/EXEC：没抢到锁的客户端也会刷新过期时间。',
+  },
+  source: {
+    document: '谈谈Redis的Setnx',
+    words:
+      '即便获取不到锁，也可以刷新过期时间，如果请求比较密集的话，那么过期时间会一直被刷新，导致锁一直有效',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'crash',
+      about: {
+        en: 'A dead holder’s lock lives for as long as others keep trying.',
+        zh: '持有者已经崩溃，但只要别人不断尝试，锁就一直有效。',
+      },
+      world: { pauses: 0 },
+      fails: ['prolonged-by-loser', 'waiter-not-served'],
+      shows: 'waiter-not-served',
+    },
+    {
+      name: 'no-fault',
+      about: {
+        en: 'Without any fault a loser prolongs the lease of the holder.',
+        zh: '没有任何故障，没抢到锁的客户端也会延长持有者的租约。',
+      },
+      world: { crashes: 0, pauses: 0 },
+      fails: ['prolonged-by-loser'],
+      shows: 'prolonged-by-loser',
+    },
+  ],
+  *client({ transaction, command, enter, work, leave }) {
+    const [ok] = yield* transaction('SETNX lock 1', 'EXPIRE lock 2');
+    if (ok !== 1) return 'busy';
+    yield* enter({ leaseMs: 2000 });
+    yield* work();
+    yield* leave();
+    yield* command`DEL lock`;
+    return 'done';
+  },
+};

@@ -1,0 +1,46 @@
+import type { Recipe } from '../recipe.ts';
+
+export const setNxExDel: Recipe = {
+  name: 'set-nx-ex-del',
+  about: {
+    en: 'SET NX EX takes the lock in one command; a plain DEL frees whatever lock stands there by then.',
+    zh: '一条 SET NX EX 加锁；直接 DEL 解锁，可能删掉别人的锁。',
+  },
+  source: {
+    document: '谈谈Redis的Setnx',
+    words:
+      '前一个请求在缓存更新完毕的时候，如果不加以判断直接删除锁，就会出现误删除其它请求创建的锁的情况',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'pause',
+      about: { en: 'A holder is slower than its lease.', zh: '持有者比租约更慢。' },
+      world: {},
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'foreign-release',
+    },
+    {
+      name: 'no-pause',
+      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      world: { pauses: 0 },
+      fails: [],
+    },
+  ],
+  *client({ command, enter, work, leave }) {
+    const ok = yield* command`SET lock 1 NX EX 2`;
+    if (ok !== 'OK') return 'busy';
+    yield* enter({ leaseMs: 2000 });
+    yield* work();
+    yield* leave();
+    yield* command`DEL lock`;
+    return 'done';
+  },
+};

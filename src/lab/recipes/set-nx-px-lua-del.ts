@@ -1,0 +1,42 @@
+import type { Recipe } from '../recipe.ts';
+import { COMPARE_AND_DELETE } from './scripts.ts';
+
+export const setNxPxLuaDel: Recipe = {
+  name: 'set-nx-px-lua-del',
+  about: {
+    en: 'A unique token and a script that compares and deletes: nobody frees the lock of another, but a paused holder still acts late.',
+    zh: '唯一的随机值加上 Lua 比较并删除：不会误删别人的锁，但停顿过的持有者仍会迟到地操作。',
+  },
+  source: {
+    document: 'SETNX 命令',
+    words: '删除锁的正确姿势之一，就是可以使用 Lua 脚本',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'pause',
+      about: {
+        en: 'A holder is paused for longer than its lease.',
+        zh: '持有者停顿的时间超过租约。',
+      },
+      world: {},
+      fails: ['two-inside', 'late-write'],
+      shows: 'late-write',
+    },
+    {
+      name: 'no-pause',
+      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      world: { pauses: 0 },
+      fails: [],
+    },
+  ],
+  *client({ command, token, enter, work, leave }) {
+    const ok = yield* command`SET lock ${token} NX PX 2000`;
+    if (ok !== 'OK') return 'busy';
+    yield* enter({ leaseMs: 2000 });
+    yield* work();
+    yield* leave();
+    const released = yield* command`EVAL ${COMPARE_AND_DELETE} 1 lock ${token}`;
+    return released === 1 ? 'done' : 'lost';
+  },
+};

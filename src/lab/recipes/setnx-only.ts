@@ -1,0 +1,38 @@
+import type { Recipe } from '../recipe.ts';
+
+export const setnxOnly: Recipe = {
+  name: 'setnx-only',
+  about: {
+    en: 'SETNX takes the lock, DEL gives it back, and nothing ends it if the client dies in between.',
+    zh: '用 SETNX 加锁、DEL 解锁；客户端中途退出后，锁永远存在。',
+  },
+  source: {
+    document: '谈谈Redis的Setnx',
+    words: '如果请求执行因为某些原因意外退出了，导致创建了锁但是没有删除锁，那么这个锁将一直存在',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'crash',
+      about: { en: 'A client dies while it holds the lock.', zh: '客户端在持有锁时崩溃。' },
+      world: { pauses: 0 },
+      fails: ['held-for-ever', 'waiter-not-served'],
+      shows: 'held-for-ever',
+    },
+    {
+      name: 'no-crash',
+      about: { en: 'Nobody dies.', zh: '没有客户端崩溃。' },
+      world: { crashes: 0 },
+      fails: [],
+    },
+  ],
+  *client({ command, enter, work, leave }) {
+    const ok = yield* command`SETNX lock 1`;
+    if (ok !== 1) return 'busy';
+    yield* enter();
+    yield* work();
+    yield* leave();
+    yield* command`DEL lock`;
+    return 'done';
+  },
+};

@@ -1,0 +1,33 @@
+import type { Recipe } from '../recipe.ts';
+
+export const setnxThenExpire: Recipe = {
+  name: 'setnx-then-expire',
+  about: {
+    en: 'SETNX, then EXPIRE as a second command: a crash between the two leaves a lock without an end.',
+    zh: '先 SETNX 再 EXPIRE，两条命令之间崩溃，锁就没有到期时间。',
+  },
+  source: {
+    document: '使用过Redis分布式锁么',
+    words: '如果在setnx之后执行expire之前进程意外crash或者要重启维护了……这个锁就永远得不到释放了',
+  },
+  lockKey: 'lock',
+  variants: [
+    {
+      name: 'crash',
+      about: { en: 'A client dies between the two commands.', zh: '客户端在两条命令之间崩溃。' },
+      world: { pauses: 0 },
+      fails: ['held-for-ever', 'waiter-not-served'],
+      shows: 'held-for-ever',
+    },
+  ],
+  *client({ command, enter, work, leave }) {
+    const ok = yield* command`SETNX lock 1`;
+    if (ok !== 1) return 'busy';
+    yield* command`EXPIRE lock 2`;
+    yield* enter({ leaseMs: 2000 });
+    yield* work();
+    yield* leave();
+    yield* command`DEL lock`;
+    return 'done';
+  },
+};

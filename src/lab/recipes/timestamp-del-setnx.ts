@@ -1,0 +1,53 @@
+import type { Recipe } from '../recipe.ts';
+
+/** Seconds, as in the seeds: `<current Unix time + lock timeout + 1>`. */
+const TIMEOUT = 1;
+
+export const timestampDelSetnx: Recipe = {
+  name: 'timestamp-del-setnx',
+  about: {
+    en: 'The value is the lease’s end; who finds it in the past sends DEL and SETNX, and so does the next one (C1, C2, C3).',
+    zh: '锁的值是到期时间；发现过期的客户端先 DEL 再 SETNX，另一个也这样做（C1、C2、C3）。',
+  },
+  source: {
+    document: 'Redis 命令参考：SETNX，处理死锁(deadlock)',
+    words: '出错：因为竞争条件的关系，C1和C2两个都获得了锁',
+  },
+  lockKey: 'lock.foo',
+  leaseEnd: Number,
+  variants: [
+    {
+      name: 'crash',
+      about: {
+        en: 'C3 dies with the lock; C1 and C2 clear it away.',
+        zh: 'C3 持锁崩溃，C1 和 C2 都来清理。',
+      },
+      world: { pauses: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'two-awake-inside',
+    },
+  ],
+  *client({ command, unixTime, enter, work, leave }) {
+    let expiry = (yield* unixTime()) + TIMEOUT + 1;
+    if ((yield* command`SETNX lock.foo ${expiry}`) !== 1) {
+      const found = yield* command`GET lock.foo`;
+      const now = yield* unixTime();
+      if (found === null || Number(found) >= now) return 'busy';
+      yield* command`DEL lock.foo`;
+      expiry = now + TIMEOUT + 1;
+      if ((yield* command`SETNX lock.foo ${expiry}`) !== 1) return 'busy';
+    }
+    yield* enter({ until: expiry });
+    yield* work();
+    yield* leave();
+    yield* command`DEL lock.foo`;
+    return 'done';
+  },
+};

@@ -1,0 +1,54 @@
+import type { Recipe } from '../recipe.ts';
+import { takeByTimestamp } from './take-by-timestamp.ts';
+
+export const timestampGetsetChecked: Recipe = {
+  name: 'timestamp-getset-checked',
+  about: {
+    en: 'As timestamp-getset, but the client looks at its clock before DEL: it can still be paused in between.',
+    zh: '与 timestamp-getset 相同，但 DEL 之前先检查是否超时：检查与 DEL 之间仍有窗口。',
+  },
+  source: {
+    document: '使用过Redis分布式锁么，方案2',
+    words:
+      '比较自己的处理时间和对于锁设置的超时时间，如果小于锁设置的超时时间，则直接执行delete释放锁',
+  },
+  lockKey: 'lock.foo',
+  leaseEnd: Number,
+  variants: [
+    {
+      name: 'window',
+      about: {
+        en: 'The client is paused between its look at the clock and DEL.',
+        zh: '客户端在检查时间与 DEL 之间停顿。',
+      },
+      world: { crashes: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+        'prolonged-by-loser',
+      ],
+      shows: 'foreign-release',
+    },
+    {
+      name: 'no-pause',
+      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      world: { pauses: 0 },
+      fails: [],
+    },
+  ],
+  *client(tools) {
+    const { command, unixTime, enter, work, leave } = tools;
+    const expiry = yield* takeByTimestamp(tools);
+    if (expiry === undefined) return 'busy';
+    yield* enter({ until: expiry });
+    yield* work();
+    yield* leave();
+    if ((yield* unixTime()) >= expiry) return 'lost';
+    yield* command`DEL lock.foo`;
+    return 'done';
+  },
+};

@@ -1,0 +1,103 @@
+import type { Check, CheckName } from './checks/check.ts';
+import { CHECKS } from './checks/index.ts';
+import { type Choice, clientName, parseSchedule, scheduleText } from './choice.ts';
+import { LabError } from './lab-error.ts';
+import type { WorldOptions } from './options.ts';
+import type { Recipe, Text } from './recipe.ts';
+import { type Setting, settle } from './setting.ts';
+import type { State } from './state.ts';
+import { violationIn } from './strategies/violation.ts';
+import { type TraceStep, traceStep } from './trace.ts';
+import { World } from './world.ts';
+
+export interface ReplayOptions extends Partial<WorldOptions> {
+  readonly variant?: string;
+}
+
+export interface Replay extends Setting {
+  readonly schedule: string;
+  readonly trace: readonly TraceStep[];
+  /** Where each check failed first, in the order of the steps. */
+  readonly violations: readonly Violation[];
+  /** What could happen next. */
+  readonly next: readonly string[];
+}
+
+export interface Violation {
+  readonly check: CheckName;
+  /** The step after which it is so, from 1. */
+  readonly step: number;
+  readonly sentence: Text;
+}
+
+/** Runs a schedule step by step on one engine, which is never put back. */
+export function replay(
+  recipe: Recipe | string,
+  schedule: string,
+  options: ReplayOptions = {},
+): Replay {
+  const setting = settle(recipe, options);
+  const world = new World(setting.recipe, setting.variant.name, setting.world, false);
+  return { ...setting, ...follow(world, parseSchedule(schedule), CHECKS) };
+}
+
+function follow(
+  world: World,
+  choices: readonly Choice[],
+  checks: readonly Check[],
+): Omit<Replay, keyof Setting> {
+  const trace: TraceStep[] = [];
+  const violations: Violation[] = [];
+  const open = new Set(checks);
+  let state = world.initial;
+  for (const [index, choice] of choices.entries()) {
+    if (!world.choices(state).includes(choice)) throw misfit(world, state, choice, index + 1);
+    const move = world.step(state, choice);
+    trace.push(traceStep(index + 1, move));
+    for (const check of open) {
+      const sentence = violationIn(world, check, move);
+      if (sentence === undefined) continue;
+      open.delete(check);
+      violations.push({
+        check: check.name,
+        step: index + 1,
+        sentence: atStep(index + 1, sentence),
+      });
+    }
+    state = move.after;
+  }
+  const next = world.choices(state).map(({ label }) => label);
+  return { schedule: scheduleText(choices), trace, violations, next };
+}
+
+/** The sentence with the step that it is about. */
+export function atStep(step: number, { en, zh }: Text): Text {
+  return { en: `Step ${step}: ${en}.`, zh: `第 ${step} 步：${zh}。` };
+}
+
+function misfit(world: World, state: State, choice: Choice, step: number): LabError {
+  const choices = world.choices(state);
+  const labels = choices.map(({ label }) => label);
+  if (labels.length === 0) {
+    return new LabError(`step ${step}, "${choice.label}", does not fit: the run is over before it`);
+  }
+  const nearest = choices.find(({ client }) => client === choice.client) ?? choices[0]!;
+  return new LabError(
+    `step ${step}, "${choice.label}", does not fit: ${reason(world, state, choice)}. ` +
+      `What fits is ${labels.join(', ')}; the nearest is ${nearest.label}`,
+  );
+}
+
+function reason(world: World, { clients, left, nowMs }: State, { kind, client }: Choice): string {
+  const state = clients[client];
+  const name = clientName(client);
+  if (kind === 'tick')
+    return `the clock stands still, or its ${world.options.ticks} ticks are over`;
+  if (state === undefined) return `there are ${clients.length} clients, so there is no ${name}`;
+  if (kind === 'crash' && left.crashes === 0) return 'no crash is left';
+  if (kind === 'pause' && left.pauses === 0) return 'no pause is left';
+  if (kind === 'lose' && left.lostReplies === 0) return 'no lost reply is left';
+  if (kind === 'ahead' || kind === 'behind') return 'clocks are skewed at the start or not at all';
+  const wakes = `, for ${(state.wakeMs - nowMs) / 1000} s more`;
+  return `${name} is ${state.status}${state.status === 'asleep' ? wakes : ''}`;
+}

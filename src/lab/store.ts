@@ -1,0 +1,241 @@
+import { type VirtualClock, virtualClock } from '../clock/index.ts';
+import { COMMANDS, createEngine, type Engine, execute, type Session } from '../engine/index.ts';
+import { type Reply, SimpleReply } from '../resp/index.ts';
+import { LabError } from './lab-error.ts';
+import type { Answer, CommandAction, Recipe } from './recipe.ts';
+
+/** All keys at one moment. Equal contents are one object, so that states compare by `id`. */
+export interface Image {
+  readonly id: number;
+  readonly entries: readonly Entry[];
+  /** The lock's own key. */
+  readonly lock: LockEntry | undefined;
+}
+
+export interface Entry {
+  readonly key: string;
+  readonly type: string;
+  /** A string's text, or the members of a collection in the order in which it is built again. */
+  readonly parts: readonly string[];
+  /** When the key ends; NEVER without a TTL. */
+  readonly deadlineMs: number;
+}
+
+interface LockEntry {
+  readonly value: string;
+  /** When the lock's lease ends, by its TTL or by what its value says. */
+  readonly endMs: number;
+}
+
+export interface Result {
+  readonly answer: Answer;
+  readonly image: Image;
+}
+
+export const NEVER = Number.POSITIVE_INFINITY;
+/** The hour at which every world begins, so that Unix times are short enough to be read. */
+export const START_MS = 1_000_000;
+
+/**
+ * The store as a function: from an image, a time and a command to a reply and the next image. The
+ * commands run on a real engine, which is put into the image's state first, unless it is in it
+ * already; a walk that only goes forward so runs on one engine from its beginning to its end.
+ *
+ * What a command does follows from the image, the time and its words alone, so the results are kept
+ * where `remembers` is set; commands of which this is not true are refused.
+ */
+export class Store {
+  readonly empty: Image;
+  /** Whether equal contents always are one image, and no command runs twice on one. */
+  readonly remembers: boolean;
+  /** How often the engine was put back into an earlier state, and how many commands it ran. */
+  restored = 0;
+  executed = 0;
+  readonly #recipe: Pick<Recipe, 'name' | 'lockKey' | 'leaseEnd'>;
+  readonly #clock: VirtualClock = virtualClock(START_MS);
+  readonly #engine: Engine = createEngine({ clock: this.#clock, random: { ...NO_CHANCE } });
+  readonly #session: Session = this.#engine.session();
+  readonly #images = new Map<string, Image>();
+  readonly #results = new Map<CommandAction | null, Map<number, Result>>();
+  #nextId = 0;
+  #current: Image;
+
+  constructor(recipe: Pick<Recipe, 'name' | 'lockKey' | 'leaseEnd'>, remembers: boolean) {
+    this.#recipe = recipe;
+    this.remembers = remembers;
+    this.empty = this.#intern([]);
+    this.#current = this.empty;
+  }
+
+  /** Runs a command, or a transaction as one unit. */
+  run(image: Image, nowMs: number, action: CommandAction): Result {
+    return this.#remembered(image, nowMs, action, () => this.#execute(image, nowMs, action));
+  }
+
+  /** The image when time has passed and nothing else has happened. */
+  at(image: Image, nowMs: number): Image {
+    if (image.entries.every(({ deadlineMs }) => deadlineMs === NEVER)) return image;
+    return this.#remembered(image, nowMs, null, () => {
+      this.#enter(image, nowMs);
+      return { answer: null, image: this.#capture(nowMs) };
+    }).image;
+  }
+
+  #remembered(
+    image: Image,
+    nowMs: number,
+    action: CommandAction | null,
+    make: () => Result,
+  ): Result {
+    if (!this.remembers) return make();
+    const results = this.#results.get(action) ?? new Map<number, Result>();
+    this.#results.set(action, results);
+    const key = image.id * LONGEST_RUN_MS + (nowMs - START_MS);
+    const known = results.get(key);
+    if (known !== undefined) return known;
+    const result = make();
+    results.set(key, result);
+    return result;
+  }
+
+  #execute(image: Image, nowMs: number, { lines }: CommandAction): Result {
+    this.#enter(image, nowMs);
+    let answer: Answer = null;
+    for (const argv of lines) {
+      this.#allow(argv, lines.length > 1);
+      answer = this.#answer(argv);
+    }
+    return { answer, image: this.#capture(nowMs) };
+  }
+
+  #answer(argv: readonly string[]): Answer {
+    this.executed++;
+    const outcome = execute(this.#session, argv);
+    if (typeof outcome === 'symbol') throw this.#refusal(argv, 'it waits');
+    return plain(outcome, (message) => this.#refusal(argv, message));
+  }
+
+  #allow(argv: readonly string[], inTransaction: boolean): void {
+    const command = COMMANDS.get(argv[0]!.toLowerCase());
+    if (command === undefined) throw this.#refusal(argv, 'there is no such command');
+    if (inTransaction && TRANSACTION.has(command.name)) return;
+    if (ALLOWED.has(command.name)) return;
+    const isPlain = command.has('write') || command.has('readonly');
+    if (!isPlain || command.has('blocking') || BY_CHANCE.has(command.name)) {
+      throw this.#refusal(argv, 'what it does must follow from the keys and the time alone');
+    }
+  }
+
+  #refusal(argv: readonly string[], reason: string): LabError {
+    return new LabError(`${this.#recipe.name} cannot run ${argv.join(' ')}: ${reason}`);
+  }
+
+  /** Puts the engine into the image's state at the time; forward in time from where it is, if it can. */
+  #enter(image: Image, nowMs: number): void {
+    const aheadMs = nowMs - this.#clock.wallMs();
+    if (this.#current === image && aheadMs >= 0) this.#clock.advance(aheadMs);
+    else this.#restore(image, nowMs);
+    this.#engine.freeze();
+  }
+
+  #restore(image: Image, nowMs: number): void {
+    this.restored++;
+    const database = this.#engine.database(0);
+    this.#engine.freeze();
+    for (const key of database.keys()) database.delete(key);
+    this.#clock.jumpWall(nowMs - this.#clock.wallMs());
+    for (const { key, type, parts, deadlineMs } of image.entries) {
+      if (type === 'string') database.set(key, parts[0]!);
+      else execute(this.#session, [COLLECTIONS[type]!.build, key, ...parts]);
+      if (deadlineMs !== NEVER) {
+        database.setDeadline(key, this.#clock.monotonicMs() + deadlineMs - nowMs);
+      }
+    }
+  }
+
+  #capture(nowMs: number): Image {
+    const database = this.#engine.database(0);
+    const toWallMs = nowMs - this.#clock.monotonicMs();
+    const keys = database.keys().sort();
+    const entries = keys.map((key): Entry => {
+      const value = database.peek(key)!;
+      const deadlineMs = database.deadline(key) + toWallMs;
+      if (typeof value === 'string') return { key, type: 'string', parts: [value], deadlineMs };
+      return { key, type: value.type, parts: this.#members(key, value.type), deadlineMs };
+    });
+    this.#current = this.#intern(entries);
+    return this.#current;
+  }
+
+  #members(key: string, type: string): string[] {
+    const { read, order } = COLLECTIONS[type]!;
+    const members = this.#answer(read(key)) as string[];
+    return order(members);
+  }
+
+  #intern(entries: readonly Entry[]): Image {
+    const text = JSON.stringify(entries);
+    const known = this.#images.get(text);
+    if (known !== undefined) return known;
+    // A long walk meets no image twice.
+    if (!this.remembers) this.#images.clear();
+    const image = { id: this.#nextId++, entries, lock: this.#lockIn(entries) };
+    this.#images.set(text, image);
+    return image;
+  }
+
+  #lockIn(entries: readonly Entry[]): LockEntry | undefined {
+    const { lockKey, leaseEnd } = this.#recipe;
+    const entry = entries.find(({ key }) => key === lockKey);
+    if (entry === undefined) return undefined;
+    const value = entry.parts.join(' ');
+    return { value, endMs: leaseEnd === undefined ? entry.deadlineMs : leaseEnd(value) * 1000 };
+  }
+}
+
+/** Longer than any world lasts: image and time together make one number. */
+const LONGEST_RUN_MS = 2 ** 27;
+
+const NO_CHANCE = { next: () => 0, bytes: (count: number) => new Uint8Array(count) };
+const ALLOWED: ReadonlySet<string> = new Set(['eval', 'eval_ro', 'time']);
+const TRANSACTION: ReadonlySet<string> = new Set(['multi', 'exec']);
+const BY_CHANCE: ReadonlySet<string> = new Set([
+  'randomkey',
+  'spop',
+  'srandmember',
+  'hrandfield',
+  'zrandmember',
+]);
+
+interface CollectionKind {
+  readonly read: (key: string) => string[];
+  readonly build: string;
+  /** From what is read to what builds it again, equal for equal contents. */
+  readonly order: (members: string[]) => string[];
+}
+
+const COLLECTIONS: Readonly<Record<string, CollectionKind>> = {
+  hash: { read: (key) => ['HGETALL', key], build: 'HSET', order: (members) => members },
+  list: { read: (key) => ['LRANGE', key, '0', '-1'], build: 'RPUSH', order: (members) => members },
+  set: { read: (key) => ['SMEMBERS', key], build: 'SADD', order: (members) => members.sort() },
+  zset: {
+    read: (key) => ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
+    build: 'ZADD',
+    order: (pairs) => pairs.map((_, at) => pairs[at ^ 1]!),
+  },
+};
+
+/** A reply as recipes see it. Error replies are thrown as what `fault` makes of them. */
+function plain(reply: Reply, fault: (message: string) => LabError): Answer {
+  if (reply === null || typeof reply === 'string' || typeof reply === 'number') return reply;
+  if (reply instanceof SimpleReply) return reply.text;
+  if (Array.isArray(reply)) return reply.map((each) => plain(each, fault));
+  if (typeof reply === 'object' && 'kind' in reply) {
+    if (reply.kind === 'error') throw fault(reply.message);
+    if (reply.kind === 'nullarray') return null;
+    if (reply.kind === 'double') return reply.text;
+    if (reply.kind === 'set') return reply.members.map((each) => plain(each, fault));
+    if (reply.kind === 'map') return reply.entries.flat().map((each) => plain(each, fault));
+  }
+  throw fault('its reply is of a kind that the lab does not know');
+}

@@ -1,0 +1,54 @@
+import { LabError } from './lab-error.ts';
+import type { Action, Answer, Doing, Lease, Tools } from './recipe.ts';
+
+/** How long the work inside takes, and how long a client sleeps before it tries again. */
+export const WORK_MS = 1000;
+export const RETRY_MS = 1000;
+
+/** The tools of one client for one acquisition. */
+export function toolsFor(name: string, round: number, variant: string): Tools {
+  return { ...ACTIONS, name, token: `${name}${round}`, variant };
+}
+
+const ACTIONS = {
+  command: (words: TemplateStringsArray, ...values: (string | number)[]) =>
+    act<Answer>({ kind: 'command', lines: [splitWords(words, values)] }),
+
+  *transaction(...commands: readonly string[]): Doing<readonly Answer[]> {
+    const queued = commands.map((command) => command.split(' '));
+    const lines = [['MULTI'], ...queued, ['EXEC']];
+    return yield* act<readonly Answer[]>({ kind: 'command', lines });
+  },
+
+  unixTime: () => act<number>({ kind: 'clock' }),
+
+  sleep(durationMs: number): Doing<void> {
+    if (!(durationMs > 0))
+      throw new LabError(`a sleep takes time: ${durationMs} ms is not more than 0`);
+    return act<void>({ kind: 'sleep', durationMs });
+  },
+
+  write: (fence?: number) => act<boolean>({ kind: 'write', fence }),
+
+  *work(fence?: number): Doing<boolean> {
+    yield* ACTIONS.sleep(WORK_MS);
+    return yield* ACTIONS.write(fence);
+  },
+
+  enter: (lease?: Lease) => act<void>({ kind: 'enter', lease }),
+  extend: (lease: Lease) => act<void>({ kind: 'extend', lease }),
+  leave: () => act<void>({ kind: 'leave' }),
+} satisfies Omit<Tools, 'name' | 'token' | 'variant'>;
+
+/** The explorer answers each action with what belongs to it, which the types cannot follow. */
+function* act<Result>(action: Action): Doing<Result> {
+  return (yield action) as Result;
+}
+
+function splitWords(literals: TemplateStringsArray, values: (string | number)[]): string[] {
+  return literals.flatMap((literal, index) => {
+    const words = literal.split(' ').filter((word) => word !== '');
+    const value = values[index];
+    return value === undefined ? words : [...words, String(value)];
+  });
+}

@@ -1,0 +1,143 @@
+import { type ChoiceKind, clientName } from './choice.ts';
+import { SKEW_MS } from './options.ts';
+import { LOST, type Told } from './program.ts';
+import type { Step, Text } from './recipe.ts';
+import type { State, Status } from './state.ts';
+import { type Entry, NEVER, START_MS } from './store.ts';
+import type { Event, Move } from './world.ts';
+
+/** One step of a run as plain data, for diagrams. */
+export interface TraceStep {
+  /** From 1. */
+  readonly number: number;
+  /** How the schedule writes it. */
+  readonly label: string;
+  readonly kind: ChoiceKind;
+  /** Whom it happens to; null for the clock. */
+  readonly client: string | null;
+  /** `SET lock A1 NX PX 2000`, `unix time`, `crash`… A script stands by its first line. */
+  readonly action: string;
+  /** The words as they were sent, with scripts in full; null for what is no command. */
+  readonly lines: readonly (readonly string[])[] | null;
+  /** As redis-cli prints it; null where there is none. */
+  readonly reply: string | null;
+  /** Seconds since the start, after the step. */
+  readonly seconds: number;
+  readonly keys: readonly TraceKey[];
+  readonly clients: readonly TraceClient[];
+  readonly notes: readonly Text[];
+}
+
+export interface TraceKey {
+  readonly key: string;
+  readonly value: string;
+  /** Null without a TTL. */
+  readonly ttlMs: number | null;
+}
+
+export interface TraceClient {
+  readonly name: string;
+  readonly status: Status;
+  readonly inside: boolean;
+}
+
+export function traceStep(number: number, move: Move): TraceStep {
+  const { choice, after, step, told } = move;
+  return {
+    number,
+    label: choice.label,
+    kind: choice.kind,
+    client: choice.client < 0 ? null : clientName(choice.client),
+    action: step === undefined ? FAULTS[choice.kind] : actionText(step),
+    lines: step?.kind === 'command' ? step.lines : null,
+    reply: step === undefined ? null : replyText(step, told),
+    seconds: (after.nowMs - START_MS) / 1000,
+    keys: after.image.entries.map((entry) => traceKey(entry, after.nowMs)),
+    clients: after.clients.map(({ status, inside }, index) => ({
+      name: clientName(index),
+      status,
+      inside,
+    })),
+    notes: [...endedKeys(move.before, after, step), ...move.events.flatMap(note)],
+  };
+}
+
+/** What stands for an action where no client acts. */
+const FAULTS: Readonly<Record<ChoiceKind, string>> = {
+  step: '',
+  lose: '',
+  tick: '1 s passes',
+  crash: 'crash',
+  pause: 'pause',
+  resume: 'go on',
+  ahead: `clock ${SKEW_MS / 1000} s ahead`,
+  behind: `clock ${SKEW_MS / 1000} s behind`,
+};
+
+function actionText(step: Step): string {
+  if (step.kind === 'command')
+    return step.lines.map((argv) => argv.map(wordText).join(' ')).join('; ');
+  if (step.kind === 'clock') return 'unix time';
+  return step.fence === undefined ? 'write' : `write with fence ${step.fence}`;
+}
+
+/** A script by the comment in its first line. */
+function wordText(word: string): string {
+  const [, title] = /^-- (.*)\n/.exec(word) ?? [];
+  if (title !== undefined) return `<${title}>`;
+  return word.includes('\n') ? '<script>' : word;
+}
+
+function replyText(step: Step, told: Told): string {
+  if (told === LOST) return '(the reply is lost)';
+  if (step.kind === 'write') return told === true ? 'taken' : 'refused';
+  return step.kind === 'clock' ? String(told) : answerText(told);
+}
+
+function answerText(told: unknown): string {
+  if (Array.isArray(told)) return `[${told.map(answerText).join(', ')}]`;
+  if (told === null) return '(nil)';
+  if (typeof told === 'number') return `(integer) ${told}`;
+  return told === 'OK' ? 'OK' : `"${told}"`;
+}
+
+function traceKey({ key, parts, deadlineMs }: Entry, nowMs: number): TraceKey {
+  const ttlMs = deadlineMs === NEVER ? null : deadlineMs - nowMs;
+  return { key, value: parts.join(' '), ttlMs };
+}
+
+/** Keys that went without anybody's command. */
+function endedKeys(before: State, after: State, step: Step | undefined): Text[] {
+  if (step !== undefined) return [];
+  const left = new Set(after.image.entries.map(({ key }) => key));
+  return before.image.entries
+    .filter(({ key }) => !left.has(key))
+    .map(({ key }) => ({ en: `${key} ends`, zh: `${key} 到期` }));
+}
+
+function note(event: Event): Text[] {
+  const name = clientName(event.client);
+  if (event.kind === 'ended') return [ENDINGS[event.ending](name)];
+  if (event.kind === 'wrote') return event.accepted ? [] : [REFUSED(name)];
+  return [MARKS[event.kind](name)];
+}
+
+type Note = (name: string) => Text;
+
+const MARKS: Readonly<Record<'entered' | 'extended' | 'left', Note>> = {
+  entered: (name) => ({ en: `${name} holds the lock`, zh: `${name} 持有锁` }),
+  extended: (name) => ({ en: `${name} holds the lock for longer`, zh: `${name} 续期成功` }),
+  left: (name) => ({ en: `${name} has finished its work`, zh: `${name} 完成了工作` }),
+};
+
+const ENDINGS: Readonly<Record<'done' | 'busy' | 'lost' | 'gave-up', Note>> = {
+  done: (name) => ({ en: `${name} is done`, zh: `${name} 结束` }),
+  busy: (name) => ({ en: `${name} waits and tries again`, zh: `${name} 等待后重试` }),
+  lost: (name) => ({ en: `${name} knows that it lost the lock`, zh: `${name} 知道自己丢了锁` }),
+  'gave-up': (name) => ({ en: `${name} gives up`, zh: `${name} 放弃` }),
+};
+
+const REFUSED: Note = (name) => ({
+  en: `the resource refuses the write of ${name}`,
+  zh: `资源拒绝了 ${name} 的写入`,
+});

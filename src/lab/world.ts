@@ -1,0 +1,316 @@
+import { type Choice, choice, clientName, TICK } from './choice.ts';
+import { SKEW_MS, TICK_MS, type WorldOptions } from './options.ts';
+import { type Ending, LOST, type Position, Program, type Told } from './program.ts';
+import type { CommandAction, Lease, Mark, Recipe, Step, WriteAction } from './recipe.ts';
+import { type ClientState, isAlive, type State, sealState } from './state.ts';
+import { NEVER, START_MS, Store } from './store.ts';
+import { RETRY_MS } from './tools.ts';
+
+/** One choice taken: what it led from and to, and what happened in between. */
+export interface Move {
+  readonly choice: Choice;
+  readonly before: State;
+  readonly after: State;
+  /** The client's own step, if it took one, and what it was told. */
+  readonly step: Step | undefined;
+  readonly told: Told;
+  readonly events: readonly Event[];
+}
+
+/** What the checks and the notes of a trace want to know beside the states. */
+export type Event =
+  | { readonly kind: 'entered' | 'extended' | 'left'; readonly client: number }
+  | {
+      readonly kind: 'ended';
+      readonly client: number;
+      readonly ending: Ending;
+      readonly followers: number;
+    }
+  | {
+      readonly kind: 'wrote';
+      readonly client: number;
+      readonly accepted: boolean;
+      readonly isLate: boolean;
+    };
+
+/** What is being changed while a choice is carried out. */
+interface Draft extends Omit<State, 'key' | 'clients'> {
+  nowMs: number;
+  image: State['image'];
+  clients: ClientState[];
+  left: State['left'];
+  holder: number;
+  writer: number;
+  fence: number;
+  readonly events: Event[];
+}
+
+/**
+ * Some clients of a recipe around one store. All that can happen is `choices`, and what then happens is
+ * `step`: a function of the state and the choice alone, so that whoever explores needs nothing but
+ * these two.
+ *
+ * Steps take no time. A client may begin an attempt whenever it likes, but then the clock stands still
+ * until it sleeps, ends or is paused: a client that is slow is one that is paused, and pauses are counted.
+ */
+export class World {
+  readonly recipe: Recipe;
+  readonly options: WorldOptions;
+  readonly store: Store;
+  readonly initial: State;
+  readonly #variant: string;
+  readonly #programs: Program[][] = [];
+  readonly #positionIds = { next: 0 };
+  readonly #endMs: number;
+
+  constructor(recipe: Recipe, variant: string, options: WorldOptions, remembers = true) {
+    this.recipe = recipe;
+    this.options = options;
+    this.#variant = variant;
+    this.store = new Store(recipe, remembers);
+    this.#endMs = START_MS + options.ticks * TICK_MS;
+    this.initial = this.#begin();
+  }
+
+  /** What can happen next, in a fixed order; nothing when only faults could, since the run is over. */
+  choices(state: State): Choice[] {
+    const choices = this.#progress(state);
+    if (choices.length === 0) return choices;
+    this.#addFaults(state, choices);
+    return choices;
+  }
+
+  /** What happens next when faults have stopped and everybody gets his turn, for as long as it takes. */
+  fairChoice({ clients }: State): Choice | undefined {
+    const find = (status: string): number => clients.findIndex((each) => each.status === status);
+    const [paused, ready] = [find('paused'), find('ready')];
+    if (paused >= 0) return choice('resume', paused);
+    if (ready >= 0) return choice('step', ready);
+    return find('asleep') >= 0 ? TICK : undefined;
+  }
+
+  step(before: State, taken: Choice): Move {
+    const draft: Draft = { ...before, clients: [...before.clients], events: [] };
+    const client = before.clients[taken.client];
+    if (taken.kind !== 'ahead' && taken.kind !== 'behind') draft.left = noSkews(draft.left);
+    const isStep = taken.kind === 'step' || taken.kind === 'lose';
+    const step = isStep ? (client!.position.action as Step) : undefined;
+    let told: Told;
+    if (step !== undefined) told = this.#act(draft, taken, step);
+    else this.#happen(draft, taken);
+    return { choice: taken, before, after: sealState(draft), step, told, events: draft.events };
+  }
+
+  #begin(): State {
+    const { clients, crashes, pauses, lostReplies, skews } = this.options;
+    const draft: Draft = {
+      nowMs: START_MS,
+      image: this.store.empty,
+      clients: [],
+      left: { crashes, pauses, lostReplies, skews },
+      holder: -1,
+      writer: -1,
+      fence: 0,
+      events: [],
+    };
+    for (let index = 0; index < clients; index++) {
+      draft.clients.push(newcomer(this.#program(index, 1).start));
+      this.#arrive(draft, index, draft.clients[index]!.position);
+    }
+    return sealState(draft);
+  }
+
+  #program(client: number, round: number): Program {
+    this.#programs[client] ??= [];
+    this.#programs[client][round] ??= new Program(
+      this.recipe,
+      this.#variant,
+      clientName(client),
+      round,
+      this.#positionIds,
+    );
+    return this.#programs[client][round];
+  }
+
+  #progress(state: State): Choice[] {
+    const choices: Choice[] = [];
+    for (const [index, { status }] of state.clients.entries()) {
+      if (status === 'ready') choices.push(choice('step', index));
+      else if (status === 'paused') choices.push(choice('resume', index));
+    }
+    if (state.nowMs < this.#endMs && this.#canTick(state)) choices.push(TICK);
+    return choices;
+  }
+
+  /** Somebody waits for the clock, be it for a lease's end, and nobody is in the middle of an attempt. */
+  #canTick({ clients, image }: State): boolean {
+    let waits = image.lock !== undefined;
+    for (const [index, { status, position, round }] of clients.entries()) {
+      if (status === 'asleep' || status === 'paused') waits = true;
+      else if (status === 'ready' && position !== this.#program(index, round).start) return false;
+    }
+    return waits;
+  }
+
+  #addFaults({ clients, left }: State, choices: Choice[]): void {
+    for (const [index, client] of clients.entries()) {
+      const isReady = client.status === 'ready';
+      if (left.crashes > 0 && isAlive(client)) choices.push(choice('crash', index));
+      // A pause is a delay before a step, and one who sleeps has none to take.
+      if (left.pauses > 0 && isReady) choices.push(choice('pause', index));
+      if (left.lostReplies > 0 && isReady && client.position.action!.kind === 'command') {
+        choices.push(choice('lose', index));
+      }
+      if (left.skews > 0 && client.skewMs === 0) {
+        choices.push(choice('ahead', index), choice('behind', index));
+      }
+    }
+  }
+
+  /** A client's own step; returns what it is told. */
+  #act(draft: Draft, { kind, client }: Choice, step: Step): Told {
+    const answer = this.#answer(draft, client, step);
+    const told = kind === 'lose' ? LOST : answer;
+    if (kind === 'lose') draft.left = { ...draft.left, lostReplies: draft.left.lostReplies - 1 };
+    this.#arrive(draft, client, draft.clients[client]!.position.after(told));
+    return told;
+  }
+
+  #answer(draft: Draft, client: number, step: Step): Told {
+    if (step.kind === 'command') return this.#command(draft, client, step);
+    if (step.kind === 'write') return write(draft, client, step);
+    return Math.floor((draft.nowMs + draft.clients[client]!.skewMs) / 1000);
+  }
+
+  #command(draft: Draft, client: number, step: CommandAction): Told {
+    const before = draft.image.lock;
+    const { answer, image } = this.store.run(draft.image, draft.nowMs, step);
+    draft.image = image;
+    if (image.lock === undefined) forgetLock(draft);
+    else if (image.lock.value !== before?.value) draft.writer = client;
+    return answer;
+  }
+
+  #happen(draft: Draft, { kind, client }: Choice): void {
+    const { left } = draft;
+    const change = (changes: Partial<ClientState>): void => changeClient(draft, client, changes);
+    if (kind === 'tick') this.#tick(draft);
+    else if (kind === 'resume') change({ status: 'ready' });
+    else if (kind === 'crash') {
+      draft.left = { ...left, crashes: left.crashes - 1 };
+      change({ status: 'crashed', wasPaused: false, followers: 0, isLate: false });
+    } else if (kind === 'pause') {
+      draft.left = { ...left, pauses: left.pauses - 1 };
+      change({ status: 'paused', wasPaused: draft.clients[client]!.inside });
+    } else {
+      draft.left = { ...left, skews: left.skews - 1 };
+      change({ skewMs: kind === 'ahead' ? SKEW_MS : -SKEW_MS });
+    }
+  }
+
+  #tick(draft: Draft): void {
+    draft.nowMs += TICK_MS;
+    draft.image = this.store.at(draft.image, draft.nowMs);
+    if (draft.image.lock === undefined) forgetLock(draft);
+    for (let index = 0; index < draft.clients.length; index++) {
+      const { status, wakeMs, position } = draft.clients[index]!;
+      if (status === 'asleep' && wakeMs <= draft.nowMs) this.#arrive(draft, index, position);
+    }
+  }
+
+  /** Brings a client to a place: its marks count, and it is ready, falls asleep or ends. */
+  #arrive(draft: Draft, index: number, position: Position): void {
+    for (const mark of position.marks) applyMark(draft, index, mark);
+    const { action, ending } = position;
+    if (ending !== undefined) this.#end(draft, index, ending);
+    else if (action!.kind === 'sleep') {
+      this.#fallAsleep(draft, index, action!.durationMs, position.after(undefined));
+    } else changeClient(draft, index, { status: 'ready', position, wakeMs: 0 });
+  }
+
+  #fallAsleep(draft: Draft, index: number, durationMs: number, position: Position): void {
+    changeClient(draft, index, { status: 'asleep', position, wakeMs: draft.nowMs + durationMs });
+  }
+
+  #end(draft: Draft, index: number, ending: Ending): void {
+    const { round, followers } = draft.clients[index]!;
+    draft.events.push({ kind: 'ended', client: index, ending, followers });
+    changeClient(draft, index, OUTSIDE);
+    const next = ending === 'busy' ? round : round + 1;
+    if (ending === 'gave-up' || next > this.options.rounds) {
+      changeClient(draft, index, { status: 'finished' });
+      return;
+    }
+    changeClient(draft, index, { round: next });
+    this.#fallAsleep(draft, index, RETRY_MS, this.#program(index, next).start);
+  }
+}
+
+const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
+
+function newcomer(position: Position): ClientState {
+  return {
+    key: '',
+    status: 'ready',
+    position,
+    wakeMs: 0,
+    round: 1,
+    skewMs: 0,
+    untilMs: 0,
+    ...OUTSIDE,
+  };
+}
+
+/** An empty key asks for a new one. */
+function changeClient(draft: Draft, index: number, changes: Partial<ClientState>): void {
+  draft.clients[index] = { ...draft.clients[index]!, ...changes, key: '' };
+}
+
+/** How skewed the clocks are is settled before anything else happens. */
+function noSkews(left: State['left']): State['left'] {
+  return left.skews === 0 ? left : { ...left, skews: 0 };
+}
+
+function forgetLock(draft: Draft): void {
+  draft.holder = -1;
+  draft.writer = -1;
+}
+
+/** The resource takes a write unless its fence is older than one that it has seen. */
+function write(draft: Draft, client: number, { fence }: WriteAction): boolean {
+  const accepted = fence === undefined || fence >= draft.fence;
+  draft.events.push({ kind: 'wrote', client, accepted, isLate: draft.clients[client]!.isLate });
+  if (!accepted) return false;
+  draft.fence = Math.max(draft.fence, fence ?? 0);
+  for (const [index, { inside, followers }] of draft.clients.entries()) {
+    if (inside && (followers & (1 << client)) !== 0) changeClient(draft, index, { isLate: true });
+  }
+  return true;
+}
+
+function applyMark(draft: Draft, index: number, mark: Mark): void {
+  if (mark.kind === 'leave') {
+    draft.events.push({ kind: 'left', client: index });
+    changeClient(draft, index, { inside: false, wasPaused: false, isLate: false });
+    return;
+  }
+  const untilMs = leaseEnd(draft, draft.clients[index]!, mark.lease);
+  draft.events.push({ kind: mark.kind === 'enter' ? 'entered' : 'extended', client: index });
+  changeClient(draft, index, { untilMs });
+  if (mark.kind === 'enter') enter(draft, index);
+}
+
+function enter(draft: Draft, index: number): void {
+  for (const [other, { inside, followers, status }] of draft.clients.entries()) {
+    if (other === index || !inside || status === 'crashed') continue;
+    changeClient(draft, other, { followers: followers | (1 << index) });
+  }
+  changeClient(draft, index, { ...OUTSIDE, inside: true });
+  draft.holder = index;
+}
+
+/** By the store's clock: a client whose clock is ahead reads a time earlier than it is due. */
+function leaseEnd({ nowMs }: Draft, { skewMs }: ClientState, lease: Lease | undefined): number {
+  if (lease === undefined) return NEVER;
+  return 'leaseMs' in lease ? nowMs + lease.leaseMs : lease.until * 1000 - skewMs;
+}
