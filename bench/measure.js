@@ -163,6 +163,24 @@ export async function interleave(sides, rounds, measure) {
   return figures;
 }
 
+/**
+ * The same for rates, with several short turns of each side in a round, whose mean is the round's: so the
+ * machine's moods meet everybody alike.
+ */
+export async function interleaveTurns(sides, rounds, turns, measure) {
+  const figures = await interleave(sides, rounds * turns, measure);
+  for (const [name, rates] of Object.entries(figures)) {
+    figures[name] = Array.from({ length: rounds }, (_, round) =>
+      mean(rates.slice(round * turns, (round + 1) * turns)),
+    );
+  }
+  return figures;
+}
+
+function mean(values) {
+  return values.reduce((sum, value) => sum + value) / values.length;
+}
+
 /** Round by round, how many times the other side's figure one has. */
 export function ratiosOf(figures, others) {
   return figures.map((figure, round) => figure / others[round]);

@@ -3,7 +3,7 @@
 // SET NX PX and compare-and-delete, and to the peers. More than 1 means that Holdfast is faster.
 import {
   collectGarbage,
-  interleave,
+  interleaveTurns,
   median,
   printTable,
   ratiosOf,
@@ -17,7 +17,6 @@ import { mutexes, otherKinds, pipedFloor, renewers } from './contenders.js';
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
 const FEW_ROUNDS = Math.ceil(ROUNDS / 3);
-/** In a round each side has several short turns, so that the machine's moods meet everybody alike. */
 const TURNS = 3;
 const TURN_MS = 70;
 const NAMES = Array.from({ length: 1000 }, (_, index) => `bench:${index}`);
@@ -65,7 +64,9 @@ async function showOtherKinds(port) {
 async function showRenewals(port) {
   await withOpened(renewers, port, async (sides) => {
     for (const side of Object.values(sides)) await Promise.all(inSequence[0].map(side.hold));
-    const figures = await rates(sides, FEW_ROUNDS, (side) => rate(side.renew, inSequence));
+    const figures = await interleaveTurns(sides, FEW_ROUNDS, TURNS, (side) =>
+      rate(side.renew, inSequence),
+    );
     showRates(['renewals: one after the other', 'renewals/s', 'of the floor'], figures);
   });
 }
@@ -129,22 +130,7 @@ function cycleRates(sides, namesOfWorkers, rounds) {
     const hold = await side.acquire(name);
     await hold.release();
   };
-  return rates(sides, rounds, (side) => rate(cycleOf(side), namesOfWorkers));
-}
-
-async function rates(sides, rounds, measure) {
-  const turns = Object.entries(await interleave(sides, rounds * TURNS, measure));
-  const round = (figures, index) => mean(figures.slice(index * TURNS, (index + 1) * TURNS));
-  return Object.fromEntries(
-    turns.map(([name, figures]) => [
-      name,
-      Array.from({ length: rounds }, (_, index) => round(figures, index)),
-    ]),
-  );
-}
-
-function mean(figures) {
-  return figures.reduce((sum, figure) => sum + figure) / figures.length;
+  return interleaveTurns(sides, rounds, TURNS, (side) => rate(cycleOf(side), namesOfWorkers));
 }
 
 /** How often a second `act` is done by workers that each go through their names until time is up. */

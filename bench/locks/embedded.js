@@ -5,6 +5,7 @@ import { createLocks } from 'holdfast';
 import {
   collectGarbage,
   interleave,
+  interleaveTurns,
   median,
   printTable,
   ratiosOf,
@@ -15,7 +16,8 @@ import {
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
 const FEW_ROUNDS = Math.ceil(ROUNDS / 3);
-const SLICE_MS = 200;
+const TURNS_OF_ONE = 5;
+const TURN_MS = 40;
 const WORKERS = 10_000;
 const TURNS = 10;
 const PATIENCE_MS = 120_000;
@@ -28,7 +30,7 @@ const sides = {
 };
 
 for (const [name, cycle] of Object.entries(sides)) await proveExclusion(name, cycle);
-show('embedded, one caller', await interleave(sides, ROUNDS, rateOfOne));
+show('embedded, one caller', await interleaveTurns(sides, ROUNDS, TURNS_OF_ONE, rateOfOne));
 show(
   `embedded, ${shownCount(WORKERS)} workers × ${TURNS}`,
   await interleave(sides, FEW_ROUNDS, rateOfMany),
@@ -54,7 +56,7 @@ async function rateOfOne(cycle) {
   collectGarbage();
   const beganMs = performance.now();
   let count = 0;
-  for (let nowMs = beganMs; nowMs < beganMs + SLICE_MS; nowMs = performance.now()) {
+  for (let nowMs = beganMs; nowMs < beganMs + TURN_MS; nowMs = performance.now()) {
     for (let turn = 0; turn < 100; turn++) await cycle();
     count += 100;
   }
