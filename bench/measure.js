@@ -48,6 +48,8 @@ async function startServer(commandFor) {
   const port = await freePort();
   const [file, args] = commandFor(port);
   const child = spawn(file, args, { stdio: 'ignore' });
+  // A benchmark that fails leaves no server behind.
+  process.once('exit', () => child.kill('SIGKILL'));
   await untilAnswers(port);
   return {
     port,
