@@ -2,7 +2,7 @@ import { systemClock } from '../clock/index.ts';
 import { CHECKS } from './checks/index.ts';
 import { scheduleText } from './choice.ts';
 import { chosenChecks, type ExploreOptions, type Failure, failureOf } from './explore.ts';
-import type { Recipe } from './recipe.ts';
+import type { Algorithm } from './recipe.ts';
 import { type Setting, settle } from './setting.ts';
 import { minimise } from './strategies/minimise.ts';
 import { type RandomRun, runAtRandom } from './strategies/random.ts';
@@ -45,7 +45,7 @@ const RUNS_A_WORLD = 100;
  * checks that the variant expects to hold: it looks for surprises.
  */
 export function exploreAtRandom(
-  recipe: Recipe | string,
+  recipe: Algorithm | string,
   options: RandomOptions,
 ): RandomExploration {
   const { checks: names, seed, runs = RUNS, onProgress, clock = systemClock, ...wishes } = options;

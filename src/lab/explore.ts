@@ -5,10 +5,11 @@ import { scheduleText } from './choice.ts';
 import { LabError } from './lab-error.ts';
 import { named } from './nearest.ts';
 import type { WorldOptions } from './options.ts';
-import type { Recipe, Text } from './recipe.ts';
-import { atStep, replay } from './replay.ts';
+import type { Algorithm, Text } from './recipe.ts';
+import { replay } from './replay.ts';
 import { type Setting, settle } from './setting.ts';
 import { type Exhaustion, exhaust } from './strategies/exhaustive.ts';
+import { smooth } from './strategies/smooth.ts';
 import type { TraceStep } from './trace.ts';
 import { isExpected } from './verdict.ts';
 import { World } from './world.ts';
@@ -49,10 +50,8 @@ export interface Verdict {
   readonly check: CheckName;
   readonly holds: boolean;
   readonly isExpected: boolean;
-  /** A shortest schedule after which the check fails. */
-  readonly schedule?: string;
-  readonly steps?: number;
-  readonly sentence?: Text;
+  /** A shortest run in which the check fails. */
+  readonly failure?: Failure;
 }
 
 export interface Failure {
@@ -66,7 +65,7 @@ export interface Failure {
 const MOST_STATES = 5_000_000;
 
 /** Goes through every interleaving of a recipe's clients and says which checks hold. */
-export function explore(recipe: Recipe | string, options: ExploreOptions = {}): Exploration {
+export function explore(recipe: Algorithm | string, options: ExploreOptions = {}): Exploration {
   const {
     checks: names,
     mostStates = MOST_STATES,
@@ -83,7 +82,7 @@ export function explore(recipe: Recipe | string, options: ExploreOptions = {}): 
     mostStates,
     onProgress: (states, moves) => onProgress?.({ states, moves, seconds: seconds() }) !== false,
   });
-  const verdicts = checks.map((check) => verdictOf(check, found, setting));
+  const verdicts = checks.map((check) => verdictOf(check, found, world, setting));
   const failure = failureToShow(verdicts, setting);
   const { states, moves, interleavings, isComplete } = found;
   return {
@@ -104,24 +103,20 @@ export function chosenChecks(names: readonly CheckName[] | undefined): readonly 
   return names === undefined ? CHECKS : names.map((name) => named('check', name, CHECKS));
 }
 
-function verdictOf({ name }: Check, { failures }: Exhaustion, setting: Setting): Verdict {
-  const failing = failures.get(name);
+function verdictOf(check: Check, found: Exhaustion, world: World, setting: Setting): Verdict {
+  const { name } = check;
+  const failing = found.failures.get(name);
   const holds = failing === undefined;
   const verdict = { check: name, holds, isExpected: isExpected(setting, name, holds) };
   if (holds) return verdict;
-  const steps = failing.choices.length;
-  return {
-    ...verdict,
-    schedule: scheduleText(failing.choices),
-    steps,
-    sentence: atStep(steps, failing.sentence),
-  };
+  const schedule = scheduleText(smooth(world, check, failing));
+  return { ...verdict, failure: failureOf(setting, name, schedule) };
 }
 
 function failureToShow(verdicts: readonly Verdict[], setting: Setting): Failure | undefined {
-  const failed = verdicts.filter(({ holds }) => !holds).sort((a, b) => a.steps! - b.steps!);
-  const shown = failed.find(({ check }) => check === setting.variant.shows) ?? failed[0];
-  return shown && failureOf(setting, shown.check, shown.schedule!);
+  const failures = verdicts.flatMap(({ failure }) => failure ?? []);
+  const shown = failures.find(({ check }) => check === setting.variant.shows);
+  return shown ?? failures.sort((a, b) => a.steps - b.steps)[0];
 }
 
 /** A failure as it shows on an engine that runs its schedule from the start to the end. */
@@ -130,6 +125,6 @@ export function failureOf(setting: Setting, check: CheckName, schedule: string):
   const { trace, violations } = replay(recipe, schedule, { ...world, variant: variant.name });
   const violation = violations.find((each) => each.check === check);
   if (violation === undefined)
-    throw new LabError(`${check} does not fail in ${schedule} when replayed`);
+    throw new LabError(`${check} does not fail when ${schedule} is replayed`);
   return { check, schedule, steps: trace.length, sentence: violation.sentence, trace };
 }

@@ -19,6 +19,7 @@ export {
 export { LabError } from './lab-error.ts';
 export type { WorldOptions } from './options.ts';
 export type {
+  Algorithm,
   Answer,
   Client,
   Doing,

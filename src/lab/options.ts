@@ -1,4 +1,5 @@
 import { LabError } from './lab-error.ts';
+import { named } from './nearest.ts';
 
 /** The size of a world: how many act in it, for how long, and what may go wrong how often. */
 export interface WorldOptions {
@@ -36,11 +37,13 @@ const RANGES = {
 
 type OptionName = keyof typeof RANGES;
 
+const OPTIONS = Object.keys(RANGES).map((name) => ({ name: name as OptionName }));
+
 /** The first wishes that are set win; what nobody asked for is as usual. */
 export function worldOptions(...wishes: readonly Partial<WorldOptions>[]): WorldOptions {
-  const names = Object.keys(RANGES) as OptionName[];
+  for (const name of wishes.flatMap((each) => Object.keys(each))) named('option', name, OPTIONS);
   return Object.fromEntries(
-    names.map((name) => {
+    OPTIONS.map(({ name }) => {
       const wish = wishes.map((each) => each[name]).find((value) => value !== undefined);
       return [name, inRange(name, wish ?? RANGES[name].usual)];
     }),

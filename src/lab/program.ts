@@ -1,5 +1,14 @@
 import { LabError } from './lab-error.ts';
-import type { Action, Answer, Client, Mark, Outcome, Recipe, SleepAction, Step } from './recipe.ts';
+import type {
+  Action,
+  Algorithm,
+  Answer,
+  Client,
+  Mark,
+  Outcome,
+  SleepAction,
+  Step,
+} from './recipe.ts';
 import { toolsFor } from './tools.ts';
 
 /** What a client is told instead of a reply when the connection broke. */
@@ -50,13 +59,13 @@ export class Position {
 /** One client's way through a recipe, for one acquisition. */
 export class Program {
   readonly start: Position;
-  readonly #recipe: Recipe;
+  readonly #recipe: Algorithm;
   readonly #begin: () => Client;
   readonly #clientName: string;
   readonly #ids: { next: number };
 
   constructor(
-    recipe: Recipe,
+    recipe: Algorithm,
     variant: string,
     clientName: string,
     round: number,

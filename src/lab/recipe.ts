@@ -9,19 +9,23 @@ import type { WorldOptions } from './options.ts';
  * Whatever else it computes must follow from what it was told: the explorer runs it again from the
  * start to get back to where it was.
  */
-export interface Recipe {
+export interface Algorithm {
   readonly name: string;
-  /** One sentence. */
-  readonly about: Text;
-  /** The document that speaks of it, and its words. */
-  readonly source: Source;
   /** The key that is the lock, as the checks look at it. */
   readonly lockKey: string;
   /** Where the lease's end stands, if not in the key's TTL: the Unix time that the value names. */
   readonly leaseEnd?: (value: string) => number;
-  /** Worlds to explore it in; the first is the one that is meant if none is named. */
-  readonly variants: readonly Variant[];
   readonly client: (tools: Tools) => Client;
+  /** Worlds to explore it in; the first is the one that is meant if none is named. */
+  readonly variants?: readonly Variant[];
+}
+
+/** An algorithm of the gallery, with what is known of it. */
+export interface Recipe extends Algorithm {
+  /** One sentence. */
+  readonly about: Text;
+  readonly source: Source;
+  readonly variants: readonly Variant[];
 }
 
 /** A recipe in a world, and what the search must find there. */
@@ -40,6 +44,7 @@ export interface Text {
   readonly zh: string;
 }
 
+/** A document that speaks of a recipe, and its words. */
 export interface Source {
   readonly document: string;
   readonly words: string;

@@ -3,7 +3,7 @@ import { CHECKS } from './checks/index.ts';
 import { type Choice, clientName, parseSchedule, scheduleText } from './choice.ts';
 import { LabError } from './lab-error.ts';
 import type { WorldOptions } from './options.ts';
-import type { Recipe, Text } from './recipe.ts';
+import type { Algorithm, Text } from './recipe.ts';
 import { type Setting, settle } from './setting.ts';
 import type { State } from './state.ts';
 import { violationIn } from './strategies/violation.ts';
@@ -32,7 +32,7 @@ export interface Violation {
 
 /** Runs a schedule step by step on one engine, which is never put back. */
 export function replay(
-  recipe: Recipe | string,
+  recipe: Algorithm | string,
   schedule: string,
   options: ReplayOptions = {},
 ): Replay {

@@ -1,9 +1,8 @@
 import type { Position } from './program.ts';
 import type { Image } from './store.ts';
 
-/** Everything that the rest of a run depends on. Never changed; equal states have equal keys. */
+/** Everything that the rest of a run depends on. Never changed; `stateKey` says whether two are equal. */
 export interface State {
-  readonly key: string;
   readonly nowMs: number;
   readonly image: Image;
   readonly clients: readonly ClientState[];
@@ -25,7 +24,8 @@ export interface FaultsLeft {
 export type Status = 'ready' | 'asleep' | 'paused' | 'crashed' | 'finished';
 
 export interface ClientState {
-  readonly key: string;
+  /** Its part of the state's key, made when it is first asked for. */
+  key: string;
   readonly status: Status;
   /** What it waits to do; while it sleeps, where it will be when it wakes. */
   readonly position: Position;
@@ -51,27 +51,33 @@ export function isAlive({ status }: ClientState): boolean {
 }
 
 /** A state from its parts, without what no longer matters, so that equal futures have equal keys. */
-export function sealState(parts: Omit<State, 'key'>): State {
-  const { nowMs, image, left, holder, writer, fence } = parts;
-  const clients = parts.clients.map((client, index) => sealClient(client, holder === index, nowMs));
-  const faults = `${left.crashes},${left.pauses},${left.lostReplies},${left.skews}`;
-  const own = `${nowMs},${image.id},${faults},${holder},${writer},${fence}`;
-  const key = clients.reduce((text, client) => `${text}|${client.key}`, own);
-  return { key, nowMs, image, clients, left, holder, writer, fence };
+export function sealState({ nowMs, image, clients, left, holder, writer, fence }: State): State {
+  const sealed = clients.map((client, index) => sealClient(client, holder === index, nowMs));
+  return { nowMs, image, clients: sealed, left, holder, writer, fence };
 }
 
 function sealClient(client: ClientState, isHolder: boolean, nowMs: number): ClientState {
   const isOver = client.status === 'crashed' && client.untilMs <= nowMs;
   const inside = client.inside && !isOver;
   const untilMs = inside || isHolder ? client.untilMs : 0;
-  if (client.key !== '' && inside === client.inside && untilMs === client.untilMs) return client;
-  const sealed = { ...client, inside, untilMs };
-  return { ...sealed, key: clientKey(sealed) };
+  if (inside === client.inside && untilMs === client.untilMs) return client;
+  return { ...client, inside, untilMs, key: '' };
+}
+
+/** Equal for equal states of one world, if its store remembers. */
+export function stateKey({ nowMs, image, clients, left, holder, writer, fence }: State): string {
+  let key = `${nowMs},${image.id},${holder},${writer},${fence}`;
+  key += `,${left.crashes},${left.pauses},${left.lostReplies},${left.skews}`;
+  for (const client of clients) {
+    if (client.key === '') client.key = clientKey(client);
+    key += client.key;
+  }
+  return key;
 }
 
 function clientKey(client: ClientState): string {
   const { status, position, wakeMs, round, skewMs, inside, untilMs, followers } = client;
   const lease = `${inside ? 1 : 0}${client.wasPaused ? 1 : 0}${client.isLate ? 1 : 0},${untilMs}`;
-  if (!isAlive(client)) return `${status[0]}${lease}`;
-  return `${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers}`;
+  if (!isAlive(client)) return `|${status[0]}${lease}`;
+  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers}`;
 }

@@ -2,7 +2,7 @@ import { type VirtualClock, virtualClock } from '../clock/index.ts';
 import { COMMANDS, createEngine, type Engine, execute, type Session } from '../engine/index.ts';
 import { type Reply, SimpleReply } from '../resp/index.ts';
 import { LabError } from './lab-error.ts';
-import type { Answer, CommandAction, Recipe } from './recipe.ts';
+import type { Algorithm, Answer, CommandAction } from './recipe.ts';
 
 /** All keys at one moment. Equal contents are one object, so that states compare by `id`. */
 export interface Image {
@@ -51,7 +51,7 @@ export class Store {
   /** How often the engine was put back into an earlier state, and how many commands it ran. */
   restored = 0;
   executed = 0;
-  readonly #recipe: Pick<Recipe, 'name' | 'lockKey' | 'leaseEnd'>;
+  readonly #recipe: Algorithm;
   readonly #clock: VirtualClock = virtualClock(START_MS);
   readonly #engine: Engine = createEngine({ clock: this.#clock, random: { ...NO_CHANCE } });
   readonly #session: Session = this.#engine.session();
@@ -60,7 +60,7 @@ export class Store {
   #nextId = 0;
   #current: Image;
 
-  constructor(recipe: Pick<Recipe, 'name' | 'lockKey' | 'leaseEnd'>, remembers: boolean) {
+  constructor(recipe: Algorithm, remembers: boolean) {
     this.#recipe = recipe;
     this.remembers = remembers;
     this.empty = this.#intern([]);

@@ -1,7 +1,7 @@
 import { type Choice, choice, clientName, TICK } from './choice.ts';
 import { SKEW_MS, TICK_MS, type WorldOptions } from './options.ts';
 import { type Ending, LOST, type Position, Program, type Told } from './program.ts';
-import type { CommandAction, Lease, Mark, Recipe, Step, WriteAction } from './recipe.ts';
+import type { Algorithm, CommandAction, Lease, Mark, Step, WriteAction } from './recipe.ts';
 import { type ClientState, isAlive, type State, sealState } from './state.ts';
 import { NEVER, START_MS, Store } from './store.ts';
 import { RETRY_MS } from './tools.ts';
@@ -34,7 +34,7 @@ export type Event =
     };
 
 /** What is being changed while a choice is carried out. */
-interface Draft extends Omit<State, 'key' | 'clients'> {
+interface Draft extends Omit<State, 'clients'> {
   nowMs: number;
   image: State['image'];
   clients: ClientState[];
@@ -54,7 +54,7 @@ interface Draft extends Omit<State, 'key' | 'clients'> {
  * until it sleeps, ends or is paused: a client that is slow is one that is paused, and pauses are counted.
  */
 export class World {
-  readonly recipe: Recipe;
+  readonly recipe: Algorithm;
   readonly options: WorldOptions;
   readonly store: Store;
   readonly initial: State;
@@ -63,7 +63,7 @@ export class World {
   readonly #positionIds = { next: 0 };
   readonly #endMs: number;
 
-  constructor(recipe: Recipe, variant: string, options: WorldOptions, remembers = true) {
+  constructor(recipe: Algorithm, variant: string, options: WorldOptions, remembers = true) {
     this.recipe = recipe;
     this.options = options;
     this.#variant = variant;
@@ -90,11 +90,10 @@ export class World {
   }
 
   step(before: State, taken: Choice): Move {
-    const draft: Draft = { ...before, clients: [...before.clients], events: [] };
-    const client = before.clients[taken.client];
+    const draft = draftOf(before);
     if (taken.kind !== 'ahead' && taken.kind !== 'behind') draft.left = noSkews(draft.left);
     const isStep = taken.kind === 'step' || taken.kind === 'lose';
-    const step = isStep ? (client!.position.action as Step) : undefined;
+    const step = isStep ? (before.clients[taken.client]!.position.action as Step) : undefined;
     let told: Told;
     if (step !== undefined) told = this.#act(draft, taken, step);
     else this.#happen(draft, taken);
@@ -136,9 +135,11 @@ export class World {
     const choices: Choice[] = [];
     for (const [index, { status }] of state.clients.entries()) {
       if (status === 'ready') choices.push(choice('step', index));
-      else if (status === 'paused') choices.push(choice('resume', index));
     }
     if (state.nowMs < this.#endMs && this.#canTick(state)) choices.push(TICK);
+    for (const [index, { status }] of state.clients.entries()) {
+      if (status === 'paused') choices.push(choice('resume', index));
+    }
     return choices;
   }
 
@@ -246,6 +247,10 @@ export class World {
   }
 }
 
+function draftOf({ nowMs, image, clients, left, holder, writer, fence }: State): Draft {
+  return { nowMs, image, clients: clients.slice(), left, holder, writer, fence, events: [] };
+}
+
 const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
 
 function newcomer(position: Position): ClientState {
@@ -261,7 +266,6 @@ function newcomer(position: Position): ClientState {
   };
 }
 
-/** An empty key asks for a new one. */
 function changeClient(draft: Draft, index: number, changes: Partial<ClientState>): void {
   draft.clients[index] = { ...draft.clients[index]!, ...changes, key: '' };
 }

@@ -1,6 +1,6 @@
 import { clientName } from '../choice.ts';
 import { TICK_MS } from '../options.ts';
-import { isAlive, type State } from '../state.ts';
+import { isAlive, type State, stateKey } from '../state.ts';
 import type { World } from '../world.ts';
 import type { Check } from './check.ts';
 
@@ -39,21 +39,31 @@ const KNOWN = new WeakMap<World, Map<string, number>>();
 
 /** Who is left over in the fair continuation; -1: nobody. */
 function unservedIn(state: State, world: World): number {
+  if (!world.store.remembers) return followFairly(state, world, () => undefined);
   const known = KNOWN.get(world) ?? new Map<string, number>();
   KNOWN.set(world, known);
-  const deadlineMs = state.nowMs + patienceMs(world);
   const path: string[] = [];
-  let unserved: number | undefined;
-  for (let at = state; unserved === undefined; ) {
-    unserved =
-      known.get(at.key) ?? (at.nowMs > deadlineMs ? at.clients.findIndex(isAlive) : undefined);
-    const next = unserved === undefined ? world.fairChoice(at) : undefined;
-    if (next === undefined) unserved ??= -1;
-    else {
-      path.push(at.key);
-      at = world.step(at, next).after;
-    }
-  }
-  if (world.store.remembers) for (const key of path) known.set(key, unserved);
+  const unserved = followFairly(state, world, (at) => {
+    const key = stateKey(at);
+    path.push(key);
+    return known.get(key);
+  });
+  for (const key of path) known.set(key, unserved);
   return unserved;
+}
+
+function followFairly(
+  state: State,
+  world: World,
+  lookUp: (at: State) => number | undefined,
+): number {
+  const deadlineMs = state.nowMs + patienceMs(world);
+  for (let at = state; ; ) {
+    const known = lookUp(at);
+    if (known !== undefined) return known;
+    const next = world.fairChoice(at);
+    if (next === undefined) return -1;
+    if (at.nowMs > deadlineMs) return at.clients.findIndex(isAlive);
+    at = world.step(at, next).after;
+  }
 }

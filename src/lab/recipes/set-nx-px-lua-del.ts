@@ -29,6 +29,24 @@ export const setNxPxLuaDel: Recipe = {
       world: { pauses: 0 },
       fails: [],
     },
+    {
+      name: 'lost-reply',
+      about: {
+        en: 'A reply is lost and the client gives up: the lease ends by itself.',
+        zh: '回复丢失、客户端放弃：租约自行到期。',
+      },
+      world: { pauses: 0, lostReplies: 1 },
+      fails: [],
+    },
+    {
+      name: 'skewed-clocks',
+      about: {
+        en: 'Clocks are skewed, but only the store’s clock counts.',
+        zh: '客户端时钟有偏差，但只有存储的时钟起作用。',
+      },
+      world: { pauses: 0, skews: 2 },
+      fails: [],
+    },
   ],
   *client({ command, token, enter, work, leave }) {
     const ok = yield* command`SET lock ${token} NX PX 2000`;

@@ -20,6 +20,16 @@ export const setnxOnly: Recipe = {
       shows: 'held-for-ever',
     },
     {
+      name: 'lost-reply',
+      about: {
+        en: 'The reply to SETNX is lost, and the client gives up.',
+        zh: 'SETNX 的回复丢失，客户端放弃。',
+      },
+      world: { crashes: 0, pauses: 0, lostReplies: 1 },
+      fails: ['held-for-ever', 'waiter-not-served'],
+      shows: 'held-for-ever',
+    },
+    {
       name: 'no-crash',
       about: { en: 'Nobody dies.', zh: '没有客户端崩溃。' },
       world: { crashes: 0 },

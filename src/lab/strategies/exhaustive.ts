@@ -1,24 +1,18 @@
 import type { Check, CheckName } from '../checks/check.ts';
 import type { Choice } from '../choice.ts';
-import type { Text } from '../recipe.ts';
-import type { State } from '../state.ts';
+import { type State, stateKey } from '../state.ts';
 import type { Move, World } from '../world.ts';
 import { countPaths } from './count-paths.ts';
 
 export interface Exhaustion {
   /** The first failure of each check that failed, with a shortest way to it. */
-  readonly failures: ReadonlyMap<CheckName, Failing>;
+  readonly failures: ReadonlyMap<CheckName, readonly Choice[]>;
   readonly states: number;
   readonly moves: number;
   /** Complete runs from the first state to where nothing more can happen. */
   readonly interleavings: bigint;
   /** False if the search was stopped before it had seen every state. */
   readonly isComplete: boolean;
-}
-
-export interface Failing {
-  readonly choices: readonly Choice[];
-  readonly sentence: Text;
 }
 
 export interface Limits {
@@ -42,7 +36,7 @@ const PROGRESS_EVERY = 4096;
 class Search {
   readonly #world: World;
   readonly #open: Set<Check>;
-  readonly #failures = new Map<CheckName, Failing>();
+  readonly #failures = new Map<CheckName, readonly Choice[]>();
   readonly #numbers = new Map<string, number>();
   /** Let go of once expanded. */
   readonly #states: (State | undefined)[] = [];
@@ -90,29 +84,28 @@ class Search {
 
   /** The state's number; a state that is new gets the next one and is looked at. */
   #number(state: State, parent: number, choice: Choice | undefined): number {
-    const known = this.#numbers.get(state.key);
+    const key = stateKey(state);
+    const known = this.#numbers.get(key);
     if (known !== undefined) return known;
     const number = this.#states.push(state) - 1;
-    this.#numbers.set(state.key, number);
+    this.#numbers.set(key, number);
     this.#parents.push(parent);
     this.#choices.push(choice);
     for (const check of this.#open) {
-      const sentence = check.ofState?.(state, this.#world);
-      if (sentence !== undefined) this.#fail(check, this.#wayTo(number), sentence);
+      if (check.ofState?.(state, this.#world)) this.#fail(check, this.#wayTo(number));
     }
     return number;
   }
 
   #checkMove(move: Move, from: number): void {
     for (const check of this.#open) {
-      const sentence = check.ofMove?.(move);
-      if (sentence !== undefined) this.#fail(check, [...this.#wayTo(from), move.choice], sentence);
+      if (check.ofMove?.(move)) this.#fail(check, [...this.#wayTo(from), move.choice]);
     }
   }
 
-  #fail(check: Check, choices: readonly Choice[], sentence: Text): void {
+  #fail(check: Check, choices: readonly Choice[]): void {
     this.#open.delete(check);
-    this.#failures.set(check.name, { choices, sentence });
+    this.#failures.set(check.name, choices);
   }
 
   #wayTo(index: number): Choice[] {

@@ -1,0 +1,48 @@
+import type { Check } from '../checks/check.ts';
+import type { Choice } from '../choice.ts';
+import type { World } from '../world.ts';
+import { violationIn } from './violation.ts';
+
+/**
+ * A run of the same steps in which the same check fails, but which is easier to follow: a step is moved
+ * to where its client acts already, as long as that changes nothing about the failure. Searches find a
+ * shortest run, not the one of them that a person would tell.
+ */
+export function smooth(world: World, check: Check, failing: readonly Choice[]): readonly Choice[] {
+  let best = failing;
+  for (let better: readonly Choice[] | undefined = best; better !== undefined; ) {
+    best = better;
+    better = smoother(world, check, best);
+  }
+  return best;
+}
+
+function smoother(world: World, check: Check, choices: readonly Choice[]): Choice[] | undefined {
+  const turns = countTurns(choices);
+  for (let from = 0; from < choices.length; from++) {
+    for (let to = 0; to < choices.length; to++) {
+      const candidate = choices.toSpliced(from, 1).toSpliced(to, 0, choices[from]!);
+      if (countTurns(candidate) < turns && failsAtEnd(world, check, candidate)) return candidate;
+    }
+  }
+  return undefined;
+}
+
+/** How often somebody else takes over. A skewed clock is nobody's act. */
+function countTurns(choices: readonly Choice[]): number {
+  const actors = choices.map(({ kind, client }) =>
+    kind === 'ahead' || kind === 'behind' ? kind : client,
+  );
+  return actors.filter((actor, index) => actor !== actors[index - 1]).length;
+}
+
+function failsAtEnd(world: World, check: Check, choices: readonly Choice[]): boolean {
+  let state = world.initial;
+  for (const [index, choice] of choices.entries()) {
+    if (!world.choices(state).includes(choice)) return false;
+    const move = world.step(state, choice);
+    if (violationIn(world, check, move) !== undefined) return index === choices.length - 1;
+    state = move.after;
+  }
+  return false;
+}
