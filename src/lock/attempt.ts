@@ -9,6 +9,7 @@ import {
   LockUnavailableError,
 } from './errors.ts';
 import { announce } from './events.ts';
+import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
 import type { Answer, Claim, Grant } from './store.ts';
@@ -49,12 +50,14 @@ export function acquire(
  * States: asking ⇄ waiting, until it is over: held, or given up. Several things can end it, and what
  * arrives after that must not be lost: a grant that nobody wants any more is given back.
  */
-export class Attempt {
+export class Attempt implements Linked<Attempt> {
   readonly core: LockCore;
   readonly claim: Claim;
   readonly waitMs: number;
   readonly beganMs: number;
-  patience: Due<Attempt> | undefined;
+  patience: Due<Attempt> | undefined = undefined;
+  before: Attempt | undefined = undefined;
+  after: Attempt | undefined = undefined;
   readonly #options: ResolvedOptions;
   readonly #scope: Scope | undefined;
   #resolve!: (lease: StoreLease | null) => void;
@@ -83,10 +86,6 @@ export class Attempt {
     this.beganMs = beganMs;
     this.#options = options;
     this.#scope = scope;
-  }
-
-  get owner(): string {
-    return this.claim.owner;
   }
 
   start(
@@ -188,6 +187,7 @@ export class Attempt {
 
   #wait(durationMs: number): void {
     this.#state = 'waiting';
+    this.core.lines(this);
     this.#scope?.startWaiting(this);
     if (Number.isFinite(durationMs)) {
       this.#timer = this.core.clock.setTimer(durationMs, () => this.#ask());
@@ -226,7 +226,7 @@ export class Attempt {
     this.#state = state;
     this.#timer?.cancel();
     this.#scope?.stopWaiting(this);
-    this.core.ended(this, this.patience);
+    this.core.ended(this);
     this.#options.signal?.removeEventListener('abort', this.#aborted);
     settle();
   }

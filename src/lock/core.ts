@@ -1,8 +1,9 @@
 import type { Clock, Random } from '../clock/index.ts';
 import type { Attempt } from './attempt.ts';
-import { type Due, DueLists } from './due-list.ts';
+import { DueLists } from './due-list.ts';
 import { announce } from './events.ts';
 import { letGo } from './let-go.ts';
+import { LinkedList } from './linked-list.ts';
 import { memoryStore } from './memory-store.ts';
 import { Scopes } from './scope.ts';
 import type { Hold, HolderInfo, LockStore, Target } from './store.ts';
@@ -23,9 +24,10 @@ export class LockCore {
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
   #ownerCount = 0;
-  readonly #leases = new Set<StoreLease>();
-  /** By owner. */
-  readonly #attempts = new Map<string, Attempt>();
+  readonly #leases = new LinkedList<StoreLease>();
+  readonly #attempts = new LinkedList<Attempt>();
+  /** Those that stand in line, by owner. */
+  readonly #lines = new Map<string, Attempt>();
   /** Who waits for a lock wants to live until then; nothing else here keeps a process alive. */
   readonly #patience: DueLists<Attempt>;
   readonly #pauses = new Set<() => void>();
@@ -42,7 +44,7 @@ export class LockCore {
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     // Later in this turn, so that the release that made room is told before the grant that followed.
     this.store.onCall((owner, grant) =>
-      queueMicrotask(() => this.#attempts.get(owner)?.called(grant)),
+      queueMicrotask(() => this.#lines.get(owner)?.called(grant)),
     );
   }
 
@@ -71,17 +73,23 @@ export class LockCore {
     return label === '' ? this.#info : { ...this.#info, label };
   }
 
-  /** From now on the attempt is told of calls, of the end of its patience, and of close(). */
+  /** From now on the attempt is told of the end of its patience, and of close(). */
   began(attempt: Attempt): void {
-    this.#attempts.set(attempt.owner, attempt);
+    this.#attempts.push(attempt);
     if (Number.isFinite(attempt.waitMs) && attempt.waitMs > 0) {
       attempt.patience = this.#patience.add(attempt, attempt.waitMs, attempt.beganMs);
     }
   }
 
-  ended(attempt: Attempt, patience: Due<Attempt> | undefined): void {
-    this.#attempts.delete(attempt.owner);
-    if (patience !== undefined) this.#patience.drop(patience, attempt.waitMs);
+  /** From now on it is also told of calls. */
+  lines(attempt: Attempt): void {
+    this.#lines.set(attempt.claim.owner, attempt);
+  }
+
+  ended(attempt: Attempt): void {
+    this.#attempts.remove(attempt);
+    if (this.#lines.size > 0) this.#lines.delete(attempt.claim.owner);
+    if (attempt.patience !== undefined) this.#patience.drop(attempt.patience, attempt.waitMs);
   }
 
   /** Ends early when the library is closed. */
@@ -109,19 +117,19 @@ export class LockCore {
   }
 
   held(lease: StoreLease): void {
-    this.#leases.add(lease);
+    this.#leases.push(lease);
   }
 
   settled(lease: StoreLease): void {
-    this.#leases.delete(lease);
+    this.#leases.remove(lease);
     this.watchdog.drop(lease);
   }
 
   async close(reason: unknown): Promise<void> {
     if (this.#closed !== undefined) return;
     this.#closed = { reason };
-    for (const attempt of [...this.#attempts.values()]) attempt.closed(reason);
-    const leases = [...this.#leases];
+    for (const attempt of this.#attempts.toArray()) attempt.closed(reason);
+    const leases = this.#leases.toArray();
     for (const lease of leases) lease.abandon(reason);
     await Promise.all(leases.map((lease) => lease.release()));
     this.watchdog.close();

@@ -1,9 +1,10 @@
 import type { Clock, Timer } from '../clock/index.ts';
+import { type Linked, LinkedList } from './linked-list.ts';
 
 /**
- * Things that fall due after one and the same delay, so nearly in the order in which they were added. A
- * linked list whose head is next, and one timer that runs while the list is not empty: adding and
- * dropping is O(1) and touches no timer, however many come and go before they fall due.
+ * Things that fall due after one and the same delay, so nearly in the order in which they were added: a
+ * list whose first is next, and one timer that runs while the list is not empty. Adding and dropping is
+ * O(1) and touches no timer, however many come and go before they fall due.
  */
 export class DueList<Item> {
   readonly #clock: Clock;
@@ -11,8 +12,7 @@ export class DueList<Item> {
   readonly #onDue: (item: Item) => void;
   /** Whether the process stays alive while the list is not empty. */
   readonly #keepsAlive: boolean;
-  #head: Due<Item> | undefined;
-  #tail: Due<Item> | undefined;
+  readonly #list = new LinkedList<Due<Item>>();
   #timer: Timer | undefined;
   #armedMs = 0;
 
@@ -25,10 +25,10 @@ export class DueList<Item> {
 
   add(item: Item, fromMs: number): Due<Item> {
     const due = new Due(item, fromMs + this.#delayMs);
-    if (this.#keepsAlive && this.#head === undefined) this.#timer?.keepAlive(true);
-    let before = this.#tail;
+    if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(true);
+    let before = this.#list.last;
     while (before !== undefined && before.atMs > due.atMs) before = before.before;
-    this.#insert(due, before);
+    this.#list.insert(due, before);
     if (this.#timer === undefined || due.atMs < this.#armedMs) this.#arm(due.atMs);
     return due;
   }
@@ -37,31 +37,18 @@ export class DueList<Item> {
   drop(due: Due<Item>): void {
     if (due.isDropped) return;
     due.isDropped = true;
-    if (due.before) due.before.after = due.after;
-    else this.#head = due.after;
-    if (due.after) due.after.before = due.before;
-    else this.#tail = due.before;
-    if (this.#keepsAlive && this.#head === undefined) this.#timer?.keepAlive(false);
+    this.#list.remove(due);
+    if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(false);
   }
 
   get isEmpty(): boolean {
-    return this.#head === undefined;
+    return this.#list.first === undefined;
   }
 
   close(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    this.#head = undefined;
-    this.#tail = undefined;
-  }
-
-  #insert(due: Due<Item>, before: Due<Item> | undefined): void {
-    due.before = before;
-    due.after = before === undefined ? this.#head : before.after;
-    if (before === undefined) this.#head = due;
-    else before.after = due;
-    if (due.after === undefined) this.#tail = due;
-    else due.after.before = due;
+    for (const due of this.#list.toArray()) this.drop(due);
   }
 
   #arm(atMs: number): void {
@@ -75,17 +62,17 @@ export class DueList<Item> {
   #fire(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.monotonicMs();
-    while (this.#head !== undefined && this.#head.atMs <= nowMs) {
-      const due = this.#head;
+    for (let due = this.#list.first; due && due.atMs <= nowMs; due = this.#list.first) {
       this.drop(due);
       this.#onDue(due.item);
     }
-    if (this.#head !== undefined && this.#timer === undefined) this.#arm(this.#head.atMs);
+    const next = this.#list.first;
+    if (next !== undefined && this.#timer === undefined) this.#arm(next.atMs);
   }
 }
 
 /** An item's place in its list. */
-export class Due<Item> {
+export class Due<Item> implements Linked<Due<Item>> {
   readonly item: Item;
   readonly atMs: number;
   before: Due<Item> | undefined = undefined;

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '../clock/index.ts';
+import { type Linked, LinkedList } from './linked-list.ts';
 import type {
   Answer,
   CallListener,
@@ -151,10 +152,81 @@ interface MemoryHolder {
   deadlineMs: number;
 }
 
+/** The holders of a lock, by owner. Most have one or none, and need no Map for that. */
+class Holders {
+  #one: MemoryHolder | undefined;
+  #others: Map<string, MemoryHolder> | undefined;
+
+  get size(): number {
+    return (this.#one === undefined ? 0 : 1) + (this.#others?.size ?? 0);
+  }
+
+  get(owner: string): MemoryHolder | undefined {
+    return this.#one?.claim.owner === owner ? this.#one : this.#others?.get(owner);
+  }
+
+  add(holder: MemoryHolder): void {
+    if (this.#one === undefined) {
+      this.#one = holder;
+      return;
+    }
+    this.#others ??= new Map();
+    this.#others.set(holder.claim.owner, holder);
+  }
+
+  remove({ claim }: MemoryHolder): void {
+    if (this.#one?.claim.owner === claim.owner) this.#one = undefined;
+    else this.#others?.delete(claim.owner);
+  }
+
+  toArray(): MemoryHolder[] {
+    const others = [...(this.#others?.values() ?? [])];
+    return this.#one === undefined ? others : [this.#one, ...others];
+  }
+}
+
+class MemoryWaiter implements Linked<MemoryWaiter> {
+  readonly claim: Claim;
+  before: MemoryWaiter | undefined = undefined;
+  after: MemoryWaiter | undefined = undefined;
+
+  constructor(claim: Claim) {
+    this.claim = claim;
+  }
+}
+
 /**
- * One lock. Holders and waiters are Maps, which keep the order of arrival and forget any one in O(1).
- * Waiters need no time of their own here: they live and die with the process.
+ * Those who stand in line, by owner and in order. A Map alone would know the order too, but to find its
+ * first it walks over all that have left.
  */
+class Line {
+  readonly #list = new LinkedList<MemoryWaiter>();
+  readonly #byOwner = new Map<string, MemoryWaiter>();
+
+  get first(): Claim | undefined {
+    return this.#list.first?.claim;
+  }
+
+  add(claim: Claim): void {
+    if (this.#byOwner.has(claim.owner)) return;
+    const waiter = new MemoryWaiter(claim);
+    this.#list.push(waiter);
+    this.#byOwner.set(claim.owner, waiter);
+  }
+
+  remove(owner: string): void {
+    const waiter = this.#byOwner.get(owner);
+    if (waiter === undefined) return;
+    this.#byOwner.delete(owner);
+    this.#list.remove(waiter);
+  }
+
+  toArray(): Claim[] {
+    return this.#list.toArray().map(({ claim }) => claim);
+  }
+}
+
+/** One lock. Waiters need no time of their own here: they live and die with the process. */
 class MemoryLock {
   slots = 1;
   /** Nobody uses it; it may be forgotten. */
@@ -162,9 +234,9 @@ class MemoryLock {
   readonly #clock: Clock;
   readonly #fences: Fences;
   readonly #call: CallListener;
-  readonly #holders = new Map<string, MemoryHolder>();
+  readonly #holders = new Holders();
   /** Made when first needed: most locks are never waited for. */
-  #waiters: Map<string, Claim> | undefined;
+  #line: Line | undefined;
   #used = 0;
   /** No lease ends before this; a later end of the first is found out when it comes. */
   #firstEndMs = Number.POSITIVE_INFINITY;
@@ -181,13 +253,13 @@ class MemoryLock {
   }
 
   get #isAwaited(): boolean {
-    return this.#waiters !== undefined && this.#waiters.size > 0;
+    return this.#line?.first !== undefined;
   }
 
   ask(claim: Claim, queues: boolean): Answer {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    const mine = this.#holders.size === 0 ? undefined : this.#holders.get(claim.owner);
+    const mine = this.#holders.get(claim.owner);
     if (mine !== undefined) {
       this.#prolong(mine, claim.leaseMs, nowMs);
       return { held: true, fence: mine.fence };
@@ -196,7 +268,7 @@ class MemoryLock {
       return { held: true, fence: this.#grant(claim, nowMs) };
     }
     if (!queues) return { held: false, retryInMs: this.#firstEndMs - nowMs };
-    this.#line(claim, nowMs);
+    this.#stand(claim, nowMs);
     // No call is lost here, and no end of a lease is missed: nobody needs to ask again.
     return { held: false, retryInMs: Number.POSITIVE_INFINITY };
   }
@@ -204,7 +276,7 @@ class MemoryLock {
   /** Whether the owner has the lock, or would get it if it asked. */
   admits(claim: Claim): boolean {
     this.#expire(this.#clock.monotonicMs());
-    return this.#holders.has(claim.owner) || (!this.#isAwaited && this.#fits(claim));
+    return this.#holders.get(claim.owner) !== undefined || (!this.#isAwaited && this.#fits(claim));
   }
 
   /** What the owner may have without waiting; `admits` has said so. */
@@ -222,7 +294,7 @@ class MemoryLock {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     if (this.#drop(from)) return { held: true, fence: this.#grant(claim, nowMs) };
-    if (this.#holders.has(claim.owner)) return this.ask(claim, false);
+    if (this.#holders.get(claim.owner) !== undefined) return this.ask(claim, false);
     return { held: false, retryInMs: 0 };
   }
 
@@ -238,7 +310,7 @@ class MemoryLock {
   release(owner: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    this.#waiters?.delete(owner);
+    this.#line?.remove(owner);
     const wasOurs = this.#drop(owner);
     if (this.#isAwaited) this.#serve(nowMs);
     else this.#unwatch();
@@ -249,7 +321,7 @@ class MemoryLock {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     const count = this.#holders.size;
-    for (const owner of [...this.#holders.keys()]) this.#drop(owner);
+    for (const { claim } of this.#holders.toArray()) this.#drop(claim.owner);
     this.#serve(nowMs);
     return count;
   }
@@ -257,14 +329,14 @@ class MemoryLock {
   inspect(): Inspection {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    const holders = [...this.#holders.values()].map(({ claim, fence, grantedMs, deadlineMs }) => ({
+    const holders = this.#holders.toArray().map(({ claim, fence, grantedMs, deadlineMs }) => ({
       ...claim.info,
       take: claim.take,
       fence,
       ageMs: nowMs - grantedMs,
       leftMs: deadlineMs - nowMs,
     }));
-    const claims = [...(this.#waiters?.values() ?? [])];
+    const claims = this.#line?.toArray() ?? [];
     return { holders, waiters: claims.map(({ info, take }) => ({ ...info, take })) };
   }
 
@@ -276,10 +348,9 @@ class MemoryLock {
     return this.#used + take <= this.slots;
   }
 
-  #line(claim: Claim, nowMs: number): void {
-    this.#waiters ??= new Map();
-    if (this.#waiters.has(claim.owner)) return;
-    this.#waiters.set(claim.owner, claim);
+  #stand(claim: Claim, nowMs: number): void {
+    this.#line ??= new Line();
+    this.#line.add(claim);
     if (this.#timer === undefined) this.#watchHolders(nowMs);
   }
 
@@ -287,7 +358,7 @@ class MemoryLock {
     const fence = this.#fences.next();
     const deadlineMs = nowMs + claim.leaseMs;
     this.#used += claim.take;
-    this.#holders.set(claim.owner, { claim, fence, grantedMs: nowMs, deadlineMs });
+    this.#holders.add({ claim, fence, grantedMs: nowMs, deadlineMs });
     if (deadlineMs < this.#firstEndMs) this.#endsFirst(deadlineMs, nowMs);
     return fence;
   }
@@ -305,18 +376,17 @@ class MemoryLock {
   #drop(owner: string): boolean {
     const holder = this.#holders.get(owner);
     if (holder === undefined) return false;
-    this.#holders.delete(owner);
+    this.#holders.remove(holder);
     this.#used -= holder.claim.take;
     return true;
   }
 
   /** Hands over to the first in line, and to those behind it for as long as they fit. */
   #serve(nowMs: number): void {
-    if (this.#waiters === undefined) return;
-    for (const [owner, claim] of this.#waiters) {
-      if (!this.#fits(claim)) break;
-      this.#waiters.delete(owner);
-      this.#call(owner, this.#handOver(claim, nowMs));
+    const line = this.#line;
+    for (let claim = line?.first; claim && this.#fits(claim); claim = line?.first) {
+      line?.remove(claim.owner);
+      this.#call(claim.owner, this.#handOver(claim, nowMs));
     }
     if (this.#timer === undefined || !this.#isAwaited) this.#watchHolders(nowMs);
   }
@@ -330,8 +400,8 @@ class MemoryLock {
     if (nowMs < this.#firstEndMs) return;
     this.#firstEndMs = Number.POSITIVE_INFINITY;
     let ended = false;
-    for (const [owner, { deadlineMs }] of this.#holders) {
-      if (deadlineMs <= nowMs) ended = this.#drop(owner);
+    for (const { claim, deadlineMs } of this.#holders.toArray()) {
+      if (deadlineMs <= nowMs) ended = this.#drop(claim.owner);
       else this.#firstEndMs = Math.min(this.#firstEndMs, deadlineMs);
     }
     if (ended) this.#serve(nowMs);

@@ -11,6 +11,7 @@ import {
 import { announce } from './events.ts';
 import type { Lease, ReleaseOutcome } from './lease.ts';
 import { letGo } from './let-go.ts';
+import type { Linked } from './linked-list.ts';
 import { loseSignal } from './lose-signal.ts';
 import type { Claim } from './store.ts';
 import { transferText } from './transfer.ts';
@@ -27,13 +28,16 @@ const RETRY_PART = 1 / 20;
  * States: held → released, given away or lost. Whatever arrives later for a lease that is no longer held
  * (a renewal that was under way, a second release) changes nothing.
  */
-export class StoreLease implements Lease {
+export class StoreLease implements Lease, Linked<StoreLease> {
   readonly claim: Claim;
   readonly fence: number;
   readonly renews: boolean;
   /** Its places in the lists of the watchdog. */
   renewal: Due<StoreLease> | undefined = undefined;
   deadline: Due<StoreLease> | undefined = undefined;
+  before: StoreLease | undefined = undefined;
+  after: StoreLease | undefined = undefined;
+  #isSettled = false;
   /** Both clocks, just before the request left that gave it its time. */
   sentMs: number;
   #sentWallMs: number;
@@ -214,22 +218,26 @@ export class StoreLease implements Lease {
   #release(): Promise<ReleaseOutcome> {
     this.#checkDeadline();
     this.#settle();
-    if (this.#end instanceof LockLostError && this.#end.reason === 'stolen') return NOT_HELD;
     if (this.#end instanceof NotHeldError) return NOT_HELD;
+    if (this.#end instanceof LockLostError && this.#end.reason === 'stolen') return NOT_HELD;
+    const hasLost = this.#end instanceof LockLostError;
     return new Promise((resolve) => {
       letGo(this.#core, this.claim, this.sentMs + this.claim.leaseMs, (outcome) => {
-        this.#tell(outcome);
-        resolve(outcome);
+        if (outcome === 'released') this.#announceRelease();
+        // A lease that its holder had to give up for lost is not one that lasted until its release.
+        resolve(hasLost && outcome === 'released' ? 'notHeld' : outcome);
       });
     });
   }
 
-  #tell(outcome: ReleaseOutcome): void {
-    if (outcome !== 'released' || this.#end !== undefined) return;
+  #announceRelease(): void {
+    if (this.#end !== undefined) return;
     announce('release', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
   }
 
   #settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
     this.#core.settled(this);
     this.#retryTimer?.cancel();
     this.#maxHoldTimer?.cancel();

@@ -15,11 +15,11 @@
  *
  * holder  a mutex: a string, the owner's token, with the lease as its TTL, so that a program that uses
  *         SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set of owners
- *         by the end of their lease, on the lock's own clock (see `now`).
- * state   a mutex: the last fence in 16 digits, a space or `!` once released, the owner and its info.
- *         Any other lock: a hash of `fence`; `ended`, the owner of the last release; `used`, the sum of
- *         what is taken; and `h:<owner>`, the holder's fence, take and info. Either way a release whose
- *         reply was lost may be sent again, and the state outlives the lease by a day.
+ *         by the end of their lease, on the lock's own clock (see `elapsed`).
+ * state   a mutex: the last fence in 16 digits, `?` if somebody may wait, else a space, and the last owner
+ *         and its info. Any other lock: a hash of `fence`; `ended`, the owner of the last release; `used`,
+ *         the sum of what is taken; and `h:<owner>`, the holder's fence, take and info. Either way a
+ *         release whose reply was lost may be sent again, and the state outlives the lease by a day.
  * queue   a sorted set of waiting owners by ticket. Each has a key of its own with its lease, take,
  *         channel and info, which vanishes if the waiter does not ask again in time: the dead are skipped.
  *
@@ -31,44 +31,48 @@
  * rises even if every key was lost, unless the server's clock was set back by more than the loss took.
  *
  * A free mutex is by far the most frequent case, and making closures costs more than its commands: so it
- * is handled in the loop at the end, and all else is made by `general` when it is first needed.
+ * is handled in the loop at the end, and all else is made by `general` when it is first needed. There
+ * numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's.
  */
 export const LOCK_SCRIPT = `
 local DAY = 86400000
-local RESERVE = 5000
+local RESERVE = '5000'
 local PATIENCE = 10000
+-- Longer than a lease of less than nine digits, and a day.
+local TWO_DAYS = '186400000'
+
+local WAITED = string.byte('?')
 
 local CHANNEL = ARGV[1]
 local call = redis.call
 
--- Time stands still while a script runs: one look is enough.
+-- The server's time in microseconds, in 16 digits. It stands still while a script runs: one look is enough.
 local time
-local function microseconds()
+local function now()
   if not time then
     local parts = call('TIME')
-    time = parts[1] * 1000000 + parts[2]
+    time = parts[1] .. string.sub('00000' .. parts[2], -6)
+    if #time < 16 then time = string.rep('0', 16 - #time) .. time end
   end
   return time
 end
 
-local function write(state, fence, owner, info, ms)
-  local text = string.format('%016.0f ', fence) .. owner .. ' ' .. info
-  return call('SET', state, text, 'PX', ms + DAY, 'GET')
-end
-
--- Notes who holds a mutex, and says with which fence.
-local function note(holder, owner, info, ms)
-  local state, fence = holder .. ':state', microseconds()
-  local before = write(state, fence, owner, info, ms)
+-- Notes who holds a mutex, and whether others wait. Says with which fence, and what was noted before.
+local function note(holder, owner, info, lease, mark)
+  local fence, ttl = now(), TWO_DAYS
+  if #lease > 8 then ttl = lease + DAY end
+  local rest = mark .. owner .. ' ' .. info
+  local before = call('SET', holder .. ':state', fence .. rest, 'PX', ttl, 'GET')
   local last = before and tonumber(string.sub(before, 1, 16))
-  if last and last >= fence then
-    fence = last + 1
-    write(state, fence, owner, info, ms)
+  if last and last >= tonumber(fence) then
+    fence = string.format('%016.0f', last + 1)
+    call('SET', holder .. ':state', fence .. rest, 'PX', ttl)
   end
-  return fence
+  return fence, before
 end
 
-local served = {}
+-- The caller's own waiters that were served.
+local served
 
 local function general()
   local function whole(number)
@@ -82,7 +86,7 @@ local function general()
 
   -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock
   -- moves on our own server. The key holds what the clock showed when it was set, and its life.
-  local function now(lock, lease)
+  local function elapsed(lock, lease)
     local key = lock.holder .. ':clock'
     local left = call('PTTL', key)
     local shown = 0
@@ -109,15 +113,21 @@ local function general()
     return call('EXISTS', lock.holder) == 0
   end
 
-  -- Fence, mark and info, if the state is the owner's.
+  -- Fence, take and info, if the owner is the last that was noted.
   function mutex.record(lock, owner)
-    local fence, mark, whose, info = string.match(call('GET', lock.state) or '', '^(%d+)([ !])(%S+) (.*)$')
-    if whose == owner then return tonumber(fence), 1, info, mark end
+    local state = call('GET', lock.state) or ''
+    local fence, whose, info = string.match(state, '^(%d+)[ ?](%S+) (.*)$')
+    if whose == owner then return tonumber(fence), 1, info end
   end
 
-  function mutex.put(lock, owner, take, info, ms)
-    call('SET', lock.holder, owner, 'PX', ms)
-    return note(lock.holder, owner, info, ms)
+  function mutex.mark(lock)
+    return call('EXISTS', lock.queue) == 1 and '?' or ' '
+  end
+
+  function mutex.put(lock, owner, take, info, lease)
+    call('SET', lock.holder, owner, 'PX', lease)
+    local fence = note(lock.holder, owner, info, lease, mutex.mark(lock))
+    return fence
   end
 
   function mutex.renew(lock, owner, ms)
@@ -129,17 +139,20 @@ local function general()
     call('DEL', lock.holder)
   end
 
-  function mutex.mark(lock)
-    call('SETRANGE', lock.state, 16, '!')
+  function mutex.ended() end
+
+  -- So that who finds the lock free looks whether others came first.
+  function mutex.await(lock)
+    call('SETRANGE', lock.state, 16, '?')
   end
 
+  -- It was the last, and nobody has the lock now.
   function mutex.hasEnded(lock, owner)
-    local _, _, _, mark = mutex.record(lock, owner)
-    return mark == '!'
+    return mutex.fits(lock) and mutex.record(lock, owner) ~= nil
   end
 
   function mutex.raise(lock)
-    note(lock.holder, '-', '', 0)
+    note(lock.holder, '-', '', '0', mutex.mark(lock))
   end
 
   function mutex.owners(lock)
@@ -163,7 +176,7 @@ local function general()
 
   -- Ends what has run out of time.
   function several.open(lock, lease)
-    lock.now = now(lock, lease)
+    lock.now = elapsed(lock, lease)
     local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', lock.now)
     for _, owner in ipairs(ended) do several.drop(lock, owner) end
   end
@@ -186,12 +199,12 @@ local function general()
 
   function several.nextFence(lock)
     local last = tonumber(call('HGET', lock.state, 'fence') or '0')
-    return math.max(last + 1, microseconds())
+    return whole(math.max(last + 1, tonumber(now())))
   end
 
-  function several.put(lock, owner, take, info, ms)
-    local fence = several.nextFence(lock)
-    local record = whole(fence) .. ' ' .. take .. ' ' .. info
+  function several.put(lock, owner, take, info, lease)
+    local fence, ms = several.nextFence(lock), tonumber(lease)
+    local record = fence .. ' ' .. take .. ' ' .. info
     call('HSET', lock.state, 'fence', fence, 'h:' .. owner, record)
     call('HINCRBY', lock.state, 'used', take)
     call('ZADD', lock.holder, lock.now + ms, owner)
@@ -213,7 +226,9 @@ local function general()
     if take then call('HINCRBY', lock.state, 'used', -take) end
   end
 
-  function several.mark(lock, owner)
+  function several.await() end
+
+  function several.ended(lock, owner)
     call('HSET', lock.state, 'ended', owner)
   end
 
@@ -250,10 +265,11 @@ local function general()
     if not lock.kind.fits(lock, tonumber(take)) then return false end
     leave(lock, owner)
     local isOwn = channel == CHANNEL
-    local fence = lock.kind.put(lock, owner, tonumber(take), info, isOwn and tonumber(lease) or RESERVE)
+    local fence = lock.kind.put(lock, owner, tonumber(take), info, isOwn and lease or RESERVE)
     if not isOwn then
       call('PUBLISH', channel, owner)
     elseif owner ~= asking then
+      served = served or {}
       served[#served + 1] = owner
       served[#served + 1] = fence
     end
@@ -280,9 +296,10 @@ local function general()
       call('ZADD', lock.queue, (last[2] or 0) + 1, request.owner)
     end
     local patience = math.max(left, 0) + PATIENCE
-    local record = whole(request.lease) .. ' ' .. request.take .. ' ' .. CHANNEL .. ' ' .. request.info
+    local record = request.lease .. ' ' .. request.take .. ' ' .. CHANNEL .. ' ' .. request.info
     call('SET', lock.queue .. ':' .. request.owner, record, 'PX', patience)
     keep(lock.queue, patience)
+    lock.kind.await(lock)
     keep(lock.state, patience)
   end
 
@@ -301,7 +318,7 @@ local function general()
         return -math.max(left, 0)
       end
     end
-    kind.renew(lock, owner, request.lease)
+    kind.renew(lock, owner, tonumber(request.lease))
     return kind.record(lock, owner) or 0
   end
 
@@ -311,7 +328,7 @@ local function general()
 
   function verbs.extend(lock, request)
     if not lock.kind.owns(lock, request.owner) then return 0 end
-    lock.kind.renew(lock, request.owner, request.lease)
+    lock.kind.renew(lock, request.owner, tonumber(request.lease))
     return 1
   end
 
@@ -319,7 +336,7 @@ local function general()
     local isOurs = lock.kind.owns(lock, request.owner)
     if isOurs then
       lock.kind.drop(lock, request.owner)
-      lock.kind.mark(lock, request.owner)
+      lock.kind.ended(lock, request.owner)
     else
       leave(lock, request.owner)
       isOurs = lock.kind.hasEnded(lock, request.owner)
@@ -335,7 +352,7 @@ local function general()
       kind.drop(lock, from)
       return kind.put(lock, request.owner, request.take, request.info, request.lease)
     end
-    kind.renew(lock, request.owner, request.lease)
+    kind.renew(lock, request.owner, tonumber(request.lease))
     return kind.record(lock, request.owner) or 0
   end
 
@@ -351,7 +368,7 @@ local function general()
     local holders, waiters = {}, {}
     for _, owner in ipairs(lock.kind.owners(lock)) do
       local fence, take, info = lock.kind.record(lock, owner)
-      local age = fence and math.max(0, microseconds() - fence) / 1000 or 0
+      local age = fence and math.max(0, tonumber(now()) - fence) / 1000 or 0
       holders[#holders + 1] = { fence or 0, take or 1, lock.kind.leftOf(lock, owner), age, info or '' }
     end
     for _, owner in ipairs(call('ZRANGE', lock.queue, 0, -1)) do
@@ -364,36 +381,40 @@ local function general()
     return { holders, waiters }
   end
 
-  return function(holder, verb, owner, size, lease, info)
+  -- Takes the mutexes from the index on, or none; what is already the owner's stays so.
+  local function all(index, count, fence, owner, lease, info)
+    local last = index + count - 1
+    for each = index, last do
+      local holder, state = call('GET', KEYS[each]), call('GET', KEYS[each] .. ':state')
+      local isOurs = holder == owner
+      if not isOurs and (holder or call('EXISTS', KEYS[each] .. ':queue') == 1) then return -1 end
+      local known = state and tonumber(string.sub(state, 1, 16)) or 0
+      fence = math.max(fence, isOurs and known or math.max(known + 1, tonumber(now())))
+    end
+    local text = string.format('%016.0f', fence)
+    for each = index, last do
+      call('SET', KEYS[each], owner, 'PX', lease)
+      call('SET', KEYS[each] .. ':state', text .. ' ' .. owner .. ' ' .. info, 'PX', lease + DAY)
+    end
+    return text
+  end
+
+  return function(index, verb, owner, size, lease, info)
     local word, more = string.match(verb, '^(%a+) ?(.*)$')
+    if word == 'all' then
+      local count, fence = string.match(more, '^(%d+) (%d+)$')
+      return all(index, tonumber(count), tonumber(fence), owner, lease, info)
+    end
+    local holder = KEYS[index]
     local slots, take = string.match(size, '^(%d+) (%d+)$')
     local lock = {
       holder = holder, state = holder .. ':state', queue = holder .. ':queue',
       slots = tonumber(slots), kind = slots and several or mutex,
     }
-    local request = { owner = owner, take = tonumber(take) or 1, lease = tonumber(lease), info = info }
-    lock.kind.open(lock, request.lease)
+    local request = { owner = owner, take = tonumber(take) or 1, lease = lease, info = info }
+    lock.kind.open(lock, tonumber(lease))
     return verbs[word](lock, request, more)
   end
-end
-
--- Takes the mutexes from the index on, or none; what is already the owner's stays so.
-local function all(index, owner, verb, lease, info)
-  local count, fence = string.match(verb, '^all (%d+) (%d+)$')
-  local last = index + count - 1
-  fence = tonumber(fence)
-  for each = index, last do
-    local holder = call('GET', KEYS[each])
-    if holder ~= owner and (holder or call('EXISTS', KEYS[each] .. ':queue') == 1) then return -1 end
-    local state = tonumber(string.sub(call('GET', KEYS[each] .. ':state') or '', 1, 16)) or 0
-    if holder ~= owner then state = math.max(state + 1, microseconds()) end
-    fence = math.max(fence, state)
-  end
-  for each = index, last do
-    call('SET', KEYS[each], owner, 'PX', lease)
-    write(KEYS[each] .. ':state', fence, owner, info, lease)
-  end
-  return fence
 end
 
 local replies, act = {}, nil
@@ -403,27 +424,29 @@ for index = 1, #KEYS do
   local reply
   if size == 'mutex' then
     if verb == 'line' or verb == 'ask' then
-      if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, owner, 'NX', 'PX', lease) then
-        reply = note(holder, owner, info, lease)
+      if call('SET', holder, owner, 'NX', 'PX', lease) then
+        local before
+        reply, before = note(holder, owner, info, lease, ' ')
+        if before and string.byte(before, 17) == WAITED then
+          call('DEL', holder)
+          reply = nil
+        end
       end
     elseif verb == 'release' then
       if call('GET', holder) == owner and call('EXISTS', holder .. ':queue') == 0 then
         call('DEL', holder)
-        call('SETRANGE', holder .. ':state', 16, '!')
         reply = 1
       end
     elseif verb == 'also' then
       reply = 0
-    elseif string.sub(verb, 1, 3) == 'all' then
-      reply = all(index, owner, verb, lease, info)
     end
   end
   if not reply then
     act = act or general()
-    reply = act(holder, verb, owner, size, lease, info)
+    reply = act(index, verb, owner, size, lease, info)
   end
   replies[index] = reply
 end
-if served[1] then replies[#KEYS + 1] = served end
+replies[#KEYS + 1] = served
 return replies
 `;

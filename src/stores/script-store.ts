@@ -56,8 +56,10 @@ export class ScriptStore implements LockStore {
   readonly #calls: DueList<Batch>;
   /** Owners that stand in line, to be called when messages may have been lost. */
   readonly #waiting = new Set<string>();
-  /** What this turn sends, by slot; one batch for all where there are no slots. */
-  readonly #batches = new Map<number, Batch>();
+  /** What this turn sends. */
+  #batches: Batch[] = [];
+  /** In a cluster: the last of them for each slot. */
+  #bySlot = new Map<number, Batch>();
   #onCall: CallListener = () => {};
   #listening: Promise<void> | undefined;
   #isListening = false;
@@ -160,21 +162,24 @@ export class ScriptStore implements LockStore {
   #batchFor(target: Target, count: number): Batch {
     const { slotOf } = this.#runner;
     const slot = slotOf === undefined ? 0 : slotOf(keyOf(target));
-    let batch = this.#batches.get(slot);
-    if (batch !== undefined && batch.keys.length + count > MOST_AT_ONCE && count > 0) {
-      this.#call(batch);
-      batch = undefined;
-    }
-    if (batch !== undefined) return batch;
-    if (this.#batches.size === 0) queueMicrotask(this.#flush);
-    batch = new Batch(this.#channel);
-    this.#batches.set(slot, batch);
+    const open = slotOf === undefined ? this.#batches.at(-1) : this.#bySlot.get(slot);
+    if (open !== undefined && open.keys.length + count <= MOST_AT_ONCE) return open;
+    const batch = this.#openBatch();
+    if (slotOf !== undefined) this.#bySlot.set(slot, batch);
+    return batch;
+  }
+
+  #openBatch(): Batch {
+    if (this.#batches.length === 0) queueMicrotask(this.#flush);
+    const batch = new Batch(this.#channel);
+    this.#batches.push(batch);
     return batch;
   }
 
   readonly #flush = (): void => {
-    const batches = [...this.#batches.values()];
-    this.#batches.clear();
+    const batches = this.#batches;
+    this.#batches = [];
+    if (this.#bySlot.size > 0) this.#bySlot = new Map();
     for (const batch of batches) this.#call(batch);
   };
 
