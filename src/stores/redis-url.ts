@@ -1,29 +1,91 @@
+import type { Redis } from 'ioredis';
 import type { LockStore } from '../lock/index.ts';
-import { LazyStore } from './lazy.ts';
-import { type IoredisClient, redisStore } from './redis.ts';
+import { ioredisLink } from './ioredis-link.ts';
+import { linkRunner } from './link-runner.ts';
+import { scriptStore } from './redis.ts';
+import type { RedisLink } from './redis-link.ts';
+import type { Script, ScriptRunner } from './script-store.ts';
 
 /** A store at `redis://…`, `rediss://…` or `unix:/path`, with a client of its own that it closes. */
 export function redisUrlStore(url: string): LockStore {
-  return new LazyStore(async () => {
-    const client = await connect(url);
-    const store = redisStore(client);
-    const closeStore = store.close.bind(store);
-    store.close = async () => {
-      await closeStore();
-      client.disconnect();
-    };
-    return store;
-  });
+  return scriptStore(new UrlRunner(url));
 }
 
-/** The client is an optional peer, so that who needs no Redis need not install one. */
-async function connect(url: string): Promise<IoredisClient> {
+/**
+ * Connects with the first request. If that fails the request does, and the next one tries again. Once
+ * connected, the client reconnects by itself.
+ */
+class UrlRunner implements ScriptRunner {
+  readonly #url: string;
+  readonly #closing = new AbortController();
+  #runner: Promise<ScriptRunner> | undefined;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    return (await this.#connected()).run(script, keys, args);
+  }
+
+  async listen(
+    channel: string,
+    onMessage: (text: string) => void,
+    onGap: () => void,
+  ): Promise<void> {
+    return (await this.#connected()).listen(channel, onMessage, onGap);
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const runner = await this.#runner?.catch(() => undefined);
+    await runner?.close();
+  }
+
+  #connected(): Promise<ScriptRunner> {
+    const { signal } = this.#closing;
+    if (signal.aborted) return Promise.reject(new Error('the store is closed'));
+    this.#runner ??= connect(this.#url, signal).catch((error: unknown) => {
+      this.#runner = undefined;
+      throw error;
+    });
+    return this.#runner;
+  }
+}
+
+const OPTIONS = { lazyConnect: true, maxRetriesPerRequest: 1, connectTimeout: 5000 } as const;
+
+/** The client lives until the signal aborts, or until it has failed to connect. */
+async function connect(url: string, signal: AbortSignal): Promise<ScriptRunner> {
+  const client = await createClient(url);
+  let failure: unknown;
+  client.on('error', (error) => {
+    failure = error;
+  });
+  const disconnect = (): void => client.disconnect();
+  signal.addEventListener('abort', disconnect);
+  try {
+    signal.throwIfAborted();
+    await client.connect();
+  } catch (error) {
+    signal.removeEventListener('abort', disconnect);
+    client.disconnect();
+    throw failure ?? error;
+  }
+  const link = ioredisLink(client);
+  const evalsha: RedisLink['evalsha'] = (...words) =>
+    link.evalsha(...words).catch((error: unknown) => {
+      // While it is not connected, the reason for that says more than that a limit of tries was reached.
+      throw client.status === 'ready' ? error : (failure ?? error);
+    });
+  return linkRunner({ ...link, evalsha });
+}
+
+/** The library is an optional peer, so that who needs no Redis need not install one. */
+async function createClient(url: string): Promise<Redis> {
   const { Redis } = await import('ioredis').catch((cause: unknown) => {
     throw new Error('locks in Redis need a client: npm install ioredis', { cause });
   });
-  const options = { lazyConnect: true, maxRetriesPerRequest: 1 };
   const path = /^unix:(?:\/\/)?(\/.+)$/.exec(url)?.[1];
-  const client = path === undefined ? new Redis(url, options) : new Redis({ path, ...options });
-  client.on('error', () => {});
-  return client as unknown as IoredisClient;
+  return path === undefined ? new Redis(url, OPTIONS) : new Redis({ path, ...OPTIONS });
 }
