@@ -1,4 +1,4 @@
-import type { Check, CheckName } from './checks/check.ts';
+import type { CheckName } from './checks/check.ts';
 import { CHECKS } from './checks/index.ts';
 import { type Choice, clientName, parseSchedule, scheduleText } from './choice.ts';
 import { LabError } from './lab-error.ts';
@@ -6,9 +6,8 @@ import type { WorldOptions } from './options.ts';
 import type { Algorithm, Text } from './recipe.ts';
 import { type Setting, settle } from './setting.ts';
 import type { State } from './state.ts';
-import { violationIn } from './strategies/violation.ts';
 import { type TraceStep, traceStep } from './trace.ts';
-import { World } from './world.ts';
+import { type Move, World } from './world.ts';
 
 export interface ReplayOptions extends Partial<WorldOptions> {
   readonly variant?: string;
@@ -38,40 +37,46 @@ export function replay(
 ): Replay {
   const setting = settle(recipe, options);
   const world = new World(setting.recipe, setting.variant.name, setting.world, false);
-  return { ...setting, ...follow(world, parseSchedule(schedule), CHECKS) };
+  const choices = parseSchedule(schedule);
+  const moves = follow(world, choices);
+  const last = moves.at(-1)?.after ?? world.initial;
+  return {
+    ...setting,
+    schedule: scheduleText(choices),
+    trace: moves.map((move, index) => traceStep(index + 1, move)),
+    violations: firstViolations(world, moves),
+    next: world.choices(last).map(({ label }) => label),
+  };
 }
 
-function follow(
-  world: World,
-  choices: readonly Choice[],
-  checks: readonly Check[],
-): Omit<Replay, keyof Setting> {
-  const trace: TraceStep[] = [];
-  const violations: Violation[] = [];
-  const open = new Set(checks);
+function follow(world: World, choices: readonly Choice[]): Move[] {
+  const moves: Move[] = [];
   let state = world.initial;
   for (const [index, choice] of choices.entries()) {
     if (!world.choices(state).includes(choice)) throw misfit(world, state, choice, index + 1);
     const move = world.step(state, choice);
-    trace.push(traceStep(index + 1, move));
-    for (const check of open) {
-      const sentence = violationIn(world, check, move);
-      if (sentence === undefined) continue;
-      open.delete(check);
-      violations.push({
-        check: check.name,
-        step: index + 1,
-        sentence: atStep(index + 1, sentence),
-      });
-    }
+    moves.push(move);
     state = move.after;
   }
-  const next = world.choices(state).map(({ label }) => label);
-  return { schedule: scheduleText(choices), trace, violations, next };
+  return moves;
 }
 
-/** The sentence with the step that it is about. */
-export function atStep(step: number, { en, zh }: Text): Text {
+/** A check may fail before anything has happened, if clients enter without asking: that is step 0. */
+function firstViolations(world: World, moves: readonly Move[]): Violation[] {
+  const violations = CHECKS.flatMap(({ name, ...check }): Violation[] => {
+    const atOnce = check.ofState?.(world.initial, world);
+    if (atOnce !== undefined) return [{ check: name, step: 0, sentence: atStep(0, atOnce) }];
+    for (const [index, move] of moves.entries()) {
+      const sentence = check.ofMove?.(move) ?? check.ofState?.(move.after, world);
+      const step = index + 1;
+      if (sentence) return [{ check: name, step, sentence: atStep(step, sentence) }];
+    }
+    return [];
+  });
+  return violations.sort((a, b) => a.step - b.step);
+}
+
+function atStep(step: number, { en, zh }: Text): Text {
   return { en: `Step ${step}: ${en}.`, zh: `第 ${step} 步：${zh}。` };
 }
 

@@ -167,10 +167,11 @@ export class Store {
     return this.#current;
   }
 
+  /** What builds the collection again, in the same order. */
   #members(key: string, type: string): string[] {
-    const { read, order } = COLLECTIONS[type]!;
-    const members = this.#answer(read(key)) as string[];
-    return order(members);
+    const members = this.#answer(COLLECTIONS[type]!.read(key)) as string[];
+    // ZRANGE says the member first, ZADD the score.
+    return type === 'zset' ? members.map((_, at) => members[at ^ 1]!) : members;
   }
 
   #intern(entries: readonly Entry[]): Image {
@@ -210,19 +211,13 @@ const BY_CHANCE: ReadonlySet<string> = new Set([
 interface CollectionKind {
   readonly read: (key: string) => string[];
   readonly build: string;
-  /** From what is read to what builds it again, equal for equal contents. */
-  readonly order: (members: string[]) => string[];
 }
 
 const COLLECTIONS: Readonly<Record<string, CollectionKind>> = {
-  hash: { read: (key) => ['HGETALL', key], build: 'HSET', order: (members) => members },
-  list: { read: (key) => ['LRANGE', key, '0', '-1'], build: 'RPUSH', order: (members) => members },
-  set: { read: (key) => ['SMEMBERS', key], build: 'SADD', order: (members) => members.sort() },
-  zset: {
-    read: (key) => ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
-    build: 'ZADD',
-    order: (pairs) => pairs.map((_, at) => pairs[at ^ 1]!),
-  },
+  hash: { read: (key) => ['HGETALL', key], build: 'HSET' },
+  list: { read: (key) => ['LRANGE', key, '0', '-1'], build: 'RPUSH' },
+  set: { read: (key) => ['SMEMBERS', key], build: 'SADD' },
+  zset: { read: (key) => ['ZRANGE', key, '0', '-1', 'WITHSCORES'], build: 'ZADD' },
 };
 
 /** A reply as recipes see it. Error replies are thrown as what `fault` makes of them. */

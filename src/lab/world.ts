@@ -162,7 +162,7 @@ export class World {
       if (left.lostReplies > 0 && isReady && client.position.action!.kind === 'command') {
         choices.push(choice('lose', index));
       }
-      if (left.skews > 0 && client.skewMs === 0) {
+      if (left.skews > 0 && clients.every(({ skewMs }, other) => skewMs === 0 || other < index)) {
         choices.push(choice('ahead', index), choice('behind', index));
       }
     }

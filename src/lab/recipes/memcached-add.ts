@@ -21,7 +21,7 @@ return 'STORED'`;
 export const memcachedAdd: Recipe = {
   name: 'memcached-add',
   about: {
-    en: 'memcached’s add with an expiry and delete, which may delete the lock of another; gets and cas cure it.',
+    en: 'The add of memcached with an expiry, and delete, which may delete the lock of another; gets and cas cure it.',
     zh: 'memcached 的 add（带过期时间）与 delete，会误删别人的锁；改用 gets 和 cas 可以避免。',
   },
   source: {

@@ -31,6 +31,6 @@ export function countPaths(
     }
     paths[node] = 0n;
   }
-  if (taken < nodes) throw new LabError('the world can come back to where it was');
+  if (taken !== nodes) throw new LabError('the world can come back to where it was');
   return total;
 }

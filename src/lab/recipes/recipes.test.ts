@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { CHECKS, type CheckName, explore, RECIPES } from '../index.ts';
+
+type Steps = Partial<Record<CheckName, number>>;
+
+/** What a plain DEL does when its client is slower than its lease. */
+const PLAIN_DEL: Steps = {
+  'two-inside': 5,
+  'foreign-release': 8,
+  'silent-loss': 8,
+  'two-live-leases': 9,
+  'two-awake-inside': 9,
+  'late-write': 9,
+};
+
+const GETSET_PAUSED: Steps = {
+  'two-inside': 11,
+  'two-awake-inside': 12,
+  'foreign-release': 14,
+  'silent-loss': 14,
+  'late-write': 15,
+  'two-live-leases': 16,
+  'prolonged-by-loser': 16,
+};
+
+/** Which checks fail, and after how many steps at the earliest; and the schedule to look at. */
+const VERDICTS: Readonly<Record<string, readonly [Steps, schedule?: string]>> = {
+  'setnx-only crash': [{ 'held-for-ever': 2, 'waiter-not-served': 2 }, 'axa'],
+  'setnx-only lost-reply': [{ 'held-for-ever': 1, 'waiter-not-served': 1 }, 'la'],
+  'setnx-only no-crash': [{}],
+  'setnx-then-expire crash': [{ 'held-for-ever': 2, 'waiter-not-served': 2 }, 'axa'],
+  'multi-setnx-expire crash': [{ 'waiter-not-served': 2, 'prolonged-by-loser': 3 }, 'axa'],
+  'multi-setnx-expire no-fault': [{ 'prolonged-by-loser': 3 }, 'a.b'],
+  'lua-setnx-expire pause': [PLAIN_DEL, 'a.aza.bwaa'],
+  'lua-setnx-expire no-pause': [{}],
+  'set-nx-ex-del pause': [PLAIN_DEL, 'a.aza.bwaa'],
+  'set-nx-ex-del no-pause': [{}],
+  'set-nx-px-get-del pause': [
+    {
+      'two-inside': 5,
+      'foreign-release': 9,
+      'late-write': 9,
+      'two-live-leases': 10,
+      'two-awake-inside': 10,
+    },
+    'a.aaza.bwaa',
+  ],
+  'set-nx-px-lua-del pause': [{ 'two-inside': 5, 'late-write': 9 }, 'a.za.b.bwaa'],
+  'set-nx-px-lua-del no-pause': [{}],
+  'set-nx-px-lua-del lost-reply': [{}],
+  'set-nx-px-lua-del skewed-clocks': [{}],
+  'timestamp-del-setnx crash': [
+    {
+      'foreign-release': 17,
+      'two-live-leases': 18,
+      'two-awake-inside': 18,
+      'two-inside': 18,
+      'late-write': 21,
+      'silent-loss': 21,
+    },
+    'aaxa...bbbbcccbbccc',
+  ],
+  'timestamp-getset take-over': [{}],
+  'timestamp-getset loser-prolongs': [GETSET_PAUSED, 'aabbbzb.aa.cc.wbbb'],
+  'timestamp-getset unchecked-del': [GETSET_PAUSED, 'aa.aza..bbbbbwaa'],
+  'timestamp-getset skewed-clocks': [
+    {
+      'two-live-leases': 8,
+      'two-awake-inside': 8,
+      'two-inside': 8,
+      'foreign-release': 11,
+      'late-write': 11,
+      'silent-loss': 11,
+      'prolonged-by-loser': 13,
+    },
+    '+abbaaaaa',
+  ],
+  'timestamp-getset-checked window': [
+    {
+      'two-inside': 11,
+      'two-awake-inside': 12,
+      'foreign-release': 15,
+      'late-write': 15,
+      'two-live-leases': 17,
+      'prolonged-by-loser': 17,
+      'silent-loss': 21,
+    },
+    'aa.aaza..bbbbbwaa',
+  ],
+  'timestamp-getset-checked no-pause': [{}],
+  'memcached-add delete': [PLAIN_DEL, 'a.aza.bwaa'],
+  'memcached-add cas': [{ 'two-inside': 5, 'late-write': 9 }, 'a.za.b.bwaa'],
+  'watchdog pause': [{ 'two-inside': 5, 'late-write': 20 }, 'a.za.b'],
+  'watchdog no-pause': [{}],
+  'watchdog no-renewal': [{ 'two-awake-inside': 4, 'two-inside': 4 }, 'a..b'],
+  'fenced pause': [{ 'two-inside': 5 }, 'a.za.b'],
+  'fenced no-pause': [{}],
+};
+
+const variants = RECIPES.flatMap((recipe) =>
+  recipe.variants.map((variant) => [`${recipe.name} ${variant.name}`, recipe, variant] as const),
+);
+
+describe('the recipes of the seeds', () => {
+  it.each(variants)('%s', (title, recipe, variant) => {
+    const found = explore(recipe, { variant: variant.name });
+    const failures = found.verdicts.flatMap(({ failure }) => failure ?? []);
+    const steps = Object.fromEntries(failures.map((failure) => [failure.check, failure.steps]));
+    const [expected, schedule] = VERDICTS[title]!;
+    expect(steps).toEqual(expected);
+    expect(found.failure?.schedule).toBe(schedule);
+    expect(found.failure?.check).toBe(variant.shows);
+    expect([found.isComplete, found.isExpected]).toEqual([true, true]);
+  });
+
+  it('are all in the table of verdicts', () => {
+    expect(variants.map(([title]) => title)).toEqual(Object.keys(VERDICTS));
+  });
+
+  it('speak both languages', () => {
+    const texts = [
+      ...RECIPES.map(({ about }) => about),
+      ...variants.map(([, , variant]) => variant.about),
+      ...CHECKS.map(({ about }) => about),
+    ];
+    for (const { en, zh } of texts) {
+      expect(en).toMatch(/^[A-Z].*\.$/);
+      expect(zh).toMatch(/\p{Script=Han}.*。$/u);
+    }
+  });
+});
+
+describe('the recipes that are right', () => {
+  /** A lease cannot keep a paused holder from going on; whether this does harm is another check. */
+  const CORRECT: Readonly<Record<string, readonly CheckName[]>> = {
+    'set-nx-px-lua-del pause': ['two-inside', 'late-write'],
+    'memcached-add cas': ['two-inside', 'late-write'],
+    'watchdog pause': ['two-inside', 'late-write'],
+    'fenced pause': ['two-inside'],
+  };
+
+  it.each(Object.entries(CORRECT))(
+    '%s: nothing else fails with a crash and a pause',
+    (title, paused) => {
+      const [recipe, variant] = title.split(' ');
+      const world = { clients: 3, crashes: 1, pauses: 1 };
+      const { verdicts, isComplete } = explore(recipe!, { variant: variant!, ...world });
+      const failed = verdicts.filter(({ holds }) => !holds).map(({ check }) => check);
+      expect(failed).toEqual(paused);
+      expect(isComplete).toBe(true);
+    },
+  );
+
+  it.each(Object.keys(CORRECT))('%s: nothing fails with two crashes, but no pause', (title) => {
+    const [recipe, variant] = title.split(' ');
+    const found = explore(recipe!, { variant: variant!, crashes: 2, pauses: 0 });
+    expect(found.failure).toBeUndefined();
+    expect(found.isComplete).toBe(true);
+  });
+});

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest';
+import { newSeed } from '../../../test/new-seed.ts';
+import { seededRandom } from '../../clock/index.ts';
+import type { Check, CheckName } from '../checks/check.ts';
+import { CHECKS } from '../checks/index.ts';
+import { scheduleText } from '../choice.ts';
+import { worldOptions } from '../options.ts';
+import { RECIPES } from '../recipes/index.ts';
+import { World } from '../world.ts';
+import { countPaths } from './count-paths.ts';
+import { exhaust } from './exhaustive.ts';
+import { minimise } from './minimise.ts';
+import { odometer } from './odometer.ts';
+import { runAtRandom } from './random.ts';
+import { smooth } from './smooth.ts';
+import { violationIn } from './violation.ts';
+import { evenly, walk } from './walk.ts';
+
+const NO_LIMITS = { mostStates: 1_000_000, onProgress: () => true };
+
+/** Small enough that every single run can be made. */
+const SMALL = [
+  ['setnx-only', 'crash', { ticks: 2, crashes: 1, pauses: 0 }],
+  ['multi-setnx-expire', 'crash', { ticks: 3, crashes: 1, pauses: 0 }],
+  ['set-nx-ex-del', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
+  ['set-nx-px-get-del', 'pause', { ticks: 3, crashes: 0, pauses: 1 }],
+  ['set-nx-px-lua-del', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
+  ['set-nx-px-lua-del', 'lost-reply', { ticks: 3, crashes: 0, pauses: 1, lostReplies: 1 }],
+  ['timestamp-getset', 'skewed-clocks', { ticks: 1, crashes: 0, pauses: 0, skews: 1 }],
+  ['timestamp-getset', 'loser-prolongs', { ticks: 2, crashes: 0, pauses: 1 }],
+  ['memcached-add', 'cas', { ticks: 3, crashes: 1, pauses: 0 }],
+  ['watchdog', 'pause', { ticks: 2, crashes: 1, pauses: 1 }],
+  ['fenced', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
+] as const;
+
+function worldOf(name: string, variant: string, wishes: object, remembers = true): World {
+  const recipe = RECIPES.find((each) => each.name === name)!;
+  return new World(recipe, variant, worldOptions({ clients: 2, ...wishes }), remembers);
+}
+
+describe('the exhaustive search', () => {
+  it.each(SMALL)('counts and judges as all runs one by one do: %s %s', (name, variant, wishes) => {
+    const found = exhaust(worldOf(name, variant, wishes), CHECKS, NO_LIMITS);
+    const steps = [...found.failures].map(([check, choices]) => [check, choices.length] as const);
+    const byHand = everyRun(worldOf(name, variant, wishes, false));
+    expect(byHand.runs).toBe(found.interleavings);
+    expect(byHand.shortest).toEqual(new Map(steps));
+    expect(byHand.runs).toBeGreaterThan(100n);
+  });
+
+  it('stops where it is told to, and says so', () => {
+    const world = (): World => worldOf('fenced', 'pause', { clients: 3 });
+    const whole = exhaust(world(), CHECKS, NO_LIMITS);
+    const few = exhaust(world(), CHECKS, { ...NO_LIMITS, mostStates: 3000 });
+    const none = exhaust(world(), CHECKS, { ...NO_LIMITS, onProgress: () => false });
+    expect([whole.isComplete, few.isComplete, none.isComplete]).toEqual([true, false, false]);
+    expect(few.states).toBeLessThan(3100);
+    expect(few.interleavings).toBeLessThan(whole.interleavings);
+    expect(none.interleavings).toBe(0n);
+  });
+});
+
+/** Every run, on engines that start anew, with nothing remembered. */
+function everyRun(world: World): { runs: bigint; shortest: Map<CheckName, number> } {
+  const { choose, next } = odometer();
+  const shortest = new Map<CheckName, number>();
+  let runs = 0n;
+  do {
+    runs++;
+    let steps = 0;
+    walk(world, evenly(choose), (move) => {
+      steps++;
+      for (const check of CHECKS) {
+        if (steps >= (shortest.get(check.name) ?? Number.POSITIVE_INFINITY)) continue;
+        if (violationIn(world, check, move) !== undefined) shortest.set(check.name, steps);
+      }
+      return true;
+    });
+  } while (next());
+  return { runs, shortest };
+}
+
+describe('the odometer', () => {
+  it('turns through all sequences, also where a choice changes what follows', () => {
+    const { choose, next } = odometer();
+    const seen: string[] = [];
+    do {
+      const first = choose(3);
+      seen.push(first === 1 ? `${first}${choose(2)}${choose(2)}` : `${first}`);
+    } while (next());
+    expect(seen).toEqual(['0', '100', '101', '110', '111', '2']);
+  });
+});
+
+describe('the count of paths', () => {
+  it('is what walking them all gives', () => {
+    const seed = Number(newSeed());
+    const random = seededRandom(seed);
+    for (let graph = 0; graph < 50; graph++) {
+      const edges = Array.from({ length: 12 }, (_, node) =>
+        Array.from({ length: 12 - node - 1 }, (_, more) => node + more + 1).filter(
+          (to) => to === node + 1 || random.next() < 0.3,
+        ),
+      );
+      const follow = (node: number): bigint =>
+        edges[node]!.length === 0 ? 1n : edges[node]!.reduce((sum, to) => sum + follow(to), 0n);
+      const firstTargets = [0];
+      for (const targets of edges) firstTargets.push(firstTargets.at(-1)! + targets.length);
+      expect(countPaths(firstTargets, edges.flat(), 12), `seed ${seed}`).toBe(follow(0));
+    }
+  });
+
+  it('is exact where a double is not', () => {
+    const nodes = 61;
+    const firstTargets = Array.from({ length: nodes + 1 }, (_, node) => Math.min(node, 60) * 2);
+    const targets = Array.from({ length: 120 }, (_, edge) => Math.floor(edge / 2) + 1);
+    expect(countPaths(firstTargets, targets, nodes)).toBe(2n ** 60n);
+  });
+
+  it('refuses a circle', () => {
+    for (const [firstTargets, targets] of [
+      [
+        [0, 1, 2],
+        [1, 0],
+      ],
+      [
+        [0, 1, 2, 3],
+        [1, 2, 1],
+      ],
+    ] as const) {
+      expect(() => countPaths(firstTargets, targets, 3)).toThrow('come back to where it was');
+    }
+  });
+});
+
+const foreignRelease = CHECKS.find(({ name }) => name === 'foreign-release')!;
+
+describe('random runs', () => {
+  const large = (): World =>
+    worldOf('set-nx-ex-del', 'pause', { clients: 5, rounds: 3, ticks: 60, pauses: 4 });
+
+  it('are the same for the same seed', () => {
+    const run = (seed: number): string => scheduleText(runAtRandom(large(), [], seed).choices);
+    expect(run(5)).toBe(run(5));
+    expect(run(5)).not.toBe(run(6));
+  });
+
+  it('are made as short as they can be by leaving steps out', () => {
+    const world = large();
+    const { choices, seed } = firstFailure(world, foreignRelease);
+    const short = minimise(world, foreignRelease, choices);
+    expect(fails(world, foreignRelease, short), `seed ${seed}`).toBe(true);
+    for (const left of short.keys()) {
+      expect(fails(world, foreignRelease, short.toSpliced(left, 1)), `seed ${seed}`).toBe(false);
+    }
+    expect(short.length).toBeLessThan(20);
+    expect(choices.length).toBeGreaterThan(short.length);
+  });
+
+  it('find what is only seen at their end', () => {
+    const waits = CHECKS.find(({ name }) => name === 'waiter-not-served')!;
+    const world = worldOf('setnx-only', 'crash', { clients: 4, ticks: 20, pauses: 0 });
+    expect(firstFailure(world, waits).choices.length).toBeGreaterThan(2);
+  });
+});
+
+function firstFailure(
+  world: World,
+  check: Check,
+): { choices: ReturnType<typeof runAtRandom>['choices']; seed: number } {
+  const seed = Number(newSeed());
+  for (let run = 0; run < 1000; run++) {
+    const { choices, failing } = runAtRandom(world, [check], seed + run);
+    if (failing !== undefined) return { choices, seed: seed + run };
+  }
+  throw new Error(`no run failed from seed ${seed}`);
+}
+
+/** Whether the choices fit and the check fails after the last of them, and not before. */
+function fails(
+  world: World,
+  check: Check,
+  choices: readonly { readonly label: string }[],
+): boolean {
+  let state = world.initial;
+  for (const [index, { label }] of choices.entries()) {
+    const choice = world.choices(state).find((each) => each.label === label);
+    if (choice === undefined) return false;
+    const move = world.step(state, choice);
+    if (violationIn(world, check, move) !== undefined) return index === choices.length - 1;
+    state = move.after;
+  }
+  return false;
+}
+
+describe('smoothing', () => {
+  it('lets each client act in one go where it can, and keeps length and failure', () => {
+    const world = worldOf('timestamp-getset', 'skewed-clocks', { pauses: 0, skews: 1 });
+    const twoInside = CHECKS.find(({ name }) => name === 'two-inside')!;
+    const found = exhaust(world, [twoInside], NO_LIMITS).failures.get('two-inside')!;
+    const told = smooth(world, twoInside, found);
+    expect(told.length).toBe(found.length);
+    expect(fails(world, twoInside, told)).toBe(true);
+    expect(scheduleText(told)).toBe('+abbaaaaa');
+  });
+});
