@@ -1,10 +1,11 @@
 import { type ChoiceKind, clientName } from './choice.ts';
+import type { Event } from './draft.ts';
 import { SKEW_MS } from './options.ts';
 import { LOST, type Told } from './program.ts';
 import type { Step, Text } from './recipe.ts';
 import type { State, Status } from './state.ts';
 import { type Entry, NEVER, START_MS } from './store.ts';
-import type { Event, Move } from './world.ts';
+import type { Move } from './world.ts';
 
 /** One step of a run as plain data, for diagrams. */
 export interface TraceStep {

@@ -1,9 +1,20 @@
 import { type Choice, choice, clientName, TICK } from './choice.ts';
+import {
+  applyMark,
+  changeClient,
+  type Draft,
+  draftOf,
+  type Event,
+  forgetLock,
+  newcomer,
+  OUTSIDE,
+  write,
+} from './draft.ts';
 import { SKEW_MS, TICK_MS, type WorldOptions } from './options.ts';
 import { type Ending, LOST, type Position, Program, type Told } from './program.ts';
-import type { Algorithm, CommandAction, Lease, Mark, Step, WriteAction } from './recipe.ts';
+import type { Algorithm, CommandAction, Step } from './recipe.ts';
 import { type ClientState, isAlive, type State, sealState } from './state.ts';
-import { NEVER, START_MS, Store } from './store.ts';
+import { START_MS, Store } from './store.ts';
 import { RETRY_MS } from './tools.ts';
 
 /** One choice taken: what it led from and to, and what happened in between. */
@@ -15,34 +26,6 @@ export interface Move {
   readonly step: Step | undefined;
   readonly told: Told;
   readonly events: readonly Event[];
-}
-
-/** What the checks and the notes of a trace want to know beside the states. */
-export type Event =
-  | { readonly kind: 'entered' | 'extended' | 'left'; readonly client: number }
-  | {
-      readonly kind: 'ended';
-      readonly client: number;
-      readonly ending: Ending;
-      readonly followers: number;
-    }
-  | {
-      readonly kind: 'wrote';
-      readonly client: number;
-      readonly accepted: boolean;
-      readonly isLate: boolean;
-    };
-
-/** What is being changed while a choice is carried out. */
-interface Draft extends Omit<State, 'clients'> {
-  nowMs: number;
-  image: State['image'];
-  clients: ClientState[];
-  left: State['left'];
-  holder: number;
-  writer: number;
-  fence: number;
-  readonly events: Event[];
 }
 
 /**
@@ -247,74 +230,7 @@ export class World {
   }
 }
 
-function draftOf({ nowMs, image, clients, left, holder, writer, fence }: State): Draft {
-  return { nowMs, image, clients: clients.slice(), left, holder, writer, fence, events: [] };
-}
-
-const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
-
-function newcomer(position: Position): ClientState {
-  return {
-    key: '',
-    status: 'ready',
-    position,
-    wakeMs: 0,
-    round: 1,
-    skewMs: 0,
-    untilMs: 0,
-    ...OUTSIDE,
-  };
-}
-
-function changeClient(draft: Draft, index: number, changes: Partial<ClientState>): void {
-  draft.clients[index] = { ...draft.clients[index]!, ...changes, key: '' };
-}
-
 /** How skewed the clocks are is settled before anything else happens. */
 function noSkews(left: State['left']): State['left'] {
   return left.skews === 0 ? left : { ...left, skews: 0 };
-}
-
-function forgetLock(draft: Draft): void {
-  draft.holder = -1;
-  draft.writer = -1;
-}
-
-/** The resource takes a write unless its fence is older than one that it has seen. */
-function write(draft: Draft, client: number, { fence }: WriteAction): boolean {
-  const accepted = fence === undefined || fence >= draft.fence;
-  draft.events.push({ kind: 'wrote', client, accepted, isLate: draft.clients[client]!.isLate });
-  if (!accepted) return false;
-  draft.fence = Math.max(draft.fence, fence ?? 0);
-  for (const [index, { inside, followers }] of draft.clients.entries()) {
-    if (inside && (followers & (1 << client)) !== 0) changeClient(draft, index, { isLate: true });
-  }
-  return true;
-}
-
-function applyMark(draft: Draft, index: number, mark: Mark): void {
-  if (mark.kind === 'leave') {
-    draft.events.push({ kind: 'left', client: index });
-    changeClient(draft, index, { inside: false, wasPaused: false, isLate: false });
-    return;
-  }
-  const untilMs = leaseEnd(draft, draft.clients[index]!, mark.lease);
-  draft.events.push({ kind: mark.kind === 'enter' ? 'entered' : 'extended', client: index });
-  changeClient(draft, index, { untilMs });
-  if (mark.kind === 'enter') enter(draft, index);
-}
-
-function enter(draft: Draft, index: number): void {
-  for (const [other, { inside, followers, status }] of draft.clients.entries()) {
-    if (other === index || !inside || status === 'crashed') continue;
-    changeClient(draft, other, { followers: followers | (1 << index) });
-  }
-  changeClient(draft, index, { ...OUTSIDE, inside: true });
-  draft.holder = index;
-}
-
-/** By the store's clock: a client whose clock is ahead reads a time earlier than it is due. */
-function leaseEnd({ nowMs }: Draft, { skewMs }: ClientState, lease: Lease | undefined): number {
-  if (lease === undefined) return NEVER;
-  return 'leaseMs' in lease ? nowMs + lease.leaseMs : lease.until * 1000 - skewMs;
 }

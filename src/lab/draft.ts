@@ -1,0 +1,95 @@
+import type { Ending, Position } from './program.ts';
+import type { Lease, Mark, WriteAction } from './recipe.ts';
+import type { ClientState, State } from './state.ts';
+import { NEVER } from './store.ts';
+
+/** A state while a choice is carried out, and what happens meanwhile. */
+export type Draft = { -readonly [Field in keyof State]: State[Field] } & {
+  readonly clients: ClientState[];
+  readonly events: Event[];
+};
+
+/** What the checks and the notes of a trace want to know beside the states. */
+export type Event =
+  | { readonly kind: 'entered' | 'extended' | 'left'; readonly client: number }
+  | {
+      readonly kind: 'ended';
+      readonly client: number;
+      readonly ending: Ending;
+      readonly followers: number;
+    }
+  | {
+      readonly kind: 'wrote';
+      readonly client: number;
+      readonly accepted: boolean;
+      readonly isLate: boolean;
+    };
+
+/** A state opened for change. */
+export function draftOf({ nowMs, image, clients, left, holder, writer, fence }: State): Draft {
+  return { nowMs, image, clients: clients.slice(), left, holder, writer, fence, events: [] };
+}
+
+export const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
+
+export function newcomer(position: Position): ClientState {
+  return {
+    key: '',
+    status: 'ready',
+    position,
+    wakeMs: 0,
+    round: 1,
+    skewMs: 0,
+    untilMs: 0,
+    ...OUTSIDE,
+  };
+}
+
+export function changeClient(draft: Draft, index: number, changes: Partial<ClientState>): void {
+  draft.clients[index] = { ...draft.clients[index]!, ...changes, key: '' };
+}
+
+/** The lock's key is gone, and with it whose it was. */
+export function forgetLock(draft: Draft): void {
+  draft.holder = -1;
+  draft.writer = -1;
+}
+
+/** The resource takes a write unless its fence is older than one that it has seen. */
+export function write(draft: Draft, client: number, { fence }: WriteAction): boolean {
+  const accepted = fence === undefined || fence >= draft.fence;
+  draft.events.push({ kind: 'wrote', client, accepted, isLate: draft.clients[client]!.isLate });
+  if (!accepted) return false;
+  draft.fence = Math.max(draft.fence, fence ?? 0);
+  for (const [index, { inside, followers }] of draft.clients.entries()) {
+    if (inside && (followers & (1 << client)) !== 0) changeClient(draft, index, { isLate: true });
+  }
+  return true;
+}
+
+export function applyMark(draft: Draft, index: number, mark: Mark): void {
+  if (mark.kind === 'leave') {
+    draft.events.push({ kind: 'left', client: index });
+    changeClient(draft, index, { inside: false, wasPaused: false, isLate: false });
+    return;
+  }
+  const untilMs = leaseEnd(draft, draft.clients[index]!, mark.lease);
+  draft.events.push({ kind: mark.kind === 'enter' ? 'entered' : 'extended', client: index });
+  changeClient(draft, index, { untilMs });
+  if (mark.kind === 'enter') enter(draft, index);
+}
+
+function enter(draft: Draft, index: number): void {
+  for (const [other, { inside, followers, status }] of draft.clients.entries()) {
+    if (other === index || !inside || status === 'crashed') continue;
+    changeClient(draft, other, { followers: followers | (1 << index) });
+  }
+  changeClient(draft, index, { ...OUTSIDE, inside: true });
+  draft.holder = index;
+}
+
+/** By the store's clock: a client whose clock is ahead reads a time earlier than it is due. */
+function leaseEnd({ nowMs }: Draft, { skewMs }: ClientState, lease: Lease | undefined): number {
+  if (lease === undefined) return NEVER;
+  return 'leaseMs' in lease ? nowMs + lease.leaseMs : lease.until * 1000 - skewMs;
+}
