@@ -3,9 +3,9 @@ import { LockUnavailableError, NotHeldError } from './errors.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
 import { type AcquireOptions, resolveOptions } from './options.ts';
-import type { Answer } from './store.ts';
+import type { Answer, Claim } from './store.ts';
 import { StoreLease } from './store-lease.ts';
-import { parseTransfer, type Transferred } from './transfer.ts';
+import { parseTransfer } from './transfer.ts';
 
 export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'label'>;
 
@@ -35,7 +35,7 @@ export async function adopt(
 
 async function adoptOne(
   core: LockCore,
-  { owner: from, ...given }: Transferred,
+  given: Claim,
   owner: string,
   options: AdoptOptions,
 ): Promise<StoreLease> {
@@ -43,7 +43,7 @@ async function adoptOne(
   const claim = { ...given, owner, info: core.infoOf(label) };
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
-  const answer = await persist(core, given.name, () => core.store.adopt(claim, from));
+  const answer = await persist(core, given.name, () => core.store.adopt(claim, given));
   if (!answer.held) throw new NotHeldError(given.name, new Error('it was given away too long ago'));
   const lease = new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, held);
   lease.assertHeld();

@@ -43,9 +43,9 @@ export class LockCore {
     this.watchdog = new Watchdog(clock);
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     // Later in this turn, so that the release that made room is told before the grant that followed.
-    this.store.onCall((owner, grant) =>
-      queueMicrotask(() => this.#lines.get(owner)?.called(grant)),
-    );
+    this.store.onCall((owner, grant) => {
+      READY.then(() => this.#lines.get(owner)?.called(grant));
+    });
   }
 
   /** Why the library was closed, once it was. */
@@ -107,7 +107,7 @@ export class LockCore {
 
   /** Releases what nobody will use. If the store does not hear of it, the lease ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
-    letGo(this, hold, this.clock.monotonicMs() + leaseMs, () => {});
+    letGo(this, hold, undefined, this.clock.monotonicMs() + leaseMs, () => {});
   }
 
   async forceRelease(target: Target): Promise<number> {
@@ -138,6 +138,8 @@ export class LockCore {
     await this.store.close();
   }
 }
+
+const READY = Promise.resolve();
 
 export interface CoreOptions {
   readonly clock: Clock;

@@ -15,15 +15,16 @@ const AWAITED_TRIES = 3;
 export function letGo(
   core: LockCore,
   hold: Hold,
+  fence: number | undefined,
   deadlineMs: number,
   tell: (outcome: ReleaseOutcome) => void,
 ): void {
-  const wasOurs = core.store.release(hold);
+  const wasOurs = core.store.release(hold, fence);
   if (typeof wasOurs === 'boolean') tell(outcomeOf(wasOurs));
   else {
     wasOurs.then(
       (ours) => tell(outcomeOf(ours)),
-      () => persist(core, hold, deadlineMs, tell),
+      () => persist(core, hold, fence, deadlineMs, tell),
     );
   }
 }
@@ -32,6 +33,7 @@ export function letGo(
 async function persist(
   core: LockCore,
   hold: Hold,
+  fence: number | undefined,
   deadlineMs: number,
   tell: (outcome: ReleaseOutcome) => void,
 ): Promise<void> {
@@ -40,7 +42,7 @@ async function persist(
     if (core.clock.monotonicMs() + pauseMs >= deadlineMs) break;
     await core.pause(pauseMs);
     try {
-      tell(outcomeOf(await core.store.release(hold)));
+      tell(outcomeOf(await core.store.release(hold, fence)));
       return;
     } catch {
       if (tries >= AWAITED_TRIES) tell('unknown');

@@ -52,8 +52,8 @@ class MemoryStore implements LockStore {
     return { held: true, fence };
   }
 
-  async adopt(claim: Claim, from: string): Promise<Answer> {
-    return this.#opened(claim).adopt(claim, from);
+  async adopt(claim: Claim, from: Hold): Promise<Answer> {
+    return this.#opened(claim).adopt(claim, from.owner);
   }
 
   extend(hold: Hold, leaseMs: number): boolean {

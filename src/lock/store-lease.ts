@@ -222,7 +222,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen') return NOT_HELD;
     const hasLost = this.#end instanceof LockLostError;
     return new Promise((resolve) => {
-      letGo(this.#core, this.claim, this.sentMs + this.claim.leaseMs, (outcome) => {
+      letGo(this.#core, this.claim, this.fence, this.sentMs + this.claim.leaseMs, (outcome) => {
         if (outcome === 'released') this.#announceRelease();
         // A lease that its holder had to give up for lost is not one that lasted until its release.
         resolve(hasLost && outcome === 'released' ? 'notHeld' : outcome);

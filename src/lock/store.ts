@@ -21,11 +21,14 @@ export interface LockStore {
    */
   askAll(claims: readonly Claim[], leastFence: number): Promise<Answer | undefined>;
   /** Takes a lock over from another owner, who gave it away, with a new fence. Not held: it was too late. */
-  adopt(claim: Claim, from: string): Promise<Answer>;
+  adopt(claim: Claim, from: Hold): Promise<Answer>;
   /** Prolongs a lease; false: it is no longer ours. */
   extend(hold: Hold, leaseMs: number): boolean | Promise<boolean>;
-  /** Ends a lease or leaves the line; the next in line is called. False: it was no longer ours. */
-  release(hold: Hold): boolean | Promise<boolean>;
+  /**
+   * Ends a lease or leaves the line; the next in line is called. False: it was no longer ours. With the
+   * fence, a release that is sent again, after which nobody was granted the lock, is known for one.
+   */
+  release(hold: Hold, fence?: number): boolean | Promise<boolean>;
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;
@@ -57,13 +60,13 @@ export interface Target {
 /** A place in a lock. */
 export interface Hold extends Target {
   readonly owner: string;
+  readonly take: number;
+  /** What `inspect` shows of the holder. */
+  readonly info: HolderInfo;
 }
 
 export interface Claim extends Hold {
-  readonly take: number;
   readonly leaseMs: number;
-  /** What `inspect` shows of the holder. */
-  readonly info: HolderInfo;
 }
 
 export type Answer =

@@ -1,33 +1,31 @@
 import { LockArgumentError } from './errors.ts';
-import type { Claim, LockKind } from './store.ts';
+import type { Claim, HolderInfo, LockKind } from './store.ts';
 
-/** What another process needs to take leases over. */
-export type Transferred = Pick<Claim, 'kind' | 'name' | 'slots' | 'take' | 'leaseMs' | 'owner'>;
-
-type Fields = [LockKind, string, number, number, number, string];
+type Fields = [LockKind, string, number, number, number, string, HolderInfo];
 
 const PREFIX = 'holdfast1.';
 
 /** Leases as a text that fits into a header, an environment variable or a job's payload. */
-export function transferText(claims: readonly Transferred[]): string {
+export function transferText(claims: readonly Claim[]): string {
   const fields = claims.map(
-    ({ kind, name, slots, take, leaseMs, owner }): Fields => [
+    ({ kind, name, slots, take, leaseMs, owner, info }): Fields => [
       kind,
       name,
       slots,
       take,
       leaseMs,
       owner,
+      info,
     ],
   );
   return PREFIX + Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
-export function parseTransfer(text: string): Transferred[] {
+export function parseTransfer(text: string): Claim[] {
   try {
     if (!text.startsWith(PREFIX)) throw new Error('no such prefix');
     const json = Buffer.from(text.slice(PREFIX.length), 'base64url').toString();
-    return (JSON.parse(json) as Fields[]).map(toTransferred);
+    return (JSON.parse(json) as Fields[]).map(toClaim);
   } catch {
     throw new LockArgumentError(
       '',
@@ -36,12 +34,13 @@ export function parseTransfer(text: string): Transferred[] {
   }
 }
 
-function toTransferred([kind, name, slots, take, leaseMs, owner]: Fields): Transferred {
+function toClaim([kind, name, slots, take, leaseMs, owner, info]: Fields): Claim {
   const numbers = [slots, take, leaseMs];
   const isRight =
     ['mutex', 'semaphore', 'rw'].includes(kind) &&
     [name, owner].every((word) => typeof word === 'string' && word !== '') &&
     numbers.every((number) => Number.isFinite(number) && number > 0);
   if (!isRight) throw new Error('fields that cannot be');
-  return { kind, name, slots, take, leaseMs, owner };
+  const { host, pid, label } = info;
+  return { kind, name, slots, take, leaseMs, owner, info: { host, pid, label } };
 }

@@ -40,6 +40,7 @@ export interface ScriptStoreOptions {
 
 /** The most requests of one call, so that no call keeps the server for long. */
 const MOST_AT_ONCE = 100;
+const READY = Promise.resolve();
 /** Redis ends a key in the millisecond after its last. */
 const MARGIN_MS = 2;
 
@@ -87,33 +88,37 @@ export class ScriptStore implements LockStore {
       for (const [index, claim] of claims.entries()) {
         const batch = this.#batchFor(claim, index === 0 ? claims.length : 0);
         const verb = index === 0 ? `all ${claims.length} ${leastFence}` : 'also';
-        batch.add(keyOf(claim), verb, claim, claim.leaseMs, claim.info);
-        batch.settlers.push({ reject, resolve: (reply) => index > 0 || resolve(toAnswer(reply)) });
+        const settler = {
+          reject,
+          resolve: (reply: unknown) => index > 0 || resolve(toAnswer(reply)),
+        };
+        batch.add(keyOf(claim), verb, tokenOf(claim), claim.leaseMs, settler);
       }
     });
   }
 
-  adopt(claim: Claim, from: string): Promise<Answer> {
-    return this.#send(`adopt ${from}`, claim, claim.leaseMs, claim.info, (fence) =>
-      fence === 0 ? { held: false, retryInMs: 0 } : { held: true, fence: Number(fence) },
+  adopt(claim: Claim, from: Hold): Promise<Answer> {
+    const verb = `${verbFor('adopt', claim)} :${tokenOf(from)}`;
+    return this.#send(verb, claim, tokenOf(claim), claim.leaseMs, (reply) =>
+      Number(reply) === 0 ? { held: false, retryInMs: 0 } : toAnswer(reply),
     );
   }
 
   extend(hold: Hold, leaseMs: number): Promise<boolean> {
-    return this.#send('extend', hold, leaseMs, undefined, isOne);
+    return this.#send(verbFor('extend', hold), hold, tokenOf(hold), leaseMs, isOne);
   }
 
-  release(hold: Hold): Promise<boolean> {
-    this.#waiting.delete(hold.owner);
-    return this.#send('release', hold, 0, undefined, isOne);
+  release(hold: Hold, fence = 0): Promise<boolean> {
+    if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
+    return this.#send(verbFor('release', hold), hold, tokenOf(hold), fence, isOne);
   }
 
   forceRelease(target: Target): Promise<number> {
-    return this.#send('force', { ...target, owner: '' }, 0, undefined, Number);
+    return this.#send(verbFor('force', target), target, '', 0, Number);
   }
 
   inspect(target: Target): Promise<Inspection> {
-    return this.#send('show', { ...target, owner: '' }, 0, undefined, parseInspection);
+    return this.#send(verbFor('show', target), target, '', 0, parseInspection);
   }
 
   onCall(listener: CallListener): void {
@@ -128,33 +133,31 @@ export class ScriptStore implements LockStore {
   }
 
   /** Who stands in line must hear the call; a lock that is free does not wait for that. */
-  async #askThenListen(claim: Claim): Promise<Answer> {
-    const answer = await this.#ask('ask', claim);
-    if (answer.held) return answer;
-    await this.#listen();
-    return this.#ask('line', claim);
+  #askThenListen(claim: Claim): Promise<Answer> {
+    return this.#ask('ask', claim).then((answer) =>
+      answer.held ? answer : this.#listen().then(() => this.#ask('line', claim)),
+    );
   }
 
-  #ask(verb: 'ask' | 'line', claim: Claim): Promise<Answer> {
-    return this.#send(verb, claim, claim.leaseMs, claim.info, (reply) => {
+  #ask(word: 'ask' | 'line', claim: Claim): Promise<Answer> {
+    return this.#send(verbFor(word, claim), claim, tokenOf(claim), claim.leaseMs, (reply) => {
       const answer = toAnswer(reply);
-      if (answer.held) this.#waiting.delete(claim.owner);
-      else if (verb === 'line') this.#waiting.add(claim.owner);
+      if (!answer.held && word === 'line') this.#waiting.add(claim.owner);
+      else if (this.#waiting.size > 0) this.#waiting.delete(claim.owner);
       return answer;
     });
   }
 
   #send<Result>(
     verb: string,
-    hold: Hold & { readonly take?: number },
-    leaseMs: number,
-    info: HolderInfo | undefined,
+    target: Target,
+    token: string,
+    number: number,
     parse: (reply: unknown) => Result,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const batch = this.#batchFor(hold, 1);
-      batch.add(keyOf(hold), verb, hold, leaseMs, info);
-      batch.settlers.push({ resolve: (reply) => resolve(parse(reply)), reject });
+      const settler = { resolve: (reply: unknown) => resolve(parse(reply)), reject };
+      this.#batchFor(target, 1).add(keyOf(target), verb, token, number, settler);
     });
   }
 
@@ -170,7 +173,8 @@ export class ScriptStore implements LockStore {
   }
 
   #openBatch(): Batch {
-    if (this.#batches.length === 0) queueMicrotask(this.#flush);
+    // A promise that is there costs a fifth of queueMicrotask, which makes an asynchronous resource.
+    if (this.#batches.length === 0) READY.then(this.#flush);
     const batch = new Batch(this.#channel);
     this.#batches.push(batch);
     return batch;
@@ -194,7 +198,7 @@ export class ScriptStore implements LockStore {
     this.#runner.run(this.#script, batch.keys, batch.args).then(
       (replies) => {
         this.#calls.drop(due);
-        this.#answered(batch, replies as unknown[]);
+        this.#answered(batch, replies);
       },
       (error: unknown) => {
         this.#calls.drop(due);
@@ -203,14 +207,20 @@ export class ScriptStore implements LockStore {
     );
   }
 
-  #answered(batch: Batch, replies: unknown[]): void {
+  #answered(batch: Batch, replies: unknown): void {
     const { settlers } = batch;
-    for (let index = 0; index < settlers.length; index++) settle(settlers[index]!, replies[index]);
-    const served = (replies[settlers.length] ?? []) as unknown[];
+    // One alone comes without a list around it, unless somebody else was served.
+    const isAlone = settlers.length === 1 && !isListOfServed(replies);
+    const each = isAlone ? [replies] : (replies as unknown[]);
+    for (let index = 0; index < settlers.length; index++) settle(settlers[index]!, each[index]);
+    const { [settlers.length]: served } = each;
+    if (served !== undefined) this.#serve(batch, served as unknown[]);
+  }
+
+  #serve({ sentMs, sentWallMs }: Batch, served: unknown[]): void {
     for (let index = 0; index < served.length; index += 2) {
-      const owner = String(served[index]);
+      const owner = ownerOf(served[index]);
       this.#waiting.delete(owner);
-      const { sentMs, sentWallMs } = batch;
       this.#onCall(owner, { fence: Number(served[index + 1]), sentMs, sentWallMs });
     }
   }
@@ -225,7 +235,7 @@ export class ScriptStore implements LockStore {
     this.#listening ??= this.#runner
       .listen(
         this.#channel,
-        (owner) => this.#onCall(owner),
+        (token) => this.#onCall(ownerOf(token)),
         () => this.#callEverybody(),
       )
       .then(
@@ -259,17 +269,11 @@ class Batch {
     this.args = [channel];
   }
 
-  add(
-    key: string,
-    verb: string,
-    { owner, kind, slots, take = 1 }: Hold & { readonly take?: number },
-    leaseMs: number,
-    info: HolderInfo | undefined,
-  ): void {
-    if (verb === 'release' || verb === 'force') this.mayServe = true;
+  add(key: string, verb: string, token: string, number: number, settler: Settler): void {
+    if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
     this.keys.push(key);
-    const size = kind === 'mutex' ? 'mutex' : `${slots} ${take}`;
-    this.args.push(verb, owner, size, String(Math.round(leaseMs)), infoText(info));
+    this.args.push(verb, token, String(Math.round(number)));
+    this.settlers.push(settler);
   }
 }
 
@@ -302,12 +306,29 @@ function keyOf({ kind, name }: Target): string {
   return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
 }
 
+/** A mutex needs no more than the word. */
+function verbFor(word: string, { kind, slots, take = 1 }: Target & { take?: number }): string {
+  return kind === 'mutex' ? word : `${word} ${slots} ${take}`;
+}
+
+function tokenOf({ owner, info }: Hold): string {
+  return `${owner} ${infoText(info)}`;
+}
+
+function ownerOf(token: unknown): string {
+  return String(token).split(' ', 1)[0]!;
+}
+
+/** A reply of several holders is a list too, but of no list that is its last. */
+function isListOfServed(reply: unknown): boolean {
+  return Array.isArray(reply) && reply.length === 2 && !Array.isArray(reply[0]);
+}
+
 let lastInfo: HolderInfo | undefined;
 let lastInfoText = '';
 
 /** Most claims of a process share one. */
-function infoText(info: HolderInfo | undefined): string {
-  if (info === undefined) return '';
+function infoText(info: HolderInfo): string {
   if (info !== lastInfo) {
     lastInfo = info;
     lastInfoText = JSON.stringify([info.host, info.pid, info.label]);
@@ -330,23 +351,24 @@ function parseInspection(reply: unknown): Inspection {
   return { holders: holders.map(parseHolder), waiters: waiters.map(parseWaiter) };
 }
 
-function parseHolder([fence, take, leftMs, ageMs, info]: unknown[]): Holder {
+function parseHolder([token, take, fence, leftMs, ageMs]: unknown[]): Holder {
   return {
-    ...parseInfo(info),
+    ...parseInfo(token),
     take: Number(take),
     fence: Number(fence),
     leftMs: Number(leftMs),
-    ageMs: Number(ageMs),
+    ageMs: Math.max(0, Number(ageMs)),
   };
 }
 
-function parseWaiter([take, info]: unknown[]): HolderInfo & { take: number } {
-  return { ...parseInfo(info), take: Number(take) };
+function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
+  return { ...parseInfo(token), take: Number(take) };
 }
 
 /** A holder of another program left no information. */
-function parseInfo(text: unknown): HolderInfo {
-  const [host, pid, label] = text ? JSON.parse(String(text)) : ['', 0, ''];
+function parseInfo(token: unknown): HolderInfo {
+  const text = /^\S+ (\[.*\])$/s.exec(String(token))?.[1];
+  const [host, pid, label] = text === undefined ? ['', 0, ''] : JSON.parse(text);
   return { host, pid, label };
 }
 
