@@ -30,7 +30,7 @@ const OPERATIONS = {
       check: async (lost) => {
         expect(lease.isHeld).toBe(true);
         // Asking again gave what was given the first time, not another grant.
-        const firstFence = Number(/:(\d{10,})\r\n/.exec(lost)?.[1] ?? lease.fence);
+        const firstFence = Number(/\b(\d{15,})\r\n/.exec(lost)?.[1] ?? lease.fence);
         expect(lease.fence).toBe(firstFence);
         expect(await scene.holdersOf(name)).toMatchObject([{ fence: lease.fence }]);
         expect(await lease.release()).toBe('released');

@@ -44,14 +44,10 @@ const VERBS = {
     const lock = permits === undefined ? locks.mutex(name) : locks.semaphore(name, permits);
     lease = await lock.acquire(options);
     signal = lease.signal;
-    signal.addEventListener('abort', () => {
-      process.send({
-        event: 'lost',
-        atNs: `${process.hrtime.bigint()}`,
-        reason: signal.reason.reason,
-      });
+    signal.addEventListener('abort', ({ target }) => {
+      process.send({ event: 'lost', reason: target.reason.reason ?? target.reason.code });
     });
-    return { fence: lease.fence, atNs: `${process.hrtime.bigint()}` };
+    return { fence: lease.fence };
   },
   look,
   release: () => lease.release(),

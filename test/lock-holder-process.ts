@@ -21,29 +21,23 @@ export interface Look {
   readonly reason?: string;
 }
 
-interface Lost {
-  readonly reason: string;
-  /** On the monotonic clock, which all processes of a machine share. */
-  readonly atNs: bigint;
-}
-
 interface Message {
   readonly id?: number;
   readonly event?: 'ready' | 'lost';
   readonly value?: unknown;
   readonly error?: { readonly name: string; readonly code?: string; readonly message: string };
   readonly reason?: string;
-  readonly atNs?: string;
 }
 
 /** A process that holds locks, and can be stopped, continued, stalled and killed. */
 export class HolderProcess {
-  readonly lost: Promise<Lost>;
+  /** Why its signal aborted, when it has. */
+  readonly lost: Promise<string>;
   /** What it printed, which should be nothing. */
   output = '';
   readonly #child: ChildProcess;
   readonly #calls = new Map<number, (message: Message) => void>();
-  #tellLost: (lost: Lost) => void = () => {};
+  #tellLost: (reason: string) => void = () => {};
   #lastId = 0;
 
   static async start(port: number): Promise<HolderProcess> {
@@ -67,18 +61,15 @@ export class HolderProcess {
       });
     }
     this.#child.on('message', (message: Message) => this.#heard(message));
+    this.#child.on('close', () => this.#ended());
   }
 
   /** Of a mutex, or of a semaphore with so many permits. */
-  async acquire(
+  acquire(
     name: string,
     options: Omit<AcquireOptions, 'signal'> & { readonly permits?: number } = {},
-  ): Promise<{ readonly fence: number; readonly atNs: bigint }> {
-    const granted = await this.#call<{ fence: number; atNs: string }>('acquire', {
-      name,
-      ...options,
-    });
-    return { ...granted, atNs: BigInt(granted.atNs) };
+  ): Promise<{ readonly fence: number }> {
+    return this.#call('acquire', { name, ...options });
   }
 
   look(): Promise<Look> {
@@ -141,8 +132,16 @@ export class HolderProcess {
     });
   }
 
-  #heard({ id, event, reason, atNs, ...message }: Message): void {
-    if (event === 'lost') this.#tellLost({ reason: reason!, atNs: BigInt(atNs!) });
-    if (id !== undefined) this.#calls.get(id)?.(message);
+  #heard({ id, event, reason, ...message }: Message): void {
+    if (event === 'lost') this.#tellLost(reason!);
+    if (id === undefined) return;
+    this.#calls.get(id)?.(message);
+    this.#calls.delete(id);
+  }
+
+  #ended(): void {
+    const error = { name: 'Error', message: `the process has ended: ${this.output}` };
+    for (const settle of this.#calls.values()) settle({ error });
+    this.#calls.clear();
   }
 }

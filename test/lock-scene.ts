@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient } from 'redis';
 import {
@@ -12,7 +13,7 @@ import {
 } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { HolderProcess } from './lock-holder-process.ts';
-import { freePort, spawnRealRedis, startHoldfast } from './real-redis.ts';
+import { spawnRealRedis, startHoldfast } from './real-redis.ts';
 
 export interface ProgramOptions {
   /** By the proxy, or straight to the server. */
@@ -39,7 +40,7 @@ export class LockScene implements AsyncDisposable {
 
   /** On redis-server. */
   static async open(...redisOptions: readonly string[]): Promise<LockScene> {
-    const port = await freePort();
+    const port = await nextPort();
     const scene = new LockScene(port, await FaultProxy.start(port), redisOptions);
     await scene.startServer();
     return scene;
@@ -96,9 +97,10 @@ export class LockScene implements AsyncDisposable {
     const port = by === 'proxy' ? this.proxy.port : this.port;
     const connected =
       client === 'ioredis' ? this.client(port, options.ioredis) : await this.#nodeRedis(port);
-    const store = redisStore(connected as never);
-    const requestTimeout = options.requestTimeoutMs ?? 5000;
-    const locks = createLocks({ store, clock, requestTimeout });
+    const store = redisStore(connected as never, {
+      requestTimeout: options.requestTimeoutMs ?? 5000,
+    });
+    const locks = createLocks({ store, clock });
     this.onClose(() => locks.close());
     return locks;
   }
@@ -135,6 +137,11 @@ export class LockScene implements AsyncDisposable {
   /** What is left of its lease in the store; negative if there is none. */
   leftMs(name: string): Promise<number> {
     return this.direct.pttl(`lock:{${name}}`);
+  }
+
+  /** When its lease ends in the store, by the wall clock; negative if there is none. */
+  endMs(name: string): Promise<number> {
+    return this.direct.pexpiretime(`lock:{${name}}`);
   }
 
   async waitersOf(name: string): Promise<number> {
@@ -176,15 +183,64 @@ export class LockScene implements AsyncDisposable {
   }
 }
 
-/** When and why the holder was told to stop. */
-export function lossOf(lease: Lease): Promise<{ atMs: number; reason: unknown }> {
+const FIRST_PORT = 17_300;
+const PORTS_OF_WORKER = 25;
+let lastPort = 0;
+
+/**
+ * A port for a server that may have to come back to it: below those that the system gives to clients, and
+ * apart from those of the other workers of the test run.
+ */
+async function nextPort(): Promise<number> {
+  const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % 8;
+  for (;;) {
+    const port = FIRST_PORT + worker * PORTS_OF_WORKER + (lastPort++ % PORTS_OF_WORKER);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const listener = createServer();
+  try {
+    listener.listen(port, '127.0.0.1');
+    await once(listener, 'listening');
+    listener.close();
+    await once(listener, 'close');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** When its holder was told to stop, and why. */
+export interface Loss {
+  readonly reason: unknown;
+  /** By the wall clock, as the server's ends of leases are. */
+  readonly atMs: number;
+  /** How late the event loop was just then: nobody can be told while it does not turn. */
+  readonly lateMs: number;
+}
+
+export function lossOf(lease: Lease): Promise<Loss> {
   const { signal } = lease;
+  let lastTurnMs = performance.now();
+  let lateMs = 0;
+  const turns = setInterval(() => {
+    lateMs = Math.max(lateMs * 0.9, performance.now() - lastTurnMs - TURN_MS);
+    lastTurnMs = performance.now();
+  }, TURN_MS);
   return new Promise((resolve) => {
-    const told = (): void => resolve({ atMs: performance.now(), reason: signal.reason });
+    const told = (): void => {
+      clearInterval(turns);
+      lateMs = Math.max(lateMs, performance.now() - lastTurnMs - TURN_MS);
+      resolve({ reason: signal.reason, atMs: Date.now(), lateMs });
+    };
     if (signal.aborted) told();
     else signal.addEventListener('abort', told);
   });
 }
+
+const TURN_MS = 4;
 
 /** What became of it: the value, or the error as a value. */
 export function settled<Value>(work: Promise<Value>): Promise<Value | Error> {
