@@ -1,31 +1,37 @@
-import { systemClock } from '../clock/index.ts';
+import { type Clock, systemClock } from '../clock/index.ts';
 import { warnOfEviction } from './eviction.ts';
+import { guardSlot, isMoving } from './moving-slot.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { Script, ScriptRunner } from './script-store.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs scripts over a link, and hears messages on one connection of its own. */
 export function linkRunner(link: RedisLink): ScriptRunner {
-  return new LinkRunner(link);
+  return new LinkRunner(link, systemClock);
 }
+
+/** How long a slot that moves is asked again, and how often: well within the time of a request. */
+const MOVE_MS = 2000;
+const MOVE_PAUSE_MS = 50;
 
 class LinkRunner implements ScriptRunner {
   readonly slotOf?: (key: string) => number;
   readonly #link: RedisLink;
+  readonly #clock: Clock;
   readonly #closing = new AbortController();
   #hasAnswered = false;
 
-  constructor(link: RedisLink) {
+  constructor(link: RedisLink, clock: Clock) {
     this.#link = link;
+    this.#clock = clock;
     if (link.slotOf) this.slotOf = link.slotOf;
   }
 
-  /** The one place where a script that the server has forgotten is sent again. */
-  async run({ sha, text }: Script, keys: string[], args: string[]): Promise<unknown> {
-    const reply = await this.#link.evalsha(sha, keys, args).catch((error: unknown) => {
-      if (!isUnknownScript(error)) throw error;
-      return this.#link.eval(text, keys, args);
-    });
+  async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    const inCluster = this.slotOf !== undefined;
+    const reply = await (inCluster
+      ? this.#sendToSlot(script, keys, args)
+      : this.#send(script, keys, args));
     if (!this.#hasAnswered) this.#checkEviction();
     return reply;
   }
@@ -38,11 +44,32 @@ class LinkRunner implements ScriptRunner {
     const { signal } = this.#closing;
     if (signal.aborted) throw new Error('the store is closed');
     const hear: RedisLink['hear'] = (...hearing) => this.#link.hear(...hearing);
-    await subscribe(hear, { channel, onMessage, onGap, signal, clock: systemClock });
+    await subscribe(hear, { channel, onMessage, onGap, signal, clock: this.#clock });
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
+  }
+
+  /** The one place where a script that the server has forgotten is sent again. */
+  #send({ sha, text }: Script, keys: string[], args: string[]): Promise<unknown> {
+    return this.#link.evalsha(sha, keys, args).catch((error: unknown) => {
+      if (isUnknownScript(error)) return this.#link.eval(text, keys, args);
+      throw error;
+    });
+  }
+
+  async #sendToSlot(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    const guarded = guardSlot(script, keys);
+    const untilMs = this.#clock.monotonicMs() + MOVE_MS;
+    for (;;) {
+      try {
+        return await this.#send(guarded.script, guarded.keys, args);
+      } catch (error) {
+        if (!isMoving(error) || this.#clock.monotonicMs() > untilMs) throw error;
+      }
+      await new Promise<void>((resolve) => this.#clock.setTimer(MOVE_PAUSE_MS, resolve));
+    }
   }
 
   /** In the background: no request waits for it or fails with it. */
@@ -53,5 +80,5 @@ class LinkRunner implements ScriptRunner {
 }
 
 function isUnknownScript(error: unknown): boolean {
-  return String((error as Error | undefined)?.message).startsWith('NOSCRIPT');
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }

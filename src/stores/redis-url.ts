@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisOptions as AllRedisOptions, Redis } from 'ioredis';
 import type { LockStore } from '../lock/index.ts';
 import { ioredisLink } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
@@ -53,12 +53,16 @@ class UrlRunner implements ScriptRunner {
   }
 }
 
-const OPTIONS = { lazyConnect: true, maxRetriesPerRequest: 1, connectTimeout: 5000 } as const;
-
 /** The client lives until the signal aborts, or until it has failed to connect. */
 async function connect(url: string, signal: AbortSignal): Promise<ScriptRunner> {
-  const client = await createClient(url);
+  let isConnected = false;
   let failure: unknown;
+  const client = await createClient(url, {
+    lazyConnect: true,
+    connectTimeout: 5000,
+    maxRetriesPerRequest: 1,
+    retryStrategy: (tries) => (isConnected ? Math.min(50 * tries, 2000) : null),
+  });
   client.on('error', (error) => {
     failure = error;
   });
@@ -69,23 +73,32 @@ async function connect(url: string, signal: AbortSignal): Promise<ScriptRunner> 
     await client.connect();
   } catch (error) {
     signal.removeEventListener('abort', disconnect);
-    client.disconnect();
     throw failure ?? error;
   }
-  const link = ioredisLink(client);
+  isConnected = true;
+  const reason = (): unknown => (client.status === 'ready' ? undefined : failure);
+  return linkRunner(explained(ioredisLink(client), reason));
+}
+
+/** Why a client is not connected says more than that it reached a limit of tries. */
+function explained(link: RedisLink, reason: () => unknown): RedisLink {
   const evalsha: RedisLink['evalsha'] = (...words) =>
     link.evalsha(...words).catch((error: unknown) => {
-      // While it is not connected, the reason for that says more than that a limit of tries was reached.
-      throw client.status === 'ready' ? error : (failure ?? error);
+      throw reason() ?? error;
     });
-  return linkRunner({ ...link, evalsha });
+  return { ...link, evalsha };
 }
 
 /** The library is an optional peer, so that who needs no Redis need not install one. */
-async function createClient(url: string): Promise<Redis> {
+async function createClient(url: string, options: RedisOptions): Promise<Redis> {
   const { Redis } = await import('ioredis').catch((cause: unknown) => {
     throw new Error('locks in Redis need a client: npm install ioredis', { cause });
   });
   const path = /^unix:(?:\/\/)?(\/.+)$/.exec(url)?.[1];
-  return path === undefined ? new Redis(url, OPTIONS) : new Redis({ path, ...OPTIONS });
+  return path === undefined ? new Redis(url, options) : new Redis({ ...options, path });
 }
+
+type RedisOptions = Pick<
+  AllRedisOptions,
+  'connectTimeout' | 'lazyConnect' | 'maxRetriesPerRequest' | 'retryStrategy'
+>;
