@@ -1,16 +1,29 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { describe, expect, it } from 'vitest';
+import { createClient } from 'redis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   createEngine,
   createLocks,
+  LockError,
+  type Locks,
   LockUnavailableError,
   redisStore,
   startServer,
 } from '../src/index.ts';
-import { startRealRedis } from './real-redis.ts';
+import { type Certificate, issueCertificate } from './certificate.ts';
+import {
+  freePort,
+  type RunningServer,
+  spawnRealRedis,
+  startRealRedis,
+  stopProcess,
+} from './real-redis.ts';
 
 describe('createLocks', () => {
   it('keeps locks in this process by default', async () => {
@@ -21,50 +34,211 @@ describe('createLocks', () => {
   });
 
   it('keeps them in a Redis, for several programs at once', async () => {
-    const server = await startRealRedis();
-    const here = createLocks(`redis://127.0.0.1:${server.port}`);
-    const there = createLocks(`redis://127.0.0.1:${server.port}`);
+    const { port } = await realRedis();
+    await using here = createLocks(`redis://127.0.0.1:${port}`);
+    await using there = createLocks(`redis://127.0.0.1:${port}`);
     const lease = await here.mutex('a').acquire();
     const waiting = there.mutex('a').acquire({ wait: '5s' });
     while ((await here.mutex('a').inspect()).waiters.length === 0);
     await lease.release();
     expect((await waiting).fence).toBeGreaterThan(lease.fence);
-    await here.close();
-    await there.close();
-    await server.stop();
   });
 
-  it('keeps them behind a Unix socket', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  it.each(['unix:', 'unix://'])('keeps them behind a Unix socket (%s)', async (scheme) => {
+    const unix = join(folder(), 'socket');
+    const redis = await spawnRealRedis('--port', '0', '--unixsocket', unix);
+    onTestFinished(() => stopProcess(redis));
+    await using locks = createLocks(`${scheme}${unix}` as `unix:${string}`);
+    await locks.mutex('a').run((lease) => expect(lease.isHeld).toBe(true));
+  });
+
+  it('keeps them behind a Unix socket of our own server', async () => {
+    const unix = join(folder(), 'socket');
     const engine = createEngine();
-    const unix = join(folder, 'socket');
     const server = await startServer({ engine, unix });
     const locks = createLocks(`unix:${unix}`);
     await locks.mutex('a').run((lease) => expect(lease.isHeld).toBe(true));
     await locks.close();
     await server.close();
     engine.close();
-    rmSync(folder, { recursive: true });
+  });
+
+  it('signs in and chooses a database as the address says', async () => {
+    const { port } = await realRedis('--requirepass', 'secret');
+    await using locks = createLocks(`redis://:secret@127.0.0.1:${port}/5`);
+    await locks.mutex('a').acquire();
+    const client = new Redis({ port, password: 'secret', db: 5 });
+    expect(await client.get('lock:{a}')).not.toBe(null);
+    client.disconnect();
+    await using stranger = createLocks(`redis://:wrong@127.0.0.1:${port}`);
+    await expect(stranger.mutex('a').tryAcquire()).rejects.toThrow(/WRONGPASS/);
   });
 
   it('uses a client that it was given, and does not close it', async () => {
-    const server = await startRealRedis();
-    const client = new Redis({ port: server.port });
-    const locks = createLocks({ store: redisStore(client as never) });
+    const { port } = await realRedis();
+    const client = new Redis({ port });
+    const locks = createLocks({ store: redisStore(client) });
     await locks.mutex('a').run(() => {});
     await locks.close();
     expect(await client.ping()).toBe('PONG');
     client.disconnect();
-    await server.stop();
-  });
-
-  it('says that a store is down, not that the lock is busy', async () => {
-    const locks = createLocks('redis://127.0.0.1:1');
-    await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(LockUnavailableError);
-    await locks.close();
   });
 
   it('refuses an address that it does not know', () => {
     expect(() => createLocks('http://localhost' as never)).toThrow(/redis:\/\/host:port/);
   });
 });
+
+describe('an encrypted connection', () => {
+  let secure: SecureRedis;
+  beforeAll(async () => {
+    secure = await startSecureRedis();
+  });
+  afterAll(() => secure.stop());
+
+  it('is refused if nobody vouches for the server', async () => {
+    await using locks = createLocks(`rediss://127.0.0.1:${secure.port}`);
+    const error = await locks
+      .mutex('a')
+      .tryAcquire()
+      .catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(LockUnavailableError);
+    expect(error).toMatchObject({ message: expect.stringMatching(/self[- ]signed certificate/) });
+  });
+
+  it('is used if the process trusts the server', async () => {
+    // Node reads NODE_EXTRA_CA_CERTS only when it starts; this it reads at each connection.
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await using here = createLocks(`rediss://127.0.0.1:${secure.port}`);
+    await using there = createLocks(`rediss://127.0.0.1:${secure.port}`);
+    await handsOver(here, there);
+  });
+
+  it('of a client that trusts the server is also used to be called on', async () => {
+    const tls = { ca: secure.certificate.text };
+    const ioredis = new Redis({ port: secure.port, host: '127.0.0.1', tls });
+    const nodeRedis = createClient({
+      socket: { port: secure.port, host: '127.0.0.1', tls: true, ca: tls.ca },
+    });
+    await nodeRedis.connect();
+    for (const client of [ioredis, nodeRedis]) {
+      await using here = createLocks({ store: redisStore(client) });
+      await using there = createLocks({ store: redisStore(client) });
+      await handsOver(here, there);
+    }
+    ioredis.disconnect();
+    nodeRedis.destroy();
+  });
+});
+
+describe('a store at an address', () => {
+  it('that is down is not called busy, and the next request tries again', async () => {
+    const port = await freePort();
+    await using locks = createLocks(`redis://127.0.0.1:${port}`);
+    for (let turn = 0; turn < 2; turn++) {
+      const error = await locks
+        .mutex('a')
+        .tryAcquire()
+        .catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error).toMatchObject({ message: expect.stringContaining('ECONNREFUSED') });
+    }
+    const redis = await spawnRealRedis('--port', `${port}`, '--bind', '127.0.0.1');
+    onTestFinished(() => stopProcess(redis));
+    expect(await locks.mutex('a').tryAcquire()).not.toBe(null);
+  });
+
+  it('that goes down later is said to be so, and used again when it is back', async () => {
+    const port = await freePort();
+    const start = (): Promise<ChildProcess> =>
+      spawnRealRedis('--port', `${port}`, '--bind', '127.0.0.1');
+    const first = await start();
+    await using locks = createLocks(`redis://127.0.0.1:${port}`);
+    await locks.mutex('a').run(() => {});
+    await stopProcess(first);
+    await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(/ECONNREFUSED/);
+    const second = await start();
+    onTestFinished(() => stopProcess(second));
+    expect(await locks.mutex('a').acquire({ wait: '10s' })).not.toBe(null);
+  });
+
+  it('that never answers is let go by close(), which may come twice', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const locks = createLocks(`redis://127.0.0.1:${port}`);
+    const asking = locks
+      .mutex('a')
+      .tryAcquire()
+      .catch((reason: unknown) => reason);
+    const [socket] = (await once(silent, 'connection')) as [Socket];
+    const ended = once(socket.resume(), 'close');
+    await Promise.all([locks.close(), locks.close()]);
+    await ended;
+    expect(await asking).toBeInstanceOf(LockError);
+    silent.close();
+  });
+
+  it('is not connected to before the first request, nor after close()', async () => {
+    const { port } = await realRedis();
+    const locks = createLocks(`redis://127.0.0.1:${port}`);
+    const client = new Redis({ port });
+    const connections = async (): Promise<number> =>
+      String(await client.client('LIST'))
+        .trim()
+        .split('\n').length;
+    expect(await connections()).toBe(1);
+    await locks.mutex('a').run(() => {});
+    expect(await connections()).toBe(2);
+    await locks.close();
+    await locks.close();
+    while ((await connections()) > 1);
+    await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(LockError);
+    expect(await connections()).toBe(1);
+    client.disconnect();
+  });
+});
+
+async function handsOver(here: Locks, there: Locks): Promise<void> {
+  const lease = await here.mutex('a').acquire({ lease: '60s', wait: '5s' });
+  const waiting = there.mutex('a').acquire({ wait: '20s' });
+  while ((await here.mutex('a').inspect()).waiters.length === 0);
+  await lease.release();
+  await (await waiting).release();
+}
+
+async function realRedis(...options: readonly string[]): Promise<RunningServer> {
+  const server = await startRealRedis(...options);
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+/** A folder that is gone after the test. */
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'holdfast-'));
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+interface SecureRedis {
+  readonly port: number;
+  readonly certificate: Certificate;
+  stop(): Promise<void>;
+}
+
+async function startSecureRedis(): Promise<SecureRedis> {
+  const path = mkdtempSync(join(tmpdir(), 'holdfast-tls-'));
+  const certificate = issueCertificate(path);
+  const { certFile, keyFile } = certificate;
+  const port = await freePort();
+  const place = ['--port', '0', '--tls-port', `${port}`, '--bind', '127.0.0.1'];
+  const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile];
+  const trust = ['--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'];
+  const redis = await spawnRealRedis(...place, ...files, ...trust);
+  const stop = async (): Promise<void> => {
+    await stopProcess(redis);
+    rmSync(path, { recursive: true });
+  };
+  return { port, certificate, stop };
+}

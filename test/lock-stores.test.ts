@@ -1,91 +1,184 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { createClient } from 'redis';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Locks, LockTimeoutError } from '../src/lock/index.ts';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Locks } from '../src/lock/index.ts';
 import { CONFORMANCE } from '../src/stores/conformance.ts';
-import { type IoredisClient, type NodeRedisClient, redisStore } from '../src/stores/redis.ts';
+import { redisStore } from '../src/stores/redis.ts';
+import { startRealCluster } from './real-cluster.ts';
 import { startHoldfast, startRealRedis } from './real-redis.ts';
+import { startRealSentinel } from './real-sentinel.ts';
+import {
+  CLUSTER_CLIENTS,
+  type OpenClient,
+  SENTINEL_CLIENTS,
+  SINGLE_CLIENTS,
+} from './redis-clients.ts';
 
-const SERVERS = {
-  'redis-server 7': () => startRealRedis(),
-  'holdfast serve': () => startHoldfast(),
-};
+/**
+ * A message between the nodes of a cluster now and then takes 40 ms, when the kernel keeps a small packet
+ * back until the one before it is confirmed.
+ */
+const HEARD_MS = 60;
 
-describe.each(Object.entries(SERVERS))('on %s', (_name, start) => {
-  let server: Awaited<ReturnType<typeof start>>;
-  const closers: (() => unknown)[] = [];
+/** The cases mostly wait for leases to end by the server's own clock: they do so at the same time. */
+vi.setConfig({ maxConcurrency: CONFORMANCE.length });
 
-  beforeAll(async () => {
-    server = await start();
-  });
-  afterEach(async () => {
-    for (const close of closers.splice(0).reverse()) await close();
-  });
-  afterAll(() => server.stop());
+locksLiveOn('holdfast serve', {
+  start: () => startHoldfast(),
+  dataPorts: ({ port }) => [port],
+  clients: SINGLE_CLIENTS,
+  mayEvict: false,
+});
+locksLiveOn('redis-server 7', {
+  start: () => startRealRedis(),
+  dataPorts: ({ port }) => [port],
+  clients: SINGLE_CLIENTS,
+  mayEvict: true,
+});
+locksLiveOn('a Redis Cluster of three masters', {
+  start: () => startRealCluster(),
+  dataPorts: ({ masters }) => masters.map(({ port }) => port),
+  clients: CLUSTER_CLIENTS,
+  mayEvict: true,
+});
+locksLiveOn('a master, a replica and three Sentinels', {
+  start: startRealSentinel,
+  dataPorts: ({ masterPort }) => [masterPort],
+  clients: SENTINEL_CLIENTS,
+  mayEvict: true,
+});
 
-  function ioredis(): Redis {
-    const client = new Redis({ port: server.port, host: '127.0.0.1' });
-    closers.push(() => client.disconnect());
-    return client;
-  }
+interface World<Place> {
+  start(): Promise<Place>;
+  /** The servers that have the locks, each to be reached alone. */
+  dataPorts(place: Place): number[];
+  readonly clients: Record<string, (place: Place, keyPrefix?: string) => Promise<OpenClient>>;
+  /** Our own server never does. */
+  readonly mayEvict: boolean;
+}
 
-  async function nodeRedis(): Promise<NodeRedisClient> {
-    const client = createClient({ url: `redis://127.0.0.1:${server.port}` });
-    client.on('error', () => {});
-    await client.connect();
-    closers.push(() => client.destroy());
-    return client as unknown as NodeRedisClient;
-  }
+function locksLiveOn<Place extends { stop(): Promise<void> }>(
+  name: string,
+  { start, dataPorts, clients, mayEvict }: World<Place>,
+): void {
+  describe(`on ${name}`, () => {
+    const kinds = Object.keys(clients);
+    const open = new Map<string, OpenClient>();
+    let place: Place;
+    let servers: Redis[];
 
-  const clients = {
-    ioredis: async () => ioredis() as unknown as IoredisClient,
-    'node-redis': nodeRedis,
-  };
+    // All are opened before, since making a client keeps the process busy while leases run.
+    beforeAll(async () => {
+      place = await start();
+      servers = dataPorts(place).map((port) => new Redis(port, '127.0.0.1'));
+      for (const [kind, connect] of Object.entries(clients)) {
+        open.set(kind, await connect(place));
+        for (const { name } of CONFORMANCE) {
+          open.set(`${kind} ${name}`, await connect(place, `${kind} ${name}:`));
+        }
+      }
+    });
+    afterAll(async () => {
+      for (const { close } of open.values()) await close();
+      for (const server of servers) server.disconnect();
+      await place.stop();
+    });
 
-  describe.each(Object.entries(clients))('through %s', (_client, connect) => {
-    // Leases end by the server's own clock, so that here time has to pass.
-    it.each(CONFORMANCE)('$name', async (example) => {
-      const client = await connect();
-      const flush = new Redis({ port: server.port, host: '127.0.0.1' });
-      await flush.flushall();
-      flush.disconnect();
-      await example.run({
-        open: async () => redisStore(client),
-        elapse: (durationMs) => new Promise((resolve) => setTimeout(resolve, durationMs)),
+    describe.each(kinds)('through %s', (kind) => {
+      it.concurrent.each(CONFORMANCE)('$name', (example) =>
+        example.run({
+          open: async () => redisStore(open.get(`${kind} ${example.name}`)!.client),
+          elapse: (durationMs) => pause(Math.max(durationMs, HEARD_MS)),
+        }),
+      );
+    });
+
+    describe.each(kinds)('through %s', (kind) => {
+      it('sends the requests of one turn in one call, also after SCRIPT FLUSH', async () => {
+        await using locks = new Locks({ store: redisStore(open.get(kind)!.client) });
+        for (const server of servers) await server.script('FLUSH');
+        for (const server of servers) await server.config('RESETSTAT');
+        // In a cluster these share a slot.
+        const names = Array.from({ length: 50 }, (_, index) => `{${kind}}${index}`);
+        const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+        await Promise.all(leases.map((lease) => lease.release()));
+        // One for the acquisitions, which is not known and sent again as text, and one for the releases.
+        expect(await callsOf(servers, 'evalsha')).toBe(2);
+        expect(await callsOf(servers, 'eval')).toBe(1);
       });
+
+      it('hears of a lock that was let go while its subscription was cut', async () => {
+        await using waiters = new Locks({ store: redisStore(open.get(kind)!.client) });
+        await using holders = new Locks({ store: redisStore(open.get(kind)!.client) });
+        const lease = await holders.mutex('cut').acquire({ lease: '60s' });
+        const waiting = waiters.mutex('cut').acquire({ wait: '60s' });
+        while ((await holders.mutex('cut').inspect()).waiters.length === 0);
+        for (const server of servers) await server.client('KILL', 'TYPE', 'PUBSUB');
+        await lease.release();
+        const letGoMs = performance.now();
+        expect((await waiting).fence).toBeGreaterThan(lease.fence);
+        // Without the second subscription it would wait for as long as the lock is kept for it: 5 s.
+        expect(performance.now() - letGoMs).toBeLessThan(3000);
+      });
+
+      it('opens one connection to be called on, closes it, and leaves the client alone', async () => {
+        while ((await subscribers(servers)) > 0);
+        const { client } = open.get(kind)!;
+        const listeners = listenersOf(client);
+        const waiters = new Locks({ store: redisStore(client) });
+        const holders = new Locks({ store: redisStore(client) });
+        const names = ['one', 'two', 'three', 'four', 'five'].map((name) => `${kind} ${name}`);
+        const leases = await Promise.all(names.map((name) => holders.mutex(name).acquire()));
+        const waiting = names.map((name) => waiters.mutex(name).acquire({ wait: '60s' }));
+        for (const name of names)
+          while ((await holders.mutex(name).inspect()).waiters.length === 0);
+        expect(await subscribers(servers)).toBe(1);
+        await Promise.all(leases.map((lease) => lease.release()));
+        await Promise.all(waiting);
+        await waiters.close();
+        await holders.close();
+        while ((await subscribers(servers)) > 0);
+        expect(listenersOf(client)).toEqual(listeners);
+        await using later = new Locks({ store: redisStore(client) });
+        expect(await later.mutex(names[0]!).tryAcquire()).not.toBe(null);
+      });
+
+      if (mayEvict)
+        it('warns once of a Redis that may evict locks', async () => {
+          const warnings: NodeJS.ErrnoException[] = [];
+          const listener = (warning: NodeJS.ErrnoException): unknown => warnings.push(warning);
+          process.on('warning', listener);
+          for (const server of servers)
+            await server.config('SET', 'maxmemory-policy', 'allkeys-lru');
+          await using locks = new Locks({ store: redisStore(open.get(kind)!.client) });
+          await locks.mutex('a').run(() => {});
+          if (warnings.length === 0) await once(process, 'warning');
+          await locks.mutex('b').run(() => {});
+          process.off('warning', listener);
+          for (const server of servers)
+            await server.config('SET', 'maxmemory-policy', 'noeviction');
+          expect(warnings.map(({ code }) => code)).toEqual(['HOLDFAST_EVICTION']);
+          expect(warnings[0]!.message).toMatch(/allkeys-lru.*noeviction/);
+        });
     });
   });
+}
 
-  it('excludes, and is excluded by, SET NX PX with compare-and-delete', async () => {
-    const client = ioredis();
-    const locks = new Locks({ store: redisStore(client as unknown as IoredisClient) });
-    closers.push(() => locks.close());
-    await client.set('lock:{shared}', 'foreign', 'PX', 60_000, 'NX');
-    expect(await locks.mutex('shared').tryAcquire()).toBe(null);
-    const waiting = locks.mutex('shared').acquire({ wait: '5s' });
-    await client.del('lock:{shared}');
-    const lease = await waiting;
-    expect(await client.set('lock:{shared}', 'foreign', 'PX', 60_000, 'NX')).toBe(null);
-    await lease.release();
-    expect(await client.set('lock:{shared}', 'foreign', 'PX', 60_000, 'NX')).toBe('OK');
-    await expect(locks.mutex('shared').acquire({ wait: 50 })).rejects.toThrow(LockTimeoutError);
-  });
+/** How many connections are subscribed to anything, apart from those of Sentinels. */
+async function subscribers(servers: readonly Redis[]): Promise<number> {
+  const lists = await Promise.all(servers.map((server) => server.client('LIST', 'TYPE', 'PUBSUB')));
+  const lines = lists.flatMap((list) => String(list).match(/^id=.*$/gm) ?? []);
+  return lines.filter((line) => !line.includes(' name=sentinel')).length;
+}
 
-  it('sends the requests of one turn in one call, and survives SCRIPT FLUSH', async () => {
-    const client = ioredis();
-    const locks = new Locks({ store: redisStore(client as unknown as IoredisClient) });
-    closers.push(() => locks.close());
-    await client.flushall();
-    await client.script('FLUSH');
-    await client.config('RESETSTAT');
-    const names = Array.from({ length: 50 }, (_, index) => `name:${index}`);
-    const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
-    await Promise.all(leases.map((lease) => lease.release()));
-    const stats = await client.info('commandstats');
-    const calls = (name: string): number =>
-      Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-    // One for the acquisitions (not known: sent again as text), one for the releases.
-    expect([calls('eval'), calls('evalsha')]).toEqual([1, 2]);
-    expect(await client.dbsize()).toBeGreaterThan(0);
-  });
-});
+async function callsOf(servers: readonly Redis[], command: string): Promise<number> {
+  const infos = await Promise.all(servers.map((server) => server.info('commandstats')));
+  const counts = infos.map((info) => new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(info)?.[1]);
+  return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+}
+
+function listenersOf(client: OpenClient['client']): Record<string, number> {
+  const counts = client.eventNames().map((event) => [String(event), client.listenerCount(event)]);
+  return Object.fromEntries(counts);
+}

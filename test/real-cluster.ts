@@ -33,20 +33,19 @@ export async function startRealCluster(size = 3): Promise<RealCluster> {
   };
 }
 
-/** Moves a slot with all its keys, as redis-cli --cluster reshard does. `act` runs in the middle. */
+/** Moves a slot with all its keys, as redis-cli --cluster reshard does. `act` runs after the first key. */
 export async function moveSlot(
   slot: number,
-  from: ClusterMaster,
-  to: ClusterMaster,
+  [from, to]: readonly [ClusterMaster, ClusterMaster],
   act: () => Promise<void>,
 ): Promise<void> {
   await to.client.cluster('SETSLOT', slot, 'IMPORTING', from.id);
   await from.client.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+  const keys = (await from.client.cluster('GETKEYSINSLOT', slot, 1000)) as string[];
+  const [first, ...others] = keys.sort();
+  await from.client.migrate('127.0.0.1', to.port, first!, 0, 5000);
   await act();
-  const keys = await from.client.cluster('GETKEYSINSLOT', slot, 1000);
-  if (keys.length > 0) {
-    await from.client.migrate('127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...(keys as string[]));
-  }
+  await from.client.migrate('127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...others);
   for (const { client } of [to, from]) await client.cluster('SETSLOT', slot, 'NODE', to.id);
 }
 

@@ -73,8 +73,8 @@ async function watching(port: number): Promise<void> {
   client.on('error', () => {});
   for (;;) {
     const fields = (await client.call('SENTINEL', 'MASTER', NAME)) as string[];
-    const valueOf = (field: string): number => Number(fields[fields.indexOf(field) + 1]);
-    if (valueOf('num-slaves') === 1 && valueOf('num-other-sentinels') === WATCHERS - 1) break;
+    const numberOf = (field: string): number => Number(fields[fields.indexOf(field) + 1]);
+    if (numberOf('num-slaves') === 1 && numberOf('num-other-sentinels') === WATCHERS - 1) break;
     await pause(20);
   }
   client.disconnect();

@@ -1,0 +1,144 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { seededRandom } from '../src/clock/index.ts';
+import { Locks } from '../src/lock/index.ts';
+import { redisStore } from '../src/stores/redis.ts';
+import { slotOf } from '../src/stores/slot.ts';
+import { newSeed } from './new-seed.ts';
+import {
+  type ClusterMaster,
+  moveSlot,
+  type RealCluster,
+  startRealCluster,
+} from './real-cluster.ts';
+import { CLUSTER_CLIENTS } from './redis-clients.ts';
+
+let cluster: RealCluster;
+const closers: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  cluster = await startRealCluster();
+});
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+afterAll(() => cluster.stop());
+
+async function connect(kind: keyof typeof CLUSTER_CLIENTS, keyPrefix = ''): Promise<Locks> {
+  const { client, close } = await CLUSTER_CLIENTS[kind](cluster, keyPrefix);
+  closers.push(close);
+  const locks = new Locks({ store: redisStore(client) });
+  closers.push(() => locks.close());
+  return locks;
+}
+
+/** What the servers have counted, all together. */
+async function count(section: string, field: string): Promise<number> {
+  const infos = await Promise.all(cluster.masters.map(({ client }) => client.info(section)));
+  const counts = infos.map((info) => new RegExp(`${field}=(\\d+)`).exec(info)?.[1]);
+  return counts.reduce((sum, each) => sum + Number(each ?? 0), 0);
+}
+
+const scriptCalls = (): Promise<number> => count('commandstats', 'cmdstat_evalsha:calls');
+const refusals = (): Promise<number> => count('errorstats', 'errorstat_TRYAGAIN:count');
+
+async function forgetCalls(): Promise<void> {
+  for (const { client } of cluster.masters) await client.config('RESETSTAT');
+}
+
+describe('slotOf', () => {
+  it('agrees with CLUSTER KEYSLOT', async () => {
+    const seed = newSeed();
+    const random = seededRandom(Number(seed));
+    const letters = ['{', '}', 'a', 'b', ':', '锁', '\0'];
+    const keys = Array.from({ length: 2000 }, () =>
+      Array.from({ length: random.next() * 8 }, () => letters[Math.floor(random.next() * 7)]).join(
+        '',
+      ),
+    );
+    const [{ client }] = cluster.masters as [ClusterMaster];
+    const slots = await Promise.all(keys.map((key) => client.cluster('KEYSLOT', key)));
+    expect(keys.map(slotOf), `seed ${seed}`).toEqual(slots);
+  });
+});
+
+const KINDS = Object.keys(CLUSTER_CLIENTS) as (keyof typeof CLUSTER_CLIENTS)[];
+
+describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
+  it('of many slots are had at once, with one call for each slot', async () => {
+    const locks = await connect(kind);
+    const names = Array.from({ length: 300 }, (_, index) => `${kind} ${index}`);
+    const warm = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+    await Promise.all(warm.map((lease) => lease.release()));
+    await forgetCalls();
+    const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+    const slots = new Set(names.map((name) => slotOf(`lock:{${name}}`)));
+    expect(await scriptCalls()).toBe(slots.size);
+    expect(new Set(leases.map(({ name }) => name)).size).toBe(names.length);
+    const outcomes = await Promise.all(leases.map((lease) => lease.release()));
+    expect(new Set(outcomes)).toEqual(new Set(['released']));
+  });
+
+  it.each([
+    ['that puts all keys into one slot', '{app}:', 1],
+    ['whose brace swallows the braces of the keys', 'app{', 40],
+  ])('under a prefix %s are grouped as the server sees them', async (_name, prefix, most) => {
+    const locks = await connect(kind, prefix);
+    const names = Array.from({ length: 40 }, (_, index) => `${index}`);
+    await locks.mutex('0').run(() => {});
+    await forgetCalls();
+    const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+    expect(await scriptCalls()).toBeLessThanOrEqual(2 * most);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  it('are had again after every node forgot the script', async () => {
+    const locks = await connect(kind);
+    const names = Array.from({ length: 30 }, (_, index) => `${kind} ${index}`);
+    for (let turn = 0; turn < 2; turn++) {
+      for (const { client } of cluster.masters) await client.script('FLUSH');
+      const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+      await Promise.all(leases.map((lease) => lease.release()));
+    }
+  });
+
+  it('outlive the move of their slot to another master', async () => {
+    const [locks, others] = [await connect(kind), await connect(kind)];
+    const name = `moved through ${kind}`;
+    const slot = slotOf(`lock:{${name}}`);
+    const lease = await locks.mutex(name).acquire({ lease: '60s' });
+    const waiting = others.mutex(name).acquire({ wait: '20s' });
+    while ((await locks.mutex(name).inspect()).waiters.length === 0);
+    await moveSlot(slot, await ownerAndOther(slot), async () => {});
+    expect(await others.mutex(name).tryAcquire()).toBe(null);
+    expect(await lease.release()).toBe('released');
+    const next = await waiting;
+    expect(next.fence).toBeGreaterThan(lease.fence);
+    expect(await next.release()).toBe('released');
+  });
+
+  it('are not given twice while half of a lock is here and half there', async () => {
+    const [locks, others] = [await connect(kind), await connect(kind)];
+    const name = `half moved through ${kind}`;
+    const slot = slotOf(`semaphore:{${name}}`);
+    const lease = await locks.semaphore(name, 1).acquire({ lease: '60s' });
+    let trying: Promise<unknown> | undefined;
+    await moveSlot(slot, await ownerAndOther(slot), async () => {
+      const before = await refusals();
+      trying = others.semaphore(name, 1).tryAcquire();
+      while ((await refusals()) === before) await pause(5);
+    });
+    expect(await trying).toBe(null);
+    expect(await lease.release()).toBe('released');
+    expect(await others.semaphore(name, 1).tryAcquire()).not.toBe(null);
+  });
+});
+
+/** The master that has a slot, and one that has not. */
+async function ownerAndOther(slot: number): Promise<[ClusterMaster, ClusterMaster]> {
+  const { masters } = cluster;
+  const ranges = await masters[0]!.client.cluster('SLOTS');
+  const [, , node] = ranges.find(([first, last]) => slot >= first && slot <= last)!;
+  const owner = masters.find(({ port }) => port === node![1])!;
+  return [owner, masters.find((master) => master !== owner)!];
+}
