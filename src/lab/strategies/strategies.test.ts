@@ -5,6 +5,7 @@ import type { Check, CheckName } from '../checks/check.ts';
 import { CHECKS } from '../checks/index.ts';
 import { scheduleText } from '../choice.ts';
 import { worldOptions } from '../options.ts';
+import type { Algorithm } from '../recipe.ts';
 import { RECIPES } from '../recipes/index.ts';
 import { type State, stateKey } from '../state.ts';
 import { World } from '../world.ts';
@@ -34,8 +35,25 @@ const SMALL = [
   ['fenced', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
 ] as const;
 
+/** Whose sleeps differ, and who writes without having entered. */
+const RESTLESS: Algorithm = {
+  name: 'restless',
+  lockKey: 'lock',
+  *client({ name, command, sleep, write }) {
+    const fence = Number(yield* command`INCR fence`);
+    if (name === 'A') {
+      yield* sleep(2000);
+      if ((yield* command`EXISTS stop`) === 1) yield* sleep(1000);
+    } else yield* command`SET stop 1 EX 1`;
+    yield* write(fence);
+    return 'done';
+  },
+};
+
 /** Where different runs lead to the same state in many ways. */
 const MERGED = [
+  ['setnx-only', 'crash', { clients: 3, ticks: 4, crashes: 2, pauses: 1 }],
+  ['restless', 'own', { clients: 3, ticks: 5, crashes: 1, pauses: 1 }],
   ['set-nx-ex-del', 'pause', { ticks: 5, crashes: 1, pauses: 2 }],
   ['set-nx-px-get-del', 'pause', { clients: 3, ticks: 4, crashes: 1, pauses: 1 }],
   ['fenced', 'pause', { rounds: 2, ticks: 7, crashes: 1, pauses: 1, lostReplies: 1 }],
@@ -44,7 +62,7 @@ const MERGED = [
 ] as const;
 
 function worldOf(name: string, variant: string, wishes: object, remembers = true): World {
-  const recipe = RECIPES.find((each) => each.name === name)!;
+  const recipe = [...RECIPES, RESTLESS].find((each) => each.name === name)!;
   return new World(recipe, variant, worldOptions({ clients: 2, ...wishes }), remembers);
 }
 
