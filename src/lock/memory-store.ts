@@ -60,10 +60,10 @@ class MemoryStore implements LockStore {
     return this.#find(hold)?.extend(hold.owner, leaseMs) ?? false;
   }
 
-  release(hold: Hold): boolean {
+  release(hold: Hold, fence?: number): boolean {
     const lock = this.#find(hold);
     if (lock === undefined) return false;
-    const wasOurs = lock.release(hold.owner);
+    const wasOurs = lock.release(hold.owner, fence);
     this.#rest(lock);
     return wasOurs;
   }
@@ -238,6 +238,7 @@ class MemoryLock {
   /** Made when first needed: most locks are never waited for. */
   #line: Line | undefined;
   #used = 0;
+  #lastFence = 0;
   /** No lease ends before this; a later end of the first is found out when it comes. */
   #firstEndMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
@@ -288,6 +289,7 @@ class MemoryLock {
   raise(owner: string, fence: number): void {
     const holder = this.#holders.get(owner);
     if (holder !== undefined) holder.fence = fence;
+    this.#lastFence = fence;
   }
 
   adopt(claim: Claim, from: string): Answer {
@@ -307,11 +309,11 @@ class MemoryLock {
     return true;
   }
 
-  release(owner: string): boolean {
+  release(owner: string, fence: number | undefined): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     this.#line?.remove(owner);
-    const wasOurs = this.#drop(owner);
+    const wasOurs = this.#drop(owner) || (this.isIdle && fence === this.#lastFence);
     if (this.#isAwaited) this.#serve(nowMs);
     else this.#unwatch();
     return wasOurs;
@@ -356,6 +358,7 @@ class MemoryLock {
 
   #grant(claim: Claim, nowMs: number): number {
     const fence = this.#fences.next();
+    this.#lastFence = fence;
     const deadlineMs = nowMs + claim.leaseMs;
     this.#used += claim.take;
     this.#holders.add({ claim, fence, grantedMs: nowMs, deadlineMs });

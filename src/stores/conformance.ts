@@ -146,6 +146,94 @@ export const CONFORMANCE: readonly Case[] = [
     assert.equal((await store.ask(semaphore('a', 1, 1), false)).held, true);
   }),
 
+  example(
+    'knows a release that is sent again, until somebody else was granted',
+    async ({ store }) => {
+      const claims = [mutex('a'), semaphore('s', 3, 2), reader(true)];
+      for (const claim of claims) {
+        const answer = await store.ask(claim, false);
+        assert(answer.held);
+        assert.equal(await store.release(claim, answer.fence), true);
+        assert.equal(await store.release(claim, answer.fence), true);
+        const next = { ...claim, owner: `${claim.owner}-next` };
+        assert.equal((await store.ask(next, false)).held, true);
+        assert.equal(await store.release(claim, answer.fence), false);
+        assert.equal((await store.ask(next, false)).held, true);
+      }
+    },
+  ),
+
+  example('takes several at once or none, and the same again', async ({ store }) => {
+    const claims = [mutex('{t}a'), mutex('{t}b'), mutex('{t}c')].map((claim, _, [first]) => ({
+      ...claim,
+      owner: first!.owner,
+    }));
+    const busy = mutex('{t}b');
+    await store.ask(busy, false);
+    const none = await store.askAll(claims, 0);
+    assert.equal(none?.held, false);
+    assert.equal((await store.ask(mutex('{t}a'), false)).held, true);
+    await store.forceRelease(claims[0]!);
+    await store.release(busy);
+    const all = await store.askAll(claims, 0);
+    assert(all?.held);
+    assert.deepEqual(await store.askAll(claims, 0), all);
+    const raised = all.fence + 1000;
+    assert.deepEqual(await store.askAll([claims[0]!], raised), { held: true, fence: raised });
+    for (const claim of claims) assert.equal(await store.release(claim), true);
+    const after = await store.ask(mutex('{t}a'), false);
+    assert(after.held && after.fence > raised);
+  }),
+
+  example('gives a lock to who adopts it, once, with a new fence', async ({ store, calls }) => {
+    for (const giver of [mutex('a'), semaphore('s', 3, 3), reader(true)]) {
+      const [taker, late, waiter] = ['taker', 'late', 'waiter'].map((name) => ({
+        ...giver,
+        owner: `${giver.owner}-${name}`,
+      })) as [Claim, Claim, Claim];
+      const given = await store.ask(giver, false);
+      assert.equal((await store.ask(waiter, true)).held, false);
+      const taken = await store.adopt(taker, giver);
+      assert(given.held && taken.held && taken.fence > given.fence);
+      assert.deepEqual(await store.adopt(taker, giver), taken);
+      assert.equal((await store.adopt(late, giver)).held, false);
+      assert.equal(await store.release(giver), false);
+      assert.equal(await store.extend(giver, LEASE_MS), false);
+      assert.deepEqual(await calls(), []);
+      assert.equal(await store.release(taker), true);
+      assert.deepEqual(await calls(), [waiter.owner]);
+      await store.release(waiter);
+    }
+  }),
+
+  example('tells a waiter of the same client that it holds the lock', async ({ store }) => {
+    const [holder, waiter] = [mutex('a'), mutex('a')];
+    const told: [string, number | undefined][] = [];
+    store.onCall((owner, grant) => told.push([owner, grant?.fence]));
+    await store.ask(holder, false);
+    await store.ask(waiter, true);
+    await store.release(holder);
+    const answer = await store.ask(waiter, true);
+    assert(answer.held);
+    assert.deepEqual(told, [[waiter.owner, answer.fence]]);
+  }),
+
+  example('calls a waiter of another client, which confirms by asking', async (scene) => {
+    const { store, calls, elapse } = scene;
+    const other = await scene.open();
+    const [holder, waiter, next] = [mutex('a'), mutex('a'), mutex('a')];
+    await other.ask(holder, false);
+    await store.ask(waiter, true);
+    await store.ask(next, true);
+    await other.release(holder);
+    assert.deepEqual(await calls(), [waiter.owner]);
+    const answer = await store.ask(waiter, true);
+    assert(answer.held);
+    await elapse(LEASE_MS / 2);
+    assert.equal(await store.extend(waiter, LEASE_MS), true);
+    await other.close();
+  }),
+
   example('shows holders and waiters', async ({ store }) => {
     const claim = mutex('a', 'first');
     const answer = await store.ask(claim, false);

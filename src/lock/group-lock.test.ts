@@ -1,0 +1,213 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { createEngine, type Engine } from '../engine/index.ts';
+import { engineRunner } from '../stores/engine-runner.ts';
+import { ScriptStore } from '../stores/script-store.ts';
+import {
+  LockAbortedError,
+  LockArgumentError,
+  LockLostError,
+  type LockStore,
+  Locks,
+  LockTimeoutError,
+  LockUnavailableError,
+  memoryStore,
+  NotHeldError,
+} from './index.ts';
+
+let clock: VirtualClock;
+let engine: Engine;
+let clients = 0;
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+});
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+}
+
+async function elapse(durationMs: number): Promise<void> {
+  await settle();
+  for (let step = 0; step < 20; step++) {
+    clock.advance(durationMs / 20);
+    await settle();
+  }
+}
+
+function scriptStore(slotOf?: (key: string) => number): LockStore {
+  const runner = { ...engineRunner(engine), ...(slotOf && { slotOf }) };
+  const clientId = `client${++clients}`;
+  return new ScriptStore(runner, { clock, clientId, requestTimeoutMs: 5000 });
+}
+
+const STORES = {
+  memory: () => memoryStore(clock),
+  scripts: () => scriptStore(),
+  'scripts in a cluster': () => scriptStore((key) => key.charCodeAt(6)),
+};
+
+describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, makeStore) => {
+  let store: LockStore;
+  let locks: Locks;
+
+  beforeEach(() => {
+    store = makeStore();
+    locks = new Locks({ store, clock, random: seededRandom(1) });
+  });
+  afterEach(() => locks.close());
+
+  it('are all taken, and all given back', async () => {
+    const lease = await locks.all(['b', 'a', 'b']).acquire();
+    expect(lease.name).toBe('a,b');
+    expect(await locks.mutex('a').tryAcquire()).toBe(null);
+    expect(await locks.mutex('b').tryAcquire()).toBe(null);
+    expect(await lease.release()).toBe('released');
+    expect(lease.isHeld).toBe(false);
+    expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
+  });
+
+  it('have one fence, above all earlier ones of each and below all later ones', async () => {
+    const before = await locks.mutex('b').acquire();
+    await before.release();
+    const lease = await locks.all(['a', 'b', 'c']).acquire();
+    expect(lease.fence).toBeGreaterThan(before.fence);
+    await lease.release();
+    for (const name of ['a', 'b', 'c']) {
+      const after = await locks.mutex(name).acquire();
+      expect(after.fence).toBeGreaterThan(lease.fence);
+      await after.release();
+    }
+  });
+
+  it('are none, if one is busy and nobody waits', async () => {
+    const busy = await locks.mutex('b').acquire();
+    expect(await locks.all(['a', 'b', 'c']).tryAcquire()).toBe(null);
+    await settle();
+    for (const name of ['a', 'c']) {
+      const lease = await locks.mutex(name).tryAcquire();
+      expect(lease?.isHeld).toBe(true);
+      await lease?.release();
+    }
+    await busy.release();
+  });
+
+  it('are waited for in one order, so that nobody waits in a circle', async () => {
+    const first = await locks.all(['a', 'b']).acquire();
+    const turns: string[] = [];
+    const tasks = [
+      locks.all(['b', 'a', 'c']).run(() => turns.push('abc')),
+      locks.all(['c', 'b']).run(() => turns.push('bc')),
+      locks.all(['c', 'a']).run(() => turns.push('ac')),
+    ];
+    await settle();
+    await first.release();
+    await Promise.all(tasks);
+    expect(turns.sort()).toEqual(['abc', 'ac', 'bc']);
+  });
+
+  it('are given back if one stays busy', async () => {
+    const busy = await locks.mutex('b').acquire({ lease: '10m' });
+    const waiting = locks.all(['a', 'b']).acquire({ wait: '2s' });
+    const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
+    await elapse(2500);
+    await failure;
+    await settle();
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+    expect((await locks.mutex('b').inspect()).waiters).toEqual([]);
+    await busy.release();
+  });
+
+  it('are given up by a signal', async () => {
+    const busy = await locks.mutex('b').acquire();
+    const controller = new AbortController();
+    const waiting = locks.all(['a', 'b']).acquire({ signal: controller.signal });
+    const failure = expect(waiting).rejects.toThrow(LockAbortedError);
+    await settle();
+    controller.abort();
+    await failure;
+    await settle();
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+    await busy.release();
+  });
+
+  it('are lost if one is', async () => {
+    const lease = await locks.all(['a', 'b']).acquire({ lease: '3s' });
+    const { signal } = lease;
+    await locks.mutex('b').forceRelease();
+    await elapse(1100);
+    expect(signal.aborted).toBe(true);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(() => lease.assertHeld()).toThrow(LockLostError);
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('are renewed for as long as they are held', async () => {
+    const lease = await locks.all(['a', 'b']).acquire({ lease: '3s' });
+    await elapse(10_000);
+    expect(lease.isHeld).toBe(true);
+    await lease.extend();
+    expect(lease.expiresInMs).toBeGreaterThan(2000);
+  });
+
+  it('are taken by force together', async () => {
+    await locks.all(['a', 'b']).acquire();
+    expect(await locks.all(['a', 'b']).forceRelease()).toBe(2);
+  });
+
+  it('are handed to another process, once', async () => {
+    const lease = await locks.all(['a', 'b']).acquire();
+    const text = lease.transfer();
+    expect(lease.isHeld).toBe(false);
+    expect(await lease.release()).toBe('notHeld');
+    const adopted = await locks.adopt(text);
+    expect(adopted.name).toBe('a,b');
+    expect(adopted.fence).toBeGreaterThan(lease.fence);
+    await expect(locks.adopt(text)).rejects.toThrow(NotHeldError);
+    expect(adopted.isHeld).toBe(true);
+    expect(await adopted.release()).toBe('released');
+  });
+
+  it('are not to be had from a store that cannot be reached', async () => {
+    const refuse = (): Promise<never> => Promise.reject(new Error('connection refused'));
+    store.askAll = refuse;
+    store.ask = refuse;
+    await expect(locks.all(['a', 'b']).tryAcquire()).rejects.toThrow(LockUnavailableError);
+    const waiting = locks.all(['a', 'b']).acquire({ wait: '1s' });
+    const failure = expect(waiting).rejects.toThrow(/connection refused/);
+    await elapse(2000);
+    await failure;
+  });
+
+  it('need names, and cannot be shared', async () => {
+    expect(() => locks.all([])).toThrow(LockArgumentError);
+    expect(() => locks.all(['a', ''])).toThrow(/needs a name/);
+    await expect(locks.all(['a']).acquire({ reentrant: true })).rejects.toThrow(LockArgumentError);
+  });
+
+  it('hand a lease of any kind over', async () => {
+    const { write } = locks.readWrite('book');
+    for (const lock of [locks.mutex('m'), write, locks.semaphore('s', 5, { take: 3 })]) {
+      const lease = await lock.acquire({ label: 'giver' });
+      const adopted = await locks.adopt(lease.transfer(), { label: 'taker' });
+      expect(adopted.fence).toBeGreaterThan(lease.fence);
+      const { holders } = await lock.inspect();
+      expect(holders.map(({ label }) => label)).toEqual(['taker']);
+      expect(await adopted.release()).toBe('released');
+      expect((await lock.inspect()).holders).toEqual([]);
+    }
+  });
+
+  it('cannot be adopted too late, or from any text', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    const text = lease.transfer();
+    await elapse(1100);
+    await expect(locks.adopt(text)).rejects.toThrow(NotHeldError);
+    const nameless = Buffer.from('[["mutex","",1,1,1000,"me",{}]]').toString('base64url');
+    const wrongs = ['', 'x', 'holdfast1.', `holdfast1.${nameless}`, text.slice(0, -4)];
+    for (const wrong of wrongs) {
+      await expect(locks.adopt(wrong)).rejects.toThrow(/lease.transfer\(\)/);
+    }
+  });
+});

@@ -1,0 +1,237 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { DeadlockError, type Lease, Locks, LockTimeoutError, memoryStore } from './index.ts';
+
+let clock: VirtualClock;
+let locks: Locks;
+
+beforeEach(() => {
+  clock = virtualClock();
+  locks = new Locks({ store: memoryStore(clock), clock, random: seededRandom(1) });
+});
+
+afterEach(async () => {
+  await locks.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+}
+
+/** Something that others can wait for. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describe('a body that asks for its own lock again', () => {
+  it('is told at once that it would wait for itself', async () => {
+    const lock = locks.mutex('a');
+    await lock.run(async () => {
+      await expect(lock.acquire()).rejects.toThrow(DeadlockError);
+      await expect(lock.run(() => 0)).rejects.toThrow(/held by the body of run\(\)/);
+      expect(await lock.tryAcquire()).toBe(null);
+    });
+    expect((await lock.inspect()).waiters).toEqual([]);
+  });
+
+  it('shares the lease if it asks reentrantly, at any depth', async () => {
+    const lock = locks.mutex('a');
+    const fences: number[] = [];
+    await lock.run(async (outer) => {
+      await lock.run(
+        async (inner) => {
+          await lock.run((innermost) => fences.push(innermost.fence), { reentrant: true });
+          fences.push(inner.fence);
+          inner.assertHeld();
+        },
+        { reentrant: true },
+      );
+      expect(outer.isHeld).toBe(true);
+      fences.push(outer.fence);
+    });
+    expect(new Set(fences).size).toBe(1);
+    expect((await lock.inspect()).holders).toEqual([]);
+  });
+
+  it('shares it also through acquire, and gives only its turn back', async () => {
+    const lock = locks.mutex('a');
+    await lock.run(async (outer) => {
+      const inner = await lock.acquire({ reentrant: true });
+      expect(inner.name).toBe('a');
+      expect(await inner.release()).toBe('released');
+      expect(inner.isHeld).toBe(false);
+      expect(outer.isHeld).toBe(true);
+      expect((await lock.inspect()).holders).toHaveLength(1);
+    });
+  });
+
+  it('lets siblings under Promise.all take turns', async () => {
+    const lock = locks.mutex('a');
+    let inside = 0;
+    let most = 0;
+    const order: number[] = [];
+    const sibling = (number: number) => async (): Promise<void> => {
+      most = Math.max(most, ++inside);
+      await settle();
+      order.push(number);
+      inside--;
+    };
+    await lock.run(async () => {
+      await Promise.all(
+        [1, 2, 3, 4].map((number) => lock.run(sibling(number), { reentrant: true })),
+      );
+    });
+    expect(most).toBe(1);
+    expect(order).toEqual([1, 2, 3, 4]);
+  });
+
+  it('does not share with tasks outside of it', async () => {
+    const lock = locks.mutex('a');
+    const held = gate();
+    const running = lock.run(() => held.opened);
+    const outside = lock.acquire({ reentrant: true });
+    await settle();
+    expect((await lock.inspect()).waiters).toHaveLength(1);
+    held.open();
+    await running;
+    expect((await outside).isHeld).toBe(true);
+  });
+
+  it('holds nothing reentrantly once the outer lease is gone', async () => {
+    const lock = locks.mutex('a');
+    await expect(
+      lock.run(async (outer) => {
+        const inner = await lock.acquire({ reentrant: true });
+        await outer.release();
+        expect(inner.isHeld).toBe(false);
+        expect(() => inner.assertHeld()).toThrow(/not held/);
+        expect(() => inner.transfer()).toThrow(/shared with the body around it/);
+      }),
+    ).rejects.toThrow(/not held/);
+  });
+
+  it('may take it anew after it let go', async () => {
+    const lock = locks.mutex('a');
+    const run = lock.run(async (outer) => {
+      await outer.release();
+      const again = await lock.acquire();
+      expect(again.fence).toBeGreaterThan(outer.fence);
+      await again.release();
+    });
+    await expect(run).rejects.toThrow(/not held/);
+  });
+
+  it('may wait for it after it let go and another took it', async () => {
+    const lock = locks.mutex('a');
+    const run = lock.run(async (outer) => {
+      const other = lock.acquire();
+      await expect(other).rejects.toThrow(DeadlockError);
+      await outer.release();
+      const taken = await lock.acquire();
+      const waiting = lock.acquire();
+      await settle();
+      await taken.release();
+      await (await waiting).release();
+    });
+    await expect(run).rejects.toThrow(/not held/);
+  });
+
+  it('cannot upgrade from reading to writing, and may read while it writes', async () => {
+    const { read, write } = locks.readWrite('book');
+    await read.run(async () => {
+      await expect(write.acquire()).rejects.toThrow(DeadlockError);
+      await expect(write.acquire({ reentrant: true })).rejects.toThrow(DeadlockError);
+    });
+    await write.run(async () => {
+      await read.run(() => {}, { reentrant: true });
+      await expect(read.acquire()).rejects.toThrow(DeadlockError);
+    });
+  });
+
+  it('counts the permits that it holds', async () => {
+    const three = locks.semaphore('s', 3, { take: 2 });
+    await three.run(async () => {
+      await expect(three.acquire()).rejects.toThrow(DeadlockError);
+      const one = await locks.semaphore('s', 3).acquire();
+      await one.release();
+    });
+  });
+});
+
+describe('a circle of bodies', () => {
+  it('is told to the one that closes it, and the other goes on', async () => {
+    const [a, b] = [locks.mutex('a'), locks.mutex('b')];
+    const [heldA, heldB] = [gate(), gate()];
+    const first = a.run(async () => {
+      heldA.open();
+      await heldB.opened;
+      return b.run(() => 'first');
+    });
+    const second = b.run(async () => {
+      heldB.open();
+      await heldA.opened;
+      await settle();
+      return a.run(() => 'second');
+    });
+    await expect(second).rejects.toThrow(/its holder waits for a lock that this task holds/);
+    expect(await first).toBe('first');
+  });
+
+  it('is found through three', async () => {
+    const names = ['a', 'b', 'c'];
+    const gates = names.map(() => gate());
+    const tasks = names.map((name, index) =>
+      locks.mutex(name).run(async () => {
+        gates[index]!.open();
+        await Promise.all(gates.map(({ opened }) => opened));
+        for (let turn = 0; turn < index; turn++) await settle();
+        return locks.mutex(names[(index + 1) % 3]!).run(() => name);
+      }),
+    );
+    const outcomes = await Promise.allSettled(tasks);
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    const [, , last] = outcomes;
+    expect(last?.status === 'rejected' && last.reason).toBeInstanceOf(DeadlockError);
+  });
+
+  it('is not seen where siblings merely wait for each other', async () => {
+    const [outer, inner] = [locks.mutex('outer'), locks.mutex('inner')];
+    const done: number[] = [];
+    await outer.run(() =>
+      Promise.all([1, 2, 3].map((number) => inner.run(() => done.push(number)))),
+    );
+    expect(done).toEqual([1, 2, 3]);
+  });
+
+  it('is not seen for leases of acquire(), whose end nobody knows', async () => {
+    const lease: Lease = await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').acquire({ wait: 100 });
+    const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
+    await settle();
+    clock.advance(100);
+    await failure;
+    await lease.release();
+  });
+
+  it('is not seen while a permit is free to come', async () => {
+    const semaphore = locks.semaphore('s', 2);
+    const mutex = locks.mutex('m');
+    const held = gate();
+    const other = semaphore.run(() => held.opened);
+    const task = semaphore.run(() =>
+      mutex.run(async () => {
+        const third = semaphore.acquire();
+        await settle();
+        held.open();
+        return third;
+      }),
+    );
+    await (await task).release();
+    await other;
+  });
+});
