@@ -5,6 +5,8 @@ import { CONFORMANCE } from './conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { ScriptStore } from './script-store.ts';
 
+let clients = 0;
+
 describe('the script store, on an engine of this process', () => {
   it.each(CONFORMANCE)('$name', async (example) => {
     const clock = virtualClock();
@@ -13,7 +15,7 @@ describe('the script store, on an engine of this process', () => {
       open: async () =>
         new ScriptStore(engineRunner(engine), {
           clock,
-          clientId: 'client',
+          clientId: `client${++clients}`,
           requestTimeoutMs: 5000,
         }),
       elapse: async (durationMs) => clock.advance(durationMs),
