@@ -1,5 +1,6 @@
 import type { LockCore } from './core.ts';
-import { LockUnavailableError, NotHeldError } from './errors.ts';
+import { type LockError, LockUnavailableError, NotHeldError } from './errors.ts';
+import { announceAcquire, announceFail, announceGrant } from './events.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
 import { type AcquireOptions, resolveOptions } from './options.ts';
@@ -43,11 +44,22 @@ async function adoptOne(
   const claim = { ...given, owner, info: core.infoOf(label) };
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
-  const answer = await persist(core, given.name, () => core.store.adopt(claim, given));
-  if (!answer.held) throw new NotHeldError(given.name, new Error('it was given away too long ago'));
-  const lease = new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, held);
+  const waitedMs = (): number => core.clock.monotonicMs() - sentMs;
+  announceAcquire(claim);
+  const fence = await askToAdopt(core, claim, given).catch((error: LockError) => {
+    announceFail(claim, error.code, waitedMs());
+    throw error;
+  });
+  const lease = new StoreLease(core, claim, fence, sentMs, sentWallMs, held);
+  announceGrant(claim, fence, waitedMs());
   lease.assertHeld();
   return lease;
+}
+
+async function askToAdopt(core: LockCore, claim: Claim, given: Claim): Promise<number> {
+  const answer = await persist(core, given.name, () => core.store.adopt(claim, given));
+  if (answer.held) return answer.fence;
+  throw new NotHeldError(given.name, new Error('it was given away too long ago'));
 }
 
 /** All of them get the largest fence, as when they were taken. */

@@ -8,7 +8,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from './errors.ts';
-import { announce } from './events.ts';
+import { announceAcquire, announceFail, announceGrant, announceWait } from './events.ts';
 import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
@@ -34,7 +34,7 @@ export function acquire(
   scope: Scope | undefined,
 ): StoreLease | Promise<StoreLease | null> {
   throwIfOver(core, claim.name, options);
-  announce('acquire', () => ({ lock: claim.name, kind: claim.kind, owner: claim.owner }));
+  announceAcquire(claim);
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
   const answer = core.store.ask(claim, options.waitMs > 0);
@@ -171,12 +171,16 @@ export class Attempt implements Linked<Attempt> {
   }
 
   #busy(retryInMs: number): void {
-    if (this.waitMs === 0) this.#end('over', () => this.#resolve(null));
-    else this.#line(retryInMs);
+    if (this.waitMs > 0) {
+      this.#line(retryInMs);
+      return;
+    }
+    this.#end('over', () => this.#resolve(null));
+    announceFail(this.claim, 'busy', this.#waitedMs());
   }
 
   #line(retryInMs: number): void {
-    if (!this.#hasWaited) this.#announceWait();
+    if (!this.#hasWaited) announceWait(this.claim);
     this.#hasWaited = true;
     this.#pauseMs = FIRST_PAUSE_MS;
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
@@ -213,7 +217,7 @@ export class Attempt implements Linked<Attempt> {
   #giveUp(error: LockError): void {
     if (this.#isOver) return;
     this.#end('over', () => this.#reject(error));
-    this.#announceFail(error);
+    announceFail(this.claim, error.code, this.#waitedMs());
     // What is under way could still be granted after this: it is given back when it has been answered.
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
   }
@@ -234,20 +238,6 @@ export class Attempt implements Linked<Attempt> {
   #waitedMs(): number {
     return this.core.clock.monotonicMs() - this.beganMs;
   }
-
-  #announceFail({ code }: LockError): void {
-    const { name, kind, owner } = this.claim;
-    announce('fail', () => ({ lock: name, kind, owner, code, waitedMs: this.#waitedMs() }));
-  }
-
-  #announceWait(): void {
-    const { name, kind, owner } = this.claim;
-    announce('wait', () => ({ lock: name, kind, owner }));
-  }
-}
-
-function announceGrant({ name, kind, owner }: Claim, fence: number, waitedMs: number): void {
-  announce('grant', () => ({ lock: name, kind, owner, fence, waitedMs }));
 }
 
 export function throwIfOver({ closed }: LockCore, name: string, { signal }: ResolvedOptions): void {

@@ -45,10 +45,13 @@ export class DueList<Item> {
     return this.#list.first === undefined;
   }
 
-  close(): void {
+  /** What had not fallen due yet. */
+  close(): Item[] {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (const due of this.#list.toArray()) this.drop(due);
+    const left = this.#list.toArray();
+    for (const due of left) this.drop(due);
+    return left.map(({ item }) => item);
   }
 
   #arm(atMs: number): void {

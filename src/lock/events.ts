@@ -1,19 +1,25 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { LockErrorCode, LossReason } from './errors.ts';
-import type { LockKind } from './store.ts';
+import type { ReleaseOutcome } from './lease.ts';
+import type { Claim, LockKind } from './store.ts';
 
-/** What can be observed by `diagnostics_channel.subscribe('holdfast:grant', listener)`. */
+/**
+ * What can be observed by `diagnostics_channel.subscribe('holdfast:grant', listener)`. An `acquire` is
+ * followed by one `grant` or one `fail`; a `grant` by one `release`, `lose` or `transfer`.
+ */
 export interface LockEvents {
   /** Somebody asks. */
   acquire: Asked;
   /** It is busy, and they stand in line. */
   wait: Asked;
   grant: Granted & { readonly waitedMs: number };
-  /** They did not get it: it stayed busy, they gave up, or the store did not answer. */
-  fail: Asked & { readonly code: LockErrorCode; readonly waitedMs: number };
+  /** They did not get it: it stayed busy, they gave up, or the store did not answer. `busy`: they did not wait. */
+  fail: Asked & { readonly code: LockErrorCode | 'busy'; readonly waitedMs: number };
   renew: Granted;
   lose: Granted & { readonly reason: LossReason; readonly heldMs: number };
-  release: Granted & { readonly heldMs: number };
+  release: Granted & { readonly outcome: ReleaseOutcome; readonly heldMs: number };
+  /** It was given away, for another process to adopt. */
+  transfer: Granted & { readonly heldMs: number };
   /** An operator took the lock from its holders. */
   force: { readonly lock: string; readonly kind: LockKind; readonly holders: number };
 }
@@ -37,6 +43,7 @@ const CHANNELS = {
   renew: diagnostics.channel('holdfast:renew'),
   lose: diagnostics.channel('holdfast:lose'),
   release: diagnostics.channel('holdfast:release'),
+  transfer: diagnostics.channel('holdfast:transfer'),
   force: diagnostics.channel('holdfast:force'),
 } as const satisfies Record<keyof LockEvents, diagnostics.Channel>;
 
@@ -47,4 +54,28 @@ export function announce<Name extends keyof LockEvents>(
 ): void {
   const channel = CHANNELS[name];
   if (channel.hasSubscribers) channel.publish(event());
+}
+
+export function announceAcquire(claim: Claim): void {
+  announce('acquire', () => asked(claim));
+}
+
+export function announceWait(claim: Claim): void {
+  announce('wait', () => asked(claim));
+}
+
+export function announceGrant(claim: Claim, fence: number, waitedMs: number): void {
+  announce('grant', () => ({ ...asked(claim), fence, waitedMs }));
+}
+
+export function announceFail(
+  claim: Claim,
+  code: LockEvents['fail']['code'],
+  waitedMs: number,
+): void {
+  announce('fail', () => ({ ...asked(claim), code, waitedMs }));
+}
+
+function asked({ name, kind, owner }: Claim): Asked {
+  return { lock: name, kind, owner };
 }

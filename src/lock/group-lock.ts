@@ -1,6 +1,7 @@
 import { acquire, throwIfOver } from './attempt.ts';
 import type { LockCore } from './core.ts';
 import { LockArgumentError, LockTimeoutError, LockUnavailableError } from './errors.ts';
+import { announceAcquire, announceFail, announceGrant, type LockEvents } from './events.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
 import { Lock } from './lock.ts';
@@ -77,11 +78,15 @@ export class GroupLock extends Lock {
     const sentWallMs = core.clock.wallMs();
     const answer = await this.#askAll(claims, options);
     if (answer === undefined) return undefined;
-    if (!answer.held) return options.waitMs === 0 ? null : undefined;
-    const members = claims.map(
-      (claim) => new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, options),
-    );
-    return this.#checked(new GroupLease(members, answer.fence), options);
+    if (!answer.held) return options.waitMs === 0 ? this.#fail(claims, 'busy') : undefined;
+    const { fence } = answer;
+    const members = claims.map((claim) => {
+      announceAcquire(claim);
+      const lease = new StoreLease(core, claim, fence, sentMs, sentWallMs, options);
+      announceGrant(claim, fence, core.clock.monotonicMs() - sentMs);
+      return lease;
+    });
+    return this.#checked(new GroupLease(members, fence), options);
   }
 
   /** If the store cannot be reached, trying in order will find out for how long. */
@@ -94,8 +99,17 @@ export class GroupLock extends Lock {
     } catch (error) {
       if (waitMs > 0) return undefined;
       for (const claim of claims) this.#core.giveBack(claim, claim.leaseMs);
+      this.#fail(claims, 'unavailable');
       throw new LockUnavailableError(this.name, error);
     }
+  }
+
+  /** Which of them stood in the way is not known: they are told of as one. */
+  #fail([claim]: readonly Claim[], code: LockEvents['fail']['code']): null {
+    const all = { ...claim!, name: this.name };
+    announceAcquire(all);
+    announceFail(all, code, 0);
+    return null;
   }
 
   async #takeInOrder(

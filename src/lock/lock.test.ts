@@ -297,6 +297,38 @@ describe('a lease', () => {
   });
 });
 
+describe('the signal of a lease', () => {
+  it('that was kept tells the truth to a program that slept, before any timer', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '30s' });
+    const { signal } = lease;
+    const heard: unknown[] = [];
+    signal.addEventListener('abort', () => heard.push(signal.reason));
+    signal.throwIfAborted();
+    clock.jumpWall(31_000);
+    expect(() => signal.throwIfAborted()).toThrow(LockLostError);
+    expect(signal.aborted).toBe(true);
+    expect(heard).toEqual([signal.reason]);
+    expect(signal.reason).toMatchObject({ code: 'lost', reason: 'unreachable', lock: 'a' });
+  });
+
+  it('aborts by itself when a lease that is not renewed nears its end', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    const { signal } = lease;
+    clock.advance(980);
+    expect(signal.aborted).toBe(false);
+    clock.advance(10);
+    expect(signal.reason).toMatchObject({ reason: 'expired' });
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('aborts when the library is closed', async () => {
+    const { signal } = await locks.mutex('a').acquire();
+    await locks.close();
+    expect(signal.reason).toBeInstanceOf(LockAbortedError);
+    expect(String(signal.reason)).toMatch(/holding lock 'a' was aborted/);
+  });
+});
+
 describe('a store that cannot be reached', () => {
   it('is not a busy lock', async () => {
     store.ask = () => Promise.reject(new Error('connection refused'));

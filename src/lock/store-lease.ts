@@ -128,6 +128,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
 
   transfer(): string {
     this.assertHeld();
+    announce('transfer', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
     this.#finish(new NotHeldError(this.name));
     return transferText([this.claim]);
   }
@@ -221,18 +222,19 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     if (this.#end instanceof NotHeldError) return NOT_HELD;
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen') return NOT_HELD;
     const hasLost = this.#end instanceof LockLostError;
+    let isTold = false;
     return new Promise((resolve) => {
       letGo(this.#core, this.claim, this.fence, this.sentMs + this.claim.leaseMs, (outcome) => {
-        if (outcome === 'released') this.#announceRelease();
+        if (!isTold && !hasLost) this.#announceRelease(outcome);
+        isTold = true;
         // A lease that its holder had to give up for lost is not one that lasted until its release.
         resolve(hasLost && outcome === 'released' ? 'notHeld' : outcome);
       });
     });
   }
 
-  #announceRelease(): void {
-    if (this.#end !== undefined) return;
-    announce('release', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
+  #announceRelease(outcome: ReleaseOutcome): void {
+    announce('release', () => ({ ...this.#event(), outcome, heldMs: this.#heldMs() }));
   }
 
   #settle(): void {

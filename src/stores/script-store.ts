@@ -40,6 +40,7 @@ export interface ScriptStoreOptions {
 
 /** The most requests of one call, so that no call keeps the server for long. */
 const MOST_AT_ONCE = 100;
+const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
 /** Redis ends a key in the millisecond after its last. */
 const MARGIN_MS = 2;
@@ -128,7 +129,7 @@ export class ScriptStore implements LockStore {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#calls.close();
+    for (const batch of this.#calls.close()) this.#failed(batch, new Error(CLOSED));
     await this.#runner.close();
   }
 
@@ -191,7 +192,7 @@ export class ScriptStore implements LockStore {
     batch.sentMs = this.#clock.monotonicMs();
     batch.sentWallMs = this.#clock.wallMs();
     if (this.#isClosed) {
-      this.#failed(batch, new Error('the store was closed'));
+      this.#failed(batch, new Error(CLOSED));
       return;
     }
     const due = this.#calls.add(batch, batch.sentMs);
