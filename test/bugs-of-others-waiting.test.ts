@@ -1,7 +1,13 @@
 import diagnostics from 'node:diagnostics_channel';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { createLocks, LockAbortedError, LockTimeoutError, virtualClock } from '../src/index.ts';
+import {
+  createLocks,
+  LockAbortedError,
+  LockTimeoutError,
+  redisStore,
+  virtualClock,
+} from '../src/index.ts';
 import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 
 /*
@@ -93,6 +99,34 @@ describe.concurrent('waiting', () => {
     expect((await waiting).isHeld).toBe(true);
     expect(performance.now() - beganMs).toBeLessThan(7000);
   });
+
+  it.each([1, 2, 3, 4])(
+    'redisson#3891: nor is one missed if the release follows request %i of the waiter at once',
+    async (number) => {
+      await using scene = await LockScene.open();
+      const client = scene.client();
+      const locks = createLocks({ store: redisStore(client as never) });
+      scene.onClose(() => locks.close());
+      const lease = await locks.mutex('a').acquire();
+      const evalsha = client.evalsha.bind(client) as (...words: unknown[]) => Promise<unknown>;
+      let requests = 0;
+      const patched = (...words: unknown[]): Promise<unknown> => {
+        // Both requests leave together, and their answers arrive together.
+        if (++requests === number) lease.release();
+        return evalsha(...words);
+      };
+      Object.assign(client, { evalsha: patched });
+      const waiting = locks.mutex('a').acquire(WAIT);
+      const beganMs = performance.now();
+      // Whoever needs fewer requests is released now.
+      until(async () => (await scene.waitersOf('a')) === 1, 500).then(
+        () => lease.release(),
+        () => {},
+      );
+      expect((await waiting).isHeld).toBe(true);
+      expect(performance.now() - beganMs).toBeLessThan(7000);
+    },
+  );
 
   it('redisson#4216, #5046: many contended locks share one subscription', async () => {
     await using scene = await LockScene.open();
