@@ -97,7 +97,7 @@ export class Attempt implements Linked<Attempt> {
       this.#resolve = resolve;
       this.#reject = reject;
       this.core.began(this);
-      this.#options.signal?.addEventListener('abort', this.#aborted);
+      this.#options.signal?.addEventListener('abort', this);
       this.#hear(answer, sentMs, sentWallMs);
     });
   }
@@ -120,9 +120,10 @@ export class Attempt implements Linked<Attempt> {
     this.#giveUp(new LockAbortedError(this.claim.name, reason));
   }
 
-  readonly #aborted = (): void => {
+  /** The caller's signal aborts. */
+  handleEvent(): void {
     this.#giveUp(new LockAbortedError(this.claim.name, this.#options.signal?.reason));
-  };
+  }
 
   get #isOver(): boolean {
     return this.#state === 'held' || this.#state === 'over';
@@ -175,7 +176,8 @@ export class Attempt implements Linked<Attempt> {
       this.#line(retryInMs);
       return;
     }
-    this.#end('over', () => this.#resolve(null));
+    this.#end('over');
+    this.#resolve(null);
     announceFail(this.claim, 'busy', this.#waitedMs());
   }
 
@@ -205,7 +207,8 @@ export class Attempt implements Linked<Attempt> {
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
     if (isPatient && lease.isHeld) {
       announceGrant(this.claim, fence, waitedMs);
-      this.#end('held', () => this.#resolve(lease));
+      this.#end('held');
+      this.#resolve(lease);
       return;
     }
     lease.forget();
@@ -216,7 +219,8 @@ export class Attempt implements Linked<Attempt> {
 
   #giveUp(error: LockError): void {
     if (this.#isOver) return;
-    this.#end('over', () => this.#reject(error));
+    this.#end('over');
+    this.#reject(error);
     announceFail(this.claim, error.code, this.#waitedMs());
     // What is under way could still be granted after this: it is given back when it has been answered.
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
@@ -226,13 +230,12 @@ export class Attempt implements Linked<Attempt> {
     if (this.#state === 'over') this.core.giveBack(this.claim, this.claim.leaseMs);
   }
 
-  #end(state: 'held' | 'over', settle: () => void): void {
+  #end(state: 'held' | 'over'): void {
     this.#state = state;
     this.#timer?.cancel();
     this.#scope?.stopWaiting(this);
     this.core.ended(this);
-    this.#options.signal?.removeEventListener('abort', this.#aborted);
-    settle();
+    this.#options.signal?.removeEventListener('abort', this);
   }
 
   #waitedMs(): number {

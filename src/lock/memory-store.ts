@@ -324,6 +324,7 @@ class MemoryLock {
     this.#expire(nowMs);
     const count = this.#holders.size;
     for (const { claim } of this.#holders.toArray()) this.#drop(claim.owner);
+    this.#lastFence = this.#fences.next();
     this.#serve(nowMs);
     return count;
   }

@@ -258,7 +258,9 @@ export const CONFORMANCE: readonly Case[] = [
       assert.deepEqual(await calls(), [waiter.owner]);
       const after = await store.ask(waiter, true);
       assert(before.held && after.held && after.fence > before.fence);
-      assert.equal(await store.release(holder), false);
+      assert.equal(await store.release(holder, before.fence), false);
+      assert.equal(await store.forceRelease(holder), 1);
+      assert.equal(await store.release(waiter, after.fence), false);
     },
   ),
 ];

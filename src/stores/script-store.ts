@@ -77,8 +77,12 @@ export class ScriptStore implements LockStore {
   }
 
   ask(claim: Claim, queues: boolean): Promise<Answer> {
-    if (!queues) return this.#ask('ask', claim);
-    return this.#isListening ? this.#ask('line', claim) : this.#askThenListen(claim);
+    // Who stands in line must hear the call; a lock that is free does not wait for that.
+    const verb = queues && this.#isListening ? 'line' : 'ask';
+    return new Promise((resolve, reject) => {
+      const whenBusy = queues ? claim : undefined;
+      this.#add(verb, claim, claim.leaseMs, { resolve, reject, parse: toAnswer, whenBusy });
+    });
   }
 
   askAll(claims: readonly Claim[], leastFence: number): Promise<Answer | undefined> {
@@ -86,40 +90,42 @@ export class ScriptStore implements LockStore {
     const slots = new Set(slotOf && claims.map((claim) => slotOf(keyOf(claim))));
     if (slots.size > 1) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
-      for (const [index, claim] of claims.entries()) {
-        const batch = this.#batchFor(claim, index === 0 ? claims.length : 0);
-        const verb = index === 0 ? `all ${claims.length} ${leastFence}` : 'also';
-        const settler = {
-          reject,
-          resolve: (reply: unknown) => index > 0 || resolve(toAnswer(reply)),
-        };
-        batch.add(keyOf(claim), verb, tokenOf(claim), claim.leaseMs, settler);
+      const [first, ...others] = claims;
+      const verb = `all ${claims.length} ${leastFence}`;
+      const batch = this.#batchFor(first!, claims.length);
+      batch.add(keyOf(first!), verb, tokenOf(first!), first!.leaseMs, {
+        resolve,
+        reject,
+        parse: toAnswer,
+      });
+      for (const claim of others) {
+        batch.add(keyOf(claim), 'also', tokenOf(claim), claim.leaseMs, UNHEARD);
       }
     });
   }
 
   adopt(claim: Claim, from: Hold): Promise<Answer> {
-    const verb = `${verbFor('adopt', claim)} :${tokenOf(from)}`;
-    return this.#send(verb, claim, tokenOf(claim), claim.leaseMs, (reply) =>
+    const word = claim.kind === 'mutex' ? 'adopt' : `adopt ${claim.slots} ${claim.take}`;
+    return this.#send(`${word} :${tokenOf(from)}`, claim, claim.leaseMs, (reply) =>
       Number(reply) === 0 ? { held: false, retryInMs: 0 } : toAnswer(reply),
     );
   }
 
   extend(hold: Hold, leaseMs: number): Promise<boolean> {
-    return this.#send(verbFor('extend', hold), hold, tokenOf(hold), leaseMs, isOne);
+    return this.#send('extend', hold, leaseMs, isOne);
   }
 
   release(hold: Hold, fence = 0): Promise<boolean> {
     if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
-    return this.#send(verbFor('release', hold), hold, tokenOf(hold), fence, isOne);
+    return this.#send('release', hold, fence, isOne);
   }
 
   forceRelease(target: Target): Promise<number> {
-    return this.#send(verbFor('force', target), target, '', 0, Number);
+    return this.#send('force', { ...target, ...NOBODY }, 0, Number);
   }
 
   inspect(target: Target): Promise<Inspection> {
-    return this.#send(verbFor('show', target), target, '', 0, parseInspection);
+    return this.#send('show', { ...target, ...NOBODY }, 0, parseInspection);
   }
 
   onCall(listener: CallListener): void {
@@ -133,33 +139,22 @@ export class ScriptStore implements LockStore {
     await this.#runner.close();
   }
 
-  /** Who stands in line must hear the call; a lock that is free does not wait for that. */
-  #askThenListen(claim: Claim): Promise<Answer> {
-    return this.#ask('ask', claim).then((answer) =>
-      answer.held ? answer : this.#listen().then(() => this.#ask('line', claim)),
-    );
-  }
-
-  #ask(word: 'ask' | 'line', claim: Claim): Promise<Answer> {
-    return this.#send(verbFor(word, claim), claim, tokenOf(claim), claim.leaseMs, (reply) => {
-      const answer = toAnswer(reply);
-      if (!answer.held && word === 'line') this.#waiting.add(claim.owner);
-      else if (this.#waiting.size > 0) this.#waiting.delete(claim.owner);
-      return answer;
-    });
-  }
-
   #send<Result>(
     verb: string,
-    target: Target,
-    token: string,
+    hold: Hold,
     number: number,
     parse: (reply: unknown) => Result,
   ): Promise<Result> {
     return new Promise((resolve, reject) => {
-      const settler = { resolve: (reply: unknown) => resolve(parse(reply)), reject };
-      this.#batchFor(target, 1).add(keyOf(target), verb, token, number, settler);
+      this.#add(verb, hold, number, { resolve, reject, parse });
     });
+  }
+
+  #add<Result>(verb: string, hold: Hold, number: number, settler: Settler<Result>): void {
+    // A mutex needs no more than the word, and what adopts has its numbers already.
+    const isPlain = hold.kind === 'mutex' || verb.includes(' ');
+    const words = isPlain ? verb : `${verb} ${hold.slots} ${hold.take}`;
+    this.#batchFor(hold, 1).add(keyOf(hold), words, tokenOf(hold), number, settler);
   }
 
   /** The batch that the next requests belong to, with room for so many. */
@@ -168,6 +163,8 @@ export class ScriptStore implements LockStore {
     const slot = slotOf === undefined ? 0 : slotOf(keyOf(target));
     const open = slotOf === undefined ? this.#batches.at(-1) : this.#bySlot.get(slot);
     if (open !== undefined && open.keys.length + count <= MOST_AT_ONCE) return open;
+    // The server works on what is full while the rest of this turn is gathered.
+    if (open !== undefined) this.#call(open);
     const batch = this.#openBatch();
     if (slotOf !== undefined) this.#bySlot.set(slot, batch);
     return batch;
@@ -185,10 +182,11 @@ export class ScriptStore implements LockStore {
     const batches = this.#batches;
     this.#batches = [];
     if (this.#bySlot.size > 0) this.#bySlot = new Map();
-    for (const batch of batches) this.#call(batch);
+    for (const batch of batches) if (!batch.isSent) this.#call(batch);
   };
 
   #call(batch: Batch): void {
+    batch.isSent = true;
     batch.sentMs = this.#clock.monotonicMs();
     batch.sentWallMs = this.#clock.wallMs();
     if (this.#isClosed) {
@@ -213,9 +211,33 @@ export class ScriptStore implements LockStore {
     // One alone comes without a list around it, unless somebody else was served.
     const isAlone = settlers.length === 1 && !isListOfServed(replies);
     const each = isAlone ? [replies] : (replies as unknown[]);
-    for (let index = 0; index < settlers.length; index++) settle(settlers[index]!, each[index]);
+    for (let index = 0; index < settlers.length; index++) {
+      this.#settle(settlers[index]!, each[index]);
+    }
     const { [settlers.length]: served } = each;
     if (served !== undefined) this.#serve(batch, served as unknown[]);
+  }
+
+  /** A reply that cannot be understood is a failure of its own request alone. */
+  #settle<Result>(settler: Settler<Result>, reply: unknown): void {
+    const { parse, resolve, reject, whenBusy } = settler;
+    try {
+      const result = parse(reply);
+      if (whenBusy === undefined || Number(reply) > 0) resolve(result);
+      else this.#stand(whenBusy, settler, result);
+    } catch (error) {
+      reject(error);
+    }
+  }
+
+  /** It is busy, and the claim wants to wait: it does already, or must be able to hear the call first. */
+  #stand<Result>(claim: Claim, settler: Settler<Result>, result: Result): void {
+    if (this.#waiting.has(claim.owner) || this.#isListening) {
+      this.#waiting.add(claim.owner);
+      settler.resolve(result);
+      return;
+    }
+    this.#listen().then(() => this.#add('line', claim, claim.leaseMs, settler), settler.reject);
   }
 
   #serve({ sentMs, sentWallMs }: Batch, served: unknown[]): void {
@@ -260,9 +282,10 @@ export class ScriptStore implements LockStore {
 class Batch {
   readonly keys: string[] = [];
   readonly args: string[];
-  readonly settlers: Settler[] = [];
+  readonly settlers: Settler<unknown>[] = [];
   /** Whether somebody may be served by it who did not ask. */
   mayServe = false;
+  isSent = false;
   sentMs = 0;
   sentWallMs = 0;
 
@@ -270,7 +293,13 @@ class Batch {
     this.args = [channel];
   }
 
-  add(key: string, verb: string, token: string, number: number, settler: Settler): void {
+  add<Result>(
+    key: string,
+    verb: string,
+    token: string,
+    number: number,
+    settler: Settler<Result>,
+  ): void {
     if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
     this.keys.push(key);
     this.args.push(verb, token, String(Math.round(number)));
@@ -278,19 +307,17 @@ class Batch {
   }
 }
 
-interface Settler {
-  readonly resolve: (reply: unknown) => void;
+interface Settler<Result> {
+  readonly parse: (reply: unknown) => Result;
+  resolve(result: Result): void;
   readonly reject: (error: unknown) => void;
+  /** Who stands in line if it is busy. */
+  readonly whenBusy?: Claim | undefined;
 }
 
-/** A reply that cannot be understood is a failure of its own request alone. */
-function settle({ resolve, reject }: Settler, reply: unknown): void {
-  try {
-    resolve(reply);
-  } catch (error) {
-    reject(error);
-  }
-}
+const UNHEARD: Settler<unknown> = { parse: Number, resolve: () => {}, reject: () => {} };
+
+const NOBODY = { owner: '', take: 1, info: { host: '', pid: 0, label: '' } } as const;
 
 const PREFIXES = { mutex: 'lock', semaphore: 'semaphore', rw: 'rw' } as const satisfies Record<
   LockKind,
@@ -305,11 +332,6 @@ function keyOf({ kind, name }: Target): string {
   const first = name.charCodeAt(0);
   const isMarked = first === 0x7d || first === 0x25;
   return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
-}
-
-/** A mutex needs no more than the word. */
-function verbFor(word: string, { kind, slots, take = 1 }: Target & { take?: number }): string {
-  return kind === 'mutex' ? word : `${word} ${slots} ${take}`;
 }
 
 function tokenOf({ owner, info }: Hold): string {
