@@ -6,6 +6,7 @@ import type { Algorithm } from './recipe.ts';
 import { type Setting, settle } from './setting.ts';
 import { minimise } from './strategies/minimise.ts';
 import { type RandomRun, runAtRandom } from './strategies/random.ts';
+import { smooth } from './strategies/smooth.ts';
 import { World } from './world.ts';
 
 export interface RandomOptions extends Omit<ExploreOptions, 'mostStates' | 'onProgress'> {
@@ -84,7 +85,8 @@ function shortFailure(
   seed: number,
 ): RandomFailure | undefined {
   if (failing === undefined) return undefined;
-  const short = minimise(world, failing.check, choices);
-  const failure = failureOf(setting, failing.check.name, scheduleText(short));
+  const { check } = failing;
+  const short = smooth(world, check, minimise(world, check, choices));
+  const failure = failureOf(setting, check.name, scheduleText(short));
   return { ...failure, seed, stepsFound: choices.length };
 }

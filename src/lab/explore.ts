@@ -62,7 +62,8 @@ export interface Failure {
   readonly trace: readonly TraceStep[];
 }
 
-const MOST_STATES = 5_000_000;
+/** As many as a process has memory for without being asked. */
+const MOST_STATES = 1_500_000;
 
 /** Goes through every interleaving of a recipe's clients and says which checks hold. */
 export function explore(recipe: Algorithm | string, options: ExploreOptions = {}): Exploration {

@@ -53,7 +53,7 @@ export class Store {
   executed = 0;
   readonly #recipe: Algorithm;
   readonly #clock: VirtualClock = virtualClock(START_MS);
-  readonly #engine: Engine = createEngine({ clock: this.#clock, random: { ...NO_CHANCE } });
+  readonly #engine: Engine = createEngine({ clock: this.#clock, random: NO_CHANCE });
   readonly #session: Session = this.#engine.session();
   readonly #images = new Map<string, Image>();
   readonly #results = new Map<CommandAction | null, Map<number, Result>>();

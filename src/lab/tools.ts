@@ -2,7 +2,7 @@ import { LabError } from './lab-error.ts';
 import type { Action, Answer, Doing, Lease, Tools } from './recipe.ts';
 
 /** How long the work inside takes, and how long a client sleeps before it tries again. */
-export const WORK_MS = 1000;
+const WORK_MS = 1000;
 export const RETRY_MS = 1000;
 
 /** The tools of one client for one acquisition. */

@@ -52,7 +52,7 @@ const RESTLESS: Algorithm = {
 
 /** Where different runs lead to the same state in many ways. */
 const MERGED = [
-  ['setnx-only', 'crash', { clients: 3, ticks: 4, crashes: 2, pauses: 1 }],
+  ['setnx-then-expire', 'crash', { clients: 3, ticks: 4, crashes: 2, pauses: 1 }],
   ['restless', 'own', { clients: 3, ticks: 5, crashes: 1, pauses: 1 }],
   ['set-nx-ex-del', 'pause', { ticks: 5, crashes: 1, pauses: 2 }],
   ['set-nx-px-get-del', 'pause', { clients: 3, ticks: 4, crashes: 1, pauses: 1 }],
