@@ -1,11 +1,12 @@
-// Makes sure that the real Redis is here, which many tests compare with: redis-server, redis-cli and
-// redis-benchmark. Installs them where it may (root on Debian or Ubuntu), else says what to install.
+// Makes sure that the programs are here which tests run: the real Redis, which many compare with, and
+// SQLite, which the examples of the documents write to. Installs them where it may (root on Debian or
+// Ubuntu), else says what to install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-const PROGRAMS = ['redis-server', 'redis-cli', 'redis-benchmark'];
-const PACKAGES = ['redis-server', 'redis-tools'];
+const PROGRAMS = ['redis-server', 'redis-cli', 'redis-benchmark', 'sqlite3'];
+const PACKAGES = ['redis-server', 'redis-tools', 'sqlite3'];
 const POLICY = '/usr/sbin/policy-rc.d';
 
 if (missing().length > 0 && mayInstall()) install();
@@ -13,11 +14,11 @@ const left = missing();
 if (left.length > 0) {
   console.error(
     [
-      `The tests need ${left.join(', ')} on the PATH (Redis 7.0 or later). Install Redis and run npm test again:`,
+      `The tests need ${left.join(', ')} on the PATH (Redis 7.0 or later). Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${PACKAGES.join(' ')}`,
-      '  Fedora:          sudo dnf install -y redis',
-      '  Alpine:          sudo apk add redis',
-      '  macOS:           brew install redis',
+      '  Fedora:          sudo dnf install -y redis sqlite',
+      '  Alpine:          sudo apk add redis sqlite',
+      '  macOS:           brew install redis sqlite',
     ].join('\n'),
   );
   process.exitCode = 1;
@@ -43,7 +44,7 @@ function mayInstall() {
 }
 
 function install() {
-  console.error(`Installing ${PACKAGES.join(' and ')}, which the tests compare with.`);
+  console.error(`Installing ${PACKAGES.join(', ')}, which the tests run.`);
   withoutDaemons(() => {
     run('apt-get', ['update']);
     run('apt-get', ['install', '-y', '--no-install-recommends', ...PACKAGES]);

@@ -1,0 +1,114 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from './cli-run.ts';
+import { BUILD } from './lock-holder-process.ts';
+import { type RunningServer, startRealRedis } from './real-redis.ts';
+
+interface Block {
+  readonly title: string;
+  readonly language: string;
+  readonly code: string;
+}
+
+/** What stands between fences, as `file:line`. */
+function blocksIn(document: string): Block[] {
+  const text = readFileSync(join(ROOT, document), 'utf8');
+  return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(({ index, 1: language, 2: code }) => {
+    const line = text.slice(0, index).split('\n').length;
+    return { title: `${document}:${line}`, language: language!, code: code! };
+  });
+}
+
+const blocks = ['README.md', 'docs/locks.md'].flatMap(blocksIn);
+const programs = blocks.filter(({ language }) => language === 'ts');
+
+/** What a program says that it prints: `// → so`. */
+function promisedOutput({ code }: Block): string {
+  return [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, output]) => `${output}\n`).join('');
+}
+
+/** Somebody who has installed the package, a client, and a database of their own. */
+const consumer = mkdtempSync(join(tmpdir(), 'holdfast-examples-'));
+const compiler = join(
+  dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+  'bin',
+  'tsc',
+);
+const OPTIONS = {
+  target: 'es2023',
+  lib: ['es2023', 'esnext.disposable'],
+  module: 'nodenext',
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: true,
+  types: ['node'],
+} as const;
+
+const fileOf = (block: Block): string => `example-${programs.indexOf(block)}`;
+
+async function writePrograms(port: number): Promise<void> {
+  const modules = join(consumer, 'node_modules');
+  mkdirSync(join(modules, 'holdfast'), { recursive: true });
+  symlinkSync(dirname(fileURLToPath(BUILD)), join(modules, 'holdfast', 'dist'), 'dir');
+  copyFileSync(join(ROOT, 'package.json'), join(modules, 'holdfast', 'package.json'));
+  for (const name of ['ioredis', '@types', 'undici-types']) {
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name), 'dir');
+  }
+  copyFileSync(join(import.meta.dirname, 'sqlite-database.ts'), join(consumer, 'database.ts'));
+  await writeFile(join(consumer, 'package.json'), '{ "type": "module" }');
+  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions: OPTIONS }));
+  for (const program of programs) {
+    const code = program.code.replaceAll('127.0.0.1:6379', `127.0.0.1:${port}`);
+    await writeFile(join(consumer, `${fileOf(program)}.ts`), code);
+  }
+}
+
+/** A database of its own, in which the SQL of the documents was run. */
+function newDatabase(name: string): string {
+  const path = join(consumer, `${name}.sqlite`);
+  const sql = blocks.filter(({ language }) => language === 'sql').map(({ code }) => code);
+  execFileSync('sqlite3', ['-batch', '-bail', path], { input: sql.join('\n') });
+  return path;
+}
+
+describe('the examples of the documents', () => {
+  let redis: RunningServer;
+
+  beforeAll(async () => {
+    redis = await startRealRedis();
+    await writePrograms(redis.port);
+    execFileSync(process.execPath, [compiler, '-p', consumer], { stdio: 'inherit' });
+  });
+  afterAll(async () => {
+    await redis.stop();
+    rmSync(consumer, { recursive: true });
+  });
+
+  it('are whole programs that use the package', () => {
+    expect(programs.length).toBeGreaterThan(8);
+    const others = programs.filter(({ code }) => !/ from 'holdfast(\/\w+)?'/.test(code));
+    expect(others.map(({ title }) => title)).toEqual([]);
+  });
+
+  it.concurrent.each(programs)('$title prints what it says', async (program) => {
+    const env = { ...process.env, DATABASE: newDatabase(fileOf(program)) };
+    const file = join(consumer, `${fileOf(program)}.js`);
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], { env });
+    expect(stderr).toBe('');
+    expect(stdout).toBe(promisedOutput(program));
+  });
+
+  it('are the same in both languages of the README', () => {
+    const programsIn = (document: string): string[] =>
+      blocksIn(document).map(({ code }) => code.replaceAll(/(\/\/(?! →)|#).*$/gm, ''));
+    expect(programsIn('README.zh-CN.md')).toEqual(programsIn('README.md'));
+  });
+});
