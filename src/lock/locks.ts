@@ -8,6 +8,7 @@ import type { Lock } from './lock.ts';
 import { checkCount, checkName, checkNames } from './options.ts';
 import { SingleLock } from './single-lock.ts';
 import type { LockStore } from './store.ts';
+import { observeLocks } from './telemetry.ts';
 
 export interface LocksOptions {
   readonly store: LockStore;
@@ -25,6 +26,7 @@ export class Locks implements AsyncDisposable {
   constructor({ store, clock = systemClock, random = systemRandom }: LocksOptions) {
     const info = { host: hostname(), pid: process.pid };
     this.#core = new LockCore({ store, clock, random, info });
+    void observeLocks();
   }
 
   /** One holder at a time. */

@@ -1,0 +1,378 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { execFileSync } from 'node:child_process';
+import diagnostics from 'node:diagnostics_channel';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  type Context,
+  type ContextManager,
+  context,
+  metrics,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import {
+  AggregationTemporality,
+  type Histogram,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { type LockEvents, Locks } from './index.ts';
+import { memoryStore } from './memory-store.ts';
+import { observeLocks } from './telemetry.ts';
+
+const NAMES = [
+  'acquire',
+  'wait',
+  'grant',
+  'fail',
+  'renew',
+  'lose',
+  'release',
+  'transfer',
+  'force',
+] as const satisfies readonly (keyof LockEvents)[];
+
+/** The context of OpenTelemetry by asynchronous context, as its package for Node does it. */
+class AsyncContextManager implements ContextManager {
+  readonly #storage = new AsyncLocalStorage<Context>();
+  active(): Context {
+    return this.#storage.getStore() ?? ROOT_CONTEXT;
+  }
+  with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(
+    active: Context,
+    body: F,
+    self?: ThisParameterType<F>,
+    ...args: A
+  ): ReturnType<F> {
+    return this.#storage.run(active, () => body.apply(self, args));
+  }
+  bind<T>(_context: Context, target: T): T {
+    return target;
+  }
+  enable(): this {
+    return this;
+  }
+  disable(): this {
+    return this;
+  }
+}
+
+let clock: VirtualClock;
+let locks: Locks;
+
+beforeEach(() => {
+  clock = virtualClock();
+  locks = new Locks({ store: memoryStore(clock), clock, random: seededRandom(1) });
+});
+
+afterEach(() => locks.close());
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+}
+
+async function elapse(durationMs: number): Promise<void> {
+  await settle();
+  for (let step = 0; step < 20; step++) {
+    clock.advance(durationMs / 20);
+    await settle();
+  }
+}
+
+/** Many ways to begin and to end, each at least once. */
+async function live(): Promise<void> {
+  const held = await locks.mutex('a').acquire({ lease: '3s' });
+  await locks.mutex('a').tryAcquire();
+  await locks.all(['a', 'b']).tryAcquire();
+  await locks.mutex('a').acquire({ wait: 0 }).catch(String);
+  const controller = new AbortController();
+  const fates = [
+    locks.mutex('a').acquire({ wait: '1s' }),
+    locks.mutex('a').acquire({ signal: controller.signal }),
+    locks.all(['a', 'b', 'c']).acquire({ wait: '1s' }),
+    locks.mutex('a').acquire({ wait: '10s', lease: '2s', renew: false }),
+  ].map((lease) => lease.catch(String));
+  await settle();
+  controller.abort();
+  await elapse(1500);
+  const given = held.transfer();
+  const adopted = await locks.adopt(given);
+  await locks.adopt(given).catch(String);
+  await adopted.release();
+  await Promise.all(fates);
+  await elapse(2500);
+  await locks.mutex('s').run(() => locks.mutex('s').run(() => {}, { reentrant: true }));
+  await locks.all(['b', 'c']).run(() => {});
+  await locks.readWrite('r').write.acquire({ maxHold: '1s' });
+  await elapse(1500);
+  const permits = locks.semaphore('n', 3);
+  const forced = await permits.acquire();
+  await permits.forceRelease();
+  await permits.acquire();
+  expect(await forced.release()).toBe('notHeld');
+  await locks.mutex('until close').acquire();
+  const waiting = locks.mutex('until close').acquire().catch(String);
+  await settle();
+  await locks.close();
+  await waiting;
+}
+
+describe('events', () => {
+  it('tell of every acquisition and of every hold how it ended, once', async () => {
+    const open = { acquisitions: new Set<string>(), holds: new Set<string>() };
+    const heard = new Set<string>();
+    const ways: Partial<Record<keyof LockEvents, (key: string) => boolean>> = {
+      acquire: (key) => !open.acquisitions.has(key) && !!open.acquisitions.add(key),
+      fail: (key) => open.acquisitions.delete(key),
+      grant: (key) => open.acquisitions.delete(key) && !!open.holds.add(key),
+      lose: (key) => open.holds.delete(key),
+      release: (key) => open.holds.delete(key),
+      transfer: (key) => open.holds.delete(key),
+    };
+    const stops = NAMES.map((name) => {
+      const listener = (message: unknown): void => {
+        const event = message as LockEvents['fail'];
+        heard.add(name === 'fail' ? `fail ${event.code}` : name);
+        const isRight = ways[name]?.(`${event.owner} ${event.lock}`) ?? true;
+        expect(isRight, `${name} ${event.lock}`).toBe(true);
+      };
+      diagnostics.subscribe(`holdfast:${name}`, listener);
+      return () => diagnostics.unsubscribe(`holdfast:${name}`, listener);
+    });
+    await live();
+    for (const stop of stops) stop();
+    expect([...open.acquisitions, ...open.holds]).toEqual([]);
+    expect([...heard].sort()).toEqual(
+      [
+        ...NAMES.filter((name) => name !== 'fail'),
+        ...['aborted', 'busy', 'not-held', 'timeout'].map((code) => `fail ${code}`),
+      ].sort(),
+    );
+  });
+});
+
+describe('a program without an SDK', () => {
+  it('is not observed, so that no event is made', async () => {
+    await observeLocks();
+    expect(NAMES.filter((name) => diagnostics.hasSubscribers(`holdfast:${name}`))).toEqual([]);
+  });
+
+  it('need not have the package of the API', () => {
+    const build = process.env['HOLDFAST_BUILD'] ?? join(import.meta.dirname, '../../dist/index.js');
+    const withoutApi = `export const resolve = (name, context, next) => {
+      if (name === '@opentelemetry/api') throw new Error('not installed');
+      return next(name, context);
+    };`;
+    const program = `
+      import { register } from 'node:module';
+      register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(withoutApi)}));
+      const { createLocks } = await import(${JSON.stringify(pathToFileURL(build).href)});
+      await import('@opentelemetry/api').catch(({ message }) => process.stdout.write(message));
+      const locks = createLocks();
+      await new Promise(setImmediate);
+      process.stdout.write(await locks.mutex('a').run(() => ', but it runs'));
+      await locks.close();`;
+    const args = ['--input-type=module', '--eval', program];
+    const output = execFileSync(process.execPath, args, { encoding: 'utf8' });
+    expect(output).toBe('not installed, but it runs');
+  });
+});
+
+describe('OpenTelemetry', () => {
+  const spans = new InMemorySpanExporter();
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(AggregationTemporality.DELTA),
+    exportIntervalMillis: 2 ** 30,
+  });
+  const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+
+  beforeEach(async () => {
+    // The first of these tests is the one that registers; the events began to be heard with its locks.
+    if (trace.setGlobalTracerProvider(tracer)) {
+      context.setGlobalContextManager(new AsyncContextManager());
+      metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+      await new Locks({ store: memoryStore(clock), clock }).close();
+      await observeLocks();
+    }
+    await reader.collect();
+    spans.reset();
+  });
+
+  /** What was measured since the last time: by metric and attributes the sum, or how many and their sum. */
+  async function measured(): Promise<Record<string, unknown>> {
+    const { resourceMetrics } = await reader.collect();
+    const rows = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    return Object.fromEntries(
+      rows.flatMap(({ descriptor, dataPoints }) =>
+        dataPoints.map(({ attributes, value }) => [
+          [descriptor.name.replace('holdfast.lock.', ''), ...Object.values(attributes)].join(' '),
+          typeof value === 'number'
+            ? value
+            : [(value as Histogram).count, (value as Histogram).sum],
+        ]),
+      ),
+    );
+  }
+
+  function named(name: string): ReadableSpan[] {
+    return spans.getFinishedSpans().filter((span) => span.name === `holdfast ${name}`);
+  }
+
+  it('measures how long locks are waited for and held', async () => {
+    const first = await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').acquire();
+    await elapse(2000);
+    expect(await measured()).toEqual({
+      'wait.duration mutex granted': [1, 0],
+      'active_leases mutex': 1,
+      'contentions mutex': 1,
+    });
+    await first.release();
+    const second = await waiting;
+    await elapse(500);
+    await second.release();
+    expect(await measured()).toEqual({
+      'wait.duration mutex granted': [1, 2],
+      'hold.duration mutex released': [2, 2.5],
+      'active_leases mutex': -1,
+    });
+  });
+
+  it('counts losses by their reason and failures by their code', async () => {
+    await locks.semaphore('s', 1).acquire({ lease: '1s', renew: false });
+    expect(await locks.semaphore('s', 1).tryAcquire()).toBe(null);
+    const tooLate = locks.semaphore('s', 1).acquire({ wait: '0.5s' }).catch(String);
+    await elapse(1000);
+    await tooLate;
+    expect(await measured()).toEqual({
+      'wait.duration semaphore granted': [1, 0],
+      'wait.duration semaphore busy': [1, 0],
+      'wait.duration semaphore timeout': [1, 0.5],
+      'hold.duration semaphore lost': [1, expect.closeTo(1, 1)],
+      'losses semaphore expired': 1,
+      'failures semaphore busy': 1,
+      'failures semaphore timeout': 1,
+      'contentions semaphore': 2,
+      'active_leases semaphore': 0,
+    });
+  });
+
+  it('comes to no held lease when all is over', async () => {
+    await live();
+    const sums = await measured();
+    const active = Object.entries(sums).filter(([name]) => name.startsWith('active_leases'));
+    expect(active).toEqual([
+      ['active_leases mutex', 0],
+      ['active_leases rw', 0],
+      ['active_leases semaphore', 0],
+    ]);
+    const counts = (word: string): number =>
+      Object.entries(sums)
+        .filter(([name]) => name.startsWith(word))
+        .reduce((sum, [, value]) => sum + (value as number[])[0]!, 0);
+    expect(named('acquire')).toHaveLength(counts('wait.duration'));
+    expect(named('hold')).toHaveLength(counts('hold.duration'));
+  });
+
+  it('puts both spans under that of the caller, wherever they end', async () => {
+    const parent = tracer.getTracer('test').startSpan('request');
+    const first = await locks.mutex('a').acquire();
+    const inside = trace.setSpan(context.active(), parent);
+    const waiting = context.with(inside, () => locks.mutex('a').acquire());
+    await settle();
+    await first.release();
+    const second = await waiting;
+    await second.release();
+    const [, acquire] = named('acquire');
+    const [, hold] = named('hold');
+    for (const span of [acquire!, hold!]) {
+      expect(span.parentSpanContext?.spanId).toBe(parent.spanContext().spanId);
+      expect(span.status.code).toBe(SpanStatusCode.UNSET);
+    }
+    expect(acquire!.attributes).toEqual({
+      'holdfast.lock.name': 'a',
+      'holdfast.lock.kind': 'mutex',
+      'holdfast.lock.outcome': 'granted',
+      'holdfast.lock.waited': true,
+    });
+    expect(hold!.attributes).toEqual({
+      'holdfast.lock.name': 'a',
+      'holdfast.lock.kind': 'mutex',
+      'holdfast.lock.fence': second.fence,
+      'holdfast.lock.outcome': 'released',
+    });
+  });
+
+  it('puts several locks that were taken at once under the caller too', async () => {
+    const parent = tracer.getTracer('test').startSpan('request');
+    const inside = trace.setSpan(context.active(), parent);
+    await context.with(inside, () => locks.all(['a', 'b']).run(() => {}));
+    const children = [...named('acquire'), ...named('hold')];
+    expect(children.map(({ attributes }) => attributes['holdfast.lock.name'])).toEqual([
+      ...['a', 'b'],
+      ...['a', 'b'],
+    ]);
+    for (const { parentSpanContext } of children) {
+      expect(parentSpanContext?.spanId).toBe(parent.spanContext().spanId);
+    }
+  });
+
+  it('tells of several locks of which one was busy as of one', async () => {
+    await locks.mutex('a').acquire();
+    expect(await locks.all(['a', 'b']).tryAcquire()).toBe(null);
+    expect(named('acquire').map(({ attributes }) => attributes['holdfast.lock.name'])).toEqual([
+      'a',
+      'a,b',
+    ]);
+    expect(await measured()).toMatchObject({
+      'failures mutex busy': 1,
+      'contentions mutex': 1,
+      'active_leases mutex': 1,
+    });
+  });
+
+  it('marks a lost lease and a failed acquisition as errors, a busy one not', async () => {
+    await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    await locks.mutex('a').tryAcquire();
+    const aborted = locks.mutex('a').acquire({ signal: AbortSignal.timeout(0) });
+    await aborted.catch(String);
+    await elapse(1000);
+    expect(named('hold').map(({ status, attributes }) => [status, attributes])).toEqual([
+      [
+        { code: SpanStatusCode.ERROR, message: 'lost: expired' },
+        expect.objectContaining({
+          'holdfast.lock.outcome': 'lost',
+          'holdfast.lock.loss_reason': 'expired',
+        }),
+      ],
+    ]);
+    expect(named('acquire').map(({ status }) => status)).toEqual([
+      { code: SpanStatusCode.UNSET },
+      { code: SpanStatusCode.UNSET },
+      { code: SpanStatusCode.ERROR, message: 'not granted: aborted' },
+    ]);
+  });
+
+  it('gives the span of an acquisition the time that was waited', async () => {
+    const first = await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').acquire();
+    await settle();
+    clock.advance(50);
+    await first.release();
+    await (await waiting).release();
+    const [, acquire] = named('acquire');
+    const [seconds, nanoseconds] = acquire!.duration;
+    expect(seconds * 1000 + nanoseconds / 1e6).toBeCloseTo(50, 0);
+  });
+});
