@@ -12,7 +12,7 @@ import { announceAcquire, announceFail, announceGrant, announceWait } from './ev
 import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
-import type { Answer, Claim, Grant } from './store.ts';
+import type { Answer, Claim, Grant, Reservation } from './store.ts';
 import { StoreLease } from './store-lease.ts';
 
 /** Between two tries of a store that cannot be reached. */
@@ -65,6 +65,9 @@ export class Attempt implements Linked<Attempt> {
   #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
   #isAsking = false;
   #hasWaited = false;
+  #askCount = 0;
+  #askedMs = 0;
+  #askedWallMs = 0;
   /** A call that came while an answer was on its way. */
   #wasCalled = false;
   /** Whether the store answered when it was last asked, or what it failed with. */
@@ -103,9 +106,11 @@ export class Attempt implements Linked<Attempt> {
   }
 
   /** It may be our turn, or it is: the store has handed the lock over. */
-  called(grant: Grant | undefined): void {
+  called(grant: Grant | Reservation | undefined): void {
     if (this.#isOver) return;
-    if (grant !== undefined) this.#accept(grant.fence, grant.sentMs, grant.sentWallMs);
+    if (grant !== undefined && 'sentMs' in grant) {
+      this.#accept(grant.fence, grant.sentMs, grant.sentWallMs);
+    } else if (grant !== undefined && this.#askCount === 1) this.#acceptReserved(grant);
     else if (this.#isAsking) this.#wasCalled = true;
     else this.#ask();
   }
@@ -139,6 +144,9 @@ export class Attempt implements Linked<Attempt> {
   }
 
   #hear(answer: Answer | Promise<Answer>, sentMs: number, sentWallMs: number): void {
+    this.#askCount++;
+    this.#askedMs = sentMs;
+    this.#askedWallMs = sentWallMs;
     if (!(answer instanceof Promise)) {
       this.#answered(answer, sentMs, sentWallMs);
       return;
@@ -201,7 +209,7 @@ export class Attempt implements Linked<Attempt> {
   }
 
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
-  #accept(fence: number, sentMs: number, sentWallMs: number): void {
+  #accept(fence: number, sentMs: number, sentWallMs: number): StoreLease | undefined {
     const waitedMs = this.#waitedMs();
     const lease = new StoreLease(this.core, this.claim, fence, sentMs, sentWallMs, this.#options);
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
@@ -209,12 +217,24 @@ export class Attempt implements Linked<Attempt> {
       announceGrant(this.claim, fence, waitedMs);
       this.#end('held');
       this.#resolve(lease);
-      return;
+      return lease;
     }
     lease.forget();
     if (this.waitMs === 0 || !isPatient) {
       this.#giveUp(new LockTimeoutError(this.claim.name, waitedMs));
     } else if (!this.#isAsking) this.#ask();
+    return undefined;
+  }
+
+  /**
+   * The message does not say when the lock was handed over, but it was after we asked: if that was not
+   * long ago, it is ours for a while yet, and what remains of the lease is confirmed while the caller
+   * goes on. Who asked more than once may have been reserved for, and passed over, before.
+   */
+  #acceptReserved({ fence, reservedMs }: Reservation): void {
+    const earlierMs = Math.max(0, this.claim.leaseMs - reservedMs);
+    const sentMs = this.#askedMs - earlierMs;
+    this.#accept(fence, sentMs, this.#askedWallMs - earlierMs)?.renew();
   }
 
   #giveUp(error: LockError): void {

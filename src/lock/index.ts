@@ -29,5 +29,6 @@ export type {
   Inspection,
   LockKind,
   LockStore,
+  Reservation,
   Target,
 } from './store.ts';

@@ -38,13 +38,22 @@ export interface LockStore {
 }
 
 /** With a grant the owner holds the lock; without, it should ask again. */
-export type CallListener = (owner: string, grant?: Grant) => void;
+export type CallListener = (owner: string, grant?: Grant | Reservation) => void;
 
-/** A lock that was handed over, with the times before it was. */
+/** A lock that was handed over for the whole lease, with the times before it was. */
 export interface Grant {
   readonly fence: number;
   readonly sentMs: number;
   readonly sentWallMs: number;
+}
+
+/**
+ * A lock that was handed over at a time that is not known, but after its owner last asked, and for so
+ * long: within it the owner must ask again, or extend, to have its lease.
+ */
+export interface Reservation {
+  readonly fence: number;
+  readonly reservedMs: number;
 }
 
 export type LockKind = 'mutex' | 'semaphore' | 'rw';

@@ -1,3 +1,6 @@
+/** How long a waiter that was called has to confirm. If it died meanwhile, so much is lost. */
+export const RESERVED_MS = 5000;
+
 /**
  * Requests on locks, any number in one call, each answered in order.
  *
@@ -30,8 +33,9 @@
  *         channel, which vanishes if the waiter does not ask again in time: the dead are skipped.
  *
  * A release hands over inside this script, to the first live waiter. If that is the caller's own, the
- * reply tells it. Another's is called by a message; it gets the lock for RESERVE milliseconds and confirms
- * by asking again, which starts its lease: it cannot know how long the message took. Nobody else is woken.
+ * reply tells it. Another's is called by a message, of the fence and the token; it gets the lock for RESERVE
+ * milliseconds and confirms, which starts its lease: it cannot know how long the message took. Nobody
+ * else is woken.
  *
  * A release whose reply was lost may be sent again: it was the last, if nobody was granted the lock since.
  *
@@ -47,7 +51,7 @@ local call = redis.call
 local served
 
 local function general()
-  local RESERVE = '5000'
+  local RESERVE = '${RESERVED_MS}'
   local PATIENCE = 10000
   local CHANNEL = ARGV[1]
 
@@ -232,7 +236,7 @@ local function general()
     local isOwn = channel == CHANNEL
     local fence = lock.kind.put(lock, token, take, isOwn and lease or RESERVE)
     if not isOwn then
-      call('PUBLISH', channel, token)
+      call('PUBLISH', channel, fence .. ' ' .. token)
     elseif token ~= asking then
       served = served or {}
       served[#served + 1] = token

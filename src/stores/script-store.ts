@@ -13,7 +13,7 @@ import {
   type LockStore,
   type Target,
 } from '../lock/index.ts';
-import { LOCK_SCRIPT } from './lock-script.ts';
+import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 
 /** Whatever can run a script on a Redis, and hear messages from it. */
 export interface ScriptRunner {
@@ -258,7 +258,7 @@ export class ScriptStore implements LockStore {
     this.#listening ??= this.#runner
       .listen(
         this.#channel,
-        (token) => this.#onCall(ownerOf(token)),
+        (message) => this.#called(message),
         () => this.#callEverybody(),
       )
       .then(
@@ -271,6 +271,12 @@ export class ScriptStore implements LockStore {
         },
       );
     return this.#listening;
+  }
+
+  #called(message: string): void {
+    const [fence, owner = ''] = message.split(' ', 2);
+    this.#waiting.delete(owner);
+    this.#onCall(owner, { fence: Number(fence), reservedMs: RESERVED_MS });
   }
 
   #callEverybody(): void {

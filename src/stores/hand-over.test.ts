@@ -1,0 +1,142 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { createEngine, type Engine } from '../engine/index.ts';
+import { type Lease, Locks } from '../lock/index.ts';
+import { engineRunner } from './engine-runner.ts';
+import { ScriptStore } from './script-store.ts';
+
+let clock: VirtualClock;
+let engine: Engine;
+let here: Locks;
+let there: Locks;
+/** The first word of each request of `there`, in order. */
+let verbs: string[];
+/** Until then the lease is not confirmed. */
+let confirming: Promise<void> | undefined;
+/** Messages to `there`, while they are held up. */
+let heldUp: (() => void)[] | undefined;
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+  verbs = [];
+  heldUp = undefined;
+  confirming = undefined;
+  here = open('here', 1);
+  there = open('there', 2);
+});
+
+afterEach(async () => {
+  await here.close();
+  await there.close();
+  engine.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+function open(clientId: string, seed: number): Locks {
+  const runner = engineRunner(engine);
+  const store = new ScriptStore(
+    {
+      ...runner,
+      async run(script, keys, args) {
+        if (clientId === 'there') for (let at = 1; at < args.length; at += 3) verbs.push(args[at]!);
+        if (args.includes('extend')) await confirming;
+        return runner.run(script, keys, args);
+      },
+      listen(channel, onMessage, onGap) {
+        const later = (text: string): void => {
+          if (heldUp) heldUp.push(() => onMessage(text));
+          else onMessage(text);
+        };
+        return runner.listen(channel, later, onGap);
+      },
+    },
+    { clock, clientId, requestTimeoutMs: 5000 },
+  );
+  return new Locks({ store, clock, random: seededRandom(seed) });
+}
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+}
+
+/** Holds it up to just before somebody there is to be called. */
+async function waiter(options = {}): Promise<[Lease, Promise<Lease>]> {
+  const holder = await here.mutex('a').acquire({ lease: '60s', renew: false });
+  const waiting = there.mutex('a').acquire({ lease: '30s', wait: '50s', ...options });
+  await settle();
+  return [holder, waiting];
+}
+
+describe('a lock that is handed to another process', () => {
+  it('is held with the message, and its lease is confirmed while the holder goes on', async () => {
+    const [holder, waiting] = await waiter();
+    verbs = [];
+    let confirm!: () => void;
+    confirming = new Promise((resolve) => {
+      confirm = resolve;
+    });
+    clock.advance(1000);
+    await holder.release();
+    const lease = await waiting;
+    expect(lease.expiresInMs).toBeGreaterThan(3000);
+    expect(lease.expiresInMs).toBeLessThan(4000);
+    expect(lease.fence).toBeGreaterThan(holder.fence);
+    confirm();
+    await settle();
+    expect(verbs).toEqual(['extend']);
+    expect(lease.expiresInMs).toBeGreaterThan(29_000);
+    expect((await here.mutex('a').inspect()).holders).toMatchObject([{ fence: lease.fence }]);
+    await lease.release();
+  });
+
+  it('is confirmed even if it is not to be renewed', async () => {
+    const [holder, waiting] = await waiter({ renew: false });
+    await holder.release();
+    const lease = await waiting;
+    await settle();
+    expect(lease.expiresInMs).toBeGreaterThan(29_000);
+    clock.advance(29_000);
+    await settle();
+    expect(lease.isHeld).toBe(true);
+    clock.advance(1000);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('is asked for first, if the reservation may have ended since it was asked for', async () => {
+    const [holder, waiting] = await waiter();
+    verbs = [];
+    clock.advance(4960);
+    await holder.release();
+    const lease = await waiting;
+    expect(verbs).toEqual(['line']);
+    expect(lease.expiresInMs).toBeGreaterThan(29_000);
+    await lease.release();
+  });
+
+  it.each([
+    ['before it asked again', 0],
+    ['after it asked again', 60_100 - 5001],
+  ])('is not held by a message that is late, %s', async (_name, laterMs) => {
+    const [holder, waiting] = await waiter({ wait: '200s' });
+    heldUp = [];
+    await holder.release();
+    // The reservation ends, and somebody else has the lock when the message comes.
+    clock.advance(5001);
+    const other = await here.mutex('a').acquire({ lease: '60s', renew: false });
+    clock.advance(laterMs);
+    await settle();
+    let isGranted = false;
+    void waiting.then(() => {
+      isGranted = true;
+    });
+    expect(heldUp).toHaveLength(1);
+    for (const deliver of heldUp.splice(0)) deliver();
+    heldUp = undefined;
+    await settle();
+    expect(other.isHeld).toBe(true);
+    expect(isGranted).toBe(false);
+    await other.release();
+    expect((await waiting).fence).toBeGreaterThan(other.fence);
+  });
+});
