@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import {
   createLocks,
+  DeadlockError,
   LockAbortedError,
   LockTimeoutError,
   redisStore,
@@ -198,5 +199,36 @@ describe.concurrent('what can be asked for', () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ client: 'node-redis' });
     expect(await locks.mutex('a').run(({ fence }) => fence)).toBeGreaterThan(0);
+  });
+
+  it('redisson#4796, symfony#41130: who would wait for itself is told at once', async () => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const beganMs = performance.now();
+    const { read, write } = locks.readWrite('document');
+    const upgrade = read.run(() => write.acquire({ wait: '20s' }));
+    await expect(upgrade).rejects.toBeInstanceOf(DeadlockError);
+    const nested = locks.mutex('a').run(() => locks.mutex('a').acquire({ wait: '20s' }));
+    await expect(nested).rejects.toBeInstanceOf(DeadlockError);
+    expect(performance.now() - beganMs).toBeLessThan(5000);
+    expect(await scene.ownerOf('a')).toBe(null);
+  });
+
+  it('kuzzle#2664, codex-multi-auth#505: it may be entered again, by one sibling at a time', async () => {
+    await using scene = await LockScene.open();
+    const mutex = (await scene.locks()).mutex('a');
+    let inside = 0;
+    let most = 0;
+    const child = async (): Promise<void> => {
+      most = Math.max(most, ++inside);
+      await elapse(20);
+      inside--;
+    };
+    await mutex.run(async () => {
+      await Promise.all([1, 2, 3].map(() => mutex.run(child, { reentrant: true })));
+      expect(await scene.ownerOf('a')).not.toBe(null);
+    });
+    expect(most).toBe(1);
+    expect(await scene.ownerOf('a')).toBe(null);
   });
 });

@@ -316,4 +316,19 @@ describe.concurrent('mode 17: a subscriber that hears nothing', () => {
     // The lease that it saw when it last asked, or its reservation, whichever is longer.
     expect(tookMs).toBeLessThan(7000);
   });
+
+  it('asks as soon as it hears again', async () => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    const lease = await scene.neighbour().mutex('a').acquire({ lease: '30s' });
+    const waiting = locks.mutex('a').acquire({ wait: '25s' });
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    await scene.proxy.set({ kind: 'refuse' });
+    // The call for the waiter goes to nobody.
+    await lease.release();
+    await scene.proxy.set(PASS);
+    const tookMs = await durationOf(waiting);
+    expect((await waiting).isHeld).toBe(true);
+    expect(tookMs).toBeLessThan(3000);
+  });
 });
