@@ -65,6 +65,8 @@ export class Attempt implements Linked<Attempt> {
   #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
   #isAsking = false;
   #hasWaited = false;
+  /** Of the lease that was accepted. */
+  #fence: number | undefined;
   #askCount = 0;
   #askedMs = 0;
   #askedWallMs = 0;
@@ -161,7 +163,7 @@ export class Attempt implements Linked<Attempt> {
   #answered(answer: Answer, sentMs: number, sentWallMs: number): void {
     this.#isAsking = false;
     this.#hasAnswer = true;
-    if (this.#isOver) this.#giveBackLate();
+    if (this.#isOver) this.#answeredLate(answer);
     else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);
     else this.#busy(answer.retryInMs);
   }
@@ -201,8 +203,10 @@ export class Attempt implements Linked<Attempt> {
 
   #wait(durationMs: number): void {
     this.#state = 'waiting';
-    this.core.lines(this);
     this.#scope?.startWaiting(this);
+    this.core.lines(this);
+    // A call that came before us may have ended the wait.
+    if (this.#isOver || this.#isAsking) return;
     if (Number.isFinite(durationMs)) {
       this.#timer = this.core.clock.setTimer(durationMs, () => this.#ask());
     }
@@ -215,6 +219,7 @@ export class Attempt implements Linked<Attempt> {
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
     if (isPatient && lease.isHeld) {
       announceGrant(this.claim, fence, waitedMs);
+      this.#fence = fence;
       this.#end('held');
       this.#resolve(lease);
       return lease;
@@ -244,6 +249,12 @@ export class Attempt implements Linked<Attempt> {
     announceFail(this.claim, error.code, this.#waitedMs());
     // What is under way could still be granted after this: it is given back when it has been answered.
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
+  }
+
+  /** Only the answer that repeats the grant which was accepted leaves nothing behind in the store. */
+  #answeredLate(answer: Answer): void {
+    if (answer.held && answer.fence === this.#fence) return;
+    this.core.giveBack(this.claim, this.claim.leaseMs);
   }
 
   #giveBackLate(): void {

@@ -6,9 +6,10 @@ import { letGo } from './let-go.ts';
 import { LinkedList } from './linked-list.ts';
 import { memoryStore } from './memory-store.ts';
 import { Scopes } from './scope.ts';
-import type { Hold, HolderInfo, LockStore, Target } from './store.ts';
+import type { CallListener, Hold, HolderInfo, LockStore, Target } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 import { Watchdog } from './watchdog.ts';
+import type { WorkerRenewals } from './worker-renewals.ts';
 
 /**
  * What all locks of one `createLocks` share: the store, the clock, the leases that are held, and who
@@ -30,21 +31,23 @@ export class LockCore {
   readonly #lines = new Map<string, Attempt>();
   /** Who waits for a lock wants to live until then; nothing else here keeps a process alive. */
   readonly #patience: DueLists<Attempt>;
+  /** Of owners that do not stand in line: not yet, as far as they know, or no longer. */
+  readonly #earlyCalls = new Map<string, { readonly grant: Call }>();
   readonly #pauses = new Set<() => void>();
   #closed: { readonly reason: unknown } | undefined;
 
-  constructor({ clock, random, store, info }: CoreOptions) {
+  constructor({ clock, random, store, info, worker }: CoreOptions) {
     this.clock = clock;
     this.store = store;
     this.#random = random;
     this.#info = { ...info, label: '' };
     // 96 bits of chance, once; counting makes the rest as unique, and costs less than a lock in memory.
     this.#ownerPrefix = `${Buffer.from(random.bytes(12)).toString('hex')}.`;
-    this.watchdog = new Watchdog(clock);
+    this.watchdog = new Watchdog(clock, worker);
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     // Later in this turn, so that the release that made room is told before the grant that followed.
     this.store.onCall((owner, grant) => {
-      READY.then(() => this.#lines.get(owner)?.called(grant));
+      READY.then(() => this.#called(owner, grant));
     });
   }
 
@@ -81,9 +84,26 @@ export class LockCore {
     }
   }
 
-  /** From now on it is also told of calls. */
+  /** From now on it is also told of calls, and of one that overtook the answer that it has to wait. */
   lines(attempt: Attempt): void {
-    this.#lines.set(attempt.claim.owner, attempt);
+    const { owner } = attempt.claim;
+    this.#lines.set(owner, attempt);
+    const early = this.#earlyCalls.get(owner);
+    if (early === undefined) return;
+    this.#earlyCalls.delete(owner);
+    attempt.called(early.grant);
+  }
+
+  #called(owner: string, grant: Call): void {
+    const attempt = this.#lines.get(owner);
+    if (attempt !== undefined) {
+      attempt.called(grant);
+      return;
+    }
+    this.#earlyCalls.set(owner, { grant });
+    if (this.#earlyCalls.size <= MOST_EARLY_CALLS) return;
+    const [oldest] = this.#earlyCalls.keys();
+    this.#earlyCalls.delete(oldest!);
   }
 
   ended(attempt: Attempt): void {
@@ -132,13 +152,17 @@ export class LockCore {
     const leases = this.#leases.toArray();
     for (const lease of leases) lease.abandon(reason);
     await Promise.all(leases.map((lease) => lease.release()));
-    this.watchdog.close();
+    const renewalsEnded = this.watchdog.close();
     this.#patience.close();
     for (const end of [...this.#pauses]) end();
     await this.store.close();
+    await renewalsEnded;
   }
 }
 
+type Call = Parameters<CallListener>[1];
+
+const MOST_EARLY_CALLS = 1000;
 const READY = Promise.resolve();
 
 export interface CoreOptions {
@@ -146,4 +170,6 @@ export interface CoreOptions {
   readonly random: Random;
   readonly store: LockStore;
   readonly info: Omit<HolderInfo, 'label'>;
+  /** Renews leases while this thread is blocked. */
+  readonly worker?: WorkerRenewals | undefined;
 }

@@ -13,6 +13,11 @@ let there: Locks;
 let verbs: string[];
 /** Until then the lease is not confirmed. */
 let confirming: Promise<void> | undefined;
+/** Until then nobody there learns that it has to wait. */
+let answering: Promise<void> | undefined;
+/** Until then nobody's request to stand in line reaches the store, and how many did not. */
+let sending: Promise<void> | undefined;
+let overtaken: number;
 /** Messages to `there`, while they are held up. */
 let heldUp: (() => void)[] | undefined;
 
@@ -22,6 +27,9 @@ beforeEach(() => {
   verbs = [];
   heldUp = undefined;
   confirming = undefined;
+  answering = undefined;
+  sending = undefined;
+  overtaken = 0;
   here = open('here', 1);
   there = open('there', 2);
 });
@@ -41,7 +49,13 @@ function open(clientId: string, seed: number): Locks {
       async run(script, keys, args) {
         if (clientId === 'there') for (let at = 1; at < args.length; at += 3) verbs.push(args[at]!);
         if (args.includes('extend')) await confirming;
-        return runner.run(script, keys, args);
+        if (sending !== undefined && args.includes('line')) {
+          overtaken++;
+          await sending;
+        }
+        const reply = await runner.run(script, keys, args);
+        if (args.includes('line')) await answering;
+        return reply;
       },
       listen(channel, onMessage, onGap) {
         const later = (text: string): void => {
@@ -54,6 +68,14 @@ function open(clientId: string, seed: number): Locks {
     { clock, clientId, requestTimeoutMs: 5000 },
   );
   return new Locks({ store, clock, random: seededRandom(seed) });
+}
+
+function gate(): [Promise<void>, () => void] {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return [opened, open];
 }
 
 async function settle(): Promise<void> {
@@ -72,10 +94,8 @@ describe('a lock that is handed to another process', () => {
   it('is held with the message, and its lease is confirmed while the holder goes on', async () => {
     const [holder, waiting] = await waiter();
     verbs = [];
-    let confirm!: () => void;
-    confirming = new Promise((resolve) => {
-      confirm = resolve;
-    });
+    const [confirmed, confirm] = gate();
+    confirming = confirmed;
     clock.advance(1000);
     await holder.release();
     const lease = await waiting;
@@ -88,6 +108,38 @@ describe('a lock that is handed to another process', () => {
     expect(lease.expiresInMs).toBeGreaterThan(29_000);
     expect((await here.mutex('a').inspect()).holders).toMatchObject([{ fence: lease.fence }]);
     await lease.release();
+  });
+
+  it('is held with a message that overtakes the answer that it has to wait', async () => {
+    const [answered, answer] = gate();
+    answering = answered;
+    const [holder, waiting] = await waiter();
+    await holder.release();
+    await settle();
+    verbs = [];
+    answer();
+    const lease = await waiting;
+    expect(verbs).toEqual(['extend']);
+    expect(lease.fence).toBeGreaterThan(holder.fence);
+  });
+
+  it('is given back, if a request that was overtaken gets it once more', async () => {
+    const holder = await here.mutex('a').acquire({ lease: '3s' });
+    const waiting = here.mutex('a').acquire({ wait: '50s' });
+    await settle();
+    const [sent, send] = gate();
+    sending = sent;
+    for (let step = 0; step < 40; step++) {
+      clock.advance(100);
+      await settle();
+    }
+    await holder.release();
+    await (await waiting).release();
+    expect((await here.mutex('a').inspect()).holders).toEqual([]);
+    send();
+    await settle();
+    expect((await here.mutex('a').inspect()).holders).toEqual([]);
+    expect(overtaken).toBe(1);
   });
 
   it('is confirmed even if it is not to be renewed', async () => {
