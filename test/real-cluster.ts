@@ -16,6 +16,7 @@ export interface ClusterMaster {
   readonly id: string;
   /** A connection to this master alone, for what the tests do behind the back of the store. */
   readonly client: Redis;
+  stop(): Promise<void>;
 }
 
 const SLOTS = 16384;
@@ -51,7 +52,6 @@ export async function moveSlot(
 
 interface StartedNode extends ClusterMaster {
   readonly busPort: number;
-  stop(): Promise<void>;
 }
 
 async function startNode(folder: string): Promise<StartedNode> {

@@ -1,5 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import {
+  BasicClientSideCache,
   createClient,
   createClientPool,
   createCluster,
@@ -9,6 +10,7 @@ import {
 } from 'redis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LockArgumentError, Locks, LockTimeoutError } from '../src/lock/index.ts';
+import { nodeRedisLink } from '../src/stores/node-redis-link.ts';
 import { type IoredisClient, type NodeRedisClient, redisStore } from '../src/stores/redis.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
@@ -63,9 +65,12 @@ async function handsOver(client: IoredisClient | NodeRedisClient): Promise<void>
   while ((await holders.mutex('锁').inspect()).waiters.length === 0);
   const [holder] = (await holders.mutex('锁').inspect()).holders;
   expect(holder).toMatchObject({ label: 'first', pid: process.pid, fence: lease.fence, take: 1 });
+  const letGoMs = performance.now();
   expect(await lease.release()).toBe('released');
   const next = await waiting;
   expect(next.fence).toBeGreaterThan(lease.fence);
+  // Who is not called finds out when the lock is no longer kept for it, after 5 s.
+  expect(performance.now() - letGoMs).toBeLessThan(3000);
   expect(await next.release()).toBe('released');
 }
 
@@ -126,6 +131,27 @@ describe('a node-redis client', () => {
     await client.connect();
     closers.push(() => client.destroy());
     await handsOver(client.withTypeMapping(BUFFERS));
+  });
+
+  it('gives the store plain replies, whatever the caller wants', async () => {
+    const typeMapping = { ...BUFFERS, ...TEXTS };
+    const link = nodeRedisLink(await nodeRedis({ commandOptions: { typeMapping } }));
+    expect(await link.eval("return {1, 'a'}", [], [])).toEqual([1, 'a']);
+  });
+
+  it('keeps its cache when the store closes', async () => {
+    const cache = new BasicClientSideCache({ maxEntries: 10 });
+    const client = createClient({
+      socket: { host, port: server.port },
+      RESP: 3,
+      clientSideCache: cache,
+    });
+    await client.connect();
+    closers.push(() => client.destroy());
+    await client.get('cached');
+    await handsOver(client);
+    for (const close of closers.splice(1)) await close();
+    expect(cache.size()).toBe(1);
   });
 
   it('that is a pool with Buffers has locks', async () => {

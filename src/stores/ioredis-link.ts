@@ -1,4 +1,4 @@
-import { type Ears, hasMethod, type RedisLink } from './redis-link.ts';
+import { type Ears, hasMethod, inTurn, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of an ioredis client: single, Sentinel or Cluster. */
@@ -26,12 +26,11 @@ interface Own {
   disconnect(): void;
 }
 
-/** How a duplicate differs: it ends when its connection does, and has the channel's plain name. */
+/** How a duplicate differs: it ends when its connection does, and keeps what is asked of it until then. */
 const OWN_OPTIONS = {
   retryStrategy: null,
   lazyConnect: true,
   enableOfflineQueue: true,
-  keyPrefix: '',
 } as const;
 
 export function isIoredis(client: object): client is IoredisClient {
@@ -40,16 +39,14 @@ export function isIoredis(client: object): client is IoredisClient {
 
 export function ioredisLink(client: IoredisClient): RedisLink {
   const nodes = isCluster(client) ? () => client.nodes() : () => [client as Single];
-  let turn = 0;
+  const nextOf = inTurn();
   const link: RedisLink = {
     evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
     eval: (text, keys, args) => client.eval(text, keys.length, ...keys, ...args),
     info: (section) => client.info(section),
     async hear(channel, ears, signal) {
       // In a cluster any node will do, and the next one if that is down: messages go to all.
-      const all = nodes();
-      const node = all[turn++ % all.length];
-      if (node === undefined) throw new Error('no node of the cluster is known');
+      const node = nextOf(nodes());
       await hear(node.duplicate(OWN_OPTIONS), channel, ears, signal);
     },
   };

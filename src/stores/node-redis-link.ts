@@ -1,4 +1,4 @@
-import { type Ears, hasMethod, type RedisLink } from './redis-link.ts';
+import { type Ears, hasMethod, inTurn, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of a node-redis client: single, Sentinel, Cluster or pool. */
@@ -87,22 +87,18 @@ function useOf(client: object): Use | undefined {
 
 /** A master that answers, if one is known; else the next one at each try. */
 function useAnyMaster(cluster: Cluster): Use {
-  let turn = 0;
+  const nextOf = inTurn();
   return async (act) => {
     const { masters } = cluster;
     const ready = masters.filter(({ client }) => client?.isReady);
-    const candidates = ready.length > 0 ? ready : masters;
-    const node = candidates[turn++ % candidates.length];
-    if (node === undefined) throw new Error('no node of the cluster is known');
-    return act(await cluster.nodeClient(node));
+    return act(await cluster.nodeClient(nextOf(ready.length > 0 ? ready : masters)));
   };
 }
 
-/** How a duplicate differs: it ends when its connection does, and takes nothing of the caller's cache. */
+/** How a duplicate differs: it ends when its connection does, and does not clear the caller's cache then. */
 function duplicate(single: Single): Own {
   return single.duplicate({
     socket: { ...single.options?.socket, reconnectStrategy: false },
-    commandOptions: {},
     clientSideCache: undefined,
   });
 }

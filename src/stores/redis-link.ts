@@ -1,3 +1,5 @@
+import { systemRandom } from '../clock/index.ts';
+
 /** What the store needs of a Redis, whichever client library reaches it. */
 export interface RedisLink {
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
@@ -16,6 +18,16 @@ export interface Ears {
   /** From now on no message is lost. */
   onSubscribed(): void;
   onMessage(text: string): void;
+}
+
+/** One node of those that are there, another one each time, and the first by chance: clients spread. */
+export function inTurn(): <Node>(nodes: readonly Node[]) => Node {
+  let turn = Math.floor(systemRandom.next() * 2 ** 20);
+  return (nodes) => {
+    const node = nodes[turn++ % nodes.length];
+    if (node === undefined) throw new Error('no node of the cluster is known');
+    return node;
+  };
 }
 
 /** Clients are told by their shape, since instanceof fails between copies of a package. */
