@@ -124,15 +124,21 @@ describe('what is asked for', () => {
   it('tells how far it is, and for how long it has run', () => {
     const clock = virtualClock();
     const states: number[] = [];
+    const runs: bigint[] = [];
     const found = explore('set-nx-px-lua-del', {
       clock,
       onProgress: (progress) => {
         states.push(progress.states);
+        runs.push(progress.interleavings());
         clock.advance(500);
         return undefined;
       },
     });
     expect(states).toEqual([0, 4096]);
+    // First each of three clients may step, crash or be paused.
+    expect(runs[0]).toBe(9n);
+    expect(runs[1]).toBeGreaterThan(1000n);
+    expect(runs[1]).toBeLessThan(found.interleavings);
     expect(found.seconds).toBe(1);
     const stopped = explore('set-nx-px-lua-del', { onProgress: ({ states }) => states === 0 });
     expect(stopped).toMatchObject({ isComplete: false });

@@ -8,7 +8,7 @@ import type { WorldOptions } from './options.ts';
 import type { Algorithm, Text } from './recipe.ts';
 import { replay } from './replay.ts';
 import { type Setting, settle } from './setting.ts';
-import { type Exhaustion, exhaust } from './strategies/exhaustive.ts';
+import { type Exhaustion, exhaust, type Seen } from './strategies/exhaustive.ts';
 import { smooth } from './strategies/smooth.ts';
 import type { TraceStep } from './trace.ts';
 import { isExpected } from './verdict.ts';
@@ -25,9 +25,7 @@ export interface ExploreOptions extends Partial<WorldOptions> {
   readonly clock?: Clock;
 }
 
-export interface Progress {
-  readonly states: number;
-  readonly moves: number;
+export interface Progress extends Seen {
   readonly seconds: number;
 }
 
@@ -81,7 +79,7 @@ export function explore(recipe: Algorithm | string, options: ExploreOptions = {}
   const world = new World(setting.recipe, setting.variant.name, setting.world);
   const found = exhaust(world, checks, {
     mostStates,
-    onProgress: (states, moves) => onProgress?.({ states, moves, seconds: seconds() }) !== false,
+    onProgress: (seen) => onProgress?.({ ...seen, seconds: seconds() }) !== false,
   });
   const verdicts = checks.map((check) => verdictOf(check, found, world, setting));
   const failure = failureToShow(verdicts, setting);

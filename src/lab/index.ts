@@ -35,3 +35,4 @@ export { RECIPES } from './recipes/index.ts';
 export { type Replay, type ReplayOptions, replay, type Violation } from './replay.ts';
 export type { Setting } from './setting.ts';
 export type { TraceClient, TraceKey, TraceStep } from './trace.ts';
+export { isExpected } from './verdict.ts';

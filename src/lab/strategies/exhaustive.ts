@@ -17,8 +17,15 @@ export interface Exhaustion {
 
 export interface Limits {
   readonly mostStates: number;
-  /** Called now and then with the states seen so far; false stops the search. */
-  readonly onProgress: (states: number, moves: number) => boolean;
+  /** Called now and then with what was seen so far; false stops the search. */
+  readonly onProgress: (seen: Seen) => boolean;
+}
+
+export interface Seen {
+  readonly states: number;
+  readonly moves: number;
+  /** Runs from the first state to where the search is, or to their end before. Counted when asked. */
+  readonly interleavings: () => bigint;
 }
 
 /**
@@ -57,7 +64,7 @@ class Search {
     let expanded = 0;
     for (let goesOn = true; goesOn && expanded < this.#states.length; expanded++) {
       this.#expand(expanded);
-      if (expanded % PROGRESS_EVERY === 0) goesOn = onProgress(expanded, this.#targets.length);
+      if (expanded % PROGRESS_EVERY === 0) goesOn = onProgress(this.#seen(expanded));
       goesOn &&= this.#states.length <= mostStates;
     }
     const states = this.#states.length;
@@ -68,6 +75,18 @@ class Search {
       moves: this.#targets.length,
       interleavings: countPaths(this.#firstTargets, this.#targets, expanded),
       isComplete: expanded === states,
+    };
+  }
+
+  #seen(expanded: number): Seen {
+    return {
+      states: expanded,
+      moves: this.#targets.length,
+      interleavings: () => {
+        const states = this.#states.length;
+        const unexpanded = new Array<number>(states - expanded).fill(this.#targets.length);
+        return countPaths([...this.#firstTargets, ...unexpanded], this.#targets, states);
+      },
     };
   }
 
