@@ -78,7 +78,7 @@ describe.concurrent('waiting', () => {
     const lease = await scene.neighbour().mutex('a').acquire();
     const impatient = await scene.locks();
     const attempts = Array.from({ length: 20 }, () =>
-      settled(impatient.mutex('a').acquire({ wait: 300 })),
+      settled(impatient.mutex('a').acquire({ wait: '1s' })),
     );
     const waiting = (await scene.locks()).mutex('a').acquire(WAIT);
     for (const outcome of await Promise.all(attempts))

@@ -41,6 +41,7 @@ async function run(
     import { Redis } from 'ioredis';
     const { createLocks, redisStore } = await import('${BUILD}');
     const port = ${port};
+    const print = (...words) => process.stdout.write(words.join(' ') + '\\n');
     ${body}`;
   const beganMs = performance.now();
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
@@ -136,7 +137,7 @@ describe.concurrent('noise', () => {
        await client.publish('ready', '');
        await new Promise((resolve) => signal.addEventListener('abort', resolve));
        await new Promise((resolve) => setTimeout(resolve, 500));
-       console.log(signal.reason.reason);
+       print(signal.reason.reason);
        client.disconnect();`,
       scene.proxy.port,
     );
@@ -156,7 +157,7 @@ describe.concurrent('noise', () => {
        const untilMs = performance.now() + 1000;
        while (performance.now() < untilMs);
        await new Promise((resolve) => setTimeout(resolve, 300));
-       console.log(lease.isHeld, await lease.release());
+       print(lease.isHeld, await lease.release());
        client.disconnect();`,
       scene.port,
     );
@@ -176,10 +177,10 @@ describe.concurrent('noise', () => {
     await scene.neighbour().mutex('a').acquire();
     const ended = await run(
       `const client = new Redis(port);
-       client.on('error', (error) => console.log('error event', error));
+       client.on('error', (error) => print('error event', error));
        const locks = createLocks({ store: redisStore(client) });
-       console.log(await locks.mutex('a').tryAcquire());
-       await locks.mutex('a').acquire({ wait: 700 }).catch((error) => console.log(error.code));
+       print(String(await locks.mutex('a').tryAcquire()));
+       await locks.mutex('a').acquire({ wait: 1500 }).catch((error) => print(error.code));
        await locks.close();
        client.disconnect();`,
       scene.port,
@@ -193,7 +194,7 @@ describe.concurrent('errors', () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await scene.neighbour().mutex('a').acquire();
-    const busy = await settled(locks.mutex('a').acquire({ wait: 300 }));
+    const busy = await settled(locks.mutex('a').acquire({ wait: '1s' }));
     await scene.proxy.set({ kind: 'refuse' });
     const down = await settled(locks.mutex('a').acquire({ wait: 300 }));
     expect(busy).toBeInstanceOf(LockTimeoutError);
@@ -255,7 +256,7 @@ describe.concurrent('errors', () => {
     const body = (): void => {
       ran = true;
     };
-    await expect(locks.mutex('a').run(body, { wait: 100 })).rejects.toThrow(LockTimeoutError);
+    await expect(locks.mutex('a').run(body, { wait: '1s' })).rejects.toThrow(LockTimeoutError);
     expect(ran).toBe(false);
   });
 
@@ -383,7 +384,7 @@ describe.concurrent('the life of a process', () => {
        const waiting = locks.mutex('a').acquire({ wait: '20s' }).catch((error) => error.code);
        while ((await locks.mutex('a').inspect()).waiters.length === 0);
        await locks.close();
-       console.log(await waiting);`,
+       print(await waiting);`,
       scene.port,
     );
     expect(ended).toMatchObject({ code: 0, output: 'aborted\n' });

@@ -181,6 +181,33 @@ describe.concurrent('mode 13: a grant that comes too late', () => {
   });
 });
 
+describe.concurrent('modes 13 and 17: a call that comes too late', () => {
+  it('holds nothing: the lock has gone to the next', async () => {
+    await using scene = await LockScene.open();
+    const mutex = scene.neighbour().mutex('a');
+    const lease = await mutex.acquire({ lease: '30s' });
+    const waiting = (await scene.locks()).mutex('a').acquire({ wait: '25s' });
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    // The call takes longer than the lock is kept for who was called. So does what it could ask.
+    for (const link of scene.proxy.links)
+      link.set({ kind: 'delay', way: 'replies', delayMs: 7000 });
+    await lease.release();
+    let next = await mutex.tryAcquire();
+    while (next === null) next = await mutex.tryAcquire();
+    const { fence } = next;
+    let isGranted = false;
+    waiting.then(() => {
+      isGranted = true;
+    });
+    await elapse(3000);
+    expect(isGranted).toBe(false);
+    expect(await scene.holdersOf('a')).toMatchObject([{ fence }]);
+    await scene.proxy.set(PASS);
+    expect(await next.release()).toBe('released');
+    expect((await waiting).fence).toBeGreaterThan(fence);
+  });
+});
+
 describe.concurrent('mode 11: a release that comes late', () => {
   it('does not free the next holder, and says so', async () => {
     await using scene = await LockScene.open();
