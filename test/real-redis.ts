@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { createEngine, type EngineOptions } from '../src/engine/index.ts';
 import { startServer } from '../src/server/index.ts';
@@ -23,6 +24,8 @@ export async function startRealRedis(...options: readonly string[]): Promise<Run
 export async function spawnRealRedis(...options: readonly string[]): Promise<ChildProcess> {
   const redis = spawn('redis-server', ['--save', '', '--appendonly', 'no', ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    // A replica writes what its master sends into the folder in which it runs.
+    cwd: tmpdir(),
   });
   for await (const line of createInterface({ input: redis.stdout })) {
     if (line.includes('eady to accept connections')) {
