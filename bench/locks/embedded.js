@@ -3,7 +3,6 @@
 import { Mutex, withTimeout } from 'async-mutex';
 import { createLocks } from 'holdfast';
 import {
-  collectGarbage,
   interleave,
   interleaveTurns,
   median,
@@ -53,7 +52,6 @@ function cycleOfHoldfast(lock) {
 }
 
 async function rateOfOne(cycle) {
-  collectGarbage();
   const beganMs = performance.now();
   let count = 0;
   for (let nowMs = beganMs; nowMs < beganMs + TURN_MS; nowMs = performance.now()) {
@@ -64,7 +62,6 @@ async function rateOfOne(cycle) {
 }
 
 async function rateOfMany(cycle) {
-  collectGarbage();
   const beganMs = performance.now();
   await Promise.all(
     Array.from({ length: WORKERS }, async () => {

@@ -4,7 +4,6 @@ import { Mutex } from 'async-mutex';
 import { createLocks } from 'holdfast';
 import {
   collectGarbage,
-  interleave,
   median,
   printTable,
   ratiosOf,
@@ -41,29 +40,28 @@ const sides = {
   },
 };
 
-const figures = await interleave(sides, ROUNDS, async (makeLock) => {
-  const fewNs = await costWithFew(makeLock());
-  return { ...(await crowd(makeLock())), fewNs };
-});
+const figures = {};
+for (const [name, makeLock] of Object.entries(sides)) figures[name] = await costs(makeLock);
+for (const [name, makeLock] of Object.entries(sides)) {
+  figures[name].bytes = await bytesOfEach(makeLock());
+}
 show(figures);
 
+/** With few and with many waiters in turn, after one turn to warm up. */
+async function costs(makeLock) {
+  const fewNs = [];
+  const manyNs = [];
+  for (let round = -1; round < ROUNDS; round++) {
+    const few = await costWithFew(makeLock());
+    const many = await costWithMany(makeLock());
+    if (round < 0) continue;
+    fewNs.push(few);
+    manyNs.push(many);
+  }
+  return { fewNs, manyNs };
+}
+
 function show(all) {
-  const rows = Object.entries(all).map(([name, rounds]) => {
-    const of = (figure) => rounds.map((round) => round[figure]);
-    const bytes = median(of('bytes'));
-    const ratios = ratiosOf(of('manyNs'), of('fewNs'));
-    const isOurs = name === 'holdfast';
-    return [
-      name,
-      `first ${shownCount(rounds[0].served)} exact`,
-      shownCount(bytes),
-      isOurs ? shownMark(bytes, { most: 1024 }) : '',
-      shownCount(median(of('fewNs'))),
-      shownCount(median(of('manyNs'))),
-      shownRatio(ratios),
-      isOurs ? shownMark(median(ratios), { most: 1.5 }) : '',
-    ];
-  });
   const header = [
     `${shownCount(MANY)} waiters`,
     'order',
@@ -74,22 +72,49 @@ function show(all) {
     'ratio',
     'mark',
   ];
-  printTable(header, rows);
+  printTable(
+    header,
+    Object.entries(all).map(([name, figure]) => row(name, figure)),
+  );
 }
 
-/** Memory, cost and order with many waiters. An order that is not that of arrival ends the benchmark. */
-async function crowd(lock) {
+function row(name, { bytes, fewNs, manyNs }) {
+  const isOurs = name === 'holdfast';
+  const ratios = ratiosOf(manyNs, fewNs);
+  return [
+    name,
+    `first ${shownCount(sides[name]().served)} exact`,
+    shownCount(bytes),
+    isOurs ? shownMark(bytes, { most: 1024 }) : '',
+    shownCount(median(fewNs)),
+    shownCount(median(manyNs)),
+    shownRatio(ratios),
+    isOurs ? shownMark(median(ratios), { most: 1.5 }) : '',
+  ];
+}
+
+/** Heap of one waiter: its request and the promise that the caller got. */
+async function bytesOfEach(lock) {
   const first = await lock.acquire();
   const pending = new Array(MANY).fill(null);
   const before = heapBytes();
   await queue(lock, pending);
   const bytes = (heapBytes() - before) / MANY;
+  await serve(lock, first, pending, new Int32Array(lock.served), 0);
+  return bytes;
+}
+
+/** An order that is not that of arrival ends the benchmark. */
+async function costWithMany(lock) {
+  const first = await lock.acquire();
+  const pending = new Array(MANY).fill(null);
+  await queue(lock, pending);
   const order = new Int32Array(lock.served);
   const timedNs = await serve(lock, first, pending, order, TIMED);
   for (const [place, waiter] of order.entries()) {
     if (place !== waiter) throw new Error(`waiter ${waiter} was served in place ${place}`);
   }
-  return { bytes, manyNs: timedNs / TIMED, served: order.length };
+  return timedNs / TIMED;
 }
 
 /** The same number of hand-overs, with at most ten waiters at any time. Queueing is not timed. */
