@@ -44,7 +44,7 @@ locksLiveOn('a Redis Cluster of three masters', {
   mayEvict: true,
 });
 locksLiveOn('a master, a replica and three Sentinels', {
-  start: startRealSentinel,
+  start: () => startRealSentinel(),
   dataPorts: ({ masterPort }) => [masterPort],
   clients: SENTINEL_CLIENTS,
   mayEvict: true,

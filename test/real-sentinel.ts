@@ -22,13 +22,16 @@ const NAME = 'holdfast';
 const WATCHERS = 3;
 const QUORUM = 2;
 
-export async function startRealSentinel(): Promise<RealSentinel> {
+/** The master counts as down when it has not answered for so long: on a busy machine that may be a while. */
+export async function startRealSentinel(downAfterMs = 60_000): Promise<RealSentinel> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-sentinel-'));
   const [masterPort, replicaPort] = [await freePort(), await freePort()];
   const master = await startData(masterPort);
   const replica = await startData(replicaPort, '--replicaof', `127.0.0.1 ${masterPort}`);
   const sentinelPorts = await Promise.all(Array.from({ length: WATCHERS }, freePort));
-  const sentinels = sentinelPorts.map((port) => startWatcher(folder, port, masterPort));
+  const sentinels = sentinelPorts.map((port) =>
+    startWatcher(folder, port, masterPort, downAfterMs),
+  );
   await Promise.all(sentinelPorts.map(watching));
   return {
     name: NAME,
@@ -53,14 +56,19 @@ function startData(port: number, ...options: readonly string[]): Promise<ChildPr
 }
 
 /** A Sentinel writes into its configuration, so that it needs a file. */
-function startWatcher(folder: string, port: number, masterPort: number): ChildProcess {
+function startWatcher(
+  folder: string,
+  port: number,
+  masterPort: number,
+  downAfterMs: number,
+): ChildProcess {
   const file = join(folder, `${port}.conf`);
   const lines = [
     `port ${port}`,
     'bind 127.0.0.1',
     `dir ${folder}`,
     `sentinel monitor ${NAME} 127.0.0.1 ${masterPort} ${QUORUM}`,
-    `sentinel down-after-milliseconds ${NAME} 500`,
+    `sentinel down-after-milliseconds ${NAME} ${downAfterMs}`,
     `sentinel failover-timeout ${NAME} 2000`,
   ];
   writeFileSync(file, `${lines.join('\n')}\n`);

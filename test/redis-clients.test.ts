@@ -200,7 +200,7 @@ describe('a client that cannot be used', () => {
     const client = ioredis({ username: 'deaf', password: 'secret' });
     const [holders, waiters] = [locksOf(client), locksOf(client)];
     await holders.mutex('deaf').acquire();
-    const waiting = waiters.mutex('deaf').acquire({ wait: 200 });
+    const waiting = waiters.mutex('deaf').acquire({ wait: 500 });
     await expect(waiting).rejects.toMatchObject({
       code: 'unavailable',
       message: expect.stringContaining('NOPERM'),
@@ -241,6 +241,6 @@ describe.each([
     expect(await take()).toBe(null);
     await lease.release();
     expect(await take()).toBe('OK');
-    await expect(locks.mutex('shared').acquire({ wait: 50 })).rejects.toThrow(LockTimeoutError);
+    await expect(locks.mutex('shared').acquire({ wait: 500 })).rejects.toThrow(LockTimeoutError);
   });
 });

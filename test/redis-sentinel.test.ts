@@ -5,7 +5,9 @@ import { redisStore } from '../src/stores/redis.ts';
 import { startRealSentinel } from './real-sentinel.ts';
 import { SENTINEL_CLIENTS } from './redis-clients.ts';
 
-/** Half a second until the master counts as down, a vote, and the clients' pauses. Usually 2 to 4 s. */
+const DOWN_AFTER_MS = 1000;
+
+/** Until the master counts as down, a vote, and the clients' pauses: usually 3 to 5 s. */
 const FAILOVER_MS = 20_000;
 
 /**
@@ -13,7 +15,7 @@ const FAILOVER_MS = 20_000;
  * granted in the last moment may be lost with the master, which is why there are fences.
  */
 it('locks outlive their master: the next is found, fences rise, waiters are called', async () => {
-  const place = await startRealSentinel();
+  const place = await startRealSentinel(DOWN_AFTER_MS);
   onTestFinished(() => place.stop());
   const master = new Redis(place.masterPort, '127.0.0.1');
   const programs = await Promise.all(
