@@ -64,6 +64,7 @@ export class LockScene implements AsyncDisposable {
   async startServer(): Promise<void> {
     const where = ['--port', `${this.port}`, '--bind', '127.0.0.1'];
     this.#redis = await spawnRealRedis(...where, ...this.#redisOptions);
+    RUNNING.add(this.#redis);
   }
 
   /** The server dies without a word. */
@@ -71,6 +72,7 @@ export class LockScene implements AsyncDisposable {
     const died = once(this.#redis!, 'exit');
     this.#redis!.kill('SIGKILL');
     await died;
+    RUNNING.delete(this.#redis!);
   }
 
   /** The server stands still, as a machine does that is suspended. */
@@ -182,6 +184,12 @@ export class LockScene implements AsyncDisposable {
     return client;
   }
 }
+
+/** Servers that end with the test run, whatever became of their tests. */
+const RUNNING = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const redis of RUNNING) redis.kill('SIGKILL');
+});
 
 const FIRST_PORT = 17_300;
 const PORTS_OF_WORKER = 25;
