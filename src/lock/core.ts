@@ -1,12 +1,13 @@
 import type { Clock, Random } from '../clock/index.ts';
 import type { Attempt } from './attempt.ts';
 import { DueLists } from './due-list.ts';
+import { LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { letGo } from './let-go.ts';
 import { LinkedList } from './linked-list.ts';
 import { memoryStore } from './memory-store.ts';
 import { Scopes } from './scope.ts';
-import type { CallListener, Hold, HolderInfo, LockStore, Target } from './store.ts';
+import type { CallListener, Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
@@ -130,8 +131,21 @@ export class LockCore {
     letGo(this, hold, undefined, this.clock.monotonicMs() + leaseMs, () => {});
   }
 
+  inspect(target: Target): Promise<Inspection> {
+    return this.told(target, this.store.inspect(target));
+  }
+
+  /** A failure of the store has the library's own error. */
+  async told<Result>({ name }: Target, answer: Result | Promise<Result>): Promise<Result> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw new LockUnavailableError(name, error);
+    }
+  }
+
   async forceRelease(target: Target): Promise<number> {
-    const holders = await this.store.forceRelease(target);
+    const holders = await this.told(target, this.store.forceRelease(target));
     announce('force', () => ({ lock: target.name, kind: target.kind, holders }));
     return holders;
   }

@@ -30,7 +30,7 @@ export class GroupLock extends Lock {
 
   /** Of all of them, in the order of their names. */
   async inspect(): Promise<Inspection> {
-    const each = await Promise.all(this.#targets.map((target) => this.#core.store.inspect(target)));
+    const each = await Promise.all(this.#targets.map((target) => this.#core.inspect(target)));
     return {
       holders: each.flatMap(({ holders }) => holders),
       waiters: each.flatMap(({ waiters }) => waiters),

@@ -339,6 +339,24 @@ describe('a store that cannot be reached', () => {
     await failure;
   });
 
+  it('is told as such by whatever was asked of it', async () => {
+    const lease = await locks.mutex('a').acquire();
+    const refuse = (): Promise<never> => Promise.reject(new Error('connection refused'));
+    store.extend = refuse;
+    store.inspect = refuse;
+    store.forceRelease = refuse;
+    const requests = [
+      lease.extend(),
+      locks.mutex('a').inspect(),
+      locks.mutex('a').forceRelease(),
+      locks.all(['a', 'b']).inspect(),
+    ];
+    for (const request of requests) {
+      await expect(request).rejects.toThrow(LockUnavailableError);
+    }
+    expect(lease.isHeld).toBe(true);
+  });
+
   it('is asked again until it answers', async () => {
     const { ask } = store;
     let failures = 3;

@@ -29,7 +29,7 @@ export class SingleLock extends Lock {
   }
 
   inspect(): Promise<Inspection> {
-    return this.#core.store.inspect(this.#target);
+    return this.#core.inspect(this.#target);
   }
 
   forceRelease(): Promise<number> {
