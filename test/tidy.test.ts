@@ -14,7 +14,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   engine: ['clock', 'resp', 'lua'],
   server: ['engine', 'resp', 'clock'],
   lock: ['clock'],
-  stores: ['lock', 'clock', 'engine', 'resp'],
+  cache: ['lock', 'clock'],
+  stores: ['lock', 'cache', 'clock', 'engine', 'resp'],
   lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
   cli: ['clock', 'resp', 'engine', 'server'],
 };

@@ -5,7 +5,7 @@ import type { ScriptRunner } from './script-store.ts';
 /** Runs scripts on an engine in this process: the same scripts as on Redis, without a socket. */
 export function engineRunner(engine: Engine = createEngine()): ScriptRunner {
   const session = engine.session();
-  let closeListener = (): void => {};
+  const listeners: { close(): void }[] = [];
   return {
     async run(script, keys, args) {
       const words = [...keys, ...args].map(toBytes);
@@ -21,11 +21,11 @@ export function engineRunner(engine: Engine = createEngine()): ScriptRunner {
         close() {},
       });
       execute(listener, ['SUBSCRIBE', channel]);
-      closeListener = () => listener.close();
+      listeners.push(listener);
     },
     async close() {
       session.close();
-      closeListener();
+      for (const listener of listeners) listener.close();
     },
   };
 }
@@ -41,5 +41,5 @@ function fromReply(reply: Reply): unknown {
 
 function messageText(reply: Reply): string {
   const items = typeof reply === 'object' && reply !== null && 'items' in reply ? reply.items : [];
-  return String(items[2]);
+  return String(fromReply(items[2] ?? ''));
 }

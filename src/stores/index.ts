@@ -1,3 +1,4 @@
+export { cacheStoreBeside } from './cache-store.ts';
 export { type Case, CONFORMANCE, type Examined } from './conformance.ts';
 export { engineRunner } from './engine-runner.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';

@@ -50,7 +50,8 @@ const MARGIN_MS = 2;
  * call; one subscription, to a channel of this client's own, serves all locks.
  */
 export class ScriptStore implements LockStore {
-  readonly #runner: ScriptRunner;
+  /** Also for what lives beside the locks. */
+  readonly runner: ScriptRunner;
   readonly #clock: Clock;
   readonly #channel: string;
   readonly #script = withSha(LOCK_SCRIPT);
@@ -68,7 +69,7 @@ export class ScriptStore implements LockStore {
   #isClosed = false;
 
   constructor(runner: ScriptRunner, { clock, clientId, requestTimeoutMs }: ScriptStoreOptions) {
-    this.#runner = runner;
+    this.runner = runner;
     this.#clock = clock;
     this.#channel = `holdfast:${clientId}`;
     this.#calls = new DueList(clock, requestTimeoutMs, (batch) =>
@@ -86,7 +87,7 @@ export class ScriptStore implements LockStore {
   }
 
   askAll(claims: readonly Claim[], leastFence: number): Promise<Answer | undefined> {
-    const { slotOf } = this.#runner;
+    const { slotOf } = this.runner;
     const slots = new Set(slotOf && claims.map((claim) => slotOf(keyOf(claim))));
     if (slots.size > 1) return Promise.resolve(undefined);
     return new Promise((resolve, reject) => {
@@ -136,7 +137,7 @@ export class ScriptStore implements LockStore {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const batch of this.#calls.close()) this.#failed(batch, new Error(CLOSED));
-    await this.#runner.close();
+    await this.runner.close();
   }
 
   #send<Result>(
@@ -159,7 +160,7 @@ export class ScriptStore implements LockStore {
 
   /** The batch that the next requests belong to, with room for so many. */
   #batchFor(target: Target, count: number): Batch {
-    const { slotOf } = this.#runner;
+    const { slotOf } = this.runner;
     const slot = slotOf === undefined ? 0 : slotOf(keyOf(target));
     const open = slotOf === undefined ? this.#batches.at(-1) : this.#bySlot.get(slot);
     if (open !== undefined && open.keys.length + count <= MOST_AT_ONCE) return open;
@@ -194,7 +195,7 @@ export class ScriptStore implements LockStore {
       return;
     }
     const due = this.#calls.add(batch, batch.sentMs);
-    this.#runner.run(this.#script, batch.keys, batch.args).then(
+    this.runner.run(this.#script, batch.keys, batch.args).then(
       (replies) => {
         this.#calls.drop(due);
         this.#answered(batch, replies);
@@ -255,7 +256,7 @@ export class ScriptStore implements LockStore {
   }
 
   #listen(): Promise<void> {
-    this.#listening ??= this.#runner
+    this.#listening ??= this.runner
       .listen(
         this.#channel,
         (message) => this.#called(message),

@@ -1,0 +1,258 @@
+import type { Clock, Random } from '../clock/index.ts';
+import type { Lock, Locks } from '../lock/index.ts';
+import { abortedError, CacheError, loadError, unavailableError } from './errors.ts';
+import { Announcer, type CacheCounts } from './events.ts';
+import { Flight, type FlightPlan, type Load, type LoadContext } from './flight.ts';
+import { Gathering, type LoadMany } from './gathering.ts';
+import { moveIn } from './home.ts';
+import {
+  type CacheOptions,
+  checkKey,
+  checkKeys,
+  checkLoad,
+  checkTags,
+  type ResolvedCacheOptions,
+  resolveCacheOptions,
+} from './options.ts';
+import { withPatience } from './patience.ts';
+import type { CacheStore, Entry, Sight } from './store.ts';
+
+/** Options of all calls, which a call may change. */
+export interface CreateCacheOptions extends Partial<Omit<CacheOptions, 'signal'>> {
+  readonly locks: Locks;
+}
+
+/** A cache beside these locks: in this process, or in the same Redis. */
+export function createCache({ locks, ...defaults }: CreateCacheOptions): Cache {
+  return new Cache(locks, defaults);
+}
+
+type Defaults = Omit<CreateCacheOptions, 'locks'>;
+
+/** Where a value comes from, and who wants to know as soon as it is clear whether it is asked. */
+interface Source {
+  readonly load: Load<unknown>;
+  readonly decided?: () => void;
+}
+
+/** Where one caller loads what all need. */
+export class Cache implements AsyncDisposable {
+  readonly #locks: Locks;
+  readonly #defaults: Defaults;
+  readonly #store: CacheStore;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #announcer = new Announcer();
+  readonly #flights = new Map<string, Flight>();
+  readonly #unhear: () => void;
+  /** Aborts the waiting of all callers. */
+  readonly #closing = new AbortController();
+
+  constructor(locks: Locks, defaults: Defaults) {
+    const { store, clock, random } = moveIn(locks, this);
+    this.#locks = locks;
+    this.#defaults = defaults;
+    this.#store = store;
+    this.#clock = clock;
+    this.#random = random;
+    this.#unhear = store.onNews((news) => {
+      if (news !== undefined) this.#flights.get(news.key)?.news(news);
+      else for (const flight of this.#flights.values()) flight.news(undefined);
+    });
+  }
+
+  /**
+   * The value of a key. If there is none, one caller of all processes loads it and the others wait for it;
+   * if it is stale, they get it as it is meanwhile. Throws what `load` throws, or a CacheError.
+   */
+  async get<Value>(key: string, options: Partial<CacheOptions>, load: Load<Value>): Promise<Value> {
+    checkKey(key);
+    checkLoad(key, load);
+    const resolved = this.#resolve(key, options);
+    return this.#get(key, resolved, { load }) as Promise<Value>;
+  }
+
+  /**
+   * The values of several keys. `load` is called once for all those that this caller has to load, and
+   * gives a Map of their values.
+   */
+  async getMany<Value>(
+    keys: readonly string[],
+    options: Partial<CacheOptions>,
+    load: LoadMany<Value>,
+  ): Promise<Map<string, Value>> {
+    const distinct = checkKeys(keys);
+    const [name = ''] = distinct;
+    checkLoad(name, load);
+    const resolved = this.#resolve(name, options);
+    const gathering = new Gathering(load, distinct);
+    const values = distinct.map(async (key): Promise<[string, Value]> => {
+      const decided = (): void => gathering.decided(key);
+      const source = { load: (context: LoadContext) => gathering.load(key, context), decided };
+      const value = this.#get(key, resolved, source);
+      // Whatever it was, the others do not wait for this one.
+      value.catch(decided);
+      return [key, (await value) as Value];
+    });
+    return new Map(await Promise.all(values));
+  }
+
+  /** Forgets values, in all processes. What is being loaded now is not kept. How many there were. */
+  async delete(keys: string | readonly string[]): Promise<number> {
+    const distinct = checkKeys(typeof keys === 'string' ? [keys] : keys);
+    const count = await this.#asked(distinct[0] ?? '', this.#store.delete(distinct));
+    this.#announcer.announce('delete', { keys: distinct });
+    return count;
+  }
+
+  /** Forgets all values that carry one of the tags, in all processes, however many there are. */
+  async invalidate(tags: string | readonly string[]): Promise<void> {
+    const distinct = checkTags(typeof tags === 'string' ? [tags] : tags);
+    await this.#asked(distinct.join(), this.#store.invalidate(distinct));
+    this.#announcer.announce('invalidate', { tags: distinct });
+  }
+
+  /** How often each of the events has happened in this cache. */
+  get counts(): Readonly<CacheCounts> {
+    return { ...this.#announcer.counts };
+  }
+
+  /** Rejects who waits. The locks stay open, and so do loads that are under way. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the cache was closed'));
+    for (const flight of this.#flights.values()) flight.close();
+    this.#unhear();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #resolve(key: string, options: Partial<CacheOptions>): ResolvedCacheOptions {
+    return resolveCacheOptions(key, { ...this.#defaults, ...options } as CacheOptions);
+  }
+
+  async #get(key: string, options: ResolvedCacheOptions, source: Source): Promise<unknown> {
+    this.#throwIfOver(key, options);
+    const looked = this.#store.look(key, options.tags);
+    const sight = looked instanceof Promise ? await this.#asked(key, looked) : looked;
+    const { entry } = sight;
+    if (entry === undefined || entry.freshLeftMs <= 0) {
+      return decode(await this.#renewed(key, options, sight, source), options);
+    }
+    if (this.#isEarly(entry, options)) this.#flightOf(key, options, entry, source);
+    else source.decided?.();
+    this.#announcer.asked('hit', key);
+    return decode(entry, options);
+  }
+
+  /** A new value, or the stale one, as the options say. */
+  async #renewed(
+    key: string,
+    options: ResolvedCacheOptions,
+    { entry: stale, failure }: Sight,
+    source: Source,
+  ): Promise<Entry> {
+    if (stale === undefined) this.#announcer.asked('miss', key);
+    try {
+      if (failure !== undefined) throw loadError(key, failure);
+      const flight = this.#flightOf(key, options, stale, source);
+      const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
+      const entry = softMs > 0 ? await this.#patiently(flight, key, softMs, options) : undefined;
+      if (entry !== undefined) return entry;
+    } catch (error) {
+      if (stale === undefined || !options.isStaleOnError || isOver(error)) throw error;
+    }
+    this.#announcer.asked('stale', key);
+    return stale!;
+  }
+
+  #patiently(
+    flight: Flight,
+    key: string,
+    softMs: number,
+    { hardMs, signal }: ResolvedCacheOptions,
+  ): Promise<Entry | undefined> {
+    flight.checkDeadlock();
+    const { signal: closing } = this.#closing;
+    const both = signal === undefined ? closing : AbortSignal.any([signal, closing]);
+    return withPatience(flight.result, { clock: this.#clock, key, softMs, hardMs, signal: both });
+  }
+
+  /** The one that is under way in this process, or a new one. */
+  #flightOf(
+    key: string,
+    options: ResolvedCacheOptions,
+    seen: Entry | undefined,
+    source: Source,
+  ): Flight {
+    const underWay = this.#flights.get(key);
+    if (underWay !== undefined) {
+      source.decided?.();
+      return underWay;
+    }
+    const flight = new Flight(this.#plan(key, options, seen, source));
+    this.#flights.set(key, flight);
+    const ended = (): void => void this.#flights.delete(key);
+    flight.result.then(ended, ended);
+    return flight;
+  }
+
+  #plan(
+    key: string,
+    options: ResolvedCacheOptions,
+    seen: Entry | undefined,
+    { load, decided }: Source,
+  ): FlightPlan {
+    return {
+      key,
+      options,
+      load,
+      onDecided: decided,
+      mutex: this.#mutexOf(key),
+      store: this.#store,
+      clock: this.#clock,
+      announcer: this.#announcer,
+      seenFence: seen?.fence ?? 0,
+    };
+  }
+
+  /** Its name is the hash tag of all keys of a value, so that they live together in a cluster. */
+  #mutexOf(key: string): Lock {
+    return this.#locks.mutex(`cache:${key}`);
+  }
+
+  /**
+   * Whether this caller should load before the value is stale (Vattani, Chierichetti, Lowenstein: Optimal
+   * Probabilistic Cache Stampede Prevention): each draws how much earlier, in units of the load's time.
+   */
+  #isEarly({ loadMs, freshLeftMs }: Entry, { beta }: ResolvedCacheOptions): boolean {
+    const reachMs = loadMs * beta;
+    // The draw exceeds 40 once in 10^17 times.
+    if (freshLeftMs > reachMs * 40) return false;
+    return -Math.log(1 - this.#random.next()) * reachMs >= freshLeftMs;
+  }
+
+  #throwIfOver(key: string, { signal }: ResolvedCacheOptions): void {
+    if (signal?.aborted) throw abortedError(key, signal.reason);
+    const { signal: closing } = this.#closing;
+    if (closing.aborted) throw abortedError(key, closing.reason);
+  }
+
+  async #asked<Answer>(key: string, answer: Answer | Promise<Answer>): Promise<Answer> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw unavailableError(key, error);
+    }
+  }
+}
+
+function decode({ data }: Entry, { serializer }: ResolvedCacheOptions): unknown {
+  return serializer.decode(data);
+}
+
+/** The caller itself wanted no more. */
+function isOver(error: unknown): boolean {
+  return error instanceof CacheError && error.code === 'aborted';
+}

@@ -1,0 +1,73 @@
+import type { LoadContext } from './flight.ts';
+
+/** Gives a Map with a value for each of the keys. The signal aborts when all of them are lost. */
+export type LoadMany<Value> = (
+  keys: readonly string[],
+  context: { readonly signal: AbortSignal; readonly fences: ReadonlyMap<string, number> },
+) => Promise<ReadonlyMap<string, Value>> | ReadonlyMap<string, Value>;
+
+interface Wanted {
+  readonly key: string;
+  readonly context: LoadContext;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * The loads of several keys as one: it begins as soon as it is known of each key whether this process
+ * loads it. A key that turns out to need it later, since its loader has died, is a load of its own.
+ */
+export class Gathering {
+  readonly #load: LoadMany<unknown>;
+  readonly #undecided: Set<string>;
+  #wanted: Wanted[] = [];
+
+  constructor(load: LoadMany<unknown>, keys: readonly string[]) {
+    this.#load = load;
+    this.#undecided = new Set(keys);
+  }
+
+  load(key: string, context: LoadContext): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#wanted.push({ key, context, resolve, reject });
+      this.decided(key);
+    });
+  }
+
+  /** It is known whether this key is loaded here. */
+  decided(key: string): void {
+    this.#undecided.delete(key);
+    if (this.#undecided.size === 0 && this.#wanted.length > 0) void this.#loadWanted();
+  }
+
+  async #loadWanted(): Promise<void> {
+    const wanted = this.#wanted;
+    this.#wanted = [];
+    const keys = wanted.map(({ key }) => key);
+    const fences = new Map(wanted.map(({ key, context }) => [key, context.fence]));
+    const signal = whenAllAborted(wanted.map(({ context }) => context.signal));
+    try {
+      const values = await this.#load(keys, { signal, fences });
+      if (!(values instanceof Map)) throw new TypeError('the load of several keys gives a Map');
+      for (const each of wanted) settle(each, values);
+    } catch (error) {
+      for (const { reject } of wanted) reject(error);
+    }
+  }
+}
+
+function settle({ key, resolve, reject }: Wanted, values: ReadonlyMap<string, unknown>): void {
+  if (values.has(key)) resolve(values.get(key));
+  else reject(new Error(`the load gave no value for '${key}'`));
+}
+
+function whenAllAborted(signals: readonly AbortSignal[]): AbortSignal {
+  const controller = new AbortController();
+  const check = (): void => {
+    const isAll = signals.every(({ aborted }) => aborted);
+    if (isAll) controller.abort(signals[0]?.reason);
+  };
+  for (const signal of signals) signal.addEventListener('abort', check, { once: true });
+  check();
+  return controller.signal;
+}

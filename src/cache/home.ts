@@ -1,0 +1,43 @@
+import type { Clock, Random } from '../clock/index.ts';
+import { LockArgumentError, type Locks } from '../lock/index.ts';
+import type { CacheStore } from './store.ts';
+
+/** What a cache is made of, beside its locks: a store for the values, time and chance. */
+export interface CacheHome {
+  readonly store: CacheStore;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+interface Closable {
+  close(): unknown;
+}
+
+const homes = new WeakMap<Locks, (cache: Closable) => CacheHome>();
+
+/**
+ * Says where values live that are guarded by these locks; it is asked when a cache is first made on them.
+ * Gives what closes all caches of these locks, and their store.
+ */
+export function setCacheHome(locks: Locks, make: () => CacheHome): () => void {
+  const caches = new Set<Closable>();
+  let home: CacheHome | undefined;
+  homes.set(locks, (cache) => {
+    home ??= make();
+    caches.add(cache);
+    return home;
+  });
+  return () => {
+    for (const cache of caches) cache.close();
+    home?.store.close();
+  };
+}
+
+export function moveIn(locks: Locks, cache: Closable): CacheHome {
+  const enter = homes.get(locks);
+  if (enter !== undefined) return enter(cache);
+  throw new LockArgumentError(
+    '',
+    'createCache needs the locks that keep its loads apart: createCache({ locks: createLocks() })',
+  );
+}

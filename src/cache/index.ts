@@ -1,0 +1,22 @@
+export { Cache, type CreateCacheOptions, createCache } from './cache.ts';
+export { CacheError, type CacheErrorCode } from './errors.ts';
+export type { CacheCounts, CacheEvents } from './events.ts';
+export type { Load, LoadContext } from './flight.ts';
+export type { LoadMany } from './gathering.ts';
+export { type CacheHome, setCacheHome } from './home.ts';
+export { memoryCacheStore } from './memory-cache-store.ts';
+export type { CacheOptions } from './options.ts';
+export { bytesSerializer, jsonSerializer, type Serializer } from './serializer.ts';
+export type {
+  CacheStore,
+  Encoded,
+  Entry,
+  Failed,
+  Failure,
+  News,
+  NewsListener,
+  Opened,
+  Sight,
+  Tags,
+  Write,
+} from './store.ts';

@@ -1,0 +1,138 @@
+import { type Duration, durationMs, LockArgumentError } from '../lock/index.ts';
+import { jsonSerializer, type Serializer } from './serializer.ts';
+import type { Tags } from './store.ts';
+
+/** How a value is kept. Durations are milliseconds or text such as `'30s'`. */
+export interface CacheOptions {
+  /** For how long a value is given out as it is. */
+  readonly fresh: Duration;
+  /** For how long after that it may still be given out, while one caller loads the next. Default 0. */
+  readonly stale?: Duration;
+  /**
+   * How long a caller waits for the new value while there is a stale one. 0, the default: not at all.
+   * Infinity: it takes the stale one only if the load fails.
+   */
+  readonly softTimeout?: Duration;
+  /** How long a caller waits at all. The load goes on without it. Default 30 s. */
+  readonly hardTimeout?: Duration;
+  /** What callers get when the load fails and there is a stale value. Default `stale`. */
+  readonly onError?: 'stale' | 'throw';
+  /** After a load failed, nobody loads for so long; twice as long after each that follows, up to 30 times. Default 1 s. */
+  readonly backoff?: Duration;
+  /**
+   * Loads before the value is stale, by a chance that rises towards its end and with the time that a load
+   * takes. 1, the default, is the best guess; more is earlier; 0 is never.
+   */
+  readonly beta?: number;
+  /** How long the others wait for a loader that has died. Renewed for as long as it lives. Default 10 s. */
+  readonly lease?: Duration;
+  /** After so long another caller loads, although the first is still at it. Default 5 min. */
+  readonly maxLoad?: Duration;
+  /** The same at each call for a key: what `invalidate` names. */
+  readonly tags?: readonly string[];
+  readonly serializer?: Serializer;
+  /** Gives up waiting. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ResolvedCacheOptions {
+  readonly freshMs: number;
+  readonly staleMs: number;
+  readonly softMs: number;
+  readonly hardMs: number;
+  readonly isStaleOnError: boolean;
+  readonly pauseMs: number;
+  readonly beta: number;
+  readonly leaseMs: number;
+  readonly maxLoadMs: number;
+  readonly tags: Tags;
+  readonly serializer: Serializer;
+  readonly signal: AbortSignal | undefined;
+}
+
+const SHORTEST_LEASE_MS = 10;
+const NO_TAGS: Tags = [];
+
+export function resolveCacheOptions(key: string, options: CacheOptions): ResolvedCacheOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw new LockArgumentError(key, "a cache needs options: at least { fresh: '10s' }");
+  }
+  const { onError = 'stale', beta = 1, serializer = jsonSerializer } = options;
+  if (onError !== 'stale' && onError !== 'throw') {
+    throw new LockArgumentError(key, `onError is 'stale' or 'throw'; got '${String(onError)}'`);
+  }
+  if (!(typeof beta === 'number' && beta >= 0 && beta < Number.POSITIVE_INFINITY)) {
+    throw new LockArgumentError(key, `beta must be a number from 0 on; got ${String(beta)}`);
+  }
+  return {
+    ...resolveTimes(key, options),
+    isStaleOnError: onError === 'stale',
+    beta,
+    tags: options.tags === undefined ? NO_TAGS : checkTags(options.tags),
+    serializer: checkSerializer(key, serializer),
+    signal: options.signal,
+  };
+}
+
+function resolveTimes(key: string, options: CacheOptions) {
+  const { stale = 0, softTimeout = 0, hardTimeout = '30s', backoff = '1s' } = options;
+  const { lease = '10s', maxLoad = '5m' } = options;
+  return {
+    freshMs: durationMs(options.fresh, 'fresh', key, { leastMs: 1 }),
+    staleMs: durationMs(stale, 'stale', key, { leastMs: 0 }),
+    softMs: durationMs(softTimeout, 'softTimeout', key, { leastMs: 0, endless: true }),
+    hardMs: durationMs(hardTimeout, 'hardTimeout', key, { leastMs: 0, endless: true }),
+    pauseMs: durationMs(backoff, 'backoff', key, { leastMs: 0 }),
+    leaseMs: durationMs(lease, 'lease', key, { leastMs: SHORTEST_LEASE_MS }),
+    maxLoadMs: durationMs(maxLoad, 'maxLoad', key, { leastMs: SHORTEST_LEASE_MS, endless: true }),
+  };
+}
+
+const LONGEST_BYTES = 1000;
+
+export function checkKey(key: string): string {
+  return checkText(key, 'the key of a cached value');
+}
+
+export function checkKeys(keys: readonly string[]): readonly string[] {
+  if (!Array.isArray(keys)) throw new LockArgumentError('', 'keys must be an array of strings');
+  return [...new Set(keys.map(checkKey))];
+}
+
+export function checkTags(tags: readonly string[]): Tags {
+  if (!Array.isArray(tags)) throw new LockArgumentError('', 'tags must be an array of strings');
+  return [...new Set(tags.map((tag) => checkText(tag, 'a tag')))].sort();
+}
+
+export function checkLoad(key: string, load: unknown): void {
+  if (typeof load === 'function') return;
+  throw new LockArgumentError(
+    key,
+    `load must be a function that gives the value; got ${typeof load}`,
+  );
+}
+
+function checkText(text: string, what: string): string {
+  if (typeof text !== 'string' || text === '') {
+    throw new LockArgumentError(String(text), `${what} is a string that is not empty`);
+  }
+  // Three bytes are the most that a unit of a string can take.
+  if (text.length * 3 > LONGEST_BYTES && Buffer.byteLength(text) > LONGEST_BYTES) {
+    const start = `${text.slice(0, 32)}…`;
+    throw new LockArgumentError(
+      start,
+      `${what} has at most ${LONGEST_BYTES} bytes. Use a hash of it.`,
+    );
+  }
+  if (/\p{Surrogate}/u.test(text)) {
+    throw new LockArgumentError(text, `${what} must be well-formed: half a character is no text`);
+  }
+  return text;
+}
+
+function checkSerializer(key: string, serializer: Serializer): Serializer {
+  if (typeof serializer?.encode === 'function' && typeof serializer.decode === 'function') {
+    return serializer;
+  }
+  throw new LockArgumentError(key, 'a serializer has two methods, encode and decode');
+}

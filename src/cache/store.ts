@@ -1,0 +1,84 @@
+/**
+ * Where cached values live. A value is kept for `freshMs + staleMs` by the store's own clock, and then it
+ * is gone.
+ *
+ * A late write never wins: it is refused if a value with a larger fence was written, or if the key was
+ * deleted or one of its tags invalidated after the load began, which the stamp tells.
+ *
+ * A store in this process may answer at once. Any other must answer or fail within a time of its own.
+ */
+export interface CacheStore {
+  look(key: string, tags: Tags): Sight | Promise<Sight>;
+  /** Also for who is about to load: gives the stamp that the write has to carry. */
+  open(key: string, tags: Tags, keepMs: number): Opened | Promise<Opened>;
+  /** Also for who waits: what changes after this look is told to the listeners. */
+  wait(key: string, tags: Tags): Sight | Promise<Sight>;
+  /** Whether the value stands. Whoever waits is told, of a refusal too. */
+  write(key: string, tags: Tags, value: Write): boolean | Promise<boolean>;
+  /** Remembers that a load failed, and tells whoever waits. For how many milliseconds nobody should load. */
+  fail(key: string, failed: Failed): number | Promise<number>;
+  /** Nothing came of a load: whoever waits should look again. */
+  wake(key: string): void | Promise<void>;
+  /** How many of them were there. */
+  delete(keys: readonly string[]): number | Promise<number>;
+  /** Makes everything that carries one of the tags as good as deleted. */
+  invalidate(tags: Tags): void | Promise<void>;
+  /** A listener is called without news when some may have been lost. Gives what ends it. */
+  onNews(listener: NewsListener): () => void;
+  close(): void;
+}
+
+/** Sorted, and none twice. */
+export type Tags = readonly string[];
+
+/** What there is now. */
+export interface Sight {
+  readonly entry?: Entry | undefined;
+  /** The last load failed, and it is too early for the next. */
+  readonly failure?: Failure | undefined;
+}
+
+export interface Opened extends Sight {
+  readonly stamp: string;
+}
+
+export interface Entry {
+  /** The value, encoded. */
+  readonly data: Encoded;
+  readonly fence: number;
+  /** Zero or less: it is stale. */
+  readonly freshLeftMs: number;
+  /** How long its load took. */
+  readonly loadMs: number;
+}
+
+export type Encoded = string | Uint8Array;
+
+export interface Failure {
+  readonly name: string;
+  readonly message: string;
+  readonly leftMs: number;
+}
+
+export interface Write {
+  readonly data: Encoded;
+  readonly fence: number;
+  readonly stamp: string;
+  readonly freshMs: number;
+  readonly staleMs: number;
+  readonly loadMs: number;
+}
+
+export interface Failed extends Omit<Failure, 'leftMs'> {
+  readonly fence: number;
+  /** After the first failure; it doubles with each that follows, up to the longest. */
+  readonly pauseMs: number;
+  readonly longestPauseMs: number;
+}
+
+/** What has become of a key. Neither an entry nor a failure: look again. */
+export interface News extends Sight {
+  readonly key: string;
+}
+
+export type NewsListener = (news: News | undefined) => void;
