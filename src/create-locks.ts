@@ -1,17 +1,53 @@
 import { systemClock } from './clock/index.ts';
-import { LockArgumentError, Locks, type LocksOptions, memoryStore } from './lock/index.ts';
-import { redisUrlStore } from './stores/index.ts';
+import {
+  LockArgumentError,
+  Locks,
+  type LocksOptions,
+  memoryStore,
+  WorkerRenewals,
+} from './lock/index.ts';
+import { redisUrlStore, startRenewalWorker } from './stores/index.ts';
 
 type Url = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
+
+export interface AddressOptions {
+  /**
+   * `worker`: a worker thread with a connection of its own renews leases while the event loop is blocked.
+   * A program that hangs then keeps its locks too, unless `maxHold` ends that. Default `main`.
+   */
+  readonly renewFrom?: 'main' | 'worker';
+}
 
 /**
  * Locks. Without an argument they live in this process; with an address they live in that Redis, Valkey
  * or `holdfast serve`; with `{ store }` wherever the store says.
  */
-export function createLocks(where: Url | LocksOptions | Omit<LocksOptions, 'store'> = {}): Locks {
-  if (typeof where === 'string') return new Locks({ store: redisUrlStore(checkUrl(where)) });
+export function createLocks(
+  where: Url | LocksOptions | Omit<LocksOptions, 'store'> = {},
+  options: AddressOptions = {},
+): Locks {
+  if (typeof where === 'string') return locksAt(checkUrl(where), options);
+  refuseRenewFrom({ ...where, ...options });
   if ('store' in where) return new Locks(where);
   return new Locks({ ...where, store: memoryStore(where.clock ?? systemClock) });
+}
+
+function locksAt(url: string, { renewFrom = 'main' }: AddressOptions): Locks {
+  const store = redisUrlStore(url);
+  if (renewFrom === 'main') return new Locks({ store });
+  if (renewFrom === 'worker') {
+    return new Locks({ store }, new WorkerRenewals(() => startRenewalWorker(url)));
+  }
+  throw new LockArgumentError('', `renewFrom is 'main' or 'worker'; got '${renewFrom}'`);
+}
+
+function refuseRenewFrom(options: object): void {
+  if (!('renewFrom' in options) || options.renewFrom === 'main') return;
+  throw new LockArgumentError(
+    '',
+    'renewFrom: a worker thread needs a connection of its own, and so an address. Use ' +
+      "createLocks('redis://host:port', { renewFrom: 'worker' }).",
+  );
 }
 
 function checkUrl(url: string): string {

@@ -1,5 +1,5 @@
 export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
-export { createLocks } from './create-locks.ts';
+export { type AddressOptions, createLocks } from './create-locks.ts';
 export {
   createEngine,
   type Engine,

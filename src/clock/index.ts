@@ -1,4 +1,5 @@
 export type { Clock, Timer } from './clock.ts';
+export { processMs } from './process-time.ts';
 export { type Random, seededRandom } from './random.ts';
 export { systemClock, systemRandom } from './system.ts';
 export { type VirtualClock, virtualClock } from './virtual.ts';

@@ -18,6 +18,7 @@ export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
 export type { AcquireOptions } from './options.ts';
+export { serveRenewals } from './renewal-service.ts';
 export type {
   Answer,
   CallListener,
@@ -32,3 +33,4 @@ export type {
   Reservation,
   Target,
 } from './store.ts';
+export { WorkerRenewals } from './worker-renewals.ts';

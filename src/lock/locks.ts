@@ -9,6 +9,7 @@ import { checkCount, checkName, checkNames } from './options.ts';
 import { SingleLock } from './single-lock.ts';
 import type { LockStore } from './store.ts';
 import { observeLocks } from './telemetry.ts';
+import type { WorkerRenewals } from './worker-renewals.ts';
 
 export interface LocksOptions {
   readonly store: LockStore;
@@ -23,9 +24,12 @@ const READERS = 2 ** 30;
 export class Locks implements AsyncDisposable {
   readonly #core: LockCore;
 
-  constructor({ store, clock = systemClock, random = systemRandom }: LocksOptions) {
+  constructor(
+    { store, clock = systemClock, random = systemRandom }: LocksOptions,
+    worker?: WorkerRenewals,
+  ) {
     const info = { host: hostname(), pid: process.pid };
-    this.#core = new LockCore({ store, clock, random, info });
+    this.#core = new LockCore({ store, clock, random, info, worker });
     void observeLocks();
   }
 

@@ -152,6 +152,19 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     this.#checkDeadline();
   }
 
+  /** A worker renewed it, maybe while this thread was blocked. */
+  renewedElsewhere(sentMs: number, sentWallMs: number): void {
+    if (sentMs <= this.sentMs) return;
+    this.sentMs = sentMs;
+    this.#sentWallMs = sentWallMs;
+    announce('renew', () => this.#event());
+  }
+
+  /** A worker heard from the store that it is no longer ours. */
+  stolenElsewhere(): void {
+    this.#lose('stolen');
+  }
+
   /** It was granted, but too late for whoever asked: nobody has seen it. */
   forget(): void {
     if (this.#isOpen) this.#finish(new NotHeldError(this.name));
@@ -187,7 +200,8 @@ export class StoreLease implements Lease, Linked<StoreLease> {
 
   /** Either clock may say that it is over: the monotonic one stops while a machine sleeps. */
   #leftMs(): number {
-    const { clock } = this.#core;
+    const { clock, watchdog } = this.#core;
+    watchdog.look(this);
     const spentMs = Math.max(clock.monotonicMs() - this.sentMs, clock.wallMs() - this.#sentWallMs);
     return this.safeMs - spentMs;
   }
@@ -197,7 +211,9 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   }
 
   #limitHold(maxHoldMs: number): void {
-    this.#maxHoldTimer = this.#core.clock.setTimer(maxHoldMs, () => {
+    const { clock, watchdog } = this.#core;
+    watchdog.limit(this, clock.monotonicMs() + maxHoldMs);
+    this.#maxHoldTimer = clock.setTimer(maxHoldMs, () => {
       if (!this.isHeld) return;
       this.#lose('expired');
       this.#core.giveBack(this.claim, this.claim.leaseMs);

@@ -4,3 +4,4 @@ export { engineRunner } from './engine-runner.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { redisUrlStore } from './redis-url.ts';
 export { type ScriptRunner, ScriptStore } from './script-store.ts';
+export { startRenewalWorker } from './start-renewal-worker.ts';
