@@ -12,7 +12,7 @@ import { announceAcquire, announceFail, announceGrant, announceWait } from './ev
 import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
-import type { Answer, Claim, Grant, Reservation } from './store.ts';
+import type { Answer, Call, Claim, Reservation } from './store.ts';
 import { StoreLease } from './store-lease.ts';
 
 /** Between two tries of a store that cannot be reached. */
@@ -102,19 +102,27 @@ export class Attempt implements Linked<Attempt> {
       this.#resolve = resolve;
       this.#reject = reject;
       this.core.began(this);
-      this.#options.signal?.addEventListener('abort', this);
+      if (this.#options.signal) this.core.aborts.add(this.#options.signal, this);
       this.#hear(answer, sentMs, sentWallMs);
     });
   }
 
   /** It may be our turn, or it is: the store has handed the lock over. */
-  called(grant: Grant | Reservation | undefined): void {
+  called(grant: Call): void {
     if (this.#isOver) return;
-    if (grant !== undefined && 'sentMs' in grant) {
+    if (grant !== undefined && 'retryInMs' in grant) this.#retryIn(grant.retryInMs);
+    else if (grant !== undefined && 'sentMs' in grant) {
       this.#accept(grant.fence, grant.sentMs, grant.sentWallMs);
     } else if (grant !== undefined && this.#askCount === 1) this.#acceptReserved(grant);
     else if (this.#isAsking) this.#wasCalled = true;
     else this.#ask();
+  }
+
+  /** Who is before us may have died: unlike those behind us, we are to look. */
+  #retryIn(durationMs: number): void {
+    if (this.#isAsking) return;
+    this.#timer?.cancel();
+    this.#timer = this.core.clock.setTimer(durationMs, () => this.#ask());
   }
 
   outOfPatience(): void {
@@ -128,7 +136,7 @@ export class Attempt implements Linked<Attempt> {
   }
 
   /** The caller's signal aborts. */
-  handleEvent(): void {
+  aborted(): void {
     this.#giveUp(new LockAbortedError(this.claim.name, this.#options.signal?.reason));
   }
 
@@ -266,7 +274,7 @@ export class Attempt implements Linked<Attempt> {
     this.#timer?.cancel();
     this.#scope?.stopWaiting(this);
     this.core.ended(this);
-    this.#options.signal?.removeEventListener('abort', this);
+    if (this.#options.signal) this.core.aborts.remove(this.#options.signal, this);
   }
 
   #waitedMs(): number {

@@ -1,4 +1,5 @@
 import type { Clock, Random } from '../clock/index.ts';
+import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
 import { DueLists } from './due-list.ts';
 import { LockUnavailableError } from './errors.ts';
@@ -7,7 +8,7 @@ import { letGo } from './let-go.ts';
 import { LinkedList } from './linked-list.ts';
 import { memoryStore } from './memory-store.ts';
 import { Scopes } from './scope.ts';
-import type { CallListener, Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
+import type { Call, Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
@@ -22,6 +23,7 @@ export class LockCore {
   readonly watchdog: Watchdog;
   /** The bodies of run() that hold locks of this store. */
   readonly scopes = new Scopes();
+  readonly aborts = new AbortHub<Attempt>();
   readonly #random: Random;
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
@@ -101,6 +103,7 @@ export class LockCore {
       attempt.called(grant);
       return;
     }
+    if (grant !== undefined && 'retryInMs' in grant) return;
     this.#earlyCalls.set(owner, { grant });
     if (this.#earlyCalls.size <= MOST_EARLY_CALLS) return;
     const [oldest] = this.#earlyCalls.keys();
@@ -173,8 +176,6 @@ export class LockCore {
     await renewalsEnded;
   }
 }
-
-type Call = Parameters<CallListener>[1];
 
 const MOST_EARLY_CALLS = 1000;
 const READY = Promise.resolve();

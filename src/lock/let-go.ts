@@ -2,10 +2,10 @@ import type { LockCore } from './core.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import type { Hold } from './store.ts';
 
-/** Between two tries, and how many of them the caller waits for. */
+/** Between two tries, and how long the caller waits for one that succeeds after the first. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
-const AWAITED_TRIES = 3;
+const AWAITED_MS = 500;
 
 /**
  * Releases a hold, and tells what became of it. A store that cannot be reached is tried again until the
@@ -38,14 +38,15 @@ async function persist(
   tell: (outcome: ReleaseOutcome) => void,
 ): Promise<void> {
   let pauseMs = FIRST_PAUSE_MS;
-  for (let tries = 2; !core.closed; tries++) {
+  const awaitedUntilMs = core.clock.monotonicMs() + AWAITED_MS;
+  while (!core.closed) {
     if (core.clock.monotonicMs() + pauseMs >= deadlineMs) break;
     await core.pause(pauseMs);
     try {
       tell(outcomeOf(await core.store.release(hold, fence)));
       return;
     } catch {
-      if (tries >= AWAITED_TRIES) tell('unknown');
+      if (core.clock.monotonicMs() >= awaitedUntilMs) tell('unknown');
     }
     pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }

@@ -346,7 +346,6 @@ describe('a store that cannot be reached', () => {
     store.inspect = refuse;
     store.forceRelease = refuse;
     const requests = [
-      lease.extend(),
       locks.mutex('a').inspect(),
       locks.mutex('a').forceRelease(),
       locks.all(['a', 'b']).inspect(),
@@ -354,7 +353,40 @@ describe('a store that cannot be reached', () => {
     for (const request of requests) {
       await expect(request).rejects.toThrow(LockUnavailableError);
     }
-    expect(lease.isHeld).toBe(true);
+    const extending = expect(lease.extend()).rejects.toThrow(LockUnavailableError);
+    await elapse(29_000);
+    await extending;
+  });
+
+  it('is asked again to extend, until it answers', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '2s', renew: false });
+    const { extend } = store;
+    let failures = 3;
+    store.extend = (hold, leaseMs) =>
+      failures-- > 0 ? Promise.reject(new Error('away')) : extend.call(store, hold, leaseMs);
+    const extending = lease.extend();
+    await elapse(1000);
+    await extending;
+    expect(lease.expiresInMs).toBeGreaterThan(1000);
+  });
+
+  it('lets many wait with one signal', async () => {
+    const holder = await locks.mutex('a').acquire();
+    const controller = new AbortController();
+    const { signal } = controller;
+    const warnings: Error[] = [];
+    const note = (warning: Error): unknown => warnings.push(warning);
+    process.on('warning', note);
+    const waiting = Array.from({ length: 20 }, () => locks.mutex('a').acquire({ signal }));
+    const outcomes = Promise.allSettled(waiting);
+    await holder.release();
+    await (await waiting[0]!).release();
+    await settle();
+    controller.abort();
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+    const rejected = (await outcomes).filter(({ status }) => status === 'rejected');
+    expect(rejected).toHaveLength(18);
   });
 
   it('is asked again until it answers', async () => {

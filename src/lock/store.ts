@@ -38,7 +38,9 @@ export interface LockStore {
 }
 
 /** With a grant the owner holds the lock; without, it should ask again. */
-export type CallListener = (owner: string, grant?: Grant | Reservation) => void;
+export type CallListener = (owner: string, call?: Call) => void;
+
+export type Call = Grant | Reservation | Watch | undefined;
 
 /** A lock that was handed over for the whole lease, with the times before it was. */
 export interface Grant {
@@ -54,6 +56,11 @@ export interface Grant {
 export interface Reservation {
   readonly fence: number;
   readonly reservedMs: number;
+}
+
+/** The lock was handed to who stood before the owner: unless that one confirms, it is the owner's turn. */
+export interface Watch {
+  readonly retryInMs: number;
 }
 
 export type LockKind = 'mutex' | 'semaphore' | 'rw';

@@ -277,7 +277,10 @@ function example(name: string, act: (scene: Scene) => Promise<void>): Case {
     async run(world) {
       const store = await world.open();
       const called: string[] = [];
-      store.onCall((owner) => called.push(owner));
+      store.onCall((owner, call) => {
+        const isWatch = call !== undefined && 'retryInMs' in call;
+        if (!isWatch) called.push(owner);
+      });
       const calls = async (): Promise<string[]> => {
         await world.elapse(20);
         return called.splice(0);

@@ -59,7 +59,7 @@ function open(clientId: string, seed: number): Locks {
       },
       listen(channel, onMessage, onGap) {
         const later = (text: string): void => {
-          if (heldUp) heldUp.push(() => onMessage(text));
+          if (heldUp && clientId === 'there') heldUp.push(() => onMessage(text));
           else onMessage(text);
         };
         return runner.listen(channel, later, onGap);
@@ -140,6 +140,20 @@ describe('a lock that is handed to another process', () => {
     await settle();
     expect((await here.mutex('a').inspect()).holders).toEqual([]);
     expect(overtaken).toBe(1);
+  });
+
+  it('is had by the next, soon after the one that was called has died', async () => {
+    const [holder, dead] = await waiter({ wait: '300s' });
+    void dead.catch(() => {});
+    const second = here.mutex('a').acquire({ wait: '200s' });
+    await settle();
+    heldUp = [];
+    await holder.release();
+    for (let step = 0; step < 51; step++) {
+      clock.advance(100);
+      await settle();
+    }
+    expect((await second).isHeld).toBe(true);
   });
 
   it('is confirmed even if it is not to be renewed', async () => {

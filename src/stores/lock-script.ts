@@ -34,8 +34,8 @@ export const RESERVED_MS = 5000;
  *
  * A release hands over inside this script, to the first live waiter. If that is the caller's own, the
  * reply tells it. Another's is called by a message, of the fence and the token; it gets the lock for RESERVE
- * milliseconds and confirms, which starts its lease: it cannot know how long the message took. Nobody
- * else is woken.
+ * milliseconds and confirms, which starts its lease: it cannot know how long the message took. The one
+ * behind it is told, with a fence of 0, to look when the reservation ends; nobody else hears of it.
  *
  * A release whose reply was lost may be sent again: it was the last, if nobody was granted the lock since.
  *
@@ -228,6 +228,13 @@ local function general()
     call('DEL', placeOf(lock, token))
   end
 
+  -- If whoever was called has died, the next in line finds out when the reservation ends.
+  local function warnNext(lock)
+    local token = call('ZRANGE', lock.queue, '0', '0')[1]
+    local place = token and call('GET', placeOf(lock, token))
+    if place then call('PUBLISH', string.match(place, '%S+$'), '0 ' .. token) end
+  end
+
   -- The caller's own waiter learns of its grant from the reply; another's is called to confirm.
   local function serveOne(lock, token, place, asking)
     local lease, take, channel = string.match(place, '^(%d+) (%d+) (%S+)$')
@@ -237,6 +244,7 @@ local function general()
     local fence = lock.kind.put(lock, token, take, isOwn and lease or RESERVE)
     if not isOwn then
       call('PUBLISH', channel, fence .. ' ' .. token)
+      warnNext(lock)
     elseif token ~= asking then
       served = served or {}
       served[#served + 1] = token

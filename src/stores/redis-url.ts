@@ -60,6 +60,8 @@ async function connect(url: string, signal: AbortSignal): Promise<ScriptRunner> 
   const client = await createClient(url, {
     lazyConnect: true,
     connectTimeout: 5000,
+    // A connection that is dead but does not know it is left before a request is given up.
+    socketTimeout: 4000,
     maxRetriesPerRequest: 1,
     retryStrategy: (tries) => (isConnected ? Math.min(50 * tries, 2000) : null),
   });
@@ -100,5 +102,5 @@ async function createClient(url: string, options: RedisOptions): Promise<Redis> 
 
 type RedisOptions = Pick<
   AllRedisOptions,
-  'connectTimeout' | 'lazyConnect' | 'maxRetriesPerRequest' | 'retryStrategy'
+  'connectTimeout' | 'lazyConnect' | 'maxRetriesPerRequest' | 'retryStrategy' | 'socketTimeout'
 >;

@@ -1,0 +1,37 @@
+/**
+ * One listener for each signal, however many wait with it: a server that gives the same signal to all
+ * that it starts would otherwise be warned by Node of a leak that is none.
+ */
+export class AbortHub<Waiter extends { aborted(): void }> {
+  readonly #entries = new WeakMap<AbortSignal, Entry<Waiter>>();
+
+  add(signal: AbortSignal, waiter: Waiter): void {
+    const entry = this.#entries.get(signal) ?? this.#open(signal);
+    entry.waiters.add(waiter);
+  }
+
+  remove(signal: AbortSignal, waiter: Waiter): void {
+    const entry = this.#entries.get(signal);
+    if (entry === undefined) return;
+    entry.waiters.delete(waiter);
+    if (entry.waiters.size > 0) return;
+    signal.removeEventListener('abort', entry.listener);
+    this.#entries.delete(signal);
+  }
+
+  #open(signal: AbortSignal): Entry<Waiter> {
+    const waiters = new Set<Waiter>();
+    const listener = (): void => {
+      for (const waiter of [...waiters]) waiter.aborted();
+    };
+    signal.addEventListener('abort', listener);
+    const entry = { waiters, listener };
+    this.#entries.set(signal, entry);
+    return entry;
+  }
+}
+
+interface Entry<Waiter> {
+  readonly waiters: Set<Waiter>;
+  readonly listener: () => void;
+}
