@@ -1,11 +1,6 @@
+import { CachingLocks } from './caching-locks.ts';
 import { systemClock } from './clock/index.ts';
-import {
-  LockArgumentError,
-  Locks,
-  type LocksOptions,
-  memoryStore,
-  WorkerRenewals,
-} from './lock/index.ts';
+import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
 import { redisUrlStore, startRenewalWorker } from './stores/index.ts';
 
 type Url = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
@@ -25,18 +20,19 @@ export interface AddressOptions {
 export function createLocks(
   where: Url | LocksOptions | Omit<LocksOptions, 'store'> = {},
   options: AddressOptions = {},
-): Locks {
+): CachingLocks {
   if (typeof where === 'string') return locksAt(checkUrl(where), options);
   refuseRenewFrom({ ...where, ...options });
-  if ('store' in where) return new Locks(where);
-  return new Locks({ ...where, store: memoryStore(where.clock ?? systemClock) });
+  if ('store' in where) return new CachingLocks(where);
+  const store = memoryStore(where.clock ?? systemClock);
+  return new CachingLocks({ ...where, store, isInMemory: true });
 }
 
-function locksAt(url: string, { renewFrom = 'main' }: AddressOptions): Locks {
+function locksAt(url: string, { renewFrom = 'main' }: AddressOptions): CachingLocks {
   const store = redisUrlStore(url);
-  if (renewFrom === 'main') return new Locks({ store });
+  if (renewFrom === 'main') return new CachingLocks({ store });
   if (renewFrom === 'worker') {
-    return new Locks({ store }, new WorkerRenewals(() => startRenewalWorker(url)));
+    return new CachingLocks({ store }, new WorkerRenewals(() => startRenewalWorker(url)));
   }
   throw new LockArgumentError('', `renewFrom is 'main' or 'worker'; got '${renewFrom}'`);
 }

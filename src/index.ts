@@ -1,3 +1,4 @@
+export type { CachingLocks as Locks } from './caching-locks.ts';
 export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
 export { type AddressOptions, createLocks } from './create-locks.ts';
 export {
@@ -22,7 +23,6 @@ export {
   LockError,
   LockLostError,
   type LockStore,
-  type Locks,
   LockTimeoutError,
   LockUnavailableError,
   memoryStore,

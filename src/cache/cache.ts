@@ -14,7 +14,7 @@ import {
   type ResolvedCacheOptions,
   resolveCacheOptions,
 } from './options.ts';
-import { withPatience } from './patience.ts';
+import { Patience } from './patience.ts';
 import type { CacheStore, Entry, Sight } from './store.ts';
 
 /** Options of all calls, which a call may change. */
@@ -28,6 +28,8 @@ export function createCache({ locks, ...defaults }: CreateCacheOptions): Cache {
 }
 
 type Defaults = Omit<CreateCacheOptions, 'locks'>;
+
+const CLOSED = 'the cache was closed';
 
 /** Where a value comes from, and who wants to know as soon as it is clear whether it is asked. */
 interface Source {
@@ -45,8 +47,8 @@ export class Cache implements AsyncDisposable {
   readonly #announcer = new Announcer();
   readonly #flights = new Map<string, Flight>();
   readonly #unhear: () => void;
-  /** Aborts the waiting of all callers. */
-  readonly #closing = new AbortController();
+  readonly #patience: Patience;
+  #isClosed = false;
 
   constructor(locks: Locks, defaults: Defaults) {
     const { store, clock, random } = moveIn(locks, this);
@@ -54,6 +56,7 @@ export class Cache implements AsyncDisposable {
     this.#defaults = defaults;
     this.#store = store;
     this.#clock = clock;
+    this.#patience = new Patience(clock);
     this.#random = random;
     this.#unhear = store.onNews((news) => {
       if (news !== undefined) this.#flights.get(news.key)?.news(news);
@@ -119,7 +122,8 @@ export class Cache implements AsyncDisposable {
 
   /** Rejects who waits. The locks stay open, and so do loads that are under way. */
   async close(): Promise<void> {
-    this.#closing.abort(new Error('the cache was closed'));
+    this.#isClosed = true;
+    this.#patience.end(new Error(CLOSED));
     for (const flight of this.#flights.values()) flight.close();
     this.#unhear();
   }
@@ -174,9 +178,7 @@ export class Cache implements AsyncDisposable {
     { hardMs, signal }: ResolvedCacheOptions,
   ): Promise<Entry | undefined> {
     flight.checkDeadlock();
-    const { signal: closing } = this.#closing;
-    const both = signal === undefined ? closing : AbortSignal.any([signal, closing]);
-    return withPatience(flight.result, { clock: this.#clock, key, softMs, hardMs, signal: both });
+    return this.#patience.wait(flight.result, { key, softMs, hardMs, signal });
   }
 
   /** The one that is under way in this process, or a new one. */
@@ -235,8 +237,7 @@ export class Cache implements AsyncDisposable {
 
   #throwIfOver(key: string, { signal }: ResolvedCacheOptions): void {
     if (signal?.aborted) throw abortedError(key, signal.reason);
-    const { signal: closing } = this.#closing;
-    if (closing.aborted) throw abortedError(key, closing.reason);
+    if (this.#isClosed) throw abortedError(key, new Error(CLOSED));
   }
 
   async #asked<Answer>(key: string, answer: Answer | Promise<Answer>): Promise<Answer> {

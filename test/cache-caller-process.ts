@@ -1,0 +1,89 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { CacheCounts, CacheOptions } from '../src/cache/index.ts';
+import { BUILD } from './lock-holder-process.ts';
+
+export interface Calls extends Omit<CacheOptions, 'signal' | 'serializer'> {
+  readonly key: string;
+  readonly callers: number;
+  /** How long a load takes. */
+  readonly loadMs: number;
+  /** Each caller asks again and again until it gets this one or a later one. */
+  readonly untilValue: number;
+}
+
+export interface Called {
+  readonly values: readonly number[];
+  readonly longestMs: number;
+  readonly counts: CacheCounts;
+}
+
+interface Message {
+  readonly id?: number;
+  readonly event?: 'ready' | 'loading';
+  readonly value?: unknown;
+  readonly error?: string;
+}
+
+/** A process with many callers of one cache, that can be stopped, continued and killed. */
+export class CallerProcess {
+  /** When it has begun to load, for the first time. */
+  readonly loading: Promise<CallerProcess>;
+  readonly #child: ChildProcess;
+  #lastId = 0;
+
+  static async start(port: number): Promise<CallerProcess> {
+    const program = new CallerProcess(port);
+    await once(program.#child, 'message');
+    return program;
+  }
+
+  private constructor(port: number) {
+    this.#child = fork(join(import.meta.dirname, 'cache-caller-process.child.js'), {
+      env: { ...process.env, HOLDFAST_BUILD: BUILD, HOLDFAST_PORT: `${port}` },
+      execArgv: [],
+    });
+    this.loading = new Promise((resolve) => {
+      this.#child.on('message', ({ event }: Message) => {
+        if (event === 'loading') resolve(this);
+      });
+    });
+  }
+
+  /** Rejects if a caller failed, or the process has ended. */
+  call(options: Calls): Promise<Called> {
+    const id = ++this.#lastId;
+    this.#child.send({ id, options });
+    return new Promise((resolve, reject) => {
+      this.#child.on('message', ({ id: answered, value, error }: Message) => {
+        if (answered !== id) return;
+        if (error === undefined) resolve(value as Called);
+        else reject(new Error(error));
+      });
+      this.#child.on('exit', () => reject(new Error('the process has ended')));
+    });
+  }
+
+  /** Stops it where it stands, as a debugger, a suspend or a full machine does. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGSTOP');
+    const stateOf = (): string => {
+      const line = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
+      return line.slice(line.lastIndexOf(')') + 2)[0]!;
+    };
+    while (stateOf() !== 'T') await new Promise(setImmediate);
+  }
+
+  continue(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const died = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await died;
+  }
+}

@@ -1,0 +1,112 @@
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { CallerProcess, type Calls } from './cache-caller-process.ts';
+import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
+
+const SERVERS = { 'redis-server': startRealRedis, 'our server': startHoldfast } as const;
+
+const PROCESSES = 4;
+const CALLERS = 1000;
+const LOAD_MS = 200;
+const FRESH_MS = 500;
+
+interface LoadLog {
+  readonly value: number;
+  /** By the server's clock. The value was written after it ended. */
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+let keys = 0;
+
+/** Real servers and real processes, on real clocks: what passes here is time that only passes. */
+describe.each(Object.keys(SERVERS) as (keyof typeof SERVERS)[])('processes, on %s', (kind) => {
+  let server: RunningServer;
+  let observer: Redis;
+  let programs: CallerProcess[];
+  let calls: Calls;
+
+  beforeAll(async () => {
+    server = await SERVERS[kind]();
+    observer = new Redis(server.port, server.host);
+  });
+  afterAll(async () => {
+    observer.disconnect();
+    await server.stop();
+  });
+  beforeEach(async () => {
+    const starting = Array.from({ length: PROCESSES }, () => CallerProcess.start(server.port));
+    programs = await Promise.all(starting);
+    const key = `key ${++keys}`;
+    const times = { loadMs: LOAD_MS, fresh: FRESH_MS, lease: 1000, untilValue: 1 } as const;
+    calls = { key, callers: CALLERS / PROCESSES, ...times };
+  });
+  afterEach(async () => {
+    for (const program of programs) await program.kill();
+  });
+
+  const loadCount = async (): Promise<number> =>
+    Number(await observer.get(`loads of ${calls.key}`));
+
+  /** The loads that ended, in order. */
+  async function log(): Promise<LoadLog[]> {
+    const lines = await observer.lrange(`log of ${calls.key}`, 0, -1);
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  it('load once for a thousand callers, and once for each expiry after that', async () => {
+    const called = await Promise.all(
+      programs.map((program) => program.call({ ...calls, untilValue: 4, beta: 0 })),
+    );
+    const loads = await log();
+    expect(await loadCount()).toBe(loads.length);
+    expect(loads.length).toBeGreaterThanOrEqual(4);
+    for (const [index, { beganMs }] of loads.slice(1).entries()) {
+      // The store ends a value in the millisecond after its last.
+      expect(beganMs - loads[index]!.endedMs).toBeGreaterThanOrEqual(FRESH_MS - 1);
+    }
+    // A process that had no turn for so long may have missed one.
+    const loaded = loads.map(({ value }) => value);
+    for (const { values } of called) expect(loaded).toEqual(expect.arrayContaining([...values]));
+  });
+
+  it('load once for each expiry while the stale value is given out, and nobody waits', async () => {
+    await programs[0]!.call({ ...calls, stale: '1m', callers: 1 });
+    const options = { ...calls, untilValue: 4, stale: '1m', beta: 1 } as const;
+    const called = await Promise.all(programs.map((program) => program.call(options)));
+    const loads = await log();
+    expect(loads.map(({ value }) => value)).toEqual(loads.map((_, index) => index + 1));
+    for (const [index, { beganMs }] of loads.slice(1).entries()) {
+      expect(beganMs, 'no two loads at once').toBeGreaterThanOrEqual(loads[index]!.endedMs);
+    }
+    for (const { counts } of called) expect(counts.miss).toBeLessThanOrEqual(1);
+  });
+
+  it('follow a loader that was killed', async () => {
+    const working = programs.map((program) => program.call({ ...calls, loadMs: 1000 }));
+    for (const each of working) each.catch(() => {});
+    const loader = await Promise.race(programs.map(({ loading }) => loading));
+    await loader.kill();
+    const others = working.filter((_, index) => programs[index] !== loader);
+    const called = await Promise.all(others);
+    for (const { values } of called) expect(values).toEqual([2]);
+    expect(await loadCount()).toBe(2);
+    // The rest of the lease, and the second load.
+    for (const { longestMs } of called) expect(longestMs).toBeLessThan(8000);
+  });
+
+  it('follow a loader that was paused beyond its lease, and whose value comes too late', async () => {
+    const working = programs.map((program) => program.call({ ...calls, fresh: '1m' }));
+    const loader = await Promise.race(programs.map(({ loading }) => loading));
+    await loader.stop();
+    const others = working.filter((_, index) => programs[index] !== loader);
+    for (const { values } of await Promise.all(others)) expect(values).toEqual([2]);
+    loader.continue();
+    expect((await working[programs.indexOf(loader)]!).values).toEqual([2]);
+    // The late write has been refused by now, or is refused after this.
+    for (const program of programs) {
+      expect((await program.call({ ...calls, fresh: '1m' })).values).toEqual([2]);
+    }
+    expect(await loadCount()).toBe(2);
+  });
+});
