@@ -129,6 +129,9 @@ describe.concurrent('a lock that is lost', () => {
 describe.concurrent('noise', () => {
   it('redis-semaphore#199: a store that does not answer renewals neither kills nor floods', async () => {
     await using scene = await LockScene.open();
+    const ready = scene.client();
+    await ready.subscribe('ready');
+    const called = once(ready, 'message');
     const ended = run(
       `const client = new Redis(port);
        client.on('error', () => {});
@@ -141,9 +144,7 @@ describe.concurrent('noise', () => {
        client.disconnect();`,
       scene.proxy.port,
     );
-    const ready = scene.client();
-    await ready.subscribe('ready');
-    await once(ready, 'message');
+    await called;
     await scene.proxy.set({ kind: 'swallow' });
     expect(await ended).toMatchObject({ code: 0, output: 'unreachable\n' });
   });

@@ -2,7 +2,7 @@ import type { LockCore } from './core.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import type { Hold } from './store.ts';
 
-/** Between two tries, and how long the caller waits for one that succeeds after the first. */
+/** Between two tries, and how long the caller waits for one that succeeds. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 const AWAITED_MS = 500;
@@ -22,9 +22,10 @@ export function letGo(
   const wasOurs = core.store.release(hold, fence);
   if (typeof wasOurs === 'boolean') tell(outcomeOf(wasOurs));
   else {
+    const awaitedUntilMs = core.clock.monotonicMs() + AWAITED_MS;
     wasOurs.then(
       (ours) => tell(outcomeOf(ours)),
-      () => persist(core, hold, fence, deadlineMs, tell),
+      () => persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),
     );
   }
 }
@@ -35,20 +36,21 @@ async function persist(
   hold: Hold,
   fence: number | undefined,
   deadlineMs: number,
+  awaitedUntilMs: number,
   tell: (outcome: ReleaseOutcome) => void,
 ): Promise<void> {
   let pauseMs = FIRST_PAUSE_MS;
-  const awaitedUntilMs = core.clock.monotonicMs() + AWAITED_MS;
   while (!core.closed) {
-    if (core.clock.monotonicMs() + pauseMs >= deadlineMs) break;
+    const nowMs = core.clock.monotonicMs();
+    if (nowMs >= awaitedUntilMs) tell('unknown');
+    if (nowMs + pauseMs >= deadlineMs) break;
     await core.pause(pauseMs);
     try {
       tell(outcomeOf(await core.store.release(hold, fence)));
       return;
     } catch {
-      if (core.clock.monotonicMs() >= awaitedUntilMs) tell('unknown');
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }
-    pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
   tell('unknown');
 }

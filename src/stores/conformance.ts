@@ -206,7 +206,9 @@ export const CONFORMANCE: readonly Case[] = [
   example('tells a waiter of the same client that it holds the lock', async ({ store }) => {
     const [holder, waiter] = [mutex('a'), mutex('a')];
     const told: [string, number | undefined][] = [];
-    store.onCall((owner, grant) => told.push([owner, grant?.fence]));
+    store.onCall((owner, call) =>
+      told.push([owner, call && 'fence' in call ? call.fence : undefined]),
+    );
     await store.ask(holder, false);
     await store.ask(waiter, true);
     await store.release(holder);
