@@ -235,6 +235,22 @@ describe('a worker that renews', () => {
     expect(verbs.slice(verbs.indexOf('release'))).toEqual(['release']);
   });
 
+  it('leaves alone what is being released, even before the store hears of that', async () => {
+    const program = await start(`
+      const lease = await locks.mutex('a').acquire({ lease: 900 });
+      say('held');
+      await told();
+      stall(2000);
+      say('releases');
+      const released = lease.release();
+      stall(3000);
+      say(await released);
+    `);
+    await program.hears('releases');
+    await others.mutex('a').acquire({ wait: '2.5s' });
+    await program.hears('notHeld');
+  });
+
   it('leaves alone what is not to be renewed, or no longer', async () => {
     const program = await start(`
       await locks.mutex('first').acquire();
@@ -341,14 +357,18 @@ describe('a worker that renews', () => {
     await program.hears(1);
   });
 
-  it('that cannot be started is warned of', async () => {
+  it('that cannot be started is warned of, once', async () => {
     // Here the program of the worker is TypeScript, which does not load under the name that it is built to.
-    const warned = once(process, 'warning');
-    const address = `redis://127.0.0.1:${server.port}` as const;
-    await using locks = createLocks(address, { renewFrom: 'worker' });
+    const codes: unknown[] = [];
+    const onWarning = (warning: Error & { code?: string }) => codes.push(warning.code);
+    process.on('warning', onWarning);
+    const locks = createLocks(`redis://127.0.0.1:${server.port}`, { renewFrom: 'worker' });
     const lease = await locks.mutex('a').acquire();
-    expect(await warned).toMatchObject([{ code: 'HOLDFAST_RENEWAL_WORKER' }]);
+    while (codes.length === 0) await new Promise(setImmediate);
     expect(lease.isHeld).toBe(true);
+    await locks.close();
+    process.off('warning', onWarning);
+    expect(codes).toEqual(['HOLDFAST_RENEWAL_WORKER']);
   });
 
   it('is started with the first lease, and ends with close()', async () => {

@@ -193,6 +193,8 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   }
 
   #prolong(sentMs: number, sentWallMs: number): void {
+    // An answer that was long under way: it has been renewed since.
+    if (sentMs < this.sentMs) return;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
     if (!this.renews) this.#core.watchdog.watchDeadline(this);

@@ -37,7 +37,9 @@ export class WorkerRenewals {
     times.renewedHere(lease.sentMs + this.#offsetMs);
     if (known !== undefined) return;
     this.#kept.set(lease, { id, times });
-    this.#ordered().keep.push({ id, claim: lease.claim, times: times.buffer });
+    // The leases of one turn are told of together, and before whoever was granted them goes on.
+    if (this.#orders.keep.length === 0) READY.then(this.#send);
+    this.#orders.keep.push({ id, claim: lease.claim, times: times.buffer });
   }
 
   /** Not to be renewed from then on. */
@@ -58,19 +60,13 @@ export class WorkerRenewals {
     if (kept === undefined) return;
     kept.times.drop();
     this.#kept.delete(lease);
-    this.#ordered().drop.push(kept.id);
+    // The worker sees the mark when it looks; what is sent with the next lease only spares it to remember.
+    this.#orders.drop.push(kept.id);
   }
 
   async close(): Promise<void> {
     this.#end();
     await this.#worker?.terminate();
-  }
-
-  /** The orders of one turn go together, and before whoever was granted a lease goes on. */
-  #ordered(): RenewalOrders {
-    const { keep, drop } = this.#orders;
-    if (keep.length + drop.length === 0) READY.then(this.#send);
-    return this.#orders;
   }
 
   readonly #send = (): void => {
