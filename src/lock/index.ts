@@ -23,14 +23,12 @@ export type {
   Answer,
   CallListener,
   Claim,
-  Grant,
   Hold,
   Holder,
   HolderInfo,
   Inspection,
   LockKind,
   LockStore,
-  Reservation,
   Target,
 } from './store.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

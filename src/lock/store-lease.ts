@@ -3,8 +3,9 @@ import type { LockCore } from './core.ts';
 import type { Due } from './due-list.ts';
 import {
   LockAbortedError,
-  type LockError,
+  LockError,
   LockLostError,
+  LockUnavailableError,
   type LossReason,
   NotHeldError,
 } from './errors.ts';
@@ -107,7 +108,22 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   }
 
   async extend(): Promise<void> {
-    this.assertHeld();
+    for (;;) {
+      this.assertHeld();
+      try {
+        await this.#extendOnce();
+        return;
+      } catch (error) {
+        const pauseMs = this.claim.leaseMs * RETRY_PART;
+        const isFinal = error instanceof LockError || this.#leftMs() <= pauseMs;
+        if (isFinal)
+          throw error instanceof LockError ? error : new LockUnavailableError(this.name, error);
+        await this.#core.pause(pauseMs);
+      }
+    }
+  }
+
+  async #extendOnce(): Promise<void> {
     const { clock, store } = this.#core;
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();

@@ -276,6 +276,10 @@ export class ScriptStore implements LockStore {
 
   #called(message: string): void {
     const [fence, owner = ''] = message.split(' ', 2);
+    if (fence === '0') {
+      this.#onCall(owner, { retryInMs: RESERVED_MS });
+      return;
+    }
     this.#waiting.delete(owner);
     this.#onCall(owner, { fence: Number(fence), reservedMs: RESERVED_MS });
   }
