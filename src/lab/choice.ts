@@ -27,6 +27,11 @@ export function clientName(client: number): string {
   return String.fromCharCode(65 + client);
 }
 
+/** The client that an owner's name begins with. */
+export function ownerName(owner: string): string {
+  return owner.charAt(0);
+}
+
 /** The same object for the same choice, so that choices can be compared. */
 export function choice(kind: ChoiceKind, client: number): Choice {
   return CHOICES[kind]![client]!;

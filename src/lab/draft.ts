@@ -32,6 +32,8 @@ export function draftOf({ nowMs, image, clients, left, holder, writer, fence }: 
 
 export const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
 
+export const NO_MAIL: readonly string[] = [];
+
 export function newcomer(position: Position): ClientState {
   return {
     key: '',
@@ -40,6 +42,9 @@ export function newcomer(position: Position): ClientState {
     wakeMs: 0,
     round: 1,
     skewMs: 0,
+    listens: false,
+    mail: NO_MAIL,
+    take: 0,
     untilMs: 0,
     ...OUTSIDE,
   };
@@ -67,7 +72,7 @@ export function write(draft: Draft, client: number, { fence }: WriteAction): boo
   return true;
 }
 
-export function applyMark(draft: Draft, index: number, mark: Mark): void {
+export function applyMark(draft: Draft, index: number, mark: Mark, slots: number): void {
   if (mark.kind === 'leave') {
     draft.events.push({ kind: 'left', client: index });
     changeClient(draft, index, { inside: false, wasPaused: false, isLate: false });
@@ -76,16 +81,31 @@ export function applyMark(draft: Draft, index: number, mark: Mark): void {
   const untilMs = leaseEnd(draft, draft.clients[index]!, mark.lease);
   draft.events.push({ kind: mark.kind === 'enter' ? 'entered' : 'extended', client: index });
   changeClient(draft, index, { untilMs });
-  if (mark.kind === 'enter') enter(draft, index);
+  if (mark.kind === 'enter') enter(draft, index, mark.take, slots);
 }
 
-function enter(draft: Draft, index: number): void {
-  for (const [other, { inside, followers, status }] of draft.clients.entries()) {
-    if (other === index || !inside || status === 'crashed') continue;
+function enter(draft: Draft, index: number, take: number, slots: number): void {
+  for (const other of followed(draft, index, take, slots)) {
+    const { followers } = draft.clients[other]!;
     changeClient(draft, other, { followers: followers | (1 << index) });
   }
-  changeClient(draft, index, { ...OUTSIDE, inside: true });
+  changeClient(draft, index, { ...OUTSIDE, inside: true, take });
   draft.holder = index;
+}
+
+/**
+ * Who is inside although there is no room for him beside the one who enters. Where several have room,
+ * those are meant whose lease has ended, if there are such.
+ */
+function followed({ clients, nowMs }: Draft, index: number, take: number, slots: number): number[] {
+  const others = [...clients.keys()].filter((other) => {
+    const { inside, status } = clients[other]!;
+    return other !== index && inside && status !== 'crashed';
+  });
+  const taken = others.reduce((sum, other) => sum + clients[other]!.take, take);
+  if (taken <= slots) return [];
+  const ended = others.filter((other) => clients[other]!.untilMs <= nowMs);
+  return slots === 1 || ended.length === 0 ? others : ended;
 }
 
 /** By the store's clock: a client whose clock is ahead reads a time earlier than it is due. */

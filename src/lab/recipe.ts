@@ -1,5 +1,6 @@
 import type { CheckName } from './checks/check.ts';
 import type { WorldOptions } from './options.ts';
+import type { ReadView } from './store-view.ts';
 
 /**
  * A lock algorithm as a small program. `client` is what each client does to take the lock once, work
@@ -15,6 +16,10 @@ export interface Algorithm {
   readonly lockKey: string;
   /** Where the lease's end stands, if not in the key's TTL: the Unix time that the value names. */
   readonly leaseEnd?: (value: string) => number;
+  /** How much of the lock there is to take; 1 unless told. */
+  readonly slots?: number;
+  /** Who has the lock by the store's own books, for a lock that keeps books. */
+  readonly view?: ReadView;
   readonly client: (tools: Tools) => Client;
   /** Worlds to explore it in; the first is the one that is meant if none is named. */
   readonly variants?: readonly Variant[];
@@ -73,13 +78,15 @@ export interface Tools {
   /** Seconds since 1970 by the client's own clock, which may be skewed. */
   unixTime(): Doing<number>;
   sleep(durationMs: number): Doing<void>;
+  /** Waits so long for a message that is published to the client's name; null if none came. */
+  listen(durationMs: number): Doing<Heard | null>;
   /** Changes the thing that the lock protects. A fence lower than one seen before is refused: false. */
   write(fence?: number): Doing<boolean>;
   /** A second of work that ends with a write. */
   work(fence?: number): Doing<boolean>;
 
-  /** Marks that the client believes from here on that it holds the lock. */
-  enter(lease?: Lease): Doing<void>;
+  /** Marks that the client believes from here on that it holds the lock, or so much of it. */
+  enter(lease?: Lease, take?: number): Doing<void>;
   /** Marks that the lease runs anew from here on. */
   extend(lease: Lease): Doing<void>;
   /** Marks that the client has stopped acting on the lock's behalf. */
@@ -89,9 +96,12 @@ export interface Tools {
 /** How long the client may act: for so long from now, until a Unix time of its own clock, or for ever. */
 export type Lease = { readonly leaseMs: number } | { readonly until: number };
 
+/** A message, and how long the client had listened when it came. */
+export type Heard = readonly [text: string, waitedMs: number];
+
 /** What a client waits to do next. */
 export type Action = Step | Mark | SleepAction;
-export type Step = CommandAction | ClockAction | WriteAction;
+export type Step = CommandAction | ClockAction | WriteAction | ListenAction;
 
 export interface CommandAction {
   readonly kind: 'command';
@@ -108,12 +118,18 @@ export interface WriteAction {
   readonly fence: number | undefined;
 }
 
+/** A step once there is something to hear; until then a sleep. */
+export interface ListenAction {
+  readonly kind: 'listen';
+  readonly durationMs: number;
+}
+
 export interface SleepAction {
   readonly kind: 'sleep';
   readonly durationMs: number;
 }
 
 export type Mark =
-  | { readonly kind: 'enter'; readonly lease: Lease | undefined }
+  | { readonly kind: 'enter'; readonly lease: Lease | undefined; readonly take: number }
   | { readonly kind: 'extend'; readonly lease: Lease }
   | { readonly kind: 'leave' };

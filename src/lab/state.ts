@@ -33,8 +33,15 @@ export interface ClientState {
   readonly round: number;
   readonly skewMs: number;
 
+  /** It stands where it can hear; one who sleeps has yet to get to its position. */
+  readonly listens: boolean;
+  /** Messages that it has not heard yet. */
+  readonly mail: readonly string[];
+
   /** It acts on the lock's behalf, or crashed while it did and its lease has not ended. */
   readonly inside: boolean;
+  /** How much of the lock it then has. */
+  readonly take: number;
   /** The end of the lease that it was given, by the store's clock. */
   readonly untilMs: number;
   /** It was paused since it entered. */
@@ -76,8 +83,8 @@ export function stateKey({ nowMs, image, clients, left, holder, writer, fence }:
 }
 
 function clientKey(client: ClientState): string {
-  const { status, position, wakeMs, round, skewMs, inside, untilMs, followers } = client;
-  const lease = `${inside ? 1 : 0}${client.wasPaused ? 1 : 0}${client.isLate ? 1 : 0},${untilMs}`;
+  const { status, position, wakeMs, round, skewMs, mail, inside, untilMs, followers } = client;
+  const lease = `${inside ? client.take : 0}${client.wasPaused ? 'p' : ''}${client.isLate ? 'l' : ''},${untilMs}`;
   if (!isAlive(client)) return `|${status[0]}${lease}`;
-  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers}`;
+  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers},${client.listens ? 1 : 0}${mail}`;
 }

@@ -1,8 +1,9 @@
 import { type VirtualClock, virtualClock } from '../clock/index.ts';
 import { COMMANDS, createEngine, type Engine, execute, type Session } from '../engine/index.ts';
-import { type Reply, SimpleReply } from '../resp/index.ts';
+import { type PushReply, type Reply, SimpleReply } from '../resp/index.ts';
 import { LabError } from './lab-error.ts';
 import type { Algorithm, Answer, CommandAction } from './recipe.ts';
+import type { StoreView } from './store-view.ts';
 
 /** All keys at one moment. Equal contents are one object, so that states compare by `id`. */
 export interface Image {
@@ -10,6 +11,8 @@ export interface Image {
   readonly entries: readonly Entry[];
   /** The lock's own key. */
   readonly lock: LockEntry | undefined;
+  /** What the store's books say, if the algorithm keeps some. */
+  readonly view: StoreView | undefined;
 }
 
 export interface Entry {
@@ -30,6 +33,13 @@ interface LockEntry {
 export interface Result {
   readonly answer: Answer;
   readonly image: Image;
+  readonly messages: readonly Message[];
+}
+
+/** What a command published. */
+export interface Message {
+  readonly channel: string;
+  readonly text: string;
 }
 
 export const NEVER = Number.POSITIVE_INFINITY;
@@ -55,6 +65,7 @@ export class Store {
   readonly #clock: VirtualClock = virtualClock(START_MS);
   readonly #engine: Engine = createEngine({ clock: this.#clock, random: NO_CHANCE });
   readonly #session: Session = this.#engine.session();
+  #messages: Message[] = [];
   readonly #images = new Map<string, Image>();
   readonly #results = new Map<CommandAction | null, Map<number, Result>>();
   #nextId = 0;
@@ -64,6 +75,7 @@ export class Store {
     this.#recipe = recipe;
     this.remembers = remembers;
     this.empty = this.#intern([]);
+    this.#hearEverything();
     this.#current = this.empty;
   }
 
@@ -77,7 +89,7 @@ export class Store {
     if (image.entries.every(({ deadlineMs }) => deadlineMs === NEVER)) return image;
     return this.#remembered(image, nowMs, null, () => {
       this.#enter(image, nowMs);
-      return { answer: null, image: this.#capture(nowMs) };
+      return { answer: null, image: this.#capture(nowMs), messages: [] };
     }).image;
   }
 
@@ -101,11 +113,24 @@ export class Store {
   #execute(image: Image, nowMs: number, { lines }: CommandAction): Result {
     this.#enter(image, nowMs);
     let answer: Answer = null;
+    this.#messages = [];
     for (const argv of lines) {
       this.#allow(argv, lines.length > 1);
       answer = this.#answer(argv);
     }
-    return { answer, image: this.#capture(nowMs) };
+    return { answer, image: this.#capture(nowMs), messages: this.#messages };
+  }
+
+  #hearEverything(): void {
+    const listener = this.#engine.session({
+      push: (reply) => {
+        const [kind, , channel, text] = (reply as PushReply).items as string[];
+        if (kind === 'pmessage') this.#messages.push({ channel: channel!, text: text! });
+      },
+      resume() {},
+      close() {},
+    });
+    execute(listener, ['PSUBSCRIBE', '*']);
   }
 
   #answer(argv: readonly string[]): Answer {
@@ -180,7 +205,8 @@ export class Store {
     if (known !== undefined) return known;
     // A long walk meets no image twice.
     if (!this.remembers) this.#images.clear();
-    const image = { id: this.#nextId++, entries, lock: this.#lockIn(entries) };
+    const lock = this.#lockIn(entries);
+    const image = { id: this.#nextId++, entries, lock, view: this.#recipe.view?.(entries) };
     this.#images.set(text, image);
     return image;
   }

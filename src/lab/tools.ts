@@ -1,5 +1,5 @@
 import { LabError } from './lab-error.ts';
-import type { Action, Answer, Doing, Lease, Tools } from './recipe.ts';
+import type { Action, Answer, Doing, Heard, Lease, Tools } from './recipe.ts';
 
 /** How long the work inside takes, and how long a client sleeps before it tries again. */
 const WORK_MS = 1000;
@@ -22,11 +22,10 @@ const ACTIONS = {
 
   unixTime: () => act<number>({ kind: 'clock' }),
 
-  sleep(durationMs: number): Doing<void> {
-    if (!(durationMs > 0))
-      throw new LabError(`a sleep takes time: ${durationMs} ms is not more than 0`);
-    return act<void>({ kind: 'sleep', durationMs });
-  },
+  sleep: (durationMs: number) => act<void>({ kind: 'sleep', durationMs: someTime(durationMs) }),
+
+  listen: (durationMs: number) =>
+    act<Heard | null>({ kind: 'listen', durationMs: someTime(durationMs) }),
 
   write: (fence?: number) => act<boolean>({ kind: 'write', fence }),
 
@@ -35,10 +34,15 @@ const ACTIONS = {
     return yield* ACTIONS.write(fence);
   },
 
-  enter: (lease?: Lease) => act<void>({ kind: 'enter', lease }),
+  enter: (lease?: Lease, take = 1) => act<void>({ kind: 'enter', lease, take }),
   extend: (lease: Lease) => act<void>({ kind: 'extend', lease }),
   leave: () => act<void>({ kind: 'leave' }),
 } satisfies Omit<Tools, 'name' | 'token' | 'variant'>;
+
+function someTime(durationMs: number): number {
+  if (durationMs > 0) return durationMs;
+  throw new LabError(`a sleep takes time: ${durationMs} ms is not more than 0`);
+}
 
 /** The explorer answers each action with what belongs to it, which the types cannot follow. */
 function* act<Result>(action: Action): Doing<Result> {

@@ -2,7 +2,7 @@ import { type ChoiceKind, clientName } from './choice.ts';
 import type { Event } from './draft.ts';
 import { SKEW_MS } from './options.ts';
 import { LOST, type Told } from './program.ts';
-import type { Step, Text } from './recipe.ts';
+import type { Heard, Step, Text } from './recipe.ts';
 import type { State, Status } from './state.ts';
 import { type Entry, NEVER, START_MS } from './store.ts';
 import type { Move } from './world.ts';
@@ -79,6 +79,7 @@ function actionText(step: Step): string {
   if (step.kind === 'command')
     return step.lines.map((argv) => argv.map(wordText).join(' ')).join('; ');
   if (step.kind === 'clock') return 'unix time';
+  if (step.kind === 'listen') return 'message';
   return step.fence === undefined ? 'write' : `write with fence ${step.fence}`;
 }
 
@@ -90,7 +91,8 @@ function wordText(word: string): string {
 }
 
 function replyText(step: Step, told: Told): string {
-  if (told === LOST) return '(the reply is lost)';
+  if (told === LOST) return `(the ${step.kind === 'listen' ? 'message' : 'reply'} is lost)`;
+  if (step.kind === 'listen') return answerText((told as Heard)[0]);
   if (step.kind === 'write') return told === true ? 'taken' : 'refused';
   return step.kind === 'clock' ? String(told) : answerText(told);
 }

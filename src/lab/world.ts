@@ -6,15 +6,16 @@ import {
   draftOf,
   type Event,
   forgetLock,
+  NO_MAIL,
   newcomer,
   OUTSIDE,
   write,
 } from './draft.ts';
 import { SKEW_MS, TICK_MS, type WorldOptions } from './options.ts';
 import { type Ending, LOST, type Position, Program, type Told } from './program.ts';
-import type { Algorithm, CommandAction, Step } from './recipe.ts';
+import type { Algorithm, CommandAction, ListenAction, Step } from './recipe.ts';
 import { type ClientState, isAlive, type State, sealState } from './state.ts';
-import { START_MS, Store } from './store.ts';
+import { type Message, START_MS, Store } from './store.ts';
 import { RETRY_MS } from './tools.ts';
 
 /** One choice taken: what it led from and to, and what happened in between. */
@@ -41,6 +42,8 @@ export class World {
   readonly options: WorldOptions;
   readonly store: Store;
   readonly initial: State;
+  /** How much of the lock there is to take. */
+  readonly slots: number;
   readonly #variant: string;
   readonly #programs: Program[][] = [];
   readonly #positionIds = { next: 0 };
@@ -49,6 +52,7 @@ export class World {
   constructor(recipe: Algorithm, variant: string, options: WorldOptions, remembers = true) {
     this.recipe = recipe;
     this.options = options;
+    this.slots = recipe.slots ?? 1;
     this.#variant = variant;
     this.store = new Store(recipe, remembers);
     this.#endMs = START_MS + options.ticks * TICK_MS;
@@ -142,7 +146,7 @@ export class World {
       if (left.crashes > 0 && isAlive(client)) choices.push(choice('crash', index));
       // A pause is a delay before a step, and one who sleeps has none to take.
       if (left.pauses > 0 && isReady) choices.push(choice('pause', index));
-      if (left.lostReplies > 0 && isReady && client.position.action!.kind === 'command') {
+      if (left.lostReplies > 0 && isReady && canBeLost(client.position.action!.kind)) {
         choices.push(choice('lose', index));
       }
       if (left.skews > 0 && clients.every(({ skewMs }, other) => skewMs === 0 || other < index)) {
@@ -156,20 +160,24 @@ export class World {
     const answer = this.#answer(draft, client, step);
     const told = kind === 'lose' ? LOST : answer;
     if (kind === 'lose') draft.left = { ...draft.left, lostReplies: draft.left.lostReplies - 1 };
-    this.#arrive(draft, client, draft.clients[client]!.position.after(told));
+    const { position } = draft.clients[client]!;
+    if (kind === 'lose' && step.kind === 'listen') this.#listen(draft, client);
+    else this.#arrive(draft, client, position.after(told));
     return told;
   }
 
   #answer(draft: Draft, client: number, step: Step): Told {
     if (step.kind === 'command') return this.#command(draft, client, step);
     if (step.kind === 'write') return write(draft, client, step);
+    if (step.kind === 'listen') return hear(draft, client, step);
     return Math.floor((draft.nowMs + draft.clients[client]!.skewMs) / 1000);
   }
 
   #command(draft: Draft, client: number, step: CommandAction): Told {
     const before = draft.image.lock;
-    const { answer, image } = this.store.run(draft.image, draft.nowMs, step);
+    const { answer, image, messages } = this.store.run(draft.image, draft.nowMs, step);
     draft.image = image;
+    for (const message of messages) deliver(draft, message);
     if (image.lock === undefined) forgetLock(draft);
     else if (image.lock.value !== before?.value) draft.writer = client;
     return answer;
@@ -182,7 +190,7 @@ export class World {
     else if (kind === 'resume') change({ status: 'ready' });
     else if (kind === 'crash') {
       draft.left = { ...left, crashes: left.crashes - 1 };
-      change({ status: 'crashed', wasPaused: false, followers: 0, isLate: false });
+      change({ status: 'crashed', mail: NO_MAIL, wasPaused: false, followers: 0, isLate: false });
     } else if (kind === 'pause') {
       draft.left = { ...left, pauses: left.pauses - 1 };
       change({ status: 'paused', wasPaused: draft.clients[client]!.inside });
@@ -197,29 +205,49 @@ export class World {
     draft.image = this.store.at(draft.image, draft.nowMs);
     if (draft.image.lock === undefined) forgetLock(draft);
     for (let index = 0; index < draft.clients.length; index++) {
-      const { status, wakeMs, position } = draft.clients[index]!;
-      if (status === 'asleep' && wakeMs <= draft.nowMs) this.#arrive(draft, index, position);
+      const { status, wakeMs, position, listens } = draft.clients[index]!;
+      if (status !== 'asleep' || wakeMs > draft.nowMs) continue;
+      if (listens) this.#listen(draft, index);
+      else this.#arrive(draft, index, position);
     }
   }
 
   /** Brings a client to a place: its marks count, and it is ready, falls asleep or ends. */
   #arrive(draft: Draft, index: number, position: Position): void {
-    for (const mark of position.marks) applyMark(draft, index, mark);
+    for (const mark of position.marks) applyMark(draft, index, mark, this.slots);
     const { action, ending } = position;
     if (ending !== undefined) this.#end(draft, index, ending);
     else if (action!.kind === 'sleep') {
       this.#fallAsleep(draft, index, action!.durationMs, position.after(undefined));
-    } else changeClient(draft, index, { status: 'ready', position, wakeMs: 0 });
+    } else if (action!.kind === 'listen') {
+      this.#fallAsleep(draft, index, action!.durationMs, position, true);
+      this.#listen(draft, index);
+    } else changeClient(draft, index, { status: 'ready', position, wakeMs: 0, listens: false });
   }
 
-  #fallAsleep(draft: Draft, index: number, durationMs: number, position: Position): void {
-    changeClient(draft, index, { status: 'asleep', position, wakeMs: draft.nowMs + durationMs });
+  /** Ready if there is something to hear; asleep until there is, or until it has listened long enough. */
+  #listen(draft: Draft, index: number): void {
+    const { mail, wakeMs, position } = draft.clients[index]!;
+    if (mail.length > 0) changeClient(draft, index, { status: 'ready' });
+    else if (wakeMs > draft.nowMs) changeClient(draft, index, { status: 'asleep' });
+    else this.#arrive(draft, index, position.after(null));
+  }
+
+  #fallAsleep(
+    draft: Draft,
+    index: number,
+    durationMs: number,
+    position: Position,
+    listens = false,
+  ): void {
+    const wakeMs = draft.nowMs + durationMs;
+    changeClient(draft, index, { status: 'asleep', position, wakeMs, listens });
   }
 
   #end(draft: Draft, index: number, ending: Ending): void {
     const { round, followers } = draft.clients[index]!;
     draft.events.push({ kind: 'ended', client: index, ending, followers });
-    changeClient(draft, index, OUTSIDE);
+    changeClient(draft, index, { ...OUTSIDE, mail: NO_MAIL });
     const next = ending === 'busy' ? round : round + 1;
     if (ending === 'gave-up' || next > this.options.rounds) {
       changeClient(draft, index, { status: 'finished' });
@@ -228,6 +256,27 @@ export class World {
     changeClient(draft, index, { round: next });
     this.#fallAsleep(draft, index, RETRY_MS, this.#program(index, next).start);
   }
+}
+
+function canBeLost(kind: string): boolean {
+  return kind === 'command' || kind === 'listen';
+}
+
+/** A message is there at once for whoever lives; who is paused hears it late. */
+function deliver(draft: Draft, { channel, text }: Message): void {
+  const index = draft.clients.findIndex((_, each) => clientName(each) === channel);
+  const client = draft.clients[index];
+  if (client === undefined || !isAlive(client)) return;
+  const wakes = client.status === 'asleep' && client.listens;
+  const status = wakes ? 'ready' : client.status;
+  changeClient(draft, index, { mail: [...client.mail, text], status });
+}
+
+function hear(draft: Draft, index: number, { durationMs }: ListenAction): Told {
+  const { mail, wakeMs } = draft.clients[index]!;
+  const [text, ...rest] = mail;
+  changeClient(draft, index, { mail: rest });
+  return [text!, draft.nowMs - (wakeMs - durationMs)];
 }
 
 /** How skewed the clocks are is settled before anything else happens. */

@@ -1,6 +1,7 @@
 export { cacheStoreBeside } from './cache-store.ts';
 export { type Case, CONFORMANCE, type Examined } from './conformance.ts';
 export { engineRunner } from './engine-runner.ts';
+export { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { redisUrlStore } from './redis-url.ts';
 export { type ScriptRunner, ScriptStore } from './script-store.ts';

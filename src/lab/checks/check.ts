@@ -11,6 +11,8 @@ export type CheckName =
   | 'prolonged-by-loser'
   | 'late-write'
   | 'silent-loss'
+  | 'fence-order'
+  | 'out-of-turn'
   | 'waiter-not-served';
 
 /** Something that must never happen, named for what went wrong. It looks either at states or at moves. */

@@ -1,7 +1,9 @@
 import type { Check } from './check.ts';
+import { fenceOrder } from './fence-order.ts';
 import { foreignRelease } from './foreign-release.ts';
 import { heldForEver } from './held-for-ever.ts';
 import { lateWrite } from './late-write.ts';
+import { outOfTurn } from './out-of-turn.ts';
 import { prolongedByLoser } from './prolonged-by-loser.ts';
 import { silentLoss } from './silent-loss.ts';
 import { twoAwakeInside, twoInside, twoLiveLeases } from './two-at-once.ts';
@@ -17,5 +19,7 @@ export const CHECKS: readonly Check[] = [
   prolongedByLoser,
   lateWrite,
   silentLoss,
+  fenceOrder,
+  outOfTurn,
   waiterNotServed,
 ];

@@ -1,6 +1,8 @@
-import { clientName } from '../choice.ts';
+import { clientName, ownerName } from '../choice.ts';
 import type { Text } from '../recipe.ts';
 import { type ClientState, isAlive, type State } from '../state.ts';
+import { liveTake } from '../store-view.ts';
+import type { World } from '../world.ts';
 import type { Check } from './check.ts';
 
 /** Leases count until their end, whether or not the holder still lives. */
@@ -10,13 +12,15 @@ export const twoLiveLeases: Check = {
     en: 'Two clients hold a lease that has not ended.',
     zh: '两个客户端同时持有未到期的租约。',
   },
-  ofState: (state) =>
-    aboutPair(
+  ofState: (state, world) =>
+    byTheBooks(state, world) ??
+    aboutThose(
       state,
+      world,
       (client) => client.inside && client.untilMs > state.nowMs,
-      (one, other) => ({
-        en: `${one} and ${other} both hold a lease that has not ended`,
-        zh: `${one} 和 ${other} 同时持有未到期的租约`,
+      (names, together) => ({
+        en: `${names} ${together.en} hold a lease that has not ended`,
+        zh: `${names} 同时持有未到期的租约`,
       }),
     ),
 };
@@ -28,13 +32,14 @@ export const twoAwakeInside: Check = {
     en: 'Two clients that were not paused since they entered are inside at once.',
     zh: '两个进入后从未停顿的客户端同时在临界区内。',
   },
-  ofState: (state) =>
-    aboutPair(
+  ofState: (state, world) =>
+    aboutThose(
       state,
+      world,
       (client) => client.inside && isAlive(client) && !client.wasPaused,
-      (one, other) => ({
-        en: `${one} and ${other} are inside at once, and neither was paused`,
-        zh: `${one} 和 ${other} 同时在临界区内，且都没有停顿过`,
+      (names, together) => ({
+        en: `${names} are inside at once, and ${together.none} was paused`,
+        zh: `${names} 同时在临界区内，且都没有停顿过`,
       }),
     ),
 };
@@ -46,24 +51,46 @@ export const twoInside: Check = {
     en: 'Two clients are inside at once, be it that one was paused.',
     zh: '两个客户端同时在临界区内（包括其中一个曾停顿的情况）。',
   },
-  ofState: (state) =>
-    aboutPair(
+  ofState: (state, world) =>
+    aboutThose(
       state,
+      world,
       (client) => client.inside && isAlive(client),
-      (one, other) => ({
-        en: `${one} and ${other} are inside at once`,
-        zh: `${one} 和 ${other} 同时在临界区内`,
+      (names) => ({
+        en: `${names} are inside at once`,
+        zh: `${names} 同时在临界区内`,
       }),
     ),
 };
 
-/** A sentence about the first two clients of the kind, if there are two. */
-function aboutPair(
+const TWO = { en: 'both', none: 'neither' } as const;
+const MORE = { en: 'all', none: 'none of them' } as const;
+
+/** A sentence about the clients of the kind, if they take more of the lock than there is. */
+function aboutThose(
   { clients }: State,
+  { slots }: World,
   isOne: (client: ClientState) => boolean,
-  say: (one: string, other: string) => Text,
+  say: (names: string, together: typeof TWO | typeof MORE) => Text,
 ): Text | undefined {
-  const one = clients.findIndex(isOne);
-  const other = clients.findIndex((client, index) => index > one && isOne(client));
-  return one < 0 || other < 0 ? undefined : say(clientName(one), clientName(other));
+  let taken = 0;
+  for (const client of clients) if (isOne(client)) taken += client.take;
+  if (taken <= slots) return undefined;
+  const names = [...clients.keys()].filter((index) => isOne(clients[index]!)).map(clientName);
+  // Two are one too many for a mutex, however many there are.
+  const meant = slots === 1 ? names.slice(0, 2) : names;
+  return say(listed(meant), meant.length === 2 ? TWO : MORE);
+}
+
+function byTheBooks({ image: { view }, nowMs }: State, { slots }: World): Text | undefined {
+  if (view === undefined || liveTake(view, nowMs) <= slots) return undefined;
+  const names = listed(view.grants.map(({ owner }) => ownerName(owner)));
+  return {
+    en: `the store has granted ${names} more than there is`,
+    zh: `存储同时授予了 ${names}，超过了容量`,
+  };
+}
+
+function listed(names: readonly string[]): string {
+  return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part).join(' and ');
 }

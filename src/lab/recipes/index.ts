@@ -1,5 +1,8 @@
 import type { Recipe } from '../recipe.ts';
 import { fenced } from './fenced.ts';
+import { holdfastMutex } from './holdfast-mutex.ts';
+import { holdfastReadWrite } from './holdfast-read-write.ts';
+import { holdfastSemaphore } from './holdfast-semaphore.ts';
 import { luaSetnxExpire } from './lua-setnx-expire.ts';
 import { memcachedAdd } from './memcached-add.ts';
 import { multiSetnxExpire } from './multi-setnx-expire.ts';
@@ -28,4 +31,7 @@ export const RECIPES: readonly Recipe[] = [
   memcachedAdd,
   watchdog,
   fenced,
+  holdfastMutex,
+  holdfastReadWrite,
+  holdfastSemaphore,
 ];

@@ -95,6 +95,16 @@ const VERDICTS: Readonly<Record<string, readonly [Steps, schedule?: string]>> = 
   'watchdog no-renewal': [{ 'two-awake-inside': 4, 'two-inside': 4 }, 'a..b'],
   'fenced pause': [{ 'two-inside': 5 }, 'a.za.b'],
   'fenced no-pause': [{}],
+  'holdfast-mutex pause': [{ 'two-inside': 5 }, 'a.za.b'],
+  'holdfast-mutex no-pause': [{}],
+  'holdfast-mutex lost-reply': [{}],
+  'holdfast-mutex unfenced': [{ 'two-inside': 5, 'late-write': 12 }, 'a.aza..b.bbwaa'],
+  'holdfast-read-write pause': [{ 'two-inside': 5 }, 'a.za.b'],
+  'holdfast-read-write two-writers': [{ 'two-inside': 5 }, 'a.za.b'],
+  'holdfast-read-write lost-reply': [{}],
+  'holdfast-semaphore pause': [{ 'two-inside': 5, 'late-write': 12 }, 'a.za.b'],
+  'holdfast-semaphore no-pause': [{}],
+  'holdfast-semaphore lost-reply': [{}],
 };
 
 const variants = RECIPES.flatMap((recipe) =>
@@ -151,7 +161,10 @@ describe('the recipes that are right', () => {
     },
   );
 
-  it.each(Object.keys(CORRECT))('%s: nothing fails with two crashes, but no pause', (title) => {
+  const holdfast = RECIPES.filter(({ name }) => name.startsWith('holdfast-'));
+  const right = [...Object.keys(CORRECT), ...holdfast.map(({ name }) => `${name} pause`)];
+
+  it.each(right)('%s: nothing fails with two crashes, but no pause', (title) => {
     const [recipe, variant] = title.split(' ');
     const found = explore(recipe!, { variant: variant!, crashes: 2, pauses: 0 });
     expect(found.failure).toBeUndefined();

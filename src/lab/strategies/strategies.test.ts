@@ -33,6 +33,8 @@ const SMALL = [
   ['memcached-add', 'cas', { ticks: 3, crashes: 1, pauses: 0 }],
   ['watchdog', 'pause', { ticks: 2, crashes: 1, pauses: 1 }],
   ['fenced', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
+  ['holdfast-mutex', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
+  ['holdfast-semaphore', 'lost-reply', { ticks: 3, crashes: 0, pauses: 1, lostReplies: 1 }],
 ] as const;
 
 /** Whose sleeps differ, and who writes without having entered. */
@@ -59,6 +61,8 @@ const MERGED = [
   ['fenced', 'pause', { rounds: 2, ticks: 7, crashes: 1, pauses: 1, lostReplies: 1 }],
   ['timestamp-getset', 'skewed-clocks', { clients: 3, ticks: 3, pauses: 0, skews: 2 }],
   ['timestamp-getset', 'loser-prolongs', { ticks: 5, crashes: 1, pauses: 2 }],
+  ['holdfast-mutex', 'pause', { ticks: 5, crashes: 1, pauses: 1, lostReplies: 1 }],
+  ['holdfast-read-write', 'pause', { clients: 3, ticks: 2, crashes: 1, pauses: 1 }],
 ] as const;
 
 function worldOf(name: string, variant: string, wishes: object, remembers = true): World {

@@ -1,0 +1,124 @@
+import { describe, expect, it } from 'vitest';
+import { holdfastView } from './holdfast-view.ts';
+import { holdfastMutex } from './recipes/holdfast-mutex.ts';
+import { holdfastSemaphore } from './recipes/holdfast-semaphore.ts';
+import { replay } from './replay.ts';
+import { type Image, START_MS, Store } from './store.ts';
+import {
+  cutShort,
+  liveTake,
+  passedOver,
+  prolonged,
+  type StoreView,
+  unraised,
+} from './store-view.ts';
+
+describe('the books of the library', () => {
+  const store = new Store(holdfastMutex, false);
+  const set = (image: Image, ...argv: string[]): Image =>
+    store.run(image, START_MS, { kind: 'command', lines: [argv] }).image;
+
+  it('are read as the script writes them', () => {
+    const [a, b] = replay('holdfast-semaphore', 'ab').trace.slice(0, 2);
+    expect([a!.reply, b!.reply]).toEqual(['"1000000000"', '(integer) -2000']);
+    const view = viewAfter('ab');
+    expect(view).toEqual({
+      grants: [{ owner: 'A1', take: 1, fence: START_MS * 1000, endMs: START_MS + 2000 }],
+      line: ['B1'],
+      fence: START_MS * 1000,
+    });
+  });
+
+  it('know other programs, which have no fence', () => {
+    const image = set(store.empty, 'SET', 'lock:{foo}', 'another', 'PX', '1000');
+    expect(image.view!.grants).toEqual([
+      { owner: 'another', take: 1, fence: 0, endMs: START_MS + 1000 },
+    ]);
+  });
+
+  it('leave out waiters whose place has ended', () => {
+    const image = set(store.empty, 'ZADD', 'lock:{foo}:queue', '1', 'A1 []', '2', 'B1 []');
+    const line = set(image, 'SET', 'lock:{foo}:queue:B1', '2000 1 B');
+    expect(holdfastView('lock:{foo}')(line.entries)).toEqual({
+      grants: [],
+      line: ['B1'],
+      fence: 0,
+    });
+  });
+});
+
+function viewAfter(schedule: string): StoreView {
+  const { trace } = replay('holdfast-semaphore', schedule);
+  const store = new Store(holdfastSemaphore, false);
+  let image = store.empty;
+  for (const { lines } of trace) {
+    if (lines) image = store.run(image, START_MS, { kind: 'command', lines }).image;
+  }
+  return image.view!;
+}
+
+describe('what the books tell of a step', () => {
+  const A = { owner: 'A1', take: 1, fence: 5, endMs: 2000 };
+  const B = { owner: 'B1', take: 1, fence: 6, endMs: 3000 };
+  const view = (grants: StoreView['grants'], line: string[] = [], fence = 6): StoreView => ({
+    grants,
+    line,
+    fence,
+  });
+  const isB = (owner: string): boolean => owner.startsWith('B');
+
+  it('counts leases that have not ended', () => {
+    expect(liveTake(view([A, B]), 1999)).toBe(2);
+    expect(liveTake(view([A, B]), 2000)).toBe(1);
+  });
+
+  it('sees the lease of another cut short, but not one that has ended, is one’s own, or stays', () => {
+    expect(cutShort(view([A]), view([B]), 1999, isB)).toBe(A);
+    expect(cutShort(view([A]), view([B]), 2000, isB)).toBeUndefined();
+    expect(cutShort(view([B]), view([]), 0, isB)).toBeUndefined();
+    expect(cutShort(view([A]), view([A, B]), 0, isB)).toBeUndefined();
+  });
+
+  it('sees the lease of another prolonged', () => {
+    const later = { ...A, endMs: 2500 };
+    expect(prolonged(view([A]), view([later]), isB)).toEqual({ grant: A, byMs: 500 });
+    expect(prolonged(view([A]), view([later]), () => true)).toBeUndefined();
+  });
+
+  it('sees a fence that was not raised', () => {
+    expect(unraised(view([]), view([{ ...A, fence: 6 }]))).toMatchObject({ owner: 'A1' });
+    expect(unraised(view([]), view([{ ...A, fence: 7 }]))).toBeUndefined();
+    expect(unraised(view([]), view([{ ...A, fence: 0 }]))).toBeUndefined();
+  });
+
+  it('sees who is passed over', () => {
+    const turn = { served: 'B1', passed: 'A1' };
+    expect(passedOver(view([], ['A1', 'B1']), view([B], ['A1']))).toEqual(turn);
+    expect(passedOver(view([], ['A1']), view([B], ['A1']))).toEqual(turn);
+    expect(passedOver(view([], ['B1', 'A1']), view([B], ['A1']))).toBeUndefined();
+    expect(passedOver(view([], ['A1', 'B1']), view([A, B]))).toBeUndefined();
+  });
+});
+
+describe('a client that listens', () => {
+  it('hears what is published to it, late if it is paused, and not at all if it is lost', () => {
+    const told = (schedule: string, options = {}): unknown[] =>
+      replay('holdfast-mutex', schedule, options)
+        .trace.filter(({ client }) => client === 'B')
+        .map(({ action, reply }) => [action.split(' ')[0], reply]);
+    expect(told('ab.aaabb').slice(1)).toEqual([
+      ['message', '"1000000001 B1 []"'],
+      ['EVAL', '(integer) 1'],
+    ]);
+    expect(told('ab.aaazb.wbb').slice(1)).toEqual([
+      ['pause', null],
+      ['go', null],
+      ['message', '"1000000001 B1 []"'],
+    ]);
+    // Its reservation and its patience have passed when it asks again.
+    expect(told('ab.aaalb..b', { lostReplies: 1 }).slice(1)).toEqual([
+      ['message', '(the message is lost)'],
+      ['EVAL', '"1000000001"'],
+    ]);
+  });
+});

@@ -1,0 +1,58 @@
+import { holdfastView } from '../holdfast-view.ts';
+import type { Recipe } from '../recipe.ts';
+import { holdOnce } from './holdfast.ts';
+
+const KEY = 'lock:{foo}';
+
+export const holdfastMutex: Recipe = {
+  name: 'holdfast-mutex',
+  about: {
+    en: 'The script of this library: a release hands the lock to the first in line, and every grant has a fence.',
+    zh: '本库的脚本：释放时把锁直接交给队首，每次授予都带递增的编号。',
+  },
+  source: {
+    document: 'SETNX 命令',
+    words: '锁时间需要足够长，或者定期再延迟一下锁时间',
+  },
+  lockKey: KEY,
+  view: holdfastView(KEY),
+  variants: [
+    {
+      name: 'pause',
+      about: {
+        en: 'A holder is paused for longer than its lease; its late write is refused.',
+        zh: '持有者停顿的时间超过租约，它迟到的写入被拒绝。',
+      },
+      world: { ticks: 5 },
+      fails: ['two-inside'],
+      shows: 'two-inside',
+    },
+    {
+      name: 'no-pause',
+      about: { en: 'A client dies, nobody is paused.', zh: '有客户端崩溃，没有停顿。' },
+      world: { ticks: 9, pauses: 0 },
+      fails: [],
+    },
+    {
+      name: 'lost-reply',
+      about: {
+        en: 'A reply or a message is lost; the client asks again and gets the same answer.',
+        zh: '回复或消息丢失：客户端重新询问，得到同样的答复。',
+      },
+      world: { ticks: 9, pauses: 0, crashes: 0, lostReplies: 1 },
+      fails: [],
+    },
+    {
+      name: 'unfenced',
+      about: {
+        en: 'The same pause, and a resource that does not look at the fence.',
+        zh: '同样的停顿，但资源不检查编号。',
+      },
+      world: { ticks: 5, crashes: 0 },
+      fails: ['two-inside', 'late-write'],
+      shows: 'late-write',
+    },
+  ],
+  client: (tools) =>
+    holdOnce(tools, { key: KEY, isFenced: tools.variant !== 'unfenced', writes: true }),
+};

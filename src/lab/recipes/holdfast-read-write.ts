@@ -1,0 +1,61 @@
+import { holdfastView } from '../holdfast-view.ts';
+import type { Recipe } from '../recipe.ts';
+import { holdOnce } from './holdfast.ts';
+
+const KEY = 'rw:{foo}';
+/** A reader takes one of these, a writer all. */
+const READERS = 2 ** 30;
+
+/** Who writes; all others read. */
+const WRITERS: Readonly<Record<string, string>> = { 'two-writers': 'AB' };
+
+export const holdfastReadWrite: Recipe = {
+  name: 'holdfast-read-write',
+  about: {
+    en: 'The same script for many readers or one writer, in order of arrival.',
+    zh: '同一脚本实现的读写锁：多个读者或一个写者，按到达顺序。',
+  },
+  source: {
+    document: '谈谈Redis的Setnx',
+    words: '此问题远比想象的要复杂',
+  },
+  lockKey: KEY,
+  slots: READERS,
+  view: holdfastView(KEY),
+  variants: [
+    {
+      name: 'pause',
+      about: {
+        en: 'One writes, the others read; one of them is paused for longer than its lease.',
+        zh: '一个写者、其余为读者；其中一个停顿的时间超过租约。',
+      },
+      world: { ticks: 4 },
+      fails: ['two-inside'],
+      shows: 'two-inside',
+    },
+    {
+      name: 'two-writers',
+      about: {
+        en: 'Two write and the others read; one is paused, and its late write is refused.',
+        zh: '两个写者、其余为读者；停顿者迟到的写入被拒绝。',
+      },
+      world: { ticks: 5, crashes: 0 },
+      fails: ['two-inside'],
+      shows: 'two-inside',
+    },
+    {
+      name: 'lost-reply',
+      about: {
+        en: 'A reply or a message is lost; the client asks again and gets the same answer.',
+        zh: '回复或消息丢失：客户端重新询问，得到同样的答复。',
+      },
+      world: { ticks: 9, pauses: 0, lostReplies: 1 },
+      fails: [],
+    },
+  ],
+  client: (tools) => {
+    const writes = (WRITERS[tools.variant] ?? 'A').includes(tools.name);
+    const take = writes ? READERS : 1;
+    return holdOnce(tools, { key: KEY, slots: READERS, take, isFenced: true, writes });
+  },
+};
