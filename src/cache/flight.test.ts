@@ -1,0 +1,64 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { seededRandom, virtualClock } from '../clock/index.ts';
+import { Locks, memoryStore } from '../lock/index.ts';
+import { setCacheHome } from './home.ts';
+import { type Cache, type CacheStore, createCache, memoryCacheStore } from './index.ts';
+
+/** A cache whose store answers as `change` says. */
+function cacheOn(change: (store: CacheStore) => Partial<CacheStore>): Cache {
+  const clock = virtualClock();
+  const locks = new Locks({ store: memoryStore(clock), clock });
+  const plain = memoryCacheStore(clock);
+  const changes = change(plain);
+  const store = new Proxy(plain, {
+    get: (target, name: keyof CacheStore) => changes[name] ?? target[name].bind(target),
+  });
+  setCacheHome(locks, () => ({ store, clock, random: seededRandom(1) }));
+  onTestFinished(() => locks.close());
+  return createCache({ locks, fresh: '1m' });
+}
+
+/** Everything that can happen without time has happened. */
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+it('does not load what has come between the look and the grant', async () => {
+  let goOn = (): void => {};
+  const slowly = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  let looks = 0;
+  const cache = cacheOn((store) => ({
+    async look(key, tags) {
+      const sight = await store.look(key, tags);
+      if (++looks === 1) await slowly;
+      return sight;
+    },
+  }));
+  const overtaken = cache.get('a', {}, () => 'second');
+  expect(await cache.get('a', {}, () => 'first')).toBe('first');
+  await turn();
+  goOn();
+  expect(await overtaken).toBe('first');
+  expect(cache.counts).toMatchObject({ miss: 2, load: 1 });
+});
+
+it('gives what it loaded to its callers, although the store cannot keep it', async () => {
+  const cache = cacheOn(() => ({ write: () => Promise.reject(new Error('full')) }));
+  expect(await cache.get('a', {}, () => 1)).toBe(1);
+  expect(await cache.get('a', {}, () => 2)).toBe(2);
+});
+
+it('gives up on keeping a value that is deleted again and again', async () => {
+  let loads = 0;
+  const cache = cacheOn(() => ({ write: () => false }));
+  expect(await cache.get('a', {}, () => ++loads)).toBe(3);
+});
+
+it.each(['look', 'open'] as const)('tells when the store fails to %s', async (name) => {
+  const cache = cacheOn(() => ({ [name]: () => Promise.reject(new Error('gone')) }));
+  await expect(cache.get('a', {}, () => 1)).rejects.toMatchObject({
+    code: 'unavailable',
+    key: 'a',
+    cause: new Error('gone'),
+  });
+});
