@@ -154,13 +154,13 @@ export class Attempt implements Linked<Attempt> {
   }
 
   #hear(answer: Answer | Promise<Answer>, sentMs: number, sentWallMs: number): void {
-    this.#askCount++;
-    this.#askedMs = sentMs;
-    this.#askedWallMs = sentWallMs;
     if (!(answer instanceof Promise)) {
       this.#answered(answer, sentMs, sentWallMs);
       return;
     }
+    this.#askCount++;
+    this.#askedMs = sentMs;
+    this.#askedWallMs = sentWallMs;
     this.#isAsking = true;
     answer.then(
       (later) => this.#answered(later, sentMs, sentWallMs),

@@ -9,11 +9,17 @@ export abstract class Lock {
   abstract readonly name: string;
 
   /** Takes the lock, or throws: LockTimeoutError if it stayed busy, LockUnavailableError if nobody knows. */
-  async acquire(options?: AcquireOptions): Promise<Lease> {
-    const taken = this.take(resolveOptions(this.name, options), currentScope());
-    const lease = taken instanceof Promise ? await taken : taken;
-    if (lease === null) throw new LockTimeoutError(this.name, 0);
-    return options?.signal?.aborted ? this.#giveBack(lease, options.signal) : lease;
+  acquire(options?: AcquireOptions): Promise<Lease> {
+    try {
+      const resolved = resolveOptions(this.name, options);
+      const taken = this.take(resolved, currentScope());
+      if (!(taken instanceof Promise)) return Promise.resolve(taken);
+      // Who waits with no signal is told by the attempt itself, without another promise for each of them.
+      const isTold = resolved.waitMs > 0 && resolved.signal === undefined;
+      return isTold ? (taken as Promise<Lease>) : this.#checked(taken, resolved);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   /** Takes the lock if it is free now; null if it is busy. */
@@ -57,8 +63,11 @@ export abstract class Lock {
     body: () => Promise<Result> | Result,
   ): Promise<Result>;
 
-  /** The signal aborted after the grant, but before the caller could see it. */
-  #giveBack(lease: Lease, signal: AbortSignal): never {
+  /** It may be busy, and the signal may have aborted after the grant, before the caller could see it. */
+  async #checked(taken: Promise<Lease | null>, { signal }: ResolvedOptions): Promise<Lease> {
+    const lease = await taken;
+    if (lease === null) throw new LockTimeoutError(this.name, 0);
+    if (!signal?.aborted) return lease;
     void lease.release();
     throw new LockAbortedError(this.name, signal.reason);
   }

@@ -1,5 +1,4 @@
 import type { Clock, Timer } from '../clock/index.ts';
-import { type Linked, LinkedList } from './linked-list.ts';
 import type {
   Answer,
   CallListener,
@@ -185,44 +184,39 @@ class Holders {
   }
 }
 
-class MemoryWaiter implements Linked<MemoryWaiter> {
-  readonly claim: Claim;
-  before: MemoryWaiter | undefined = undefined;
-  after: MemoryWaiter | undefined = undefined;
-
-  constructor(claim: Claim) {
-    this.claim = claim;
-  }
-}
-
 /**
- * Those who stand in line, by owner and in order. A Map alone would know the order too, but to find its
- * first it walks over all that have left.
+ * Those who stand in line, by owner and in order. Each look for the first of a Map walks over all that
+ * have left, so that one walk is kept, which goes on where it was.
  */
 class Line {
-  readonly #list = new LinkedList<MemoryWaiter>();
-  readonly #byOwner = new Map<string, MemoryWaiter>();
+  readonly #claims = new Map<string, Claim>();
+  #walk: MapIterator<Claim> | undefined;
+  #first: Claim | undefined;
 
   get first(): Claim | undefined {
-    return this.#list.first?.claim;
+    if (this.#first === undefined && this.#claims.size > 0) this.#first = this.#next();
+    return this.#first;
   }
 
   add(claim: Claim): void {
-    if (this.#byOwner.has(claim.owner)) return;
-    const waiter = new MemoryWaiter(claim);
-    this.#list.push(waiter);
-    this.#byOwner.set(claim.owner, waiter);
+    if (!this.#claims.has(claim.owner)) this.#claims.set(claim.owner, claim);
   }
 
   remove(owner: string): void {
-    const waiter = this.#byOwner.get(owner);
-    if (waiter === undefined) return;
-    this.#byOwner.delete(owner);
-    this.#list.remove(waiter);
+    this.#claims.delete(owner);
+    if (this.#first?.owner === owner) this.#first = undefined;
   }
 
   toArray(): Claim[] {
-    return this.#list.toArray().map(({ claim }) => claim);
+    return [...this.#claims.values()];
+  }
+
+  /** A walk that has come to its end does not see who comes later. */
+  #next(): Claim | undefined {
+    const { value } = this.#walk?.next() ?? {};
+    if (value !== undefined) return value;
+    this.#walk = this.#claims.values();
+    return this.#walk.next().value;
   }
 }
 

@@ -119,6 +119,7 @@ describe('a lock that is handed to another process', () => {
     verbs = [];
     answer();
     const lease = await waiting;
+    await settle();
     expect(verbs).toEqual(['extend']);
     expect(lease.fence).toBeGreaterThan(holder.fence);
   });
