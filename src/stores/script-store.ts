@@ -44,6 +44,8 @@ const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
 /** Redis ends a key in the millisecond after its last. */
 const MARGIN_MS = 2;
+/** The same for every store: a digest takes longer than a request. */
+const SCRIPT = withSha(LOCK_SCRIPT);
 
 /**
  * Locks in Redis, or in whatever runs its scripts. Requests that are made in the same turn travel in one
@@ -54,7 +56,6 @@ export class ScriptStore implements LockStore {
   readonly runner: ScriptRunner;
   readonly #clock: Clock;
   readonly #channel: string;
-  readonly #script = withSha(LOCK_SCRIPT);
   /** Calls under way. */
   readonly #calls: DueList<Batch>;
   /** Owners that stand in line, to be called when messages may have been lost. */
@@ -195,7 +196,7 @@ export class ScriptStore implements LockStore {
       return;
     }
     const due = this.#calls.add(batch, batch.sentMs);
-    this.runner.run(this.#script, batch.keys, batch.args).then(
+    this.runner.run(SCRIPT, batch.keys, batch.args).then(
       (replies) => {
         this.#calls.drop(due);
         this.#answered(batch, replies);
