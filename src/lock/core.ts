@@ -2,7 +2,7 @@ import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
 import { DueLists } from './due-list.ts';
-import { LockUnavailableError } from './errors.ts';
+import { LockArgumentError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { letGo } from './let-go.ts';
 import { LinkedList } from './linked-list.ts';
@@ -48,6 +48,8 @@ export class LockCore {
     this.#ownerPrefix = `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
+    if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
+    inUse.add(store);
     // Later in this turn, so that the release that made room is told before the grant that followed.
     this.store.onCall((owner, grant) => {
       READY.then(() => this.#called(owner, grant));
@@ -176,6 +178,11 @@ export class LockCore {
     await renewalsEnded;
   }
 }
+
+/** A store tells one listener whose turn it is. */
+const inUse = new WeakSet<LockStore>();
+const TAKEN =
+  'this store has locks already: share those, or make another store, of the same client if you like';
 
 const MOST_EARLY_CALLS = 1000;
 const READY = Promise.resolve();

@@ -141,6 +141,11 @@ describe('acquire', () => {
     expect(() => locks.semaphore('s', 2, { take: 3 })).toThrow(/take must be/);
   });
 
+  it('is not possible twice from one store, whose calls only one could hear', () => {
+    expect(open).toThrow(LockArgumentError);
+    expect(open).toThrow(/this store has locks already/);
+  });
+
   it('holds for a month without ending at once', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '30d', renew: false });
     await elapse(86_400_000);

@@ -46,6 +46,8 @@ export class Watchdog {
   drop(lease: StoreLease): void {
     if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));
     if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);
+    lease.renewal = undefined;
+    lease.deadline = undefined;
     this.#worker?.drop(lease);
   }
 
