@@ -13,7 +13,7 @@ import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
 import type { Answer, Call, Claim, Reservation } from './store.ts';
-import { StoreLease } from './store-lease.ts';
+import { StoreLease, safeMs } from './store-lease.ts';
 
 /** Between two tries of a store that cannot be reached. */
 const FIRST_PAUSE_MS = 50;
@@ -204,7 +204,7 @@ export class Attempt implements Linked<Attempt> {
     this.#hasWaited = true;
     this.#pauseMs = FIRST_PAUSE_MS;
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
-    if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock === 'own'));
+    if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
     else if (this.#wasCalled) this.#ask();
     else this.#wait(retryInMs);
   }
@@ -223,20 +223,25 @@ export class Attempt implements Linked<Attempt> {
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
   #accept(fence: number, sentMs: number, sentWallMs: number): StoreLease | undefined {
     const waitedMs = this.#waitedMs();
-    const lease = new StoreLease(this.core, this.claim, fence, sentMs, sentWallMs, this.#options);
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
-    if (isPatient && lease.isHeld) {
+    if (isPatient && this.#isInTime(sentMs, sentWallMs)) {
+      const lease = new StoreLease(this.core, this.claim, fence, sentMs, sentWallMs, this.#options);
       announceGrant(this.claim, fence, waitedMs);
       this.#fence = fence;
       this.#end('held');
       this.#resolve(lease);
       return lease;
     }
-    lease.forget();
     if (this.waitMs === 0 || !isPatient) {
       this.#giveUp(new LockTimeoutError(this.claim.name, waitedMs));
     } else if (!this.#isAsking) this.#ask();
     return undefined;
+  }
+
+  #isInTime(sentMs: number, sentWallMs: number): boolean {
+    const { clock } = this.core;
+    const spentMs = Math.max(clock.monotonicMs() - sentMs, clock.wallMs() - sentWallMs);
+    return spentMs < safeMs(this.claim.leaseMs);
   }
 
   /**

@@ -64,7 +64,7 @@ export class LockLostError extends LockError {
 }
 
 const LOSSES = {
-  expired: 'its lease ended. Renew it, or ask for a longer one (lease).',
+  expired: 'its time was over. Renew it, ask for a longer lease, or for a longer maxHold.',
   stolen: 'the store gave it to somebody else, or somebody released it by force.',
   unreachable: 'the store could not be reached to renew it before the lease can end.',
 } as const satisfies Record<LossReason, string>;
@@ -97,16 +97,21 @@ export class LockAbortedError extends LockError {
 /** The task would wait for itself, or for tasks that wait for it. */
 export class DeadlockError extends LockError {
   protected static override readonly codeOf = 'deadlock';
-  constructor(lock: string, isOwn: boolean) {
-    super('deadlock', lock, `waiting for lock '${lock}' would never end: ${DEADLOCKS[`${isOwn}`]}`);
+  constructor(lock: string, deadlock: Deadlock) {
+    super('deadlock', lock, `waiting for lock '${lock}' would never end: ${DEADLOCKS[deadlock]}`);
   }
 }
 
+/** Who is waited for: the task itself, which may want to write what it reads, or others in a circle. */
+export type Deadlock = 'own' | 'upgrade' | 'cycle';
+
 const DEADLOCKS = {
-  true: 'it is held by the body of run() that asks for it. Ask with { reentrant: true }, or after that body.',
-  false:
+  own: 'it is held by the body of run() that asks for it. Ask with { reentrant: true }, or after that body.',
+  upgrade:
+    'it is read by the body of run() that asks to write. Leave that body first, or write from the start.',
+  cycle:
     'its holder waits for a lock that this task holds. Take locks in one order, or with all().',
-} as const;
+} as const satisfies Record<Deadlock, string>;
 
 /** An argument that cannot be right. */
 export class LockArgumentError extends LockError {

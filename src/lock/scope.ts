@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Attempt } from './attempt.ts';
 import type { LockCore } from './core.ts';
+import type { Deadlock } from './errors.ts';
 import type { Lease } from './lease.ts';
 import type { Claim, Target } from './store.ts';
 
@@ -121,13 +122,12 @@ function keyOf({ kind, name }: Target): string {
  * Only bodies of run() count: that a lease which acquire() gave will be released by the one who waits
  * cannot be known. What other processes hold is not seen either; their waits end in time-outs.
  */
-export function findDeadlock(
-  core: LockCore,
-  claim: Claim,
-  scope: Scope,
-): 'own' | 'cycle' | undefined {
+export function findDeadlock(core: LockCore, claim: Claim, scope: Scope): Deadlock | undefined {
   const ours = new Set(scope.chain());
-  if (isShort(core, claim, (holder) => ours.has(holder))) return 'own';
+  if (isShort(core, claim, (holder) => ours.has(holder))) {
+    const shared = scope.findShared(core, claim);
+    return claim.kind === 'rw' && shared && shared.claim.take < claim.take ? 'upgrade' : 'own';
+  }
   const known = new Map<Scope, boolean>();
   const waitsForUs = (holder: Scope): boolean => {
     if (ours.has(holder)) return true;

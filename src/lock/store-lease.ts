@@ -77,7 +77,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
 
   /** How much of its time the holder may use. */
   get safeMs(): number {
-    return this.claim.leaseMs * (1 - DRIFT) - DRIFT_MS;
+    return safeMs(this.claim.leaseMs);
   }
 
   get signal(): AbortSignal {
@@ -179,11 +179,6 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   /** A worker heard from the store that it is no longer ours. */
   stolenElsewhere(): void {
     this.#lose('stolen');
-  }
-
-  /** It was granted, but too late for whoever asked: nobody has seen it. */
-  forget(): void {
-    if (this.#isOpen) this.#finish(new NotHeldError(this.name));
   }
 
   /** The library is closing: the holder must stop. */
@@ -294,4 +289,9 @@ const NOT_HELD: Promise<ReleaseOutcome> = Promise.resolve('notHeld');
 export interface HoldOptions {
   readonly renews: boolean;
   readonly maxHoldMs: number;
+}
+
+/** How much of a lease its holder may use. */
+export function safeMs(leaseMs: number): number {
+  return leaseMs * (1 - DRIFT) - DRIFT_MS;
 }

@@ -24,9 +24,10 @@ export const RESERVED_MS = 5000;
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses
  *         SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set of tokens
  *         by the end of their lease, on the lock's own clock (see `elapsed`).
- * fence   a counter: the fence of the last grant. It begins at the server's time in microseconds, so that
- *         it rises even if every key was lost, unless the server's clock was set back by more than the
- *         loss took. It ends a day after the last grant; how much of the day is left tells its age.
+ * fence   the fence of the last grant: the server's time then, in microseconds, or one more than the fence
+ *         before, whichever is larger. So it rises also if keys were lost, or are those of an older
+ *         snapshot or of a replica that lagged behind, unless the clock was set back by more than the
+ *         loss took. It is kept for a day after the last grant or renewal.
  * state   of a lock that is no mutex: a hash of `ended`, the token of the last release; `used`, the sum
  *         of what is taken; and `h:<token>`, the holder's fence, take and beginning.
  * queue   a sorted set of waiting tokens by ticket. Each has a key of its own with its lease, take and
@@ -50,9 +51,24 @@ local call = redis.call
 -- The caller's own waiters that were served.
 local served
 
+-- Time stands still while a script runs: one look is enough.
+local time
+local function nextFence(key)
+  if not time then
+    local parts = call('TIME')
+    time = parts[1] .. string.sub('00000' .. parts[2], -6)
+  end
+  local last = call('SET', key, time, 'PX', DAY, 'GET')
+  if not last or tonumber(last) < tonumber(time) then return time end
+  local fence = string.format('%.0f', last + 1)
+  call('SET', key, fence, 'PX', DAY)
+  return fence
+end
+
 local function general()
   local RESERVE = '${RESERVED_MS}'
   local PATIENCE = 10000
+  local WATCHED = '20'
   local CHANNEL = ARGV[1]
 
   local function whole(number)
@@ -67,17 +83,6 @@ local function general()
   -- What helps the lock must outlive it, but not for ever.
   local function keep(key, ms)
     if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
-  end
-
-  local function nextFence(lock)
-    local fence = call('INCR', lock.fence)
-    if fence > 1 then
-      call('PEXPIRE', lock.fence, DAY)
-      return whole(fence)
-    end
-    fence = whole(microseconds())
-    call('SET', lock.fence, fence, 'PX', DAY)
-    return fence
   end
 
   local function lastFence(lock)
@@ -115,11 +120,12 @@ local function general()
 
   function mutex.put(lock, token, take, lease)
     call('SET', lock.holder, token, 'PX', lease)
-    return nextFence(lock)
+    return nextFence(lock.fence)
   end
 
   function mutex.renew(lock, token, lease)
     call('PEXPIRE', lock.holder, lease)
+    keep(lock.fence, tonumber(lease))
   end
 
   function mutex.drop(lock)
@@ -138,7 +144,9 @@ local function general()
   end
 
   function mutex.details(lock)
-    return 1, lastFence(lock), call('PTTL', lock.holder), DAY - call('PTTL', lock.fence)
+    local fence = lastFence(lock)
+    local age = fence == '0' and 0 or math.max(0, microseconds() - fence) / 1000
+    return 1, fence, call('PTTL', lock.holder), age
   end
 
   -- A token without a space is another program's, which calls nobody when it is done, and may have no
@@ -173,7 +181,7 @@ local function general()
   end
 
   function several.put(lock, token, take, lease)
-    local fence, ms = nextFence(lock), tonumber(lease)
+    local fence, ms = nextFence(lock.fence), tonumber(lease)
     call('HSET', lock.state, 'h:' .. token, fence .. ' ' .. take .. ' ' .. whole(lock.now))
     call('HINCRBY', lock.state, 'used', take)
     call('ZADD', lock.holder, whole(lock.now + ms), token)
@@ -228,11 +236,17 @@ local function general()
     call('DEL', placeOf(lock, token))
   end
 
-  -- If whoever was called has died, the next in line finds out when the reservation ends.
-  local function warnNext(lock)
-    local token = call('ZRANGE', lock.queue, '0', '0')[1]
-    local place = token and call('GET', placeOf(lock, token))
-    if place then call('PUBLISH', string.match(place, '%S+$'), '0 ' .. token) end
+  -- If whoever was called has died, somebody behind it finds out when the reservation ends: the first
+  -- that is another client's, since those of one client die together, if it is not far behind.
+  local function warnNext(lock, called)
+    local watcher, itsChannel
+    for _, token in ipairs(call('ZRANGE', lock.queue, '0', WATCHED)) do
+      local channel = string.match(call('GET', placeOf(lock, token)) or '', '%S+$')
+      local isOther = channel and channel ~= called
+      if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
+      if isOther then break end
+    end
+    if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end
   end
 
   -- The caller's own waiter learns of its grant from the reply; another's is called to confirm.
@@ -244,7 +258,7 @@ local function general()
     local fence = lock.kind.put(lock, token, take, isOwn and lease or RESERVE)
     if not isOwn then
       call('PUBLISH', channel, fence .. ' ' .. token)
-      warnNext(lock)
+      warnNext(lock, channel)
     elseif token ~= asking then
       served = served or {}
       served[#served + 1] = token
@@ -334,7 +348,7 @@ local function general()
   function verbs.force(lock)
     local tokens = lock.kind.tokens(lock)
     for _, token in ipairs(tokens) do lock.kind.drop(lock, token) end
-    nextFence(lock)
+    nextFence(lock.fence)
     serve(lock)
     return #tokens
   end
@@ -391,14 +405,7 @@ for index = 1, #KEYS do
   local reply
   if verb == 'line' or verb == 'ask' then
     if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then
-      reply = call('INCR', holder .. ':fence')
-      if reply == 1 then
-        local parts = call('TIME')
-        reply = parts[1] .. string.sub('00000' .. parts[2], -6)
-        call('SET', holder .. ':fence', reply, 'PX', DAY)
-      else
-        call('PEXPIRE', holder .. ':fence', DAY)
-      end
+      reply = nextFence(holder .. ':fence')
     end
   elseif verb == 'release' then
     if call('GET', holder) == token and call('EXISTS', holder .. ':queue') == 0 then

@@ -32,6 +32,32 @@ describe('the script store', () => {
   });
 });
 
+describe('the fence', () => {
+  it('rises though the store went back to an older state, as after a failover', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const info = { host: '', pid: 0, label: '' };
+    const target = { kind: 'mutex', name: 'a', slots: 1, take: 1, info } as const;
+    const grant = async (owner: string): Promise<number> => {
+      clock.advance(1);
+      const claim = { ...target, owner, leaseMs: 1000 };
+      const answer = await store.ask(claim, false);
+      await store.release(claim);
+      return answer.held ? answer.fence : 0;
+    };
+    const text = "return redis.call('SET', KEYS[1], ARGV[1])";
+    const first = await grant('one');
+    let last = first;
+    for (const owner of ['two', 'three', 'four']) last = await grant(owner);
+    await runner.run({ text, sha: '' }, ['lock:{a}:fence'], [String(first)]);
+    expect(await grant('five')).toBeGreaterThan(last);
+    await store.close();
+    engine.close();
+  });
+});
+
 describe('the script store, on an engine of this process', () => {
   it.each(CONFORMANCE)('$name', async (example) => {
     const clock = virtualClock();
