@@ -1,12 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { run } from '../src/cli/run.ts';
 
 export const ROOT = join(import.meta.dirname, '..');
-/** The program as it was built. */
-export const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
+/** The program as it was built; elsewhere while somebody works on it beside others. */
+export const MAIN = join(
+  dirname(process.env['HOLDFAST_BUILD'] ?? join(ROOT, 'dist', 'index.js')),
+  'cli',
+  'main.js',
+);
 
 export interface Ended {
   readonly code: number;

@@ -16,6 +16,7 @@ describe('the verbs', () => {
     expect(code).toBe(0);
     expect(output).toMatch(/^ {2}serve +\S/m);
     expect(output).toMatch(/^ {2}cli +\S/m);
+    expect(output).toMatch(/^ {2}lab +\S/m);
     expect((await runCli(['help'])).output).toBe(output);
     expect((await runCli(['--help'])).output).toBe(output);
   });
@@ -24,11 +25,11 @@ describe('the verbs', () => {
     const { code, output, errors } = await runCli(['srve']);
     expect({ code, output }).toEqual({ code: 2, output: '' });
     expect(errors).toBe(
-      "holdfast: There is no verb 'srve'. Known verbs: serve, cli, help. See holdfast help.\n",
+      "holdfast: There is no verb 'srve'. Known verbs: serve, cli, lab, help. See holdfast help.\n",
     );
   });
 
-  it.each(['serve', 'cli'])('%s explains itself with examples', async (verb) => {
+  it.each(['serve', 'cli', 'lab'])('%s explains itself with examples', async (verb) => {
     const { code, output } = await runCli([verb, '--help']);
     expect(code).toBe(0);
     expect(output).toMatch(/^Examples:\n {2}holdfast/m);
@@ -46,6 +47,7 @@ describe('the verbs', () => {
     ['serve', '--port'],
     ['serve', 'now'],
     ['cli', '--raw', '--no-raw', 'PING'],
+    ['lab', 'rum'],
     ['cli', '--store', 'memcached://localhost', 'PING'],
   ])('refuse what they do not know: %s %s', async (...args) => {
     const { code, errors } = await runCli(args);

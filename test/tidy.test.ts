@@ -17,7 +17,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cache: ['lock', 'clock'],
   stores: ['lock', 'cache', 'clock', 'engine', 'resp'],
   lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
-  cli: ['clock', 'resp', 'engine', 'server'],
+  'lab-report': ['lab'],
+  cli: ['clock', 'resp', 'engine', 'server', 'lab', 'lab-report'],
 };
 
 interface SourceFile {

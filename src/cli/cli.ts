@@ -1,6 +1,6 @@
 import { bytesOf } from './bytes.ts';
 import { Console, type ConsoleOptions } from './console/console.ts';
-import { COLOURED, PLAIN } from './console/paint.ts';
+import { choosePaint } from './console/paint.ts';
 import { parseStoreAddress, type StoreAddress } from './console/store-address.ts';
 import {
   describeOptions,
@@ -63,7 +63,7 @@ function consoleOptions(values: CliValues, io: Io): ConsoleOptions {
     protocol: values.resp3 ? 3 : values.resp2 ? 2 : undefined,
     raw: values.raw ?? (!values['no-raw'] && !io.output.isTTY),
     errorsCount: values['exit-code'] ?? false,
-    paint: isColoured(values, io) ? COLOURED : PLAIN,
+    paint: choosePaint(io, values['no-color']),
   };
 }
 
@@ -71,9 +71,4 @@ function findStore({ store: url = 'redis://127.0.0.1:6379' }: CliValues, io: Io)
   const store = parseStoreAddress(url);
   if (store.password !== '') return store;
   return { ...store, password: bytesOf(io.environment.HOLDFAST_PASSWORD ?? '') };
-}
-
-function isColoured(values: CliValues, { output, environment }: Io): boolean {
-  if (values['no-color'] || environment.NO_COLOR || environment.TERM === 'dumb') return false;
-  return output.isTTY ?? false;
 }

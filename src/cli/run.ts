@@ -23,6 +23,13 @@ const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
       load: async () => (await import('./cli.ts')).cli,
     },
   ],
+  [
+    'lab',
+    {
+      summary: 'shows what goes wrong with lock recipes, in every interleaving',
+      load: async () => (await import('./lab.ts')).lab,
+    },
+  ],
 ]);
 
 const PROCESS_IO: Io = {

@@ -11,14 +11,24 @@ export interface Verb {
 /** What a verb touches of its process, so that tests can run it in theirs. */
 export interface Io {
   readonly input: Readable & { readonly isTTY?: boolean };
-  readonly output: Writable & { readonly isTTY?: boolean };
-  readonly errors: Writable;
+  readonly output: Writable & Screen;
+  readonly errors: Writable & Screen;
   readonly environment: Environment;
+}
+
+/** What a stream knows of its terminal, if it has one. */
+interface Screen {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
 }
 
 /** The variables, of which some are asked by name. */
 export type Environment = Readonly<Record<string, string | undefined>> & {
   readonly HOLDFAST_PASSWORD?: string;
+  readonly LANG?: string;
+  readonly LC_ALL?: string;
+  readonly LC_MESSAGES?: string;
   readonly NO_COLOR?: string;
   readonly TERM?: string;
 };

@@ -1,10 +1,18 @@
-type Style = keyof typeof STYLES;
+import type { Io } from '../verb.ts';
+
+export type Style = keyof typeof STYLES;
 
 /** Gives a text the looks of a style, or leaves it as it is. */
 export type Paint = (style: Style, text: string) => string;
 
-const STYLES = { error: '31', faint: '2', strong: '1' } as const;
+const STYLES = { error: '31', good: '32', fault: '33', faint: '2', strong: '1' } as const;
 
 export const PLAIN: Paint = (_style, text) => text;
 
-export const COLOURED: Paint = (style, text) => `\x1b[${STYLES[style]}m${text}\x1b[0m`;
+const COLOURED: Paint = (style, text) => `\x1b[${STYLES[style]}m${text}\x1b[0m`;
+
+/** Colours are for terminals, unless a flag or NO_COLOR says otherwise. */
+export function choosePaint({ output, environment }: Io, isPlain = false): Paint {
+  if (isPlain || environment.NO_COLOR || environment.TERM === 'dumb') return PLAIN;
+  return output.isTTY ? COLOURED : PLAIN;
+}

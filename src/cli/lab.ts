@@ -1,0 +1,79 @@
+import { LabError, RECIPES } from '../lab/index.ts';
+import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS } from './lab/lab-options.ts';
+import { listRecipes } from './lab/list.ts';
+import { replayRecipe } from './lab/replay.ts';
+import { writeReport } from './lab/report.ts';
+import { runRecipe } from './lab/run.ts';
+import { describeOptions, type OptionTable } from './options.ts';
+import { type Io, UsageError, type Verb } from './verb.ts';
+
+type Part = (args: readonly string[], io: Io, help: string) => Promise<number>;
+
+const PARTS: ReadonlyMap<string, Part> = new Map([
+  ['run', runRecipe],
+  ['replay', replayRecipe],
+  ['report', writeReport],
+]);
+
+/** `holdfast lab`: lock recipes in every interleaving, and the shortest way in which each goes wrong. */
+export const lab: Verb = {
+  help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
+
+Usage: holdfast lab [options]                        lists the recipes with their verdicts
+       holdfast lab run <recipe> [options]           searches one, and draws the shortest failure
+       holdfast lab replay <recipe> <schedule> …     steps through one run of it
+       holdfast lab report --out <folder>            writes the whole gallery as one web page
+
+Options of run and replay (replay knows neither --check nor --most-states):
+${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
+
+Options of the list and of report (--out is for report):
+${describeOptions(without(REPORT_OPTIONS, RUN_OPTIONS))}
+
+Options of all (report knows no --json):
+${describeOptions(without(LIST_OPTIONS, { only: LIST_OPTIONS.only }))}
+
+What is not given is as the variant says. A schedule is one sign a step: a is a step of client A, . is a
+second that passes, xa the crash of A, za its pause, wa the end of the pause, la a lost reply, +a and -a
+a clock that is ahead or behind.
+
+Exit codes:
+  0  every verdict is the expected one
+  1  something outside stands in the way, such as a folder that cannot be written to
+  2  the command line cannot be understood; the message names what was probably meant
+  3  a verdict is not the expected one
+  4  the search was stopped at --most-states; what it saw until then is as expected
+
+Examples:
+  holdfast lab
+  holdfast lab run set-nx-ex-del
+  holdfast lab run set-nx-px-lua-del --clients 4 --crashes 2 --pauses 0
+  holdfast lab replay set-nx-ex-del a.aza.bwaa --lang zh
+  holdfast lab report --out gallery`,
+
+  async run(args, io) {
+    const [word = '', ...rest] = args;
+    const part = PARTS.get(word);
+    if (part === undefined && word !== '' && !word.startsWith('-')) throw unknown(word);
+    try {
+      return await (part === undefined
+        ? listRecipes(args, io, this.help)
+        : part(rest, io, this.help));
+    } catch (error) {
+      if (!(error instanceof LabError)) throw error;
+      throw new UsageError(`${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`);
+    }
+  },
+};
+
+function unknown(word: string): UsageError {
+  if (RECIPES.some(({ name }) => name === word)) {
+    return new UsageError(`'${word}' is a recipe: did you mean holdfast lab run ${word}?`);
+  }
+  const known = [...PARTS.keys()].join(', ');
+  return new UsageError(`The lab knows no '${word}'. It knows ${known}, or nothing for the list.`);
+}
+
+function without(options: OptionTable, others: OptionTable): OptionTable {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !(name in others)));
+}

@@ -1,0 +1,45 @@
+import type { Exploration, Failure, Replay } from '../../lab/index.ts';
+
+/** What a search found as JSON: all data and no functions, whole numbers of any size as text. */
+export function explorationData(found: Exploration, failure = withoutTrace(found.failure)): object {
+  const { recipe, variant, world, isExpected, isComplete } = found;
+  const { states, moves, interleavings, seconds } = found;
+  return {
+    recipe: recipe.name,
+    variant: variant.name,
+    world,
+    isExpected,
+    isComplete,
+    states,
+    moves,
+    interleavings: String(interleavings),
+    seconds,
+    verdicts: found.verdicts.map((verdict) => ({
+      check: verdict.check,
+      holds: verdict.holds,
+      isExpected: verdict.isExpected,
+      ...(verdict.failure && { failure: withoutTrace(verdict.failure) }),
+    })),
+    ...(failure && { failure }),
+  };
+}
+
+export function replayData(run: Replay, isExpected: boolean): object {
+  const { recipe, variant, world, schedule, trace, violations, next } = run;
+  return {
+    recipe: recipe.name,
+    variant: variant.name,
+    world,
+    isExpected,
+    schedule,
+    trace,
+    violations,
+    next,
+  };
+}
+
+function withoutTrace(failure: Failure | undefined): object | undefined {
+  if (failure === undefined) return undefined;
+  const { check, schedule, steps, sentence } = failure;
+  return { check, schedule, steps, sentence };
+}

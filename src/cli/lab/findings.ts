@@ -1,0 +1,127 @@
+import type { Exploration, Recipe, Replay, Text, Verdict } from '../../lab/index.ts';
+import { countText, stepsText, worldText } from '../../lab-report/index.ts';
+import type { Look } from './diagram.ts';
+import { type Conclusion, isSurprise } from './session.ts';
+import { widthOf, wrap } from './text-width.ts';
+
+/** Verdicts and counts as lines of text. */
+export class Findings {
+  readonly #look: Look;
+
+  constructor(look: Look) {
+    this.#look = look;
+  }
+
+  /** A recipe's name and what it is. */
+  recipe({ name, about }: Recipe): string {
+    const lines = wrap(this.say(about), this.#look.width - 2).map((line) => `  ${line}`);
+    return [this.#look.paint('strong', name), ...lines].join('\n');
+  }
+
+  /** A variant in one line: `crash   ✗ held-for-ever, 2 steps   axa`. */
+  variantLine(found: Exploration): string {
+    const { variant, verdicts, failure, interleavings, isComplete } = found;
+    const { paint } = this.#look;
+    const name = `  ${variant.name.padEnd(NAME_WIDTH)} `;
+    const surprise = verdicts.some((verdict) => isSurprise(verdict, isComplete))
+      ? this.#surprise
+      : '';
+    if (failure === undefined) {
+      const text = this.say(isComplete ? holdsIn(interleavings) : holdsSoFar(interleavings));
+      return `${name}${paint('good', `✓ ${text}`)}${surprise}`;
+    }
+    const mark = `✗ ${failure.check}, ${this.say(stepsText(failure.steps))}`;
+    const gap = ' '.repeat(Math.max(VERDICT_WIDTH - widthOf(mark), 1));
+    return `${name}${paint('error', mark)}${gap}${paint('faint', failure.schedule)}${surprise}`;
+  }
+
+  /** In what world a search went how far. */
+  search(found: Exploration): string {
+    const { variant, world, states, interleavings, isComplete, seconds } = found;
+    const counts = {
+      interleavings: countText(interleavings),
+      states: countText(states),
+      seconds: seconds.toFixed(1),
+      rate: countText(Math.round(states / Math.max(seconds, 0.001))),
+    };
+    const lines = [
+      this.say({
+        en: `Variant ${variant.name}: ${variant.about.en}`,
+        zh: `变体 ${variant.name}：${variant.about.zh}`,
+      }),
+      this.say({ en: `World: ${worldText(world).en}`, zh: `规模：${worldText(world).zh}` }),
+      this.say({
+        en: `Covered: ${counts.interleavings} interleavings in ${counts.states} states, ${isComplete ? 'all there are' : 'then the search was stopped'} (${counts.seconds} s, ${counts.rate} states a second)`,
+        zh: `覆盖：${counts.interleavings} 种交错，${counts.states} 个状态，${isComplete ? '全部走遍' : '搜索中止'}（${counts.seconds} 秒，每秒 ${counts.rate} 个状态）`,
+      }),
+    ];
+    return lines.flatMap((line) => wrap(line, this.#look.width)).join('\n');
+  }
+
+  verdicts({ verdicts, isComplete }: Exploration): string {
+    return verdicts.map((verdict) => this.#verdict(verdict, isComplete)).join('\n');
+  }
+
+  get #surprise(): string {
+    return this.#look.paint('error', `  (${this.say(SURPRISE)})`);
+  }
+
+  #verdict(verdict: Verdict, isComplete: boolean): string {
+    const { check, holds, failure } = verdict;
+    const { paint } = this.#look;
+    const surprise = isSurprise(verdict, isComplete) ? this.#surprise : '';
+    if (holds) return `  ${paint('good', `✓ ${check}`)}${surprise}`;
+    const steps = this.say(stepsText(failure!.steps));
+    const gap = ' '.repeat(Math.max(10 - widthOf(steps), 1));
+    const mark = paint('error', `✗ ${check.padEnd(NAME_WIDTH)}`);
+    return `  ${mark} ${gap}${steps}  ${paint('faint', failure!.schedule)}${surprise}`;
+  }
+
+  /** Whether all is as it should be. */
+  conclusion(conclusion: Conclusion): string {
+    const style = conclusion === 'unexpected' ? 'error' : 'strong';
+    return this.#look.paint(style, this.say(CONCLUSIONS[conclusion]));
+  }
+
+  /** What a replay leaves to say: which checks failed, and what could come next. */
+  replayEnd({ violations, next }: Replay, conclusion: Conclusion): string {
+    const choices = next.join(' ');
+    const lines = [
+      ...(violations.length === 0 ? [this.say(NO_VIOLATION)] : []),
+      ...(choices === ''
+        ? []
+        : [this.say({ en: `Next could be: ${choices}`, zh: `接下来可以是：${choices}` })]),
+      ...(conclusion === 'unexpected' ? [this.conclusion(conclusion)] : []),
+    ];
+    return lines.join('\n');
+  }
+
+  say(text: Text): string {
+    return text[this.#look.language];
+  }
+}
+
+const NAME_WIDTH = 18;
+const VERDICT_WIDTH = 32;
+
+const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
+const NO_VIOLATION: Text = { en: 'No check fails in this run.', zh: '这次运行没有违反任何检查。' };
+
+const CONCLUSIONS: Readonly<Record<Conclusion, Text>> = {
+  expected: { en: 'Every verdict is the expected one.', zh: '所有结论都与预期一致。' },
+  unexpected: { en: 'Not every verdict is the expected one.', zh: '有的结论出乎意料。' },
+  stopped: {
+    en: 'The search was stopped before it had seen everything.',
+    zh: '搜索在走遍之前中止。',
+  },
+};
+
+function holdsIn(interleavings: bigint): Text {
+  const count = countText(interleavings);
+  return { en: `nothing fails in ${count} interleavings`, zh: `${count} 种交错中没有问题` };
+}
+
+function holdsSoFar(interleavings: bigint): Text {
+  const count = countText(interleavings);
+  return { en: `nothing failed in ${count} interleavings`, zh: `已走过的 ${count} 种交错没有问题` };
+}

@@ -1,0 +1,135 @@
+import { replay, type Setting, type WorldOptions } from '../../lab/index.ts';
+import type { Language } from '../../lab-report/index.ts';
+import { HELP, type OptionTable, type OptionValues, readOptions } from '../options.ts';
+import { type Environment, UsageError } from '../verb.ts';
+
+const LOOK_OPTIONS = {
+  lang: { placeholder: 'en|zh', help: 'language of the sentences; else as LANG says' },
+  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  help: HELP,
+} as const satisfies OptionTable;
+
+const JSON_OPTION = { json: { help: 'prints what was found as JSON' } } as const;
+
+const WORLD_OPTIONS = {
+  variant: { placeholder: 'name', help: 'one of the recipe’s worlds; its first if not given' },
+  clients: { placeholder: 'number', help: 'how many clients there are, up to 8' },
+  rounds: { placeholder: 'number', help: 'how often each client takes the lock' },
+  ticks: { placeholder: 'number', help: 'seconds that may pass' },
+  crashes: { placeholder: 'number', help: 'clients that may stop for good' },
+  pauses: { placeholder: 'number', help: 'times that a client may stand still while time passes' },
+  'lost-replies': { placeholder: 'number', help: 'replies that may be lost' },
+  skews: { placeholder: 'number', help: 'clients whose clock may be 3 s ahead or behind' },
+} as const satisfies OptionTable;
+
+const ONLY_OPTION = {
+  only: { placeholder: 'names', help: 'only these recipes, with commas between them' },
+} as const;
+
+export const LIST_OPTIONS = {
+  ...ONLY_OPTION,
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
+export const RUN_OPTIONS = {
+  ...WORLD_OPTIONS,
+  check: { placeholder: 'names', help: 'only these checks, with commas between them' },
+  'most-states': { placeholder: 'number', help: 'where to stop; 1500000 if not given' },
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
+export const REPLAY_OPTIONS = {
+  ...WORLD_OPTIONS,
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
+export const REPORT_OPTIONS = {
+  out: { placeholder: 'folder', help: 'where index.html is written' },
+  ...ONLY_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
+/** Options and words in any order, as many words as are asked for. Throws UsageError. */
+export function readWords<Table extends OptionTable & { readonly help: typeof HELP }>(
+  table: Table,
+  names: readonly string[],
+  args: readonly string[],
+): { readonly values: OptionValues<Table>; readonly words: readonly string[] } {
+  let values = {} as OptionValues<Table>;
+  const words: string[] = [];
+  for (let rest = args; rest.length > 0; ) {
+    // A schedule may begin with a client whose clock is behind, which looks like an option.
+    const isSchedule = names[words.length] === 'schedule' && /^-[a-g]|^-h./.test(rest[0]!);
+    const parsed = readOptions(table, isSchedule ? ['--', ...rest] : rest, {});
+    values = { ...values, ...parsed.flags };
+    words.push(...parsed.rest.slice(0, 1));
+    rest = parsed.rest.slice(1);
+  }
+  if (values.help || words.length === names.length) return { values, words };
+  if (words.length > names.length) {
+    throw new UsageError(`'${words[names.length]}' is one word too many.`);
+  }
+  throw new UsageError(`The ${names[words.length]} is missing.`);
+}
+
+type WorldValues = OptionValues<typeof WORLD_OPTIONS>;
+
+/** The world that was asked for. What is out of range is for the lab to tell. */
+export function worldWishes(
+  values: WorldValues,
+): Partial<WorldOptions> & { readonly variant?: string } {
+  const { variant } = values;
+  const wishes = WORLD_NUMBERS.flatMap(([option, name]) => {
+    const text = values[option];
+    return text === undefined ? [] : [[name, numberOf(option, text)] as const];
+  });
+  return { ...Object.fromEntries(wishes), ...(variant === undefined ? {} : { variant }) };
+}
+
+const WORLD_NUMBERS = [
+  ['clients', 'clients'],
+  ['rounds', 'rounds'],
+  ['ticks', 'ticks'],
+  ['crashes', 'crashes'],
+  ['pauses', 'pauses'],
+  ['lost-replies', 'lostReplies'],
+  ['skews', 'skews'],
+] as const satisfies readonly (readonly [keyof WorldValues, keyof WorldOptions])[];
+
+/** What to type to see a run again: the world is named where it is not the variant's own. */
+export function replayCommand({ recipe, variant, world }: Setting, schedule: string): string {
+  const usual = replay(recipe, '', { variant: variant.name }).world;
+  const isFirst = recipe.variants?.[0] === variant;
+  const flags = WORLD_NUMBERS.filter(([, name]) => world[name] !== usual[name]).map(
+    ([option, name]) => ` --${option} ${world[name]}`,
+  );
+  const which = isFirst ? '' : ` --variant ${variant.name}`;
+  return `holdfast lab replay ${recipe.name} ${schedule}${which}${flags.join('')}`;
+}
+
+/** The search itself takes any number here. */
+export function mostStatesOf(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new UsageError(`--most-states takes a whole number from 1 on, not '${text}'.`);
+}
+
+function numberOf(option: string, text: string): number {
+  if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  throw new UsageError(`--${option} takes a whole number, not '${text}'.`);
+}
+
+/** Which of them are unknown is for the lab to tell. */
+export function namesIn(list: string): readonly string[] {
+  return [...new Set(list.split(',').map((name) => name.trim()))];
+}
+
+/** As the flag says, else as the locale does. */
+export function languageOf(lang: string | undefined, environment: Environment): Language {
+  if (lang === 'en' || lang === 'zh') return lang;
+  if (lang !== undefined) throw new UsageError(`--lang is en or zh, not '${lang}'.`);
+  const { LC_ALL, LC_MESSAGES, LANG } = environment;
+  return /^zh/i.test(LC_ALL || LC_MESSAGES || LANG || '') ? 'zh' : 'en';
+}

@@ -1,0 +1,46 @@
+import type { Exploration, Text } from '../../lab/index.ts';
+import { countText } from '../../lab-report/index.ts';
+import { type Io, print } from '../verb.ts';
+import { explorationData } from './as-json.ts';
+import { Findings } from './findings.ts';
+import { LIST_OPTIONS, readWords } from './lab-options.ts';
+import { ProgressLine } from './progress-line.ts';
+import { conclude, EXIT_CODES, lookFor, searchGallery } from './session.ts';
+
+/** `holdfast lab`: every recipe in every variant, searched now. */
+export async function listRecipes(args: readonly string[], io: Io, help: string): Promise<number> {
+  const { values } = readWords(LIST_OPTIONS, [], args);
+  if (values.help) return print(io, help);
+  const look = lookFor(values, io);
+  const progress = new ProgressLine(io, look.language);
+  const findings = new Findings(look);
+  const all: Exploration[] = [];
+  for (const { recipe, found } of searchGallery(values.only, progress)) {
+    const isNext = all.at(-1)?.recipe !== recipe;
+    all.push(found);
+    if (values.json) continue;
+    if (isNext) print(io, `${all.length > 1 ? '\n' : ''}${findings.recipe(recipe)}`);
+    print(io, findings.variantLine(found));
+  }
+  const conclusion = conclude(all);
+  if (values.json)
+    print(
+      io,
+      JSON.stringify(
+        all.map((found) => explorationData(found)),
+        null,
+        2,
+      ),
+    );
+  else print(io, `\n${findings.say(totals(all))}\n${findings.conclusion(conclusion)}`);
+  return EXIT_CODES[conclusion];
+}
+
+function totals(all: readonly Exploration[]): Text {
+  const states = countText(all.reduce((sum, found) => sum + found.states, 0));
+  const runs = countText(all.reduce((sum, found) => sum + found.interleavings, 0n));
+  return {
+    en: `${all.length} searches: ${runs} interleavings in ${states} states.`,
+    zh: `${all.length} 次搜索：${runs} 种交错，${states} 个状态。`,
+  };
+}

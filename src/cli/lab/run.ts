@@ -1,0 +1,65 @@
+import {
+  CHECKS,
+  type CheckName,
+  type Exploration,
+  explore,
+  type Failure,
+  RECIPES,
+} from '../../lab/index.ts';
+import { type Io, print } from '../verb.ts';
+import { explorationData } from './as-json.ts';
+import { drawDiagram, type Look } from './diagram.ts';
+import { Findings } from './findings.ts';
+import {
+  mostStatesOf,
+  namesIn,
+  RUN_OPTIONS,
+  readWords,
+  replayCommand,
+  worldWishes,
+} from './lab-options.ts';
+import { ProgressLine } from './progress-line.ts';
+import { conclude, EXIT_CODES, lookFor } from './session.ts';
+import { wrap } from './text-width.ts';
+
+/** `holdfast lab run`: one recipe in one world, and its failure as a diagram. */
+export async function runRecipe(args: readonly string[], io: Io, help: string): Promise<number> {
+  const { values, words } = readWords(RUN_OPTIONS, ['recipe'], args);
+  if (values.help) return print(io, help);
+  const look = lookFor(values, io);
+  const progress = new ProgressLine(io, look.language);
+  const { check, 'most-states': mostStates } = values;
+  const found = explore(words[0]!, {
+    ...worldWishes(values),
+    ...(check !== undefined && { checks: namesIn(check) as CheckName[] }),
+    ...(mostStates !== undefined && { mostStates: mostStatesOf(mostStates) }),
+    onProgress: progress.follow(words[0]!),
+  });
+  progress.clear();
+  if (values.json) print(io, JSON.stringify(explorationData(found, found.failure), null, 2));
+  else tell(found, io, look);
+  return EXIT_CODES[conclude([found])];
+}
+
+function tell(found: Exploration, io: Io, look: Look): void {
+  const findings = new Findings(look);
+  print(io, findings.recipe(RECIPES.find(({ name }) => name === found.recipe.name)!));
+  print(io, `${findings.search(found)}\n\n${findings.verdicts(found)}\n`);
+  if (found.failure !== undefined) print(io, draw(found, found.failure, look));
+  print(io, findings.conclusion(conclude([found])));
+}
+
+function draw(found: Exploration, failure: Failure, look: Look): string {
+  const { check, steps, trace, sentence } = failure;
+  const about = CHECKS.find(({ name }) => name === check)?.about[look.language] ?? '';
+  const diagram = drawDiagram(trace, [{ step: steps, sentence }], look);
+  return [
+    ...wrap(`${check}: ${about}`, look.width),
+    '',
+    diagram.head,
+    ...diagram.steps.flat(),
+    diagram.legend,
+    '',
+    replayCommand(found, failure.schedule),
+  ].join('\n');
+}

@@ -1,0 +1,108 @@
+import { CHECKS, type Exploration, type Recipe, type Text, type Verdict } from '../lab/index.ts';
+import { both, type Html, html } from './html.ts';
+import { runFigure } from './page-run.ts';
+import { PSEUDO_CODE } from './pseudo-code.ts';
+import { scriptsOf } from './scripts.ts';
+import { countText, stepsText, worldText } from './words.ts';
+
+/** A recipe of the gallery and what the searches found, one for each of its variants. */
+export interface GalleryEntry {
+  readonly recipe: Recipe;
+  readonly explorations: readonly Exploration[];
+}
+
+/** All about one recipe: what it is, how it goes, and what becomes of it in each world. */
+export function recipeSection({ recipe, explorations }: GalleryEntry): Html {
+  const { name, about, source } = recipe;
+  const firstFailing = Math.max(
+    explorations.findIndex(({ failure }) => failure !== undefined),
+    0,
+  );
+  return html`
+<section id="${name}" aria-labelledby="${name}-title">
+  <h2 id="${name}-title"><code>${name}</code></h2>
+  <p class="about">${both(about)}</p>
+  <div class="recipe">
+    <div class="code">${codeOf(recipe)}</div>
+    <blockquote lang="zh-CN"><p>${source.words}</p><footer>《${source.document}》</footer></blockquote>
+  </div>
+  ${explorations.map((found, at) => variantDetails(name, found, at === firstFailing))}
+</section>`;
+}
+
+function codeOf(recipe: Recipe): Html[] {
+  const code = PSEUDO_CODE.get(recipe.name);
+  if (code === undefined) return [];
+  const scripts = [...scriptsOf(recipe)].map(
+    ([title, text]) => html`
+<details class="script"><summary><code>&lt;${title}&gt;</code></summary><pre tabindex="0"><code>${text}</code></pre></details>`,
+  );
+  return [html`<pre tabindex="0"><code>${code}</code></pre>`, ...scripts];
+}
+
+function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Html {
+  const { variant, failure } = found;
+  const id = `${recipe}-${variant.name}`;
+  const steps = html` · ${both(stepsText(failure?.steps ?? 0))}`;
+  return html`
+<details class="variant" id="${id}"${isOpen ? html` open` : html``}>
+  <summary>
+    <h3>${variant.name}</h3> ${verdictMark(found, steps)}
+    <span class="world">${both(variant.about)}</span>
+  </summary>
+  ${failure === undefined ? html`` : runFigure(`${id}-step`, failure)}
+  ${counts(found)}
+  ${verdictTable(recipe, found)}
+</details>`;
+}
+
+/** The verdict in a few words. */
+export function verdictMark(
+  { failure, isExpected, isComplete }: Exploration,
+  steps = html``,
+): Html {
+  const surprise = isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
+  if (failure !== undefined) {
+    const text = html`${failure.check}${steps}`;
+    return html`<span class="mark fails"><i aria-hidden="true">✗</i> ${text}</span>${surprise}`;
+  }
+  const text = both(isComplete ? HOLDS : HOLDS_SO_FAR);
+  return html`<span class="mark holds"><i aria-hidden="true">✓</i> ${text}</span>${surprise}`;
+}
+
+const HOLDS: Text = { en: 'nothing fails', zh: '没有问题' };
+const HOLDS_SO_FAR: Text = { en: 'nothing fails so far', zh: '目前没有发现问题' };
+const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
+
+function counts({ world, states, interleavings, isComplete }: Exploration): Html {
+  const all = isComplete
+    ? { en: 'all of them', zh: '全部走遍' }
+    : { en: 'the search was stopped', zh: '搜索中止' };
+  return html`
+<dl class="counts">
+  <div><dt>${both({ en: 'world', zh: '规模' })}</dt><dd>${both(worldText(world))}</dd></div>
+  <div><dt>${both({ en: 'interleavings', zh: '交错' })}</dt><dd>${countText(interleavings)} (${both(all)})</dd></div>
+  <div><dt>${both({ en: 'states', zh: '状态' })}</dt><dd>${countText(states)}</dd></div>
+</dl>`;
+}
+
+function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html {
+  return html`
+<table class="verdicts">
+  <caption class="aside">${both({ en: `What was checked in ${recipe}, ${variant.name}`, zh: `${recipe}（${variant.name}）的检查结果` })}</caption>
+  <thead><tr>
+    <th scope="col">${both({ en: 'must never be', zh: '绝不能发生' })}</th>
+    <th scope="col">${both({ en: 'verdict', zh: '结论' })}</th>
+  </tr></thead>
+  <tbody>${verdicts.map(verdictRow)}</tbody>
+</table>`;
+}
+
+function verdictRow({ check, holds, failure, isExpected }: Verdict): Html {
+  const about = CHECKS.find(({ name }) => name === check)?.about ?? { en: check, zh: check };
+  const surprise = isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
+  const verdict = holds
+    ? html`<span class="mark holds">✓ ${both({ en: 'never', zh: '不会发生' })}</span>`
+    : html`<span class="mark fails">✗ ${both(stepsText(failure!.steps))}</span> <code class="schedule">${failure!.schedule}</code>`;
+  return html`<tr><th scope="row"><code>${check}</code> <span>${both(about)}</span></th><td>${verdict}${surprise}</td></tr>`;
+}

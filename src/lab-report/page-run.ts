@@ -1,0 +1,197 @@
+import type { Failure, Text, TraceClient, TraceKey, TraceStep } from '../lab/index.ts';
+import { both, type Html, html } from './html.ts';
+import { actionText, type Language, replyText, statusText, ttlText } from './words.ts';
+
+/**
+ * A run as a sequence diagram: a line down the page for each client and one for the store, and a slider
+ * that goes through it step by step. `id` must be the page's only one.
+ */
+export function runFigure(id: string, { trace, sentence }: Failure): Html {
+  const clients = trace[0]?.clients ?? [];
+  const rows = trace.map((step, at) => row(step, trace[at - 1]));
+  return html`
+<figure class="run n${clients.length}">
+  <div class="diagram">
+    <div class="lanes" aria-hidden="true">${clients.map(laneName)}${STORE_NAME}</div>
+    <ol class="steps">${rows}</ol>
+    <p class="violation">✗ ${both(sentence)}</p>
+  </div>
+  <div class="panel">
+    ${controls(id, trace.length)}
+    ${[beginning(clients), ...trace.map(momentOf)]}
+  </div>
+</figure>`;
+}
+
+const STORE_NAME = html`<b class="name store">${both({ en: 'store', zh: '存储' })}</b>`;
+
+function laneName({ name }: TraceClient, index: number): Html {
+  return html`<b class="name c${index}">${name}</b>`;
+}
+
+function row(step: TraceStep, before: TraceStep | undefined): Html {
+  const [asked, ...rest] = happening(step);
+  const was = before?.clients ?? step.clients.map(({ name }) => newcomer(name));
+  const request = step.lines === null ? html`` : part(was, [asked!]);
+  const outcome = step.lines === null ? [asked!] : rest;
+  return html`
+<li class="step">
+  <span class="when"><b>${step.number}</b> <span>${step.seconds} s</span></span>
+  ${request}${part(step.clients, [...outcome, ...aftermath(step, before)])}
+</li>`;
+}
+
+/** Some of what happens in a step, before the lines of clients that are as they are meanwhile. */
+function part(clients: readonly TraceClient[], content: readonly Html[]): Html {
+  const lanes = clients.map(
+    ({ status, inside }, index) =>
+      html`<i class="lane c${index} ${status}${inside ? ' inside' : ''}"></i>`,
+  );
+  return html`
+<div class="part"><span aria-hidden="true">${lanes}<i class="lane store"></i></span>${content}</div>`;
+}
+
+/** What a step does, and for a command, as a second line, what it is answered. */
+function happening(step: TraceStep): Html[] {
+  const { kind, lines } = step;
+  const action = both(actionText(step));
+  const reply = both(replyText(step) ?? { en: '', zh: '' });
+  if (kind === 'tick') return [html`<p class="tick">${action}</p>`];
+  const index = laneOf(step);
+  if (kind !== 'step' && kind !== 'lose') {
+    return [html`<p class="fault c${index}"><i aria-hidden="true">${MARKS[kind]}</i>${action}</p>`];
+  }
+  const who = html`<span class="aside">${step.client ?? ''}: </span>`;
+  if (lines === null) return [html`<p class="own c${index}">${who}${action}: ${reply}</p>`];
+  const isLost = kind === 'lose' ? ' lost' : '';
+  return [
+    html`<p class="request c${index}">${who}<code>${action}</code></p>`,
+    html`<p class="reply c${index}${isLost}"><code>${reply}</code></p>`,
+  ];
+}
+
+const MARKS = { crash: '✕', pause: '‖', resume: '▸', ahead: '+', behind: '−' } as const;
+
+function laneOf({ client, clients }: TraceStep): number {
+  return clients.findIndex(({ name }) => name === client);
+}
+
+/** What a step changed: notes at the clients' side, keys at the store's. */
+function aftermath(step: TraceStep, before: TraceStep | undefined): Html[] {
+  const keys = changedKeys(step, before);
+  if (step.notes.length === 0 && keys.length === 0) return [];
+  return [
+    html`<div class="after"><p class="note">${lined(step.notes.map(both))}</p><p class="keys">${lined(keys)}</p></div>`,
+  ];
+}
+
+/** The keys, if a step has changed them; that time passes is no change. */
+function changedKeys(step: TraceStep, before: TraceStep | undefined): Html[] {
+  const endsAt = ({ key, value, ttlMs }: TraceKey, { seconds }: TraceStep): string =>
+    [key, value, ttlMs === null ? '' : seconds * 1000 + ttlMs].join();
+  const was = before?.keys.map((key) => endsAt(key, before)).join() ?? '';
+  if (step.keys.map((key) => endsAt(key, step)).join() === was) return [];
+  if (step.keys.length === 0) return [both(NOTHING)];
+  return step.keys.map(({ key, value, ttlMs }) => {
+    const left = ttlMs === null ? '' : ` · ${ttlMs / 1000} s`;
+    return html`<code>${key} = ${value}</code>${left}`;
+  });
+}
+
+const NOTHING = { en: 'no keys', zh: '没有键' };
+
+function lined(lines: readonly Html[]): Html[] {
+  return lines.map((line, at) => (at === 0 ? line : html`<br>${line}`));
+}
+
+function controls(id: string, steps: number): Html {
+  return html`
+<div class="controls">
+  <p class="count"><label for="${id}">${both({ en: 'Step', zh: '步' })}</label> <output for="${id}">${steps} / ${steps}</output></p>
+  ${button('back', '◂', { en: 'one step back', zh: '上一步' })}
+  <input type="range" id="${id}" min="0" max="${steps}" value="${steps}">
+  ${button('next', '▸', { en: 'one step on', zh: '下一步' })}
+</div>`;
+}
+
+function button(name: string, sign: string, title: Text): Html {
+  return html`<button type="button" class="${name}"><span aria-hidden="true">${sign}</span><span class="aside">${both(title)}</span></button>`;
+}
+
+/** What there is after a step. */
+interface Moment {
+  /** What happened, to be heard and to be seen. */
+  readonly spoken: Text;
+  readonly what: Html;
+  readonly seconds: number;
+  readonly keys: readonly TraceKey[];
+  readonly clients: readonly TraceClient[];
+  readonly isShown: boolean;
+}
+
+function beginning(clients: readonly TraceClient[]): Html {
+  const spoken = { en: 'Nothing has happened yet.', zh: '还没有发生任何事情。' };
+  const fresh = clients.map(({ name }) => newcomer(name));
+  return momentPart({
+    spoken,
+    what: both(spoken),
+    seconds: 0,
+    keys: [],
+    clients: fresh,
+    isShown: false,
+  });
+}
+
+function momentOf(step: TraceStep, at: number, trace: readonly TraceStep[]): Html {
+  const { lines, kind, seconds, keys, clients } = step;
+  const client = step.client ?? '';
+  const isAct = kind === 'step' || kind === 'lose';
+  const action = actionText(step);
+  const reply = replyText(step);
+  const who = isAct ? html`<b class="c${laneOf(step)}">${client}</b> ` : html``;
+  const what = lines === null ? both(action) : html`<code>${both(action)}</code>`;
+  const told = reply === null ? html`` : html` → <code>${both(reply)}</code>`;
+  const spoken = (language: Language): string =>
+    (isAct ? `${client}: ` : '') +
+    action[language] +
+    (reply === null ? '' : `: ${reply[language]}`);
+  return momentPart({
+    spoken: { en: spoken('en'), zh: spoken('zh') },
+    what: html`${who}${what}${told}`,
+    seconds,
+    keys,
+    clients,
+    isShown: at === trace.length - 1,
+  });
+}
+
+function momentPart({ spoken, what, seconds, keys, clients, isShown }: Moment): Html {
+  const people = clients.map(
+    (client, index) =>
+      html`<li class="c${index}"><b>${client.name}</b> ${both(statusText(client))}</li>`,
+  );
+  return html`
+<div class="moment" data-en="${spoken.en}" data-zh="${spoken.zh}"${isShown ? html`` : html` hidden`}>
+  <p class="what">${what}</p>
+  <table>
+    <caption>${both({ en: `The store at ${seconds} s`, zh: `第 ${seconds} 秒的存储` })}</caption>
+    <thead><tr>
+      <th scope="col">${both({ en: 'key', zh: '键' })}</th>
+      <th scope="col">${both({ en: 'value', zh: '值' })}</th>
+      <th scope="col">TTL</th>
+    </tr></thead>
+    <tbody>${keys.length === 0 ? NO_KEYS : keys.map(keyRow)}</tbody>
+  </table>
+  <ul class="clients">${people}</ul>
+</div>`;
+}
+
+const NO_KEYS = html`<tr><td colspan="3">${both(NOTHING)}</td></tr>`;
+
+function newcomer(name: string): TraceClient {
+  return { name, status: 'ready', inside: false };
+}
+
+function keyRow({ key, value, ttlMs }: TraceKey): Html {
+  return html`<tr><td><code>${key}</code></td><td><code>${value}</code></td><td>${both(ttlText(ttlMs))}</td></tr>`;
+}

@@ -1,0 +1,121 @@
+/** What the page's script needs of a browser; the compiler is told of no more. */
+interface PageElement {
+  hidden: boolean;
+  value: string;
+  readonly max: string;
+  textContent: string;
+  readonly dataset: { readonly language?: string; readonly en?: string; readonly zh?: string };
+  readonly classList: { toggle(name: string, isOn: boolean): void; add(name: string): void };
+  lang: string;
+  open: boolean;
+  setAttribute(name: string, value: string): void;
+  addEventListener(event: string, listener: () => void): void;
+  querySelector(selector: string): PageElement;
+  querySelectorAll(selector: string): Iterable<PageElement>;
+  scrollIntoView(options: { block: 'nearest' }): void;
+}
+
+declare const document: PageElement & {
+  readonly documentElement: PageElement;
+  getElementById(id: string): PageElement | null;
+};
+declare const window: { addEventListener(event: string, listener: () => void): void };
+declare const location: { readonly hash: string };
+declare const localStorage: {
+  getItem(name: string): string | null;
+  setItem(name: string, value: string): void;
+};
+declare const navigator: { readonly language: string };
+declare const matchMedia: (query: string) => { readonly matches: boolean };
+
+/**
+ * The page's script. It goes into the page as its own text, so it must stand alone: nothing from outside
+ * of it is there in the browser.
+ */
+export function startPage(): void {
+  const root = document.documentElement;
+  const listeners: (() => void)[] = [];
+
+  function setLanguage(language: string): void {
+    root.lang = language === 'zh' ? 'zh-CN' : 'en';
+    for (const button of document.querySelectorAll('[data-language]')) {
+      button.setAttribute('aria-pressed', String(button.dataset.language === language));
+    }
+    for (const listener of listeners) listener();
+  }
+
+  /** A page that was opened from a file may have no memory. */
+  function remembered(): string | null {
+    try {
+      return localStorage.getItem('language');
+    } catch {
+      return null;
+    }
+  }
+
+  function remember(language: string): void {
+    try {
+      localStorage.setItem('language', language);
+    } catch {
+      // It is asked again next time.
+    }
+  }
+
+  function startRun(figure: PageElement): void {
+    const slider = figure.querySelector('input');
+    const output = figure.querySelector('output');
+    const rows = [...figure.querySelectorAll('.step')];
+    const moments = [...figure.querySelectorAll('.moment')];
+    const violation = figure.querySelector('.violation');
+
+    function show(): void {
+      const step = Number(slider.value);
+      for (const [at, row] of rows.entries()) {
+        row.classList.toggle('now', at + 1 === step);
+        row.classList.toggle('later', at + 1 > step);
+      }
+      violation.classList.toggle('later', step < rows.length);
+      for (const [at, moment] of moments.entries()) moment.hidden = at !== step;
+      output.textContent = `${step} / ${rows.length}`;
+      const what = moments[step]!.dataset[root.lang === 'en' ? 'en' : 'zh'];
+      slider.setAttribute('aria-valuetext', `${step} / ${rows.length}: ${what}`);
+    }
+
+    function move(steps: number): void {
+      slider.value = String(Number(slider.value) + steps);
+      show();
+      follow();
+    }
+
+    function follow(): void {
+      rows[Math.max(Number(slider.value) - 1, 0)]?.scrollIntoView({ block: 'nearest' });
+    }
+
+    slider.addEventListener('input', () => {
+      show();
+      follow();
+    });
+    figure.querySelector('.back').addEventListener('click', () => move(-1));
+    figure.querySelector('.next').addEventListener('click', () => move(1));
+    listeners.push(show);
+  }
+
+  /** A link to a variant that is folded up unfolds it. */
+  function unfold(): void {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target !== null) target.open = true;
+  }
+
+  for (const figure of document.querySelectorAll('.run')) startRun(figure);
+  for (const button of document.querySelectorAll('[data-language]')) {
+    button.addEventListener('click', () => {
+      setLanguage(button.dataset.language!);
+      remember(button.dataset.language!);
+    });
+  }
+  window.addEventListener('hashchange', unfold);
+  unfold();
+  root.classList.add('moves');
+  document.querySelector('.index').open = matchMedia('(min-width: 60rem)').matches;
+  setLanguage(remembered() ?? (navigator.language.startsWith('zh') ? 'zh' : 'en'));
+}

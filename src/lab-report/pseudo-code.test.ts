@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { explore, RECIPES, type Recipe, type Tools } from '../lab/index.ts';
+import { PSEUDO_CODE } from './pseudo-code.ts';
+import { scriptsOf, sentAlone } from './scripts.ts';
+
+/** A command as a list of words. What a variable stood for is no word of the recipe's own. */
+type Words = readonly { readonly text: string; readonly isValue: boolean }[];
+
+/** All that a recipe sends in small worlds with all faults, each command once. */
+function sentBy(recipe: Recipe): Words[] {
+  const sent = new Map<string, Words>();
+  const note = (words: Words): void => {
+    sent.set(JSON.stringify(words), words);
+  };
+  const client = (tools: Tools) => recipe.client(listening(tools, note));
+  const world = { clients: 2, ticks: 4, crashes: 1, pauses: 1 };
+  for (const { name: variant } of recipe.variants) {
+    // What is sent does not depend on what is checked, and one check is the quickest.
+    explore({ ...recipe, client }, { ...world, variant, checks: ['two-inside'] });
+  }
+  return [...sent.values()];
+}
+
+function listening(tools: Tools, note: (words: Words) => void): Tools {
+  return {
+    ...tools,
+    command(literals, ...values) {
+      const words = literals.flatMap((literal, at) => [
+        ...plain(literal),
+        ...(at < values.length ? [{ text: String(values[at]), isValue: true }] : []),
+      ]);
+      note(words);
+      return tools.command(literals, ...values);
+    },
+    transaction(...commands) {
+      for (const command of ['MULTI', ...commands, 'EXEC']) note(plain(command));
+      return tools.transaction(...commands);
+    },
+  };
+}
+
+function plain(text: string): Words {
+  const words = text.split(' ').filter((word) => word !== '');
+  return words.map((word) => ({ text: word, isValue: false }));
+}
+
+/** The commands of a pseudo-code: upper-case words to the end of the line, or to what they give. */
+function commandsIn(code: string): string[] {
+  const pattern =
+    /\b(?:MULTI|EXEC|EVAL|EXPIRE|(?:GET)?SET(?:NX)?|GET|DEL)\b(?! gave).*?(?= gives|$)/gm;
+  return code.match(pattern) ?? [];
+}
+
+/** Whether a line of pseudo-code is this command, with names where there were values. */
+function isSame(line: string, words: Words): boolean {
+  const parts = line.match(/<[^>]*>|"[^"]*"|\S+/g) ?? [];
+  return parts.length === words.length && parts.every((part, at) => standsFor(part, words[at]!));
+}
+
+function standsFor(part: string, { text, isValue }: Words[number]): boolean {
+  if (part === text) return true;
+  if (part.startsWith('<')) return isValue && text.startsWith(`-- ${part.slice(1, -1)}\n`);
+  if (!part.startsWith('"')) return isValue && NAMES.has(part);
+  const [inner, actual] = [part.slice(1, -1).split(' '), text.split(' ')];
+  return inner.every((word, at) => word === actual[at] || NAMES.has(word));
+}
+
+const NAMES: ReadonlySet<string> = new Set(
+  'token owner client expiry found unique fence take'.split(' '),
+);
+
+describe('the pseudo-code', () => {
+  it('is there for every recipe, and for no other', () => {
+    expect([...PSEUDO_CODE.keys()]).toEqual(RECIPES.map(({ name }) => name));
+  });
+
+  it.each(RECIPES)('of $name has the commands that it sends, and no other', (recipe) => {
+    const commands = commandsIn(PSEUDO_CODE.get(recipe.name)!);
+    const sent = sentBy(recipe);
+    const unwritten = sent.filter((words) => !commands.some((line) => isSame(line, words)));
+    const unsent = commands.filter((line) => !sent.some((words) => isSame(line, words)));
+    expect({ unwritten, unsent }).toEqual({ unwritten: [], unsent: [] });
+    expect(commands.length).toBeGreaterThan(1);
+  });
+
+  it.each(RECIPES)('of $name has them in the order in which a lone client sends them', (recipe) => {
+    for (const { name: variant } of recipe.variants) {
+      const lines = commandsIn(PSEUDO_CODE.get(recipe.name)!);
+      for (const argv of sentAlone(recipe.name, variant)) {
+        const words = argv.map((text) => ({ text, isValue: true }));
+        const at = lines.findIndex((line) => isSame(line, words));
+        expect(at, `${argv.join(' ')} in ${lines.join('; ')}`).toBeGreaterThanOrEqual(0);
+        // A loop may send the same again.
+        lines.splice(0, at);
+      }
+    }
+  });
+
+  it('names scripts by their first lines, and those are the ones that are sent', () => {
+    for (const recipe of RECIPES) {
+      const named = new Set(PSEUDO_CODE.get(recipe.name)!.match(/(?<=EVAL <)[^>]*/g));
+      expect([...scriptsOf(recipe).keys()].sort()).toEqual([...named].sort());
+    }
+    const fenced = scriptsOf(RECIPES.find(({ name }) => name === 'fenced')!);
+    expect(fenced.get('set nx px, and the next fence')).toContain("redis.call('incr', KEYS[2])");
+  });
+});
