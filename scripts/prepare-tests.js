@@ -1,12 +1,20 @@
-// Makes sure that the programs are here which tests run: the real Redis, which many compare with, and
-// SQLite, which the examples of the documents write to. Installs them where it may (root on Debian or
-// Ubuntu), else says what to install.
+// Makes sure that the programs are here which tests run: the real Redis, which many compare with, SQLite,
+// which the examples of the documents write to, and a browser, which opens the pages. Installs them where
+// it may (root on Debian or Ubuntu), else says what to install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-const PROGRAMS = ['redis-server', 'redis-cli', 'redis-benchmark', 'sqlite3'];
-const PACKAGES = ['redis-server', 'redis-tools', 'sqlite3'];
+/** Debian's package of each program. */
+const PACKAGES = {
+  'redis-server': 'redis-server',
+  'redis-cli': 'redis-tools',
+  'redis-benchmark': 'redis-tools',
+  sqlite3: 'sqlite3',
+  chromium: 'chromium',
+};
+/** Programs that serve as well. */
+const OTHER_NAMES = { chromium: ['chromium-browser', 'google-chrome', 'google-chrome-stable'] };
 const POLICY = '/usr/sbin/policy-rc.d';
 
 if (missing().length > 0 && mayInstall()) install();
@@ -15,17 +23,23 @@ if (left.length > 0) {
   console.error(
     [
       `The tests need ${left.join(', ')} on the PATH (Redis 7.0 or later). Install them and run npm test again:`,
-      `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${PACKAGES.join(' ')}`,
-      '  Fedora:          sudo dnf install -y redis sqlite',
-      '  Alpine:          sudo apk add redis sqlite',
-      '  macOS:           brew install redis sqlite',
+      `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
+      '  Fedora:          sudo dnf install -y redis sqlite chromium',
+      '  Alpine:          sudo apk add redis sqlite chromium',
+      '  macOS:           brew install redis sqlite chromium',
     ].join('\n'),
   );
   process.exitCode = 1;
 }
 
 function missing() {
-  return PROGRAMS.filter((program) => !isOnPath(program));
+  return Object.keys(PACKAGES).filter(
+    (program) => ![program, ...(OTHER_NAMES[program] ?? [])].some(isOnPath),
+  );
+}
+
+function packagesOf(programs) {
+  return [...new Set(programs.map((program) => PACKAGES[program]))];
 }
 
 function isOnPath(program) {
@@ -44,10 +58,11 @@ function mayInstall() {
 }
 
 function install() {
-  console.error(`Installing ${PACKAGES.join(', ')}, which the tests run.`);
+  const packages = packagesOf(missing());
+  console.error(`Installing ${packages.join(', ')}, which the tests run.`);
   withoutDaemons(() => {
     run('apt-get', ['update']);
-    run('apt-get', ['install', '-y', '--no-install-recommends', ...PACKAGES]);
+    run('apt-get', ['install', '-y', '--no-install-recommends', ...packages]);
   });
 }
 
