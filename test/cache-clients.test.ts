@@ -170,7 +170,7 @@ describe('a cache', () => {
     ]);
     const stats = await observer.info('commandstats');
     expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
-    expect(/cmdstat_hmget:calls=(\d+)/.exec(stats)?.[1]).toBe('50');
+    expect(/cmdstat_get:calls=(\d+)/.exec(stats)?.[1]).toBe('50');
   });
 
   it('opens one subscription for all keys, and none for who only loads', async () => {

@@ -516,6 +516,8 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       [cache.get('', KEPT, load), 'not empty'],
       [cache.get('x'.repeat(1001), KEPT, load), 'at most 1000 bytes'],
       [cache.get('\ud800', KEPT, load), 'well-formed'],
+      [cache.get('a', undefined as never, load), 'a cache needs options'],
+      [cache.get('a', load as never, undefined as never), 'load must be a function'],
       [cache.get('a', {}, load), 'fresh must be a duration'],
       [cache.get('a', { fresh: 0 }, load), 'fresh must be a duration'],
       [cache.get('a', { ...KEPT, stale: -1 }, load), 'stale must be a duration'],

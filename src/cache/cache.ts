@@ -11,10 +11,10 @@ import {
   checkKeys,
   checkLoad,
   checkTags,
+  OptionsReader,
   type ResolvedCacheOptions,
-  resolveCacheOptions,
 } from './options.ts';
-import { Patience } from './patience.ts';
+import { Patience, type PatienceLimits } from './patience.ts';
 import type { CacheStore, Entry, Sight } from './store.ts';
 
 /** Options of all calls, which a call may change. */
@@ -40,7 +40,7 @@ interface Source {
 /** Where one caller loads what all need. */
 export class Cache implements AsyncDisposable {
   readonly #locks: Locks;
-  readonly #defaults: Defaults;
+  readonly #options: OptionsReader;
   readonly #store: CacheStore;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -53,7 +53,7 @@ export class Cache implements AsyncDisposable {
   constructor(locks: Locks, defaults: Defaults) {
     const { store, clock, random } = moveIn(locks, this);
     this.#locks = locks;
-    this.#defaults = defaults;
+    this.#options = new OptionsReader(defaults);
     this.#store = store;
     this.#clock = clock;
     this.#patience = new Patience(clock);
@@ -68,11 +68,8 @@ export class Cache implements AsyncDisposable {
    * The value of a key. If there is none, one caller of all processes loads it and the others wait for it;
    * if it is stale, they get it as it is meanwhile. Throws what `load` throws, or a CacheError.
    */
-  async get<Value>(key: string, options: Partial<CacheOptions>, load: Load<Value>): Promise<Value> {
-    checkKey(key);
-    checkLoad(key, load);
-    const resolved = this.#resolve(key, options);
-    return this.#get(key, resolved, { load }) as Promise<Value>;
+  get<Value>(key: string, options: Partial<CacheOptions>, load: Load<Value>): Promise<Value> {
+    return this.#get(key, options, { load }) as Promise<Value>;
   }
 
   /**
@@ -87,12 +84,11 @@ export class Cache implements AsyncDisposable {
     const distinct = checkKeys(keys);
     const [name = ''] = distinct;
     checkLoad(name, load);
-    const resolved = this.#resolve(name, options);
     const gathering = new Gathering(load, distinct);
     const values = distinct.map(async (key): Promise<[string, Value]> => {
       const decided = (): void => gathering.decided(key);
       const source = { load: (context: LoadContext) => gathering.load(key, context), decided };
-      const value = this.#get(key, resolved, source);
+      const value = this.#get(key, options, source);
       // Whatever it was, the others do not wait for this one.
       value.catch(decided);
       return [key, (await value) as Value];
@@ -132,17 +128,18 @@ export class Cache implements AsyncDisposable {
     return this.close();
   }
 
-  #resolve(key: string, options: Partial<CacheOptions>): ResolvedCacheOptions {
-    return resolveCacheOptions(key, { ...this.#defaults, ...options } as CacheOptions);
-  }
-
-  async #get(key: string, options: ResolvedCacheOptions, source: Source): Promise<unknown> {
-    this.#throwIfOver(key, options);
+  async #get(key: string, given: Partial<CacheOptions>, source: Source): Promise<unknown> {
+    checkKey(key);
+    checkLoad(key, source.load);
+    const options = this.#options.read(key, given);
+    const { signal } = given;
+    this.#throwIfOver(key, signal);
     const looked = this.#store.look(key, options.tags);
     const sight = looked instanceof Promise ? await this.#asked(key, looked) : looked;
     const { entry } = sight;
     if (entry === undefined || entry.freshLeftMs <= 0) {
-      return decode(await this.#renewed(key, options, sight, source), options);
+      const renewing = this.#renewed(key, options, sight, { ...source, signal });
+      return decode(await renewing, options);
     }
     if (this.#isEarly(entry, options)) this.#flightOf(key, options, entry, source);
     else source.decided?.();
@@ -155,14 +152,18 @@ export class Cache implements AsyncDisposable {
     key: string,
     options: ResolvedCacheOptions,
     { entry: stale, failure }: Sight,
-    source: Source,
+    source: Source & { readonly signal: AbortSignal | undefined },
   ): Promise<Entry> {
     if (stale === undefined) this.#announcer.asked('miss', key);
     try {
-      if (failure !== undefined) throw loadError(key, failure);
+      if (failure !== undefined) {
+        source.decided?.();
+        throw loadError(key, failure);
+      }
       const flight = this.#flightOf(key, options, stale, source);
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
-      const entry = softMs > 0 ? await this.#patiently(flight, key, softMs, options) : undefined;
+      const limits = { key, softMs, hardMs: options.hardMs, signal: source.signal };
+      const entry = softMs > 0 ? await this.#patiently(flight, limits) : undefined;
       if (entry !== undefined) return entry;
     } catch (error) {
       if (stale === undefined || !options.isStaleOnError || isOver(error)) throw error;
@@ -171,14 +172,9 @@ export class Cache implements AsyncDisposable {
     return stale!;
   }
 
-  #patiently(
-    flight: Flight,
-    key: string,
-    softMs: number,
-    { hardMs, signal }: ResolvedCacheOptions,
-  ): Promise<Entry | undefined> {
+  #patiently(flight: Flight, limits: PatienceLimits): Promise<Entry | undefined> {
     flight.checkDeadlock();
-    return this.#patience.wait(flight.result, { key, softMs, hardMs, signal });
+    return this.#patience.wait(flight.result, limits);
   }
 
   /** The one that is under way in this process, or a new one. */
@@ -235,7 +231,7 @@ export class Cache implements AsyncDisposable {
     return -Math.log(1 - this.#random.next()) * reachMs >= freshLeftMs;
   }
 
-  #throwIfOver(key: string, { signal }: ResolvedCacheOptions): void {
+  #throwIfOver(key: string, signal: AbortSignal | undefined): void {
     if (signal?.aborted) throw abortedError(key, signal.reason);
     if (this.#isClosed) throw abortedError(key, new Error(CLOSED));
   }

@@ -47,16 +47,62 @@ export interface ResolvedCacheOptions {
   readonly maxLoadMs: number;
   readonly tags: Tags;
   readonly serializer: Serializer;
-  readonly signal: AbortSignal | undefined;
 }
 
 const SHORTEST_LEASE_MS = 10;
 const NO_TAGS: Tags = [];
 
-export function resolveCacheOptions(key: string, options: CacheOptions): ResolvedCacheOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new LockArgumentError(key, "a cache needs options: at least { fresh: '10s' }");
+/** The options that calls were made with lately: most come from a few places, with the same each time. */
+const MOST_KNOWN = 16;
+
+/** Options as they are used, with those of the cache behind those of the call. */
+export class OptionsReader {
+  readonly #defaults: Partial<CacheOptions>;
+  readonly #known: {
+    readonly given: Partial<CacheOptions>;
+    readonly used: ResolvedCacheOptions;
+  }[] = [];
+
+  constructor(defaults: Partial<CacheOptions>) {
+    this.#defaults = defaults;
   }
+
+  read(key: string, given: Partial<CacheOptions>): ResolvedCacheOptions {
+    if (typeof given !== 'object' || given === null) {
+      throw new LockArgumentError(key, "a cache needs options: at least { fresh: '10s' }");
+    }
+    for (const each of this.#known) if (isSame(each.given, given)) return each.used;
+    const used = resolveCacheOptions(key, { ...this.#defaults, ...given } as CacheOptions);
+    const { tags, ...others } = given;
+    const kept = tags === undefined ? others : { ...others, tags: [...tags] };
+    if (this.#known.unshift({ given: kept, used }) > MOST_KNOWN) this.#known.pop();
+    return used;
+  }
+}
+
+function isSame(one: Partial<CacheOptions>, other: Partial<CacheOptions>): boolean {
+  return (
+    one.fresh === other.fresh &&
+    one.stale === other.stale &&
+    one.softTimeout === other.softTimeout &&
+    one.hardTimeout === other.hardTimeout &&
+    one.onError === other.onError &&
+    one.backoff === other.backoff &&
+    one.beta === other.beta &&
+    one.lease === other.lease &&
+    one.maxLoad === other.maxLoad &&
+    one.serializer === other.serializer &&
+    isSameList(one.tags, other.tags)
+  );
+}
+
+function isSameList(one: Tags | undefined, other: Tags | undefined): boolean {
+  if (one === other) return true;
+  if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+  return one.every((tag, index) => tag === other[index]);
+}
+
+function resolveCacheOptions(key: string, options: CacheOptions): ResolvedCacheOptions {
   const { onError = 'stale', beta = 1, serializer = jsonSerializer } = options;
   if (onError !== 'stale' && onError !== 'throw') {
     throw new LockArgumentError(key, `onError is 'stale' or 'throw'; got '${String(onError)}'`);
@@ -70,7 +116,6 @@ export function resolveCacheOptions(key: string, options: CacheOptions): Resolve
     beta,
     tags: options.tags === undefined ? NO_TAGS : checkTags(options.tags),
     serializer: checkSerializer(key, serializer),
-    signal: options.signal,
   };
 }
 

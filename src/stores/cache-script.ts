@@ -8,16 +8,17 @@
  *         `look`                                    what is there
  *         `open`                                    the same, and always the epoch
  *         `wait channel`                            the same, and a message follows to this channel
- *         `write fence epoch fresh stale load tags data`  times in milliseconds
+ *         `write fence epoch fresh stale text`      times in milliseconds
  *         `fail fence pause longest error`
  *         `wake`, `delete`
  *         `version keep new`                        of a tag; made if it is missing and `new` is not empty
  *         `forget`                                  a tag, so that all that carry it are invalid
- * Reply for each request one. A sight: { epoch, left, stale, fence, load, tags, data, error, errorLeft },
- *       where -1 or an empty text stands for nothing. `write`: 1, or 0 when refused. `fail`: the pause.
- *       `delete`, `forget`: how many there were. `version`: the text, or nothing.
+ * Reply for each request one. A sight: { left, text }, and unless it is a look that finds a fresh value also
+ *       { …, epoch, error, errorLeft }; nothing is -1 or an empty text. `write`: 1, or 0 when refused.
+ *       `fail`: the pause. `delete`, `forget`: how many there were. `version`: the text, or nothing.
  *
- * value     a hash, with the time that it is fresh and stale as its TTL: how much of it is left tells the
+ * value     a string: the milliseconds that it may be used after it is fresh, a space, and what only clients
+ *           understand. Its TTL is the time that it is fresh and stale: how much of that is left tells the
  *           value's age, by the server's clock alone.
  * guard     a hash of `fence`, of the newest write, and `epoch`, which counts deletions: what is late is
  *           known by them, for a day after the last of either.
@@ -43,16 +44,14 @@ local function tell(key, message)
 end
 
 local function look(key, isWhole)
-  local left = call('PTTL', key)
-  local entry = left > 0 and call('HMGET', key, 'stale', 'fence', 'load', 'tags', 'data')
-  if not entry or not entry[1] then left, entry = -1, { '0', '0', '0', '', '' } end
-  local stale, fence, load, tags, data = unpack(entry)
-  if left > tonumber(stale) and not isWhole then
-    return { '', left, stale, fence, load, tags, data, '', -1 }
+  local text, left = call('GET', key), -1
+  if text then
+    left = call('PTTL', key)
+    if not isWhole and left > tonumber(string.match(text, '^%d+')) then return { left, text } end
   end
   local epoch = call('HGET', key .. ':guard', 'epoch') or '0'
   local failure = call('GET', key .. ':failed') or ''
-  return { epoch, left, stale, fence, load, tags, data, failure, call('PTTL', key .. ':failed') }
+  return { left, text or '', epoch, failure, call('PTTL', key .. ':failed') }
 end
 
 local function isNewest(key, fence)
@@ -73,7 +72,7 @@ function verbs.wait(key, waiter)
   return look(key, true)
 end
 
-function verbs.write(key, fence, epoch, fresh, stale, load, tags, data)
+function verbs.write(key, fence, epoch, fresh, stale, text)
   local guard = key .. ':guard'
   if not isNewest(key, fence) or (call('HGET', guard, 'epoch') or '0') ~= epoch then
     tell(key, 'again')
@@ -81,10 +80,9 @@ function verbs.write(key, fence, epoch, fresh, stale, load, tags, data)
   end
   call('HSET', guard, 'fence', fence)
   call('PEXPIRE', guard, whole(fresh + stale + DAY))
-  call('DEL', key, key .. ':failed', key .. ':failures')
-  call('HSET', key, 'stale', stale, 'fence', fence, 'load', load, 'tags', tags, 'data', data)
-  call('PEXPIRE', key, whole(fresh + stale))
-  tell(key, 'value ' .. fence .. ' ' .. fresh .. ' ' .. load .. ' ' .. data)
+  call('DEL', key .. ':failed', key .. ':failures')
+  call('SET', key, text, 'PX', whole(fresh + stale))
+  tell(key, 'value ' .. whole(fresh + stale) .. ' ' .. text)
   return 1
 end
 

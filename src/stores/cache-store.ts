@@ -50,7 +50,7 @@ class ScriptCacheStore implements CacheStore {
       this.#calls.send(keyOf(key), 'open'),
       this.#tagStamp(tags, keepMs + DAY_MS),
     ]);
-    return { ...toSight(reply, stamp), stamp: `${String((reply as unknown[])[0])} ${stamp}` };
+    return { ...toSight(reply, stamp), stamp: `${String((reply as unknown[])[2])} ${stamp}` };
   }
 
   async wait(key: string, tags: Tags): Promise<Sight> {
@@ -65,8 +65,8 @@ class ScriptCacheStore implements CacheStore {
 
   async write(key: string, tags: Tags, write: Write): Promise<boolean> {
     const [epoch, stamp] = splitAt(write.stamp, ' ');
-    const times = [write.freshMs, write.staleMs, write.loadMs].map(wholeText);
-    const words = [String(write.fence), epoch, ...times, stamp, toText(write.data)];
+    const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
+    const words = [String(write.fence), epoch, fresh, stale, valueText(write, stale, stamp)];
     const [isKept, stampNow] = await Promise.all([
       this.#calls.send(keyOf(key), 'write', ...words),
       this.#tagStamp(tags),
@@ -142,15 +142,31 @@ function tagKeyOf(tag: string): string {
 
 /** A value that carries other versions of its tags, or other tags, is not there. */
 function toSight(reply: unknown, tagStamp: string): Sight {
-  const [, left, stale, fence, load, tags, data, error, errorLeftMs] = reply as unknown[];
+  const [left, text, , error = '', errorLeftMs] = reply as unknown[];
   const failure = error === '' ? undefined : toFailure(String(error), Number(errorLeftMs));
-  if (Number(left) < 0 || tags !== tagStamp) return { failure };
-  const freshLeftMs = Number(left) - Number(stale);
-  return { entry: toEntry(fence, freshLeftMs, load, String(data)), failure };
+  if (text === '') return { failure };
+  const { tags, entry } = parseValue(String(text), Number(left));
+  return { entry: tags === tagStamp ? entry : undefined, failure };
 }
 
-function toEntry(fence: unknown, freshLeftMs: number, load: unknown, text: string): Entry {
-  return { data: fromText(text), fence: Number(fence), freshLeftMs, loadMs: Number(load) };
+/** `<stale> <fence> <load> <length of the tags> <tags><data>` */
+function valueText({ fence, loadMs, data }: Write, stale: string, tags: string): string {
+  return `${stale} ${fence} ${wholeText(loadMs)} ${tags.length} ${tags}${toText(data)}`;
+}
+
+function parseValue(text: string, leftMs: number): { tags: string; entry: Entry } {
+  const staleEnd = text.indexOf(' ');
+  const fenceEnd = text.indexOf(' ', staleEnd + 1);
+  const loadEnd = text.indexOf(' ', fenceEnd + 1);
+  const lengthEnd = text.indexOf(' ', loadEnd + 1);
+  const tagsEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
+  const entry = {
+    data: fromText(text.slice(tagsEnd)),
+    fence: Number(text.slice(staleEnd + 1, fenceEnd)),
+    freshLeftMs: leftMs - Number(text.slice(0, staleEnd)),
+    loadMs: Number(text.slice(fenceEnd + 1, loadEnd)),
+  };
+  return { tags: text.slice(lengthEnd + 1, tagsEnd), entry };
 }
 
 function toFailure(text: string, leftMs: number): Failure {
@@ -158,20 +174,15 @@ function toFailure(text: string, leftMs: number): Failure {
   return { name, message, leftMs: Math.max(0, leftMs) };
 }
 
-/** `<key> value <fence> <fresh> <load> <data>`, `<key> error <pause> <error>` or `<key> again`. */
+/** `<key> value <left> <text>`, `<key> error <pause> <error>` or `<key> again`. */
 function toNews(text: string): News {
   const [word, rest] = splitAt(text, ' ');
   const key = Buffer.from(word, 'base64url').toString();
   const [kind, content] = splitAt(rest, ' ');
-  if (kind === 'error') {
-    const [pause, error] = splitAt(content, ' ');
-    return { key, failure: toFailure(error, Number(pause)) };
-  }
-  if (kind !== 'value') return { key };
-  const [fence, afterFence] = splitAt(content, ' ');
-  const [fresh, afterFresh] = splitAt(afterFence, ' ');
-  const [load, data] = splitAt(afterFresh, ' ');
-  return { key, entry: toEntry(fence, Number(fresh), load, data) };
+  const [leftMs, told] = splitAt(content, ' ');
+  if (kind === 'error') return { key, failure: toFailure(told, Number(leftMs)) };
+  if (kind === 'value') return { key, entry: parseValue(told, Number(leftMs)).entry };
+  return { key };
 }
 
 function splitAt(text: string, separator: string): [string, string] {
