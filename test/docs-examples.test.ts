@@ -26,7 +26,7 @@ function blocksIn(document: string): Block[] {
   });
 }
 
-const blocks = ['README.md', 'docs/locks.md'].flatMap(blocksIn);
+const blocks = ['README.md', 'docs/locks.md', 'docs/cache.md', 'docs/lab.md'].flatMap(blocksIn);
 const programs = blocks.filter(({ language }) => language === 'ts');
 
 /** What a program says that it prints: `// → so`. */
