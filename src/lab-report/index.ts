@@ -1,9 +1,12 @@
+export { type KeyChanges, keyChanges } from './key-changes.ts';
 export { galleryPage } from './page.ts';
 export type { GalleryEntry } from './page-recipe.ts';
 export {
   actionText,
   countText,
+  GONE,
   type Language,
+  lifeText,
   replyText,
   shortCommand,
   statusText,

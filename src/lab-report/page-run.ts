@@ -1,6 +1,16 @@
 import type { Failure, Text, TraceClient, TraceKey, TraceStep } from '../lab/index.ts';
 import { both, type Html, html } from './html.ts';
-import { actionText, type Language, replyText, statusText, ttlText } from './words.ts';
+import { keyChanges } from './key-changes.ts';
+import {
+  actionText,
+  GONE,
+  type Language,
+  lifeText,
+  replyText,
+  shortCommand,
+  statusText,
+  ttlText,
+} from './words.ts';
 
 /**
  * A run as a sequence diagram: a line down the page for each client and one for the store, and a slider
@@ -65,7 +75,7 @@ function happening(step: TraceStep): Html[] {
   if (lines === null) return [html`<p class="own c${index}">${who}${action}: ${reply}</p>`];
   const isLost = kind === 'lose' ? ' lost' : '';
   return [
-    html`<p class="request c${index}">${who}<code>${action}</code></p>`,
+    html`<p class="request c${index}">${who}<code>${shortCommand(step.action)}</code></p>`,
     html`<p class="reply c${index}${isLost}"><code>${reply}</code></p>`,
   ];
 }
@@ -78,27 +88,21 @@ function laneOf({ client, clients }: TraceStep): number {
 
 /** What a step changed: notes at the clients' side, keys at the store's. */
 function aftermath(step: TraceStep, before: TraceStep | undefined): Html[] {
-  const keys = changedKeys(step, before);
+  const keys = changesOf(step, before);
   if (step.notes.length === 0 && keys.length === 0) return [];
   return [
     html`<div class="after"><p class="note">${lined(step.notes.map(both))}</p><p class="keys">${lined(keys)}</p></div>`,
   ];
 }
 
-/** The keys, if a step has changed them; that time passes is no change. */
-function changedKeys(step: TraceStep, before: TraceStep | undefined): Html[] {
-  const endsAt = ({ key, value, ttlMs }: TraceKey, { seconds }: TraceStep): string =>
-    [key, value, ttlMs === null ? '' : seconds * 1000 + ttlMs].join();
-  const was = before?.keys.map((key) => endsAt(key, before)).join() ?? '';
-  if (step.keys.map((key) => endsAt(key, step)).join() === was) return [];
-  if (step.keys.length === 0) return [both(NOTHING)];
-  return step.keys.map(({ key, value, ttlMs }) => {
-    const left = ttlMs === null ? '' : ` · ${ttlMs / 1000} s`;
+function changesOf(step: TraceStep, before: TraceStep | undefined): Html[] {
+  const { changed, gone } = keyChanges(step, before);
+  const texts = changed.map(({ key, value, ttlMs }) => {
+    const left = ttlMs === null ? '' : ` · ${lifeText(ttlMs)}`;
     return html`<code>${key} = ${value}</code>${left}`;
   });
+  return [...texts, ...gone.map((key) => html`<code>${key}</code> ${both(GONE)}`)];
 }
-
-const NOTHING = { en: 'no keys', zh: '没有键' };
 
 function lined(lines: readonly Html[]): Html[] {
   return lines.map((line, at) => (at === 0 ? line : html`<br>${line}`));
@@ -186,6 +190,7 @@ function momentPart({ spoken, what, seconds, keys, clients, isShown }: Moment): 
 </div>`;
 }
 
+const NOTHING = { en: 'no keys', zh: '没有键' };
 const NO_KEYS = html`<tr><td colspan="3">${both(NOTHING)}</td></tr>`;
 
 function newcomer(name: string): TraceClient {

@@ -87,8 +87,11 @@ export function startPage(): void {
       follow();
     }
 
+    /** Keeps the step on the screen, and at the end what went wrong. */
     function follow(): void {
-      rows[Math.max(Number(slider.value) - 1, 0)]?.scrollIntoView({ block: 'nearest' });
+      const step = Number(slider.value);
+      const shown = step === rows.length ? violation : rows[Math.max(step - 1, 0)];
+      shown?.scrollIntoView({ block: 'nearest' });
     }
 
     slider.addEventListener('input', () => {

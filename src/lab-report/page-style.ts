@@ -100,7 +100,7 @@ th, td { text-align: left; vertical-align: baseline; }
 .verdicts .mark { white-space: nowrap; }
 .schedule { color: var(--soft); }
 
-.run { margin: 0; padding: 0.5rem 1rem 1rem; display: grid; gap: 1.5rem; --gutter: 3.75rem; --lane: 2.25rem; --edge: 2.25rem; }
+.run { margin: 0; padding: 0.5rem 1rem 1rem; display: grid; gap: 1.5rem; --gutter: 4.25rem; --lane: 2.25rem; --edge: 2.25rem; }
 .n1 { --lanes: 1; } .n2 { --lanes: 2; } .n3 { --lanes: 3; } .n4 { --lanes: 4; }
 .n5 { --lanes: 5; } .n6 { --lanes: 6; } .n7 { --lanes: 7; } .n8 { --lanes: 8; }
 .c0 { --at: 0; --own: var(--a); } .c1 { --at: 1; --own: var(--b); } .c2 { --at: 2; --own: var(--c); } .c3 { --at: 3; --own: var(--d); }
@@ -110,11 +110,12 @@ th, td { text-align: left; vertical-align: baseline; }
 .name { position: absolute; width: var(--lane); left: calc(var(--gutter) + var(--at) * var(--lane)); text-align: center; color: var(--own); }
 .name.store { left: auto; right: 0; width: auto; color: var(--soft); font-weight: 600; }
 .steps { list-style: none; margin: 0; padding: 0; }
-.step { position: relative; scroll-margin: 1rem 0; }
+.step { position: relative; }
+.step, .violation { scroll-margin: 1rem 0; }
 .part { position: relative; isolation: isolate; padding: 0.3125rem 0; }
 .part p { position: relative; margin: 0; }
 .when { position: absolute; left: 0.5rem; top: 0.4375rem; z-index: 1; width: calc(var(--gutter) - 0.5rem); font-size: 0.8125rem; color: var(--soft); font-variant-numeric: tabular-nums; }
-.when b { display: inline-block; min-width: 1.25rem; color: var(--ink); }
+.when b { display: inline-block; min-width: 1.375rem; color: var(--ink); }
 .lane { position: absolute; top: 0; bottom: 0; left: calc(var(--gutter) + var(--at) * var(--lane)); width: var(--lane); }
 .lane::before { content: ""; position: absolute; top: 0; bottom: 0; left: calc(50% - 1px); width: 2px; background: var(--line); }
 .lane.inside::before { left: calc(50% - 5px); width: 10px; background: var(--own); }
@@ -177,9 +178,9 @@ th, td { text-align: left; vertical-align: baseline; }
   .head h1 { font-size: 2rem; }
   pre code { font-size: 0.75rem; }
   nav { margin: 1.25rem 0; }
-  .run { --gutter: 3.25rem; --lane: 1.75rem; --edge: 1.5rem; padding: 0.25rem 0.75rem 0; gap: 0; }
+  .run { --gutter: 3.75rem; --lane: 1.75rem; --edge: 1.5rem; padding: 0.25rem 0.75rem 0; gap: 0; }
   .when { left: 0.25rem; }
-  .step { scroll-margin-bottom: 11rem; }
+  .step, .violation { scroll-margin-bottom: 12rem; }
   .panel { position: sticky; bottom: 0; border-top: 1px solid var(--line); padding: 0.5rem 0 0.75rem; margin-top: 0.75rem; z-index: 2; }
   .controls { grid-template-columns: auto minmax(0, 1fr) auto auto; }
   .count { grid-column: 4; grid-row: 1; }
@@ -189,6 +190,7 @@ th, td { text-align: left; vertical-align: baseline; }
   .moment thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .moment td { padding: 0.125rem 0.5rem 0.125rem 0; }
   .clients { margin-top: 0.25rem; }
+  .moment { max-height: 34vh; overflow-y: auto; }
   .verdicts thead { display: none; }
   .verdicts tr { display: block; padding: 0.375rem 1rem; }
   .verdicts th, .verdicts td { display: block; padding: 0; }

@@ -145,26 +145,27 @@ work, and write with the fence
     the resource refuses a fence older than the last
 EVAL <compare and delete> 1 lock token`,
   ],
-  ['holdfast-mutex', libraryCode('lock:{foo}', (verb) => verb)],
-  ['holdfast-read-write', libraryCode('rw:{foo}', (verb) => `"${verb} 1073741824 take"`)],
-  ['holdfast-semaphore', libraryCode('semaphore:{foo}', (verb) => `"${verb} 2 take"`)],
+  ['holdfast-mutex', libraryCode('lock:{foo}', 'verb')],
+  ['holdfast-read-write', libraryCode('rw:{foo}', '"verb 1073741824 take"')],
+  ['holdfast-semaphore', libraryCode('semaphore:{foo}', '"verb 2 take"')],
 ]);
 
-/** What the library does for one lock; locks with several slots say how many they take of them. */
-function libraryCode(key: string, words: (verb: string) => string): string {
-  const send = (verb: string, number: string): string =>
-    `EVAL <the lock script> 1 ${key} client ${words(verb)} owner ${number}`;
-  return `owner = another one each time
+/** What the library does for one lock; a lock of several slots is told how many to take. */
+function libraryCode(key: string, verb: string): string {
+  return `ask verb number:
+    EVAL <the lock script> 1 ${key}
+        client ${verb} owner number
+
+owner = another one each time
 repeat
-    answer = ${send('line', '2000')}
+    answer = ask line 2000
     if answer > 0
         fence = answer, leave the loop
     wait for a message, for -answer ms at most
     if the message gives owner a fence
-        ${send('extend', '2000')}
-        leave the loop
+        ask extend 2000, leave the loop
 each second
-    ${send('extend', '2000')}
+    ask extend 2000
 write with the fence
-${send('release', 'fence')}`;
+ask release fence`;
 }

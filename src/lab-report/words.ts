@@ -43,6 +43,13 @@ export function ttlText(ttlMs: number | null): Text {
   return ttlMs === null ? { en: 'no end', zh: '不过期' } : same(`${ttlMs / 1000} s`);
 }
 
+/** The same in short: hours are not counted in seconds. */
+export function lifeText(ttlMs: number): string {
+  return ttlMs < 3_600_000 ? `${ttlMs / 1000} s` : `${Math.round(ttlMs / 3_600_000)} h`;
+}
+
+export const GONE: Text = { en: 'is gone', zh: '已删除' };
+
 export function countText(count: number | bigint): string {
   return count.toLocaleString('en');
 }

@@ -1,5 +1,13 @@
 import type { Text, TraceClient, TraceKey, TraceStep } from '../../lab/index.ts';
-import { actionText, type Language, replyText, shortCommand } from '../../lab-report/index.ts';
+import {
+  actionText,
+  GONE,
+  keyChanges,
+  type Language,
+  lifeText,
+  replyText,
+  shortCommand,
+} from '../../lab-report/index.ts';
 import type { Paint, Style } from '../console/paint.ts';
 import { fitText, shorten, shortenWord, widthOf, wrap } from './text-width.ts';
 
@@ -53,7 +61,6 @@ const LEGEND: Text = {
   zh: '┃ 持有锁，┊ 和 ┇ 停顿，没有线：已崩溃或结束',
 };
 const STORE: Text = { en: 'store', zh: '存储' };
-const GONE: Text = { en: 'is gone', zh: '已删除' };
 
 /** The commands of a transaction, each in one piece. */
 const COMMANDS = /[^;]+;?/g;
@@ -225,19 +232,16 @@ class Sheet {
   }
 
   /** What a command did to the keys; while time passes, the leases that run out. */
-  #keys({ kind, keys }: TraceStep, before: TraceStep | undefined): string[] {
-    const text = (key: TraceKey): string => keyText(key, this.#keysWidth);
-    if (kind === 'tick') {
-      return keys.filter(({ ttlMs }) => ttlMs !== null && ttlMs <= WATCHED_MS).map(text);
-    }
-    const was = before?.keys ?? [];
-    const known = new Set(was.map((key) => JSON.stringify(key)));
-    const changed = keys.filter((key) => !known.has(JSON.stringify(key)));
-    const gone = was.filter(({ key }) => keys.every((each) => each.key !== key));
-    return [...changed.map(text), ...gone.map((key) => this.#goneText(key))];
+  #keys(step: TraceStep, before: TraceStep | undefined): string[] {
+    const { changed, gone } = keyChanges(step, before);
+    const watched = step.keys.filter(({ ttlMs }) => ttlMs !== null && ttlMs <= WATCHED_MS);
+    return [
+      ...(step.kind === 'tick' ? watched : changed).map((key) => keyText(key, this.#keysWidth)),
+      ...gone.map((key) => this.#goneText(key)),
+    ];
   }
 
-  #goneText({ key }: TraceKey): string {
+  #goneText(key: string): string {
     const gone = GONE[this.#look.language];
     return `${shortenWord(key, this.#keysWidth - widthOf(gone) - 1)} ${gone}`;
   }
@@ -250,10 +254,6 @@ function keyText({ key, value, ttlMs }: TraceKey, width: number): string {
   const room = width - widthOf(left) - 3;
   const name = shortenWord(key, Math.max(room - widthOf(value), Math.floor(room / 2)));
   return `${name} = ${shortenWord(value, room - widthOf(name))}${left}`;
-}
-
-function lifeText(ttlMs: number): string {
-  return ttlMs <= WATCHED_MS ? `${ttlMs / 1000} s` : `${Math.round(ttlMs / 3_600_000)} h`;
 }
 
 function ruled(text: string, width: number): string {

@@ -1,0 +1,328 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RECIPES } from '../src/lab/index.ts';
+import { galleryPage } from '../src/lab-report/index.ts';
+import { startBrowser } from './browser.ts';
+import { runCli } from './cli-run.ts';
+
+/** One with a transaction, one with scripts, one with a lost reply, one with long runs and skewed clocks. */
+const CHOSEN = ['setnx-only', 'multi-setnx-expire', 'set-nx-ex-del', 'timestamp-getset', 'fenced'];
+const DESKTOP = { viewport: { width: 1280, height: 900 }, locale: 'en-US' };
+const PHONE = { viewport: { width: 390, height: 844 }, locale: 'en-US', hasTouch: true };
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-gallery-'));
+const file = join(folder, 'new', 'index.html');
+/** HOLDFAST_SCREENSHOTS names a folder for whoever wants to look. */
+const screenshots = process.env['HOLDFAST_SCREENSHOTS'];
+
+let browser: Browser;
+let printed: string;
+let source: string;
+
+beforeAll(async () => {
+  const args = ['lab', 'report', '--out', join(folder, 'new'), '--only', CHOSEN.join(',')];
+  const [ended, started] = await Promise.all([runCli(args), startBrowser()]);
+  browser = started;
+  expect(ended).toMatchObject({ code: 0, errors: '' });
+  printed = ended.output;
+  source = readFileSync(file, 'utf8');
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true });
+});
+
+/** The page, and everything that it complained of or asked for. */
+class OpenPage implements AsyncDisposable {
+  readonly page: Page;
+  readonly complaints: string[] = [];
+  readonly requests: string[] = [];
+
+  private constructor(page: Page) {
+    this.page = page;
+    page.on('console', (message) => this.complaints.push(message.text()));
+    page.on('pageerror', (error) => this.complaints.push(error.message));
+    page.on('request', (request) => this.requests.push(request.url()));
+  }
+
+  static async open(options: BrowserContextOptions = DESKTOP, address = file): Promise<OpenPage> {
+    const context = await browser.newContext(options);
+    const open = new OpenPage(await context.newPage());
+    await open.page.goto(pathToFileURL(address).href);
+    return open;
+  }
+
+  variant(id: string): Locator {
+    return this.page.locator(`#${id}`);
+  }
+
+  async picture(name: string): Promise<void> {
+    if (screenshots) await this.page.screenshot({ path: join(screenshots, `${name}.png`) });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.page.context().close();
+  }
+}
+
+describe('holdfast lab report', () => {
+  it('writes one file, in a folder that it makes, and says where and how it is', () => {
+    const [line, conclusion] = printed.split('\n');
+    expect(line).toMatch(new RegExp(`^${file}: \\d+ KiB$`));
+    expect(conclusion).toBe('Every verdict is the expected one.');
+  });
+
+  it('needs nothing from elsewhere', async () => {
+    expect(source.match(/(?:src|href)="(?!#|data:,)[^"]*"/g)).toBeNull();
+    expect(source).not.toMatch(/url\(|@import|https?:|\son\w+=|\sstyle="/);
+    await using open = await OpenPage.open();
+    expect(open.requests.filter((url) => !url.startsWith('data:'))).toEqual([
+      pathToFileURL(file).href,
+    ]);
+  });
+
+  it('allows no script and no style but its own', async () => {
+    const strange = source.replace('<main', '<script>document.title = "taken"</script><main');
+    const address = join(folder, 'strange.html');
+    writeFileSync(address, strange);
+    await using open = await OpenPage.open(DESKTOP, address);
+    expect(await open.page.title()).toBe('Holdfast: the lab');
+    expect(open.complaints.join()).toContain('Content Security Policy');
+  });
+
+  it('keeps what recipes say as text', () => {
+    const text = '<img src=x onerror=alert(1)> & "quotes"';
+    const about = { en: text, zh: text };
+    const recipe = { ...RECIPES[0]!, about, source: { document: text, words: text } };
+    const page = galleryPage([{ recipe, explorations: [] }], text);
+    expect(page).not.toContain('<img');
+    expect(page).toContain('&lt;img src=x onerror=alert(1)&gt; &amp; &quot;quotes&quot;');
+  });
+});
+
+describe.each([
+  ['on a desktop', DESKTOP],
+  ['on a phone', PHONE],
+] as const)('the page %s', (title, options) => {
+  it('fits, with everything open, in both languages and colours, without complaints', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await using open = await OpenPage.open({ ...options, colorScheme });
+      await open.picture(`${title} ${colorScheme}`);
+      await open.page.evaluate(
+        'document.querySelectorAll("details").forEach((each) => each.open = true)',
+      );
+      for (const language of ['中文', 'English']) {
+        await open.page.getByRole('button', { name: language, exact: true }).click();
+        const width = await open.page.evaluate('document.documentElement.scrollWidth');
+        expect(width).toBe(options.viewport.width);
+        await open.variant('set-nx-ex-del').scrollIntoViewIfNeeded();
+        await open.picture(`${title} ${colorScheme} ${language}`);
+      }
+      expect(open.complaints).toEqual([]);
+    }
+  });
+
+  it('keeps the step that is shown and its keys on the screen', async () => {
+    await using open = await OpenPage.open(options);
+    const variant = open.variant('set-nx-ex-del-pause');
+    const slider = variant.getByRole('slider', { name: 'Step' });
+    await slider.focus();
+    for (const key of ['Home', 'ArrowRight', 'End']) {
+      await open.page.keyboard.press(key);
+      const { height } = options.viewport;
+      await expectAbove(height, variant.locator('.moment:visible .what'));
+      const panel = (await variant.locator('.panel').boundingBox())!;
+      const bottom = options === PHONE ? panel.y : height;
+      if (key !== 'Home') await expectAbove(bottom, variant.locator('.step.now'));
+      if (key === 'End') await expectAbove(bottom, variant.locator('.violation'));
+    }
+    await open.picture(`${title} end of the run`);
+  });
+
+  async function expectAbove(bottom: number, part: Locator): Promise<void> {
+    const box = (await part.boundingBox())!;
+    expect(box.y).toBeGreaterThanOrEqual(0);
+    expect(box.y + box.height).toBeLessThanOrEqual(bottom);
+  }
+});
+
+describe('a run', () => {
+  it('is stepped through by the arrow keys, and shows keys, values and TTLs at each step', async () => {
+    await using open = await OpenPage.open();
+    const variant = open.variant('set-nx-ex-del-pause');
+    const slider = variant.getByRole('slider', { name: 'Step' });
+    const rows = (): Promise<string[]> =>
+      variant.locator('.moment:visible tbody tr').allInnerTexts();
+    expect(await slider.inputValue()).toBe('8');
+    await slider.focus();
+    await open.page.keyboard.press('Home');
+    expect(await variant.locator('output').innerText()).toBe('0 / 8');
+    expect(await variant.locator('.what:visible').innerText()).toBe('Nothing has happened yet.');
+    expect(await variant.locator('.step.later').count()).toBe(8);
+    const seen: string[][] = [];
+    for (let step = 1; step <= 8; step++) {
+      await open.page.keyboard.press('ArrowRight');
+      seen.push(await rows());
+    }
+    expect(seen).toEqual([
+      ['lock\t1\t2 s'],
+      ['lock\t1\t1 s'],
+      ['lock\t1\t1 s'],
+      ['lock\t1\t1 s'],
+      ['no keys'],
+      ['lock\t1\t2 s'],
+      ['lock\t1\t2 s'],
+      ['no keys'],
+    ]);
+    expect(await slider.getAttribute('aria-valuetext')).toBe('8 / 8: A: DEL lock: (integer) 1');
+    expect(await variant.locator('.step.later').count()).toBe(0);
+    expect(await variant.locator('.violation').innerText()).toBe(
+      '✗ Step 8: A removes the lock that B holds.',
+    );
+  });
+
+  it('is stepped through by its buttons, which stop at the ends', async () => {
+    await using open = await OpenPage.open(PHONE);
+    const variant = open.variant('multi-setnx-expire-crash');
+    const count = variant.locator('output');
+    await variant.getByRole('button', { name: 'one step on' }).click();
+    expect(await count.innerText()).toBe('2 / 2');
+    const back = variant.getByRole('button', { name: 'one step back' });
+    for (const expected of ['1 / 2', '0 / 2', '0 / 2']) {
+      await back.click();
+      expect(await count.innerText()).toBe(expected);
+    }
+    await variant.getByRole('button', { name: 'one step on' }).click();
+    expect(await variant.locator('.clients:visible').innerText()).toMatch(
+      /A asleep, inside\s+B ready/,
+    );
+  });
+
+  it('has as many steps as moments, whichever it is', async () => {
+    await using open = await OpenPage.open();
+    const runs = await open.page.locator('.run').all();
+    expect(runs.length).toBeGreaterThan(6);
+    for (const run of runs) {
+      const steps = await run.locator('.step').count();
+      expect(await run.locator('.moment').count()).toBe(steps + 1);
+      expect(await run.locator('input').getAttribute('max')).toBe(String(steps));
+    }
+  });
+});
+
+describe('the languages', () => {
+  it('are switched by keyboard, and remembered', async () => {
+    await using open = await OpenPage.open();
+    const { page } = open;
+    expect(await page.locator('h1').innerText()).toBe('The lab');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').innerText()).toBe('To the recipes');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').innerText()).toBe('中文');
+    const outline = 'getComputedStyle(document.activeElement).outlineStyle';
+    expect(await page.evaluate(outline)).toBe('solid');
+    await page.keyboard.press('Enter');
+    expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
+    const [english, chinese] = ['English', '中文'].map((name) =>
+      page.getByRole('button', { name }),
+    );
+    expect(await chinese!.getAttribute('aria-pressed')).toBe('true');
+    expect(await english!.getAttribute('aria-pressed')).toBe('false');
+    await expectChinese(open);
+    await page.reload();
+    await expectChinese(open);
+  });
+
+  it('begin with the one of the browser', async () => {
+    await using open = await OpenPage.open({ ...DESKTOP, locale: 'zh-CN' });
+    await expectChinese(open);
+  });
+
+  async function expectChinese({ page }: OpenPage): Promise<void> {
+    expect(await page.locator('h1').innerText()).toBe('锁实验室');
+    const variant = page.locator('#set-nx-ex-del-pause');
+    expect(await variant.locator('.violation').innerText()).toBe(
+      '✗ 第 8 步：A 删除了 B 正持有的锁。',
+    );
+    const slider = variant.getByRole('slider', { name: '步' });
+    expect(await slider.getAttribute('aria-valuetext')).toBe('8 / 8: A: DEL lock: (integer) 1');
+    expect(await page.locator('.en:visible').count()).toBe(0);
+  }
+});
+
+describe('for everybody', () => {
+  it('has landmarks, one first heading, and a name for everything that can be used', async () => {
+    await using open = await OpenPage.open();
+    const { page } = open;
+    for (const role of ['banner', 'main', 'navigation', 'contentinfo'] as const) {
+      expect(await page.getByRole(role).count(), role).toBe(1);
+    }
+    expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+    expect(await page.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual(CHOSEN);
+    for (const role of ['slider', 'button', 'link'] as const) {
+      const all = await page.getByRole(role).count();
+      expect(all).toBeGreaterThan(0);
+      expect(await page.getByRole(role, { name: /\S/ }).count(), role).toBe(all);
+    }
+  });
+
+  it('unfolds what a link leads to', async () => {
+    await using open = await OpenPage.open();
+    const variant = open.variant('timestamp-getset-skewed-clocks');
+    expect(await variant.locator('.diagram').isVisible()).toBe(false);
+    await open.page.getByRole('link', { name: 'skewed-clocks' }).click();
+    expect(await variant.locator('.diagram').isVisible()).toBe(true);
+  });
+
+  it('can be read without its script', async () => {
+    await using open = await OpenPage.open({ ...PHONE, javaScriptEnabled: false });
+    const variant = open.variant('set-nx-ex-del-pause');
+    expect(await variant.locator('.violation').isVisible()).toBe(true);
+    expect(await variant.locator('.controls').isVisible()).toBe(false);
+    expect(await variant.locator('.step').last().innerText()).toContain('DEL lock');
+    expect(await open.page.locator('.zh:visible').count()).toBe(0);
+  });
+
+  it.each(['light', 'dark'] as const)('has enough contrast in the %s', async (colorScheme) => {
+    await using open = await OpenPage.open({ ...DESKTOP, colorScheme });
+    const pairs = [
+      'ink paper',
+      'soft paper',
+      'soft raised',
+      'soft shade',
+      'link paper',
+      'fault raised',
+    ];
+    const marks = ['bad bad-shade', 'good good-shade', 'bad paper', 'good paper'];
+    const clients = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((own) => `${own} raised`);
+    for (const pair of [...pairs, ...marks, ...clients]) {
+      const [front, back] = await Promise.all(pair.split(' ').map((name) => colour(open, name)));
+      expect(contrast(front!, back!), pair).toBeGreaterThanOrEqual(4.5);
+    }
+  });
+
+  async function colour({ page }: OpenPage, name: string): Promise<number[]> {
+    const text = await page.evaluate<string>(
+      `getComputedStyle(document.documentElement).getPropertyValue('--${name}').trim()`,
+    );
+    return [1, 3, 5].map((at) => Number.parseInt(text.slice(at, at + 2), 16) / 255);
+  }
+
+  /** As WCAG 2 defines it. */
+  function contrast(one: number[], other: number[]): number {
+    const [darker, lighter] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (lighter! + 0.05) / (darker! + 0.05);
+  }
+
+  function luminance(channels: number[]): number {
+    const [red, green, blue] = channels.map((value) =>
+      value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4,
+    );
+    return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+  }
+});
