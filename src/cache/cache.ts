@@ -15,7 +15,7 @@ import {
   type ResolvedCacheOptions,
 } from './options.ts';
 import { Patience, type PatienceLimits } from './patience.ts';
-import type { CacheStore, Entry, Sight } from './store.ts';
+import type { CacheStore, Entry, Stamped } from './store.ts';
 
 /** Options of all calls, which a call may change. */
 export interface CreateCacheOptions extends Partial<Omit<CacheOptions, 'signal'>> {
@@ -46,18 +46,20 @@ export class Cache implements AsyncDisposable {
   readonly #random: Random;
   readonly #announcer = new Announcer();
   readonly #flights = new Map<string, Flight>();
+  readonly #leave: () => void;
   readonly #unhear: () => void;
   readonly #patience: Patience;
   #isClosed = false;
 
   constructor(locks: Locks, defaults: Defaults) {
-    const { store, clock, random } = moveIn(locks, this);
+    const { store, clock, random, leave } = moveIn(locks, this);
     this.#locks = locks;
     this.#options = new OptionsReader(defaults);
     this.#store = store;
     this.#clock = clock;
     this.#patience = new Patience(clock);
     this.#random = random;
+    this.#leave = leave;
     this.#unhear = store.onNews((news) => {
       if (news !== undefined) this.#flights.get(news.key)?.news(news);
       else for (const flight of this.#flights.values()) flight.news(undefined);
@@ -122,6 +124,7 @@ export class Cache implements AsyncDisposable {
     this.#patience.end(new Error(CLOSED));
     for (const flight of this.#flights.values()) flight.close();
     this.#unhear();
+    this.#leave();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -134,37 +137,44 @@ export class Cache implements AsyncDisposable {
     const options = this.#options.read(key, given);
     const { signal } = given;
     this.#throwIfOver(key, signal);
-    const looked = this.#store.look(key, options.tags);
-    const sight = looked instanceof Promise ? await this.#asked(key, looked) : looked;
-    const { entry } = sight;
-    if (entry === undefined || entry.freshLeftMs <= 0) {
-      const renewing = this.#renewed(key, options, sight, { ...source, signal });
-      return decode(await renewing, options);
+    for (;;) {
+      const looked = this.#store.look(key, options.tags);
+      const sight = looked instanceof Promise ? await this.#asked(key, looked) : looked;
+      if (isFresh(sight.entry))
+        return decode(this.#hit(key, options, sight.entry, source), options);
+      const entry = await this.#renewed(key, options, sight, { ...source, signal });
+      if (entry !== undefined) return decode(entry, options);
     }
+  }
+
+  #hit(key: string, options: ResolvedCacheOptions, entry: Entry, source: Source): Entry {
     if (this.#isEarly(entry, options)) this.#flightOf(key, options, entry, source);
     else source.decided?.();
     this.#announcer.asked('hit', key);
-    return decode(entry, options);
+    return entry;
   }
 
-  /** A new value, or the stale one, as the options say. */
+  /** A new value, or the stale one, as the options say. Undefined: look again. */
+
   async #renewed(
     key: string,
     options: ResolvedCacheOptions,
-    { entry: stale, failure }: Sight,
+    { entry: stale, failure, stamp }: Stamped,
     source: Source & { readonly signal: AbortSignal | undefined },
-  ): Promise<Entry> {
+  ): Promise<Entry | undefined> {
     if (stale === undefined) this.#announcer.asked('miss', key);
     try {
       if (failure !== undefined) {
         source.decided?.();
         throw loadError(key, failure);
       }
+      const isJoining = this.#flights.has(key);
       const flight = this.#flightOf(key, options, stale, source);
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
       const limits = { key, softMs, hardMs: options.hardMs, signal: source.signal };
       const entry = softMs > 0 ? await this.#patiently(flight, limits) : undefined;
-      if (entry !== undefined) return entry;
+      // Who joins may have come after a deletion that this value has not heard of.
+      if (entry !== undefined) return isJoining && entry.stamp !== stamp ? undefined : entry;
     } catch (error) {
       if (stale === undefined || !options.isStaleOnError || isOver(error)) throw error;
     }
@@ -243,6 +253,10 @@ export class Cache implements AsyncDisposable {
       throw unavailableError(key, error);
     }
   }
+}
+
+function isFresh(entry: Entry | undefined): entry is Entry {
+  return entry !== undefined && entry.freshLeftMs > 0;
 }
 
 function decode({ data }: Entry, { serializer }: ResolvedCacheOptions): unknown {

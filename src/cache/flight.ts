@@ -4,7 +4,7 @@ import type { Lease, Lock } from '../lock/index.ts';
 import { abortedError, deadlockError, loadError, unavailableError } from './errors.ts';
 import type { Announcer } from './events.ts';
 import type { ResolvedCacheOptions } from './options.ts';
-import type { CacheStore, Entry, News, Opened, Sight } from './store.ts';
+import type { CacheStore, Entry, News, Sight, Stamped } from './store.ts';
 
 /** What a load is given: a signal that aborts before another caller can load, and the fence for what it writes. */
 export interface LoadContext {
@@ -136,7 +136,7 @@ export class Flight {
     }
   }
 
-  async #load(lease: Lease, { stamp }: Opened): Promise<Entry | undefined> {
+  async #load(lease: Lease, { stamp }: Stamped): Promise<Entry | undefined> {
     const { key, clock, announcer } = this.#plan;
     const { fence, signal } = lease;
     announcer.announce('load', { key, fence });
@@ -146,7 +146,7 @@ export class Flight {
       else signal.addEventListener('abort', () => resolve(undefined), { once: true });
     });
     const entry = this.#loadData({ signal, fence }).then(
-      (data) => this.#write({ data, fence, loadMs: clock.monotonicMs() - beganMs }, stamp),
+      (data) => this.#write({ data, fence, stamp, loadMs: clock.monotonicMs() - beganMs }),
       (error: unknown) => this.#fail(error, lease),
     );
     const first = await Promise.race([entry, lost]);
@@ -168,11 +168,11 @@ export class Flight {
     return options.serializer.encode(value);
   }
 
-  async #write(loaded: Omit<Entry, 'freshLeftMs'>, stamp: string): Promise<Entry | undefined> {
+  async #write(loaded: Omit<Entry, 'freshLeftMs'>): Promise<Entry | undefined> {
     const { key, store, options, announcer } = this.#plan;
     const { freshMs, staleMs, tags } = options;
     // A value that cannot be kept is still what the callers asked for.
-    const write = { ...loaded, stamp, freshMs, staleMs };
+    const write = { ...loaded, freshMs, staleMs };
     const isKept = await settle(() => store.write(key, tags, write)).catch(() => undefined);
     const { fence, loadMs } = loaded;
     announcer.announce('write', { key, fence, loadMs, isKept: isKept === true });

@@ -13,7 +13,12 @@ interface Closable {
   close(): unknown;
 }
 
-const homes = new WeakMap<Locks, (cache: Closable) => CacheHome>();
+interface Tenancy extends CacheHome {
+  /** The cache is closed by itself. */
+  leave(): void;
+}
+
+const homes = new WeakMap<Locks, (cache: Closable) => Tenancy>();
 
 /**
  * Says where values live that are guarded by these locks; it is asked when a cache is first made on them.
@@ -25,7 +30,7 @@ export function setCacheHome(locks: Locks, make: () => CacheHome): () => void {
   homes.set(locks, (cache) => {
     home ??= make();
     caches.add(cache);
-    return home;
+    return { ...home, leave: () => caches.delete(cache) };
   });
   return () => {
     for (const cache of caches) cache.close();
@@ -33,7 +38,7 @@ export function setCacheHome(locks: Locks, make: () => CacheHome): () => void {
   };
 }
 
-export function moveIn(locks: Locks, cache: Closable): CacheHome {
+export function moveIn(locks: Locks, cache: Closable): Tenancy {
   const enter = homes.get(locks);
   if (enter !== undefined) return enter(cache);
   throw new LockArgumentError(

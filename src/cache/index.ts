@@ -15,8 +15,8 @@ export type {
   Failure,
   News,
   NewsListener,
-  Opened,
   Sight,
+  Stamped,
   Tags,
   Write,
 } from './store.ts';

@@ -5,8 +5,8 @@ import type {
   Entry,
   Failed,
   NewsListener,
-  Opened,
   Sight,
+  Stamped,
   Tags,
   Write,
 } from './store.ts';
@@ -31,16 +31,16 @@ class MemoryCacheStore implements CacheStore {
     this.#clock = clock;
   }
 
-  look(key: string, tags: Tags): Sight {
+  look(key: string, tags: Tags): Stamped {
     const cell = this.#cells.get(key);
-    return cell === undefined
-      ? NOTHING
-      : cell.sight(this.#clock.monotonicMs(), this.#stampOf(tags));
+    const tagStamp = this.#stampOf(tags);
+    if (cell === undefined) return { stamp: `0 ${tagStamp}` };
+    return cell.sight(this.#clock.monotonicMs(), tagStamp);
   }
 
-  open(key: string, tags: Tags): Opened {
-    const cell = this.#opened(key);
-    return { ...this.look(key, tags), stamp: `${cell.epoch} ${this.#stampOf(tags)}` };
+  open(key: string, tags: Tags): Stamped {
+    this.#opened(key);
+    return this.look(key, tags);
   }
 
   wait(key: string, tags: Tags): Sight {
@@ -49,11 +49,12 @@ class MemoryCacheStore implements CacheStore {
 
   write(key: string, tags: Tags, write: Write): boolean {
     const cell = this.#opened(key);
-    const stamp = `${cell.epoch} ${this.#stampOf(tags)}`;
-    const isKept = write.stamp === stamp && write.fence >= cell.fence;
+    const tagStamp = this.#stampOf(tags);
+    const isKept = write.stamp === `${cell.epoch} ${tagStamp}` && write.fence >= cell.fence;
     const nowMs = this.#clock.monotonicMs();
-    if (isKept) cell.keep(write, nowMs, this.#stampOf(tags));
-    this.#tell(key, isKept ? cell.sight(nowMs, cell.tagStamp) : {});
+    if (isKept) cell.keep(write, nowMs);
+    this.#tell(key, isKept ? cell.sight(nowMs, tagStamp) : {});
+
     return isKept;
   }
 
@@ -123,7 +124,6 @@ class MemoryCacheStore implements CacheStore {
   }
 }
 
-const NOTHING: Sight = {};
 /** How long a load that was begun before its value ended may come too late. */
 const LATE_MS = 600_000;
 
@@ -131,7 +131,8 @@ const LATE_MS = 600_000;
 class Cell {
   fence = 0;
   epoch = 0;
-  tagStamp = '';
+  #stamp = '';
+
   #data: Encoded | undefined;
   #loadMs = 0;
   #freshUntilMs = 0;
@@ -141,16 +142,17 @@ class Cell {
   #failedUntilMs = 0;
   #failed: Failed | undefined;
 
-  sight(nowMs: number, tagStamp: string): Sight {
-    const entry = this.#entry(nowMs, tagStamp);
-    if (this.#failed === undefined || this.#failedUntilMs <= nowMs) return { entry };
+  sight(nowMs: number, tagStamp: string): Stamped {
+    const stamp = `${this.epoch} ${tagStamp}`;
+    const entry = this.#entry(nowMs, stamp);
+    if (this.#failed === undefined || this.#failedUntilMs <= nowMs) return { entry, stamp };
     const { name, message } = this.#failed;
-    return { entry, failure: { name, message, leftMs: this.#failedUntilMs - nowMs } };
+    return { entry, stamp, failure: { name, message, leftMs: this.#failedUntilMs - nowMs } };
   }
 
-  keep({ data, fence, loadMs, freshMs, staleMs }: Write, nowMs: number, tagStamp: string): void {
+  keep({ data, fence, stamp, loadMs, freshMs, staleMs }: Write, nowMs: number): void {
     this.fence = fence;
-    this.tagStamp = tagStamp;
+    this.#stamp = stamp;
     this.#data = data;
     this.#loadMs = loadMs;
     this.#freshUntilMs = nowMs + freshMs;
@@ -183,12 +185,13 @@ class Cell {
     return Math.max(this.#staleUntilMs, this.#failedUntilMs, this.#usedMs) + LATE_MS <= nowMs;
   }
 
-  #entry(nowMs: number, tagStamp: string): Entry | undefined {
+  #entry(nowMs: number, stamp: string): Entry | undefined {
     if (this.#staleUntilMs <= nowMs || this.#data === undefined) return undefined;
-    if (tagStamp !== this.tagStamp) return undefined;
+    if (stamp !== this.#stamp) return undefined;
+
     const { fence } = this;
     const freshLeftMs = this.#freshUntilMs - nowMs;
-    return { data: this.#data, fence, freshLeftMs, loadMs: this.#loadMs };
+    return { data: this.#data, fence, freshLeftMs, loadMs: this.#loadMs, stamp };
   }
 
   #forgetFailures(): void {

@@ -8,10 +8,11 @@
  * A store in this process may answer at once. Any other must answer or fail within a time of its own.
  */
 export interface CacheStore {
-  look(key: string, tags: Tags): Sight | Promise<Sight>;
-  /** Also for who is about to load: gives the stamp that the write has to carry. */
-  open(key: string, tags: Tags, keepMs: number): Opened | Promise<Opened>;
-  /** Also for who waits: what changes after this look is told to the listeners. */
+  /** The stamp may be that of no time at all if there is a fresh value. */
+  look(key: string, tags: Tags): Stamped | Promise<Stamped>;
+  /** For who is about to load: the write has to carry the stamp. */
+  open(key: string, tags: Tags, keepMs: number): Stamped | Promise<Stamped>;
+  /** For who waits: what changes after this look is told to the listeners. */
   wait(key: string, tags: Tags): Sight | Promise<Sight>;
   /** Whether the value stands. Whoever waits is told, of a refusal too. */
   write(key: string, tags: Tags, value: Write): boolean | Promise<boolean>;
@@ -38,7 +39,8 @@ export interface Sight {
   readonly failure?: Failure | undefined;
 }
 
-export interface Opened extends Sight {
+/** Changes with each deletion of the key and each invalidation of one of its tags. */
+export interface Stamped extends Sight {
   readonly stamp: string;
 }
 
@@ -50,6 +52,8 @@ export interface Entry {
   readonly freshLeftMs: number;
   /** How long its load took. */
   readonly loadMs: number;
+  /** Of when its load began. */
+  readonly stamp: string;
 }
 
 export type Encoded = string | Uint8Array;

@@ -7,8 +7,8 @@ import type {
   Failure,
   News,
   NewsListener,
-  Opened,
   Sight,
+  Stamped,
   Tags,
   Write,
 } from '../cache/index.ts';
@@ -38,19 +38,19 @@ class ScriptCacheStore implements CacheStore {
     this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS);
   }
 
-  async look(key: string, tags: Tags): Promise<Sight> {
+  async look(key: string, tags: Tags): Promise<Stamped> {
     const looking = this.#calls.look(keyOf(key));
     if (tags.length === 0) return toSight(await looking, '');
     const [reply, stamp] = await Promise.all([looking, this.#tagStamp(tags)]);
     return toSight(reply, stamp);
   }
 
-  async open(key: string, tags: Tags, keepMs: number): Promise<Opened> {
+  async open(key: string, tags: Tags, keepMs: number): Promise<Stamped> {
     const [reply, stamp] = await Promise.all([
       this.#calls.send(keyOf(key), 'open'),
       this.#tagStamp(tags, keepMs + DAY_MS),
     ]);
-    return { ...toSight(reply, stamp), stamp: `${String((reply as unknown[])[2])} ${stamp}` };
+    return toSight(reply, stamp);
   }
 
   async wait(key: string, tags: Tags): Promise<Sight> {
@@ -66,7 +66,7 @@ class ScriptCacheStore implements CacheStore {
   async write(key: string, tags: Tags, write: Write): Promise<boolean> {
     const [epoch, stamp] = splitAt(write.stamp, ' ');
     const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
-    const words = [String(write.fence), epoch, fresh, stale, valueText(write, stale, stamp)];
+    const words = [String(write.fence), epoch, fresh, stale, valueText(write, stale)];
     const [isKept, stampNow] = await Promise.all([
       this.#calls.send(keyOf(key), 'write', ...words),
       this.#tagStamp(tags),
@@ -141,32 +141,34 @@ function tagKeyOf(tag: string): string {
 }
 
 /** A value that carries other versions of its tags, or other tags, is not there. */
-function toSight(reply: unknown, tagStamp: string): Sight {
-  const [left, text, , error = '', errorLeftMs] = reply as unknown[];
+function toSight(reply: unknown, tagStamp: string): Stamped {
+  const [left, text, epoch = '', error = '', errorLeftMs] = reply as unknown[];
+  const stamp = `${String(epoch)} ${tagStamp}`;
   const failure = error === '' ? undefined : toFailure(String(error), Number(errorLeftMs));
-  if (text === '') return { failure };
-  const { tags, entry } = parseValue(String(text), Number(left));
-  return { entry: tags === tagStamp ? entry : undefined, failure };
+  if (text === '') return { failure, stamp };
+  const entry = parseValue(String(text), Number(left));
+  const isValid = splitAt(entry.stamp, ' ')[1] === tagStamp;
+  return { entry: isValid ? entry : undefined, failure, stamp };
 }
 
-/** `<stale> <fence> <load> <length of the tags> <tags><data>` */
-function valueText({ fence, loadMs, data }: Write, stale: string, tags: string): string {
-  return `${stale} ${fence} ${wholeText(loadMs)} ${tags.length} ${tags}${toText(data)}`;
+/** `<stale> <fence> <load> <length of the stamp> <stamp><data>` */
+function valueText({ fence, loadMs, stamp, data }: Write, stale: string): string {
+  return `${stale} ${fence} ${wholeText(loadMs)} ${stamp.length} ${stamp}${toText(data)}`;
 }
 
-function parseValue(text: string, leftMs: number): { tags: string; entry: Entry } {
+function parseValue(text: string, leftMs: number): Entry {
   const staleEnd = text.indexOf(' ');
   const fenceEnd = text.indexOf(' ', staleEnd + 1);
   const loadEnd = text.indexOf(' ', fenceEnd + 1);
   const lengthEnd = text.indexOf(' ', loadEnd + 1);
-  const tagsEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
-  const entry = {
-    data: fromText(text.slice(tagsEnd)),
+  const stampEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
+  return {
+    data: fromText(text.slice(stampEnd)),
     fence: Number(text.slice(staleEnd + 1, fenceEnd)),
     freshLeftMs: leftMs - Number(text.slice(0, staleEnd)),
     loadMs: Number(text.slice(fenceEnd + 1, loadEnd)),
+    stamp: text.slice(lengthEnd + 1, stampEnd),
   };
-  return { tags: text.slice(lengthEnd + 1, tagsEnd), entry };
 }
 
 function toFailure(text: string, leftMs: number): Failure {
@@ -181,7 +183,7 @@ function toNews(text: string): News {
   const [kind, content] = splitAt(rest, ' ');
   const [leftMs, told] = splitAt(content, ' ');
   if (kind === 'error') return { key, failure: toFailure(told, Number(leftMs)) };
-  if (kind === 'value') return { key, entry: parseValue(told, Number(leftMs)).entry };
+  if (kind === 'value') return { key, entry: parseValue(told, Number(leftMs)) };
   return { key };
 }
 

@@ -1,0 +1,186 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Cache, type CacheOptions, createCache } from '../src/cache/index.ts';
+import { CachingLocks } from '../src/caching-locks.ts';
+import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
+import { createEngine, type Engine, execute, type Session } from '../src/engine/index.ts';
+import { engineRunner, type ScriptRunner, ScriptStore } from '../src/stores/index.ts';
+import { newSeed } from './new-seed.ts';
+
+/**
+ * Programs on a slow and uneven network, in virtual time: requests, answers and messages take from nothing
+ * to 40 ms each, some messages are lost, loads take up to 300 ms, and values are changed and deleted at any
+ * moment. What must hold is checked at each load and for each caller.
+ */
+const CLIENTS = 4;
+const KEYS = ['a', 'b'];
+const STEPS = 400;
+const LONGEST_MS = 40;
+
+let clock: VirtualClock;
+let engine: Engine;
+let observer: Session;
+let random: Random;
+let caches: Cache[];
+let closers: (() => Promise<unknown>)[];
+/** What should not have happened, in order. */
+let violations: string[];
+
+const upTo = (most: number): number => Math.floor(random.next() * (most + 1));
+const turn = (): Promise<void> => new Promise(setImmediate);
+const pause = (durationMs: number): Promise<void> =>
+  new Promise((resolve) => clock.setTimer(durationMs, resolve));
+
+function slowRunner(lossRate: number): ScriptRunner {
+  const runner = engineRunner(engine);
+  return {
+    async run(...call) {
+      await pause(upTo(LONGEST_MS));
+      const reply = await runner.run(...call);
+      await pause(upTo(LONGEST_MS));
+      return reply;
+    },
+    async listen(channel, onMessage, onGap) {
+      await pause(upTo(LONGEST_MS));
+      const later = (text: string): void => {
+        if (random.next() >= lossRate) clock.setTimer(upTo(LONGEST_MS), () => onMessage(text));
+      };
+      await runner.listen(channel, later, onGap);
+    },
+    close: () => runner.close(),
+  };
+}
+
+function openCache(client: number, lossRate: number): Cache {
+  const options = { clock, clientId: `client${client}`, requestTimeoutMs: 5000 };
+  const store = new ScriptStore(slowRunner(lossRate), options);
+  const locks = new CachingLocks({ store, clock, random: seededRandom(client) });
+  closers.push(() => locks.close());
+  return createCache({ locks });
+}
+
+/** Milliseconds for which the store's value is still fresh; none, if its tag has another version by now. */
+function freshLeftMs(key: string): number {
+  const name = `value:{cache:${key}}`;
+  const text = execute(observer, ['GET', name]);
+  const version = execute(observer, ['GET', 'tag:{cache:tag}']);
+  const isValid =
+    typeof text === 'string' && (!text.includes('tag') || text.includes(String(version)));
+  if (!isValid) return 0;
+  return Number(execute(observer, ['PTTL', name])) - Number.parseInt(text, 10);
+}
+
+/** What values are made from. `settled`: no caller that begins later may get an older one. */
+class Source {
+  version = 1;
+  settled = 1;
+  loads = 0;
+  #underWay = 0;
+  readonly #key: string;
+
+  constructor(key: string) {
+    this.#key = key;
+  }
+
+  async load(): Promise<number> {
+    const atMs = `${this.#key} at ${clock.monotonicMs()}`;
+    if (++this.#underWay > 1) violations.push(`two loads at once: ${atMs}`);
+    if (freshLeftMs(this.#key) > 0)
+      violations.push(`loaded while there was a fresh value: ${atMs}`);
+    this.loads++;
+    const { version } = this;
+    await pause(upTo(300));
+    this.#underWay--;
+    if (random.next() < 0.1) throw new Error('no luck');
+    return version;
+  }
+
+  async change(forget: () => Promise<unknown>): Promise<void> {
+    const version = ++this.version;
+    await forget();
+    this.settled = Math.max(this.settled, version);
+  }
+}
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+  observer = engine.session();
+  closers = [];
+  violations = [];
+});
+afterEach(async () => {
+  await passUntil(Promise.all(closers.map((close) => close())));
+  engine.close();
+});
+
+const CASES = {
+  'by key': { tags: [], lossRate: 0 },
+  'by tag': { tags: ['tag'], lossRate: 0 },
+  'by key, with messages that are lost': { tags: [], lossRate: 0.3 },
+} as const satisfies Record<string, { tags: readonly string[]; lossRate: number }>;
+
+describe.each(Object.keys(CASES) as (keyof typeof CASES)[])(
+  'values that are forgotten %s',
+  (name) => {
+    const { tags, lossRate } = CASES[name];
+
+    it('are loaded once for each expiry, and never old for who comes later', async () => {
+      const seed = newSeed();
+      random = seededRandom(Number(seed));
+      caches = Array.from({ length: CLIENTS }, (_, client) => openCache(client, lossRate));
+      const sources = new Map(KEYS.map((key) => [key, new Source(key)]));
+      const options: CacheOptions = { fresh: 200, lease: 1000, backoff: 50, beta: 0, tags };
+      const work: Promise<unknown>[] = [];
+      let gets = 0;
+
+      const get = async (cache: Cache, key: string): Promise<void> => {
+        const source = sources.get(key)!;
+        const least = source.settled;
+        const stale = random.next() < 0.5 ? 300 : 0;
+        try {
+          const value = await cache.get(key, { ...options, stale }, () => source.load());
+          if (value < least) violations.push(`got ${value}, after ${least} was settled: ${key}`);
+          gets++;
+        } catch (error) {
+          if (!String(error).includes('no luck')) throw error;
+        }
+      };
+      const change = (cache: Cache, key: string): Promise<void> =>
+        sources
+          .get(key)!
+          .change(() => (tags.length > 0 ? cache.invalidate(tags) : cache.delete(key)));
+
+      for (let step = 0; step < STEPS; step++) {
+        const cache = caches[upTo(CLIENTS - 1)]!;
+        const key = KEYS[upTo(KEYS.length - 1)]!;
+        work.push(random.next() < 0.1 ? change(cache, key) : get(cache, key));
+        if (random.next() < 0.7) await pass(upTo(60));
+      }
+      await passUntil(Promise.all(work));
+
+      expect(violations, `seed ${seed}`).toEqual([]);
+      for (const { loads } of sources.values()) expect(loads).toBeGreaterThan(5);
+      expect(gets).toBeGreaterThan(STEPS / 4);
+    });
+  },
+);
+
+/** Nobody waits for ever. */
+async function passUntil(work: Promise<unknown>): Promise<void> {
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+  };
+  work.then(end, end);
+  for (let passedMs = 0; !isOver && passedMs < 60_000; passedMs += 10) await pass(10);
+  expect(isOver).toBe(true);
+  await work;
+}
+
+async function pass(durationMs: number): Promise<void> {
+  for (let passedMs = 0; passedMs < durationMs; passedMs++) {
+    await turn();
+    clock.advance(1);
+  }
+  await turn();
+}
