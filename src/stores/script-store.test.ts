@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
+import { Locks } from '../lock/index.ts';
 import { CONFORMANCE } from './conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { ScriptStore } from './script-store.ts';
@@ -29,6 +30,60 @@ describe('the script store', () => {
     await store.close();
     await Promise.all([underWay, unsent]);
     expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('requests that travel together', () => {
+  it('do not fail for a key among them that is no lock', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const text = "return redis.call('HSET', KEYS[1], 'field', 'value')";
+    await runner.run({ text, sha: '' }, ['lock:{bad}'], []);
+    const names = ['a', 'bad', 'b', 'c'];
+    const tries = names.map((name) => locks.mutex(name).tryAcquire());
+    const both = locks.all(['d', 'e']).tryAcquire();
+    const outcomes = await Promise.allSettled([...tries, both]);
+    const shown = outcomes.map((each) =>
+      each.status === 'fulfilled' ? each.value?.isHeld : String(each.reason.cause),
+    );
+    expect(shown).toEqual([true, expect.stringContaining('WRONGTYPE'), true, true, true]);
+    await locks.close();
+    engine.close();
+  });
+
+  it('are not heard after the time for their answer, so that nobody stands in line in vain', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    let answer: () => void = () => {};
+    const slow = {
+      ...runner,
+      run: (...call: Parameters<typeof runner.run>) =>
+        new Promise<unknown>((resolve) => {
+          answer = () => resolve(runner.run(...call));
+        }),
+    };
+    const options = { clock, requestTimeoutMs: 5000 };
+    const here = new Locks({
+      store: new ScriptStore(runner, { ...options, clientId: 'a' }),
+      clock,
+    });
+    const there = new Locks({ store: new ScriptStore(slow, { ...options, clientId: 'b' }), clock });
+    await here.mutex('a').acquire({ lease: '60s', renew: false });
+    const failure = expect(there.mutex('a').acquire({ wait: '5s' })).rejects.toThrow(/no answer/);
+    await new Promise(setImmediate);
+    clock.advance(5000);
+    await failure;
+    answer();
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    answer();
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect((await here.mutex('a').inspect()).waiters).toEqual([]);
+    await here.close();
+    engine.close();
   });
 });
 

@@ -213,7 +213,8 @@ export class ScriptStore implements LockStore {
     // One alone comes without a list around it, unless somebody else was served.
     const isAlone = settlers.length === 1 && !isListOfServed(replies);
     const each = isAlone ? [replies] : (replies as unknown[]);
-    for (let index = 0; index < settlers.length; index++) {
+    // Who was told that no answer came has asked again, or given up.
+    for (let index = 0; index < settlers.length && !batch.hasFailed; index++) {
       this.#settle(settlers[index]!, each[index]);
     }
     const { [settlers.length]: served } = each;
@@ -251,7 +252,12 @@ export class ScriptStore implements LockStore {
   }
 
   #failed(batch: Batch, error: unknown): void {
-    for (const settler of batch.settlers) settler.reject(error);
+    if (batch.hasFailed) return;
+    batch.hasFailed = true;
+    // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
+    if (batch.keys.length > 1 && isFaultOfOne(error)) {
+      for (const part of batch.split(this.#channel)) this.#call(part);
+    } else for (const settler of batch.settlers) settler.reject(error);
     // The call may have been run, and have handed a lock to one of our own waiters.
     if (batch.mayServe) this.#callEverybody();
   }
@@ -298,6 +304,7 @@ class Batch {
   /** Whether somebody may be served by it who did not ask. */
   mayServe = false;
   isSent = false;
+  hasFailed = false;
   sentMs = 0;
   sentWallMs = 0;
 
@@ -317,7 +324,20 @@ class Batch {
     this.args.push(verb, token, String(Math.round(number)));
     this.settlers.push(settler);
   }
+
+  /** Each request for itself, with those that belong to it. */
+  split(channel: string): Batch[] {
+    const parts: Batch[] = [];
+    for (const [index, settler] of this.settlers.entries()) {
+      const [verb, token, number] = this.args.slice(1 + 3 * index, 4 + 3 * index) as Words;
+      if (verb !== 'also') parts.push(new Batch(channel));
+      parts.at(-1)?.add(this.keys[index]!, verb, token, Number(number), settler);
+    }
+    return parts;
+  }
 }
+
+type Words = [string, string, string];
 
 interface Settler<Result> {
   readonly parse: (reply: unknown) => Result;
@@ -325,6 +345,11 @@ interface Settler<Result> {
   readonly reject: (error: unknown) => void;
   /** Who stands in line if it is busy. */
   readonly whenBusy?: Claim | undefined;
+}
+
+/** A script that was stopped by a key of another type; anything else would happen to all alike. */
+function isFaultOfOne(error: unknown): boolean {
+  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
 }
 
 const UNHEARD: Settler<unknown> = { parse: Number, resolve: () => {}, reject: () => {} };
