@@ -58,12 +58,12 @@ describe('requests that travel together', () => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });
     const runner = engineRunner(engine);
-    let answer: () => void = () => {};
+    const answers: (() => void)[] = [];
     const slow = {
       ...runner,
       run: (...call: Parameters<typeof runner.run>) =>
         new Promise<unknown>((resolve) => {
-          answer = () => resolve(runner.run(...call));
+          answers.push(() => resolve(runner.run(...call)));
         }),
     };
     const options = { clock, requestTimeoutMs: 5000 };
@@ -77,10 +77,10 @@ describe('requests that travel together', () => {
     await new Promise(setImmediate);
     clock.advance(5000);
     await failure;
-    answer();
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
-    answer();
-    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    for (let answer = answers.shift(); answer; answer = answers.shift()) {
+      answer();
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    }
     expect((await here.mutex('a').inspect()).waiters).toEqual([]);
     await here.close();
     engine.close();
