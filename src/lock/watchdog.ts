@@ -39,6 +39,8 @@ export class Watchdog {
   }
 
   watchDeadline(lease: StoreLease): void {
+    // A renewal that is under way needs no other beside it.
+    if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));
     if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);
     lease.deadline = this.#deadlines.add(lease, lease.safeMs, lease.sentMs);
   }
