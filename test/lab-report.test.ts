@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RECIPES } from '../src/lab/index.ts';
-import { galleryPage } from '../src/lab-report/index.ts';
+import { explore, RECIPES, type Recipe } from '../src/lab/index.ts';
+import { type GalleryEntry, galleryPage } from '../src/lab-report/index.ts';
 import { startBrowser } from './browser.ts';
 import { runCli } from './cli-run.ts';
 
@@ -35,6 +35,16 @@ afterAll(async () => {
   await browser?.close();
   rmSync(folder, { recursive: true });
 });
+
+/** Runs with more to show than others: of the library's own lock, and of as many clients as there can be. */
+function* longEntries(): Generator<GalleryEntry> {
+  const named = (name: string): Recipe => RECIPES.find((each) => each.name === name)!;
+  const [library, many] = [named('holdfast-mutex'), named('multi-setnx-expire')];
+  const small = { variant: 'unfenced', clients: 2, ticks: 5 };
+  yield { recipe: library, explorations: [explore(library, small)] };
+  const wide = { variant: 'no-fault', clients: 8, ticks: 1, mostStates: 500 };
+  yield { recipe: many, explorations: [explore(many, wide)] };
+}
 
 /** The page, and everything that it complained of or asked for. */
 class OpenPage implements AsyncDisposable {
@@ -124,6 +134,20 @@ describe.each([
       }
       expect(open.complaints).toEqual([]);
     }
+  });
+
+  it('has room for the long keys of the library, and for eight clients', async () => {
+    const address = join(folder, `library ${title}.html`);
+    writeFileSync(address, galleryPage([...longEntries()], '1'));
+    await using open = await OpenPage.open(options, address);
+    expect(await open.page.locator('.step').count()).toBe(15);
+    const width = await open.page.evaluate('document.documentElement.scrollWidth');
+    expect(width).toBe(options.viewport.width);
+    for (const code of await open.page.locator('.request code').all()) {
+      const box = (await code.boundingBox())!;
+      expect(box.width).toBeGreaterThan(box.height);
+    }
+    await open.picture(`${title} library`);
   });
 
   it('keeps the step that is shown and its keys on the screen', async () => {

@@ -180,6 +180,7 @@ th, td { text-align: left; vertical-align: baseline; }
   nav { margin: 1.25rem 0; }
   .run { --gutter: 3.75rem; --lane: 1.75rem; --edge: 1.5rem; padding: 0.25rem 0.75rem 0; gap: 0; }
   .when { left: 0.25rem; }
+  .run.n5, .run.n6, .run.n7, .run.n8 { --gutter: 3.5rem; --lane: 0.9375rem; }
   .step, .violation { scroll-margin-bottom: 12rem; }
   .panel { position: sticky; bottom: 0; border-top: 1px solid var(--line); padding: 0.5rem 0 0.75rem; margin-top: 0.75rem; z-index: 2; }
   .controls { grid-template-columns: auto minmax(0, 1fr) auto auto; }
