@@ -52,6 +52,8 @@ async function adoptOne(
   });
   const lease = new StoreLease(core, claim, fence, sentMs, sentWallMs, held);
   announceGrant(claim, fence, waitedMs());
+  // It took so long that it may have ended; if it has not, nobody is to wait for it.
+  if (!lease.isHeld) core.giveBack(claim, claim.leaseMs);
   lease.assertHeld();
   return lease;
 }
