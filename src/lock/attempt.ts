@@ -65,8 +65,8 @@ export class Attempt implements Linked<Attempt> {
   #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
   #isAsking = false;
   #hasWaited = false;
-  /** Of the lease that was accepted. */
-  #fence: number | undefined;
+  /** What was accepted. */
+  #lease: StoreLease | undefined;
   #askCount = 0;
   #askedMs = 0;
   #askedWallMs = 0;
@@ -171,7 +171,7 @@ export class Attempt implements Linked<Attempt> {
   #answered(answer: Answer, sentMs: number, sentWallMs: number): void {
     this.#isAsking = false;
     this.#hasAnswer = true;
-    if (this.#isOver) this.#answeredLate(answer);
+    if (this.#isOver) this.#answeredLate();
     else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);
     else this.#busy(answer.retryInMs);
   }
@@ -180,7 +180,7 @@ export class Attempt implements Linked<Attempt> {
     this.#isAsking = false;
     this.#hasAnswer = false;
     this.#failure = error;
-    if (this.#isOver) this.#giveBackLate();
+    if (this.#isOver) this.#answeredLate();
     else if (this.#waitedMs() + this.#pauseMs >= this.waitMs) {
       this.#giveUp(new LockUnavailableError(this.claim.name, error));
     } else {
@@ -227,7 +227,7 @@ export class Attempt implements Linked<Attempt> {
     if (isPatient && this.#isInTime(sentMs, sentWallMs)) {
       const lease = new StoreLease(this.core, this.claim, fence, sentMs, sentWallMs, this.#options);
       announceGrant(this.claim, fence, waitedMs);
-      this.#fence = fence;
+      this.#lease = lease;
       this.#end('held');
       this.#resolve(lease);
       return lease;
@@ -264,14 +264,12 @@ export class Attempt implements Linked<Attempt> {
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
   }
 
-  /** Only the answer that repeats the grant which was accepted leaves nothing behind in the store. */
-  #answeredLate(answer: Answer): void {
-    if (answer.held && answer.fence === this.#fence) return;
-    this.core.giveBack(this.claim, this.claim.leaseMs);
-  }
-
-  #giveBackLate(): void {
-    if (this.#state === 'over') this.core.giveBack(this.claim, this.claim.leaseMs);
+  /**
+   * While the lease that was accepted is held, an answer that was overtaken says nothing new. After that
+   * the request may have been granted once more, or stand in line.
+   */
+  #answeredLate(): void {
+    if (!this.#lease?.isHeld) this.core.giveBack(this.claim, this.claim.leaseMs);
   }
 
   #end(state: 'held' | 'over'): void {

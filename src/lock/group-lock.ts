@@ -167,9 +167,15 @@ export class GroupLock extends Lock {
   }
 
   #claims({ leaseMs, label }: ResolvedOptions): Claim[] {
-    const owner = this.#core.newOwner();
     const info = this.#core.infoOf(label);
-    return this.#targets.map((target) => ({ ...target, owner, take: 1, leaseMs, info }));
+    // Each has an owner of its own: a call for one must not be taken for a call for another.
+    return this.#targets.map((target) => ({
+      ...target,
+      owner: this.#core.newOwner(),
+      take: 1,
+      leaseMs,
+      info,
+    }));
   }
 }
 

@@ -16,8 +16,8 @@ export function memoryStore(clock: Clock): LockStore {
   return new MemoryStore(clock);
 }
 
-/** Locks that nobody uses are kept for the next user, up to so many. */
-const MOST_IDLE = 1000;
+/** Below this many, locks that nobody uses are kept for the next user. */
+const FEW_LOCKS = 1000;
 
 class MemoryStore implements LockStore {
   readonly #clock: Clock;
@@ -28,7 +28,8 @@ class MemoryStore implements LockStore {
     rw: new Map(),
   } as const satisfies Record<LockKind, Map<string, MemoryLock>>;
   readonly #fences: Fences;
-  #idleCount = 0;
+  #count = 0;
+  #sweepAtCount = FEW_LOCKS;
   #onCall: CallListener = () => {};
 
   constructor(clock: Clock) {
@@ -61,18 +62,11 @@ class MemoryStore implements LockStore {
 
   release(hold: Hold, fence?: number): boolean {
     const lock = this.#find(hold);
-    if (lock === undefined) return false;
-    const wasOurs = lock.release(hold.owner, fence);
-    this.#rest(lock);
-    return wasOurs;
+    return lock === undefined ? false : lock.release(hold.owner, fence);
   }
 
   async forceRelease(target: Target): Promise<number> {
-    const lock = this.#find(target);
-    if (lock === undefined) return 0;
-    const count = lock.releaseAll();
-    this.#rest(lock);
-    return count;
+    return this.#find(target)?.releaseAll() ?? 0;
   }
 
   async inspect(target: Target): Promise<Inspection> {
@@ -98,11 +92,9 @@ class MemoryStore implements LockStore {
     const locks: Map<string, MemoryLock> = this.#locks[target.kind];
     let lock = locks.get(target.name);
     if (lock === undefined) {
+      if (++this.#count > this.#sweepAtCount) this.#sweep();
       lock = new MemoryLock(this.#clock, this.#fences, this.#called);
       locks.set(target.name, lock);
-    } else if (lock.isResting) {
-      lock.isResting = false;
-      this.#idleCount--;
     }
     lock.slots = target.slots;
     return lock;
@@ -110,20 +102,16 @@ class MemoryStore implements LockStore {
 
   readonly #called: CallListener = (owner, grant) => this.#onCall(owner, grant);
 
-  #rest(lock: MemoryLock): void {
-    if (!lock.isIdle || lock.isResting) return;
-    lock.isResting = true;
-    if (++this.#idleCount > MOST_IDLE) this.#sweep();
-  }
-
-  /** Looks at all locks, but only after as many have come to rest as it may find. */
+  /** Looks at all locks, but only when there are twice as many as were in use the last time. */
   #sweep(): void {
+    this.#count = 1;
     for (const locks of Object.values(this.#locks)) {
       for (const [name, lock] of locks as Map<string, MemoryLock>) {
-        if (lock.isResting) locks.delete(name);
+        if (lock.isIdle) locks.delete(name);
+        else this.#count++;
       }
     }
-    this.#idleCount = 0;
+    this.#sweepAtCount = Math.max(FEW_LOCKS, 2 * this.#count);
   }
 }
 
@@ -223,8 +211,6 @@ class Line {
 /** One lock. Waiters need no time of their own here: they live and die with the process. */
 class MemoryLock {
   slots = 1;
-  /** Nobody uses it; it may be forgotten. */
-  isResting = false;
   readonly #clock: Clock;
   readonly #fences: Fences;
   readonly #call: CallListener;
@@ -243,7 +229,9 @@ class MemoryLock {
     this.#call = call;
   }
 
+  /** Nobody uses it: it may be forgotten. */
   get isIdle(): boolean {
+    this.#expire(this.#clock.monotonicMs());
     return this.#holders.size === 0 && !this.#isAwaited;
   }
 
@@ -254,6 +242,7 @@ class MemoryLock {
   ask(claim: Claim, queues: boolean): Answer {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
+    if (this.#isAwaited) this.#serve(nowMs);
     const mine = this.#holders.get(claim.owner);
     if (mine !== undefined) {
       this.#prolong(mine, claim.leaseMs, nowMs);
@@ -307,7 +296,7 @@ class MemoryLock {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     this.#line?.remove(owner);
-    const wasOurs = this.#drop(owner) || (this.isIdle && fence === this.#lastFence);
+    const wasOurs = this.#drop(owner) || (this.#holders.size === 0 && fence === this.#lastFence);
     if (this.#isAwaited) this.#serve(nowMs);
     else this.#unwatch();
     return wasOurs;
@@ -341,8 +330,9 @@ class MemoryLock {
     this.#unwatch();
   }
 
-  #fits({ take }: Claim): boolean {
-    return this.#used + take <= this.slots;
+  /** The number of permits may change: who asked for more than there are now is not kept for ever. */
+  #fits({ take, slots }: Claim): boolean {
+    return this.#used + take <= Math.max(slots, this.slots);
   }
 
   #stand(claim: Claim, nowMs: number): void {

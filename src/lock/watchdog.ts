@@ -22,6 +22,7 @@ export class Watchdog {
 
   /** From now on, until it is dropped. */
   add(lease: StoreLease): void {
+    if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));
     if (lease.renews) {
       lease.renewal = this.#renewals.add(lease, renewMs(lease), lease.sentMs);
       this.#worker?.keep(lease);

@@ -99,6 +99,8 @@ local function general()
       local base, life = string.match(call('GET', key), '(%d+) (%d+)')
       shown = base + life - left
     end
+    -- It outlives every lease by half a day: if it has ended, so have they.
+    if left < 0 then call('DEL', lock.holder, lock.state) end
     local needed = 2 * lease + DAY
     if left < needed / 2 then
       call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', whole(needed))
@@ -154,15 +156,18 @@ local function general()
   function mutex.left(lock)
     local left, token = call('PTTL', lock.holder), call('GET', lock.holder)
     local isForeign = token and not string.find(token, ' ', 1, true)
-    if isForeign and (left < 0 or left > 1000) then return 1000 end
+    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
     return left
   end
 
   local several = {}
 
-  -- Ends what has run out of time.
+  -- Ends what has run out of time. Its keys end at times of their own, each after all leases: without
+  -- the set of holders nothing is taken, whatever the state says.
   function several.open(lock, lease)
     lock.now = elapsed(lock, lease)
+    local used = call('HGET', lock.state, 'used')
+    if used and used ~= '0' and call('EXISTS', lock.holder) == 0 then call('DEL', lock.state) end
     local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', whole(lock.now))
     for _, token in ipairs(ended) do several.drop(lock, token) end
   end
@@ -365,17 +370,27 @@ local function general()
     return { holders, waiters }
   end
 
-  -- Takes the mutexes from the index on, or none; what has the token already stays so.
-  local function all(index, count, fence, token, lease)
+  local function lockAt(index, slots, take)
+    local holder = KEYS[index]
+    return {
+      holder = holder, fence = holder .. ':fence', queue = holder .. ':queue', state = holder .. ':state',
+      slots = tonumber(slots), take = take or '1', kind = slots and several or mutex,
+    }
+  end
+
+  -- Takes the mutexes from the index on, or none, each with its own token; what has it already stays so.
+  local function all(index, count, fence, lease)
     for each = index, index + count - 1 do
-      local holder = call('GET', KEYS[each])
-      local isOurs = holder == token
-      if not isOurs and (holder or call('EXISTS', KEYS[each] .. ':queue') == 1) then return -1 end
-      local known = call('GET', KEYS[each] .. ':fence') or 0
+      local lock, token = lockAt(each), ARGV[3 * each]
+      local isOurs = mutex.owns(lock, token)
+      -- Those who stand in line come first, if they live.
+      if not isOurs then serve(lock) end
+      if not isOurs and not mutex.fits(lock) then return -1 end
+      local known = lastFence(lock)
       fence = math.max(fence, isOurs and known or math.max(known + 1, microseconds()))
     end
     for each = index, index + count - 1 do
-      call('SET', KEYS[each], token, 'PX', lease)
+      call('SET', KEYS[each], ARGV[3 * each], 'PX', lease)
       call('SET', KEYS[each] .. ':fence', whole(fence), 'PX', DAY)
     end
     return whole(fence)
@@ -385,14 +400,9 @@ local function general()
     local word, more = string.match(verb, '^(%a+) ?(.*)$')
     if word == 'all' then
       local count, fence = string.match(more, '^(%d+) (%d+)$')
-      return all(index, tonumber(count), tonumber(fence), token, number)
+      return all(index, tonumber(count), tonumber(fence), number)
     end
-    local holder = KEYS[index]
-    local slots, take = string.match(more, '^(%d+) (%d+)')
-    local lock = {
-      holder = holder, fence = holder .. ':fence', queue = holder .. ':queue', state = holder .. ':state',
-      slots = tonumber(slots), take = take or '1', kind = slots and several or mutex,
-    }
+    local lock = lockAt(index, string.match(more, '^(%d+) (%d+)'))
     lock.kind.open(lock, word == 'release' and 0 or tonumber(number))
     return verbs[word](lock, token, number, string.match(more, ':(.*)$'))
   end

@@ -226,8 +226,10 @@ export class ScriptStore implements LockStore {
     const { parse, resolve, reject, whenBusy } = settler;
     try {
       const result = parse(reply);
-      if (whenBusy === undefined || Number(reply) > 0) resolve(result);
-      else this.#stand(whenBusy, settler, result);
+      if (whenBusy === undefined || Number(reply) > 0) {
+        if (whenBusy && this.#waiting.size > 0) this.#waiting.delete(whenBusy.owner);
+        resolve(result);
+      } else this.#stand(whenBusy, settler, result);
     } catch (error) {
       reject(error);
     }
