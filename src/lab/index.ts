@@ -17,12 +17,27 @@ export {
   type RandomProgress,
 } from './explore-at-random.ts';
 export { LabError } from './lab-error.ts';
+export {
+  exploreLibrary,
+  exploreLibraryAtRandom,
+  type LibraryExploration,
+  type LibraryFailure,
+  type LibraryOptions,
+  type LibraryProgress,
+  type LibraryReplay,
+  type RandomLibraryOptions,
+  replayLibrary,
+} from './library/explore-library.ts';
+export type { LibraryStep } from './library/replay.ts';
+export { SCENARIOS, type Scenario } from './library/scenario.ts';
+export { LIBRARY_CHECKS, type LibraryCheck } from './library/watcher.ts';
 export type { WorldOptions } from './options.ts';
 export type {
   Algorithm,
   Answer,
   Client,
   Doing,
+  Heard,
   Lease,
   Outcome,
   Recipe,

@@ -42,6 +42,9 @@ export interface Message {
   readonly text: string;
 }
 
+/** What the store must know of an algorithm. */
+type Books = Pick<Algorithm, 'name' | 'lockKey' | 'leaseEnd' | 'view'>;
+
 export const NEVER = Number.POSITIVE_INFINITY;
 /** The hour at which every world begins, so that Unix times are short enough to be read. */
 export const START_MS = 1_000_000;
@@ -61,7 +64,7 @@ export class Store {
   /** How often the engine was put back into an earlier state, and how many commands it ran. */
   restored = 0;
   executed = 0;
-  readonly #recipe: Algorithm;
+  readonly #recipe: Books;
   readonly #clock: VirtualClock = virtualClock(START_MS);
   readonly #engine: Engine = createEngine({ clock: this.#clock, random: NO_CHANCE });
   readonly #session: Session = this.#engine.session();
@@ -71,7 +74,7 @@ export class Store {
   #nextId = 0;
   #current: Image;
 
-  constructor(recipe: Algorithm, remembers: boolean) {
+  constructor(recipe: Books, remembers: boolean) {
     this.#recipe = recipe;
     this.remembers = remembers;
     this.empty = this.#intern([]);

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest';
+import { newSeed } from '../../../test/new-seed.ts';
+import {
+  exploreLibrary,
+  exploreLibraryAtRandom,
+  replayLibrary,
+  SCENARIOS,
+  type Scenario,
+} from '../index.ts';
+import { type Chosen, parseSchedule, scheduleText } from './option.ts';
+import { perform } from './perform.ts';
+import { playBack } from './replay.ts';
+import { search } from './search.ts';
+import { SharedStore } from './shared-store.ts';
+import { Stage } from './stage.ts';
+
+const FAULTS = { crashes: 1, pauses: 1, cuts: 1, losses: 1, breaks: 1 } as const;
+const names = SCENARIOS.map(({ name }) => name);
+const scenarioOf = (name: string): Scenario => SCENARIOS.find((each) => each.name === name)!;
+
+describe('the library', () => {
+  it.each(names.filter((name) => name !== 'mutex-crowd'))(
+    'does nothing wrong with any one preemption or fault, nor with two as far as was looked: %s',
+    async (name) => {
+      const { failure, schedules } = await exploreLibrary(name, { mostSchedules: 3000 });
+      expect(failure).toBeUndefined();
+      expect(schedules).toBe(3000);
+    },
+  );
+
+  it.each(names)('does nothing wrong at random: %s', async (name) => {
+    const seed = Number(newSeed());
+    const { failure, virtualHours } = await exploreLibraryAtRandom(name, { seed, runs: 50 });
+    expect(failure).toBeUndefined();
+    expect(virtualHours).toBeGreaterThan(0.05);
+  });
+
+  /** What the lab has found once. */
+  const CURED = [
+    ['mutex', '5.13.', 'two renewals at a time, of which one left its timer behind'],
+    ['semaphore', '7.20.', 'the same'],
+    ['mutex-adopted', '4.tb.1.1.3.1.12xc.tb.tb.', 'adopted too late, and kept'],
+  ] as const;
+
+  it.each(CURED)('stays cured: %s %s, %s', async (name, schedule) => {
+    const { found } = await playBack(scenarioOf(name), parseSchedule(schedule), true);
+    expect(found).toBeUndefined();
+  });
+});
+
+/** An operator takes the lock from whoever holds it: what the checks are there to see. */
+const FORCED: Scenario = {
+  ...scenarioOf('mutex'),
+  name: 'forced',
+  clients: [
+    ...scenarioOf('mutex').clients,
+    [
+      {
+        calm: ['released'],
+        any: ['released'],
+        async run(client) {
+          await client.sleep(500);
+          await client.locks.mutex('foo').forceRelease();
+          return 'released';
+        },
+      },
+    ],
+  ],
+};
+
+/** Holds on to the lock after having given it back. */
+const OVERSTAYING: Scenario = {
+  ...scenarioOf('mutex'),
+  name: 'overstaying',
+  clients: Array.from({ length: 2 }, () => [
+    {
+      calm: ['released'],
+      any: ['released'],
+      async run(client) {
+        const lease = await client.locks.mutex('foo').acquire({ lease: 3000, wait: 60_000 });
+        const held = client.enter(
+          { ...lease, isHeld: true, fence: lease.fence } as typeof lease,
+          1,
+        );
+        await lease.release();
+        await client.sleep(100);
+        client.leave(held);
+        return 'released';
+      },
+    },
+  ]),
+};
+
+describe('a failure', () => {
+  it('is found with as few preemptions as can be, and told step by step', async () => {
+    const { failure, schedules } = await exploreLibrary(FORCED);
+    expect(schedules).toBe(1);
+    expect(failure).toMatchObject({
+      check: 'foreign-release',
+      schedule: '',
+      sentence: 'C ends the lease of A',
+    });
+    expect(failure!.trace.at(-1)).toEqual({
+      label: 'qc',
+      isUsual: true,
+      seconds: 0.5,
+      text: 'C, its oldest request reaches the store: force  0',
+    });
+    const overstayed = await exploreLibrary(OVERSTAYING);
+    expect(overstayed.failure!.check).toBe('two-awake-inside');
+  });
+
+  it('is made short when it was found at random, and found again from its seed', async () => {
+    const ask = (seed: number) => exploreLibraryAtRandom(FORCED, { seed, runs: 20 });
+    const { failure } = await ask(5);
+    expect(failure!.schedule.length).toBeLessThan(8);
+    const again = await ask(failure!.seed!);
+    expect([again.schedules, again.failure!.schedule]).toEqual([1, failure!.schedule]);
+  });
+
+  it('replays the same way every time', async () => {
+    const replays = await Promise.all(
+      Array.from({ length: 20 }, () => replayLibrary('mutex-three', '6zb3.11wb')),
+    );
+    const texts = new Set(replays.map(({ trace }) => JSON.stringify(trace)));
+    expect(texts.size).toBe(1);
+    expect(replays[0]!.trace.filter(({ isUsual }) => !isUsual)).toHaveLength(3);
+  });
+});
+
+describe('the search', () => {
+  it('plays every run with one preemption, and no run twice', async () => {
+    const scenario = scenarioOf('mutex');
+    let possible = 1;
+    await perform(new Stage(scenario, new SharedStore(scenario), FAULTS), (stage, usual) => {
+      possible += stage.others(usual).length;
+      return usual;
+    });
+    const seen: string[] = [];
+    const isComplete = await search(scenario, {
+      ...FAULTS,
+      preemptions: 1,
+      mostSchedules: 1e6,
+      onSchedule: (_, chosen) => seen.push(scheduleText(chosen)) > 0,
+    });
+    expect(isComplete).toBe(true);
+    expect(seen).toHaveLength(possible);
+    expect(new Set(seen).size).toBe(possible);
+    expect(possible).toBeGreaterThan(200);
+  });
+
+  it('plays as an event loop does that turns after everything that happens', async () => {
+    for (const scenario of SCENARIOS) {
+      const turns: unknown[][] = [];
+      const settle = (turn: () => void): void => void setImmediate(turn);
+      for (const later of [undefined, settle]) {
+        const labels: unknown[] = [];
+        const stage = new Stage(scenario, new SharedStore(scenario, false), FAULTS);
+        await perform(
+          stage,
+          (_, usual, step) => {
+            const others = stage.others(usual);
+            const taken = step % 7 === 3 ? (others[step % others.length] ?? usual) : usual;
+            labels.push([stage.nowMs, taken.label]);
+            return taken;
+          },
+          later,
+        );
+        turns.push(labels);
+      }
+      expect(turns[0]).toEqual(turns[1]);
+      expect(turns[0]!.length).toBeGreaterThan(15);
+    }
+  });
+
+  it('remembers what the store did without changing it', async () => {
+    const scenario = scenarioOf('semaphore');
+    const store = new SharedStore(scenario);
+    const schedules = ['', '9zb5.', 'xc4.', '11lma', '8ca6.', '7bb2sb'].map(parseSchedule);
+    const play = (schedule: readonly Chosen[], at?: SharedStore) =>
+      playBack(scenario, schedule, true, at);
+    for (const schedule of [...schedules, ...schedules]) {
+      const [remembered, anew] = [await play(schedule, store), await play(schedule)];
+      expect(remembered.trace).toEqual(anew.trace);
+    }
+  });
+});
+
+describe('a schedule of the library', () => {
+  it('is numbers of usual steps and what happens instead', () => {
+    const text = '12zb3.wbxalqc2lma';
+    expect(scheduleText(parseSchedule(text))).toBe(text);
+    expect(scheduleText(parseSchedule(' 2 3 qa 4 '))).toBe('5qa');
+    expect(parseSchedule('2qa').map((step) => step?.label)).toEqual([undefined, undefined, 'qa']);
+  });
+
+  it('is refused with the nearest choice when it cannot be played', async () => {
+    await expect(replayLibrary('mutex', '3?a')).rejects.toThrow(
+      'the schedule cannot be read at "?a": it is made of numbers',
+    );
+    await expect(replayLibrary('mutex', '2mb')).rejects.toThrow(
+      /^step 3, "mb", does not fit\. What fits is ra, .*; the nearest is /,
+    );
+    await expect(replayLibrary('mutexes', '')).rejects.toThrow('did you mean "mutex"?');
+  });
+});

@@ -1,0 +1,91 @@
+import { clientName } from '../choice.ts';
+import { LabError } from '../lab-error.ts';
+
+/** One thing that can happen next to the library's clients. The same thing is always the same object. */
+export interface Option {
+  readonly sign: Sign;
+  /** Whom it happens to; -1 for the clock. */
+  readonly client: number;
+  /** How a schedule writes it. */
+  readonly label: string;
+}
+
+export type Sign = keyof typeof SIGNS;
+
+/** What each sign before a client's letter stands for. */
+export const SIGNS = {
+  q: 'its oldest request reaches the store',
+  r: 'its oldest reply reaches it',
+  m: 'its oldest message reaches it',
+  t: 'its oldest timer that is due fires',
+  x: 'it crashes',
+  z: 'it is paused',
+  w: 'it goes on',
+  c: 'its network is cut',
+  u: 'its network is back',
+  b: 'its connection breaks',
+  s: 'a request of its old connection reaches the store',
+  lq: 'its oldest request is lost',
+  lr: 'its oldest reply is lost',
+  lm: 'its oldest message is lost',
+  '.': 'time passes until something is due',
+} as const;
+
+const MOST_CLIENTS = 4;
+
+const TABLE = Object.fromEntries(
+  (Object.keys(SIGNS) as Sign[]).map((sign) => [
+    sign,
+    Array.from({ length: MOST_CLIENTS }, (_, client): Option => {
+      return { sign, client, label: sign + clientName(client).toLowerCase() };
+    }),
+  ]),
+) as unknown as Readonly<Record<Sign, readonly Option[]>>;
+
+export const PASS_TIME: Option = { sign: '.', client: -1, label: '.' };
+
+export function option(sign: Sign, client: number): Option {
+  return TABLE[sign][client]!;
+}
+
+/** A step of a schedule: an option, or undefined for what happens by itself. */
+export type Chosen = Option | undefined;
+
+/**
+ * A schedule as text: a number is so many steps in which what has waited longest happens, and the rest
+ * of the run is left to that too. `12zb3wb`: twelve steps, B is paused, three steps, it goes on.
+ */
+export function scheduleText(steps: readonly Chosen[]): string {
+  let text = '';
+  let plain = 0;
+  for (const step of steps) {
+    if (step === undefined) plain++;
+    else {
+      text += (plain > 0 ? plain : '') + step.label;
+      plain = 0;
+    }
+  }
+  return text;
+}
+
+export function parseSchedule(schedule: string): Chosen[] {
+  const steps: Chosen[] = [];
+  const pattern = /\s*(?:(\d+)|(\.)|(l[qrm]|[qrmtxzwcubs])([a-d]))\s*/gy;
+  while (pattern.lastIndex < schedule.length) {
+    const at = pattern.lastIndex;
+    const match = pattern.exec(schedule);
+    if (match === null) throw unreadable(schedule, at);
+    const [, count, tick, sign, letter] = match;
+    if (count !== undefined) steps.push(...new Array<Chosen>(Number(count)).fill(undefined));
+    else steps.push(tick ? PASS_TIME : option(sign as Sign, letter!.charCodeAt(0) - 97));
+  }
+  return steps;
+}
+
+function unreadable(schedule: string, at: number): LabError {
+  const signs = Object.entries(SIGNS).map(([sign, meaning]) => `"${sign}" ${meaning}`);
+  return new LabError(
+    `the schedule cannot be read at "${schedule.slice(at, at + 8)}": it is made of numbers of steps, of "." and of ` +
+      `signs before a client (a to d): ${signs.join(', ')}`,
+  );
+}

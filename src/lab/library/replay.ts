@@ -1,0 +1,77 @@
+import { LabError } from '../lab-error.ts';
+import { START_MS } from '../store.ts';
+import { type Coming, clientOfOwner } from './client.ts';
+import { type Chosen, type Option, SIGNS } from './option.ts';
+import { perform, type Run } from './perform.ts';
+import type { Scenario } from './scenario.ts';
+import { SharedStore } from './shared-store.ts';
+import { type Faults, Stage } from './stage.ts';
+
+/** One step of a run of the library, in words. */
+export interface LibraryStep {
+  readonly label: string;
+  /** Whether it is what had waited longest. */
+  readonly isUsual: boolean;
+  readonly seconds: number;
+  readonly text: string;
+}
+
+export interface Played extends Run {
+  readonly trace: readonly LibraryStep[];
+  /** What was chosen, without what did not fit and without the usual at the end. */
+  readonly chosen: readonly Chosen[];
+}
+
+/** As many as anybody may choose: a schedule says itself how many there are. */
+const ANY: Faults = { crashes: 99, pauses: 99, cuts: 99, losses: 99, breaks: 99 };
+
+/** Plays a schedule on an engine of its own that is never put back. What does not fit is an error, or left out. */
+export async function playBack(
+  scenario: Scenario,
+  schedule: readonly Chosen[],
+  isLenient = false,
+  store = new SharedStore(scenario, false),
+): Promise<Played> {
+  const trace: LibraryStep[] = [];
+  const chosen: Chosen[] = [];
+  const run = await perform(new Stage(scenario, store, ANY), (stage, usual, step) => {
+    const wish = schedule[step];
+    const fits = wish === undefined || wish === usual || stage.others(usual).includes(wish);
+    if (!fits && !isLenient) throw misfit(stage, usual, wish, step + 1);
+    const taken = fits && wish !== undefined ? wish : usual;
+    if (taken !== usual) chosen[step] = taken;
+    trace.push(stepText(stage, taken, taken === usual));
+    return taken;
+  });
+  return { ...run, trace, chosen: Array.from(chosen) };
+}
+
+function misfit(stage: Stage, usual: Option, wish: Option, step: number): LabError {
+  const fits = [usual, ...stage.others(usual)];
+  const nearest = fits.find(({ client }) => client === wish.client) ?? usual;
+  return new LabError(
+    `step ${step}, "${wish.label}", does not fit. What fits is ${fits.map(({ label }) => label).join(', ')}; ` +
+      `the nearest is ${nearest.label}`,
+  );
+}
+
+function stepText(stage: Stage, option: Option, isUsual: boolean): LibraryStep {
+  const name = stage.clients[option.client]?.name ?? '';
+  const subject = stage.subject(option);
+  const what = subject === undefined ? '' : `: ${subjectText(subject)}`;
+  const text = `${name === '' ? '' : `${name}, `}${SIGNS[option.sign]}${what}`;
+  return { label: option.label, isUsual, seconds: (stage.nowMs - START_MS) / 1000, text };
+}
+
+function subjectText({ kind, request, value }: Coming): string {
+  if (kind === 'timer') return 'timer';
+  if (kind === 'message') return short(String(value));
+  if (request?.channel !== undefined) return `SUBSCRIBE ${request.channel}`;
+  const asked = short(request!.args.slice(1).join(' '));
+  return kind === 'reply' ? `${asked} → ${short(JSON.stringify(value))}` : asked;
+}
+
+/** Owners by the name of their client, and without what is known of them. */
+function short(text: string): string {
+  return text.replace(/ ?\[(?=["\\]).*?\]/g, '').replace(/\b([0-9a-f]{24})\b/g, clientOfOwner);
+}

@@ -1,0 +1,248 @@
+import type { AcquireOptions, Lease, Lock, Locks } from '../../lock/index.ts';
+import { LockError } from '../../lock/index.ts';
+import type { Text } from '../recipe.ts';
+import type { Client, Held } from './client.ts';
+
+/** Some programs that use the library, each in a process of its own, around one lock. */
+export interface Scenario {
+  readonly name: string;
+  readonly about: Text;
+  /** The key of the lock in the store, and how much of it there is to take. */
+  readonly key: string;
+  readonly slots: number;
+  readonly clients: readonly (readonly Task[])[];
+}
+
+export interface Task {
+  readonly run: (client: Client) => Promise<Ending>;
+  /** How it may end if nothing is lost and nobody is slow. */
+  readonly calm: readonly Ending[];
+  /** How it may end at all. */
+  readonly any: readonly Ending[];
+}
+
+/** What became of a release, or why there was none. */
+export type Ending = 'released' | 'notHeld' | 'unknown' | LockError['code'];
+
+const LEASE_MS = 3000;
+const WORK_MS = 1000;
+const ENDLESS = Number.POSITIVE_INFINITY;
+const READERS = 2 ** 30;
+
+interface Use {
+  readonly take?: number;
+  readonly workMs?: number;
+  readonly options?: AcquireOptions;
+  /** How it may end. A patient one gets its turn, whatever happens, unless its own process dies. */
+  readonly calm?: readonly Ending[];
+  readonly any?: readonly Ending[];
+}
+
+const SERVED: readonly Ending[] = ['released', 'notHeld', 'unknown'];
+
+/** Takes the lock, works, and gives it back. */
+function use(lock: (locks: Locks) => Lock, wish: Use = {}): Task {
+  const { take = 1, workMs = WORK_MS, options = {}, calm = ['released'], any = SERVED } = wish;
+  return task(calm, any, async (client) => {
+    const lease = await lock(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, ...options });
+    return work(client, lease, take, workMs);
+  });
+}
+
+async function work(client: Client, lease: Lease, take: number, workMs: number): Promise<Ending> {
+  const held = client.enter(lease, take);
+  await client.sleep(workMs);
+  client.leave(held);
+  return lease.release();
+}
+
+/** The same several times, up to the first that ends as it would not if all were well. */
+function again(times: number, { run, calm, any }: Task): Task {
+  return task(calm, any, async (client) => {
+    let ending: Ending = calm[0]!;
+    for (let time = 0; time < times && calm.includes(ending); time++) ending = await run(client);
+    return ending;
+  });
+}
+
+function task(
+  calm: readonly Ending[],
+  any: readonly Ending[],
+  body: (client: Client) => Promise<Ending>,
+): Task {
+  const run = (client: Client): Promise<Ending> =>
+    body(client).catch((error: unknown) => {
+      if (error instanceof LockError) return error.code;
+      throw error;
+    });
+  return { calm, any, run };
+}
+
+const mutex = (locks: Locks): Lock => locks.mutex('foo');
+const read = (locks: Locks): Lock => locks.readWrite('foo').read;
+const write = (locks: Locks): Lock => locks.readWrite('foo').write;
+const permits =
+  (take: number) =>
+  (locks: Locks): Lock =>
+    locks.semaphore('foo', 2, { take });
+
+/** Does not renew, and works until its signal tells it to stop. */
+const untilTold = task(['notHeld'], SERVED, async (client) => {
+  const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, renew: false });
+  const held = client.enter(lease, 1);
+  await told(held);
+  client.leave(held);
+  return lease.release();
+});
+
+function told(held: Held): Promise<void> {
+  held.isTold = false;
+  return new Promise((resolve) => {
+    held.lease.signal.addEventListener('abort', () => {
+      held.isTold = true;
+      resolve();
+    });
+    if (held.lease.signal.aborted) {
+      held.isTold = true;
+      resolve();
+    }
+  });
+}
+
+/** Waits until a time, and gives up by its own signal. */
+const aborting = task(['aborted', 'released'], [...SERVED, 'aborted'], async (client) => {
+  const controller = new AbortController();
+  client.clock.setTimer(700, () => controller.abort());
+  const { signal } = controller;
+  const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, signal });
+  return work(client, lease, 1, WORK_MS);
+});
+
+const impatient = use(mutex, {
+  options: { wait: 600 },
+  calm: ['released', 'timeout'],
+  any: [...SERVED, 'timeout', 'unavailable'],
+});
+
+/** Closes the library while it holds the lock, or waits for it. */
+const closing = task(['aborted', 'released', 'notHeld'], [...SERVED, 'aborted'], async (client) => {
+  client.clock.setTimer(500, () => void client.close());
+  const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
+  return work(client, lease, 1, WORK_MS);
+});
+
+/** Hands its lease to another process. */
+const giving = task(['notHeld'], SERVED, async (client) => {
+  const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
+  const held = client.enter(lease, 1);
+  await client.sleep(500);
+  client.leave(held);
+  if (!lease.isHeld) return lease.release();
+  client.shared.set('transfer', lease.transfer());
+  client.mayLeave = true;
+  return lease.release();
+});
+
+const adopting = task(
+  ['released'],
+  [...SERVED, 'not-held', 'unavailable', 'lost'],
+  async (client) => {
+    for (let tries = 0; !client.shared.has('transfer'); tries++) {
+      if (tries === 50) return 'not-held';
+      await client.sleep(200);
+    }
+    const lease = await client.locks.adopt(client.shared.get('transfer')!);
+    return work(client, lease, 1, WORK_MS);
+  },
+);
+
+const MUTEX = { key: 'lock:{foo}', slots: 1 } as const;
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'mutex',
+    about: { en: 'Two processes take turns.', zh: '两个进程轮流持锁。' },
+    ...MUTEX,
+    clients: [[use(mutex)], [use(mutex)]],
+  },
+  {
+    name: 'mutex-three',
+    about: { en: 'Three processes take turns.', zh: '三个进程轮流持锁。' },
+    ...MUTEX,
+    clients: [[use(mutex)], [use(mutex)], [use(mutex)]],
+  },
+  {
+    name: 'mutex-tasks',
+    about: {
+      en: 'Two tasks of one process and one of another take turns.',
+      zh: '一个进程的两个任务与另一个进程轮流持锁。',
+    },
+    ...MUTEX,
+    clients: [[use(mutex), use(mutex)], [use(mutex)]],
+  },
+  {
+    name: 'mutex-renewed',
+    about: { en: 'The work takes longer than the lease.', zh: '工作时间超过租约。' },
+    ...MUTEX,
+    clients: [[use(mutex, { workMs: 4000 })], [use(mutex)]],
+  },
+  {
+    name: 'mutex-told',
+    about: {
+      en: 'Nobody renews, and everybody works until its signal tells it to stop.',
+      zh: '都不续期，一直工作到信号通知为止。',
+    },
+    ...MUTEX,
+    clients: [[untilTold], [untilTold]],
+  },
+  {
+    name: 'mutex-impatient',
+    about: {
+      en: 'One holds, one waits for a while only, one gives up by its signal.',
+      zh: '一个持锁，一个只等一会儿，一个用信号放弃。',
+    },
+    ...MUTEX,
+    clients: [[use(mutex)], [impatient], [aborting]],
+  },
+  {
+    name: 'mutex-closing',
+    about: {
+      en: 'A process closes the library while it holds the lock or waits for it.',
+      zh: '进程在持锁或等待时关闭本库。',
+    },
+    ...MUTEX,
+    clients: [[closing], [use(mutex)], [closing]],
+  },
+  {
+    name: 'mutex-adopted',
+    about: {
+      en: 'A lease is handed from one process to another while a third waits.',
+      zh: '租约从一个进程转交给另一个，第三个在等待。',
+    },
+    ...MUTEX,
+    clients: [[giving], [adopting], [use(mutex)]],
+  },
+  {
+    name: 'mutex-crowd',
+    about: {
+      en: 'Two tasks of each of four processes take turns, several times.',
+      zh: '四个进程各有两个任务，多次轮流持锁。',
+    },
+    ...MUTEX,
+    clients: Array.from({ length: 4 }, () => [again(3, use(mutex)), again(2, use(mutex))]),
+  },
+  {
+    name: 'read-write',
+    about: { en: 'Two read, one writes.', zh: '两个读者，一个写者。' },
+    key: 'rw:{foo}',
+    slots: READERS,
+    clients: [[use(read)], [use(write, { take: READERS })], [use(read)]],
+  },
+  {
+    name: 'semaphore',
+    about: { en: 'Two permits; one process takes both.', zh: '两个许可，其中一个进程取两个。' },
+    key: 'semaphore:{foo}',
+    slots: 2,
+    clients: [[use(permits(1))], [use(permits(2), { take: 2 })], [use(permits(1))]],
+  },
+];

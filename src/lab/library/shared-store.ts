@@ -1,0 +1,59 @@
+import { LOCK_SCRIPT } from '../../stores/index.ts';
+import { holdfastView } from '../holdfast-view.ts';
+import type { CommandAction } from '../recipe.ts';
+import { type Image, type Result, Store } from '../store.ts';
+import type { Request } from './client.ts';
+import type { Scenario } from './scenario.ts';
+
+/** Images that are kept before all are forgotten. */
+const MOST_RESULTS = 300_000;
+
+/**
+ * The store of all runs of a scenario. What a request does follows from the keys and the time, and runs
+ * that differ late have most of their requests in common: the real engine runs each of them once.
+ */
+export class SharedStore {
+  readonly #scenario: Scenario;
+  readonly #remembers: boolean;
+  #store: Store;
+  #actions = new Map<string, CommandAction>();
+
+  constructor(scenario: Scenario, remembers = true) {
+    this.#scenario = scenario;
+    this.#remembers = remembers;
+    this.#store = this.#open();
+  }
+
+  /** The image that a run begins with. */
+  begin(): Image {
+    if (this.#store.executed > MOST_RESULTS) {
+      this.#store = this.#open();
+      this.#actions = new Map();
+    }
+    return this.#store.empty;
+  }
+
+  run(image: Image, nowMs: number, request: Request): Result {
+    return this.#store.run(image, nowMs, this.#action(request));
+  }
+
+  at(image: Image, nowMs: number): Image {
+    return this.#store.at(image, nowMs);
+  }
+
+  #open(): Store {
+    const { name, key } = this.#scenario;
+    return new Store({ name, lockKey: key, view: holdfastView(key) }, this.#remembers);
+  }
+
+  /** The same words are the same action, so that the store knows it again. */
+  #action({ keys, args }: Request): CommandAction {
+    const words = `${keys.join('\n')}\n${args.join('\n')}`;
+    const known = this.#actions.get(words);
+    if (known !== undefined) return known;
+    const argv = ['EVAL', LOCK_SCRIPT, String(keys.length), ...keys, ...args];
+    const action: CommandAction = { kind: 'command', lines: [argv] };
+    this.#actions.set(words, action);
+    return action;
+  }
+}
