@@ -64,6 +64,7 @@ export class Attempt implements Linked<Attempt> {
   #reject!: (error: Error) => void;
   #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
   #isAsking = false;
+  #answer: Promise<void> | undefined;
   #hasWaited = false;
   /** What was accepted. */
   #lease: StoreLease | undefined;
@@ -162,7 +163,7 @@ export class Attempt implements Linked<Attempt> {
     this.#askedMs = sentMs;
     this.#askedWallMs = sentWallMs;
     this.#isAsking = true;
-    answer.then(
+    this.#answer = answer.then(
       (later) => this.#answered(later, sentMs, sentWallMs),
       (error: unknown) => this.#failed(error),
     );
@@ -262,6 +263,7 @@ export class Attempt implements Linked<Attempt> {
     announceFail(this.claim, error.code, this.#waitedMs());
     // What is under way could still be granted after this: it is given back when it has been answered.
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
+    else if (this.#answer) this.core.track(this.#answer);
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { Clock, Random } from '../clock/index.ts';
+import type { Clock, Random, Timer } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
 import { DueLists } from './due-list.ts';
@@ -36,6 +36,8 @@ export class LockCore {
   readonly #patience: DueLists<Attempt>;
   /** Of owners that do not stand in line: not yet, as far as they know, or no longer. */
   readonly #earlyCalls = new Map<string, { readonly grant: Call }>();
+  readonly #work = new Set<Promise<unknown>>();
+  #closeTimer: Timer | undefined;
   readonly #pauses = new Set<() => void>();
   #closed: { readonly reason: unknown } | undefined;
 
@@ -133,7 +135,27 @@ export class LockCore {
 
   /** Releases what nobody will use. If the store does not hear of it, the lease ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
-    letGo(this, hold, undefined, this.clock.monotonicMs() + leaseMs, () => {});
+    const untilMs = this.clock.monotonicMs() + leaseMs;
+    this.track(new Promise((resolve) => letGo(this, hold, undefined, untilMs, resolve)));
+  }
+
+  /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
+  track(work: Promise<unknown>): void {
+    this.#work.add(work);
+    const done = (): unknown => this.#work.delete(work);
+    work.then(done, done);
+  }
+
+  async #finishWork(): Promise<void> {
+    let isOver = false;
+    const over = new Promise<void>((resolve) => {
+      this.#closeTimer = this.clock.setTimer(CLOSING_MS, resolve);
+    }).then(() => {
+      isOver = true;
+    });
+    while (this.#work.size > 0 && !isOver)
+      await Promise.race([over, ...this.#work]).catch(() => {});
+    this.#closeTimer?.cancel();
   }
 
   inspect(target: Target): Promise<Inspection> {
@@ -174,6 +196,7 @@ export class LockCore {
     const renewalsEnded = this.watchdog.close();
     this.#patience.close();
     for (const end of [...this.#pauses]) end();
+    await this.#finishWork();
     await this.store.close();
     await renewalsEnded;
   }
@@ -184,6 +207,8 @@ const inUse = new WeakSet<LockStore>();
 const TAKEN =
   'this store has locks already: share those, or make another store, of the same client if you like';
 
+/** How long close() waits for what is given back. */
+const CLOSING_MS = 500;
 const MOST_EARLY_CALLS = 1000;
 const READY = Promise.resolve();
 

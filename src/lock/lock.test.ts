@@ -1,4 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import {
@@ -28,7 +30,10 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await locks.close();
+  const closing = locks.close();
+  await settle();
+  clock.advance(500);
+  await closing;
   expect(clock.pendingTimers).toBe(0);
 });
 
@@ -439,6 +444,38 @@ describe('close', () => {
     await failure;
     expect(signal.aborted).toBe(true);
     await expect(locks.mutex('b').acquire()).rejects.toThrow(LockAbortedError);
+  });
+});
+
+/** What is left on the heap when all garbage is gone. */
+function usedBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+describe('a lock in memory', () => {
+  it('is forgotten after its lease, though nobody released it', async () => {
+    const before = usedBytes();
+    for (let number = 0; number < 50_000; number++) {
+      await locks.mutex(`user:${number}`).acquire({ lease: 10, renew: false });
+      if (number % 1000 === 999) clock.advance(10);
+    }
+    expect(usedBytes() - before).toBeLessThan(4_000_000);
+  });
+
+  it('keeps nobody for ever whose permits have become fewer, or more', async () => {
+    const held = await locks.semaphore('s', 5, { take: 5 }).acquire();
+    const all = locks.semaphore('s', 5, { take: 5 }).acquire({ wait: Number.POSITIVE_INFINITY });
+    await settle();
+    const few = locks.semaphore('s', 3).acquire({ wait: Number.POSITIVE_INFINITY });
+    await held.release();
+    await (await all).release();
+    const one = await few;
+    const second = locks.semaphore('s', 1).acquire({ wait: Number.POSITIVE_INFINITY });
+    await settle();
+    const third = await locks.semaphore('s', 10).acquire();
+    await Promise.all([one, await second, third].map((lease) => lease.release()));
   });
 });
 

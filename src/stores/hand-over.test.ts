@@ -124,6 +124,24 @@ describe('a lock that is handed to another process', () => {
     expect(lease.fence).toBeGreaterThan(holder.fence);
   });
 
+  it('is not given back for an answer that was overtaken by the grant', async () => {
+    const holder = await here.mutex('a').acquire({ lease: '3s' });
+    const waiting = here.mutex('a').acquire({ wait: '50s' });
+    await settle();
+    const [answered, answer] = gate();
+    answering = answered;
+    for (let step = 0; step < 40; step++) {
+      clock.advance(100);
+      await settle();
+    }
+    await holder.release();
+    const lease = await waiting;
+    answer();
+    await settle();
+    expect(lease.isHeld).toBe(true);
+    expect(await there.mutex('a').tryAcquire()).toBe(null);
+  });
+
   it('is given back, if a request that was overtaken gets it once more', async () => {
     const holder = await here.mutex('a').acquire({ lease: '3s' });
     const waiting = here.mutex('a').acquire({ wait: '50s' });

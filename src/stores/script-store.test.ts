@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
-import { Locks } from '../lock/index.ts';
+import { type Claim, type Lease, Locks } from '../lock/index.ts';
 import { CONFORMANCE } from './conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { ScriptStore } from './script-store.ts';
@@ -86,6 +86,56 @@ describe('requests that travel together', () => {
     engine.close();
   });
 });
+
+describe('several locks at once', () => {
+  it('are not kept from anybody by the dead who stand in line', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const options = { clock, requestTimeoutMs: 5000 };
+    const dead = new ScriptStore(engineRunner(engine), { ...options, clientId: 'dead' });
+    const store = new ScriptStore(engineRunner(engine), { ...options, clientId: 'living' });
+    const info = { host: '', pid: 0, label: '' };
+    const claim = { kind: 'mutex', name: 'a', slots: 1, take: 1, leaseMs: 1000, info } as const;
+    await dead.ask({ ...claim, owner: 'holder' }, false);
+    await dead.ask({ ...claim, owner: 'waiter' }, true);
+    clock.advance(20_000);
+    const locks = new Locks({ store, clock });
+    expect(await locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
+    await locks.close();
+    await dead.close();
+    engine.close();
+  });
+});
+
+describe('a lock of several holders', () => {
+  it('is free once its holders have died, at whatever time its keys end', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const store = new ScriptStore(engineRunner(engine), {
+      clock,
+      clientId: 'client',
+      requestTimeoutMs: 5000,
+    });
+    const locks = new Locks({ store, clock });
+    const permit = locks.semaphore('s', 1);
+    const hour = 3_600_000;
+    for (const heldHours of [0, 18, 5, 30, 1]) {
+      const lease = await permit.tryAcquire({ lease: '30s', renew: false });
+      expect(lease, `after ${heldHours} hours`).not.toBe(null);
+      for (let half = 0; half < heldHours * 2; half++) {
+        clock.advance(hour / 2);
+        await store.ask({ ...claimOf(lease!), leaseMs: 1.2 * hour }, false);
+      }
+      clock.advance(12 * hour);
+    }
+    await locks.close();
+    engine.close();
+  });
+});
+
+function claimOf(lease: Lease): Claim {
+  return (lease as unknown as { claim: Claim }).claim;
+}
 
 describe('the fence', () => {
   it('rises though the store went back to an older state, as after a failover', async () => {

@@ -4,6 +4,8 @@ import type { Ears, RedisLink } from './redis-link.ts';
 /** Between two tries to open the connection again. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
+/** How long it may take until it is heard. */
+const PATIENCE_MS = 5000;
 
 export interface SubscriptionOptions {
   readonly channel: string;
@@ -31,9 +33,20 @@ export function subscribe(
       else resolve();
       wasHeard = true;
     };
-    const ears: Ears = { onSubscribed, onMessage };
     const listenOnce = async (): Promise<void> => {
-      const reason: unknown = await hear(channel, ears, signal).catch((error: unknown) => error);
+      // A connection that is swallowed would never say that it does not hear.
+      const trial = new AbortController();
+      const timer = clock.setTimer(PATIENCE_MS, () => trial.abort());
+      const ears: Ears = {
+        onMessage,
+        onSubscribed: () => {
+          timer.cancel();
+          onSubscribed();
+        },
+      };
+      const either = AbortSignal.any([signal, trial.signal]);
+      const reason: unknown = await hear(channel, ears, either).catch((error: unknown) => error);
+      timer.cancel();
       if (!wasHeard) return reject(reason ?? new Error('the connection has ended'));
       if (signal.aborted) return;
       clock.setTimer(pauseMs, () => void (signal.aborted || listenOnce()));
