@@ -18,8 +18,8 @@ export interface Faults {
 
 /** How long a pause or a cut lasts unless somebody ends it before: longer than leases and reservations. */
 const LONGEST_FAULT_MS = 8000;
-/** No run that serves everybody takes so long. */
-const LONGEST_RUN_MS = 300_000;
+/** No run takes so long to serve everybody when only the usual happens any more. */
+const PATIENCE_MS = 300_000;
 
 const SIGN_OF = { request: 'q', reply: 'r', message: 'm', timer: 't', stray: 's' } as const;
 const LANES = { request: 0, reply: 1, message: 2, timer: 3, stray: 4 } as const;
@@ -42,6 +42,8 @@ export class Stage implements Surroundings {
   readonly #store: SharedStore;
   readonly #left: { -readonly [Name in keyof Faults]: Faults[Name] };
   readonly #coming: Coming[] = [];
+  /** Since when nothing has happened but the usual. */
+  #usualSinceMs = START_MS;
 
   constructor(scenario: Scenario, store: SharedStore, faults: Faults) {
     this.scenario = scenario;
@@ -106,8 +108,10 @@ export class Stage implements Surroundings {
   /** Makes it happen. Whether a client's program has something to do now. */
   take(taken: Option, isUsual: boolean): boolean {
     const { sign } = taken;
+    if (!isUsual) this.#usualSinceMs = this.nowMs;
     if (sign === '.') {
       if (!isUsual) this.isCalm = false;
+      if (this.isCalm) this.watcher.idle();
       this.#passTime();
       return false;
     }
@@ -254,7 +258,7 @@ export class Stage implements Surroundings {
   }
 
   #canPassTime(): boolean {
-    return this.#nextDueMs() < START_MS + LONGEST_RUN_MS;
+    return this.#nextDueMs() < this.#usualSinceMs + PATIENCE_MS;
   }
 
   #nextDueMs(): number {

@@ -35,6 +35,10 @@ export const LIBRARY_CHECKS = {
     en: 'A client is granted the lock while one before it in line still waits.',
     zh: '排在前面的客户端仍在等待，后来者却先得到了锁。',
   },
+  'idle-lock': {
+    en: 'Nothing is on its way and nothing was lost, yet whoever has the lock does not know, or nobody has it and somebody waits.',
+    zh: '没有任何消息在途，也没有丢失，得到锁的客户端却不知道，或者锁空闲而有人在等。',
+  },
   'waiter-not-served': {
     en: 'A live client never gets its turn, although faults have stopped.',
     zh: '故障停止之后，仍有存活的客户端永远轮不到。',
@@ -123,6 +127,24 @@ export class Watcher {
     const untold = held.filter(({ isTold, client }) => !isTold && !this.#stage.isLate(client));
     if (untold.some(({ isTold }) => isTold === false) && sumOf(untold) > slots) {
       this.#find('untold-loss', `${namesOf(untold)} hold the lock, as far as their signals tell`);
+    }
+  }
+
+  /** Nothing is left to happen but that time passes, and all was well so far. */
+  idle(): void {
+    const { clients, image, nowMs } = this.#stage;
+    const { grants, line } = image.view!;
+    const live = grants.filter(({ endMs }) => endMs > nowMs);
+    const known = new Set(
+      clients.flatMap(({ holds }) => [...holds].map(({ lease }) => lease.fence)),
+    );
+    for (const { owner, fence } of live) {
+      const { name, mayLeave } = clients.find((each) => each.name === clientOfOwner(owner))!;
+      if (known.has(fence) || mayLeave) continue;
+      this.#find('idle-lock', `${name} was granted the lock, and does not know it`);
+    }
+    if (line.length > 0 && live.length === 0) {
+      this.#find('idle-lock', `nobody has the lock, and ${clientOfOwner(line[0]!)} waits for it`);
     }
   }
 
