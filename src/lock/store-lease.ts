@@ -20,6 +20,8 @@ import { transferText } from './transfer.ts';
 /** How much of a lease is kept back for clocks that run at different speeds. */
 const DRIFT = 0.01;
 const DRIFT_MS = 2;
+/** What rounding may leave of a time that is over. */
+const TINY_MS = 0.001;
 /** The pause after a renewal that failed, as a part of the lease. */
 const RETRY_PART = 1 / 20;
 
@@ -220,7 +222,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   }
 
   #checkDeadline(): void {
-    if (this.#isOpen && this.#leftMs() <= 0) this.#lose(this.renews ? 'unreachable' : 'expired');
+    if (this.#isOpen && this.#leftMs() < TINY_MS) this.#lose(this.renews ? 'unreachable' : 'expired');
   }
 
   #limitHold(maxHoldMs: number): void {
