@@ -222,7 +222,8 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   }
 
   #checkDeadline(): void {
-    if (this.#isOpen && this.#leftMs() < TINY_MS) this.#lose(this.renews ? 'unreachable' : 'expired');
+    if (this.#isOpen && this.#leftMs() < TINY_MS)
+      this.#lose(this.renews ? 'unreachable' : 'expired');
   }
 
   #limitHold(maxHoldMs: number): void {
