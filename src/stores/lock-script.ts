@@ -99,8 +99,8 @@ local function general()
       local base, life = string.match(call('GET', key), '(%d+) (%d+)')
       shown = base + life - left
     end
-    -- It outlives every lease by half a day: if it has ended, so have they.
-    if left < 0 then call('DEL', lock.holder, lock.state) end
+    -- It outlives every lease by half a day: if it has ended, so have they. A key of another type is no lock.
+    if left < 0 and call('TYPE', lock.holder).ok == 'zset' then call('DEL', lock.holder, lock.state) end
     local needed = 2 * lease + DAY
     if left < needed / 2 then
       call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', whole(needed))

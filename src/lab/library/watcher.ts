@@ -154,7 +154,7 @@ export class Watcher {
   }
 
   ended(client: Client, { calm, any }: Task, ending: Ending): void {
-    const may = this.#stage.isCalm ? calm : any;
+    const may = !this.#stage.isCalm ? any : calm;
     if (may.includes(ending)) return;
     this.#find('false-word', `${client.name} is told "${ending}" instead of ${may.join(' or ')}`);
   }
