@@ -107,18 +107,18 @@ describe('a client that listens', () => {
         .trace.filter(({ client }) => client === 'B')
         .map(({ action, reply }) => [action.split(' ')[0], reply]);
     expect(told('ab.aaabb').slice(1)).toEqual([
-      ['message', '"1000000001 B1 []"'],
+      ['message', '"1001000000 B1 []"'],
       ['EVAL', '(integer) 1'],
     ]);
     expect(told('ab.aaazb.wbb').slice(1)).toEqual([
       ['pause', null],
       ['go', null],
-      ['message', '"1000000001 B1 []"'],
+      ['message', '"1001000000 B1 []"'],
     ]);
     // Its reservation and its patience have passed when it asks again.
     expect(told('ab.aaalb..b', { lostReplies: 1 }).slice(1)).toEqual([
       ['message', '(the message is lost)'],
-      ['EVAL', '"1000000001"'],
+      ['EVAL', '"1001000000"'],
     ]);
   });
 });
