@@ -1,8 +1,9 @@
 // How fast the lab is: every interleaving of four clients of set-nx-px-lua-del, with a crash and a
-// pause, and hours of virtual time at random. HOLDFAST_LAB names another build.
+// pause; hours of virtual time at random; and the real library, through every schedule with two preemptions.
+// HOLDFAST_LAB names another build.
 import { median, printTable } from './measure.js';
 
-const { explore, exploreAtRandom } = await import(
+const { explore, exploreAtRandom, exploreLibrary, exploreLibraryAtRandom } = await import(
   process.env.HOLDFAST_LAB ?? '../dist/lab/index.js'
 );
 
@@ -13,9 +14,16 @@ const number = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 const searches = rounds(() => explore('set-nx-px-lua-del', WORLD));
 const walks = rounds((round) => exploreAtRandom('set-nx-px-lua-del', { seed: round, runs: 300 }));
 
+const libraries = await inTurn(() => exploreLibrary('mutex'));
+const randomLibraries = await inTurn((seed) =>
+  exploreLibraryAtRandom('mutex', { seed, runs: 1000 }),
+);
+
 const [{ states, moves, interleavings, isComplete, isExpected }] = searches;
 const seconds = median(searches.map((search) => search.seconds));
-if (!isComplete || !isExpected || walks.some(({ failure }) => failure !== undefined)) {
+const [{ schedules }] = libraries;
+const failures = [...walks, ...libraries, ...randomLibraries].filter(({ failure }) => failure);
+if (!isComplete || !isExpected || failures.length > 0) {
   throw new Error('the lab found what it should not have found');
 }
 printTable(
@@ -27,11 +35,28 @@ printTable(
     ['states a second', number.format(states / seconds), ''],
     ['moves a second', number.format(moves / seconds), ''],
     ['virtual hours a second, at random', number.format(median(walks.map(hoursASecond))), '1'],
+    ['schedules of the real library', number.format(schedules), ''],
+    ['schedules a second', number.format(median(libraries.map(schedulesASecond))), '10,000'],
+    [
+      'virtual hours a second, at random',
+      number.format(median(randomLibraries.map(hoursASecond))),
+      '1',
+    ],
   ],
 );
 
 function rounds(run) {
   return Array.from({ length: ROUNDS }, (_, round) => run(round));
+}
+
+async function inTurn(run) {
+  const found = [];
+  for (let round = 0; round < ROUNDS; round++) found.push(await run(round));
+  return found;
+}
+
+function schedulesASecond({ schedules, seconds }) {
+  return schedules / seconds;
 }
 
 function hoursASecond({ virtualHours, seconds }) {

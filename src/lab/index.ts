@@ -49,5 +49,6 @@ export type {
 export { RECIPES } from './recipes/index.ts';
 export { type Replay, type ReplayOptions, replay, type Violation } from './replay.ts';
 export type { Setting } from './setting.ts';
+export { replayFound, type SoakOptions, soak } from './soak.ts';
 export type { TraceClient, TraceKey, TraceStep } from './trace.ts';
 export { isExpected } from './verdict.ts';

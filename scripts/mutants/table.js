@@ -1,0 +1,310 @@
+// Planted bugs. Each is some edits of the library's text, and each text to find must be there exactly once:
+// a mutant that no longer applies is an error, not a mutant that is caught. `tests` are the files that catch
+// what the lab does not see; without them the lab must catch it alone.
+
+const SCRIPT = 'src/stores/lock-script.ts';
+const STORE = 'src/stores/script-store.ts';
+const ATTEMPT = 'src/lock/attempt.ts';
+const LEASE = 'src/lock/store-lease.ts';
+const CORE = 'src/lock/core.ts';
+
+/** One edit of one file. */
+function mutant(name, file, find, replace, tests = []) {
+  return { name, edits: [{ file, find, replace }], tests };
+}
+
+export const MUTANTS = [
+  mutant(
+    'release: a free lock is deleted without a look at whose it is',
+    SCRIPT,
+    "if call('GET', holder) == token and call('EXISTS', holder .. ':queue') == 0 then",
+    "if call('EXISTS', holder .. ':queue') == 0 then",
+  ),
+  mutant(
+    'release: a lock that others wait for is handed over without a look at whose it is',
+    SCRIPT,
+    'local isOurs = lock.kind.owns(lock, token)\n    if isOurs then\n      lock.kind.drop',
+    'local isOurs = lock.kind.owns(lock, token)\n    if true then\n      lock.kind.drop',
+  ),
+  mutant(
+    'release: the next in line is not served',
+    SCRIPT,
+    '    serve(lock)\n    return isOurs and 1 or 0',
+    '    return isOurs and 1 or 0',
+  ),
+  mutant(
+    'release: one that is sent again after its reply was lost is not known',
+    SCRIPT,
+    'isOurs = lock.kind.hasEnded(lock, token, fence)',
+    'isOurs = false',
+    ['src/lock/lock.test.ts'],
+  ),
+  mutant(
+    'release: who gives up stays in line',
+    SCRIPT,
+    '    else\n      leave(lock, token)\n      isOurs',
+    '    else\n      isOurs',
+  ),
+  mutant(
+    'fence: not raised',
+    SCRIPT,
+    "local fence = string.format('%.0f', last + 1)",
+    "local fence = string.format('%.0f', last + 0)",
+  ),
+  mutant(
+    'fence: the message that hands over says the one before',
+    SCRIPT,
+    "call('PUBLISH', channel, fence .. ' ' .. token)",
+    "call('PUBLISH', channel, string.format('%.0f', fence - 1) .. ' ' .. token)",
+  ),
+  mutant(
+    'hand-over: the waiter is called before it has the lock, which it then does not get',
+    SCRIPT,
+    'local fence = lock.kind.put(lock, token, take, isOwn and lease or RESERVE)',
+    'local fence = isOwn and lock.kind.put(lock, token, take, lease) or nextFence(lock.fence)',
+  ),
+  mutant(
+    'hand-over: nobody is called',
+    SCRIPT,
+    "      call('PUBLISH', channel, fence .. ' ' .. token)\n",
+    '',
+  ),
+  mutant(
+    'hand-over: who was served stays in line',
+    SCRIPT,
+    '    leave(lock, token)\n    local isOwn',
+    '    local isOwn',
+  ),
+  mutant(
+    'hand-over: the caller’s own waiter is not told',
+    SCRIPT,
+    '      served[#served + 1] = token\n      served[#served + 1] = fence\n',
+    '',
+  ),
+  mutant(
+    'hand-over: reserved for as long as a whole lease',
+    SCRIPT,
+    'isOwn and lease or RESERVE)',
+    'lease)',
+    ['src/stores/hand-over.test.ts'],
+  ),
+  mutant(
+    'hand-over: nobody looks when the one that was called has died',
+    SCRIPT,
+    '      warnNext(lock, channel)\n',
+    '',
+    ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts'],
+  ),
+  mutant(
+    'line: served from its end',
+    SCRIPT,
+    "local token = call('ZRANGE', lock.queue, '0', '0')[1]\n      if not token then return end",
+    "local token = call('ZRANGE', lock.queue, '-1', '-1')[1]\n      if not token then return end",
+  ),
+  mutant(
+    'line: who asks now may pass those who wait',
+    SCRIPT,
+    "if call('EXISTS', lock.queue) == 0 and kind.fits(lock, lock.take) then",
+    'if kind.fits(lock, lock.take) then',
+  ),
+  mutant(
+    'line: asking again takes another place, at the end',
+    SCRIPT,
+    "if not call('ZSCORE', lock.queue, token) then",
+    'if true then',
+  ),
+  mutant(
+    'line: a free mutex is taken past those who wait',
+    SCRIPT,
+    "if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then",
+    "if call('SET', holder, token, 'NX', 'PX', number) then",
+  ),
+  mutant(
+    'ask: not idempotent, the holder itself finds it busy',
+    SCRIPT,
+    '    if not kind.owns(lock, token) then\n      serve(lock, token)\n      if not kind.owns(lock, token) then',
+    '    if true then\n      serve(lock, token)\n      if not kind.owns(lock, token) or true then',
+  ),
+  mutant(
+    'extend: without a look at whose it is',
+    SCRIPT,
+    'if not lock.kind.owns(lock, token) then return 0 end',
+    '',
+  ),
+  mutant(
+    'adopt: without a look at whose it was',
+    SCRIPT,
+    'if kind.owns(lock, from) then',
+    'if true then',
+  ),
+  mutant(
+    'mutex: handed over without an end',
+    SCRIPT,
+    "    call('SET', lock.holder, token, 'PX', lease)\n    return nextFence",
+    "    call('SET', lock.holder, token)\n    return nextFence",
+  ),
+  mutant(
+    'semaphore: holders whose lease has ended are kept',
+    SCRIPT,
+    'for _, token in ipairs(ended) do several.drop(lock, token) end',
+    '',
+  ),
+  mutant(
+    'semaphore: permits are not returned',
+    SCRIPT,
+    "if take ~= '0' then call('HINCRBY', lock.state, 'used', '-' .. take) end",
+    '',
+  ),
+  mutant(
+    'semaphore: one permit too many',
+    SCRIPT,
+    'return used + take <= lock.slots',
+    'return used + take <= lock.slots + 1',
+  ),
+  mutant(
+    'semaphore: a renewal does not move the end',
+    SCRIPT,
+    "call('ZADD', lock.holder, 'XX', whole(lock.now + ms), token)",
+    '',
+  ),
+  mutant(
+    'lease: the deadline is counted from the reply',
+    ATTEMPT,
+    'else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);',
+    'else if (answer.held) this.#accept(answer.fence, this.core.clock.monotonicMs(), this.core.clock.wallMs());',
+  ),
+  mutant(
+    'lease: a grant that comes too late is taken',
+    ATTEMPT,
+    'return spentMs < safeMs(this.claim.leaseMs);',
+    'return true;',
+    ['src/lock/lock.test.ts', 'test/bugs-of-others.test.ts'],
+  ),
+  mutant(
+    'reservation: counted from the message instead of from when it asked',
+    ATTEMPT,
+    'const sentMs = this.#askedMs - earlierMs;',
+    'const sentMs = this.core.clock.monotonicMs();',
+  ),
+  mutant(
+    'reservation: taken although it asked again since',
+    ATTEMPT,
+    'else if (grant !== undefined && this.#askCount === 1) this.#acceptReserved(grant);',
+    'else if (grant !== undefined) this.#acceptReserved(grant);',
+  ),
+  mutant('reservation: not confirmed', ATTEMPT, '?.renew();', ';'),
+  mutant(
+    'give-back: forgotten when the answer comes after giving up',
+    ATTEMPT,
+    'if (!this.#lease?.isHeld) this.core.giveBack(this.claim, this.claim.leaseMs);',
+    '',
+  ),
+  mutant(
+    'give-back: forgotten when giving up while standing in line',
+    ATTEMPT,
+    'if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);',
+    'if (!this.#isAsking) return;',
+  ),
+  mutant(
+    'wait: no look at the clock, only the message wakes',
+    ATTEMPT,
+    'if (Number.isFinite(durationMs)) {',
+    'if (durationMs === FIRST_PAUSE_MS) {',
+  ),
+  mutant(
+    'wait: a call that comes while it asks is forgotten',
+    ATTEMPT,
+    'else if (this.#isAsking) this.#wasCalled = true;',
+    'else if (this.#isAsking) return;',
+    ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts', 'src/stores/script-store.test.ts'],
+  ),
+  mutant(
+    'lease: the holder is told after its lease has ended',
+    LEASE,
+    'leaseMs * (1 - DRIFT) - DRIFT_MS',
+    'leaseMs * (1 + 10 * DRIFT)',
+  ),
+  mutant(
+    'renewal: goes on after the release',
+    CORE,
+    '    this.#leases.remove(lease);\n    this.watchdog.drop(lease);',
+    '    this.#leases.remove(lease);',
+  ),
+  mutant(
+    'renewal: an answer that says it is another’s is not heard',
+    LEASE,
+    "(isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen'))",
+    'this.#renewed(sentMs, sentWallMs)',
+  ),
+  mutant(
+    'renewal: counted from its answer',
+    LEASE,
+    '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
+    '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
+  ),
+  mutant(
+    'renewal: two at a time, whose timers are lost track of',
+    'src/lock/watchdog.ts',
+    'if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));\n    if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);\n    lease.deadline =',
+    'if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);\n    lease.deadline =',
+  ),
+  mutant(
+    'transfer: the giver goes on holding',
+    LEASE,
+    '    this.#finish(new NotHeldError(this.name));\n    return transferText',
+    '    return transferText',
+  ),
+  mutant(
+    'close: what is held is not released',
+    CORE,
+    'await Promise.all(leases.map((lease) => lease.release()));',
+    '',
+  ),
+  mutant(
+    'store: a list of others that were served is not read',
+    STORE,
+    'if (served !== undefined) this.#serve(batch, served as unknown[]);',
+    '',
+  ),
+  mutant(
+    'store: requests have no time-out',
+    STORE,
+    'const due = this.#calls.add(batch, batch.sentMs);',
+    'const due = this.#calls.add(batch, Number.MAX_SAFE_INTEGER);',
+  ),
+  mutant(
+    'store: an answer is heard although its request was given up',
+    STORE,
+    '&& !batch.hasFailed; index++',
+    '; index++',
+    ['src/stores/script-store.test.ts'],
+  ),
+  mutant(
+    'release: not tried again when the store did not answer',
+    'src/lock/let-go.ts',
+    '() => persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),',
+    "() => tell('unknown'),",
+    ['src/lock/lock.test.ts', 'test/bugs-of-others.test.ts'],
+  ),
+  mutant(
+    'deadlock: not seen',
+    'src/lock/scope.ts',
+    "  return isShort(core, claim, waitsForUs) ? 'cycle' : undefined;",
+    '  return undefined;',
+    ['src/lock/scope.test.ts', 'src/lock/lock.test.ts'],
+  ),
+  mutant(
+    'memory: who asks may pass those who wait',
+    'src/lock/memory-store.ts',
+    'return this.#line?.first !== undefined;',
+    'return false;',
+    ['src/lock/memory-store.test.ts', 'src/lock/lock.test.ts'],
+  ),
+  mutant(
+    'memory: leases do not end',
+    'src/lock/memory-store.ts',
+    'if (deadlineMs <= nowMs) ended = this.#drop(claim.owner);',
+    'if (deadlineMs < 0) ended = this.#drop(claim.owner);',
+    ['src/lock/memory-store.test.ts', 'src/lock/lock.test.ts'],
+  ),
+];
