@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { run } from '../src/cli/run.ts';
+import { run } from '../src/cli/dispatch.ts';
 
 export const ROOT = join(import.meta.dirname, '..');
 /** The program as it was built; elsewhere while somebody works on it beside others. */

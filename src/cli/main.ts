@@ -9,7 +9,7 @@ process.stderr.on('error', () => {});
 // The rest is loaded only when this Node can read it: an old one would stop at a syntax error instead.
 const refused = refusal(process.versions.node);
 if (refused === undefined) {
-  void import('./run.ts').then(async ({ run }) => {
+  void import('./dispatch.ts').then(async ({ run }) => {
     process.exitCode = await run(process.argv.slice(2));
   });
 } else {
