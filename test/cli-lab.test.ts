@@ -7,7 +7,7 @@ import { PLAIN } from '../src/cli/console/paint.ts';
 import { drawDiagram } from '../src/cli/lab/diagram.ts';
 import { ProgressLine } from '../src/cli/lab/progress-line.ts';
 import { shorten, shortenWord, widthOf, wrap } from '../src/cli/lab/text-width.ts';
-import { run } from '../src/cli/run.ts';
+import { run } from '../src/cli/dispatch.ts';
 import { virtualClock } from '../src/clock/index.ts';
 import { explore, RECIPES, type Recipe, replay } from '../src/lab/index.ts';
 import { CliProcess, runCli } from './cli-run.ts';
