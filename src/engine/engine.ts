@@ -13,6 +13,7 @@ import { Session, type SessionListener } from './session.ts';
 import { Settings, type SettingValues } from './settings.ts';
 import { SlowLog } from './slow-log.ts';
 import { Statistics } from './statistics.ts';
+import { Wills } from './wills.ts';
 
 export interface EngineOptions {
   readonly clock?: Clock;
@@ -51,6 +52,7 @@ export class Engine {
   readonly blocking = new Blocking(this);
   readonly pubSub = new PubSub();
   readonly pause = new Pause(this);
+  readonly wills = new Wills(this);
   readonly slowLog = new SlowLog();
   readonly latency = new LatencyMonitor();
   readonly sessions = new Map<number, Session>();
@@ -106,6 +108,7 @@ export class Engine {
     this.sessions.delete(session.id);
     this.monitors.delete(session);
     this.pubSub.leave(session);
+    if (!this.#closed) this.wills.end(session);
   }
 
   database(number: number): Database {

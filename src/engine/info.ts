@@ -87,6 +87,8 @@ function clientFields(engine: Engine): Fields {
     blocked_clients: engine.blocking.count,
     tracking_clients: 0,
     clients_in_timeout_table: 0,
+    holdfast_sessions: engine.wills.sessionCount,
+    holdfast_wills: engine.wills.count,
   };
 }
 

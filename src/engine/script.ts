@@ -46,6 +46,13 @@ export class Scripts {
     return this.#bySha.has(sha);
   }
 
+  /** The text of a script that is kept; throws ErrorReply if it is not. */
+  textOf(sha: string): string {
+    const script = this.#bySha.get(lower(sha));
+    if (script === undefined) throw NO_SCRIPT;
+    return script.source;
+  }
+
   /** Compiles a script and keeps it; throws ErrorReply if it does not compile. */
   load(source: string): string {
     const known = this.#shaBySource.get(source);

@@ -103,6 +103,7 @@ export class Session {
     engine.pubSub.leave(this);
     engine.monitors.delete(this);
     this.monitoring = false;
+    engine.wills.end(this);
     this.database = engine.database(0);
     this.protocol = 2;
     this.authenticated = !engine.needsPassword;

@@ -39,6 +39,7 @@ export function compileScript(source: string): CompiledScript {
 export class CompiledScript {
   /** The script's name for EVALSHA. */
   readonly sha: string;
+  readonly source: string;
   /** The flags of a `#!lua flags=...` line, none without one. */
   readonly flags: readonly string[] | undefined;
   private readonly main: Closure;
@@ -46,6 +47,7 @@ export class CompiledScript {
 
   constructor(source: string, flags: readonly string[] | undefined, chunk: CompiledChunk) {
     this.sha = createHash('sha1').update(source, 'latin1').digest('hex');
+    this.source = source;
     this.flags = flags;
     this.main = chunk.main;
     this.seesGlobals = chunk.seesGlobals;

@@ -85,14 +85,14 @@ export class Connection {
     this.#owner.forget(this);
   }
 
-  /** Who waits for a reply or for messages is not idle. */
+  /** Who waits for a reply or for messages is not idle, nor one that keeps a session alive. */
   #limitIdleTime(idleMs: number): void {
     if (idleMs === 0) return;
     const { session } = this;
     this.#socket.setTimeout(idleMs);
     this.#socket.on('timeout', () => {
       const waits = this.#parked || session.monitoring || session.subscriptionCount > 0;
-      if (!waits) this.destroy();
+      if (!waits && !session.engine.wills.has(session)) this.destroy();
     });
   }
 

@@ -17,6 +17,7 @@ import { pubSub } from './pub-sub.ts';
 import { replicas, role } from './replication.ts';
 import { scripting } from './scripting.ts';
 import { server } from './server.ts';
+import { session } from './session.ts';
 import { sets } from './sets.ts';
 import { slowLog } from './slow-log.ts';
 import { sort } from './sort.ts';
@@ -40,6 +41,7 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['pubsub', pubSub],
   ['connection', connection],
   ['connection', client],
+  ['connection', session],
   ['server', server],
   ['server', command],
   ['server', memory],
