@@ -150,6 +150,36 @@ describe('wills', () => {
     expect(dialogue.say('HOLDFAST.SESSION s')).toBe('+OK');
   });
 
+  it.each(['a', 'b'])('can be taken back while they are held up (%s)', (willId) => {
+    dialogue.say('HOLDFAST.WILL SET s a RPUSH log a');
+    dialogue.say('HOLDFAST.WILL SET s b RPUSH log b');
+    dialogue.say('CLIENT PAUSE 1000 WRITE');
+    end();
+    expect(dialogue.say(`HOLDFAST.WILL DROP s ${willId}`)).toBe(1);
+    expect(dialogue.say('HOLDFAST.WILL SET s c PING')).toMatch(/^-NOSESSION/);
+    dialogue.clock.advance(1000);
+    expect(dialogue.say('LRANGE log 0 -1')).toEqual([willId === 'a' ? 'b' : 'a']);
+    expect(dialogue.say('HOLDFAST.SESSION s')).toBe('+OK');
+  });
+
+  it('give others a turn when they are many', () => {
+    for (let count = 0; count < 100; count++) {
+      dialogue.say(['HOLDFAST.WILL', 'SET', 's', `${count}`, 'INCR', 'count']);
+    }
+    // Each look at the clock takes a millisecond.
+    let nowMs = dialogue.clock.monotonicMs();
+    Object.assign(dialogue.clock, { monotonicMs: () => nowMs++ });
+    holder.session.close();
+    let between = 0;
+    dialogue.clock.defer(() => {
+      between = Number(dialogue.say('GET count'));
+    });
+    dialogue.clock.advance(0);
+    expect(between).toBeGreaterThan(0);
+    expect(between).toBeLessThan(10);
+    expect(dialogue.say('GET count')).toBe('100');
+  });
+
   it('keep their script, whatever becomes of it', () => {
     const sha = dialogue.say(['SCRIPT', 'LOAD', "return redis.call('SET', KEYS[1], ARGV[1])"]);
     expect(dialogue.say(`HOLDFAST.WILL SET s a EVALSHA ${sha} 1 x will`)).toBe('+OK');

@@ -57,24 +57,21 @@ export class Wills {
   open(session: Session, id: string): void {
     if (this.#bySession.has(session)) throw HAS_ONE;
     if (this.#legacies.has(id)) throw IN_USE;
-    const legacy = new Legacy();
+    const legacy = new Legacy(this.#engine, () => this.#legacies.delete(id));
     this.#legacies.set(id, legacy);
     this.#bySession.set(session, legacy);
-    legacy.execute = () => {
-      const executor = new Executor(this.#engine, session.address, legacy);
-      executor.onDone = () => this.#legacies.delete(id);
-      executor.run();
-    };
   }
 
   /** One that is left again under the same name takes the place of the first. */
   set(id: string, willId: string, will: Will): void {
-    this.#live(id).put(willId, will);
+    const legacy = this.#legacy(id);
+    if (!legacy.isOpen) throw NO_SESSION;
+    legacy.put(willId, will);
   }
 
-  /** False: there was none. */
+  /** Also of a session that has ended: it then has run, or never will. False: there was none. */
   drop(id: string, willId: string): boolean {
-    return this.#live(id).drop(willId);
+    return this.#legacy(id).drop(willId);
   }
 
   /** The session's connection has ended, or it does not want to be one any longer (RESET). */
@@ -82,23 +79,36 @@ export class Wills {
     const legacy = this.#bySession.get(session);
     if (legacy === undefined) return;
     this.#bySession.delete(session);
-    legacy.isOpen = false;
-    this.#engine.clock.defer(legacy.execute);
+    legacy.end(session.address);
   }
 
-  #live(id: string): Legacy {
+  #legacy(id: string): Legacy {
     const legacy = this.#legacies.get(id);
-    if (legacy === undefined || !legacy.isOpen) throw NO_SESSION;
+    if (legacy === undefined) throw NO_SESSION;
     return legacy;
   }
 }
 
-/** What one session leaves. */
+/** What one session leaves, and the client that runs it in the end. */
 class Legacy {
   readonly wills = new Map<string, Will>();
   isOpen = true;
-  execute = (): void => {};
+  readonly #engine: Engine;
+  readonly #onDone: () => void;
+  readonly #executor: Session;
   #bytes = 0;
+  /** The will that CLIENT PAUSE holds up. */
+  #heldUp: string | undefined;
+
+  constructor(engine: Engine, onDone: () => void) {
+    this.#engine = engine;
+    this.#onDone = onDone;
+    this.#executor = new Session(engine, 0, {
+      push() {},
+      resume: () => this.#goOn(),
+      close() {},
+    });
+  }
 
   put(willId: string, will: Will): void {
     const before = this.wills.get(willId);
@@ -113,49 +123,46 @@ class Legacy {
     const will = this.wills.get(willId);
     if (will === undefined) return false;
     this.#bytes -= will.bytes;
-    return this.wills.delete(willId);
-  }
-}
-
-/** The client that runs the wills of one session, one after the other. */
-class Executor {
-  onDone = (): void => {};
-  readonly #engine: Engine;
-  readonly #session: Session;
-  readonly #wills: Map<string, Will>;
-
-  constructor(engine: Engine, address: string, { wills }: Legacy) {
-    this.#engine = engine;
-    this.#wills = wills;
-    this.#session = new Session(engine, 0, {
-      push() {},
-      // CLIENT PAUSE held a will up, which has run now.
-      resume: () => this.run(),
-      close() {},
-    });
-    this.#session.authenticated = true;
-    this.#session.address = address;
+    this.wills.delete(willId);
+    if (this.#heldUp === willId) {
+      this.#executor.waiter?.leave();
+      this.#engine.clock.defer(() => this.#run());
+    }
+    return true;
   }
 
-  readonly run = (): void => {
+  end(address: string): void {
+    this.isOpen = false;
+    this.#executor.authenticated = true;
+    this.#executor.address = address;
+    this.#engine.clock.defer(() => this.#run());
+  }
+
+  #run(): void {
     const { clock } = this.#engine;
     const sliceEndMs = clock.monotonicMs() + SLICE_MS;
-    for (const [willId, will] of this.#wills) {
-      this.#wills.delete(willId);
+    for (const [willId, will] of this.wills) {
+      this.#heldUp = willId;
       if (!this.#execute(will)) return;
+      this.wills.delete(willId);
       if (clock.monotonicMs() > sliceEndMs) {
-        clock.defer(this.run);
+        clock.defer(() => this.#run());
         return;
       }
     }
-    this.onDone();
-  };
+    this.#onDone();
+  }
 
-  /** False: it waits, and run() is called again afterwards. Nobody hears an answer but the log. */
+  #goOn(): void {
+    if (this.#heldUp !== undefined) this.wills.delete(this.#heldUp);
+    this.#run();
+  }
+
+  /** False: it is held up. Nobody hears an answer but the log. */
   #execute({ argv, database }: Will): boolean {
-    this.#session.database = database;
+    this.#executor.database = database;
     try {
-      const outcome = execute(this.#session, argv);
+      const outcome = execute(this.#executor, argv);
       if (outcome instanceof ErrorReply) this.#report(argv, outcome);
       return outcome !== PARKED;
     } catch (error) {
@@ -165,7 +172,8 @@ class Executor {
   }
 
   #report([name]: readonly string[], { message }: ErrorReply): void {
-    this.#engine.log(LOG_NOTICE, `a will (${name}) of ${this.#session.address} failed: ${message}`);
+    const { address } = this.#executor;
+    this.#engine.log(LOG_NOTICE, `a will (${name}) of ${address} failed: ${message}`);
   }
 }
 
