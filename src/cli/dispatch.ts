@@ -30,6 +30,27 @@ const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
       load: async () => (await import('./lab.ts')).lab,
     },
   ],
+  [
+    'ls',
+    {
+      summary: 'lists the locks that somebody holds or waits for',
+      load: async () => (await import('./ls.ts')).ls,
+    },
+  ],
+  [
+    'show',
+    {
+      summary: 'tells who holds a lock and who waits for it',
+      load: async () => (await import('./show.ts')).show,
+    },
+  ],
+  [
+    'release',
+    {
+      summary: 'takes a lock away from whoever holds it',
+      load: async () => (await import('./release.ts')).release,
+    },
+  ],
 ]);
 
 const PROCESS_IO: Io = {

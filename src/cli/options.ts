@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { nearest } from './nearest.ts';
 import { type Environment, UsageError } from './verb.ts';
 
 /** One option of a verb: the facts that parsing, the environment and `--help` are made from. */
@@ -84,8 +85,15 @@ function readFlags(table: OptionTable, args: string[]): Values {
     return { ...parseArgs({ args, options: parseConfig(table) }).values } as Values;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    throw new UsageError(`${error.message.split('. ')[0]}.`);
+    throw new UsageError(`${error.message.split('. ')[0]}${hint(table, error.message)}.`);
   }
+}
+
+/** The option that was probably meant. */
+function hint(table: OptionTable, message: string): string {
+  const unknown = /^Unknown option '--([^']+)'/.exec(message)?.[1];
+  const meant = unknown && nearest(unknown, Object.keys(table));
+  return meant ? `; did you mean --${meant}` : '';
 }
 
 function readEnvironment(table: OptionTable, environment: Environment): Values {

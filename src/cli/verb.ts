@@ -1,9 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
+import type { OptionTable } from './options.ts';
 
 /** One word after `holdfast`. */
 export interface Verb {
   /** The whole of `holdfast <verb> --help`. */
   readonly help: string;
+  /** What completion and the manual tell of it. */
+  readonly options?: OptionTable;
   /** Does it; gives the exit code. */
   run(args: readonly string[], io: Io): Promise<number>;
 }

@@ -1,6 +1,18 @@
 export { cacheStoreBeside } from './cache-store.ts';
 export { type Case, CONFORMANCE, type Examined } from './conformance.ts';
 export { engineRunner } from './engine-runner.ts';
+export {
+  type ForcedRelease,
+  forceLock,
+  type ListedHolder,
+  type ListedLock,
+  type ListedWaiter,
+  LOCK_KINDS,
+  lookAtLocks,
+  type RunScript,
+  scanLocks,
+  WRITER_TAKE,
+} from './lock-list.ts';
 export { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { redisUrlStore } from './redis-url.ts';

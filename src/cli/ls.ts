@@ -1,0 +1,118 @@
+import { systemClock } from '../clock/index.ts';
+import { bytesOf } from './bytes.ts';
+import { choosePaint, type Paint } from './console/paint.ts';
+import { listData } from './ls/as-json.ts';
+import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
+import { lockTable } from './ls/lock-table.ts';
+import { readMixed } from './ls/mixed-arguments.ts';
+import { printable, safeJson } from './ls/printable.ts';
+import { StoreError } from './ls/servers.ts';
+import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
+import { withStore } from './ls/store-visit.ts';
+import { pause, Watch } from './ls/watch.ts';
+import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
+import { type Io, print, UsageError, type Verb } from './verb.ts';
+
+const LS_OPTIONS = {
+  ...STORE_OPTION,
+  watch: { short: 'w', help: 'looks again every second; on a terminal q or Ctrl-C ends it' },
+  json: { help: 'prints all that is known as JSON; with --watch one document on a line' },
+  quiet: { short: 'q', help: 'prints nothing but the names' },
+  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  help: HELP,
+} as const satisfies OptionTable;
+
+type LsValues = OptionValues<typeof LS_OPTIONS>;
+
+/** `holdfast ls`: the locks that somebody holds or waits for. */
+export const ls: Verb = {
+  options: LS_OPTIONS,
+
+  help: `holdfast ls: lists the locks that somebody holds or waits for
+
+Usage: holdfast ls [pattern] [options]
+
+${describeOptions(LS_OPTIONS)}
+
+A pattern is for the names, as in Redis: * is anything, ? one sign, [ab] one of these.
+${STORE_HELP}
+One line is one lock, with who has held it longest; +2 are two more, whom holdfast show names. A holder
+that uses SET NX without Holdfast is (another program). Signs that could change the terminal are shown as
+\\n, \\x1b, \\u202e and so on, a backslash as two; --json has the names as they are.
+
+Exit codes:
+  0   the list was printed, even if it is empty
+  2   the command line cannot be understood
+  69  the store cannot be reached, or refuses
+
+Examples:
+  holdfast ls
+  holdfast ls --watch
+  holdfast ls 'order:*' --store redis://10.0.0.7:6379
+  holdfast ls --json | jq '.locks[] | select(.waiterCount > 10) | .name'`,
+
+  async run(args, io) {
+    const { values, words } = readMixed(LS_OPTIONS, args, io.environment);
+    if (values.help) return print(io, this.help);
+    if (values.json && values.quiet) throw new UsageError('Choose --json or --quiet.');
+    const pattern = words[0] === undefined ? undefined : bytesOf(words[0]);
+    return withStore(values.store, io, async (store) => {
+      const look = (): Promise<LockList> =>
+        store.ask((servers) => listLocks(servers, pattern), NO_LOCKS);
+      const paint = choosePaint(io, values['no-color']);
+      const show = (list: LockList): void => printList(list, store.label, values, io, paint);
+      if (!values.watch) show(await look());
+      else if (io.output.isTTY && !values.json && !values.quiet) {
+        await new Watch(look, store, io, paint).run();
+      } else await printAgainAndAgain(look, show, values, io);
+      return 0;
+    });
+  },
+};
+
+/** Into a pipe: block after block, or document after document. A store that fails later is no end. */
+async function printAgainAndAgain(
+  look: () => Promise<LockList>,
+  show: (list: LockList) => void,
+  { json }: LsValues,
+  io: Io,
+): Promise<never> {
+  show(await look());
+  for (;;) {
+    await pause();
+    try {
+      const list = await look();
+      if (!json) print(io, '');
+      show(list);
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      io.errors.write(`holdfast: ${error.message}\n`);
+    }
+  }
+}
+
+function printList(
+  list: LockList,
+  store: string,
+  { json, quiet, watch }: LsValues,
+  io: Io,
+  paint: Paint,
+): void {
+  if (json) {
+    print(io, safeJson(listData(store, systemClock.wallMs(), list), watch ? undefined : 2));
+  } else if (quiet) {
+    for (const name of new Set(list.locks.map((lock) => printable(lock.nameBytes))))
+      print(io, name);
+  } else printTable(list, io, paint);
+}
+
+function printTable({ locks, isCut }: LockList, io: Io, paint: Paint): void {
+  if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
+  const { head, lines } = lockTable(locks, paint, io.output.isTTY ? io.output.columns : undefined);
+  print(io, [head, ...lines].join('\n'));
+  if (isCut) {
+    io.errors.write(
+      `holdfast: ${locks.length} locks are shown, and there are more. A pattern finds those you mean.\n`,
+    );
+  }
+}

@@ -1,0 +1,48 @@
+import type { ForcedRelease, ListedHolder, ListedLock, ListedWaiter } from '../../stores/index.ts';
+import type { LockList } from './lock-list.ts';
+
+/** The list for programs: times in milliseconds, numbers as they are. */
+export function listData(store: string, atMs: number, { locks, isCut }: LockList): object {
+  return { store, at: new Date(atMs).toISOString(), truncated: isCut, locks: locks.map(lockData) };
+}
+
+export function lockData(lock: ListedLock): object {
+  const { kind, nameBytes, holderCount, holders, waiterCount, waiters } = lock;
+  return {
+    ...textData('name', nameBytes),
+    kind,
+    holderCount,
+    holders: holders.map(holderData),
+    waiterCount,
+    waiters: waiters.map(waiterData),
+  };
+}
+
+export function forcedData({ atMs, ...forced }: ForcedRelease): object {
+  return { at: new Date(atMs).toISOString(), ...forced };
+}
+
+function holderData(holder: ListedHolder): object {
+  const { fence = null, ageMs = null, leftMs = null } = holder;
+  return { ...partyData(holder), fence, ageMs, leftMs };
+}
+
+function waiterData(waiter: ListedWaiter): object {
+  return { ...partyData(waiter), leaseMs: waiter.leaseMs };
+}
+
+function partyData({ info, owner, take }: ListedHolder | ListedWaiter): object {
+  const { host = null, pid = null, label = null } = info ?? {};
+  return { foreign: info === undefined, host, pid, label, ...textData('owner', owner), take };
+}
+
+/** Bytes that are no UTF-8 come as they are too, since no text can tell them. */
+export function textData(field: 'name' | 'owner', bytes: string): object {
+  const buffer = Buffer.from(bytes, 'latin1');
+  const text = buffer.toString('utf8');
+  const isUtf8 = Buffer.from(text, 'utf8').equals(buffer);
+  return {
+    [field]: text,
+    ...(isUtf8 ? {} : { [`${field}Base64`]: buffer.toString('base64') }),
+  };
+}

@@ -1,0 +1,48 @@
+import { type ListedLock, scanLocks } from '../../stores/index.ts';
+import type { Servers } from './servers.ts';
+
+/** Locks in the order of their names. */
+export interface LockList {
+  readonly locks: readonly ListedLock[];
+  /** There are more than were looked for. */
+  readonly isCut: boolean;
+}
+
+export const NO_LOCKS: LockList = { locks: [], isCut: false };
+
+/** So that a list has an end, whatever lives in the store: some hundred bytes each. */
+const MOST_LOCKS = 100_000;
+
+/** All locks of a store that are held or waited for, each once. */
+export async function listLocks(
+  servers: Servers,
+  pattern: string | undefined,
+  mostLocks = MOST_LOCKS,
+): Promise<LockList> {
+  const found = new Map<string, ListedLock>();
+  for (const run of await servers.masters()) {
+    for await (const page of scanLocks(run, pattern)) {
+      for (const lock of page) add(found, lock);
+      if (found.size > mostLocks) return { locks: sorted(found).slice(0, mostLocks), isCut: true };
+    }
+  }
+  return { locks: sorted(found), isCut: false };
+}
+
+/** A lock may be met twice: on one server, or on both while its slot moves from one to the other. */
+function add(found: Map<string, ListedLock>, lock: ListedLock): void {
+  const key = `${lock.kind} ${lock.nameBytes}`;
+  const known = found.get(key);
+  if (known === undefined || weight(lock) > weight(known)) found.set(key, lock);
+}
+
+function weight({ holderCount, waiterCount }: ListedLock): number {
+  return holderCount + waiterCount;
+}
+
+function sorted(found: ReadonlyMap<string, ListedLock>): ListedLock[] {
+  return [...found.values()].sort((one, other) => {
+    if (one.nameBytes !== other.nameBytes) return one.nameBytes < other.nameBytes ? -1 : 1;
+    return one.kind < other.kind ? -1 : 1;
+  });
+}

@@ -1,0 +1,71 @@
+/**
+ * Bytes of a name or label as text that does nothing to a terminal: what would move the cursor, change
+ * colours or turn the direction of writing around is written as an escape, and a backslash as two. Bytes
+ * that are no UTF-8 are `\xff`. `bytesFromPrintable` leads back.
+ */
+export function printable(bytes: string): string {
+  const text = Buffer.from(bytes, 'latin1').toString('utf8');
+  const isUtf8 = Buffer.from(text, 'utf8').toString('latin1') === bytes;
+  if (isUtf8) return printableText(text);
+  return bytes.replace(/[^ -~]/g, (char) => `\\x${hex(char, 2)}`);
+}
+
+/** The same for a text that is one already. */
+export function printableText(text: string): string {
+  return text.replaceAll('\\', '\\\\').replace(HARMFUL, (char) => SHORT.get(char) ?? escaped(char));
+}
+
+/** The bytes that `printable` made a text of. A backslash before anything else stands for itself. */
+export function bytesFromPrintable(text: string): string {
+  const pieces = text.matchAll(
+    /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|([nrt\\]))|[^\\]+|\\/gi,
+  );
+  return [...pieces]
+    .map(([piece, byte, unit, point, short]) => {
+      if (byte !== undefined) return String.fromCharCode(Number.parseInt(byte, 16));
+      const code = unit ?? point;
+      if (code !== undefined) return utf8(String.fromCodePoint(Number.parseInt(code, 16)));
+      return utf8(short === undefined ? piece : LONG.get(short)!);
+    })
+    .join('');
+}
+
+/** JSON in which nothing harms a terminal either: signs that JSON allows as they are become `\u…`. */
+export function safeJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(HARMFUL_IN_JSON, (char) => {
+    return Array.from({ length: char.length }, (_, at) => `\\u${hex(char[at]!, 4)}`).join('');
+  });
+}
+
+/** Controls, marks of direction, separators of lines, unseen spaces and tags, and halves of pairs. */
+const HARMFUL =
+  /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+
+/** The line ends between the fields stay. */
+const HARMFUL_IN_JSON = new RegExp(`(?!\\n)${HARMFUL.source}`, 'gu');
+
+const SHORT: ReadonlyMap<string, string> = new Map([
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+]);
+const LONG: ReadonlyMap<string, string> = new Map([
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['\\', '\\'],
+]);
+
+function escaped(char: string): string {
+  const code = char.codePointAt(0)!;
+  if (code < 0x80) return `\\x${hex(char, 2)}`;
+  return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${hex(char, 4)}`;
+}
+
+function hex(char: string, digits: number): string {
+  return char.codePointAt(0)!.toString(16).padStart(digits, '0');
+}
+
+function utf8(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}

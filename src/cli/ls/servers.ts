@@ -1,0 +1,159 @@
+import { systemClock } from '../../clock/index.ts';
+import { ErrorReply, type Reply } from '../../resp/index.ts';
+import type { RunScript } from '../../stores/index.ts';
+import { Client, ConnectionError } from '../console/client.ts';
+import type { StoreAddress } from '../console/store-address.ts';
+import { printableText } from './printable.ts';
+
+/** The store cannot be reached, or does not answer as one. The message says what to do. */
+export class StoreError extends Error {
+  override readonly name = 'StoreError';
+}
+
+/** The exit code of a StoreError, as of `holdfast run`. */
+export const UNAVAILABLE = 69;
+
+/** How long a server may take to be connected to, and to answer. */
+const PATIENCE_MS = 5000;
+const MOST_REDIRECTIONS = 5;
+
+/** The servers of a store: one, or those of a cluster. Connections are opened when needed. */
+export class Servers {
+  readonly label: string;
+  readonly #store: StoreAddress;
+  readonly #connections = new Map<string, Connection>();
+
+  constructor(store: StoreAddress) {
+    this.#store = store;
+    this.label = store.label;
+  }
+
+  /** Every master of a cluster, or the one server. */
+  async masters(): Promise<RunScript[]> {
+    const slots = await this.#request(this.#store, ['CLUSTER', 'SLOTS']);
+    const masters = Array.isArray(slots) ? this.#mastersIn(slots) : [];
+    const stores = masters.length === 0 ? [this.#store] : masters;
+    return stores.map((store) => async (text, keys, args) => {
+      return accepted(store, await this.#request(store, evalWords(text, keys, args)));
+    });
+  }
+
+  /** Runs a script on the server that has the keys. */
+  readonly run: RunScript = async (text, keys, args) => {
+    let store = this.#store;
+    for (let redirections = 0; ; redirections++) {
+      const reply = await this.#request(store, evalWords(text, keys, args));
+      const target = redirections < MOST_REDIRECTIONS ? movedTo(reply) : undefined;
+      if (target === undefined) return accepted(store, reply);
+      store = this.#at(target.host, target.port);
+    }
+  };
+
+  /** What is under way fails. */
+  close(): void {
+    for (const { client } of this.#connections.values()) client.close();
+    this.#connections.clear();
+  }
+
+  async #request(store: StoreAddress, argv: readonly string[]): Promise<Reply> {
+    const { client, ready } = this.#connections.get(store.label) ?? this.#connect(store);
+    await ready;
+    return inTime(client, store, client.request(argv));
+  }
+
+  #connect(store: StoreAddress): Connection {
+    const onClose = (): unknown => this.#connections.delete(store.label);
+    const client = new Client({ store, onPush: () => {}, onClose });
+    const ready = prepare(client, store).catch((error: unknown) => {
+      client.close();
+      onClose();
+      throw error;
+    });
+    const connection = { client, ready };
+    this.#connections.set(store.label, connection);
+    return connection;
+  }
+
+  /** Of `CLUSTER SLOTS`: first slot, last slot, the master's host and port, … */
+  #mastersIn(slots: readonly Reply[]): StoreAddress[] {
+    const masters = slots.flatMap((range) => {
+      const [, , master] = range as readonly Reply[];
+      const [host, port] = master as readonly Reply[];
+      return [this.#at(String(host ?? ''), Number(port))];
+    });
+    return [...new Map(masters.map((master) => [master.label, master])).values()];
+  }
+
+  /** A node that does not know its own host is where the others were found. */
+  #at(host: string, port: number): StoreAddress {
+    const known = 'host' in this.#store.socket ? this.#store.socket.host : '127.0.0.1';
+    const socket = { host: host === '' || host === '?' ? known : host, port };
+    const label = socket.host.includes(':') ? `[${socket.host}]:${port}` : `${socket.host}:${port}`;
+    return { ...this.#store, socket, label };
+  }
+}
+
+interface Connection {
+  readonly client: Client;
+  readonly ready: Promise<void>;
+}
+
+function evalWords(text: string, keys: readonly string[], args: readonly string[]): string[] {
+  return ['EVAL', text, String(keys.length), ...keys, ...args];
+}
+
+/** Connects, signs in and selects the database. */
+async function prepare(client: Client, store: StoreAddress): Promise<void> {
+  const { user, password, database } = store;
+  const request = async (...words: string[]): Promise<unknown> =>
+    accepted(store, await inTime(client, store, client.request(words)));
+  await inTime(client, store, client.connect());
+  if (password !== '') await request('AUTH', ...(user === '' ? [] : [user]), password);
+  if (database !== 0) await request('SELECT', `${database}`);
+}
+
+/** Who does not answer in time is left, which makes everything that was asked of it fail. */
+async function inTime<Result>(
+  client: Client,
+  { label }: StoreAddress,
+  answer: Promise<Result>,
+): Promise<Result> {
+  let isLate = false;
+  const timer = systemClock.setTimer(PATIENCE_MS, () => {
+    isLate = true;
+    client.close();
+  });
+  timer.keepAlive(true);
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ConnectionError)) throw error;
+    if (isLate) throw new StoreError(`${label} did not answer within ${PATIENCE_MS / 1000} s.`);
+    throw new StoreError(reasonOf(error, label));
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** The console speaks of commands and prompts; here there are none. */
+function reasonOf(error: ConnectionError, label: string): string {
+  const isRefused = error.message.startsWith('Could not connect');
+  return isRefused ? error.message : `The connection to ${label} was lost before the answer came.`;
+}
+
+function accepted({ label }: StoreAddress, reply: Reply): unknown {
+  if (!(reply instanceof ErrorReply)) return reply;
+  const needsPassword = reply.code === 'NOAUTH' || reply.code === 'WRONGPASS';
+  const hint = needsPassword
+    ? ' Put user and password into the address of the store, or the password into HOLDFAST_PASSWORD.'
+    : '';
+  const message = printableText(reply.message).replace(/\.?$/, '.');
+  throw new StoreError(`${label} answers: ${message}${hint}`);
+}
+
+/** In a cluster: which server has the keys. */
+function movedTo(reply: Reply): { host: string; port: number } | undefined {
+  if (!(reply instanceof ErrorReply) || reply.code !== 'MOVED') return undefined;
+  const [, host = '', port] = /^MOVED \d+ (.*):(\d+)$/.exec(reply.message) ?? [];
+  return { host, port: Number(port) };
+}

@@ -1,0 +1,65 @@
+import type { Io } from '../verb.ts';
+import { Servers, StoreError, UNAVAILABLE } from './servers.ts';
+import { type FindStore, storeFinder } from './store-option.ts';
+
+/** A store that is looked at, once or again and again. */
+export class StoreVisit {
+  readonly #find: FindStore;
+  #servers: Servers | undefined;
+  #label = 'local';
+
+  constructor(find: FindStore) {
+    this.#find = find;
+  }
+
+  /** Where it is, for people. Never holds a password. */
+  get label(): string {
+    return this.#label;
+  }
+
+  /** Asks its servers; gives `nothing` when there are none. After a failure it is looked for anew. */
+  async ask<Result>(
+    question: (servers: Servers) => Promise<Result>,
+    nothing: Result,
+  ): Promise<Result> {
+    const servers = this.#servers ?? (await this.#open());
+    if (servers === undefined) return nothing;
+    try {
+      return await question(servers);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#servers?.close();
+    this.#servers = undefined;
+  }
+
+  async #open(): Promise<Servers | undefined> {
+    const store = await this.#find();
+    if (store === undefined) return undefined;
+    this.#servers = new Servers(store);
+    this.#label = store.label;
+    return this.#servers;
+  }
+}
+
+/** Does something with a store, and gives the exit code; that of a store which fails stands here. */
+export async function withStore(
+  url: string | undefined,
+  io: Io,
+  act: (store: StoreVisit) => Promise<number>,
+): Promise<number> {
+  const store = new StoreVisit(storeFinder(url, io.environment));
+  try {
+    return await act(store);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    io.errors.write(`holdfast: ${error.message}\n`);
+    return UNAVAILABLE;
+  } finally {
+    store.close();
+  }
+}

@@ -1,0 +1,91 @@
+import {
+  type ForcedRelease,
+  type ListedHolder,
+  type ListedLock,
+  type ListedWaiter,
+  WRITER_TAKE,
+} from '../../stores/index.ts';
+import { printable, printableText } from './printable.ts';
+
+export function isInUse({ holderCount, waiterCount }: ListedLock): boolean {
+  return holderCount + waiterCount > 0;
+}
+
+/** What a lock is: a read/write lock says by whom it is held. */
+export function kindText({ kind, holders }: Pick<ListedLock, 'kind' | 'holders'>): string {
+  if (kind !== 'rw') return kind;
+  const [first] = holders;
+  if (first === undefined) return 'read/write';
+  return isWriter(first) ? 'write' : 'read';
+}
+
+/** Who holds, for a column: host, process and label. */
+export function holderText({ holders, holderCount }: ListedLock): string {
+  const [first] = holders;
+  if (first === undefined) return '(nobody)';
+  const { info, owner } = first;
+  const others = holderCount > 1 ? ` +${holderCount - 1}` : '';
+  if (info === undefined) return `(another program) ${printable(owner)}${others}`;
+  const label = info.label === '' ? '' : ` ${printableText(info.label)}`;
+  return `${printableText(info.host)}:${info.pid}${label}${others}`;
+}
+
+/** The same in a sentence. */
+export function partyText({ info, owner, take }: ListedHolder | ListedWaiter): string {
+  const taken = takeText(take);
+  if (info === undefined) return `another program, token ${printable(owner)}${taken}`;
+  const label = info.label === '' ? '' : `, “${printableText(info.label)}”`;
+  return `${printableText(info.host)}, pid ${info.pid}${label}${taken}`;
+}
+
+function takeText(take: number): string {
+  if (take === WRITER_TAKE) return ' (writes)';
+  return take > 1 ? ` (takes ${take})` : '';
+}
+
+/** Times and fence of a holder, with commas between them. */
+export function holdingText({ ageMs, leftMs, fence, info, owner }: ListedHolder): string {
+  return [
+    ageMs === undefined ? 'nobody knows for how long' : `for ${durationText(ageMs)}`,
+    leftMs === undefined ? 'without an end' : `${durationText(leftMs)} left`,
+    ...(fence === undefined ? [] : [`fence ${fence}`]),
+    ...(info === undefined ? [] : [`owner ${printable(owner)}`]),
+  ].join(', ');
+}
+
+export function forcedText({ atMs, host, pid, user, reason, holders }: ForcedRelease): string {
+  const who = `${printableText(user)}@${printableText(host)}, pid ${pid}`;
+  const lost = holders === 1 ? '1 holder' : `${holders} holders`;
+  return `${timeText(atMs)} by ${who}, from ${lost}: “${printableText(reason)}”`;
+}
+
+function isWriter({ take }: ListedHolder): boolean {
+  return take === WRITER_TAKE;
+}
+
+/** A time of the server, as everywhere: UTC, to the second. */
+export function timeText(wallMs: number): string {
+  return new Date(wallMs).toISOString().replace(/\.\d+Z$/, 'Z');
+}
+
+/** Two units at most: `0.4s`, `24s`, `2m05s`, `3h12m`, `4d03h`. */
+export function durationText(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  if (seconds < 10) return `${(Math.floor(ms / 100) / 10).toFixed(1)}s`;
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return pair(seconds, [60, 'm'], [1, 's']);
+  if (seconds < 86_400) return pair(seconds, [3600, 'h'], [60, 'm']);
+  return pair(seconds, [86_400, 'd'], [3600, 'h']);
+}
+
+type Unit = readonly [seconds: number, sign: string];
+
+function pair(seconds: number, [large, largeSign]: Unit, [small, smallSign]: Unit): string {
+  const rest = Math.floor((seconds % large) / small);
+  return `${Math.floor(seconds / large)}${largeSign}${String(rest).padStart(2, '0')}${smallSign}`;
+}
+
+/** `1 lock`, `2 locks`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
