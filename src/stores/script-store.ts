@@ -367,7 +367,7 @@ const PREFIXES = { mutex: 'lock', semaphore: 'semaphore', rw: 'rw' } as const sa
  * All keys of a lock share a hash tag, its name, or the part of it before a closing brace. A name that
  * begins with one would have an empty tag, which is none; a sign before it keeps names apart.
  */
-function keyOf({ kind, name }: Target): string {
+export function keyOf({ kind, name }: Omit<Target, 'slots'>): string {
   const first = name.charCodeAt(0);
   const isMarked = first === 0x7d || first === 0x25;
   return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
