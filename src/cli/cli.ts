@@ -30,13 +30,16 @@ type CliValues = OptionValues<typeof CLI_OPTIONS>;
 
 /** `holdfast cli`: one command from the command line, or a prompt. */
 export const cli: Verb = {
+  options: CLI_OPTIONS,
+
   help: `holdfast cli: sends commands to a server and prints the replies as redis-cli does
 
 Usage: holdfast cli [options] [command [argument …]]
 
 ${describeOptions(CLI_OPTIONS)}
 
-A store is redis://[user:password@]host[:port][/database] or unix:/path; HOLDFAST_STORE names it too.
+A store is redis://[user:password@]host[:port][/database], rediss://… or unix:/path; HOLDFAST_STORE
+names it too.
 Without a command it asks for one after the other; a pipe can give them too, one on a line.
 HOLDFAST_PASSWORD is sent where the store's address has no password: better than an address with one,
 which others on the machine can read with ps.

@@ -1,4 +1,4 @@
-import { ServerError } from '../server/index.ts';
+import { nearest } from './nearest.ts';
 import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
@@ -8,12 +8,20 @@ interface VerbEntry {
   readonly load: () => Promise<Verb>;
 }
 
-const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
+/** In the order in which they are listed. */
+export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
   [
     'serve',
     {
       summary: 'starts a server that any Redis client can talk to',
       load: async () => (await import('./serve.ts')).serve,
+    },
+  ],
+  [
+    'run',
+    {
+      summary: 'runs a command while it holds a lock',
+      load: async () => (await import('./run.ts')).run,
     },
   ],
   [
@@ -51,6 +59,13 @@ const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
       load: async () => (await import('./release.ts')).release,
     },
   ],
+  [
+    'completion',
+    {
+      summary: 'prints what makes bash or zsh complete these words',
+      load: async () => (await import('./completion.ts')).completion,
+    },
+  ],
 ]);
 
 const PROCESS_IO: Io = {
@@ -80,8 +95,12 @@ async function dispatch([word = '--help', ...args]: readonly string[], io: Io): 
 function find(word: string): Promise<Verb> {
   const entry = VERBS.get(word);
   if (entry !== undefined) return entry.load();
-  const known = [...VERBS.keys(), 'help'].join(', ');
-  throw new UsageError(`There is no verb '${word}'. Known verbs: ${known}. See holdfast help.`);
+  const known = [...VERBS.keys(), 'help'];
+  const meant = nearest(word, known);
+  const hint = meant === undefined ? '.' : `; did you mean ${meant}?`;
+  throw new UsageError(
+    `There is no verb '${word}'${hint} Known verbs: ${known.join(', ')}. See holdfast help.`,
+  );
 }
 
 function explain(error: unknown, [word]: readonly string[], io: Io): number {
@@ -90,7 +109,7 @@ function explain(error: unknown, [word]: readonly string[], io: Io): number {
     io.errors.write(`holdfast: ${error.message}${where}\n`);
     return 2;
   }
-  if (error instanceof VerbError || error instanceof ServerError) {
+  if (error instanceof VerbError) {
     io.errors.write(`holdfast: ${error.message}\n`);
     return 1;
   }
@@ -98,7 +117,7 @@ function explain(error: unknown, [word]: readonly string[], io: Io): number {
 }
 
 function overview(): string {
-  const verbs = [...VERBS].map(([word, { summary }]) => `  ${word.padEnd(8)}${summary}`);
+  const verbs = [...VERBS].map(([word, { summary }]) => `  ${word.padEnd(12)}${summary}`);
   return [
     'holdfast: locks for programs on many machines, and the Redis-compatible store under them',
     '',

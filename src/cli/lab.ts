@@ -17,6 +17,9 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
 
 /** `holdfast lab`: lock recipes in every interleaving, and the shortest way in which each goes wrong. */
 export const lab: Verb = {
+  options: { ...RUN_OPTIONS, ...REPORT_OPTIONS },
+  words: [...PARTS.keys()],
+
   help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
 
 Usage: holdfast lab [options]                        lists the recipes with their verdicts

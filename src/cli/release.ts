@@ -28,6 +28,7 @@ type ReleaseValues = OptionValues<typeof RELEASE_OPTIONS>;
 /** `holdfast release`: takes a lock from whoever holds it. */
 export const release: Verb = {
   options: RELEASE_OPTIONS,
+  words: 'locks',
 
   help: `holdfast release: takes a lock away from whoever holds it
 

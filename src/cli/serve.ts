@@ -1,5 +1,5 @@
 import { createEngine, type Engine } from '../engine/index.ts';
-import { type Server, startServer } from '../server/index.ts';
+import { type Server, ServerError, startServer } from '../server/index.ts';
 import { describeOptions } from './options.ts';
 import {
   applySettings,
@@ -7,11 +7,13 @@ import {
   SERVE_OPTIONS,
   type ServeValues,
 } from './serve-options.ts';
-import { type Io, print, type Verb } from './verb.ts';
+import { type Io, print, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
 /** `holdfast serve`: the engine behind sockets, until a signal or SHUTDOWN ends it. */
 export const serve: Verb = {
+  options: SERVE_OPTIONS,
+
   help: `holdfast serve: starts a server that any Redis client can talk to
 
 Usage: holdfast serve [options]
@@ -54,6 +56,8 @@ function listen(values: ServeValues, engine: Engine, io: Io): Promise<Server> {
     ...(unix !== undefined && { unix }),
     ...(unprotected !== undefined && { unprotected }),
     report: (message) => io.errors.write(`${timestamp(engine)} ${message}\n`),
+  }).catch((error: unknown) => {
+    throw error instanceof ServerError ? new VerbError(error.message) : error;
   });
 }
 

@@ -28,6 +28,7 @@ type Looks = Awaited<ReturnType<typeof lookAtLocks>>;
 /** `holdfast show`: everything that is known of the locks of one name. */
 export const show: Verb = {
   options: SHOW_OPTIONS,
+  words: 'locks',
 
   help: `holdfast show: tells who holds a lock and who waits for it
 

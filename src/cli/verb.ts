@@ -5,8 +5,9 @@ import type { OptionTable } from './options.ts';
 export interface Verb {
   /** The whole of `holdfast <verb> --help`. */
   readonly help: string;
-  /** What completion and the manual tell of it. */
+  /** What completion and the manual tell of it: the options, and what its first word may be. */
   readonly options?: OptionTable;
+  readonly words?: 'locks' | readonly string[];
   /** Does it; gives the exit code. */
   run(args: readonly string[], io: Io): Promise<number>;
 }
@@ -29,10 +30,12 @@ interface Screen {
 /** The variables, of which some are asked by name. */
 export type Environment = Readonly<Record<string, string | undefined>> & {
   readonly HOLDFAST_PASSWORD?: string;
+  readonly HOLDFAST_RUN?: string;
   readonly LANG?: string;
   readonly LC_ALL?: string;
   readonly LC_MESSAGES?: string;
   readonly NO_COLOR?: string;
+  readonly PATH?: string;
   readonly TERM?: string;
 };
 

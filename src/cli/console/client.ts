@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net';
+import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { encodeRequest, PushReply, type Reply, ReplyDecoder } from '../../resp/index.ts';
 import type { StoreAddress } from './store-address.ts';
 
@@ -40,9 +41,9 @@ export class Client {
   /** Connects. What the store's address asks for, sign-in and database, is the caller's to send. */
   async connect(): Promise<void> {
     const { store, onClose } = this.#options;
-    const socket = connect({ ...store.socket, noDelay: true });
+    const socket = openSocket(store);
     this.#connecting = socket;
-    await connected(socket, store.label);
+    await connected(socket, store);
     this.#connecting = undefined;
     this.#socket = socket;
     const decoder = new ReplyDecoder();
@@ -110,9 +111,13 @@ function isConfirmation({ items }: PushReply): boolean {
   return typeof items[0] === 'string' && SUBSCRIPTION.test(items[0]);
 }
 
-function connected(socket: Socket, label: string): Promise<void> {
+function openSocket({ socket, isSecure }: StoreAddress): Socket {
+  return isSecure ? connectTls(socket) : connectPlain({ ...socket, noDelay: true });
+}
+
+function connected(socket: Socket, { label, isSecure }: StoreAddress): Promise<void> {
   return new Promise((resolve, reject) => {
-    socket.once('connect', resolve);
+    socket.once(isSecure ? 'secureConnect' : 'connect', resolve);
     socket.once('error', (error: NodeJS.ErrnoException) => {
       reject(cannotConnect(label, error.code ?? error.message));
     });

@@ -6,22 +6,23 @@ export interface StoreAddress {
   /** For prompts and messages; never holds the password. */
   readonly label: string;
   readonly socket: { readonly host: string; readonly port: number } | { readonly path: string };
+  /** Over TLS, with a certificate that Node trusts (NODE_EXTRA_CA_CERTS adds one). */
+  readonly isSecure: boolean;
   readonly user: string;
   readonly password: string;
   readonly database: number;
 }
 
-/** Reads `redis://[user:password@]host[:port][/database]` or `unix:/path`. Throws UsageError. */
+/** Reads `redis[s]://[user:password@]host[:port][/database]` or `unix:/path`. Throws UsageError. */
 export function parseStoreAddress(text: string): StoreAddress {
   const url = parseUrl(text);
   if (url.protocol === 'unix:') return unixAddress(url);
-  if (url.protocol === 'redis:') return tcpAddress(url);
-  const reason =
-    url.protocol === 'rediss:' ? 'TLS is not supported.' : `'${url.protocol}' is not known.`;
-  throw new UsageError(`${reason} ${FORMS}`);
+  if (url.protocol === 'redis:' || url.protocol === 'rediss:') return tcpAddress(url);
+  throw new UsageError(`'${url.protocol}' is not known. ${FORMS}`);
 }
 
-const FORMS = 'A store is redis://[user:password@]host[:port][/database] or unix:/path.';
+const FORMS =
+  'A store is redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:/path.';
 const DEFAULT_PORT = 6379;
 
 function parseUrl(text: string): URL {
@@ -31,7 +32,8 @@ function parseUrl(text: string): URL {
 
 function unixAddress(url: URL): StoreAddress {
   const path = decodeURIComponent(url.pathname);
-  return { label: path, socket: { path }, user: '', password: '', database: 0 };
+  const isSecure = false;
+  return { label: path, socket: { path }, isSecure, user: '', password: '', database: 0 };
 }
 
 function tcpAddress(url: URL): StoreAddress {
@@ -44,6 +46,7 @@ function tcpAddress(url: URL): StoreAddress {
     label: `${host}:${port}`,
     // A URL keeps the brackets of an IPv6 address, a socket does not take them.
     socket: { host: host.replace(/^\[|\]$/g, ''), port },
+    isSecure: url.protocol === 'rediss:',
     user: credential(url.username),
     password: credential(url.password),
     database: Number(database),
