@@ -1,7 +1,7 @@
 import { CachingLocks } from './caching-locks.ts';
 import { systemClock } from './clock/index.ts';
 import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
-import { redisUrlStore, startRenewalWorker } from './stores/index.ts';
+import { redisUrlStore, type Session, startRenewalWorker } from './stores/index.ts';
 
 type Url = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
 
@@ -11,6 +11,11 @@ export interface AddressOptions {
    * A program that hangs then keeps its locks too, unless `maxHold` ends that. Default `main`.
    */
   readonly renewFrom?: 'main' | 'worker';
+  /**
+   * At `holdfast serve`: locks end at once when this process does, however that comes about, and not only
+   * with their lease. `true` opens a session for them; or one that is open already (see openSession).
+   */
+  readonly session?: boolean | Session;
 }
 
 /**
@@ -23,13 +28,15 @@ export function createLocks(
 ): CachingLocks {
   if (typeof where === 'string') return locksAt(checkUrl(where), options);
   refuseRenewFrom({ ...where, ...options });
+  refuseSession({ ...where, ...options });
   if ('store' in where) return new CachingLocks(where);
   const store = memoryStore(where.clock ?? systemClock);
   return new CachingLocks({ ...where, store, isInMemory: true });
 }
 
-function locksAt(url: string, { renewFrom = 'main' }: AddressOptions): CachingLocks {
-  const store = redisUrlStore(url);
+function locksAt(url: string, options: AddressOptions): CachingLocks {
+  const { renewFrom = 'main', session = false } = options;
+  const store = redisUrlStore(url, { session });
   if (renewFrom === 'main') return new CachingLocks({ store });
   if (renewFrom === 'worker') {
     return new CachingLocks({ store }, new WorkerRenewals(() => startRenewalWorker(url)));
@@ -43,6 +50,15 @@ function refuseRenewFrom(options: object): void {
     '',
     'renewFrom: a worker thread needs a connection of its own, and so an address. Use ' +
       "createLocks('redis://host:port', { renewFrom: 'worker' }).",
+  );
+}
+
+function refuseSession(options: object): void {
+  if (!('session' in options) || options.session === false) return;
+  throw new LockArgumentError(
+    '',
+    "session: it is opened on a server, and needs an address. Use createLocks('unix:/path', { session: true }), " +
+      'or redisStore(client, { session: true }).',
   );
 }
 

@@ -31,4 +31,9 @@ export {
 } from './lock/index.ts';
 export { ErrorReply, type Reply } from './resp/index.ts';
 export { type Server, ServerError, type ServerOptions, startServer } from './server/index.ts';
-export { redisStore } from './stores/index.ts';
+export {
+  openSession,
+  redisStore,
+  type Session as StoreSession,
+  SessionError,
+} from './stores/index.ts';

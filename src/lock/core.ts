@@ -56,6 +56,9 @@ export class LockCore {
     this.store.onCall((owner, grant) => {
       READY.then(() => this.#called(owner, grant));
     });
+    this.store.onDoubt?.(() => {
+      for (const lease of this.#leases.toArray()) lease.doubt();
+    });
   }
 
   /** Why the library was closed, once it was. */

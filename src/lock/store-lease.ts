@@ -147,6 +147,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   transfer(): string {
     this.assertHeld();
     announce('transfer', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
+    this.#core.store.disown?.(this.claim);
     this.#finish(new NotHeldError(this.name));
     return transferText([this.claim]);
   }
@@ -163,6 +164,17 @@ export class StoreLease implements Lease, Linked<StoreLease> {
       (isOurs) => (isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen')),
       (error: unknown) => this.#retry(error),
     );
+  }
+
+  /** The store may have given it away: asked at once. What is not renewed keeps what is left of its time. */
+  doubt(): void {
+    if (this.renews) this.renew();
+    else if (this.isHeld) {
+      Promise.resolve(this.#core.store.extend(this.claim, Math.max(1, this.#leftMs()))).then(
+        (isOurs) => isOurs || this.#lose('stolen'),
+        () => {},
+      );
+    }
   }
 
   /** Called by the watchdog when the lease can have ended. */

@@ -17,4 +17,11 @@ export { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { redisUrlStore } from './redis-url.ts';
 export { type ScriptRunner, ScriptStore } from './script-store.ts';
+export {
+  openSession,
+  type Session,
+  SessionError,
+  type SessionErrorCode,
+  type SessionOptions,
+} from './session.ts';
 export { startRenewalWorker } from './start-renewal-worker.ts';

@@ -1,4 +1,4 @@
-import { type Ears, hasMethod, inTurn, type RedisLink } from './redis-link.ts';
+import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of an ioredis client: single, Sentinel or Cluster. */
@@ -11,6 +11,7 @@ export interface IoredisClient {
 
 /** A client of one server, or of the master that Sentinel names. */
 interface Single extends IoredisClient {
+  call(command: string, args: string[]): Promise<unknown>;
   duplicate(options: object): Own;
 }
 
@@ -23,6 +24,7 @@ interface Own {
   readonly status: string;
   on(event: string, listener: (...values: never[]) => void): unknown;
   subscribe(channel: string): Promise<unknown>;
+  call(command: string, args: string[]): Promise<unknown>;
   disconnect(): void;
 }
 
@@ -50,9 +52,11 @@ export function ioredisLink(client: IoredisClient): RedisLink {
       await hear(node.duplicate(OWN_OPTIONS), channel, ears, signal);
     },
   };
-  if (!isCluster(client)) return link;
   const { keyPrefix = '' } = client.options;
-  return { ...link, slotOf: (key) => slotOf(keyPrefix + key) };
+  if (isCluster(client)) return { ...link, slotOf: (key) => slotOf(keyPrefix + key) };
+  if (!isSingle(client)) return link;
+  const open = (words: string[]) => openOwn(client.duplicate(OWN_OPTIONS), words);
+  return { ...link, plain: { keyPrefix, open, command: (words) => call(client, words) } };
 }
 
 async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal): Promise<void> {
@@ -74,6 +78,29 @@ async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal):
     signal.removeEventListener('abort', disconnect);
     if (own.status !== 'end') own.disconnect();
   }
+}
+
+async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
+  let failure: unknown;
+  own.on('error', (error: unknown) => {
+    failure = error;
+  });
+  const ended = new Promise<void>((resolve) => own.on('end', resolve));
+  try {
+    await call(own, words);
+  } catch (error) {
+    if (own.status !== 'end') own.disconnect();
+    throw failure ?? error;
+  }
+  return { ended, close: () => own.disconnect() };
+}
+
+function call(client: Pick<Own, 'call'>, [name, ...words]: string[]): Promise<unknown> {
+  return client.call(name!, words);
+}
+
+function isSingle(client: object): client is Single {
+  return !isCluster(client) && hasMethod(client, 'call');
 }
 
 function isCluster(client: object): client is Cluster {

@@ -1,4 +1,4 @@
-import { type Ears, hasMethod, inTurn, type RedisLink } from './redis-link.ts';
+import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of a node-redis client: single, Sentinel, Cluster or pool. */
@@ -18,6 +18,7 @@ interface Single extends NodeRedisClient {
   readonly options?: { readonly socket?: object };
   readonly isReady: boolean;
   info(section: string): Promise<unknown>;
+  sendCommand(words: string[]): Promise<unknown>;
   duplicate(options: object): Own;
 }
 
@@ -26,6 +27,7 @@ interface Own {
   readonly isOpen: boolean;
   on(event: string, listener: () => void): unknown;
   connect(): Promise<unknown>;
+  sendCommand(words: string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
   destroy(): void;
 }
@@ -69,9 +71,12 @@ export function nodeRedisLink(client: NodeRedisClient): RedisLink {
       await hear(own, channel, ears, signal);
     },
   };
-  if (!isCluster(client)) return link;
-  const prefix = (client as { readonly _keyPrefix?: string })._keyPrefix ?? '';
-  return { ...link, slotOf: (key) => slotOf(prefix + key) };
+  const keyPrefix = (client as { readonly _keyPrefix?: string })._keyPrefix ?? '';
+  if (isCluster(client)) return { ...link, slotOf: (key) => slotOf(keyPrefix + key) };
+  if (!isSingle(client)) return link;
+  const command = (words: string[]) => (plain as Single).sendCommand(words);
+  const open = async (words: string[]) => openOwn(duplicate(client), words);
+  return { ...link, plain: { keyPrefix, command, open } };
 }
 
 type Use = <Result>(act: (single: Single) => Promise<Result>) => Promise<Result>;
@@ -81,8 +86,14 @@ function useOf(client: object): Use | undefined {
   if (isCluster(client)) return useAnyMaster(client);
   if (hasMethod(client, '_execute')) return (act) => (client as Sentinel)._execute(false, act);
   if (hasMethod(client, 'execute')) return (act) => (client as Pool).execute(act);
-  if (hasMethod(client, 'duplicate')) return (act) => act(client as Single);
+  if (isSingle(client)) return (act) => act(client);
   return undefined;
+}
+
+function isSingle(client: object): client is Single {
+  const isOther =
+    isCluster(client) || hasMethod(client, '_execute') || hasMethod(client, 'execute');
+  return !isOther && hasMethod(client, 'duplicate');
 }
 
 /** A master that answers, if one is known; else the next one at each try. */
@@ -121,6 +132,24 @@ async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal):
     signal.removeEventListener('abort', destroy);
     destroy();
   }
+}
+
+async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
+  const ended = new Promise<void>((resolve) => {
+    own.on('end', resolve);
+    own.on('error', () => {
+      if (!own.isOpen) resolve();
+    });
+  });
+  const close = (): void => destroyQuietly(own);
+  try {
+    await own.connect();
+    await own.sendCommand(words);
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return { ended, close };
 }
 
 /** Some versions throw if the connection has already ended. */

@@ -10,8 +10,27 @@ export interface RedisLink {
    * It is not reconnected: whoever called knows of every gap. An abort of the signal ends it.
    */
   hear(channel: string, ears: Ears, signal: AbortSignal): Promise<void>;
+  /** Of a client with one connection. Left out: what it sends may be overtaken by what it sends later. */
+  readonly plain?: PlainLink;
   /** In a cluster: the slot of a key, as the server will see that key. */
   slotOf?(key: string): number;
+}
+
+/** Any command, in order with the scripts. */
+export interface PlainLink {
+  /** Set before the keys of scripts, but not of these commands. */
+  readonly keyPrefix: string;
+  command(words: string[]): Promise<unknown>;
+  /**
+   * Opens a connection of its own, which says one command and stays open; resolves when that was answered.
+   * It is not reconnected.
+   */
+  open(words: string[]): Promise<OwnConnection>;
+}
+
+export interface OwnConnection {
+  readonly ended: Promise<void>;
+  close(): void;
 }
 
 export interface Ears {

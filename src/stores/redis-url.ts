@@ -2,13 +2,28 @@ import type { RedisOptions as AllRedisOptions, Redis } from 'ioredis';
 import type { LockStore } from '../lock/index.ts';
 import { ioredisLink } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
-import { scriptStore } from './redis.ts';
+import { type RedisStoreOptions, scriptStore, withSession } from './redis.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { Script, ScriptRunner } from './script-store.ts';
+import { openSession, type Session } from './session.ts';
 
 /** A store at `redis://…`, `rediss://…` or `unix:/path`, with a client of its own that it closes. */
-export function redisUrlStore(url: string): LockStore {
-  return scriptStore(new UrlRunner(url));
+export function redisUrlStore(
+  url: string,
+  { session }: Pick<RedisStoreOptions, 'session'> = {},
+): LockStore {
+  const runner = new UrlRunner(url);
+  if (!session) return scriptStore(runner);
+  const command = (words: string[]): Promise<unknown> => runner.command(words);
+  const open = (): Promise<Session> => openQuietly(url);
+  return scriptStore(withSession(session, { runner, command, keyPrefix: '', open }));
+}
+
+/** The session does not keep a process alive that has nothing else to do. */
+async function openQuietly(url: string): Promise<Session> {
+  const session = await openSession(url);
+  session.socket.unref();
+  return session;
 }
 
 /**
@@ -18,7 +33,7 @@ export function redisUrlStore(url: string): LockStore {
 class UrlRunner implements ScriptRunner {
   readonly #url: string;
   readonly #closing = new AbortController();
-  #runner: Promise<ScriptRunner> | undefined;
+  #runner: Promise<Connected> | undefined;
 
   constructor(url: string) {
     this.#url = url;
@@ -26,6 +41,11 @@ class UrlRunner implements ScriptRunner {
 
   async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
     return (await this.#connected()).run(script, keys, args);
+  }
+
+  /** Any command, in order with the scripts. */
+  async command(words: string[]): Promise<unknown> {
+    return (await this.#connected()).command(words);
   }
 
   async listen(
@@ -42,7 +62,7 @@ class UrlRunner implements ScriptRunner {
     await runner?.close();
   }
 
-  #connected(): Promise<ScriptRunner> {
+  #connected(): Promise<Connected> {
     const { signal } = this.#closing;
     if (signal.aborted) return Promise.reject(new Error('the store is closed'));
     this.#runner ??= connect(this.#url, signal).catch((error: unknown) => {
@@ -54,7 +74,7 @@ class UrlRunner implements ScriptRunner {
 }
 
 /** The client lives until the signal aborts, or until it has failed to connect. */
-async function connect(url: string, signal: AbortSignal): Promise<ScriptRunner> {
+async function connect(url: string, signal: AbortSignal): Promise<Connected> {
   let isConnected = false;
   let failure: unknown;
   const client = await createClient(url, {
@@ -79,7 +99,14 @@ async function connect(url: string, signal: AbortSignal): Promise<ScriptRunner> 
   }
   isConnected = true;
   const reason = (): unknown => (client.status === 'ready' ? undefined : failure);
-  return linkRunner(explained(ioredisLink(client), reason));
+  const link = explained(ioredisLink(client), reason);
+  return Object.assign(linkRunner(link), {
+    command: (words: string[]) => link.plain!.command(words),
+  });
+}
+
+interface Connected extends ScriptRunner {
+  command(words: string[]): Promise<unknown>;
 }
 
 /** Why a client is not connected says more than that it reached a limit of tries. */

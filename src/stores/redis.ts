@@ -4,8 +4,10 @@ import { type Duration, durationMs, LockArgumentError, type LockStore } from '..
 import { type IoredisClient, ioredisLink, isIoredis } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './node-redis-link.ts';
-import type { RedisLink } from './redis-link.ts';
+import type { PlainLink, RedisLink } from './redis-link.ts';
 import { type ScriptRunner, ScriptStore } from './script-store.ts';
+import { type Session, SessionError, sessionError } from './session.ts';
+import { type LiveSession, SessionRunner, type SessionRunnerOptions } from './session-runner.ts';
 
 export type { IoredisClient, NodeRedisClient };
 
@@ -18,12 +20,58 @@ export function redisStore(
   client: IoredisClient | NodeRedisClient,
   options: RedisStoreOptions = {},
 ): LockStore {
-  return scriptStore(linkRunner(linkTo(client)), options);
+  const link = linkTo(client);
+  const runner = linkRunner(link);
+  if (!options.session) return scriptStore(runner, options);
+  if (link.plain === undefined) throw new LockArgumentError('', ONE_CONNECTION);
+  const { plain } = link;
+  const open = (): Promise<LiveSession> => openBeside(plain);
+  return scriptStore(withSession(options.session, { ...plain, runner, open }), options);
 }
+
+const ONE_CONNECTION =
+  'locks with a session need a client with one connection, on which commands keep their order: ioredis ' +
+  'new Redis(), or node-redis createClient(). A cluster and a pool have several.';
 
 export interface RedisStoreOptions {
   /** How long one request may take. Default 5 s. */
   readonly requestTimeout?: Duration;
+  /**
+   * On a Holdfast server: locks end with this process, not only with their lease. `true` opens a session
+   * on a connection of its own; or one that is open already (see openSession).
+   */
+  readonly session?: boolean | Session;
+}
+
+/** Locks that are tied to a session: the one that is given, or one that is opened for them. */
+export function withSession(
+  session: true | Session,
+  options: Omit<SessionRunnerOptions, 'clock'>,
+): ScriptRunner {
+  const open = session === true ? options.open : stillOpen(session);
+  return new SessionRunner({ ...options, open, clock: systemClock });
+}
+
+/** A session on a connection of its own, to where a client is connected. */
+async function openBeside({ open }: PlainLink): Promise<LiveSession> {
+  const id = randomUUID();
+  try {
+    return { id, ...(await open(['HOLDFAST.SESSION', id])) };
+  } catch (error) {
+    throw sessionError(error, 'the end of this client');
+  }
+}
+
+/** It is its owner's to close, and cannot be opened again. */
+function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+  });
+  return async () => {
+    if (isOver) throw new SessionError('ended', 'the session of these locks has ended');
+    return { id, ended, close() {} };
+  };
 }
 
 /** A store on a Redis, however it is reached. */

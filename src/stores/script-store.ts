@@ -22,6 +22,10 @@ export interface ScriptRunner {
   listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void>;
   /** In a cluster: which requests may travel together. Left out: all. */
   slotOf?(key: string): number;
+  /** Calls back when any lock may have been lost; where locks can end with something other than their lease. */
+  onDoubt?(listener: () => void): void;
+  /** The lock of this key and owner is no longer to end with this program. */
+  disown?(key: string, owner: string): void;
   close(): Promise<void>;
 }
 
@@ -132,6 +136,14 @@ export class ScriptStore implements LockStore {
 
   onCall(listener: CallListener): void {
     this.#onCall = listener;
+  }
+
+  onDoubt(listener: () => void): void {
+    this.runner.onDoubt?.(listener);
+  }
+
+  disown(hold: Hold): void {
+    this.runner.disown?.(keyOf(hold), hold.owner);
   }
 
   async close(): Promise<void> {
@@ -382,7 +394,7 @@ function ownerOf(token: unknown): string {
 }
 
 /** A reply of several holders is a list too, but of no list that is its last. */
-function isListOfServed(reply: unknown): boolean {
+export function isListOfServed(reply: unknown): boolean {
   return Array.isArray(reply) && reply.length === 2 && !Array.isArray(reply[0]);
 }
 
