@@ -1,0 +1,146 @@
+/**
+ * What the guardian is: a small shell script, so that it costs little and lives when the runner does not.
+ * Its first argument is the cookie of the run. It reads orders from its stdin, one on a line, and answers
+ * those that take time with `ok` on its stdout:
+ *
+ * - `watch <pid> own`: the command runs, in a group of its own; `watch <pid> shared`: in its parent's;
+ * - `gone`: the command has ended, so that its number may soon be somebody else's;
+ * - `left <seconds>`: unless told otherwise before they are over, kill everything;
+ * - `signal <name>`: send this to everything, and wake what is stopped;
+ * - `tidy`: end what is left in the command's group: SIGTERM, a second, SIGKILL;
+ * - `finish`: kill everything, and look again until nothing is left;
+ * - `dismiss`: end, and do nothing.
+ *
+ * The end of its stdin, without `dismiss`, means that the runner was killed: everything is killed, and
+ * only then does the guardian end, and with it the last copy of the session's socket (descriptor 3).
+ *
+ * Everything is the command's own group, its descendants, and, on Linux, who has the cookie in the
+ * environment: a grandchild that left the group and whose parent is dead. The dead that nobody has buried
+ * (state Z) do not count.
+ *
+ * It runs as an orphan in a session of its own: no signal to a group reaches it, and whoever kills the
+ * runner's descendants does not find it before it has done its work.
+ */
+export const GUARDIAN_SCRIPT = `
+cookie=$1 root= group= shared= timer=
+
+processes() {
+  if [ -r /proc/self/stat ]; then
+    for stat in /proc/[0-9]*/stat; do
+      read -r line <"$stat" || continue
+      set -- \${line##*) }
+      case $1 in Z | X) ;; *) echo "\${line%% *} $2 $3" ;; esac
+    done
+  else
+    ps -A -o stat= -o pid= -o ppid= -o pgid= | while read -r state pid parent pgid; do
+      case $state in Z*) ;; *) echo "$pid $parent $pgid" ;; esac
+    done
+  fi
+}
+
+carriers() {
+  for environ in $(grep -lsF "$cookie" /proc/[0-9]*/environ); do
+    environ=\${environ#/proc/}
+    printf '%s ' "\${environ%/environ}"
+  done
+}
+
+members() {
+  listing=$(processes)
+  family=" $root $(carriers)" before=
+  while [ "$family" != "$before" ]; do
+    before=$family
+    while read -r pid parent pgid; do
+      case $family in
+        *" $pid "*) ;;
+        *" $parent "*) family="$family$pid " ;;
+        *) if [ "$pgid" = "\${group:--}" ]; then family="$family$pid "; fi ;;
+      esac
+    done <<LISTING
+$listing
+LISTING
+  done
+  found=
+  while read -r pid parent pgid; do
+    case $family in *" $pid "*) found="$found $pid" ;; esac
+  done <<LISTING
+$listing
+LISTING
+  [ -n "$found" ]
+}
+
+leftovers() {
+  listing=$(processes)
+  family=" $(carriers)" found=
+  while read -r pid parent pgid; do
+    if [ "$pgid" = "$group" ]; then found="$found $pid"; fi
+    case $family in
+      *" $pid "*) if [ "$pgid" = "$shared" ]; then found="$found $pid"; fi ;;
+    esac
+  done <<LISTING
+$listing
+LISTING
+  [ -n "$found" ]
+}
+
+finish() {
+  if [ -n "$group" ]; then kill -KILL "-$group"; fi
+  rounds=0
+  while members && [ "$rounds" -lt 200 ]; do
+    kill -KILL $found
+    rounds=$((rounds + 1))
+    if [ "$rounds" -gt 2 ]; then sleep 0.05 3<&-; fi
+  done
+}
+
+tidy() {
+  rounds=0
+  while leftovers && [ "$rounds" -lt 40 ]; do
+    case $rounds in
+      0) kill -TERM $found; kill -CONT $found ;;
+      20) kill -KILL $found ;;
+    esac
+    rounds=$((rounds + 1))
+    sleep 0.05 3<&-
+  done
+}
+
+watch() {
+  root=$1
+  if [ "$2" = own ]; then group=$1; return; fi
+  read -r line <"/proc/$1/stat" || return
+  set -- \${line##*) }
+  shared=$3
+}
+
+count_down() {
+  trap 'kill "$sleeper"; exit' TERM
+  sleep "$1" 3<&- &
+  sleeper=$!
+  wait "$sleeper"
+  trap '' TERM
+  finish
+}
+
+guard() {
+  while read -r order first second; do
+    if [ -n "$timer" ]; then
+      case $order in left | finish | dismiss) kill "$timer"; wait "$timer"; timer= ;; esac
+    fi
+    case $order in
+      watch) watch "$first" "$second" ;;
+      gone) root= ;;
+      left) count_down "$first" >/dev/null & timer=$! ;;
+      signal) if members; then kill "-$first" $found; kill -CONT $found; fi ;;
+      tidy) tidy; echo ok ;;
+      finish) finish; echo ok ;;
+      dismiss) exit ;;
+    esac
+  done
+  if [ -n "$timer" ]; then kill "$timer"; fi
+  finish
+}
+
+exec 4<&0
+guard <&4 4<&- 2>/dev/null &
+`;

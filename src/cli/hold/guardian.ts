@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import type { Environment } from '../verb.ts';
+import { GUARDIAN_SCRIPT } from './guardian-script.ts';
+
+/** Where standard tools are, if the user's path does not say so. */
+const TOOLS = '/usr/bin:/bin';
+
+interface GuardianOptions {
+  /** By which the descendants of the command are known. */
+  readonly cookie: string;
+  readonly environment: Environment;
+  /** The session's, which then ends no earlier than the guardian does. */
+  readonly socket?: Socket | undefined;
+}
+
+/**
+ * The process that ends the command when the runner cannot: because it was killed, or stopped for longer
+ * than the lease. It also knows the command's descendants, so that signals for all of them go through it.
+ */
+export class Guardian implements Disposable {
+  readonly #shell: ChildProcess;
+  #answers: (() => void)[] = [];
+
+  constructor({ cookie, environment, socket }: GuardianOptions) {
+    this.#shell = spawn('/bin/sh', ['-c', GUARDIAN_SCRIPT, 'holdfast-guardian', cookie], {
+      detached: true,
+      cwd: '/',
+      env: { PATH: `${environment.PATH ?? ''}:${TOOLS}`, LC_ALL: 'C' },
+      stdio: ['pipe', 'pipe', 'ignore', ...(socket ? [socket] : [])],
+    });
+    // If it is killed the command goes on; nobody but its killer knows better.
+    this.#shell.on('error', () => this.#answered());
+    this.#shell.stdin!.on('error', () => {});
+    this.#shell.stdout!.on('data', () => this.#answers.shift()?.());
+    this.#shell.stdout!.on('close', () => this.#answered());
+  }
+
+  /** The command runs; whether in a group of its own. */
+  watch(pid: number, ownsGroup: boolean): void {
+    this.#order(`watch ${pid} ${ownsGroup ? 'own' : 'shared'}`);
+  }
+
+  /** The command has ended; what it started may not have. */
+  gone(): void {
+    this.#order('gone');
+  }
+
+  /** Unless told otherwise within this time, everything is to be killed. */
+  setDeadline(leftMs: number): void {
+    this.#order(`left ${(Math.max(0, leftMs) / 1000).toFixed(3)}`);
+  }
+
+  /** To the command and all that it started. False: there is no guardian any more. */
+  signal(signal: NodeJS.Signals): boolean {
+    this.#order(`signal ${signal.slice('SIG'.length)}`);
+    return !this.#shell.stdout!.destroyed;
+  }
+
+  /** Ends what is left of the command's group, gently. */
+  tidy(): Promise<void> {
+    return this.#ask('tidy');
+  }
+
+  /** Kills the command and all that it started; resolves when none of them is left. */
+  finish(): Promise<void> {
+    return this.#ask('finish');
+  }
+
+  /** It is no longer needed. */
+  [Symbol.dispose](): void {
+    this.#order('dismiss');
+    this.#shell.stdin!.end();
+    this.#shell.stdout!.destroy();
+    this.#shell.unref();
+  }
+
+  #ask(order: string): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#shell.stdout!.destroyed) resolve();
+      else this.#answers.push(resolve);
+      this.#order(order);
+    });
+  }
+
+  #order(order: string): void {
+    this.#shell.stdin!.write(`${order}\n`);
+  }
+
+  #answered(): void {
+    for (const resolve of this.#answers.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,44 @@
+import type { Lease, Lock, Locks } from '../../lock/index.ts';
+import type { RunRequest } from './run-options.ts';
+
+/**
+ * The locks that a run holds. An exclusive run takes two of the same name, the mutex and the writing side
+ * of the read/write lock, so that programs that use either, and shared runs, all keep out. The order is
+ * the same for all, and nobody else takes both: no two can wait for each other.
+ */
+export function locksFor(locks: Locks, { lock }: RunRequest): readonly [Lock, ...Lock[]] {
+  const { name, kind, permits } = lock;
+  if (kind === 'permits') return [locks.semaphore(name, permits)];
+  if (kind === 'shared') return [locks.readWrite(name).read];
+  return [locks.mutex(name), locks.readWrite(name).write];
+}
+
+/** Several leases, as one: it is lost when one of them is. */
+export class Held {
+  readonly #leases: readonly Lease[];
+  readonly lost: AbortSignal;
+
+  constructor(leases: readonly Lease[]) {
+    this.#leases = leases;
+    this.lost = AbortSignal.any(leases.map(({ signal }) => signal));
+  }
+
+  get fence(): number {
+    return Math.max(...this.#leases.map(({ fence }) => fence));
+  }
+
+  get leftMs(): number {
+    return Math.min(...this.#leases.map(({ expiresInMs }) => expiresInMs));
+  }
+
+  async extend(): Promise<void> {
+    await Promise.all(this.#leases.map((lease) => lease.extend()));
+  }
+
+  /** `unknown`: the store did not answer. `notHeld`: one of them was lost before. */
+  async release(): Promise<'released' | 'notHeld' | 'unknown'> {
+    const outcomes = await Promise.all(this.#leases.map((lease) => lease.release()));
+    if (outcomes.includes('notHeld')) return 'notHeld';
+    return outcomes.includes('unknown') ? 'unknown' : 'released';
+  }
+}

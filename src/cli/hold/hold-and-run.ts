@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto';
+import { systemClock } from '../../clock/index.ts';
+import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
+import { type Io, UsageError } from '../verb.ts';
+import { Command, codeOfSignal } from './command.ts';
+import { EXIT_CODES, RunError } from './exit-codes.ts';
+import { Guardian } from './guardian.ts';
+import { type Held, locksFor } from './held.ts';
+import { openStore } from './open-store.ts';
+import { checkProgram } from './program.ts';
+import type { RunRequest } from './run-options.ts';
+import { Signals } from './signals.ts';
+import { type Outcome, Supervision } from './supervision.ts';
+import { takeAll } from './take.ts';
+import { hasTerminal } from './terminal.ts';
+import { WaitingLine } from './waiting-line.ts';
+
+/** Runs the command while the lock is held; gives the exit code. Throws UsageError. */
+export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
+  const isOnTerminal = hasTerminal();
+  using signals = new Signals(isOnTerminal);
+  const { code, signal } = await new Run(request, io, signals, isOnTerminal).end();
+  // A script on this terminal goes on after Ctrl-C unless who it waits for dies of it.
+  if (isOnTerminal && signal === 'SIGINT') signals.takeEffect(signal);
+  return code;
+}
+
+interface End {
+  readonly code: number;
+  readonly signal: NodeJS.Signals | null;
+}
+
+class Run {
+  readonly #request: RunRequest;
+  readonly #io: Io;
+  readonly #signals: Signals;
+  readonly #isOnTerminal: boolean;
+  /** By which descendants of the command are known, also those that left its group. */
+  readonly #cookie = randomBytes(12).toString('hex');
+
+  constructor(request: RunRequest, io: Io, signals: Signals, isOnTerminal: boolean) {
+    this.#request = request;
+    this.#io = io;
+    this.#signals = signals;
+    this.#isOnTerminal = isOnTerminal;
+  }
+
+  async end(): Promise<End> {
+    const end = await this.#attempt().catch((error: unknown) => this.#explain(error));
+    const { interruptedBy } = this.#signals;
+    if (interruptedBy === undefined) return end;
+    return { code: codeOfSignal(interruptedBy), signal: interruptedBy };
+  }
+
+  async #attempt(): Promise<End> {
+    const { environment } = this.#io;
+    checkProgram(this.#request.command, environment.PATH);
+    const { interrupted } = this.#signals;
+    await using store = await openStore(this.#request.store, environment, interrupted);
+    using guardian = new Guardian({ cookie: this.#cookie, environment });
+    const held = await takeAll(locksFor(store.locks, this.#request), {
+      request: this.#request,
+      clock: systemClock,
+      signal: interrupted,
+      waitingLine: new WaitingLine(this.#io, systemClock),
+    });
+    try {
+      const outcome = await this.#runHeld(held, guardian);
+      return await this.#giveBack(held, outcome);
+    } finally {
+      await held.release();
+    }
+  }
+
+  async #runHeld(held: Held, guardian: Guardian): Promise<Outcome> {
+    this.#signals.interrupted.throwIfAborted();
+    const command = await this.#start(held);
+    const supervision = new Supervision({
+      ...this.#request,
+      command,
+      guardian,
+      held,
+      clock: systemClock,
+      report: (message) => this.#report(message),
+      stopSelf: () => this.#signals.takeEffect('SIGTSTP'),
+    });
+    this.#signals.forwardTo(supervision);
+    const outcome = await supervision.outcome();
+    this.#signals.stopForwarding();
+    return outcome;
+  }
+
+  async #start(held: Held): Promise<Command> {
+    const { command, args } = this.#request;
+    try {
+      return await Command.start({
+        command,
+        args,
+        environment: this.#environment(held),
+        ownsGroup: !this.#isOnTerminal,
+      });
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      const end = code === 'ENOENT' ? 'notFound' : 'notExecutable';
+      throw new RunError(end, `'${command}' cannot be started (${code}).`);
+    }
+  }
+
+  /** A run inside of a run carries the cookies of both. */
+  #environment({ fence }: Held): NodeJS.ProcessEnv {
+    const { environment } = this.#io;
+    const cookies = `${environment.HOLDFAST_RUN ?? ''} ${this.#cookie}`.trim();
+    return {
+      ...environment,
+      HOLDFAST_RUN: cookies,
+      HOLDFAST_LOCK: this.#request.lock.name,
+      HOLDFAST_FENCE: String(fence),
+    };
+  }
+
+  async #giveBack(held: Held, { code, signal, endedFor }: Outcome): Promise<End> {
+    const released = await held.release();
+    if (endedFor !== undefined) return ownEnd(endedFor);
+    if (released === 'notHeld') {
+      throw new RunError('lost', 'the lock was lost while the command still ran.');
+    }
+    if (released === 'unknown') {
+      this.#report('the store does not answer: the lock stays busy until its lease ends.');
+    }
+    return { code, signal };
+  }
+
+  #explain(error: unknown): End {
+    if (this.#signals.interrupted.aborted) return ownEnd('failed');
+    if (error instanceof LockArgumentError) throw new UsageError(`${error.message}.`);
+    const failure =
+      error instanceof LockUnavailableError ? new RunError('unavailable', error.message) : error;
+    if (!(failure instanceof RunError)) throw error;
+    this.#report(failure.message);
+    return ownEnd(failure.end);
+  }
+
+  #report(message: string): void {
+    this.#io.errors.write(`holdfast: ${message}\n`);
+  }
+}
+
+function ownEnd(end: keyof typeof EXIT_CODES): End {
+  return { code: EXIT_CODES[end].code, signal: null };
+}

@@ -1,0 +1,31 @@
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { RunError } from './exit-codes.ts';
+
+/** Fails as the start of the command would, so that nobody waits for a lock in vain. */
+export function checkProgram(command: string, path = ''): void {
+  const places = command.includes('/')
+    ? [command]
+    : path.split(delimiter).map((folder) => join(folder === '' ? '.' : folder, command));
+  const files = places.filter(isFile);
+  if (files.some(isExecutable)) return;
+  if (files.length === 0) throw new RunError('notFound', `'${command}' was not found.`);
+  throw new RunError('notExecutable', `'${files[0]}' cannot be executed: it lacks the permission.`);
+}
+
+function isFile(place: string): boolean {
+  try {
+    return statSync(place).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

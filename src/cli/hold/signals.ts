@@ -1,0 +1,84 @@
+/** What ends a wait for the lock; a command gets them too. */
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+/** What is of no use to anybody but a command. */
+const OTHERS = ['SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGWINCH', 'SIGTSTP'] as const;
+
+/** Ctrl-C, Ctrl-\\, Ctrl-Z, a resize and `fg`: a command on the same terminal has them already. */
+const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set([
+  'SIGINT',
+  'SIGQUIT',
+  'SIGTSTP',
+  'SIGWINCH',
+  'SIGCONT',
+]);
+
+export interface SignalTarget {
+  forward(signal: NodeJS.Signals): void;
+  /** Ctrl-Z stopped the command, and the runner is to stop with it. */
+  suspend(): void;
+}
+
+/**
+ * What becomes of the signals that this process gets. None ends it, so that no lock stays behind: before
+ * the command runs they abort what is under way, then they go to the command, and after its end they
+ * only wait for ours.
+ */
+export class Signals implements Disposable {
+  readonly #hasTerminal: boolean;
+  readonly #interruption = new AbortController();
+  #target: SignalTarget | undefined;
+  #interruptedBy: NodeJS.Signals | undefined;
+
+  constructor(hasTerminal: boolean) {
+    this.#hasTerminal = hasTerminal;
+    for (const signal of ENDING) this.#listen(signal);
+  }
+
+  /** Aborts when a signal came that nobody else was there to get. */
+  get interrupted(): AbortSignal {
+    return this.#interruption.signal;
+  }
+
+  get interruptedBy(): NodeJS.Signals | undefined {
+    return this.#interruptedBy;
+  }
+
+  /** From now on the command gets them. */
+  forwardTo(target: SignalTarget): void {
+    this.#target = target;
+    for (const signal of OTHERS) this.#listen(signal);
+  }
+
+  /** The command has ended. */
+  stopForwarding(): void {
+    this.#target = undefined;
+    for (const signal of OTHERS) process.off(signal, this.#receive);
+  }
+
+  /** Does what the signal does by itself to a process, and listens again if that comes back from it. */
+  takeEffect(signal: NodeJS.Signals): void {
+    process.off(signal, this.#receive);
+    process.kill(process.pid, signal);
+    process.on(signal, this.#receive);
+  }
+
+  [Symbol.dispose](): void {
+    for (const signal of [...ENDING, ...OTHERS]) process.off(signal, this.#receive);
+  }
+
+  #listen(signal: NodeJS.Signals): void {
+    process.on(signal, this.#receive);
+  }
+
+  readonly #receive = (signal: NodeJS.Signals): void => {
+    if (this.#target === undefined) this.#interrupt(signal);
+    else if (!this.#hasTerminal) this.#target.forward(signal);
+    else if (signal === 'SIGTSTP') this.#target.suspend();
+    else if (!FROM_TERMINAL.has(signal)) this.#target.forward(signal);
+  };
+
+  #interrupt(signal: NodeJS.Signals): void {
+    this.#interruptedBy ??= signal;
+    this.#interruption.abort();
+  }
+}

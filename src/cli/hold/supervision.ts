@@ -1,0 +1,134 @@
+import diagnostics from 'node:diagnostics_channel';
+import type { Clock, Timer } from '../../clock/index.ts';
+import { LockError } from '../../lock/index.ts';
+import type { Command, Ending } from './command.ts';
+import type { Guardian } from './guardian.ts';
+import type { Held } from './held.ts';
+import type { SignalTarget } from './signals.ts';
+
+/** How long a command has between SIGTERM and SIGKILL. */
+const LONGEST_GRACE_MS = 5000;
+/** The same when the lock may have a new holder already. */
+const STOLEN_GRACE_MS = 1000;
+/** How long Ctrl-Z waits for the lease to be prolonged. */
+const SUSPEND_MS = 500;
+
+interface SupervisionOptions {
+  readonly command: Command;
+  readonly guardian: Guardian;
+  readonly held: Held;
+  readonly leaseMs: number;
+  readonly maxHoldMs: number;
+  readonly clock: Clock;
+  /** Told why the command is ended, in a sentence. */
+  readonly report: (message: string) => void;
+  /** Stops this process as Ctrl-Z does. */
+  readonly stopSelf: () => void;
+}
+
+export interface Outcome extends Ending {
+  /** Why it was ended by us, if it was. */
+  readonly endedFor: 'lost' | 'overdue' | undefined;
+}
+
+/**
+ * Watches over a command while the lock is held. It is ended before the lease can end: renewals have five
+ * sixths of the lease to succeed, then comes SIGTERM, and shortly before the end SIGKILL. The guardian is
+ * told after each renewal how long that is from now, in case this process cannot do it.
+ */
+export class Supervision implements SignalTarget {
+  readonly #options: SupervisionOptions;
+  readonly #graceMs: number;
+  /** What is kept of the lease for the kill itself. */
+  readonly #marginMs: number;
+  readonly #onRenew = (): void => this.#tellGuardian();
+  #endedFor: Outcome['endedFor'];
+  #leaseTimer: Timer | undefined;
+  #holdTimer: Timer | undefined;
+  #killTimer: Timer | undefined;
+
+  constructor(options: SupervisionOptions) {
+    const { leaseMs, maxHoldMs, clock, held, guardian, command } = options;
+    this.#options = options;
+    this.#graceMs = Math.min(LONGEST_GRACE_MS, leaseMs / 6);
+    this.#marginMs = Math.min(500, Math.max(50, leaseMs / 60));
+    guardian.watch(command.pid, command.ownsGroup);
+    this.#tellGuardian();
+    this.#watchLease();
+    diagnostics.subscribe('holdfast:renew', this.#onRenew);
+    held.lost.addEventListener('abort', this.#onLost);
+    if (held.lost.aborted) this.#onLost();
+    if (Number.isFinite(maxHoldMs)) {
+      this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', LONGEST_GRACE_MS));
+    }
+  }
+
+  /** Resolves when the command has ended and nothing of it is left that has to end with it. */
+  async outcome(): Promise<Outcome> {
+    const { command, guardian } = this.#options;
+    const ending = await command.ended;
+    this.#stopWatching();
+    guardian.gone();
+    if (this.#endedFor !== undefined) await guardian.finish();
+    else if (!command.ownsGroup || command.signal(0)) await guardian.tidy();
+    return { ...ending, endedFor: this.#endedFor };
+  }
+
+  forward(signal: NodeJS.Signals): void {
+    const { command, guardian } = this.#options;
+    // A group that no shell looks after is not stopped by SIGTSTP.
+    const sent = signal === 'SIGTSTP' ? 'SIGSTOP' : signal;
+    if (!command.signal(sent)) guardian.signal(sent);
+  }
+
+  async suspend(): Promise<void> {
+    const { held, clock, stopSelf } = this.#options;
+    const patience = new Promise<void>((resolve) => clock.setTimer(SUSPEND_MS, resolve));
+    await Promise.race([held.extend().catch(() => {}), patience]);
+    this.#tellGuardian();
+    stopSelf();
+  }
+
+  #tellGuardian(): void {
+    const { guardian, held } = this.#options;
+    guardian.setDeadline(held.leftMs - this.#marginMs);
+  }
+
+  #watchLease(): void {
+    const { clock, held } = this.#options;
+    const leftMs = held.leftMs - this.#graceMs;
+    if (leftMs <= 0) this.#end('lost', held.leftMs - this.#marginMs);
+    else this.#leaseTimer = clock.setTimer(leftMs, () => this.#watchLease());
+  }
+
+  readonly #onLost = (): void => this.#end('lost', STOLEN_GRACE_MS);
+
+  /** SIGTERM now, SIGKILL later, or sooner if that was to come later. */
+  #end(reason: 'lost' | 'overdue', graceMs: number): void {
+    const { command, guardian, clock } = this.#options;
+    if (this.#endedFor === 'lost') return;
+    const isFirst = this.#endedFor === undefined;
+    this.#endedFor = reason;
+    this.#report(reason);
+    if (isFirst && !guardian.signal('SIGTERM')) command.signal('SIGTERM');
+    this.#killTimer?.cancel();
+    this.#killTimer = clock.setTimer(Math.max(0, graceMs), () => {
+      command.signal('SIGKILL');
+      void guardian.finish();
+    });
+  }
+
+  #report(reason: 'lost' | 'overdue'): void {
+    const { report, held } = this.#options;
+    if (reason === 'overdue') report('--max-hold is over: the command is ended.');
+    else if (held.lost.reason instanceof LockError) {
+      report(`${held.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
+    } else report('the lease could not be renewed and is about to end: the command is ended.');
+  }
+
+  #stopWatching(): void {
+    diagnostics.unsubscribe('holdfast:renew', this.#onRenew);
+    this.#options.held.lost.removeEventListener('abort', this.#onLost);
+    for (const timer of [this.#leaseTimer, this.#holdTimer, this.#killTimer]) timer?.cancel();
+  }
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../../clock/index.ts';
+import type { Lease, Lock } from '../../lock/index.ts';
+import { LockTimeoutError } from '../../lock/index.ts';
+import { RunError } from './exit-codes.ts';
+import { Held } from './held.ts';
+import type { RunRequest } from './run-options.ts';
+import { describe, type WaitingLine } from './waiting-line.ts';
+
+interface TakeOptions {
+  readonly request: RunRequest;
+  readonly clock: Clock;
+  /** Gives up waiting. */
+  readonly signal: AbortSignal;
+  readonly waitingLine: WaitingLine;
+}
+
+/** Takes the locks one after the other, or none of them. Throws RunError if busy, else as the library does. */
+export async function takeAll(locks: readonly Lock[], options: TakeOptions): Promise<Held> {
+  const { request, clock, signal } = options;
+  const untilMs = clock.monotonicMs() + request.waitMs;
+  const leases: Lease[] = [];
+  try {
+    for (const lock of locks) {
+      // What was taken already may be lost while the next one is waited for.
+      const either = AbortSignal.any([signal, ...leases.map((lease) => lease.signal)]);
+      leases.push(await take(lock, { ...options, signal: either, untilMs }));
+    }
+    for (const lease of leases) lease.assertHeld();
+    return new Held(leases);
+  } catch (error) {
+    await Promise.all(leases.map((lease) => lease.release()));
+    throw error;
+  }
+}
+
+/**
+ * Asks once before it waits: a store that cannot be reached from the start is told at once, while one
+ * that goes away later is asked again for as long as there is patience.
+ */
+async function take(lock: Lock, options: TakeOptions & { untilMs: number }): Promise<Lease> {
+  const { request, clock, signal, waitingLine, untilMs } = options;
+  const how = { lease: request.leaseMs, label: request.label, signal };
+  const lease = await lock.tryAcquire(how);
+  if (lease !== null) return lease;
+  const waitMs = Math.max(0, untilMs - clock.monotonicMs());
+  try {
+    using _shown = waitingLine.show(lock);
+    return await lock.acquire({ ...how, wait: waitMs });
+  } catch (error) {
+    throw error instanceof LockTimeoutError ? await busyError(lock) : error;
+  }
+}
+
+async function busyError(lock: Lock): Promise<RunError> {
+  const holder = await lock.inspect().then(describe, () => 'nobody knows by whom');
+  return new RunError('busy', `lock '${lock.name}' is busy: ${holder}.`);
+}

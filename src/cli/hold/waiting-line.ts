@@ -1,0 +1,56 @@
+import type { Clock, Timer } from '../../clock/index.ts';
+import type { Inspection, Lock } from '../../lock/index.ts';
+import { printableText } from '../ls/printable.ts';
+import { durationText } from '../ls/words.ts';
+import type { Io } from '../verb.ts';
+
+const REFRESH_MS = 1000;
+const ERASE = '\r\x1b[K';
+
+/** On a terminal, one line that says who holds the lock that is waited for, until it is granted. */
+export class WaitingLine {
+  readonly #errors: Io['errors'];
+  readonly #clock: Clock;
+
+  constructor({ errors }: Io, clock: Clock) {
+    this.#errors = errors;
+    this.#clock = clock;
+  }
+
+  /** Until it is disposed of. */
+  show(lock: Lock): Disposable {
+    if (!this.#errors.isTTY) return { [Symbol.dispose]: () => {} };
+    let timer: Timer | undefined;
+    let isOver = false;
+    const refresh = async (): Promise<void> => {
+      const text = await lock.inspect().then(describe, () => 'the store does not answer');
+      if (isOver) return;
+      this.#write(`waiting for '${printableText(lock.name)}': ${text}`);
+      timer = this.#clock.setTimer(REFRESH_MS, () => void refresh());
+    };
+    void refresh();
+    return {
+      [Symbol.dispose]: () => {
+        isOver = true;
+        if (timer !== undefined) this.#errors.write(ERASE);
+        timer?.cancel();
+      },
+    };
+  }
+
+  /** What does not fit on one line could not be erased. */
+  #write(text: string): void {
+    const { columns = 80 } = this.#errors;
+    this.#errors.write(`${ERASE}holdfast: ${text}`.slice(0, ERASE.length + columns - 1));
+  }
+}
+
+/** Who holds a lock, in words. */
+export function describe({ holders, waiters }: Inspection): string {
+  const [first, ...others] = holders;
+  if (first === undefined) return 'it is about to be free';
+  const label = first.label === '' ? '' : ` (${printableText(first.label)})`;
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  const line = waiters.length < 2 ? '' : `; ${waiters.length} in line`;
+  return `held by ${printableText(first.host)} pid ${first.pid}${label} for ${durationText(first.ageMs)}${more}${line}`;
+}
