@@ -59,18 +59,21 @@ Examples:
     check(values);
     return withStore(values.store, io, async (store) => {
       const looks = await store.ask(({ run }) => lookAtLocks(run, name), []);
-      const lock = choose(
-        looks.map((look) => look.lock),
-        values.kind,
-      );
-      if (lock === undefined) return free(name, io);
-      if (!values.force) throw new UsageError(refusal(lock));
-      const forced = await store.ask(({ run }) => forceLock(run, lock, note(values)), undefined);
-      if (forced === undefined || forced.before.holderCount === 0) return free(name, io);
-      return print(io, describe(forced.before, forced.after).join('\n'));
+      const held = heldOnes(looks, values.kind);
+      if (held.length > 0 && !values.force) throw new UsageError(held.map(refusal).join(' '));
+      const takings: Taking[] = [];
+      for (const lock of held) {
+        const taking = await store.ask(({ run }) => forceLock(run, lock, note(values)), undefined);
+        if (taking !== undefined && taking.before.holderCount > 0) takings.push(taking);
+      }
+      if (takings.length === 0) return free(name, io);
+      return print(io, takings.flatMap(describe).join('\n'));
     });
   },
 };
+
+type Looks = Awaited<ReturnType<typeof lookAtLocks>>;
+type Taking = Awaited<ReturnType<typeof forceLock>>;
 
 const MOST_REASON = 1000;
 
@@ -86,12 +89,21 @@ function check({ force, reason, kind }: ReleaseValues): void {
   }
 }
 
-/** The one that is held, of the kind that was asked for. */
-function choose(locks: readonly ListedLock[], kind: string | undefined): ListedLock | undefined {
-  const held = locks.filter((lock) => lock.holderCount > 0 && (kind ?? lock.kind) === lock.kind);
-  if (held.length < 2) return held[0];
+/**
+ * What is held, of the kind that was asked for. Of several kinds all, if the same programs hold them: one
+ * that keeps out both users of a mutex and of a read/write lock holds two.
+ */
+function heldOnes(looks: Looks, kind: string | undefined): ListedLock[] {
+  const locks = looks.map(({ lock }) => lock).filter(({ holderCount }) => holderCount > 0);
+  const held = locks.filter((lock) => kind === undefined || lock.kind === kind);
+  if (new Set(held.map(programsOf)).size < 2) return held;
   const kinds = held.map((lock) => `--kind ${lock.kind}`).join(' or ');
-  throw new UsageError(`${nameOf(held[0]!)} is held in several kinds: add ${kinds}.`);
+  throw new UsageError(`${nameOf(held[0]!)} is held in several kinds, by others: add ${kinds}.`);
+}
+
+function programsOf({ holders }: ListedLock): string {
+  const programs = holders.map(({ info, owner }) => (info ? `${info.host} ${info.pid}` : owner));
+  return [...new Set(programs)].sort().join('\n');
 }
 
 function free(nameBytes: string, io: Io): number {
@@ -112,7 +124,7 @@ function refusal(lock: ListedLock): string {
   );
 }
 
-function describe(before: ListedLock, after: ListedLock): string[] {
+function describe({ before, after }: Taking): string[] {
   const next = after.holders.map((holder) => `  ${partyText(holder)}, fence ${holder.fence}`);
   return [
     `${nameOf(before)} (${kindText(before)}) was taken from`,

@@ -11,16 +11,18 @@ interface Column {
   readonly isNumber?: true;
   /** May be cut down to so many columns of the terminal. */
   readonly leastWidth?: number;
+  /** Is left out where there is no room for it. */
+  readonly isOptional?: true;
   readonly style?: (lock: ListedLock) => Style | undefined;
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: 'NAME', cell: ({ nameBytes }) => printable(nameBytes), leastWidth: 12 },
+  { title: 'NAME', cell: ({ nameBytes }) => printable(nameBytes), leastWidth: 20 },
   { title: 'KIND', cell: kindText },
   {
     title: 'HOLDER',
     cell: holderText,
-    leastWidth: 12,
+    leastWidth: 16,
     style: ({ holders: [first] }) => (first?.info === undefined ? 'faint' : undefined),
   },
   { title: 'AGE', cell: ({ holders: [first] }) => timeCell(first?.ageMs), isNumber: true },
@@ -30,7 +32,12 @@ const COLUMNS: readonly Column[] = [
       first !== undefined && first.leftMs === undefined ? 'no end' : timeCell(first?.leftMs),
     isNumber: true,
   },
-  { title: 'FENCE', cell: ({ holders: [first] }) => `${first?.fence ?? '-'}`, isNumber: true },
+  {
+    title: 'FENCE',
+    cell: ({ holders: [first] }) => `${first?.fence ?? '-'}`,
+    isNumber: true,
+    isOptional: true,
+  },
   {
     title: 'WAITING',
     cell: ({ waiterCount }) => (waiterCount === 0 ? '-' : `${waiterCount}`),
@@ -47,65 +54,71 @@ export function lockTable(
   paint: Paint,
   width = Number.POSITIVE_INFINITY,
 ): { readonly head: string; readonly lines: readonly string[] } {
-  const rows = locks.map((lock) => COLUMNS.map(({ cell }) => cell(lock)));
-  const widths = fitWidths(naturalWidths(rows), width);
-  const head = lineOf(
-    COLUMNS.map(({ title }) => title),
-    widths,
-  );
-  const lines = rows.map((row, index) => painted(locks[index]!, row, widths, paint, width));
-  return { head: paint('faint', shorten(head, width)), lines };
+  const fields = fitFields(locks, width);
+  const head = fields.map(({ column, width }) => fitCell(column.title, column, width));
+  return {
+    head: paint('faint', shorten(head.join(GAP).trimEnd(), width)),
+    lines: locks.map((lock, row) => lineOf(lock, row, fields, paint, width)),
+  };
+}
+
+/** A column with its texts and the width that it gets. */
+interface Field {
+  readonly column: Column;
+  readonly texts: readonly string[];
+  width: number;
 }
 
 function timeCell(ms: number | undefined): string {
   return ms === undefined ? '-' : durationText(ms);
 }
 
-function naturalWidths(rows: readonly string[][]): number[] {
-  return COLUMNS.map(({ title }, column) =>
-    rows.reduce((most, row) => Math.max(most, widthOf(row[column]!)), title.length),
-  );
-}
-
-/** The widest of the columns that may be cut gives way first. */
-function fitWidths(natural: readonly number[], width: number): number[] {
-  const widths = [...natural];
-  const total = (): number => widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
-  while (total() > width) {
-    const room = COLUMNS.map(({ leastWidth }, column) =>
-      leastWidth !== undefined && widths[column]! > leastWidth ? widths[column]! : 0,
-    );
-    const widest = room.indexOf(Math.max(...room));
-    if (room[widest] === 0) break;
-    widths[widest]!--;
+function fitFields(locks: readonly ListedLock[], width: number): Field[] {
+  const all = COLUMNS.map((column) => fieldOf(column, locks));
+  const least = all.map((field) => Math.min(field.width, field.column.leastWidth ?? field.width));
+  const fields = totalWidth(least) > width ? all.filter(({ column }) => !column.isOptional) : all;
+  // The widest of those that may be cut gives way first.
+  while (totalWidth(fields.map((field) => field.width)) > width) {
+    const widest = fields
+      .filter((field) => field.width > (field.column.leastWidth ?? field.width))
+      .reduce<Field | undefined>(
+        (one, other) => (one && one.width >= other.width ? one : other),
+        undefined,
+      );
+    if (widest === undefined) break;
+    widest.width--;
   }
-  return widths;
+  return fields;
 }
 
-function lineOf(cells: readonly string[], widths: readonly number[]): string {
-  return fitted(cells, widths).join(GAP).trimEnd();
+function fieldOf(column: Column, locks: readonly ListedLock[]): Field {
+  const texts = locks.map(column.cell);
+  const width = texts.reduce((most, text) => Math.max(most, widthOf(text)), column.title.length);
+  return { column, texts, width };
 }
 
-function fitted(cells: readonly string[], widths: readonly number[]): string[] {
-  return cells.map((cell, column) => {
-    if (COLUMNS[column]!.isNumber) return cell.padStart(widths[column]!);
-    return fitText(cell, widths[column]!);
-  });
+function totalWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, each) => sum + each + GAP.length, -GAP.length);
+}
+
+function fitCell(text: string, { isNumber }: Column, width: number): string {
+  return isNumber ? text.padStart(width) : fitText(text, width);
 }
 
 /** Colours have no width, and so come last; a line that is too long all the same does without. */
-function painted(
+function lineOf(
   lock: ListedLock,
-  row: readonly string[],
-  widths: readonly number[],
+  row: number,
+  fields: readonly Field[],
   paint: Paint,
   width: number,
 ): string {
-  const plain = lineOf(row, widths);
+  const cells = fields.map((field) => fitCell(field.texts[row]!, field.column, field.width));
+  const plain = cells.join(GAP).trimEnd();
   if (widthOf(plain) > width) return shorten(plain, width);
-  const cells = fitted(row, widths).map((cell, column) => {
-    const style = COLUMNS[column]!.style?.(lock);
-    return style === undefined ? cell : paint(style, cell);
+  const painted = fields.map(({ column }, index) => {
+    const style = column.style?.(lock);
+    return style === undefined ? cells[index]! : paint(style, cells[index]!);
   });
-  return cells.join(GAP).trimEnd();
+  return painted.join(GAP).trimEnd();
 }
