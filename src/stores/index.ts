@@ -1,6 +1,5 @@
 export { cacheStoreBeside } from './cache-store.ts';
 export { type Case, CONFORMANCE, type Examined } from './conformance.ts';
-export { engineRunner } from './engine-runner.ts';
 export {
   type ForcedRelease,
   forceLock,
