@@ -31,6 +31,10 @@ export class SmallClient implements IoredisClient {
     return this.#call(['INFO', section]);
   }
 
+  call(command: string, words: string[]): Promise<unknown> {
+    return this.#call([command, ...words]);
+  }
+
   /** A connection of its own, to hear messages on. */
   duplicate(): Ear {
     return new Ear(this.#store);
