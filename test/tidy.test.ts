@@ -16,9 +16,10 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   lock: ['clock'],
   cache: ['lock', 'clock'],
   stores: ['lock', 'cache', 'clock', 'engine', 'resp'],
+  local: ['clock', 'engine', 'server', 'stores'],
   lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
   'lab-report': ['lab'],
-  cli: ['clock', 'resp', 'engine', 'server', 'lab', 'lab-report'],
+  cli: ['clock', 'resp', 'engine', 'server', 'lock', 'stores', 'local', 'lab', 'lab-report'],
 };
 
 interface SourceFile {
