@@ -101,8 +101,8 @@ function printList(
   if (json) {
     print(io, safeJson(listData(store, systemClock.wallMs(), list), watch ? undefined : 2));
   } else if (quiet) {
-    for (const name of new Set(list.locks.map((lock) => printable(lock.nameBytes))))
-      print(io, name);
+    const names = new Set(list.locks.map((lock) => `${printable(lock.nameBytes)}\n`));
+    io.output.write([...names].join(''));
   } else printTable(list, io, paint);
 }
 

@@ -7,7 +7,7 @@ export function printable(bytes: string): string {
   const text = Buffer.from(bytes, 'latin1').toString('utf8');
   const isUtf8 = Buffer.from(text, 'utf8').toString('latin1') === bytes;
   if (isUtf8) return printableText(text);
-  return bytes.replace(/[^ -~]/g, (char) => `\\x${hex(char, 2)}`);
+  return bytes.replaceAll('\\', '\\\\').replace(/[^ -~]/g, (char) => `\\x${hex(char, 2)}`);
 }
 
 /** The same for a text that is one already. */
