@@ -1,7 +1,7 @@
 /**
  * What the guardian is: a small shell script, so that it costs little and lives when the runner does not.
- * Its first argument is the cookie of the run. It reads orders from its stdin, one on a line, and answers
- * those that take time with `ok` on its stdout:
+ * Its first argument is the cookie of the run. It reads orders from descriptor 3, one on a line, and
+ * answers those that take time with `ok` on its stdout:
  *
  * - `watch <pid> own`: the command runs, in a group of its own; `watch <pid> shared`: in its parent's;
  * - `gone`: the command has ended, so that its number may soon be somebody else's;
@@ -11,8 +11,8 @@
  * - `finish`: kill everything, and look again until nothing is left;
  * - `dismiss`: end, and do nothing.
  *
- * The end of its stdin, without `dismiss`, means that the runner was killed: everything is killed, and
- * only then does the guardian end, and with it the last copy of the session's socket (descriptor 3).
+ * The end of the orders, without `dismiss`, means that the runner was killed: everything is killed, and
+ * only then does the guardian end, and with it the last copy of the session's socket (descriptor 4).
  *
  * Everything is the command's own group, its descendants, and, on Linux, who has the cookie in the
  * environment: a grandchild that left the group and whose parent is dead. The dead that nobody has buried
@@ -89,7 +89,7 @@ finish() {
   while members && [ "$rounds" -lt 200 ]; do
     kill -KILL $found
     rounds=$((rounds + 1))
-    if [ "$rounds" -gt 2 ]; then sleep 0.05 3<&-; fi
+    if [ "$rounds" -gt 2 ]; then sleep 0.05 4<&-; fi
   done
 }
 
@@ -101,7 +101,7 @@ tidy() {
       20) kill -KILL $found ;;
     esac
     rounds=$((rounds + 1))
-    sleep 0.05 3<&-
+    sleep 0.05 4<&-
   done
 }
 
@@ -115,7 +115,7 @@ watch() {
 
 count_down() {
   trap 'kill "$sleeper"; exit' TERM
-  sleep "$1" 3<&- &
+  sleep "$1" 4<&- &
   sleeper=$!
   wait "$sleeper"
   trap '' TERM
@@ -141,6 +141,5 @@ guard() {
   finish
 }
 
-exec 4<&0
-guard <&4 4<&- 2>/dev/null &
+guard <&3 3<&- 2>/dev/null &
 `;

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import type { Environment } from '../verb.ts';
 import { GUARDIAN_SCRIPT } from './guardian-script.ts';
 
@@ -20,6 +21,8 @@ interface GuardianOptions {
  */
 export class Guardian implements Disposable {
   readonly #shell: ChildProcess;
+  /** Not its stdin, which would be closed when the shell has left the guardian an orphan. */
+  readonly #orders: Writable;
   #answers: (() => void)[] = [];
 
   constructor({ cookie, environment, socket }: GuardianOptions) {
@@ -27,11 +30,12 @@ export class Guardian implements Disposable {
       detached: true,
       cwd: '/',
       env: { PATH: `${environment.PATH ?? ''}:${TOOLS}`, LC_ALL: 'C' },
-      stdio: ['pipe', 'pipe', 'ignore', ...(socket ? [socket] : [])],
+      stdio: ['ignore', 'pipe', 'ignore', 'pipe', ...(socket ? [socket] : [])],
     });
     // If it is killed the command goes on; nobody but its killer knows better.
     this.#shell.on('error', () => this.#answered());
-    this.#shell.stdin!.on('error', () => {});
+    this.#orders = this.#shell.stdio[3] as Writable;
+    this.#orders.on('error', () => {});
     this.#shell.stdout!.on('data', () => this.#answers.shift()?.());
     this.#shell.stdout!.on('close', () => this.#answered());
   }
@@ -70,7 +74,7 @@ export class Guardian implements Disposable {
   /** It is no longer needed. */
   [Symbol.dispose](): void {
     this.#order('dismiss');
-    this.#shell.stdin!.end();
+    this.#orders.end();
     this.#shell.stdout!.destroy();
     this.#shell.unref();
   }
@@ -84,7 +88,7 @@ export class Guardian implements Disposable {
   }
 
   #order(order: string): void {
-    this.#shell.stdin!.write(`${order}\n`);
+    this.#orders.write(`${order}\n`);
   }
 
   #answered(): void {
