@@ -19,7 +19,7 @@ class LinkRunner implements ScriptRunner {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
-  #hasAnswered = false;
+  #hasAsked = false;
 
   constructor(link: RedisLink, clock: Clock) {
     this.#link = link;
@@ -27,12 +27,10 @@ class LinkRunner implements ScriptRunner {
     if (link.slotOf) this.slotOf = link.slotOf;
   }
 
-  async run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+  run(script: Script, keys: string[], args: string[]): Promise<unknown> {
     const inCluster = this.slotOf !== undefined;
-    const reply = await (inCluster
-      ? this.#sendToSlot(script, keys, args)
-      : this.#send(script, keys, args));
-    if (!this.#hasAnswered) this.#checkEviction();
+    const reply = inCluster ? this.#sendToSlot(script, keys, args) : this.#send(script, keys, args);
+    if (!this.#hasAsked) this.#checkEviction();
     return reply;
   }
 
@@ -74,7 +72,7 @@ class LinkRunner implements ScriptRunner {
 
   /** In the background: no request waits for it or fails with it. */
   #checkEviction(): void {
-    this.#hasAnswered = true;
+    this.#hasAsked = true;
     this.#link.info('memory').then(warnOfEviction, () => {});
   }
 }

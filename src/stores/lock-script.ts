@@ -40,16 +40,13 @@ export const RESERVED_MS = 5000;
  *
  * A release whose reply was lost may be sent again: it was the last, if nobody was granted the lock since.
  *
- * A free mutex is by far the most frequent case, and making closures costs more than its commands: so it
- * is handled in the loop at the end, and all else is made by `general` when it is first needed. There
- * numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's.
+ * A free mutex is by far the most frequent case, and making closures costs more than its commands: so
+ * `quick` handles it, at once if it is alone, and all else is made by `general` when it is first needed.
+ * Numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's.
  */
 export const LOCK_SCRIPT = `
 local DAY = '86400000'
-
 local call = redis.call
--- The caller's own waiters that were served.
-local served
 
 -- Time stands still while a script runs: one look is enough.
 local time
@@ -59,30 +56,155 @@ local function nextFence(key)
     time = parts[1] .. string.sub('00000' .. parts[2], -6)
   end
   local last = call('SET', key, time, 'PX', DAY, 'GET')
-  if not last or tonumber(last) < tonumber(time) then return time end
+  -- Of the same length, as they are until the year 2286, texts compare as their numbers do.
+  if not last or (#last == #time and last < time) or last + 0 < time + 0 then return time end
   local fence = string.format('%.0f', last + 1)
   call('SET', key, fence, 'PX', DAY)
   return fence
 end
 
-local function general()
+-- The reply for a free mutex, or nothing.
+local function quick(holder, verb, token, number)
+  if verb == 'line' or verb == 'ask' then
+    if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then
+      return nextFence(holder .. ':fence')
+    end
+  elseif verb == 'release' then
+    if call('GET', holder) == token and call('EXISTS', holder .. ':queue') == 0 then
+      call('DEL', holder)
+      return 1
+    end
+  elseif verb == 'also' then
+    return 0
+  end
+end
+
+if not KEYS[2] then
+  local reply = quick(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+  if reply then return reply end
+end
+
+-- The caller's own waiters that were served.
+local served
+
+-- The line of any lock, and what is frequent with a mutex that somebody holds.
+local function lining()
   local RESERVE = '${RESERVED_MS}'
   local PATIENCE = 10000
   local WATCHED = '20'
   local CHANNEL = ARGV[1]
 
-  local function whole(number)
+  local line = {}
+
+  function line.whole(number)
     return string.format('%.0f', number)
   end
+
+  -- What helps the lock must outlive it, but not for ever.
+  function line.keep(key, ms)
+    if call('PTTL', key) < ms then call('PEXPIRE', key, line.whole(ms + DAY)) end
+  end
+
+  function line.placeOf(queue, token)
+    return queue .. ':' .. string.match(token, '^%S*')
+  end
+
+  -- The lease, what is taken, and whether the reply will tell the waiter: any other has to confirm.
+  function line.readPlace(place)
+    local lease, take, channel = string.match(place, '^(%d+) (%d+) (%S+)$')
+    local isOwn = channel == CHANNEL
+    return isOwn and lease or RESERVE, take, channel, isOwn
+  end
+
+  -- If whoever was called has died, somebody behind it finds out when the reservation ends: the first
+  -- that is another client's, since those of one client die together, if it is not far behind.
+  local function warnNext(queue, called)
+    local watcher, itsChannel
+    for _, token in ipairs(call('ZRANGE', queue, '0', WATCHED)) do
+      local channel = string.match(call('GET', line.placeOf(queue, token)) or '', '%S+$')
+      local isOther = channel and channel ~= called
+      if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
+      if isOther then break end
+    end
+    if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end
+  end
+
+  function line.tell(queue, token, channel, isOwn, fence)
+    if not isOwn then
+      call('PUBLISH', channel, fence .. ' ' .. token)
+      warnNext(queue, channel)
+    else
+      served = served or {}
+      served[#served + 1] = token
+      served[#served + 1] = fence
+    end
+  end
+
+  function line.stand(queue, token, lease, take, left)
+    local last = call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
+    call('ZADD', queue, 'NX', line.whole((last[2] or 0) + 1), token)
+    local patience = math.max(left, 0) + PATIENCE
+    local place = lease .. ' ' .. take .. ' ' .. CHANNEL
+    call('SET', line.placeOf(queue, token), place, 'PX', line.whole(patience))
+    line.keep(queue, patience)
+    return patience
+  end
+
+  -- A token without a space is another program's, which calls nobody when it is done, and may have no
+  -- end: look every second.
+  function line.leftOfMutex(holder, token)
+    local left = call('PTTL', holder)
+    local isForeign = token and not string.find(token, ' ', 1, true)
+    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
+    return left
+  end
+
+  -- Held by another: to stand in line is all that is left.
+  local function await(holder, token, lease)
+    local other = call('GET', holder)
+    if not other or other == token then return end
+    local left = line.leftOfMutex(holder, other)
+    line.stand(holder .. ':queue', token, lease, '1', left)
+    return -math.max(left, 0)
+  end
+
+  -- Ours: the first live waiter takes its place.
+  local function handOver(holder, token)
+    if call('GET', holder) ~= token then return end
+    local queue = holder .. ':queue'
+    while true do
+      local following = call('ZPOPMIN', queue)[1]
+      if not following then
+        call('DEL', holder)
+        return 1
+      end
+      local place = call('GETDEL', line.placeOf(queue, following))
+      if place then
+        local lease, _, channel, isOwn = line.readPlace(place)
+        call('SET', holder, following, 'PX', lease)
+        line.tell(queue, following, channel, isOwn, nextFence(holder .. ':fence'))
+        return 1
+      end
+    end
+  end
+
+  local function extend(holder, token, lease)
+    if call('GET', holder) ~= token then return end
+    call('PEXPIRE', holder, lease)
+    line.keep(holder .. ':fence', tonumber(lease))
+    return 1
+  end
+
+  line.verbs = { line = await, release = handOver, extend = extend }
+  return line
+end
+
+local function general(line)
+  local whole, keep, placeOf = line.whole, line.keep, line.placeOf
 
   local function microseconds()
     local parts = call('TIME')
     return parts[1] * 1000000 + parts[2]
-  end
-
-  -- What helps the lock must outlive it, but not for ever.
-  local function keep(key, ms)
-    if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
   end
 
   local function lastFence(lock)
@@ -151,13 +273,8 @@ local function general()
     return 1, fence, call('PTTL', lock.holder), age
   end
 
-  -- A token without a space is another program's, which calls nobody when it is done, and may have no
-  -- end: look every second.
   function mutex.left(lock)
-    local left, token = call('PTTL', lock.holder), call('GET', lock.holder)
-    local isForeign = token and not string.find(token, ' ', 1, true)
-    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
-    return left
+    return line.leftOfMutex(lock.holder, call('GET', lock.holder))
   end
 
   local several = {}
@@ -232,43 +349,17 @@ local function general()
     return first[2] and first[2] - lock.now or 1000
   end
 
-  local function placeOf(lock, token)
-    return lock.queue .. ':' .. string.match(token, '^%S*')
-  end
-
   local function leave(lock, token)
     call('ZREM', lock.queue, token)
-    call('DEL', placeOf(lock, token))
+    call('DEL', placeOf(lock.queue, token))
   end
 
-  -- If whoever was called has died, somebody behind it finds out when the reservation ends: the first
-  -- that is another client's, since those of one client die together, if it is not far behind.
-  local function warnNext(lock, called)
-    local watcher, itsChannel
-    for _, token in ipairs(call('ZRANGE', lock.queue, '0', WATCHED)) do
-      local channel = string.match(call('GET', placeOf(lock, token)) or '', '%S+$')
-      local isOther = channel and channel ~= called
-      if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
-      if isOther then break end
-    end
-    if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end
-  end
-
-  -- The caller's own waiter learns of its grant from the reply; another's is called to confirm.
   local function serveOne(lock, token, place, asking)
-    local lease, take, channel = string.match(place, '^(%d+) (%d+) (%S+)$')
+    local lease, take, channel, isOwn = line.readPlace(place)
     if not lock.kind.fits(lock, take) then return false end
     leave(lock, token)
-    local isOwn = channel == CHANNEL
-    local fence = lock.kind.put(lock, token, take, isOwn and lease or RESERVE)
-    if not isOwn then
-      call('PUBLISH', channel, fence .. ' ' .. token)
-      warnNext(lock, channel)
-    elseif token ~= asking then
-      served = served or {}
-      served[#served + 1] = token
-      served[#served + 1] = fence
-    end
+    local fence = lock.kind.put(lock, token, take, lease)
+    if token ~= asking then line.tell(lock.queue, token, channel, isOwn, fence) end
     return true
   end
 
@@ -277,25 +368,13 @@ local function general()
     while true do
       local token = call('ZRANGE', lock.queue, '0', '0')[1]
       if not token then return end
-      local place = call('GET', placeOf(lock, token))
+      local place = call('GET', placeOf(lock.queue, token))
       if not place then
         leave(lock, token)
       elseif not serveOne(lock, token, place, asking) then
         return
       end
     end
-  end
-
-  local function stand(lock, token, lease, left)
-    if not call('ZSCORE', lock.queue, token) then
-      local last = call('ZRANGE', lock.queue, '-1', '-1', 'WITHSCORES')
-      call('ZADD', lock.queue, whole((last[2] or 0) + 1), token)
-    end
-    local patience = math.max(left, 0) + PATIENCE
-    local place = lease .. ' ' .. lock.take .. ' ' .. CHANNEL
-    call('SET', placeOf(lock, token), place, 'PX', whole(patience))
-    keep(lock.queue, patience)
-    keep(lock.state, patience)
   end
 
   local verbs = {}
@@ -309,7 +388,7 @@ local function general()
           return kind.put(lock, token, lock.take, lease)
         end
         local left = kind.left(lock)
-        if stands then stand(lock, token, lease, left) end
+        if stands then keep(lock.state, line.stand(lock.queue, token, lease, lock.take, left)) end
         return -math.max(left, 0)
       end
     end
@@ -364,7 +443,7 @@ local function general()
       holders[#holders + 1] = { token, lock.kind.details(lock, token) }
     end
     for _, token in ipairs(call('ZRANGE', lock.queue, '0', '-1')) do
-      local place = call('GET', placeOf(lock, token))
+      local place = call('GET', placeOf(lock.queue, token))
       if place then waiters[#waiters + 1] = { token, tonumber(string.match(place, '^%d+ (%d+)')) } end
     end
     return { holders, waiters }
@@ -408,28 +487,19 @@ local function general()
   end
 end
 
+local line = lining()
 local replies, act = {}, nil
 for index = 1, #KEYS do
   local holder, at = KEYS[index], index * 3 - 1
   local verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local reply
-  if verb == 'line' or verb == 'ask' then
-    if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then
-      reply = nextFence(holder .. ':fence')
-    end
-  elseif verb == 'release' then
-    if call('GET', holder) == token and call('EXISTS', holder .. ':queue') == 0 then
-      call('DEL', holder)
-      reply = 1
-    end
-  elseif verb == 'also' then
-    reply = 0
-  end
+  local reply = KEYS[2] and quick(holder, verb, token, number)
+  local verbOfMutex = line.verbs[verb]
+  if not reply and verbOfMutex then reply = verbOfMutex(holder, token, number) end
   if not reply then
-    act = act or general()
+    act = act or general(line)
     reply = act(index, verb, token, number)
   end
-  if #KEYS == 1 and not served then return reply end
+  if not KEYS[2] and not served then return reply end
   replies[index] = reply
 end
 replies[#KEYS + 1] = served
