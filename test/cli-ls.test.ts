@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -386,6 +386,32 @@ describe('locks in a cluster', () => {
       expect((await runCli(['release', ...args], { environment })).code).toBe(0);
     }
     expect((await runCli(['ls', '--quiet'], { environment })).output).toBe('');
+  });
+});
+
+describe('the locks of this machine', () => {
+  it('are those of its local server, which is not started to be asked', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'holdfast-ls-local-'));
+    const environment = { HOLDFAST_RUNTIME_DIR: folder };
+    expect((await runCli(['ls'], { environment })).output).toMatch(/^Nobody holds a lock/);
+    expect((await runCli(['show', 'job'], { environment })).code).toBe(1);
+    const release = ['release', 'job', '--force', '--reason', 'x'];
+    expect((await runCli(release, { environment })).code).toBe(1);
+    expect(readdirSync(folder)).toEqual([]);
+    const command = ['--', 'sh', '-c', 'echo started; exec sleep 600'];
+    await using run = CliProcess.node(['run', 'job', '--label', 'mine', ...command], {
+      environment,
+    });
+    await run.waitFor(/started/);
+    const { code, output } = await runCli(['ls', '--json'], { environment });
+    expect(code).toBe(0);
+    const list = JSON.parse(output);
+    expect(list.store).toBe('local');
+    expect(list.locks[0]).toMatchObject({ name: 'job', holders: [{ label: 'mine' }] });
+    expect((await runCli(release, { environment })).code).toBe(0);
+    // The command is ended when its lock is lost.
+    expect(await run.ended()).toBe(79);
+    rmSync(folder, { recursive: true });
   });
 });
 

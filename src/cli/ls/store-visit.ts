@@ -1,12 +1,12 @@
 import type { Io } from '../verb.ts';
 import { Servers, StoreError, UNAVAILABLE } from './servers.ts';
-import { type FindStore, storeFinder } from './store-option.ts';
+import { type FindStore, LOCAL, storeFinder } from './store-option.ts';
 
 /** A store that is looked at, once or again and again. */
 export class StoreVisit {
   readonly #find: FindStore;
   #servers: Servers | undefined;
-  #label = 'local';
+  #label = LOCAL;
 
   constructor(find: FindStore) {
     this.#find = find;
