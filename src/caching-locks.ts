@@ -1,7 +1,9 @@
 import {
   type Cache,
+  type CacheLimits,
   type CacheOptions,
   type CacheStore,
+  checkCacheLimits,
   createCache,
   type Load,
   memoryCacheStore,
@@ -11,14 +13,22 @@ import { systemClock, systemRandom } from './clock/index.ts';
 import { LockArgumentError, Locks, type LocksOptions, type WorkerRenewals } from './lock/index.ts';
 import { cacheStoreBeside } from './stores/index.ts';
 
+export interface CachingLocksOptions extends LocksOptions {
+  /** The store is that of this process, and so are the values. */
+  readonly isInMemory?: boolean;
+  /** How much of the process's memory its cached values may take. */
+  readonly cacheLimits?: CacheLimits;
+}
+
 /** Locks with a cache beside them, for the use that most locks are taken for. */
 export class CachingLocks extends Locks {
-  readonly #closeCaches: () => void;
+  readonly #closeCaches: (locksClosed: Promise<void>) => Promise<void>;
   #cache: Cache | undefined;
 
-  /** `isInMemory`: the store is that of this process, and so are the values. */
-  constructor(options: LocksOptions & { readonly isInMemory?: boolean }, worker?: WorkerRenewals) {
+  constructor(options: CachingLocksOptions, worker?: WorkerRenewals) {
     super(options, worker);
+    const { cacheLimits, isInMemory = false } = options;
+    if (cacheLimits !== undefined) checkCacheLimits(cacheLimits, isInMemory);
     const { clock = systemClock, random = systemRandom } = options;
     this.#closeCaches = setCacheHome(this, () => ({ store: cacheStoreOf(options), clock, random }));
   }
@@ -32,23 +42,18 @@ export class CachingLocks extends Locks {
     return this.#cache.get(key, options, load);
   }
 
-  override async close(): Promise<void> {
-    this.#closeCaches();
-    await super.close();
+  /** What is loaded is given up before the others hear of it: they must find its mutex free. */
+  override close(): Promise<void> {
+    return this.#closeCaches(super.close());
   }
 }
 
-function cacheStoreOf({
-  store,
-  clock = systemClock,
-  isInMemory = false,
-}: CachingOptions): CacheStore {
-  const beside = isInMemory ? memoryCacheStore(clock) : cacheStoreBeside(store, clock);
+function cacheStoreOf(options: CachingLocksOptions): CacheStore {
+  const { store, clock = systemClock, isInMemory = false, cacheLimits } = options;
+  const beside = isInMemory ? memoryCacheStore(clock, cacheLimits) : cacheStoreBeside(store, clock);
   if (beside !== undefined) return beside;
   throw new LockArgumentError(
     '',
     'this store keeps locks only. A cache needs createLocks(), an address, or redisStore(client).',
   );
 }
-
-type CachingOptions = ConstructorParameters<typeof CachingLocks>[0];

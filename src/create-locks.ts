@@ -1,4 +1,4 @@
-import { CachingLocks } from './caching-locks.ts';
+import { CachingLocks, type CachingLocksOptions } from './caching-locks.ts';
 import { systemClock } from './clock/index.ts';
 import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
 import { redisUrlStore, type Session, startRenewalWorker } from './stores/index.ts';
@@ -23,7 +23,7 @@ export interface AddressOptions {
  * or `holdfast serve`; with `{ store }` wherever the store says.
  */
 export function createLocks(
-  where: Url | LocksOptions | Omit<LocksOptions, 'store'> = {},
+  where: Url | LocksOptions | Omit<CachingLocksOptions, 'store' | 'isInMemory'> = {},
   options: AddressOptions = {},
 ): CachingLocks {
   if (typeof where === 'string') return locksAt(checkUrl(where), options);

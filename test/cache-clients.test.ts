@@ -156,12 +156,18 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
   });
 });
 
+/** A load is followed by a release, and that by a message; on one connection, each before what is asked then. */
+async function quiet(cache: Cache): Promise<void> {
+  for (let round = 0; round < 2; round++) await cache.delete('nothing');
+}
+
 describe('a cache', () => {
   it('reads many keys in one call, and one key for many callers once', async () => {
     await using locks = createLocks(`redis://127.0.0.1:${redis.port}`);
     const cache = createCache({ locks, ...KEPT });
     const keys = Array.from({ length: 50 }, (_, index) => `many ${index}`);
     await cache.getMany(keys, {}, (missing) => new Map(missing.map((key) => [key, key])));
+    await quiet(cache);
     const [observer] = observers as [Redis];
     await observer.config('RESETSTAT');
     await Promise.all([
@@ -171,6 +177,18 @@ describe('a cache', () => {
     const stats = await observer.info('commandstats');
     expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
     expect(/cmdstat_get:calls=(\d+)/.exec(stats)?.[1]).toBe('50');
+  });
+
+  it('reads the versions of tags once for all callers of a turn', async () => {
+    await using locks = createLocks(`redis://127.0.0.1:${redis.port}`);
+    const cache = createCache({ locks, ...KEPT, tags: ['red', 'big'] });
+    await cache.get('tagged', {}, () => 'x');
+    await quiet(cache);
+    const [observer] = observers as [Redis];
+    await observer.config('RESETSTAT');
+    await Promise.all(Array.from({ length: 1000 }, () => cache.get('tagged', {}, () => 'y')));
+    const stats = await observer.info('commandstats');
+    expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
   });
 
   it('opens one subscription for all keys, and none for who only loads', async () => {

@@ -1,8 +1,8 @@
 import type { Clock, Random } from '../clock/index.ts';
 import type { Lock, Locks } from '../lock/index.ts';
 import { abortedError, CacheError, loadError, unavailableError } from './errors.ts';
-import { Announcer, type CacheCounts } from './events.ts';
-import { Flight, type FlightPlan, type Load, type LoadContext } from './flight.ts';
+import { Announcer, type CacheCounts, type CacheEvents } from './events.ts';
+import { Flight, type Load, type LoadContext } from './flight.ts';
 import { Gathering, type LoadMany } from './gathering.ts';
 import { moveIn } from './home.ts';
 import {
@@ -16,6 +16,7 @@ import {
 } from './options.ts';
 import { Patience, type PatienceLimits } from './patience.ts';
 import type { CacheStore, Entry, Stamped } from './store.ts';
+import { observeCaches } from './telemetry.ts';
 
 /** Options of all calls, which a call may change. */
 export interface CreateCacheOptions extends Partial<Omit<CacheOptions, 'signal'>> {
@@ -37,6 +38,22 @@ interface Source {
   readonly decided?: () => void;
 }
 
+/** One call of `get`. */
+interface Call {
+  readonly key: string;
+  readonly options: ResolvedCacheOptions;
+  readonly source: Source;
+  readonly signal: AbortSignal | undefined;
+  /** Set when it first has to wait for anything. */
+  beganMs: number | undefined;
+  /** Whether it has been counted as a hit, stale or a miss. */
+  isCounted: boolean;
+}
+
+interface Found {
+  readonly value: unknown;
+}
+
 /** Where one caller loads what all need. */
 export class Cache implements AsyncDisposable {
   readonly #locks: Locks;
@@ -52,7 +69,7 @@ export class Cache implements AsyncDisposable {
   #isClosed = false;
 
   constructor(locks: Locks, defaults: Defaults) {
-    const { store, clock, random, leave } = moveIn(locks, this);
+    const { store, clock, random, leave, isClosed } = moveIn(locks, this);
     this.#locks = locks;
     this.#options = new OptionsReader(defaults);
     this.#store = store;
@@ -64,6 +81,8 @@ export class Cache implements AsyncDisposable {
       if (news !== undefined) this.#flights.get(news.key)?.news(news);
       else for (const flight of this.#flights.values()) flight.news(undefined);
     });
+    if (isClosed) this.#close();
+    else void observeCaches();
   }
 
   /**
@@ -118,17 +137,21 @@ export class Cache implements AsyncDisposable {
     return { ...this.#announcer.counts };
   }
 
-  /** Rejects who waits. The locks stay open, and so do loads that are under way. */
+  /** Rejects who waits. The locks stay open, and loads that are under way go on. */
   async close(): Promise<void> {
+    this.#close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #close(): void {
     this.#isClosed = true;
     this.#patience.end(new Error(CLOSED));
     for (const flight of this.#flights.values()) flight.close();
     this.#unhear();
     this.#leave();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   async #get(key: string, given: Partial<CacheOptions>, source: Source): Promise<unknown> {
@@ -137,92 +160,114 @@ export class Cache implements AsyncDisposable {
     const options = this.#options.read(key, given);
     const { signal } = given;
     this.#throwIfOver(key, signal);
+    const call = { key, options, source, signal, beganMs: undefined, isCounted: false };
     for (;;) {
       const looked = this.#store.look(key, options.tags);
-      const sight = looked instanceof Promise ? await this.#asked(key, looked) : looked;
-      if (isFresh(sight.entry))
-        return decode(this.#hit(key, options, sight.entry, source), options);
-      const entry = await this.#renewed(key, options, sight, { ...source, signal });
-      if (entry !== undefined) return decode(entry, options);
+      const sight = looked instanceof Promise ? await this.#looked(call, looked) : looked;
+      const found = decoded(sight.entry, options);
+      if (found !== undefined && sight.entry!.freshLeftMs > 0) {
+        this.#hit(call, sight.entry!);
+        return found.value;
+      }
+      const renewed = await this.#renewed(call, sight, found);
+      if (renewed !== undefined) return renewed.value;
     }
   }
 
-  #hit(key: string, options: ResolvedCacheOptions, entry: Entry, source: Source): Entry {
-    if (this.#isEarly(entry, options)) this.#flightOf(key, options, entry, source);
-    else source.decided?.();
-    this.#announcer.asked('hit', key);
-    return entry;
+  async #looked(call: Call, looked: Promise<Stamped>): Promise<Stamped> {
+    try {
+      const sight = await this.#patience.wait(looked, this.#limits(call));
+      return sight!;
+    } catch (error) {
+      throw error instanceof CacheError ? error : unavailableError(call.key, error);
+    }
+  }
+
+  #hit(call: Call, entry: Entry): void {
+    if (this.#isEarly(entry, call.options)) this.#flightOf(call, entry.fence);
+    else call.source.decided?.();
+    this.#count(call, 'hit');
   }
 
   /** A new value, or the stale one, as the options say. Undefined: look again. */
-
-  async #renewed(
-    key: string,
-    options: ResolvedCacheOptions,
-    { entry: stale, failure, stamp }: Stamped,
-    source: Source & { readonly signal: AbortSignal | undefined },
-  ): Promise<Entry | undefined> {
-    if (stale === undefined) this.#announcer.asked('miss', key);
+  async #renewed(call: Call, sight: Stamped, stale: Found | undefined): Promise<Found | undefined> {
+    const { key, options, source } = call;
+    if (stale === undefined) this.#count(call, 'miss');
     try {
-      if (failure !== undefined) {
+      if (sight.failure !== undefined) {
         source.decided?.();
-        throw loadError(key, failure);
+        throw loadError(key, sight.failure);
       }
-      const isJoining = this.#flights.has(key);
-      const flight = this.#flightOf(key, options, stale, source);
+      const flight = this.#flightOf(call, sight.entry?.fence ?? 0);
+      // What it gives may have been read before a deletion that this caller comes after.
+      const mayBeOld = flight.hasAsked;
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
-      const limits = { key, softMs, hardMs: options.hardMs, signal: source.signal };
-      const entry = softMs > 0 ? await this.#patiently(flight, limits) : undefined;
-      // Who joins may have come after a deletion that this value has not heard of.
-      if (entry !== undefined) return isJoining && entry.stamp !== stamp ? undefined : entry;
+      const entry = softMs > 0 ? await this.#patiently(call, flight, softMs) : undefined;
+      if (entry === null) return undefined;
+      if (entry !== undefined) {
+        if (mayBeOld && entry.stamp !== sight.stamp) return undefined;
+        this.#count(call, 'miss');
+        return { value: options.serializer.decode(entry.data) };
+      }
     } catch (error) {
-      if (stale === undefined || !options.isStaleOnError || isOver(error)) throw error;
+      if (stale === undefined || !options.isStaleOnError || isOver(error)) {
+        this.#count(call, 'miss');
+        throw error;
+      }
     }
-    this.#announcer.asked('stale', key);
-    return stale!;
+    this.#count(call, 'stale');
+    return stale;
   }
 
-  #patiently(flight: Flight, limits: PatienceLimits): Promise<Entry | undefined> {
-    flight.checkDeadlock();
-    return this.#patience.wait(flight.result, limits);
+  async #patiently(call: Call, flight: Flight, softMs: number): Promise<Entry | null | undefined> {
+    const limits = this.#limits(call, softMs);
+    const leave = flight.enter();
+    let outcome: CacheEvents['waited']['outcome'] = 'error';
+    try {
+      const entry = await this.#patience.wait(flight.result, limits);
+      outcome = entry === undefined ? 'stale' : 'value';
+      return entry;
+    } finally {
+      leave();
+      const waitedMs = this.#clock.monotonicMs() - limits.beganMs;
+      this.#announcer.announce('waited', { key: call.key, waitedMs, outcome });
+    }
+  }
+
+  #limits(call: Call, softMs = Number.POSITIVE_INFINITY): PatienceLimits {
+    const { key, signal } = call;
+    call.beganMs ??= this.#clock.monotonicMs();
+    return { key, beganMs: call.beganMs, softMs, hardMs: call.options.hardMs, signal };
+  }
+
+  #count(call: Call, name: 'hit' | 'stale' | 'miss'): void {
+    if (call.isCounted) return;
+    call.isCounted = true;
+    this.#announcer.asked(name, call.key);
   }
 
   /** The one that is under way in this process, or a new one. */
-  #flightOf(
-    key: string,
-    options: ResolvedCacheOptions,
-    seen: Entry | undefined,
-    source: Source,
-  ): Flight {
+  #flightOf({ key, options, source }: Call, seenFence: number): Flight {
     const underWay = this.#flights.get(key);
     if (underWay !== undefined) {
       source.decided?.();
       return underWay;
     }
-    const flight = new Flight(this.#plan(key, options, seen, source));
-    this.#flights.set(key, flight);
-    const ended = (): void => void this.#flights.delete(key);
-    flight.result.then(ended, ended);
-    return flight;
-  }
-
-  #plan(
-    key: string,
-    options: ResolvedCacheOptions,
-    seen: Entry | undefined,
-    { load, decided }: Source,
-  ): FlightPlan {
-    return {
+    const flight = new Flight({
       key,
       options,
-      load,
-      onDecided: decided,
+      seenFence,
+      load: source.load,
+      onDecided: source.decided,
       mutex: this.#mutexOf(key),
       store: this.#store,
       clock: this.#clock,
       announcer: this.#announcer,
-      seenFence: seen?.fence ?? 0,
-    };
+    });
+    this.#flights.set(key, flight);
+    const ended = (): void => void this.#flights.delete(key);
+    flight.result.then(ended, ended);
+    return flight;
   }
 
   /** Its name is the hash tag of all keys of a value, so that they live together in a cluster. */
@@ -255,12 +300,14 @@ export class Cache implements AsyncDisposable {
   }
 }
 
-function isFresh(entry: Entry | undefined): entry is Entry {
-  return entry !== undefined && entry.freshLeftMs > 0;
-}
-
-function decode({ data }: Entry, { serializer }: ResolvedCacheOptions): unknown {
-  return serializer.decode(data);
+/** Undefined: there is none, or it is what another program has kept, which must be loaded anew. */
+function decoded(entry: Entry | undefined, options: ResolvedCacheOptions): Found | undefined {
+  if (entry === undefined) return undefined;
+  try {
+    return { value: options.serializer.decode(entry.data) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** The caller itself wanted no more. */

@@ -55,6 +55,6 @@ export function deadlockError(key: string): CacheError {
   return new CacheError(
     'deadlock',
     key,
-    `the load of '${key}' asks for '${key}' itself, and would wait for ever`,
+    `the load of '${key}' asks for '${key}' itself, or for what waits for it, and would wait for ever`,
   );
 }

@@ -2,20 +2,22 @@ import diagnostics from 'node:diagnostics_channel';
 
 /** What can be observed by `diagnostics_channel.subscribe('holdfast:cache:hit', listener)`. */
 export interface CacheEvents {
-  /** A fresh value was given out. */
+  /** Each call of `get` is one of three. A fresh value was given out. */
   hit: Asked;
   /** A stale value was given out. */
   stale: Asked;
-  /** There was no value. */
+  /** There was no value, or none that the caller would take: it waits for a load. */
   miss: Asked;
   /** Somebody else loads; this process waits for what comes of it. */
   wait: Asked;
+  /** A caller has waited for a load, here or elsewhere. */
+  waited: Asked & { readonly waitedMs: number; readonly outcome: 'value' | 'stale' | 'error' };
   /** A load begins. */
   load: Loading;
   /** A load has ended with a value. Not kept: a newer one was there, or it was deleted meanwhile. */
   write: Loading & { readonly loadMs: number; readonly isKept: boolean };
   /** A load has failed, and nobody loads for a while. */
-  fail: Loading & { readonly error: unknown; readonly pauseMs: number };
+  fail: Loading & { readonly loadMs: number; readonly error: unknown; readonly pauseMs: number };
   /** The loader lost its lease while it loaded. */
   lose: Loading;
   delete: { readonly keys: readonly string[] };
@@ -35,6 +37,7 @@ const CHANNELS = {
   stale: diagnostics.channel('holdfast:cache:stale'),
   miss: diagnostics.channel('holdfast:cache:miss'),
   wait: diagnostics.channel('holdfast:cache:wait'),
+  waited: diagnostics.channel('holdfast:cache:waited'),
   load: diagnostics.channel('holdfast:cache:load'),
   write: diagnostics.channel('holdfast:cache:write'),
   fail: diagnostics.channel('holdfast:cache:fail'),

@@ -1,10 +1,10 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Clock } from '../clock/index.ts';
 import type { Lease, Lock } from '../lock/index.ts';
 import { abortedError, deadlockError, loadError, unavailableError } from './errors.ts';
 import type { Announcer } from './events.ts';
 import type { ResolvedCacheOptions } from './options.ts';
-import type { CacheStore, Entry, News, Sight, Stamped } from './store.ts';
+import type { CacheStore, Entry, News, Sight, Stamped, Times } from './store.ts';
+import { Task } from './task.ts';
 
 /** What a load is given: a signal that aborts before another caller can load, and the fence for what it writes. */
 export interface LoadContext {
@@ -35,9 +35,6 @@ const MOST_REFUSALS = 3;
 const PAUSE_MS = 10;
 const LONGEST_PAUSES = 30;
 
-/** The flights that the running code loads for, so that no load waits for itself. */
-const loading = new AsyncLocalStorage<ReadonlySet<Flight>>();
-
 /**
  * One way to a new value, which all callers of a process share that need it at the same time.
  *
@@ -48,22 +45,46 @@ const loading = new AsyncLocalStorage<ReadonlySet<Flight>>();
  *
  * The order is what keeps this whole. A waiter looks and is noted down in one step of the store, so a write
  * is either seen by that look or told after it; only then does it ask how long the loader's lease still
- * runs. A message that is lost costs no more than that time.
+ * runs. A loader wakes those who wait once more after it has let go of the mutex: else who began to wait
+ * between its last message and that moment would wait for the end of a lease that nobody has. A message
+ * that is lost costs no more than that time.
  */
 export class Flight {
-  readonly result: Promise<Entry>;
+  /** Null: nothing has come of it, and nobody was waiting. */
+  readonly result: Promise<Entry | null>;
   readonly #plan: FlightPlan;
+  readonly #task: Task;
   #hear: (news: News | undefined) => void = () => {};
+  #callers = 0;
   #refusals = 0;
   #tries = 0;
+  #hasAsked = false;
+  #isLeading = false;
   #isClosed = false;
   #isDecided = false;
 
   constructor(plan: FlightPlan) {
     this.#plan = plan;
+    this.#task = new Task(plan.store, plan.key);
     this.result = this.#fly().finally(() => this.#decided());
     // A refresh in the background fails without anybody who waits for it.
     this.result.catch(() => {});
+  }
+
+  /** Whether it has asked the store of its key: what it gives may then be older than who comes now. */
+  get hasAsked(): boolean {
+    return this.#hasAsked;
+  }
+
+  /** A caller waits from now on. Gives what ends that. Throws if the running code is part of this very load. */
+  enter(): () => void {
+    const unlink = this.#task.link();
+    if (unlink === undefined) throw deadlockError(this.#plan.key);
+    this.#callers++;
+    return () => {
+      this.#callers--;
+      unlink();
+    };
   }
 
   /** Somebody has loaded, or failed, or given up, or there may be news that were lost. */
@@ -71,26 +92,25 @@ export class Flight {
     this.#hear(news);
   }
 
-  /** Throws if the running code is part of this very load. */
-  checkDeadlock(): void {
-    if (loading.getStore()?.has(this)) throw deadlockError(this.#plan.key);
-  }
-
+  /** It waits no longer. A load goes on, unless the locks are closed: then the others learn of it now. */
   close(): void {
     this.#isClosed = true;
     this.#hear(undefined);
+    if (this.#isLeading) void this.#wake();
   }
 
-  async #fly(): Promise<Entry> {
+  async #fly(): Promise<Entry | null> {
     const { key, options, mutex } = this.#plan;
+    const { leaseMs: lease, maxLoadMs: maxHold } = options;
     for (;;) {
-      const { leaseMs: lease, maxLoadMs: maxHold } = options;
       const held = await mutex.tryAcquire({ lease, maxHold }).catch((error: unknown) => {
         throw this.#isClosed ? abortedError(key, error) : unavailableError(key, error);
       });
+      this.#hasAsked = true;
       const entry = held === null ? await this.#wait() : await this.#lead(held);
       if (entry !== undefined) return entry;
       if (this.#isClosed) throw abortedError(key, new Error('the cache was closed'));
+      if (this.#callers === 0) return null;
     }
   }
 
@@ -101,15 +121,22 @@ export class Flight {
     const told = new Promise<News | undefined>((resolve) => {
       this.#hear = resolve;
     });
-    const seen = this.#judge(await this.#ask(store.wait(key, options.tags)));
+    const seen = await this.#ask(store.wait(key, options.tags, timesOf(options)));
     this.#decided();
-    if (seen !== undefined) return seen;
+    const entry = this.#judge(seen);
+    if (entry !== undefined) return entry;
     const news = await this.#orLeaseEnd(told);
-    // A message cannot tell whether a tag was invalidated meanwhile.
-    if (news === undefined || (news.entry !== undefined && options.tags.length > 0)) {
-      return undefined;
-    }
+    if (news === undefined || (news.entry && !this.#isAfter(news.entry, seen))) return undefined;
     return this.#judge(news);
+  }
+
+  /**
+   * Whether a message tells of what came after that look. It may have been under way for long, to somebody
+   * who waited here before. And it cannot tell whether a tag was invalidated meanwhile.
+   */
+  #isAfter({ stamp, fence }: Entry, seen: Stamped): boolean {
+    const { tags } = this.#plan.options;
+    return tags.length === 0 && stamp === seen.stamp && fence > seen.lastFence;
   }
 
   async #orLeaseEnd(told: Promise<News | undefined>): Promise<News | undefined> {
@@ -127,12 +154,13 @@ export class Flight {
   /** Holds the mutex. Undefined: it was lost, or the value was refused. */
   async #lead(lease: Lease): Promise<Entry | undefined> {
     const { key, store, options } = this.#plan;
+    this.#isLeading = true;
     try {
-      const keepMs = options.freshMs + options.staleMs;
-      const opened = await this.#ask(store.open(key, options.tags, keepMs));
+      const opened = await this.#ask(store.open(key, options.tags, timesOf(options)));
       return this.#judge(opened) ?? (await this.#load(lease, opened));
     } finally {
-      void lease.release();
+      this.#isLeading = false;
+      void lease.release().then(() => this.#wake());
     }
   }
 
@@ -141,13 +169,14 @@ export class Flight {
     const { fence, signal } = lease;
     announcer.announce('load', { key, fence });
     const beganMs = clock.monotonicMs();
+    const loadMs = (): number => clock.monotonicMs() - beganMs;
     const lost = new Promise<undefined>((resolve) => {
       if (signal.aborted) resolve(undefined);
       else signal.addEventListener('abort', () => resolve(undefined), { once: true });
     });
     const entry = this.#loadData({ signal, fence }).then(
-      (data) => this.#write({ data, fence, stamp, loadMs: clock.monotonicMs() - beganMs }),
-      (error: unknown) => this.#fail(error, lease),
+      (data) => this.#write({ data, fence, stamp, loadMs: loadMs() }),
+      (error: unknown) => this.#fail(error, lease, stamp, loadMs()),
     );
     const first = await Promise.race([entry, lost]);
     if (first !== undefined || !signal.aborted) return first;
@@ -159,13 +188,14 @@ export class Flight {
 
   async #loadData(context: LoadContext): Promise<Entry['data']> {
     const { load, options } = this.#plan;
-    const around = loading.getStore();
-    const value = await loading.run(new Set(around).add(this), async () => {
+    const value = await Task.run([this.#task], async () => {
       const promise = load(context);
       this.#decided();
       return promise;
     });
-    return options.serializer.encode(value);
+    const data: unknown = options.serializer.encode(value);
+    if (typeof data === 'string' || data instanceof Uint8Array) return data;
+    throw new TypeError(`a serializer encodes to a string or a Uint8Array; got ${typeof data}`);
   }
 
   async #write(loaded: Omit<Entry, 'freshLeftMs'>): Promise<Entry | undefined> {
@@ -181,17 +211,26 @@ export class Flight {
   }
 
   /** The failure of a load whose lease was lost says nothing about the next. */
-  async #fail(error: unknown, { fence, isHeld }: Lease): Promise<undefined> {
+  async #fail(
+    error: unknown,
+    { fence, isHeld }: Lease,
+    stamp: string,
+    loadMs: number,
+  ): Promise<undefined> {
     const { key, store, options, announcer } = this.#plan;
-    if (!isHeld) {
-      await settle(() => store.wake(key)).catch(() => {});
-      return undefined;
-    }
+    if (!isHeld) return undefined;
     const { pauseMs } = options;
-    const limits = { fence, pauseMs, longestPauseMs: pauseMs * 30 };
+    const limits = { fence, stamp, pauseMs, longestPauseMs: pauseMs * 30 };
     const failing = settle(() => store.fail(key, { ...describe(error), ...limits }));
-    announcer.announce('fail', { key, fence, error, pauseMs: await failing.catch(() => 0) });
+    const failedMs = await failing.catch(() => 0);
+    announcer.announce('fail', { key, fence, error, loadMs, pauseMs: failedMs });
     throw error;
+  }
+
+  /** Whoever waits should look again. They do so at the end of the lease if they do not hear of this. */
+  async #wake(): Promise<void> {
+    const { key, store } = this.#plan;
+    await settle(() => store.wake(key)).catch(() => {});
   }
 
   /** The new value, if it is there. */
@@ -217,12 +256,34 @@ export class Flight {
   }
 }
 
+const DAY_MS = 86_400_000;
+/** For what passes between the end of a load and its write. */
+const MARGIN_MS = 60_000;
+
+function timesOf({ freshMs, staleMs, maxLoadMs }: ResolvedCacheOptions): Times {
+  return { longestLoadMs: Math.min(maxLoadMs, DAY_MS) + MARGIN_MS, keepMs: freshMs + staleMs };
+}
+
 /** So that what is thrown at once is also a rejection. */
 async function settle<Answer>(act: () => Answer | Promise<Answer>): Promise<Answer> {
   return act();
 }
 
+const LONGEST_MESSAGE = 1000;
+
+/** An error as others are told of it. */
 function describe(error: unknown): { name: string; message: string } {
-  if (error instanceof Error) return { name: error.name, message: error.message };
-  return { name: typeof error, message: String(error) };
+  const isError = error instanceof Error;
+  const message = isError ? String(error.message) : shown(error);
+  const name = isError ? String(error.name) : typeof error;
+  return { name, message: message.slice(0, LONGEST_MESSAGE) };
+}
+
+/** Not everything can be made a text. */
+function shown(value: unknown): string {
+  try {
+    return String(value);
+  } catch {
+    return 'something without a text';
+  }
 }

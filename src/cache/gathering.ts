@@ -1,4 +1,5 @@
 import type { LoadContext } from './flight.ts';
+import { Task } from './task.ts';
 
 /** Gives a Map with a value for each of the keys. The signal aborts when all of them are lost. */
 export type LoadMany<Value> = (
@@ -9,6 +10,7 @@ export type LoadMany<Value> = (
 interface Wanted {
   readonly key: string;
   readonly context: LoadContext;
+  readonly tasks: readonly Task[];
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -29,7 +31,7 @@ export class Gathering {
 
   load(key: string, context: LoadContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#wanted.push({ key, context, resolve, reject });
+      this.#wanted.push({ key, context, tasks: Task.current, resolve, reject });
       this.decided(key);
     });
   }
@@ -46,8 +48,9 @@ export class Gathering {
     const keys = wanted.map(({ key }) => key);
     const fences = new Map(wanted.map(({ key, context }) => [key, context.fence]));
     const signal = whenAllAborted(wanted.map(({ context }) => context.signal));
+    const tasks = wanted.flatMap((each) => each.tasks);
     try {
-      const values = await this.#load(keys, { signal, fences });
+      const values = await Task.run(tasks, async () => this.#load(keys, { signal, fences }));
       if (!(values instanceof Map)) throw new TypeError('the load of several keys gives a Map');
       for (const each of wanted) settle(each, values);
     } catch (error) {

@@ -14,6 +14,8 @@ interface Closable {
 }
 
 interface Tenancy extends CacheHome {
+  /** The locks were closed already. */
+  readonly isClosed: boolean;
   /** The cache is closed by itself. */
   leave(): void;
 }
@@ -22,19 +24,29 @@ const homes = new WeakMap<Locks, (cache: Closable) => Tenancy>();
 
 /**
  * Says where values live that are guarded by these locks; it is asked when a cache is first made on them.
- * Gives what closes all caches of these locks, and their store.
+ * Gives what closes all caches of these locks, and their store as soon as the locks are closed: until then
+ * those who load tell the others that they do not.
  */
-export function setCacheHome(locks: Locks, make: () => CacheHome): () => void {
+export function setCacheHome(
+  locks: Locks,
+  make: () => CacheHome,
+): (locksClosed: Promise<void>) => Promise<void> {
   const caches = new Set<Closable>();
   let home: CacheHome | undefined;
+  let isClosed = false;
   homes.set(locks, (cache) => {
     home ??= make();
     caches.add(cache);
-    return { ...home, leave: () => caches.delete(cache) };
+    return { ...home, isClosed, leave: () => caches.delete(cache) };
   });
-  return () => {
+  return async (locksClosed) => {
+    isClosed = true;
     for (const cache of caches) cache.close();
-    home?.store.close();
+    try {
+      await locksClosed;
+    } finally {
+      home?.store.close();
+    }
   };
 }
 

@@ -4,6 +4,7 @@ export type { CacheCounts, CacheEvents } from './events.ts';
 export type { Load, LoadContext } from './flight.ts';
 export type { LoadMany } from './gathering.ts';
 export { type CacheHome, setCacheHome } from './home.ts';
+export { type CacheLimits, checkCacheLimits } from './limits.ts';
 export { memoryCacheStore } from './memory-cache-store.ts';
 export type { CacheOptions } from './options.ts';
 export { bytesSerializer, jsonSerializer, type Serializer } from './serializer.ts';
@@ -18,5 +19,6 @@ export type {
   Sight,
   Stamped,
   Tags,
+  Times,
   Write,
 } from './store.ts';

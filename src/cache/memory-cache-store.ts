@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/index.ts';
+import { type CacheLimits, type ResolvedCacheLimits, resolveCacheLimits } from './limits.ts';
 import type {
   CacheStore,
   Encoded,
@@ -8,64 +9,78 @@ import type {
   Sight,
   Stamped,
   Tags,
+  Times,
   Write,
 } from './store.ts';
 
 /** Values of one process: nothing to install, nothing to reach. They end with the process. */
-export function memoryCacheStore(clock: Clock): CacheStore {
-  return new MemoryCacheStore(clock);
+export function memoryCacheStore(clock: Clock, limits: CacheLimits = {}): CacheStore {
+  return new MemoryCacheStore(clock, resolveCacheLimits(limits));
 }
 
-/** Keys are swept when there are so many, and then when there are twice as many as were left. */
-const FEW_KEYS = 1000;
+/** Swept when there are so many keys or tags, and then when there are twice as many as were left. */
+const FEW = 1000;
 
+/**
+ * Keys stand in the order in which they came. If there is no room, the first gives up its value, unless it
+ * was used since its last turn: then it is put behind the others (the clock algorithm). So a hit only
+ * sets a mark, and the values that are in use stay.
+ */
 class MemoryCacheStore implements CacheStore {
   readonly #clock: Clock;
+  readonly #limits: ResolvedCacheLimits;
   readonly #cells = new Map<string, Cell>();
+  /** The versions of those that somebody has loaded with. A tag that is forgotten gets another. */
   readonly #tags = new Map<string, number>();
   readonly #listeners = new Set<NewsListener>();
-  #sweepAtCount = FEW_KEYS;
-  #lastStamp = 0;
+  #sweepAtCount = FEW;
+  #lastVersion = 0;
+  #entries = 0;
+  #bytes = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, limits: ResolvedCacheLimits) {
     this.#clock = clock;
+    this.#limits = limits;
   }
 
   look(key: string, tags: Tags): Stamped {
     const cell = this.#cells.get(key);
-    const tagStamp = this.#stampOf(tags);
-    if (cell === undefined) return { stamp: `0 ${tagStamp}` };
-    return cell.sight(this.#clock.monotonicMs(), tagStamp);
+    if (cell === undefined) return { stamp: ` ${this.#tagStamp(tags)}`, lastFence: 0 };
+    cell.isUsed = true;
+    return this.#see(cell, tags);
   }
 
-  open(key: string, tags: Tags): Stamped {
-    this.#opened(key);
-    return this.look(key, tags);
+  open(key: string, tags: Tags, { longestLoadMs }: Times): Stamped {
+    if (Math.max(this.#cells.size, this.#tags.size) >= this.#sweepAtCount) this.#sweep();
+    for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, ++this.#lastVersion);
+    const cell = this.#cells.get(key) ?? new Cell(++this.#lastVersion);
+    this.#cells.set(key, cell);
+    cell.tags = tags;
+    cell.openUntilMs = this.#clock.monotonicMs() + longestLoadMs;
+    return this.#see(cell, tags);
   }
 
-  wait(key: string, tags: Tags): Sight {
-    return this.look(key, tags);
+  wait(key: string, tags: Tags, times: Times): Stamped {
+    return this.open(key, tags, times);
   }
 
   write(key: string, tags: Tags, write: Write): boolean {
-    const cell = this.#opened(key);
-    const tagStamp = this.#stampOf(tags);
-    const isKept = write.stamp === `${cell.epoch} ${tagStamp}` && write.fence >= cell.fence;
-    const nowMs = this.#clock.monotonicMs();
-    if (isKept) cell.keep(write, nowMs);
-    this.#tell(key, isKept ? cell.sight(nowMs, tagStamp) : {});
-
+    const cell = this.#cells.get(key);
+    const tagStamp = this.#tagStamp(tags);
+    const isKept =
+      cell !== undefined && write.stamp === cell.stamp(tagStamp) && write.fence >= cell.fence;
+    if (isKept) this.#keep(key, cell, write, tagStamp);
+    this.#tell(key, isKept ? cell.sight(this.#clock.monotonicMs(), tagStamp) : {});
+    // Whoever waits has it by now, also if it is larger than all that there may be.
+    if (isKept && this.#bytes > this.#limits.bytes) this.#drop(cell);
     return isKept;
   }
 
   fail(key: string, failed: Failed): number {
-    const cell = this.#opened(key);
-    const nowMs = this.#clock.monotonicMs();
-    const isNewest = failed.fence >= cell.fence;
-    const leftMs = isNewest ? cell.fail(failed, nowMs) : 0;
     const { name, message } = failed;
-    this.#tell(key, isNewest ? { failure: { name, message, leftMs } } : {});
-    return leftMs;
+    const leftMs = this.#cells.get(key)?.fail(failed, this.#clock.monotonicMs());
+    this.#tell(key, leftMs === undefined ? {} : { failure: { name, message, leftMs } });
+    return leftMs ?? 0;
   }
 
   wake(key: string): void {
@@ -74,11 +89,11 @@ class MemoryCacheStore implements CacheStore {
 
   delete(keys: readonly string[]): number {
     const nowMs = this.#clock.monotonicMs();
-    return keys.filter((key) => this.#cells.get(key)?.empty(nowMs)).length;
+    return keys.filter((key) => this.#forget(key, nowMs)).length;
   }
 
   invalidate(tags: Tags): void {
-    for (const tag of tags) if (this.#tags.has(tag)) this.#tags.set(tag, ++this.#lastStamp);
+    for (const tag of tags) this.#tags.delete(tag);
   }
 
   onNews(listener: NewsListener): () => void {
@@ -89,114 +104,170 @@ class MemoryCacheStore implements CacheStore {
   close(): void {
     this.#cells.clear();
     this.#tags.clear();
+    this.#entries = 0;
+    this.#bytes = 0;
   }
 
-  #opened(key: string): Cell {
-    let cell = this.#cells.get(key);
-    if (cell === undefined) {
-      if (this.#cells.size >= this.#sweepAtCount) this.#sweep();
-      cell = new Cell();
-      this.#cells.set(key, cell);
+  #see(cell: Cell, tags: Tags): Stamped {
+    const nowMs = this.#clock.monotonicMs();
+    if (cell.kept !== undefined && cell.kept.staleUntilMs <= nowMs) this.#drop(cell);
+    return cell.sight(nowMs, this.#tagStamp(tags));
+  }
+
+  #tagStamp(tags: Tags): string {
+    if (tags.length === 0) return '';
+    return tags.map((tag) => `${this.#tags.get(tag) ?? ''} ${tag}`).join();
+  }
+
+  /** At the end of the order, after the others have made room. */
+  #keep(key: string, cell: Cell, write: Write, tagStamp: string): void {
+    this.#drop(cell);
+    const bytes = Buffer.byteLength(write.data);
+    if (bytes <= this.#limits.bytes) this.#makeRoom(bytes);
+    cell.keep(write, bytes, tagStamp, this.#clock.monotonicMs());
+    this.#cells.delete(key);
+    this.#cells.set(key, cell);
+    this.#entries++;
+    this.#bytes += bytes;
+  }
+
+  #drop(cell: Cell): void {
+    if (cell.kept === undefined) return;
+    this.#entries--;
+    this.#bytes -= cell.kept.bytes;
+    cell.kept = undefined;
+  }
+
+  /** Whether there was a value. */
+  #forget(key: string, nowMs: number): boolean {
+    const cell = this.#cells.get(key);
+    if (cell === undefined) return false;
+    const wasThere = cell.kept !== undefined && cell.kept.staleUntilMs > nowMs;
+    this.#drop(cell);
+    this.#cells.delete(key);
+    return wasThere;
+  }
+
+  /** For one more value of this size. */
+  #makeRoom(bytes: number): void {
+    const { entries: mostEntries, bytes: mostBytes } = this.#limits;
+    const nowMs = this.#clock.monotonicMs();
+    // Those that are put behind the others are met again, without their mark.
+    for (const [key, cell] of this.#cells) {
+      if (this.#entries < mostEntries && this.#bytes + bytes <= mostBytes) return;
+      this.#cells.delete(key);
+      if (!cell.isUsed) this.#drop(cell);
+      cell.isUsed = false;
+      if (!cell.isOver(nowMs)) this.#cells.set(key, cell);
     }
-    return cell;
-  }
-
-  #stampOf(tags: Tags): string {
-    return tags.length === 0 ? '' : tags.map((tag) => `${this.#versionOf(tag)} ${tag}`).join();
-  }
-
-  #versionOf(tag: string): number {
-    const known = this.#tags.get(tag);
-    if (known !== undefined) return known;
-    this.#tags.set(tag, ++this.#lastStamp);
-    return this.#lastStamp;
   }
 
   #tell(key: string, sight: Sight): void {
     for (const listener of this.#listeners) listener({ ...sight, key });
   }
 
-  /** What has ended may still be loading: its fence and epoch are kept for a while. */
   #sweep(): void {
     const nowMs = this.#clock.monotonicMs();
-    for (const [key, cell] of this.#cells) if (cell.isOver(nowMs)) this.#cells.delete(key);
-    this.#sweepAtCount = Math.max(FEW_KEYS, 2 * this.#cells.size);
+    const used = new Set<string>();
+    for (const [key, cell] of this.#cells) {
+      if (cell.isOver(nowMs)) this.#forget(key, nowMs);
+      else for (const tag of cell.tags) used.add(tag);
+    }
+    for (const tag of this.#tags.keys()) if (!used.has(tag)) this.#tags.delete(tag);
+    this.#sweepAtCount = Math.max(FEW, 2 * Math.max(this.#cells.size, this.#tags.size));
   }
 }
 
-/** How long a load that was begun before its value ended may come too late. */
-const LATE_MS = 600_000;
+interface Kept {
+  readonly data: Encoded;
+  readonly bytes: number;
+  readonly tagStamp: string;
+  readonly loadMs: number;
+  readonly freshUntilMs: number;
+  readonly staleUntilMs: number;
+}
 
 /** All that is known of a key. */
 class Cell {
+  /** Unlike that of any other cell, of this key too. */
+  readonly version: number;
   fence = 0;
-  epoch = 0;
-  #stamp = '';
-
-  #data: Encoded | undefined;
-  #loadMs = 0;
-  #freshUntilMs = 0;
-  #staleUntilMs = Number.NEGATIVE_INFINITY;
-  #usedMs = 0;
+  tags: Tags = [];
+  kept: Kept | undefined = undefined;
+  /** Somebody may be loading until then. */
+  openUntilMs = 0;
+  isUsed = false;
   #failures = 0;
+  #failed: Failed | undefined = undefined;
   #failedUntilMs = 0;
-  #failed: Failed | undefined;
+  #countsUntilMs = 0;
+
+  constructor(version: number) {
+    this.version = version;
+  }
+
+  stamp(tagStamp: string): string {
+    return `${this.version} ${tagStamp}`;
+  }
 
   sight(nowMs: number, tagStamp: string): Stamped {
-    const stamp = `${this.epoch} ${tagStamp}`;
-    const entry = this.#entry(nowMs, stamp);
-    if (this.#failed === undefined || this.#failedUntilMs <= nowMs) return { entry, stamp };
+    const stamp = this.stamp(tagStamp);
+    const entry = this.#entry(nowMs, tagStamp, stamp);
+    const lastFence = this.fence;
+    if (this.#failed === undefined || this.#failedUntilMs <= nowMs)
+      return { entry, stamp, lastFence };
     const { name, message } = this.#failed;
-    return { entry, stamp, failure: { name, message, leftMs: this.#failedUntilMs - nowMs } };
+    const failure = { name, message, leftMs: this.#failedUntilMs - nowMs };
+    return { entry, stamp, lastFence, failure };
   }
 
-  keep({ data, fence, stamp, loadMs, freshMs, staleMs }: Write, nowMs: number): void {
+  keep(write: Write, bytes: number, tagStamp: string, nowMs: number): void {
+    const { data, fence, loadMs, freshMs, staleMs } = write;
+    const freshUntilMs = nowMs + freshMs;
     this.fence = fence;
-    this.#stamp = stamp;
-    this.#data = data;
-    this.#loadMs = loadMs;
-    this.#freshUntilMs = nowMs + freshMs;
-    this.#staleUntilMs = nowMs + freshMs + staleMs;
-    this.#usedMs = nowMs;
-    this.#forgetFailures();
+    this.kept = {
+      // Whoever made the bytes may use them for something else.
+      data: typeof data === 'string' ? data : new Uint8Array(data),
+      bytes,
+      tagStamp,
+      loadMs,
+      freshUntilMs,
+      staleUntilMs: freshUntilMs + staleMs,
+    };
+    this.openUntilMs = 0;
+    this.#failures = 0;
+    this.#failed = undefined;
   }
 
-  /** For how long nobody should load. */
-  fail(failed: Failed, nowMs: number): number {
+  /** For how long nobody should load. Undefined: somebody has written or deleted since that load began. */
+  fail(failed: Failed, nowMs: number): number | undefined {
+    const isNewest = failed.fence >= this.fence && failed.stamp.startsWith(`${this.version} `);
+    if (!isNewest) return undefined;
+    if (this.#countsUntilMs <= nowMs) this.#failures = 0;
     const pauseMs = Math.min(failed.pauseMs * 2 ** this.#failures, failed.longestPauseMs);
     this.#failures++;
     this.#failed = failed;
     this.#failedUntilMs = nowMs + pauseMs;
-    this.#usedMs = nowMs;
+    this.#countsUntilMs = nowMs + 2 * failed.longestPauseMs;
+    this.openUntilMs = 0;
     return pauseMs;
   }
 
-  empty(nowMs: number): boolean {
-    const wasThere = this.#staleUntilMs > nowMs;
-    this.epoch++;
-    this.#data = undefined;
-    this.#staleUntilMs = Number.NEGATIVE_INFINITY;
-    this.#usedMs = nowMs;
-    this.#forgetFailures();
-    return wasThere;
-  }
-
   isOver(nowMs: number): boolean {
-    return Math.max(this.#staleUntilMs, this.#failedUntilMs, this.#usedMs) + LATE_MS <= nowMs;
+    const countsUntilMs = this.#failed === undefined ? 0 : this.#countsUntilMs;
+    const keptUntilMs = this.kept?.staleUntilMs ?? 0;
+    return Math.max(keptUntilMs, countsUntilMs, this.openUntilMs) <= nowMs;
   }
 
-  #entry(nowMs: number, stamp: string): Entry | undefined {
-    if (this.#staleUntilMs <= nowMs || this.#data === undefined) return undefined;
-    if (stamp !== this.#stamp) return undefined;
-
-    const { fence } = this;
-    const freshLeftMs = this.#freshUntilMs - nowMs;
-    return { data: this.#data, fence, freshLeftMs, loadMs: this.#loadMs, stamp };
-  }
-
-  #forgetFailures(): void {
-    this.#failures = 0;
-    this.#failed = undefined;
-    this.#failedUntilMs = 0;
+  #entry(nowMs: number, tagStamp: string, stamp: string): Entry | undefined {
+    const { kept, fence } = this;
+    if (kept === undefined || tagStamp !== kept.tagStamp) return undefined;
+    return {
+      data: kept.data,
+      fence,
+      freshLeftMs: kept.freshUntilMs - nowMs,
+      loadMs: kept.loadMs,
+      stamp,
+    };
   }
 }

@@ -72,12 +72,18 @@ export class OptionsReader {
       throw new LockArgumentError(key, "a cache needs options: at least { fresh: '10s' }");
     }
     for (const each of this.#known) if (isSame(each.given, given)) return each.used;
-    const used = resolveCacheOptions(key, { ...this.#defaults, ...given } as CacheOptions);
-    const { tags, ...others } = given;
+    const used = resolveCacheOptions(key, withDefaults(given, this.#defaults));
+    const { tags, signal: _, ...others } = given;
     const kept = tags === undefined ? others : { ...others, tags: [...tags] };
     if (this.#known.unshift({ given: kept, used }) > MOST_KNOWN) this.#known.pop();
     return used;
   }
+}
+
+/** What is given as undefined is not given. */
+function withDefaults(given: Partial<CacheOptions>, defaults: Partial<CacheOptions>): CacheOptions {
+  const said = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...Object.fromEntries(said) } as CacheOptions;
 }
 
 function isSame(one: Partial<CacheOptions>, other: Partial<CacheOptions>): boolean {

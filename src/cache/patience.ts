@@ -1,8 +1,11 @@
-import type { Clock, Timer } from '../clock/index.ts';
+import type { Clock } from '../clock/index.ts';
+import { type Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
 export interface PatienceLimits {
   readonly key: string;
+  /** Since when the caller's time runs. */
+  readonly beganMs: number;
   /** After this the caller takes what else there is: resolves with undefined. */
   readonly softMs: number;
   /** After this it has waited too long: rejects. */
@@ -12,49 +15,109 @@ export interface PatienceLimits {
 
 /** Callers who do not wait for ever for a piece of work. The work goes on without them. */
 export class Patience {
-  readonly #clock: Clock;
-  readonly #givingUp = new Set<(reason: unknown) => void>();
+  readonly #waiters = new LinkedList<Waiter>();
+  /** Who waits wants to live until then. */
+  readonly #soft: DueLists<Waiter>;
+  readonly #hard: DueLists<Waiter>;
+  /** Why nobody waits any more. */
+  #end: { readonly reason: unknown } | undefined;
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    this.#soft = new DueLists(clock, (waiter) => waiter.resolve(undefined), true);
+    this.#hard = new DueLists(clock, (waiter) => waiter.outOfTime(), true);
   }
 
   /** What comes of the work, for one caller. */
-  wait<Result>(
-    work: Promise<Result>,
-    { key, softMs, hardMs, signal }: PatienceLimits,
-  ): Promise<Result | undefined> {
-    return new Promise((resolve, reject) => {
-      const timers: Timer[] = [];
-      const settle = (act: () => void): void => {
-        for (const timer of timers.splice(0)) timer.cancel();
-        signal?.removeEventListener('abort', onAbort);
-        this.#givingUp.delete(giveUp);
-        act();
-      };
-      const giveUp = (reason: unknown): void => settle(() => reject(abortedError(key, reason)));
-      const onAbort = (): void => giveUp(signal?.reason);
-      this.#after(timers, softMs, () => settle(() => resolve(undefined)));
-      this.#after(timers, hardMs, () => settle(() => reject(timeoutError(key, hardMs))));
-      signal?.addEventListener('abort', onAbort);
-      this.#givingUp.add(giveUp);
+  wait<Result>(work: Promise<Result>, limits: PatienceLimits): Promise<Result | undefined> {
+    const { key, signal } = limits;
+    const end = signal?.aborted ? signal : this.#end;
+    if (end !== undefined) {
+      // What comes of it is nobody's any more, and an error must not end the process.
+      work.catch(() => {});
+      return Promise.reject(abortedError(key, end.reason));
+    }
+    return new Promise<unknown>((resolve, reject) => {
+      const waiter = new Waiter(this, limits, resolve, reject);
+      this.#enter(waiter);
       work.then(
-        (result) => settle(() => resolve(result)),
-        (error: unknown) => settle(() => reject(error)),
+        (result) => waiter.resolve(result),
+        (error: unknown) => waiter.reject(error),
       );
-    });
+    }) as Promise<Result | undefined>;
   }
 
-  /** All who wait now give up. */
+  /** All who wait now give up, and all who come later. */
   end(reason: unknown): void {
-    for (const giveUp of [...this.#givingUp]) giveUp(reason);
+    this.#end = { reason };
+    for (const waiter of this.#waiters.toArray()) waiter.giveUp(reason);
+    this.#soft.close();
+    this.#hard.close();
   }
 
-  #after(timers: Timer[], delayMs: number, act: () => void): void {
-    if (delayMs === Number.POSITIVE_INFINITY) return;
-    const timer = this.#clock.setTimer(delayMs, act);
-    // Who waits wants to live until then.
-    timer.keepAlive(true);
-    timers.push(timer);
+  leave(waiter: Waiter): void {
+    const { softMs, hardMs, signal } = waiter.limits;
+    this.#waiters.remove(waiter);
+    if (waiter.soft !== undefined) this.#soft.drop(waiter.soft, softMs);
+    if (waiter.hard !== undefined) this.#hard.drop(waiter.hard, hardMs);
+    if (waiter.onAbort !== undefined) signal?.removeEventListener('abort', waiter.onAbort);
+  }
+
+  #enter(waiter: Waiter): void {
+    const { beganMs, softMs, hardMs, signal } = waiter.limits;
+    this.#waiters.push(waiter);
+    if (softMs !== Number.POSITIVE_INFINITY) waiter.soft = this.#soft.add(waiter, softMs, beganMs);
+    if (hardMs !== Number.POSITIVE_INFINITY) waiter.hard = this.#hard.add(waiter, hardMs, beganMs);
+    if (signal === undefined) return;
+    waiter.onAbort = () => waiter.giveUp(signal.reason);
+    signal.addEventListener('abort', waiter.onAbort);
+  }
+}
+
+/** One who waits. What comes first decides; the rest is not heard. */
+class Waiter implements Linked<Waiter> {
+  before: Waiter | undefined = undefined;
+  after: Waiter | undefined = undefined;
+  soft: Due<Waiter> | undefined = undefined;
+  hard: Due<Waiter> | undefined = undefined;
+  onAbort: (() => void) | undefined = undefined;
+  readonly limits: PatienceLimits;
+  readonly #patience: Patience;
+  readonly #resolve: (result: unknown) => void;
+  readonly #reject: (error: unknown) => void;
+  #isOver = false;
+
+  constructor(
+    patience: Patience,
+    limits: PatienceLimits,
+    resolve: (result: unknown) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.#patience = patience;
+    this.limits = limits;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  resolve(result: unknown): void {
+    if (this.#ends()) this.#resolve(result);
+  }
+
+  reject(error: unknown): void {
+    if (this.#ends()) this.#reject(error);
+  }
+
+  outOfTime(): void {
+    this.reject(timeoutError(this.limits.key, this.limits.hardMs));
+  }
+
+  giveUp(reason: unknown): void {
+    this.reject(abortedError(this.limits.key, reason));
+  }
+
+  #ends(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#patience.leave(this);
+    return true;
   }
 }

@@ -2,8 +2,10 @@
  * Where cached values live. A value is kept for `freshMs + staleMs` by the store's own clock, and then it
  * is gone.
  *
- * A late write never wins: it is refused if a value with a larger fence was written, or if the key was
- * deleted or one of its tags invalidated after the load began, which the stamp tells.
+ * A late write never wins: it is refused if a value with a larger fence was written, or if the stamp has
+ * changed since the load began. A stamp is made when somebody opens or waits for a key that has none; it
+ * ends with a deletion, with the value, or if the load took longer than was said. Nothing has to be kept
+ * of a key to refuse what is late: whatever names no present stamp is.
  *
  * A store in this process may answer at once. Any other must answer or fail within a time of its own.
  */
@@ -11,9 +13,9 @@ export interface CacheStore {
   /** The stamp may be that of no time at all if there is a fresh value. */
   look(key: string, tags: Tags): Stamped | Promise<Stamped>;
   /** For who is about to load: the write has to carry the stamp. */
-  open(key: string, tags: Tags, keepMs: number): Stamped | Promise<Stamped>;
+  open(key: string, tags: Tags, times: Times): Stamped | Promise<Stamped>;
   /** For who waits: what changes after this look is told to the listeners. */
-  wait(key: string, tags: Tags): Sight | Promise<Sight>;
+  wait(key: string, tags: Tags, times: Times): Stamped | Promise<Stamped>;
   /** Whether the value stands. Whoever waits is told, of a refusal too. */
   write(key: string, tags: Tags, value: Write): boolean | Promise<boolean>;
   /** Remembers that a load failed, and tells whoever waits. For how many milliseconds nobody should load. */
@@ -42,6 +44,15 @@ export interface Sight {
 /** Changes with each deletion of the key and each invalidation of one of its tags. */
 export interface Stamped extends Sight {
   readonly stamp: string;
+  /** Of the newest write under this stamp; 0: none. */
+  readonly lastFence: number;
+}
+
+export interface Times {
+  /** How long a load may take and still be kept. */
+  readonly longestLoadMs: number;
+  /** How long its value is kept. */
+  readonly keepMs: number;
 }
 
 export interface Entry {
@@ -75,6 +86,7 @@ export interface Write {
 
 export interface Failed extends Omit<Failure, 'leftMs'> {
   readonly fence: number;
+  readonly stamp: string;
   /** After the first failure; it doubles with each that follows, up to the longest. */
   readonly pauseMs: number;
   readonly longestPauseMs: number;

@@ -1,4 +1,4 @@
-export { DueList } from './due-list.ts';
+export { type Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
 export {
   DeadlockError,
@@ -14,6 +14,7 @@ export {
 } from './errors.ts';
 export type { LockEvents } from './events.ts';
 export type { Lease, ReleaseOutcome } from './lease.ts';
+export { type Linked, LinkedList } from './linked-list.ts';
 export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
@@ -31,4 +32,5 @@ export type {
   LockStore,
   Target,
 } from './store.ts';
+export { telemetryApi } from './telemetry.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

@@ -16,9 +16,8 @@ type Api = typeof import('@opentelemetry/api');
  */
 export async function observeLocks(): Promise<void> {
   if (isObserving) return;
-  loading ??= import('@opentelemetry/api').catch(() => undefined);
-  const api = await loading;
-  if (api === undefined || isObserving || !hasSdk(api)) return;
+  const api = await telemetryApi();
+  if (api === undefined || isObserving) return;
   isObserving = true;
   const listeners = Object.entries(new Telemetry(api).listeners);
   for (const [name, listener] of listeners) {
@@ -28,6 +27,13 @@ export async function observeLocks(): Promise<void> {
 
 let isObserving = false;
 let loading: Promise<Api | undefined> | undefined;
+
+/** Undefined: the program has not got the package, or has registered no SDK yet. */
+export async function telemetryApi(): Promise<Api | undefined> {
+  loading ??= import('@opentelemetry/api').catch(() => undefined);
+  const api = await loading;
+  return api !== undefined && hasSdk(api) ? api : undefined;
+}
 
 function hasSdk({ metrics, createNoopMeter, trace, ProxyTracerProvider }: Api): boolean {
   if (metrics.getMeter(SCOPE) !== createNoopMeter()) return true;

@@ -14,8 +14,8 @@ const SCRIPT = {
 } as const;
 
 /**
- * Runs the cache's script. Requests that are made in the same turn travel in one call; the same look is
- * sent only once.
+ * Runs the cache's script. Requests that are made in the same turn travel in one call; what only reads, and
+ * is asked for twice, is sent once.
  */
 export class CacheCalls {
   readonly #runner: ScriptRunner;
@@ -43,14 +43,14 @@ export class CacheCalls {
   }
 
   /** Shares the answer with whoever asks for the same in this turn. */
-  look(key: string): Promise<unknown> {
-    return this.#batchFor(key).look(key);
+  read(key: string, verb: string, ...args: readonly string[]): Promise<unknown> {
+    return this.#batchFor(key).share(key, verb, args);
   }
 
   #batchFor(key: string): Batch {
     const slot = this.#runner.slotOf?.(key) ?? 0;
     const open = this.#open.get(slot);
-    if (open !== undefined && open.keys.length < MOST_AT_ONCE) return open;
+    if (open !== undefined && open.size < MOST_AT_ONCE) return open;
     if (open !== undefined) this.#call(open);
     else if (this.#open.size === 0) READY.then(this.#flush);
     const batch = new Batch();
@@ -77,46 +77,74 @@ export class CacheCalls {
       },
       (error: unknown) => {
         this.#underWay.drop(due);
-        batch.fail(error);
+        // One key that is no value must not be the end of all who travelled with it: each is asked for alone.
+        if (batch.size > 1 && isFaultOfOne(error)) batch.split().forEach(this.#call, this);
+        else batch.fail(error);
       },
     );
   }
 }
 
-interface Settler {
+/** A script that was stopped by a key of another type; anything else would happen to all alike. */
+function isFaultOfOne(error: unknown): boolean {
+  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
+}
+
+interface Request {
+  readonly key: string;
+  readonly words: readonly string[];
   resolve(reply: unknown): void;
   reject(error: unknown): void;
 }
 
 /** The requests of one call. */
 class Batch {
-  readonly keys: string[] = [];
-  readonly args: string[] = [];
-  readonly #settlers: Settler[] = [];
-  readonly #looks = new Map<string, Promise<unknown>>();
+  readonly #requests: Request[] = [];
+  readonly #shared = new Map<string, Promise<unknown>>();
+
+  get size(): number {
+    return this.#requests.length;
+  }
+
+  get keys(): string[] {
+    return this.#requests.map(({ key }) => key);
+  }
+
+  get args(): string[] {
+    return this.#requests.flatMap(({ words }) => words);
+  }
 
   add(key: string, verb: string, args: readonly string[]): Promise<unknown> {
-    this.keys.push(key);
-    this.args.push(verb, String(args.length), ...args);
+    const words = [verb, String(args.length), ...args];
     return new Promise((resolve, reject) => {
-      this.#settlers.push({ resolve, reject });
+      this.#requests.push({ key, words, resolve, reject });
     });
   }
 
-  look(key: string): Promise<unknown> {
-    let look = this.#looks.get(key);
-    if (look === undefined) {
-      look = this.add(key, 'look', []);
-      this.#looks.set(key, look);
+  share(key: string, verb: string, args: readonly string[]): Promise<unknown> {
+    const question = `${verb} ${key}`;
+    let answer = this.#shared.get(question);
+    if (answer === undefined) {
+      answer = this.add(key, verb, args);
+      this.#shared.set(question, answer);
     }
-    return look;
+    return answer;
+  }
+
+  /** Each request for itself. */
+  split(): Batch[] {
+    return this.#requests.map((request) => {
+      const batch = new Batch();
+      batch.#requests.push(request);
+      return batch;
+    });
   }
 
   answer(replies: readonly unknown[]): void {
-    for (const [index, { resolve }] of this.#settlers.entries()) resolve(replies[index]);
+    for (const [index, { resolve }] of this.#requests.entries()) resolve(replies[index]);
   }
 
   fail(error: unknown): void {
-    for (const { reject } of this.#settlers) reject(error);
+    for (const { reject } of this.#requests) reject(error);
   }
 }

@@ -5,28 +5,31 @@
  *       are made from it and share its hash tag: `:guard`, `:waiters`, `:failed`, `:failures`. The mutex of
  *       whoever loads has that hash tag too.
  * ARGV  for each request its verb, the number of its arguments, and these:
- *         `look`                                    what is there
- *         `open`                                    the same, and always the epoch
- *         `wait channel`                            the same, and a message follows to this channel
- *         `write fence epoch fresh stale text`      times in milliseconds
- *         `fail fence pause longest error`
+ *         `look`                                     what is there
+ *         `open keep version`                        the same, and always the version: this one, if there is none
+ *         `wait keep version waiter`                 the same, and a message follows to this waiter
+ *         `write fence version fresh stale text`     times in milliseconds
+ *         `fail fence version pause longest error`
  *         `wake`, `delete`
- *         `version keep new`                        of a tag; made if it is missing and `new` is not empty
- *         `forget`                                  a tag, so that all that carry it are invalid
+ *         `version keep new`                         of a tag; made if it is missing and `new` is not empty
+ *         `forget`                                   a tag, so that all that carry it are invalid
  * Reply for each request one. A sight: { left, text }, and unless it is a look that finds a fresh value also
- *       { …, epoch, error, errorLeft }; nothing is -1 or an empty text. `write`: 1, or 0 when refused.
- *       `fail`: the pause. `delete`, `forget`: how many there were. `version`: the text, or nothing.
+ *       { …, version, fence, error, errorLeft }; nothing is -1 or an empty text. `write`: 1, or 0 when
+ *       refused. `fail`: the pause. `delete`, `forget`: how many there were. `version`: the text, or nothing.
  *
  * value     a string: the milliseconds that it may be used after it is fresh, a space, and what only clients
  *           understand. Its TTL is the time that it is fresh and stale: how much of that is left tells the
  *           value's age, by the server's clock alone.
- * guard     a hash of `fence`, of the newest write, and `epoch`, which counts deletions: what is late is
- *           known by them, for a day after the last of either.
+ * guard     a hash of `version`, made by the first who loads or waits, and `fence`, of the newest write. It
+ *           ends with a deletion, with the value, or when a load has had all the time that it may take. What is
+ *           late names a version that is no more, or has a smaller fence, and is refused.
  * failed    the last error, for as long as nobody should load; `failures` counts those in a row.
  * waiters   the channels of clients that wait, each with the client's word for the key. They are told once.
  */
 export const CACHE_SCRIPT = `
 local DAY = 86400000
+-- A server ends the connection of a subscriber for whom too much is under way: what is larger is looked at.
+local LARGEST_MESSAGE = 1048576
 local call = redis.call
 
 local function whole(number)
@@ -47,47 +50,53 @@ local function look(key, isWhole)
   local text, left = call('GET', key), -1
   if text then
     left = call('PTTL', key)
-    if not isWhole and left > tonumber(string.match(text, '^%d+')) then return { left, text } end
+    local stale = tonumber(string.match(text, '^%d+') or '0')
+    if not isWhole and left > stale then return { left, text } end
   end
-  local epoch = call('HGET', key .. ':guard', 'epoch') or '0'
+  local guard = call('HMGET', key .. ':guard', 'version', 'fence')
   local failure = call('GET', key .. ':failed') or ''
-  return { left, text or '', epoch, failure, call('PTTL', key .. ':failed') }
+  local failureLeft = call('PTTL', key .. ':failed')
+  return { left, text or '', guard[1] or '', guard[2] or '0', failure, failureLeft }
 end
 
-local function isNewest(key, fence)
-  return tonumber(fence) >= tonumber(call('HGET', key .. ':guard', 'fence') or '0')
+local function isNewest(key, fence, version)
+  local guard = call('HMGET', key .. ':guard', 'version', 'fence')
+  return guard[1] == version and tonumber(fence) >= tonumber(guard[2] or '0')
 end
 
 local verbs = {}
 
 verbs.look = look
 
-function verbs.open(key)
+function verbs.open(key, keep, version)
+  local guard = key .. ':guard'
+  call('HSETNX', guard, 'version', version)
+  if call('PTTL', guard) < tonumber(keep) then call('PEXPIRE', guard, keep) end
   return look(key, true)
 end
 
-function verbs.wait(key, waiter)
+function verbs.wait(key, keep, version, waiter)
   call('SADD', key .. ':waiters', waiter)
   call('PEXPIRE', key .. ':waiters', DAY)
-  return look(key, true)
+  return verbs.open(key, keep, version)
 end
 
-function verbs.write(key, fence, epoch, fresh, stale, text)
-  local guard = key .. ':guard'
-  if not isNewest(key, fence) or (call('HGET', guard, 'epoch') or '0') ~= epoch then
+function verbs.write(key, fence, version, fresh, stale, text)
+  if not isNewest(key, fence, version) then
     tell(key, 'again')
     return 0
   end
-  call('HSET', guard, 'fence', fence)
-  call('PEXPIRE', guard, whole(fresh + stale + DAY))
+  local life = whole(fresh + stale)
+  call('HSET', key .. ':guard', 'fence', fence)
+  call('PEXPIRE', key .. ':guard', life)
   call('DEL', key .. ':failed', key .. ':failures')
-  call('SET', key, text, 'PX', whole(fresh + stale))
-  tell(key, 'value ' .. whole(fresh + stale) .. ' ' .. text)
+  call('SET', key, text, 'PX', life)
+  tell(key, #text > LARGEST_MESSAGE and 'again' or 'value ' .. life .. ' ' .. text)
   return 1
 end
 
-function verbs.fail(key, fence, pause, longest, failure)
-  if not isNewest(key, fence) then
+function verbs.fail(key, fence, version, pause, longest, failure)
+  if not isNewest(key, fence, version) then
     tell(key, 'again')
     return 0
   end
@@ -108,11 +117,8 @@ function verbs.wake(key)
 end
 
 verbs['delete'] = function(key)
-  local count = call('DEL', key)
-  call('DEL', key .. ':failed', key .. ':failures')
-  call('HINCRBY', key .. ':guard', 'epoch', 1)
-  call('PEXPIRE', key .. ':guard', DAY)
-  return count
+  call('DEL', key .. ':guard', key .. ':failed', key .. ':failures')
+  return call('DEL', key)
 end
 
 function verbs.version(tag, keep, new)

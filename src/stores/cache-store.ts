@@ -7,9 +7,9 @@ import type {
   Failure,
   News,
   NewsListener,
-  Sight,
   Stamped,
   Tags,
+  Times,
   Write,
 } from '../cache/index.ts';
 import type { Clock } from '../clock/index.ts';
@@ -18,7 +18,6 @@ import { CacheCalls } from './cache-calls.ts';
 import { type ScriptRunner, ScriptStore } from './script-store.ts';
 
 const TIMEOUT_MS = 5000;
-const DAY_MS = 86_400_000;
 
 /** Where values live beside the locks of a store; undefined if that keeps nothing but locks. */
 export function cacheStoreBeside(store: LockStore, clock: Clock): CacheStore | undefined {
@@ -29,9 +28,12 @@ export function cacheStoreBeside(store: LockStore, clock: Clock): CacheStore | u
 class ScriptCacheStore implements CacheStore {
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
-  readonly #channel = `holdfast:cache:${randomUUID()}`;
+  /** Unlike that of every other client, as are the versions that it makes. */
+  readonly #clientId = randomUUID();
+  readonly #channel = `holdfast:cache:${this.#clientId}`;
   readonly #listeners = new Set<NewsListener>();
   #listening: Promise<void> | undefined;
+  #lastVersion = 0;
 
   constructor(runner: ScriptRunner, clock: Clock) {
     this.#runner = runner;
@@ -39,34 +41,26 @@ class ScriptCacheStore implements CacheStore {
   }
 
   async look(key: string, tags: Tags): Promise<Stamped> {
-    const looking = this.#calls.look(keyOf(key));
+    const looking = this.#calls.read(keyOf(key), 'look');
     if (tags.length === 0) return toSight(await looking, '');
     const [reply, stamp] = await Promise.all([looking, this.#tagStamp(tags)]);
     return toSight(reply, stamp);
   }
 
-  async open(key: string, tags: Tags, keepMs: number): Promise<Stamped> {
-    const [reply, stamp] = await Promise.all([
-      this.#calls.send(keyOf(key), 'open'),
-      this.#tagStamp(tags, keepMs + DAY_MS),
-    ]);
-    return toSight(reply, stamp);
+  open(key: string, tags: Tags, times: Times): Promise<Stamped> {
+    return this.#open('open', key, tags, times);
   }
 
-  async wait(key: string, tags: Tags): Promise<Sight> {
+  async wait(key: string, tags: Tags, times: Times): Promise<Stamped> {
     await this.#listen();
     const waiter = `${this.#channel} ${Buffer.from(key).toString('base64url')}`;
-    const [reply, stamp] = await Promise.all([
-      this.#calls.send(keyOf(key), 'wait', waiter),
-      this.#tagStamp(tags),
-    ]);
-    return toSight(reply, stamp);
+    return this.#open('wait', key, tags, times, waiter);
   }
 
   async write(key: string, tags: Tags, write: Write): Promise<boolean> {
-    const [epoch, stamp] = splitAt(write.stamp, ' ');
+    const [version, stamp] = splitAt(write.stamp, ' ');
     const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
-    const words = [String(write.fence), epoch, fresh, stale, valueText(write, stale)];
+    const words = [String(write.fence), version, fresh, stale, valueText(write, stale)];
     const [isKept, stampNow] = await Promise.all([
       this.#calls.send(keyOf(key), 'write', ...words),
       this.#tagStamp(tags),
@@ -75,8 +69,9 @@ class ScriptCacheStore implements CacheStore {
   }
 
   async fail(key: string, failed: Failed): Promise<number> {
-    const { fence, pauseMs, longestPauseMs, name, message } = failed;
-    const words = [String(fence), wholeText(pauseMs), wholeText(longestPauseMs)];
+    const { fence, stamp, pauseMs, longestPauseMs, name, message } = failed;
+    const [version] = splitAt(stamp, ' ');
+    const words = [String(fence), version, wholeText(pauseMs), wholeText(longestPauseMs)];
     const error = JSON.stringify([name, message]);
     return Number(await this.#calls.send(keyOf(key), 'fail', ...words, error));
   }
@@ -103,14 +98,36 @@ class ScriptCacheStore implements CacheStore {
     this.#calls.close();
   }
 
+  async #open(
+    verb: string,
+    key: string,
+    tags: Tags,
+    { longestLoadMs, keepMs }: Times,
+    ...waiter: string[]
+  ): Promise<Stamped> {
+    const loadText = wholeText(longestLoadMs);
+    const [reply, stamp] = await Promise.all([
+      this.#calls.send(keyOf(key), verb, loadText, this.#newVersion(), ...waiter),
+      this.#tagStamp(tags, longestLoadMs + keepMs),
+    ]);
+    return toSight(reply, stamp);
+  }
+
   /** The versions of tags. Those that are missing are made, if somebody is about to load. */
   async #tagStamp(tags: Tags, keepMs = 0): Promise<string> {
     if (tags.length === 0) return '';
-    const made = keepMs > 0 ? randomUUID() : '';
-    const versions = await Promise.all(
-      tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'version', wholeText(keepMs), made)),
-    );
+    const versions = await Promise.all(tags.map((tag) => this.#tagVersion(tag, keepMs)));
     return JSON.stringify(tags.map((tag, index) => [tag, versions[index]]));
+  }
+
+  #tagVersion(tag: string, keepMs: number): Promise<unknown> {
+    const key = tagKeyOf(tag);
+    if (keepMs === 0) return this.#calls.read(key, 'version', '0', '');
+    return this.#calls.send(key, 'version', wholeText(keepMs), this.#newVersion());
+  }
+
+  #newVersion(): string {
+    return `${this.#clientId}.${(++this.#lastVersion).toString(36)}`;
   }
 
   #listen(): Promise<void> {
@@ -142,13 +159,13 @@ function tagKeyOf(tag: string): string {
 
 /** A value that carries other versions of its tags, or other tags, is not there. */
 function toSight(reply: unknown, tagStamp: string): Stamped {
-  const [left, text, epoch = '', error = '', errorLeftMs] = reply as unknown[];
-  const stamp = `${String(epoch)} ${tagStamp}`;
+  const [left, text, version = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
+  const stamp = `${String(version)} ${tagStamp}`;
+  const lastFence = Number(fence);
   const failure = error === '' ? undefined : toFailure(String(error), Number(errorLeftMs));
-  if (text === '') return { failure, stamp };
-  const entry = parseValue(String(text), Number(left));
-  const isValid = splitAt(entry.stamp, ' ')[1] === tagStamp;
-  return { entry: isValid ? entry : undefined, failure, stamp };
+  const entry = text === '' ? undefined : parseValue(String(text), Number(left));
+  const isValid = entry !== undefined && splitAt(entry.stamp, ' ')[1] === tagStamp;
+  return { entry: isValid ? entry : undefined, failure, stamp, lastFence };
 }
 
 /** `<stale> <fence> <load> <length of the stamp> <stamp><data>` */
@@ -156,14 +173,17 @@ function valueText({ fence, loadMs, stamp, data }: Write, stale: string): string
   return `${stale} ${fence} ${wholeText(loadMs)} ${stamp.length} ${stamp}${toText(data)}`;
 }
 
-function parseValue(text: string, leftMs: number): Entry {
+/** Undefined for what is no value of ours. */
+function parseValue(text: string, leftMs: number): Entry | undefined {
   const staleEnd = text.indexOf(' ');
   const fenceEnd = text.indexOf(' ', staleEnd + 1);
   const loadEnd = text.indexOf(' ', fenceEnd + 1);
   const lengthEnd = text.indexOf(' ', loadEnd + 1);
   const stampEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
+  const data = fromText(text, stampEnd);
+  if (data === undefined) return undefined;
   return {
-    data: fromText(text.slice(stampEnd)),
+    data,
     fence: Number(text.slice(staleEnd + 1, fenceEnd)),
     freshLeftMs: leftMs - Number(text.slice(0, staleEnd)),
     loadMs: Number(text.slice(fenceEnd + 1, loadEnd)),
@@ -198,8 +218,10 @@ function toText(data: Encoded): string {
   return `b${Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')}`;
 }
 
-function fromText(text: string): Encoded {
-  return text.startsWith('b') ? Buffer.from(text.slice(1), 'base64') : text.slice(1);
+function fromText(text: string, start: number): Encoded | undefined {
+  const kind = text[start];
+  if (kind === 't') return text.slice(start + 1);
+  return kind === 'b' ? Buffer.from(text.slice(start + 1), 'base64') : undefined;
 }
 
 function wholeText(number: number): string {

@@ -1,0 +1,159 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type VirtualClock, virtualClock } from '../clock/index.ts';
+import { LockArgumentError } from '../lock/index.ts';
+import { type CacheLimits, type CacheStore, memoryCacheStore, type Stamped } from './index.ts';
+
+const TIMES = { longestLoadMs: 1000, keepMs: 10_000 };
+const NO_TAGS: readonly string[] = [];
+
+let clock: VirtualClock;
+let store: CacheStore;
+let fences = 0;
+
+beforeEach(() => {
+  clock = virtualClock();
+  store = memoryCacheStore(clock);
+});
+
+function limited(limits: CacheLimits): void {
+  store = memoryCacheStore(clock, limits);
+}
+
+const look = (key: string, tags = NO_TAGS): Stamped => store.look(key, tags) as Stamped;
+const has = (key: string, tags = NO_TAGS): boolean => look(key, tags).entry !== undefined;
+
+/** As a load that takes no time does it. */
+function keep(key: string, data: string | Uint8Array = 'x', tags = NO_TAGS): boolean {
+  const { stamp } = store.open(key, tags, TIMES) as Stamped;
+  const times = { freshMs: 5000, staleMs: 5000, loadMs: 0 };
+  return store.write(key, tags, { data, fence: ++fences, stamp, ...times }) as boolean;
+}
+
+const keys = (count: number, prefix = 'key'): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
+
+describe('a store with room for some values', () => {
+  it('gives up those first that nobody has used', () => {
+    limited({ entries: 3 });
+    for (const key of ['a', 'b', 'c']) keep(key);
+    look('a');
+    keep('d');
+    expect(['a', 'b', 'c', 'd'].filter((key) => has(key))).toEqual(['a', 'c', 'd']);
+  });
+
+  it('gives up what was used before all others were', () => {
+    limited({ entries: 3 });
+    for (const key of ['a', 'b', 'c']) keep(key);
+    for (const key of ['a', 'b', 'c']) look(key);
+    keep('d');
+    expect(has('d')).toBe(true);
+    expect(['a', 'b', 'c'].filter((key) => has(key))).toHaveLength(2);
+  });
+
+  it('counts bytes, of text as it is in UTF-8', () => {
+    limited({ bytes: 10 });
+    keep('a', '十十');
+    keep('b', Uint8Array.of(1, 2, 3, 4));
+    expect([has('a'), has('b')]).toEqual([true, true]);
+    keep('c', 'x');
+    expect([has('a'), has('b'), has('c')].filter(Boolean)).toHaveLength(2);
+  });
+
+  it('lets nothing give way for a value that is larger than all of it', () => {
+    limited({ bytes: 10 });
+    keep('a', 'small');
+    const heard: unknown[] = [];
+    store.onNews((news) => heard.push(news?.entry?.data));
+    expect(keep('b', 'x'.repeat(11))).toBe(true);
+    expect([has('a'), has('b')]).toEqual([true, false]);
+    expect(heard, 'who waits has it').toEqual(['x'.repeat(11)]);
+  });
+
+  it('finds room again after deletions, replacements and ends', () => {
+    limited({ entries: 2, bytes: 10 });
+    keep('a', 'xxxxx');
+    keep('a', 'xxxxxxxx');
+    store.delete(['a']);
+    keep('b', 'xxxxx');
+    keep('c', 'xxxxx');
+    expect([has('b'), has('c')]).toEqual([true, true]);
+    clock.advance(10_000);
+    expect([has('b'), has('c')]).toEqual([false, false]);
+    keep('d', 'xxxxx');
+    keep('e', 'xxxxx');
+    expect([has('d'), has('e')]).toEqual([true, true]);
+  });
+
+  it('keeps the place of who loads, whose write is not refused for want of room', () => {
+    limited({ entries: 1 });
+    const { stamp } = store.open('slow', NO_TAGS, TIMES) as Stamped;
+    for (const key of keys(100)) keep(key);
+    const times = { freshMs: 5000, staleMs: 0, loadMs: 0 };
+    expect(store.write('slow', NO_TAGS, { data: 'x', fence: ++fences, stamp, ...times })).toBe(
+      true,
+    );
+  });
+
+  it.each([
+    [{ entries: 0 }, 'cacheLimits.entries is a number from 1 on'],
+    [{ bytes: Number.NaN }, 'cacheLimits.bytes is a number from 1 on'],
+  ])('refuses %j', (limits, message) => {
+    expect(() => limited(limits)).toThrow(LockArgumentError);
+    expect(() => limited(limits)).toThrow(message);
+  });
+});
+
+/** Rounds of keys or tags that are never used again: what is kept of them must have an end. */
+describe('a store that lives for long', () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+
+  function heapBytes(): number {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  }
+
+  const PER_ROUND = 10_000;
+  const MOST_BYTES = 5_000_000;
+
+  function growth(round: (number: number) => void): number {
+    for (let number = 0; number < 3; number++) round(number);
+    const before = heapBytes();
+    for (let number = 3; number < 12; number++) round(number);
+    return heapBytes() - before;
+  }
+
+  it('forgets keys whose values have ended, or that nobody has loaded', () => {
+    const grown = growth((number) => {
+      for (const key of keys(PER_ROUND, `round ${number}`)) {
+        keep(key);
+        store.open(`${key} opened`, NO_TAGS, TIMES);
+        look(`${key} seen`);
+        store.delete([`${key} deleted`]);
+      }
+      clock.advance(20_000);
+    });
+    expect(grown).toBeLessThan(MOST_BYTES);
+  });
+
+  it('forgets tags that no value carries', () => {
+    const grown = growth((number) => {
+      for (const tag of keys(PER_ROUND, `round ${number}`)) {
+        keep('the same', 'x', [tag]);
+        look('other', [`${tag} seen`]);
+        store.invalidate([`${tag} invalidated`]);
+      }
+    });
+    expect(grown).toBeLessThan(MOST_BYTES);
+  });
+
+  it('does not forget the tags of what it keeps', () => {
+    keep('a', 'x', ['red', 'big']);
+    for (const tag of keys(5000)) keep('other', 'x', [tag]);
+    expect(has('a', ['red', 'big'])).toBe(true);
+    store.invalidate(['red']);
+    expect(has('a', ['red', 'big'])).toBe(false);
+  });
+});

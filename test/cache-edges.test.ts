@@ -1,0 +1,254 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  bytesSerializer,
+  type Cache,
+  type CacheOptions,
+  createCache,
+  type Serializer,
+} from '../src/cache/index.ts';
+import { CachingLocks } from '../src/caching-locks.ts';
+import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
+import { createEngine, type Engine } from '../src/engine/index.ts';
+import { memoryStore } from '../src/lock/index.ts';
+import { elapse, heldLoad, neverEarly, openProgram, settled, turn } from './cache-scene.ts';
+
+let clock: VirtualClock;
+let engine: Engine;
+let allLocks: CachingLocks[];
+
+/** Locks on which caches share their values as processes do. */
+const SCENES = {
+  'in memory': () => {
+    const store = memoryStore(clock);
+    return new CachingLocks({ store, clock, random: neverEarly(1), isInMemory: true });
+  },
+  'by the script': () => openProgram(engine, clock, allLocks.length).locks,
+} as const satisfies Record<string, () => CachingLocks>;
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+  allLocks = [];
+});
+afterEach(async () => {
+  for (const locks of allLocks) await locks.close();
+  engine.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+const KEPT: CacheOptions = { fresh: '10s', stale: '60s' };
+const PATIENT: CacheOptions = { ...KEPT, softTimeout: Number.POSITIVE_INFINITY };
+
+describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kind) => {
+  let locks: CachingLocks;
+  let cache: Cache;
+  beforeEach(() => {
+    locks = SCENES[kind]();
+    allLocks.push(locks);
+    cache = createCache({ locks });
+  });
+
+  describe('whose loads wait for each other', () => {
+    const deadlock = { code: 'deadlock' };
+
+    it('tells a load of several keys that asks for one of them', async () => {
+      const inner = (): Promise<number> => cache.get('a', KEPT, () => 1);
+      const many = cache.getMany(['a', 'b'], KEPT, async () => new Map([['b', await inner()]]));
+      expect(await settled(many)).toMatchObject(deadlock);
+    });
+
+    it('tells two loads that ask for the value of the other', async () => {
+      const { load, loads } = heldLoad<number>();
+      const hold = async (other: string): Promise<number> => {
+        await load({} as never);
+        return cache.get(other, KEPT, () => 1);
+      };
+      const both = [
+        settled(cache.get('a', KEPT, () => hold('b'))),
+        settled(cache.get('b', KEPT, () => hold('a'))),
+      ];
+      await turn();
+      expect(loads).toHaveLength(2);
+      for (const { resolve } of loads) resolve(1);
+      expect(await Promise.all(both)).toMatchObject([deadlock, deadlock]);
+    });
+
+    it('tells a load that asks for its key through another cache of the same locks', async () => {
+      const outer = cache.get('a', KEPT, () => locks.cache('a', KEPT, () => 1));
+      expect(await settled(outer)).toMatchObject(deadlock);
+    });
+
+    it('says nothing of one that goes on in the background', async () => {
+      await cache.get('b', KEPT, () => 'old');
+      await elapse(clock, 10_001);
+      const { load, loads } = heldLoad<string>();
+      const asksBack = (): Promise<string> => cache.get('a', KEPT, () => 'not called');
+      const outer = cache.get('a', KEPT, async (context) => {
+        const stale = await cache.get('b', KEPT, asksBack);
+        return `${stale} ${await load(context)}`;
+      });
+      await turn();
+      loads[0]!.resolve('and new');
+      expect(await outer).toBe('old and new');
+      await turn();
+      expect(await cache.get('b', KEPT, () => 'not called')).toBe('old and new');
+    });
+  });
+
+  describe('with a serializer', () => {
+    it('that gives neither text nor bytes: fails, and does not load each time', async () => {
+      const serializer = { encode: () => 1, decode: String } as unknown as Serializer;
+      const options = { ...KEPT, serializer };
+      expect(String(await settled(cache.get('a', options, () => 1)))).toContain(
+        'a serializer encodes to a string or a Uint8Array; got number',
+      );
+      expect(await settled(cache.get('a', options, () => 1))).toMatchObject({ code: 'load' });
+    });
+
+    it('that cannot read what is kept: loads anew, once', async () => {
+      const text: Serializer = { encode: String, decode: String };
+      await cache.get('a', { ...KEPT, serializer: text }, () => 'no { JSON');
+      const { load, loads } = heldLoad<string>();
+      const asked = [cache.get('a', KEPT, load), cache.get('a', KEPT, load)];
+      await turn();
+      expect(loads).toHaveLength(1);
+      loads[0]!.resolve('JSON');
+      expect(await Promise.all(asked)).toEqual(['JSON', 'JSON']);
+      expect(await cache.get('a', KEPT, load)).toBe('JSON');
+      expect(cache.counts).toMatchObject({ miss: 3, hit: 1 });
+    });
+
+    it('that can read nothing tells why', async () => {
+      const decode = (): never => {
+        throw new RangeError('unreadable');
+      };
+      const options = { ...KEPT, serializer: { encode: String, decode } };
+      expect(await settled(cache.get('a', options, () => 1))).toBeInstanceOf(RangeError);
+      expect(await settled(cache.get('a', options, () => 1))).toBeInstanceOf(RangeError);
+    });
+
+    it('of bytes keeps them as they were', async () => {
+      const options = { ...KEPT, serializer: bytesSerializer };
+      const bytes = Uint8Array.of(1, 2, 3);
+      await cache.get('a', options, () => bytes);
+      bytes.fill(0);
+      const kept = await cache.get('a', options, () => bytes);
+      expect([...kept]).toEqual([1, 2, 3]);
+      kept.fill(0);
+      expect([...(await cache.get('a', options, () => bytes))]).toEqual([1, 2, 3]);
+    });
+  });
+
+  it('counts each call once: as a hit, stale or a miss', async () => {
+    const tagged = { ...PATIENT, tags: ['red'] };
+    const { load, loads } = heldLoad<number>();
+    const first = [1, 2, 3].map(() => cache.get('a', tagged, load));
+    await turn();
+    const joined = cache.get('a', tagged, load);
+    await turn();
+    loads[0]!.resolve(1);
+    await Promise.all([...first, joined]);
+    expect(cache.counts).toMatchObject({ hit: 0, stale: 0, miss: 4, waited: 4 });
+    await elapse(clock, 10_001);
+    const waits = cache.get('a', tagged, load);
+    await turn();
+    loads[1]!.resolve(2);
+    expect(await waits).toBe(2);
+    expect(cache.counts).toMatchObject({ hit: 0, stale: 0, miss: 5 });
+    await elapse(clock, 10_001);
+    const fails = { ...tagged, onError: 'throw' } as const;
+    await settled(cache.get('a', fails, () => Promise.reject(new Error('no'))));
+    expect(await cache.get('a', tagged, load)).toBe(2);
+    expect(cache.counts).toMatchObject({ hit: 0, stale: 1, miss: 6 });
+  });
+
+  it('takes an option that is undefined for one that is not given', async () => {
+    const strict = createCache({ locks, ...KEPT, tags: ['red'] });
+    const none = { stale: undefined, tags: undefined } as unknown as CacheOptions;
+    expect(await strict.get('a', none, () => 'old')).toBe('old');
+    await elapse(clock, 10_001);
+    expect(await strict.get('a', none, () => 'new')).toBe('old');
+    await strict.invalidate('red');
+    expect(await strict.get('a', {}, () => 'new')).toBe('new');
+  });
+
+  it('may load for less time than a lease', async () => {
+    const { load, loads } = heldLoad<string>();
+    const options = { ...KEPT, maxLoad: 100, lease: '10s' } as const;
+    const first = cache.get('a', options, load);
+    await elapse(clock, 100);
+    await turn();
+    expect(loads).toHaveLength(2);
+    loads[1]!.resolve('second');
+    expect(await first).toBe('second');
+  });
+
+  it('tells of errors that are no errors, and of long ones in short', async () => {
+    const others = createCache({ locks });
+    const odd = [Object.create(null), Symbol('s'), undefined, new Error('x'.repeat(100_000))];
+    for (const [index, thrown] of odd.entries()) {
+      const { load, loads } = heldLoad<number>();
+      const key = `odd ${index}`;
+      const own = cache.get(key, KEPT, load).catch((error: unknown) => ({ error }));
+      await turn();
+      const other = settled(others.get(key, KEPT, load));
+      await turn();
+      loads[0]!.reject(thrown);
+      expect(await own).toEqual({ error: thrown });
+      expect(await other).toMatchObject({ code: 'load' });
+      expect(String(await other).length).toBeLessThan(1200);
+    }
+  });
+
+  it('keeps any key and tag', async () => {
+    const odd = ['}', '{}', '{a}b', 'a b\r\n\0', '十 €', '__proto__', 'x'.repeat(1000)];
+    for (const [index, key] of odd.entries()) {
+      const options = { ...KEPT, tags: [key, `${key.slice(1)}.`] };
+      expect(await cache.get(key, options, () => index), key).toBe(index);
+    }
+    for (const [index, key] of odd.entries()) {
+      const options = { ...KEPT, tags: [key, `${key.slice(1)}.`] };
+      expect(await cache.get(key, options, () => 'other'), key).toBe(index);
+      await cache.invalidate(key);
+      expect(await cache.get(key, options, () => 'other'), key).toBe('other');
+    }
+    expect(await cache.delete(odd)).toBe(odd.length);
+  });
+
+  it('keeps a value for as long as can be said', async () => {
+    const longest = { fresh: '36500d', stale: '36500d', backoff: '36500d' } as const;
+    expect(await cache.get('a', longest, () => 1)).toBe(1);
+    expect(await cache.get('a', longest, () => 2)).toBe(1);
+    await settled(cache.get('b', longest, () => Promise.reject(new Error('no'))));
+    expect(await settled(cache.get('b', longest, () => 2))).toMatchObject({ code: 'load' });
+  });
+
+  it('is closed when it is made of locks that are', async () => {
+    await locks.close();
+    const late = settled(createCache({ locks }).get('a', KEPT, () => 1));
+    expect(await late).toMatchObject({ code: 'aborted' });
+    expect(await settled(locks.cache('a', KEPT, () => 1))).toMatchObject({ code: 'aborted' });
+  });
+
+  it('leaves no listener at a signal that many calls share', async () => {
+    const { signal } = new AbortController();
+    const counts = { added: 0, removed: 0 };
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      counts.added++;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      counts.removed++;
+      remove(...args);
+    };
+    const { load, loads } = heldLoad<number>();
+    const calls = Array.from({ length: 50 }, () => cache.get('a', { ...KEPT, signal }, load));
+    await turn();
+    loads[0]!.resolve(1);
+    await Promise.all(calls);
+    expect(counts.added).toBeGreaterThanOrEqual(50);
+    expect(counts.removed).toBe(counts.added);
+  });
+});

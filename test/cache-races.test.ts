@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CacheError, type CacheOptions } from '../src/cache/index.ts';
+import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
+import { createEngine, type Engine } from '../src/engine/index.ts';
+import { elapse, heldLoad, openProgram, type Program, settled, turn } from './cache-scene.ts';
+
+const KEPT: CacheOptions = { fresh: '1m', lease: '10s' };
+
+let clock: VirtualClock;
+let engine: Engine;
+let programs: Program[];
+
+const open = (): Program => {
+  const program = openProgram(engine, clock, programs.length);
+  programs.push(program);
+  return program;
+};
+const isRelease = (words: readonly string[]): boolean => words.includes('release');
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+  programs = [];
+});
+afterEach(async () => {
+  for (const { network, locks } of programs) {
+    network.letGo();
+    await locks.close();
+  }
+  engine.close();
+  expect(clock.pendingTimers).toBe(0);
+});
+
+/** In none of these does time pass, other than a lease of 10 s that nobody should have to wait for. */
+describe('who waits for a loader that has let go', () => {
+  it('loads at once when its load failed and may be tried again', async () => {
+    const [loader, waiter] = [open(), open()];
+    const options = { ...KEPT, backoff: 0 };
+    loader.network.holds = isRelease;
+    const failed = loader.cache.get('a', options, () => Promise.reject(new Error('no')));
+    expect(await settled(failed)).toMatchObject({ message: 'no' });
+    const waiting = waiter.cache.get('a', options, () => 'second');
+    await turn();
+    loader.network.letGo();
+    expect(await waiting).toBe('second');
+  });
+
+  it('loads at once when its value was deleted right after it was written', async () => {
+    const [loader, waiter] = [open(), open()];
+    loader.network.holds = isRelease;
+    expect(await loader.cache.get('a', KEPT, () => 'first')).toBe('first');
+    await waiter.cache.delete('a');
+    const waiting = waiter.cache.get('a', KEPT, () => 'second');
+    await turn();
+    loader.network.letGo();
+    expect(await waiting).toBe('second');
+  });
+
+  it.each(['open', 'write'])('loads at once when the store could not %s', async (verb) => {
+    const [loader, waiter] = [open(), open()];
+    loader.network.holds = (words) => words.includes(verb);
+    loader.network.loses = (words) => words.includes(verb);
+    const first = settled(loader.cache.get('a', KEPT, () => 'first'));
+    await turn();
+    const waiting = waiter.cache.get('a', KEPT, () => 'second');
+    await turn();
+    loader.network.letGo();
+    expect(await waiting).toBe('second');
+    expect(await first).toEqual(verb === 'open' ? expect.any(CacheError) : 'first');
+  });
+
+  it('loads at once when the locks of the loader are closed', async () => {
+    const [loader, waiter] = [open(), open()];
+    const { load, loads } = heldLoad<string>();
+    const first = settled(loader.cache.get('a', KEPT, load));
+    await turn();
+    const waiting = waiter.cache.get('a', KEPT, () => 'second');
+    await turn();
+    await loader.locks.close();
+    expect(await waiting).toBe('second');
+    expect(loads[0]!.signal.aborted).toBe(true);
+    expect(await first).toMatchObject({ code: 'aborted' });
+  });
+});
+
+describe('a message that comes late', () => {
+  it('of a value that was deleted since is not taken for the new one', async () => {
+    const [loader, waiter] = [open(), open()];
+    const { load, loads } = heldLoad<string>();
+    const first = loader.cache.get('a', KEPT, load);
+    await turn();
+    const waited = waiter.cache.get('a', KEPT, load);
+    await turn();
+    waiter.network.holdsMessages = true;
+    loads[0]!.resolve('old');
+    expect(await first).toBe('old');
+    await elapse(clock, 10_000);
+    expect(await waited, 'found when the lease ended').toBe('old');
+
+    await loader.cache.delete('a');
+    const second = loader.cache.get('a', KEPT, load);
+    await turn();
+    const waitedAgain = waiter.cache.get('a', KEPT, load);
+    await turn();
+    waiter.network.letGo();
+    await turn();
+    loads[1]!.resolve('new');
+    expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
+  });
+
+  it('of a value that has ended since is not taken for the new one', async () => {
+    const [loader, waiter] = [open(), open()];
+    const short = { ...KEPT, fresh: '11s', maxLoad: '5m' } as const;
+    const { load, loads } = heldLoad<string>();
+    const first = loader.cache.get('a', short, load);
+    await turn();
+    const waited = waiter.cache.get('a', short, load);
+    await turn();
+    waiter.network.holdsMessages = true;
+    loads[0]!.resolve('old');
+    expect(await first).toBe('old');
+    await elapse(clock, 10_000);
+    expect(await waited).toBe('old');
+
+    await elapse(clock, 5000);
+    const second = loader.cache.get('a', short, load);
+    await turn();
+    const waitedAgain = waiter.cache.get('a', short, load);
+    await turn();
+    waiter.network.letGo();
+    await turn();
+    loads[1]!.resolve('new');
+    expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
+  });
+});
+
+describe('a caller whose store does not answer', () => {
+  const isLook = (words: readonly string[]): boolean => words.includes('look');
+
+  it('waits no longer than it said', async () => {
+    const { cache, network } = open();
+    network.holds = isLook;
+    const asked = settled(cache.get('a', { ...KEPT, hardTimeout: 100 }, () => 1));
+    await elapse(clock, 100);
+    expect(await asked).toMatchObject({ code: 'timeout' });
+  });
+
+  it('gives up by its signal, also if that aborts before it has to wait', async () => {
+    const { cache, network } = open();
+    network.holds = isLook;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const { load, loads } = heldLoad<number>();
+    const asked = settled(cache.get('a', { ...KEPT, signal }, load));
+    await turn();
+    controller.abort('enough');
+    await turn();
+    network.letGo();
+    expect(await asked).toMatchObject({ code: 'aborted', cause: 'enough' });
+    await turn();
+    expect(loads).toHaveLength(0);
+  });
+
+  it('is rejected when its cache is closed, and loads nothing after that', async () => {
+    const { cache, network } = open();
+    network.holds = isLook;
+    const { load, loads } = heldLoad<number>();
+    const asked = settled(cache.get('a', KEPT, load));
+    await turn();
+    await cache.close();
+    network.letGo();
+    expect(await asked).toMatchObject({ code: 'aborted' });
+    await turn();
+    expect(loads).toHaveLength(0);
+  });
+
+  it('counts its time over all that it waits for', async () => {
+    const [{ cache, network }, other] = [open(), open()];
+    const options = { ...KEPT, hardTimeout: 1000 };
+    const { load, loads } = heldLoad<number>();
+    network.holds = isLook;
+    const asked = settled(cache.get('a', options, load));
+    await elapse(clock, 900);
+    network.letGo();
+    await turn();
+    expect(loads).toHaveLength(1);
+    await elapse(clock, 100);
+    expect(await asked).toMatchObject({ code: 'timeout' });
+    loads[0]!.resolve(1);
+    expect(await other.cache.get('a', options, load)).toBe(1);
+  });
+});
+
+it('a load that hangs is not begun again when nobody waits for it', async () => {
+  const { cache } = open();
+  const { load, loads } = heldLoad<number>();
+  const options = { ...KEPT, lease: 1000, maxLoad: 1000, hardTimeout: 500 } as const;
+  const asked = settled(cache.get('a', options, load));
+  await elapse(clock, 500);
+  expect(await asked).toMatchObject({ code: 'timeout' });
+  for (let second = 0; second < 10; second++) await elapse(clock, 1000);
+  expect(loads).toHaveLength(1);
+  expect(await cache.get('a', options, () => 2)).toBe(2);
+});

@@ -1,0 +1,128 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { type Cache, type CacheOptions, createCache } from '../src/cache/index.ts';
+import { createLocks } from '../src/index.ts';
+import { heldLoad, settled } from './cache-scene.ts';
+import { freePort, type RunningServer, startRealRedis } from './real-redis.ts';
+
+const KEPT: CacheOptions = { fresh: '1m', lease: '5s' };
+
+let redis: RunningServer;
+let observer: Redis;
+
+beforeEach(async () => {
+  redis = await startRealRedis();
+  observer = new Redis(redis.port, redis.host);
+});
+afterEach(async () => {
+  observer.disconnect();
+  await redis.stop();
+});
+
+/** A cache of a program of its own. */
+function open(port = redis.port): Cache {
+  const locks = createLocks(`redis://127.0.0.1:${port}`);
+  onTestFinished(() => locks.close());
+  return createCache({ locks });
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise(setImmediate);
+}
+
+const waiterOf = (key: string) => async (): Promise<boolean> =>
+  (await observer.exists(`value:{cache:${key}}:waiters`)) === 1;
+
+it('a load that was under way when all was flushed replaces nothing newer', async () => {
+  const [here, there] = [open(), open()];
+  const { load, loads } = heldLoad<string>();
+  const first = here.get('a', KEPT, load);
+  await until(() => loads.length === 1);
+  await observer.flushall();
+  expect(await there.get('a', KEPT, () => 'newer')).toBe('newer');
+  loads[0]!.resolve('older');
+  expect(await first).toBe('newer');
+  expect(await there.get('a', KEPT, () => 'newest')).toBe('newer');
+});
+
+it('scripts that are forgotten while a load is under way are sent again', async () => {
+  const [here, there] = [open(), open()];
+  const { load, loads } = heldLoad<string>();
+  const asked = [here.get('a', KEPT, load), there.get('a', KEPT, load)];
+  await until(waiterOf('a'));
+  await observer.script('FLUSH');
+  loads[0]!.resolve('value');
+  expect(await Promise.all(asked)).toEqual(['value', 'value']);
+  expect(loads).toHaveLength(1);
+});
+
+it('goes on after a restart that has lost everything, and who waited loads', async () => {
+  const port = await freePort();
+  const before = await startRealRedis('--port', `${port}`);
+  const [here, there] = [open(port), open(port)];
+  const { load, loads } = heldLoad<string>();
+  const first = settled(here.get('a', KEPT, load));
+  await until(() => loads.length === 1);
+  const second = there.get('a', { ...KEPT, hardTimeout: '20s' }, () => 'second');
+  const watcher = new Redis(port, '127.0.0.1');
+  await until(async () => (await watcher.exists('value:{cache:a}:waiters')) === 1);
+  watcher.disconnect();
+  await before.stop();
+  const after = await startRealRedis('--port', `${port}`);
+  onTestFinished(() => after.stop());
+  expect(await second).toBe('second');
+  loads[0]!.resolve('first');
+  // The loader finds the newer value, or could not ask and gives its callers what it has.
+  expect(['first', 'second']).toContain(await first);
+  await until(async () => (await settled(here.get('a', KEPT, () => 'third'))) === 'second');
+});
+
+it('a key of another type fails alone, and a text of another program is not there', async () => {
+  const cache = open();
+  await cache.get('right', KEPT, () => 1);
+  await observer.rpush('value:{cache:list}', 'x');
+  await observer.set('value:{cache:text}', 'a text', 'PX', 60_000);
+  await observer.set('value:{cache:number}', '7 8 9 10 11', 'PX', 60_000);
+  const asked = ['right', 'list', 'text', 'number'].map((key) =>
+    settled(cache.get<unknown>(key, KEPT, () => key)),
+  );
+  const [right, list, ...others] = await Promise.all(asked);
+  expect(right).toBe(1);
+  expect(list).toMatchObject({ code: 'unavailable', key: 'list' });
+  expect(String(list)).toContain('WRONGTYPE');
+  expect(others).toEqual(['text', 'number']);
+});
+
+it('a large value reaches who waits, and does not cost them their subscription', async () => {
+  await observer.config('SET', 'client-output-buffer-limit', 'pubsub 2mb 2mb 1');
+  const [here, there] = [open(), open()];
+  const { load, loads } = heldLoad<string>();
+  const asked = [here.get('a', KEPT, load), there.get('a', KEPT, load)];
+  await until(waiterOf('a'));
+  const subscribers = async (): Promise<string> =>
+    String(await observer.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).replaceAll(/ (?!id=).*/g, '');
+  const before = await subscribers();
+  loads[0]!.resolve('x'.repeat(5_000_000));
+  const values = await Promise.all(asked);
+  expect(values.map(({ length }) => length)).toEqual([5_000_000, 5_000_000]);
+  expect(await subscribers()).toBe(before);
+  expect(loads).toHaveLength(1);
+});
+
+it('keeps nothing of a key for much longer than its value, and nothing of one that is deleted', async () => {
+  const cache = open();
+  const short = { fresh: 1000, maxLoad: '1s', tags: ['red'] } as const;
+  await cache.get('a', short, () => 1);
+  const names = async (): Promise<string[]> =>
+    (await Promise.all(['tag:*', 'value:*'].map((all) => observer.keys(all)))).flat().sort();
+  const kept = await names();
+  expect(kept).toEqual(['tag:{cache:red}', 'value:{cache:a}', 'value:{cache:a}:guard']);
+  for (const name of kept) {
+    const leftMs = await observer.pttl(name);
+    expect(leftMs, name).toBeGreaterThan(0);
+    expect(leftMs, name).toBeLessThanOrEqual(name.startsWith('tag') ? 62_000 : 1000);
+  }
+  await cache.delete(['a', 'b', 'c']);
+  await cache.invalidate(['red', 'never used']);
+  expect(await names()).toEqual([]);
+});
