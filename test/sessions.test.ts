@@ -65,13 +65,15 @@ const WAYS = {
   'node-redis with a prefix': async () => createLocks({ store: await storeOf('node-redis', 'p:') }),
 } as const;
 
+const prefixOf = (way: string): string => (way.includes('prefix') ? 'p:' : '');
+
 async function storeOf(library: 'ioredis' | 'node-redis', keyPrefix = ''): Promise<LockStore> {
   const { client, close } = await SINGLE_CLIENTS[library](server, keyPrefix);
   onTestFinished(() => void close());
   return redisStore(client, { session: true });
 }
 
-describe.each(Object.entries(WAYS))('locks with a session (%s)', (_way, make) => {
+describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => {
   it('have a will while they are held, and none afterwards', async () => {
     await using locks = await make();
     const lease = await locks.mutex('a').acquire();
@@ -111,19 +113,32 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (_way, make) =>
     expect(lease.isHeld).toBe(true);
   });
 
-  it('are handed to those who wait, also to their own', async () => {
+  it('give their places in line to who comes next, and those who wait stand in line again', async () => {
     await using here = await make();
-    await using there = await make();
-    const lease = await here.mutex('a').acquire({ lease: '1h' });
-    const own = here.mutex('a').acquire({ wait: '1h', lease: '1h' });
-    while ((await here.mutex('a').inspect()).waiters.length < 1);
-    const other = there.mutex('a').acquire({ wait: '1h', lease: '1h' });
-    while ((await here.mutex('a').inspect()).waiters.length < 2);
-    const loss = lossOf(lease);
+    const { client, close } = await SINGLE_CLIENTS.ioredis(server, prefixOf(way));
+    onTestFinished(() => void close());
+    await using there = createLocks({ store: redisStore(client) });
+    const holder = await there.mutex('a').acquire({ lease: '1h' });
+    const waiting = here.mutex('a').acquire({ wait: '1h', lease: '1h' });
+    while ((await there.mutex('a').inspect()).waiters.length < 1);
     await killSessions();
-    expect(await loss).toBeInstanceOf(LockLostError);
-    await Promise.all([own, other].map(async (each) => (await each).release()));
+    while ((await count('holdfast_sessions')) === 0);
+    while ((await there.mutex('a').inspect()).waiters.length < 1);
+    expect(await count('holdfast_wills')).toBe(1);
+    await holder.release();
+    // The lease lasts an hour: only the call can have told it.
+    await (await waiting).release();
     await untilNoWill();
+  });
+
+  it('are handed to those of their own that wait', async () => {
+    await using locks = await make();
+    const lease = await locks.mutex('a').acquire({ lease: '1h' });
+    const waiting = locks.mutex('a').acquire({ wait: '1h', lease: '1h' });
+    while ((await locks.mutex('a').inspect()).waiters.length < 1);
+    await killSessions();
+    expect(await lossOf(lease)).toBeInstanceOf(LockLostError);
+    expect((await waiting).fence).toBeGreaterThan(lease.fence);
   });
 
   it('leave no will behind after much use', async () => {

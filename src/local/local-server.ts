@@ -83,7 +83,7 @@ function numberIn(folder: string): number {
 function silent(folder: string): LocalError {
   return new LocalError(
     'start',
-    `the local server in ${folder} does not answer. End it (ps shows it as "holdfast local server"), or name another server with --store.`,
+    `the local server in ${folder} does not answer. End it (ps shows it with this folder), or name another server with --store.`,
   );
 }
 

@@ -8,7 +8,6 @@ const [, , folder = ''] = process.argv;
 const environment: LocalEnvironment = process.env;
 const idleMs = Number(environment.HOLDFAST_LOCAL_IDLE_MS || 10_000);
 
-process.title = 'holdfast local server';
 process.umask(0o077);
 // It belongs to no terminal: what interrupts a program that happens to have started it is not meant for it.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});

@@ -56,8 +56,8 @@ export class LockCore {
     this.store.onCall((owner, grant) => {
       READY.then(() => this.#called(owner, grant));
     });
-    this.store.onDoubt?.(() => {
-      for (const lease of this.#leases.toArray()) lease.doubt();
+    this.store.onLost?.((reason) => {
+      for (const lease of this.#leases.toArray()) lease.stolenElsewhere(reason);
     });
   }
 

@@ -166,17 +166,6 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     );
   }
 
-  /** The store may have given it away: asked at once. What is not renewed keeps what is left of its time. */
-  doubt(): void {
-    if (this.renews) this.renew();
-    else if (this.isHeld) {
-      Promise.resolve(this.#core.store.extend(this.claim, Math.max(1, this.#leftMs()))).then(
-        (isOurs) => isOurs || this.#lose('stolen'),
-        () => {},
-      );
-    }
-  }
-
   /** Called by the watchdog when the lease can have ended. */
   checkDeadline(): void {
     this.#checkDeadline();
@@ -190,9 +179,9 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     announce('renew', () => this.#event());
   }
 
-  /** A worker heard from the store that it is no longer ours. */
-  stolenElsewhere(): void {
-    this.#lose('stolen');
+  /** A worker, or the store itself, knows that it is no longer ours. */
+  stolenElsewhere(reason?: Error): void {
+    this.#lose('stolen', reason);
   }
 
   /** The library is closing: the holder must stop. */

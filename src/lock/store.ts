@@ -34,8 +34,8 @@ export interface LockStore {
   inspect(target: Target): Promise<Inspection>;
   /** Who hears of owners whose turn it may be. One subscription for all locks; the hint may get lost. */
   onCall(listener: CallListener): void;
-  /** Calls back when any lease may have been lost, and should be asked for at once. */
-  onDoubt?(listener: () => void): void;
+  /** Calls back when all leases are lost: where they can end with something other than their time. */
+  onLost?(listener: (reason: Error) => void): void;
   /** The hold will be another process's: what would end it with this one is called off. */
   disown?(hold: Hold): void;
   close(): Promise<void>;

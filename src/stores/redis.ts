@@ -44,12 +44,9 @@ export interface RedisStoreOptions {
 }
 
 /** Locks that are tied to a session: the one that is given, or one that is opened for them. */
-export function withSession(
-  session: true | Session,
-  options: Omit<SessionRunnerOptions, 'clock'>,
-): ScriptRunner {
+export function withSession(session: true | Session, options: SessionRunnerOptions): ScriptRunner {
   const open = session === true ? options.open : stillOpen(session);
-  return new SessionRunner({ ...options, open, clock: systemClock });
+  return new SessionRunner({ ...options, open });
 }
 
 /** A session on a connection of its own, to where a client is connected. */

@@ -22,8 +22,8 @@ export interface ScriptRunner {
   listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void>;
   /** In a cluster: which requests may travel together. Left out: all. */
   slotOf?(key: string): number;
-  /** Calls back when any lock may have been lost; where locks can end with something other than their lease. */
-  onDoubt?(listener: () => void): void;
+  /** Calls back when all locks are lost; where they can end with something other than their lease. */
+  onLost?(listener: (reason: Error) => void): void;
   /** The lock of this key and owner is no longer to end with this program. */
   disown?(key: string, owner: string): void;
   close(): Promise<void>;
@@ -138,8 +138,12 @@ export class ScriptStore implements LockStore {
     this.#onCall = listener;
   }
 
-  onDoubt(listener: () => void): void {
-    this.runner.onDoubt?.(listener);
+  onLost(listener: (reason: Error) => void): void {
+    this.runner.onLost?.((reason) => {
+      listener(reason);
+      // Their places in line are lost as well.
+      this.#callEverybody();
+    });
   }
 
   disown(hold: Hold): void {

@@ -1,4 +1,3 @@
-import type { Clock } from '../clock/index.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 import { isListOfServed, type Script, type ScriptRunner } from './script-store.ts';
 import { SessionError } from './session.ts';
@@ -18,23 +17,21 @@ export interface SessionRunnerOptions {
   readonly keyPrefix: string;
   /** Opens a session; again, when one has ended. */
   open(): Promise<LiveSession>;
-  readonly clock: Clock;
 }
 
-/** Between two tries to open a session again. */
-const FIRST_PAUSE_MS = 50;
-const LONGEST_PAUSE_MS = 1000;
+/** The most locks that one call gives back. */
+const MOST_AT_ONCE = 100;
 
 /**
  * Ties locks to a session: just before a lock is asked for, a will is left with the session to release it
  * again, which is dropped when the lock is released. If the process dies, its connection ends, and the
  * server runs the wills.
  *
- * A session can end while the process lives (CLIENT KILL, a network that fails for a while). Then its
- * wills have been run, or will be: each is taken back first, after which it cannot be run any more, and
- * then every lease is doubted, that is, renewed at once. Both travel over the same connection in this
- * order, so that a lease which the store still knows is safe, and any other is told of its loss. A new
- * session is opened, and the wills of what is left move to it.
+ * A session can end while the process lives: CLIENT KILL, a network that fails for a moment, a server that
+ * died. Then all its locks are lost, and their holders are told so before anything is asked: the server
+ * has released them, or is about to, or has forgotten them. Each will is taken back, after which it has run
+ * or never will, and what it was for is released; so nothing of the old session can disturb what is asked
+ * for in the next.
  *
  * A will never speaks for the client's own channel: a waiter that it serves must be called by a message,
  * since nobody reads the reply.
@@ -42,15 +39,11 @@ const LONGEST_PAUSE_MS = 1000;
 export class SessionRunner implements ScriptRunner {
   readonly #options: SessionRunnerOptions;
   readonly #runner: ScriptRunner;
-  /** The commands of wills that are left, by their names. */
-  readonly #wills = new Map<string, readonly string[]>();
+  /** What wills are left for, by their names. */
+  readonly #wills = new Map<string, Request>();
   #session: LiveSession | undefined;
   #opening: Promise<LiveSession> | undefined;
-  /** The session that wills were last left with. */
-  #lastId = '';
-  /** Sessions that have ended, and may still have some to run. */
-  readonly #endedIds = new Set<string>();
-  #onDoubt = (): void => {};
+  #onLost = (_reason: Error): void => {};
   #isClosed = false;
 
   constructor(options: SessionRunnerOptions) {
@@ -62,8 +55,10 @@ export class SessionRunner implements ScriptRunner {
     if (script.text !== LOCK_SCRIPT) return this.#runner.run(script, keys, args);
     const requests = requestsIn(keys, args);
     const asked = requests.filter(({ word }) => ASKS.has(word));
-    if (asked.length > 0) return this.#runWithWills(script, keys, args, asked);
+    const session = asked.length === 0 ? undefined : (this.#session ?? (await this.#opened()));
+    const left = asked.map((request) => this.#leave(session!, script, request));
     const reply = await this.#runner.run(script, keys, args);
+    if (session !== undefined) await this.#makeSure(session, script, asked, left);
     this.#dropEnded(requests, reply);
     return reply;
   }
@@ -72,14 +67,12 @@ export class SessionRunner implements ScriptRunner {
     return this.#runner.listen(channel, onMessage, onGap);
   }
 
-  /** Told when any lock may have been lost. */
-  onDoubt(listener: () => void): void {
-    this.#onDoubt = listener;
+  onLost(listener: (reason: Error) => void): void {
+    this.#onLost = listener;
   }
 
-  /** The lock is no longer to end with this session. */
   disown(key: string, owner: string): void {
-    this.#drop(willOf(key, owner));
+    this.#drop(willOf({ key, owner }));
   }
 
   async close(): Promise<void> {
@@ -88,85 +81,69 @@ export class SessionRunner implements ScriptRunner {
     await this.#runner.close();
   }
 
-  async #runWithWills(
-    script: Script,
-    keys: string[],
-    args: string[],
-    asked: readonly Request[],
-  ): Promise<unknown> {
-    const session = this.#session ?? (await this.#opened());
-    const left = asked.map((request) => this.#leave(session, script, request));
-    const reply = await this.#runner.run(script, keys, args);
-    const failure = (await Promise.all(left)).find((each) => each !== undefined);
-    if (failure !== undefined) await this.#leaveAgain(session, script, asked, failure);
-    this.#dropEnded(requestsIn(keys, args), reply);
-    return reply;
-  }
-
   /** Resolves to what went wrong. */
-  #leave(session: LiveSession, script: Script, request: Request): Promise<unknown> {
-    const words = ['EVALSHA', script.sha, '1', this.#options.keyPrefix + request.key];
-    const will = willOf(request.key, request.owner);
-    const command = [...words, '', releaseOf(request.verb), request.token, '0'];
-    this.#wills.set(will, command);
-    return this.#set(session.id, will, command);
-  }
-
-  #set(id: string, will: string, command: readonly string[]): Promise<unknown> {
-    return this.#say('SET', id, will, ...command).then(
+  #leave({ id }: LiveSession, { sha }: Script, request: Request): Promise<unknown> {
+    const will = willOf(request);
+    this.#wills.set(will, request);
+    const { key, verb, token } = request;
+    const call = ['EVALSHA', sha, '1', this.#options.keyPrefix + key];
+    return this.#say('SET', id, will, ...call, '', releaseOf(verb), token, '0').then(
       () => undefined,
       (error: unknown) => error,
     );
   }
 
-  /**
-   * What was asked for may be held without a will. Once more, since the server may have forgotten the
-   * script, which it knows again by now, or the session; or the locks are given back.
-   */
-  async #leaveAgain(
+  /** What was asked for may be held without a will: then it is given back. */
+  async #makeSure(
     session: LiveSession,
     script: Script,
     asked: readonly Request[],
-    failure: unknown,
+    left: readonly Promise<unknown>[],
   ): Promise<void> {
-    try {
-      if (/^NOSESSION/.test(messageOf(failure))) this.#ended(session);
-      const current = this.#session ?? (await this.#opened());
-      const left = asked.map((request) => this.#leave(current, script, request));
-      const again = (await Promise.all(left)).find((each) => each !== undefined);
-      if (again !== undefined) throw again;
-    } catch (error) {
-      this.#giveBack(script, asked);
-      throw error;
+    let failure = await firstOf(left);
+    // The script has been sent again with the request.
+    if (/^NOSCRIPT/.test(messageOf(failure))) {
+      failure = await firstOf(asked.map((request) => this.#leave(session, script, request)));
     }
+    if (failure !== undefined) {
+      for (const request of asked) this.#drop(willOf(request));
+      this.#giveBack(script, asked);
+      if (/^NOSESSION/.test(messageOf(failure))) this.#ended(session, script);
+      throw failure;
+    }
+    if (session !== this.#session) throw new SessionError('ended', ENDED);
   }
 
-  #giveBack(script: Script, asked: readonly Request[]): void {
-    for (const { key, owner } of asked) this.#drop(willOf(key, owner));
-    const keys = asked.map(({ key }) => key);
-    const words = asked.flatMap(({ verb, token }) => [releaseOf(verb), token, '0']);
-    this.#runner.run(script, keys, ['', ...words]).catch(() => {});
+  #giveBack(script: Script, requests: readonly Request[]): void {
+    for (let start = 0; start < requests.length; start += MOST_AT_ONCE) {
+      const some = requests.slice(start, start + MOST_AT_ONCE);
+      const words = some.flatMap(({ verb, token }) => [releaseOf(verb), token, '0']);
+      const keys = some.map(({ key }) => key);
+      this.#runner.run(script, keys, ['', ...words]).catch(() => {});
+    }
   }
 
   /** Wills that have become superfluous by what was answered. */
   #dropEnded(requests: readonly Request[], reply: unknown): void {
     const isAlone = requests.length === 1 && !isListOfServed(reply);
     const replies = isAlone ? [reply] : (reply as unknown[]);
-    let isRefused = false;
-    for (const [index, { word, key, owner }] of requests.entries()) {
+    let hasEnded = false;
+    for (const [index, request] of requests.entries()) {
       // The answer to several mutexes at once stands with the first of them.
-      if (word !== 'also') isRefused = ENDS[word]?.(Number(replies[index])) ?? false;
-      if (isRefused) this.#drop(willOf(key, owner));
+      if (request.word !== 'also') {
+        hasEnded = ENDS[request.word]?.(Number(replies[index])) ?? false;
+      }
+      if (hasEnded) this.#drop(willOf(request));
     }
   }
 
   #drop(will: string): void {
-    if (!this.#wills.delete(will)) return;
-    this.#say('DROP', this.#lastId, will).catch(() => {});
+    if (!this.#wills.delete(will) || this.#session === undefined) return;
+    this.#say('DROP', this.#session.id, will).catch(() => {});
   }
 
   #opened(): Promise<LiveSession> {
-    if (this.#isClosed) return Promise.reject(new Error('the store is closed'));
+    if (this.#isClosed) return Promise.reject(new Error(CLOSED));
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });
@@ -176,72 +153,36 @@ export class SessionRunner implements ScriptRunner {
   async #open(): Promise<LiveSession> {
     const { open, command } = this.#options;
     const session = await open();
-    this.#lastId = session.id;
     try {
-      await command(['SCRIPT', 'LOAD', LOCK_SCRIPT]);
-      await this.#moveWills(session);
-      if (this.#isClosed) throw new Error('the store is closed');
+      const sha = String(await command(['SCRIPT', 'LOAD', LOCK_SCRIPT]));
+      if (this.#isClosed) throw new Error(CLOSED);
+      this.#session = session;
+      void session.ended.then(() => this.#ended(session, { text: LOCK_SCRIPT, sha }));
+      return session;
     } catch (error) {
       session.close();
-      this.#doubt(session);
       throw error;
     }
-    this.#session = session;
-    void session.ended.then(() => this.#ended(session));
-    if (this.#wills.size > 0) this.#onDoubt();
-    return session;
   }
 
-  async #moveWills({ id }: LiveSession): Promise<void> {
-    const moves = [...this.#wills].flatMap(([will, command]) => [
-      ...this.#takeBack(will),
-      this.#set(id, will, command),
-    ]);
-    const failure = (await Promise.all(moves)).find((each) => each !== undefined);
-    if (failure !== undefined) throw failure;
-    this.#endedIds.clear();
-  }
-
-  /** Each resolves to what went wrong, unless the session has run all its wills. */
-  #takeBack(will: string): Promise<unknown>[] {
-    return [...this.#endedIds].map((id) =>
-      this.#say('DROP', id, will).then(
-        () => undefined,
-        (error: unknown) => (/^NOSESSION/.test(messageOf(error)) ? undefined : error),
-      ),
-    );
-  }
-
-  #ended(session: LiveSession): void {
+  #ended(session: LiveSession, script: Script): void {
     if (this.#session !== session || this.#isClosed) return;
     this.#session = undefined;
-    this.#doubt(session);
-    if (this.#wills.size > 0) void this.#reopen();
-  }
-
-  /** What had a will there may have been released. */
-  #doubt({ id }: LiveSession): void {
-    if (this.#wills.size === 0) return;
-    this.#endedIds.add(id);
-    for (const will of this.#wills.keys()) void this.#takeBack(will);
-    this.#onDoubt();
-  }
-
-  async #reopen(): Promise<void> {
-    for (let pauseMs = FIRST_PAUSE_MS; !this.#isClosed && this.#session === undefined; ) {
-      const failure = await this.#opened().catch((error: unknown) => error);
-      // Of a session that somebody else opened there is no other.
-      if (failure instanceof SessionError && failure.code === 'ended') return;
-      const pause = pauseMs;
-      await new Promise<void>((resolve) => this.#options.clock.setTimer(pause, resolve));
-      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-    }
+    const requests = [...this.#wills.values()];
+    for (const will of this.#wills.keys()) this.#say('DROP', session.id, will).catch(() => {});
+    this.#wills.clear();
+    this.#giveBack(script, requests);
+    this.#onLost(new SessionError('ended', ENDED));
+    session.close();
   }
 
   #say(...words: string[]): Promise<unknown> {
     return this.#options.command(['HOLDFAST.WILL', ...words]);
   }
 }
+
+const CLOSED = 'the store is closed';
+const ENDED = 'the session of these locks has ended, and the locks with it';
 
 /** The verbs after which something may be held, or stand in line. */
 const ASKS: ReadonlySet<string> = new Set(['ask', 'line', 'all', 'also', 'adopt']);
@@ -282,8 +223,12 @@ function releaseOf(verb: string): string {
   return numbers === undefined ? 'release' : `release ${numbers}`;
 }
 
-function willOf(key: string, owner: string): string {
+function willOf({ key, owner }: Pick<Request, 'key' | 'owner'>): string {
   return `${owner} ${key}`;
+}
+
+async function firstOf(failures: readonly Promise<unknown>[]): Promise<unknown> {
+  return (await Promise.all(failures)).find((each) => each !== undefined);
 }
 
 function messageOf(error: unknown): string {
