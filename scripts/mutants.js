@@ -1,30 +1,27 @@
 // Plants bugs in copies of the library, one at a time, and has each caught by the lab or by named tests.
 //
-//   npm run mutants                      all of them
-//   npm run mutants -- fence             those whose names contain a word
-//   npm run mutants -- --slice 3 --seed 7   three of them, others for another seed
-//   npm run mutants -- --list            only whether each can still be planted
-import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+//   npm run mutants                         all of them
+//   npm run mutants -- fence                those whose names contain a word
+//   npm run mutants -- --seconds 15 --seed 7   as many as can be planted meanwhile, from a place that the seed gives
+//   npm run mutants -- --list               only whether each can still be planted
+import { spawn } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { transformWithOxc } from 'vite';
+import { build, mutated, write } from './mutants/build.js';
 import { MUTANTS } from './mutants/table.js';
 
 const root = join(import.meta.dirname, '..');
 const require = createRequire(import.meta.url);
 const HUNT_MS = 180_000;
-const TEST_MS = 300_000;
-const COPIED = [
-  'src',
-  'test',
-  'package.json',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'vitest.config.ts',
-];
+const FILE_MS = 120_000;
+/** What hangs because of a bug is not waited for as long as usual. */
+const TEST_MS = 8000;
+const COPIED = ['src', 'test', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
+/** Far from a common divisor with any number of mutants, so that days that follow each other differ. */
+const STRIDE = 17;
 
 /** Those that were seen to pass without a bug. */
 const soundTests = new Set();
@@ -32,137 +29,154 @@ const soundTests = new Set();
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    slice: { type: 'string' },
-    seed: { type: 'string', default: '0' },
+    seconds: { type: 'string', default: 'Infinity' },
+    seed: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 });
+const isSlice = values.seed !== undefined;
 
 const mutants = chosen();
 const stale = mutants.flatMap(misfits);
 for (const line of stale) console.error(line);
-if (stale.length > 0) process.exitCode = 1;
+if (stale.length > 0 || mutants.length === 0) process.exitCode = 1;
 else if (values.list) console.log(`${mutants.length} mutants can be planted`);
 else await plantAll();
 
 function chosen() {
-  if (values.slice === undefined) {
-    return MUTANTS.filter(({ name }) => positionals.every((word) => name.includes(word)));
-  }
-  const count = Number(values.slice);
-  const first = (Number(values.seed) * count) % MUTANTS.length;
-  return Array.from({ length: count }, (_, at) => MUTANTS[(first + at) % MUTANTS.length]);
+  const named = MUTANTS.filter(({ name }) => positionals.every((word) => name.includes(word)));
+  if (named.length === 0) console.error(`no mutant has "${positionals.join(' ')}" in its name`);
+  const first = (Number(values.seed ?? 0) * STRIDE) % Math.max(named.length, 1);
+  return [...named.slice(first), ...named.slice(0, first)];
 }
 
 /** Why a mutant can no longer be planted. */
 function misfits({ name, edits }) {
   return edits.flatMap(({ file, find }) => {
     const count = readFileSync(join(root, file), 'utf8').split(find).length - 1;
-    return count === 1 ? [] : [`"${name}": ${file} has its text ${count} times instead of once`];
+    if (count === 1) return [];
+    return [
+      `The mutant "${name}" cannot be planted: ${file} has this text ${count} times instead of once.\n` +
+        `${find.replace(/^/gm, '    ')}\n` +
+        'If the code was changed, say in scripts/mutants/table.js what breaks it now.',
+    ];
   });
 }
 
 async function plantAll() {
   const work = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
   try {
-    prepare(work);
-    const survivors = [];
-    for (const mutant of mutants) {
-      const caught = await plant(work, mutant);
-      console.log(
-        `${caught ? 'caught  ' : 'SURVIVED'}  ${mutant.name}${caught ? `\n          ${caught}` : ''}`,
-      );
-      if (!caught) survivors.push(mutant.name);
-    }
-    console.log(`${mutants.length - survivors.length} of ${mutants.length} mutants were caught`);
-    if (survivors.length > 0) process.exitCode = 1;
+    await prepare(work);
+    if (isSlice) console.log(`${values.seconds} seconds of mutants, from seed ${values.seed}`);
+    const { planted, survivors } = await plantEach(work);
+    console.log(`${planted - survivors} of ${planted} mutants were caught`);
+    if (survivors > 0) process.exitCode = 1;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
+async function plantEach(work) {
+  const endMs = performance.now() + Number(values.seconds) * 1000;
+  let [planted, survivors] = [0, 0];
+  for (const mutant of mutants) {
+    const caught = await plant(work, mutant);
+    console.log(`${caught ? 'caught  ' : 'SURVIVED'}  ${mutant.name}`);
+    if (caught) console.log(`          ${caught}`);
+    else survivors++;
+    planted++;
+    if (performance.now() > endMs) break;
+  }
+  return { planted, survivors };
+}
+
 /** A copy of the source with its tests, and a build of it. Without a bug the lab must find none. */
-function prepare(work) {
+async function prepare(work) {
   for (const name of COPIED) cpSync(join(root, name), join(work, name), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(work, 'node_modules'));
-  const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin', 'tsc');
-  const project = join(work, 'tsconfig.build.json');
-  execFileSync(process.execPath, [compiler, '-p', project], { stdio: 'inherit' });
+  await build(work);
   // A slice is part of the tests, which show this anyway.
-  const found = values.slice === undefined ? caughtByLab(work) : undefined;
+  const found = isSlice ? undefined : await caughtByLab(work);
   if (found) throw new Error(`without any bug, one is caught by ${found}`);
 }
 
 /** What caught it; undefined: it survived. */
-async function plant(work, { edits, tests }) {
-  const files = (await Promise.all(edits.map((edit) => mutated(work, edit)))).flat();
-  const write = (version) => {
-    for (const file of files) writeFileSync(file.path, file[version]);
-  };
+async function plant(work, { edits, tests, scenario }) {
+  const files = await mutated(work, edits);
   try {
-    write('mutant');
-    const caught = caughtByLab(work);
-    if (caught) return caught;
-    for (const test of tests) {
-      write('sound');
-      proveSound(work, test);
-      write('mutant');
-      const failed = failureIn(work, test);
-      if (failed) return failed;
+    if (tests.length === 0) {
+      write(files, 'mutant');
+      return await caughtByLab(work, scenario);
     }
-    return undefined;
+    return await caughtByTests(work, files, tests);
   } finally {
-    write('sound');
+    write(files, 'sound');
   }
 }
 
+async function caughtByTests(work, files, tests) {
+  for (const test of tests) {
+    await proveSound(work, test);
+    write(files, 'mutant');
+    const failed = await failureIn(work, test);
+    write(files, 'sound');
+    if (failed) return failed;
+  }
+  return undefined;
+}
+
 /** A test that fails without the bug, too, catches nothing. */
-function proveSound(work, test) {
-  if (soundTests.has(test)) return;
-  const failed = failureIn(work, test);
+async function proveSound(work, test) {
+  if (soundTests.has(test) || isSlice) return;
+  const failed = await failureIn(work, test);
   if (failed) throw new Error(`without any bug, one is caught by ${failed}`);
   soundTests.add(test);
 }
 
-/** The source and its build, each with and without the bug. */
-async function mutated(work, { file, find, replace }) {
-  const path = join(work, file);
-  const sound = readFileSync(path, 'utf8');
-  const mutant = sound.split(find).join(replace);
-  const { code } = await transformWithOxc(mutant, path);
-  const built = join(work, file.replace(/^src/, 'dist').replace(/\.ts$/, '.js'));
-  return [
-    { path, sound, mutant },
-    {
-      path: built,
-      sound: readFileSync(built, 'utf8'),
-      mutant: code.replace(/(from\s*"\.[^"]+)\.ts"/g, '$1.js"'),
-    },
-  ];
-}
-
-function caughtByLab(work) {
+async function caughtByLab(work, scenario = '') {
   const hunt = join(import.meta.dirname, 'mutants/hunt.js');
-  const { status, stdout, stderr } = spawnSync(process.execPath, [hunt, join(work, 'dist')], {
-    encoding: 'utf8',
-    timeout: HUNT_MS,
-  });
-  if (status === null) return `the lab: no end within ${HUNT_MS / 1000} s`;
-  if (status !== 0) return `the lab: ${/^\w*Error.*$/m.exec(stderr)?.[0] ?? stderr.trim()}`;
-  const found = JSON.parse(stdout);
+  const { code, output, errors } = await run([hunt, join(work, 'dist'), scenario], HUNT_MS);
+  if (code === null) return `the lab: no end within ${HUNT_MS / 1000} s`;
+  if (code !== 0) return `the lab: ${/^\w*Error.*$/m.exec(errors)?.[0] ?? errors.trim()}`;
+  const found = JSON.parse(output);
   if (found === null) return undefined;
-  const { by, schedules, check, schedule } = found;
-  return `the lab: ${check} in ${by}, after ${schedules} schedules: ${schedule || 'as usual'}`;
+  const { by, after, check, schedule } = found;
+  return `the lab: ${check} in ${by}, after ${after}: ${schedule || 'as usual'}`;
 }
 
-function failureIn(work, test) {
+async function failureIn(work, test) {
   const runner = join(dirname(require.resolve('vitest/package.json')), 'vitest.mjs');
-  const args = [runner, 'run', '--root', work, '--reporter', 'json', test];
-  const { status, stdout } = spawnSync(process.execPath, args, {
-    encoding: 'utf8',
-    timeout: TEST_MS,
+  const options = ['--reporter', 'json', '--bail', '1', '--testTimeout', String(TEST_MS)];
+  const { code, output } = await run([runner, 'run', '--root', work, ...options, test], FILE_MS);
+  return code === 0 ? undefined : `${test}: ${failedTest(output)}`;
+}
+
+/** Runs a program of ours, and ends all that it leaves behind: a bug may keep its children from ending. */
+function run(args, mostMs) {
+  // A test that runs inside of another must not report to it.
+  const { VITEST, NODE_ENV, ...env } = process.env;
+  const child = spawn(process.execPath, args, { detached: true, env });
+  const text = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (data) => {
+      text[name] += data;
+    });
+  }
+  const endAll = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {
+      // All have ended.
+    }
+  };
+  const timer = setTimeout(endAll, mostMs);
+  return new Promise((resolve) => {
+    child.once('exit', endAll);
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      resolve({ code, output: text.stdout, errors: text.stderr });
+    });
   });
-  return status === 0 ? undefined : `${test}: ${failedTest(stdout)}`;
 }
 
 function failedTest(stdout) {

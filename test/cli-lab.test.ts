@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLAIN } from '../src/cli/console/paint.ts';
+import { run } from '../src/cli/dispatch.ts';
 import { drawDiagram } from '../src/cli/lab/diagram.ts';
 import { ProgressLine } from '../src/cli/lab/progress-line.ts';
 import { shorten, shortenWord, widthOf, wrap } from '../src/cli/lab/text-width.ts';
-import { run } from '../src/cli/dispatch.ts';
 import { virtualClock } from '../src/clock/index.ts';
-import { explore, RECIPES, type Recipe, replay } from '../src/lab/index.ts';
+import { explore, RECIPES, type Recipe, replay, type Variant } from '../src/lab/index.ts';
 import { CliProcess, runCli } from './cli-run.ts';
 
 interface Printed {
@@ -44,19 +44,35 @@ describe('holdfast lab', () => {
     expect(listed.output.match(/^\w\S*$/gm)).toEqual(names);
     for (const { name, variants } of some) {
       for (const variant of variants) {
-        const verdict = variant.shows === undefined ? '✓ nothing fails in ' : `✗ ${variant.shows},`;
-        expect(lineOf(name, variant.name).slice(21)).toMatch(new RegExp(`^${verdict}`));
+        expect(lineOf(name, variant.name).slice(21)).toMatch(new RegExp(`^${verdictOf(variant)}`));
       }
     }
     expect(lineOf('set-nx-ex-del', 'pause')).toMatch(/foreign-release, 8 steps +a\.aza\.bwaa$/);
     expect(lineOf('setnx-only', 'no-crash')).toMatch(/ in 10,049,574 interleavings$/);
+    expect(linesOf('fenced', 'pause')).toMatch(
+      /✓ nothing promised fails in [\d,]+ interleavings\n {21}~ two-inside, 5 steps +a\.za\.b$/,
+    );
+    expect(listed.output).toMatch(/^~ is not promised: no lease keeps a paused holder/m);
     expect(listed.output).toMatch(/^\d+ searches: [\d,]+ interleavings in [\d,]+ states\.$/m);
     expect(listed.output).toMatch(/^Every verdict is the expected one\.$/m);
   });
 
-  function lineOf(recipe: string, variant: string): string {
+  function verdictOf({ shows, unpromised }: Variant): string {
+    if (shows === undefined) return '✓ nothing fails in ';
+    return unpromised === undefined ? `✗ ${shows},` : '✓ nothing promised fails in ';
+  }
+
+  /** A variant's line, and the one below it that says what nobody promises. */
+  function linesOf(recipe: string, variant: string): string {
     const [section] = listed.output.split(`${recipe}\n  `)[1]!.split('\n\n');
-    return lines(section!).find((line) => line.startsWith(`  ${variant} `)) ?? '';
+    const all = lines(section!);
+    const at = all.findIndex((line) => line.startsWith(`  ${variant} `));
+    const isMore = /^ {21}~/.test(all[at + 1] ?? '');
+    return all.slice(at, at + (isMore ? 2 : 1)).join('\n');
+  }
+
+  function lineOf(recipe: string, variant: string): string {
+    return lines(linesOf(recipe, variant))[0]!;
   }
 
   it('needs no more than 80 columns, and no colours', () => {
@@ -69,7 +85,7 @@ describe('holdfast lab', () => {
     let drawn = 0;
     for (const { name, variants } of some) {
       for (const { name: variant } of variants.filter(({ shows }) => shows !== undefined)) {
-        const schedule = lineOf(name, variant).split(' ').at(-1)!;
+        const schedule = linesOf(name, variant).split(' ').at(-1)!;
         expectStraightLines(name, schedule, variant);
         drawn++;
       }
@@ -162,7 +178,26 @@ describe('holdfast lab run', () => {
     const { trace, ...failure } = explore('set-nx-ex-del').failure!;
     expect(found.failure).toEqual({ ...failure, trace: JSON.parse(JSON.stringify(trace)) });
     const shown = found.verdicts.find(({ check }: { check: string }) => check === failure.check);
-    expect(shown).toEqual({ check: failure.check, holds: false, isExpected: true, failure });
+    expect(shown).toEqual({
+      check: failure.check,
+      holds: false,
+      isExpected: true,
+      isPromised: true,
+      failure,
+    });
+    expect(found.keepsPromises).toBe(false);
+  });
+
+  it('tells what nobody can promise from what a recipe does promise', async () => {
+    const { code, output } = await lab('run fenced --clients 2');
+    expect(code).toBe(0);
+    expect(output).toMatch(/^ {2}~ two-inside +5 steps {2}a\.za\.b$/m);
+    expect(output).toMatch(/^ {2}✓ late-write$/m);
+    expect(output).toMatch(/^~ is not promised: no lease keeps a paused holder from going on\./m);
+    expect(output).toMatch(/^~ Step 5: A and B are inside at once\.$/m);
+    expect(output).not.toContain('✗ ');
+    const replayed = await lab('replay fenced a.za.b --clients 2');
+    expect(replayed.output).toMatch(/^~ Step 5: A and B are inside at once\.$/m);
   });
 
   it('takes the world and the checks from the flags, wherever they stand', async () => {
@@ -292,7 +327,7 @@ describe('the languages of the lab', () => {
 
   it('say everything in Chinese', async () => {
     const { output } = await lab('run watchdog --lang zh --clients 2');
-    const own = output.replaceAll(/^.*(?:holdfast lab replay| ✗ | ✓ ).*$/gm, '');
+    const own = output.replaceAll(/^.*(?:holdfast lab replay| ✗ | ✓ | ~ ).*$/gm, '');
     const words = own.match(/[a-z]{4,}/g) ?? [];
     expect(new Set(words)).toEqual(
       new Set(['watchdog', 'pause', 'inside', 'lock', ...(own.match(/compare|delete/g) ?? [])]),

@@ -322,7 +322,14 @@ describe('for everybody', () => {
       'link paper',
       'fault raised',
     ];
-    const marks = ['bad bad-shade', 'good good-shade', 'bad paper', 'good paper'];
+    const marks = [
+      'bad bad-shade',
+      'good good-shade',
+      'fault fault-shade',
+      'bad paper',
+      'good paper',
+      'fault paper',
+    ];
     const clients = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((own) => `${own} raised`);
     for (const pair of [...pairs, ...marks, ...clients]) {
       const [front, back] = await Promise.all(pair.split(' ').map((name) => colour(open, name)));

@@ -1,9 +1,10 @@
-// Looks for a planted bug with the lab alone, in the build whose folder is given: the quick searches first.
+// Looks for a planted bug with the lab alone, in the build whose folder is given: in the scenario that is
+// named, if one is, and then everywhere, the quick searches first.
 // Prints what was found first, as JSON; `null` if nothing was.
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const [folder] = process.argv.slice(2);
+const [folder, scenario] = process.argv.slice(2);
 const lab = await import(pathToFileURL(join(folder, 'lab/index.js')));
 
 /** Too large to be gone through. */
@@ -14,37 +15,44 @@ const RECIPES = ['holdfast-mutex', 'holdfast-read-write', 'holdfast-semaphore'];
 process.stdout.write(`${JSON.stringify(await hunt())}\n`);
 
 async function hunt() {
-  let schedules = 0;
-  for (const search of [onePreemption, everyInterleaving, twoPreemptions, atRandom]) {
-    for await (const { by, count, failure } of search()) {
-      schedules += count;
-      if (failure) return { by, schedules, check: failure.check, schedule: failure.schedule };
+  let [schedules, states] = [0, 0];
+  for (const search of [inScenario, onePreemption, twoPreemptions, atRandom, everyInterleaving]) {
+    for await (const { by, failure, ...seen } of search()) {
+      schedules += seen.schedules ?? 0;
+      states += seen.states ?? 0;
+      if (failure === undefined) continue;
+      const after = `${schedules} schedules${states > 0 ? ` and ${states} states` : ''}`;
+      return { by, after, check: failure.check, schedule: failure.schedule };
     }
   }
   return null;
 }
 
+async function* inScenario() {
+  if (scenario) {
+    yield { by: scenario, ...(await lab.exploreLibrary(scenario, { mostSchedules: 40_000 })) };
+  }
+}
+
 async function* onePreemption() {
-  for (const { name } of lab.SCENARIOS) {
-    if (name !== LARGE) yield* library(name, { preemptions: 1 });
-  }
+  yield* everyScenario({ preemptions: 1 });
 }
 
+/** Some of them, from all over. */
 async function* twoPreemptions() {
-  for (const { name } of lab.SCENARIOS) {
-    if (name !== LARGE) yield* library(name, { mostSchedules: 6000 });
-  }
+  yield* everyScenario({ mostSchedules: 6000 });
 }
 
-async function* library(name, options) {
-  const { schedules: count, failure } = await lab.exploreLibrary(name, options);
-  yield { by: name, count, failure };
+async function* everyScenario(options) {
+  for (const { name: by } of lab.SCENARIOS) {
+    if (by !== LARGE) yield { by, ...(await lab.exploreLibrary(by, options)) };
+  }
 }
 
 async function* atRandom() {
   for (const { name } of lab.SCENARIOS) {
     const found = await lab.exploreLibraryAtRandom(name, { seed: SEED, runs: 200 });
-    yield { by: `${name} at random`, count: found.schedules, failure: found.failure };
+    yield { by: `${name} at random`, ...found };
   }
 }
 
@@ -54,7 +62,7 @@ async function* everyInterleaving() {
     for (const options of [{ ticks: 3 }, { variant: 'lost-reply', ticks: 4 }]) {
       const { states, verdicts } = lab.explore(name, options);
       const wrong = verdicts.find(({ isExpected, failure }) => !isExpected && failure);
-      yield { by: `the recipe ${name}`, count: states, failure: wrong?.failure };
+      yield { by: `the recipe ${name}`, states, failure: wrong?.failure };
     }
   }
 }

@@ -1,6 +1,7 @@
 // Planted bugs. Each is some edits of the library's text, and each text to find must be there exactly once:
 // a mutant that no longer applies is an error, not a mutant that is caught. `tests` are the files that catch
-// what the lab does not see; without them the lab must catch it alone.
+// what the lab does not see; without them the lab must catch it alone. `scenario` is where it looks first,
+// and further than elsewhere.
 
 const SCRIPT = 'src/stores/lock-script.ts';
 const STORE = 'src/stores/script-store.ts';
@@ -37,7 +38,6 @@ export const MUTANTS = [
     SCRIPT,
     'isOurs = lock.kind.hasEnded(lock, token, fence)',
     'isOurs = false',
-    ['src/lock/lock.test.ts'],
   ),
   mutant(
     'release: who gives up stays in line',
@@ -178,14 +178,24 @@ export const MUTANTS = [
     ATTEMPT,
     'return spentMs < safeMs(this.claim.leaseMs);',
     'return true;',
-    ['src/lock/lock.test.ts', 'test/bugs-of-others.test.ts'],
+    ['src/lock/lock.test.ts'],
   ),
-  mutant(
-    'reservation: counted from the message instead of from when it asked',
-    ATTEMPT,
-    'const sentMs = this.#askedMs - earlierMs;',
-    'const sentMs = this.core.clock.monotonicMs();',
-  ),
+  {
+    name: 'reservation: counted from the message instead of from when it asked',
+    edits: [
+      {
+        file: ATTEMPT,
+        find: 'const sentMs = this.#askedMs - earlierMs;',
+        replace: 'const sentMs = this.core.clock.monotonicMs() - earlierMs;',
+      },
+      {
+        file: ATTEMPT,
+        find: 'this.#askedWallMs - earlierMs)?.renew();',
+        replace: 'this.core.clock.wallMs() - earlierMs)?.renew();',
+      },
+    ],
+    tests: [],
+  },
   mutant(
     'reservation: taken although it asked again since',
     ATTEMPT,
@@ -216,7 +226,6 @@ export const MUTANTS = [
     ATTEMPT,
     'else if (this.#isAsking) this.#wasCalled = true;',
     'else if (this.#isAsking) return;',
-    ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts', 'src/stores/script-store.test.ts'],
   ),
   mutant(
     'lease: the holder is told after its lease has ended',
@@ -224,24 +233,38 @@ export const MUTANTS = [
     'leaseMs * (1 - DRIFT) - DRIFT_MS',
     'leaseMs * (1 + 10 * DRIFT)',
   ),
-  mutant(
-    'renewal: goes on after the release',
-    CORE,
-    '    this.#leases.remove(lease);\n    this.watchdog.drop(lease);',
-    '    this.#leases.remove(lease);',
-  ),
+  {
+    name: 'renewal: goes on after the release',
+    edits: [
+      {
+        file: CORE,
+        find: '    this.#leases.remove(lease);\n    this.watchdog.drop(lease);',
+        replace: '    this.#leases.remove(lease);',
+      },
+      {
+        file: LEASE,
+        find: 'if (!this.isHeld) return;\n    const { clock, store, watchdog } = this.#core;',
+        replace: 'const { clock, store, watchdog } = this.#core;',
+      },
+    ],
+    tests: [],
+  },
   mutant(
     'renewal: an answer that says it is another’s is not heard',
     LEASE,
     "(isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen'))",
     'this.#renewed(sentMs, sentWallMs)',
+    ['src/lock/lock.test.ts'],
   ),
-  mutant(
-    'renewal: counted from its answer',
-    LEASE,
-    '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
-    '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
-  ),
+  {
+    ...mutant(
+      'renewal: counted from its answer',
+      LEASE,
+      '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
+      '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
+    ),
+    scenario: 'mutex-renewed',
+  },
   mutant(
     'renewal: two at a time, whose timers are lost track of',
     'src/lock/watchdog.ts',
@@ -284,7 +307,6 @@ export const MUTANTS = [
     'src/lock/let-go.ts',
     '() => persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),',
     "() => tell('unknown'),",
-    ['src/lock/lock.test.ts', 'test/bugs-of-others.test.ts'],
   ),
   mutant(
     'deadlock: not seen',

@@ -12,5 +12,6 @@ export {
   statusText,
   stepsText,
   ttlText,
+  UNPROMISED,
   worldText,
 } from './words.ts';

@@ -1,9 +1,9 @@
 import { CHECKS, type Exploration, type Recipe, type Text, type Verdict } from '../lab/index.ts';
 import { both, type Html, html } from './html.ts';
-import { runFigure } from './page-run.ts';
+import { runFigure, type Sign } from './page-run.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf } from './scripts.ts';
-import { countText, stepsText, worldText } from './words.ts';
+import { countText, stepsText, UNPROMISED, worldText } from './words.ts';
 
 /** A recipe of the gallery and what the searches found, one for each of its variants. */
 export interface GalleryEntry {
@@ -50,26 +50,31 @@ function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Ht
     <h3>${variant.name}</h3> ${verdictMark(found, steps)}
     <span class="world">${both(variant.about)}</span>
   </summary>
-  ${failure === undefined ? html`` : runFigure(`${id}-step`, failure)}
+  ${failure === undefined ? html`` : runFigure(`${id}-step`, failure, signOf(found))}
   ${counts(found)}
   ${verdictTable(recipe, found)}
 </details>`;
 }
 
 /** The verdict in a few words. */
-export function verdictMark(
-  { failure, isExpected, isComplete }: Exploration,
-  steps = html``,
-): Html {
+export function verdictMark(found: Exploration, steps = html``): Html {
+  const { failure, isExpected, isComplete } = found;
   const surprise = isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
-  if (failure !== undefined) {
-    const text = html`${failure.check}${steps}`;
-    return html`<span class="mark fails"><i aria-hidden="true">✗</i> ${text}</span>${surprise}`;
+  if (failure === undefined) {
+    const text = both(isComplete ? HOLDS : HOLDS_SO_FAR);
+    return html`<span class="mark holds"><i aria-hidden="true">✓</i> ${text}</span>${surprise}`;
   }
-  const text = both(isComplete ? HOLDS : HOLDS_SO_FAR);
-  return html`<span class="mark holds"><i aria-hidden="true">✓</i> ${text}</span>${surprise}`;
+  const sign = signOf(found);
+  const text = html`${failure.check}${steps}`;
+  return html`<span class="mark ${MARKS[sign]}"><i aria-hidden="true">${sign}</i> ${text}</span>${surprise}`;
 }
 
+/** Whether something fails that the recipe promises, or only what it cannot. */
+function signOf({ keepsPromises }: Exploration): Sign {
+  return keepsPromises ? '~' : '✗';
+}
+
+const MARKS: Readonly<Record<Sign, string>> = { '✗': 'fails', '~': 'beyond' };
 const HOLDS: Text = { en: 'nothing fails', zh: '没有问题' };
 const HOLDS_SO_FAR: Text = { en: 'nothing fails so far', zh: '目前没有发现问题' };
 const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
@@ -87,6 +92,7 @@ function counts({ world, states, interleavings, isComplete }: Exploration): Html
 }
 
 function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html {
+  const hasBeyond = verdicts.some(({ holds, isPromised }) => !holds && !isPromised);
   return html`
 <table class="verdicts">
   <caption class="aside">${both({ en: `What was checked in ${recipe}, ${variant.name}`, zh: `${recipe}（${variant.name}）的检查结果` })}</caption>
@@ -95,14 +101,16 @@ function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html 
     <th scope="col">${both({ en: 'verdict', zh: '结论' })}</th>
   </tr></thead>
   <tbody>${verdicts.map(verdictRow)}</tbody>
-</table>`;
+</table>
+${hasBeyond ? html`<p class="unpromised"><b>~</b> ${both(UNPROMISED)}</p>` : html``}`;
 }
 
-function verdictRow({ check, holds, failure, isExpected }: Verdict): Html {
+function verdictRow({ check, holds, failure, isExpected, isPromised }: Verdict): Html {
   const about = CHECKS.find(({ name }) => name === check)?.about ?? { en: check, zh: check };
   const surprise = isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
+  const sign = isPromised ? '✗' : '~';
   const verdict = holds
     ? html`<span class="mark holds">✓ ${both({ en: 'never', zh: '不会发生' })}</span>`
-    : html`<span class="mark fails">✗ ${both(stepsText(failure!.steps))}</span> <code class="schedule">${failure!.schedule}</code>`;
+    : html`<span class="mark ${MARKS[sign]}">${sign} ${both(stepsText(failure!.steps))}</span> <code class="schedule">${failure!.schedule}</code>`;
   return html`<tr><th scope="row"><code>${check}</code> <span>${both(about)}</span></th><td>${verdict}${surprise}</td></tr>`;
 }

@@ -12,11 +12,14 @@ import {
   ttlText,
 } from './words.ts';
 
+/** Before what went wrong: something that was promised, or what nobody can promise. */
+export type Sign = '✗' | '~';
+
 /**
  * A run as a sequence diagram: a line down the page for each client and one for the store, and a slider
  * that goes through it step by step. `id` must be the page's only one.
  */
-export function runFigure(id: string, { trace, sentence }: Failure): Html {
+export function runFigure(id: string, { trace, sentence }: Failure, sign: Sign): Html {
   const clients = trace[0]?.clients ?? [];
   const rows = trace.map((step, at) => row(step, trace[at - 1]));
   return html`
@@ -24,7 +27,7 @@ export function runFigure(id: string, { trace, sentence }: Failure): Html {
   <div class="diagram">
     <div class="lanes" aria-hidden="true">${clients.map(laneName)}${STORE_NAME}</div>
     <ol class="steps">${rows}</ol>
-    <p class="violation">✗ ${both(sentence)}</p>
+    <p class="violation${sign === '~' ? ' beyond' : ''}">${sign} ${both(sentence)}</p>
   </div>
   <div class="panel">
     ${controls(id, trace.length)}

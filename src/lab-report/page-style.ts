@@ -6,7 +6,7 @@ export const STYLE = `
 :root {
   color-scheme: light dark;
   --paper: #fbfaf6; --raised: #ffffff; --ink: #20242a; --soft: #5c6470; --line: #d9d6cc; --shade: #f1efe8;
-  --bad: #b3261e; --bad-shade: #fdecea; --good: #1f6f43; --good-shade: #e6f4ec; --link: #0b5cad;
+  --bad: #b3261e; --bad-shade: #fdecea; --fault-shade: #fbf0dc; --good: #1f6f43; --good-shade: #e6f4ec; --link: #0b5cad;
   --wire: #7d8590; --fault: #9a5b00;
   --a: #1d6fb8; --b: #c2540a; --c: #7b3fb5; --d: #0c7d74; --e: #a3316f; --f: #5f7a0b; --g: #4054b2; --h: #8a5a2b;
   --mono: ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace;
@@ -14,7 +14,7 @@ export const STYLE = `
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #14171b; --raised: #1b1f25; --ink: #e6e3da; --soft: #a2a8b3; --line: #343a43; --shade: #22272e;
-    --bad: #ff8a80; --bad-shade: #3a1d1d; --good: #7fd6a4; --good-shade: #17301f; --link: #8ab8ff;
+    --bad: #ff8a80; --bad-shade: #3a1d1d; --fault-shade: #33260f; --good: #7fd6a4; --good-shade: #17301f; --link: #8ab8ff;
     --wire: #8a929e; --fault: #f0b35a;
     --a: #6cb2f5; --b: #f59a5c; --c: #c495f2; --d: #55c8bc; --e: #f08cc0; --f: #b5d15b; --g: #9aa9f5; --h: #d1a679;
   }
@@ -54,7 +54,7 @@ nav .recipe-link { color: var(--ink); font-weight: 600; }
 nav ul ul { margin: 0.125rem 0 0.75rem; font-size: 0.8125rem; }
 nav ul ul li { display: flex; gap: 0.5rem; justify-content: space-between; align-items: baseline; }
 nav ul ul a { white-space: nowrap; }
-nav .mark.fails, nav .mark.holds { padding: 0; background: none; font-size: inherit; font-weight: 500; text-align: right; }
+nav .mark.fails, nav .mark.holds, nav .mark.beyond { padding: 0; background: none; font-size: inherit; font-weight: 500; text-align: right; }
 .index > summary { font-weight: 600; cursor: pointer; padding: 0.25rem 0; margin-bottom: 0.5rem; }
 
 main { min-width: 0; }
@@ -83,6 +83,7 @@ blockquote footer { font-size: 0.8125rem; }
 .mark i { font-style: normal; }
 .mark.fails { color: var(--bad); background: var(--bad-shade); }
 .mark.holds { color: var(--good); background: var(--good-shade); }
+.mark.beyond { color: var(--fault); background: var(--fault-shade); }
 .surprise { color: var(--bad); text-decoration: underline; }
 
 .counts { display: flex; flex-wrap: wrap; gap: 0.25rem 2rem; margin: 0; padding: 0.75rem 1rem; border-top: 1px solid var(--line); font-size: 0.875rem; }
@@ -99,6 +100,8 @@ th, td { text-align: left; vertical-align: baseline; }
 .verdicts tbody tr:last-child > * { padding-bottom: 0.875rem; }
 .verdicts .mark { white-space: nowrap; }
 .schedule { color: var(--soft); }
+.unpromised { margin: 0; padding: 0 1rem 0.875rem; font-size: 0.875rem; color: var(--soft); max-width: 46rem; }
+.unpromised b { color: var(--fault); }
 
 .run { margin: 0; padding: 0.5rem 1rem 1rem; display: grid; gap: 1.5rem; --gutter: 4.25rem; --lane: 2.25rem; --edge: 2.25rem; }
 .n1 { --lanes: 1; } .n2 { --lanes: 2; } .n3 { --lanes: 3; } .n4 { --lanes: 4; }
@@ -146,6 +149,7 @@ th, td { text-align: left; vertical-align: baseline; }
 .moves .step.now { background: var(--shade); border-radius: 6px; }
 .moves .later { opacity: 0.22; }
 .violation { margin: 0.5rem 0 0; padding: 0.5rem 0.75rem; border-radius: 6px; background: var(--bad-shade); color: var(--bad); font-weight: 600; }
+.violation.beyond { background: var(--fault-shade); color: var(--fault); }
 
 .panel { background: var(--raised); font-size: 0.875rem; min-width: 0; }
 .controls { display: none; grid-template-columns: auto minmax(0, 1fr) auto; align-items: center; gap: 0.375rem 0.5rem; }

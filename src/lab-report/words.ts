@@ -50,6 +50,12 @@ export function lifeText(ttlMs: number): string {
 
 export const GONE: Text = { en: 'is gone', zh: '已删除' };
 
+/** Of what a recipe cannot promise. */
+export const UNPROMISED: Text = {
+  en: 'is not promised: no lease keeps a paused holder from going on. A fence makes that harmless, where the resource looks at it.',
+  zh: '不在承诺之内：任何租约都拦不住停顿过的持有者继续操作；若资源检查编号，就不会造成损害。',
+};
+
 export function countText(count: number | bigint): string {
   return count.toLocaleString('en');
 }

@@ -11,7 +11,7 @@ import { type Setting, settle } from './setting.ts';
 import { type Exhaustion, exhaust, type Seen } from './strategies/exhaustive.ts';
 import { smooth } from './strategies/smooth.ts';
 import type { TraceStep } from './trace.ts';
-import { isExpected } from './verdict.ts';
+import { isExpected, isPromised } from './verdict.ts';
 import { World } from './world.ts';
 
 export interface ExploreOptions extends Partial<WorldOptions> {
@@ -33,6 +33,8 @@ export interface Exploration extends Setting {
   readonly verdicts: readonly Verdict[];
   /** Every verdict is the one that the variant foretells for a world of this size. */
   readonly isExpected: boolean;
+  /** Nothing fails that the recipe promises. */
+  readonly keepsPromises: boolean;
   /** False if the search was stopped: what holds then holds only as far as was seen. */
   readonly isComplete: boolean;
   readonly states: number;
@@ -48,6 +50,8 @@ export interface Verdict {
   readonly check: CheckName;
   readonly holds: boolean;
   readonly isExpected: boolean;
+  /** False if the variant says that it cannot be kept from happening. */
+  readonly isPromised: boolean;
   /** A shortest run in which the check fails. */
   readonly failure?: Failure;
 }
@@ -88,6 +92,7 @@ export function explore(recipe: Algorithm | string, options: ExploreOptions = {}
     ...setting,
     verdicts,
     isExpected: verdicts.every((verdict) => verdict.isExpected),
+    keepsPromises: verdicts.every(({ holds, isPromised }) => holds || !isPromised),
     isComplete,
     states,
     moves,
@@ -106,7 +111,12 @@ function verdictOf(check: Check, found: Exhaustion, world: World, setting: Setti
   const { name } = check;
   const failing = found.failures.get(name);
   const holds = failing === undefined;
-  const verdict = { check: name, holds, isExpected: isExpected(setting, name, holds) };
+  const verdict = {
+    check: name,
+    holds,
+    isExpected: isExpected(setting, name, holds),
+    isPromised: isPromised(setting, name),
+  };
   if (holds) return verdict;
   const schedule = scheduleText(smooth(world, check, failing));
   return { ...verdict, failure: failureOf(setting, name, schedule) };

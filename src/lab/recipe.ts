@@ -40,6 +40,11 @@ export interface Variant {
   readonly world: Partial<WorldOptions>;
   /** The checks that fail. All others hold. */
   readonly fails: readonly CheckName[];
+  /**
+   * Those of `fails` that the recipe does not promise to keep from happening, because it cannot: no lease
+   * keeps a paused holder from going on, and where the resource looks at no fence its write comes late.
+   */
+  readonly unpromised?: readonly CheckName[];
   /** The failing check whose schedule is the one to look at. */
   readonly shows?: CheckName;
 }

@@ -1,4 +1,4 @@
-import type { CheckName } from './checks/check.ts';
+import type { Check, CheckName } from './checks/check.ts';
 import { CHECKS } from './checks/index.ts';
 import { type Choice, clientName, parseSchedule, scheduleText } from './choice.ts';
 import { LabError } from './lab-error.ts';
@@ -6,7 +6,9 @@ import type { WorldOptions } from './options.ts';
 import type { Algorithm, Text } from './recipe.ts';
 import { type Setting, settle } from './setting.ts';
 import type { State } from './state.ts';
+import { violationIn } from './strategies/violation.ts';
 import { type TraceStep, traceStep } from './trace.ts';
+import { isPromised } from './verdict.ts';
 import { type Move, World } from './world.ts';
 
 export interface ReplayOptions extends Partial<WorldOptions> {
@@ -27,6 +29,8 @@ export interface Violation {
   /** The step after which it is so, from 1. */
   readonly step: number;
   readonly sentence: Text;
+  /** False if the variant says that it cannot be kept from happening. */
+  readonly isPromised: boolean;
 }
 
 /** Runs a schedule step by step on one engine, which is never put back. */
@@ -44,7 +48,7 @@ export function replay(
     ...setting,
     schedule: scheduleText(choices),
     trace: moves.map((move, index) => traceStep(index + 1, move)),
-    violations: firstViolations(world, moves),
+    violations: firstViolations(world, moves, setting),
     next: world.choices(last).map(({ label }) => label),
   };
 }
@@ -62,18 +66,29 @@ function follow(world: World, choices: readonly Choice[]): Move[] {
 }
 
 /** A check may fail before anything has happened, if clients enter without asking: that is step 0. */
-function firstViolations(world: World, moves: readonly Move[]): Violation[] {
-  const violations = CHECKS.flatMap(({ name, ...check }): Violation[] => {
-    const atOnce = check.ofState?.(world.initial, world);
-    if (atOnce !== undefined) return [{ check: name, step: 0, sentence: atStep(0, atOnce) }];
-    for (const [index, move] of moves.entries()) {
-      const sentence = check.ofMove?.(move) ?? check.ofState?.(move.after, world);
-      const step = index + 1;
-      if (sentence) return [{ check: name, step, sentence: atStep(step, sentence) }];
-    }
-    return [];
+function firstViolations(world: World, moves: readonly Move[], setting: Setting): Violation[] {
+  const violations = CHECKS.flatMap((check): Violation[] => {
+    const [step, sentence] = firstViolation(world, check, moves) ?? [];
+    if (step === undefined || sentence === undefined) return [];
+    const { name } = check;
+    const isKept = isPromised(setting, name);
+    return [{ check: name, step, sentence: atStep(step, sentence), isPromised: isKept }];
   });
   return violations.sort((a, b) => a.step - b.step);
+}
+
+function firstViolation(
+  world: World,
+  check: Check,
+  moves: readonly Move[],
+): [step: number, sentence: Text] | undefined {
+  const atOnce = check.ofState?.(world.initial, world);
+  if (atOnce !== undefined) return [0, atOnce];
+  for (const [index, move] of moves.entries()) {
+    const sentence = violationIn(world, check, move);
+    if (sentence !== undefined) return [index + 1, sentence];
+  }
+  return undefined;
 }
 
 function atStep(step: number, { en, zh }: Text): Text {

@@ -71,6 +71,18 @@ export function passedOver(
   return undefined;
 }
 
+/** Two that wait, and have changed places. */
+export function swapped(
+  { line: before }: StoreView,
+  { line: after }: StoreView,
+): { readonly ahead: string; readonly behind: string } | undefined {
+  const stayed = before.filter((owner) => after.includes(owner));
+  const at = stayed.findIndex(
+    (owner, index) => after.indexOf(owner) > after.indexOf(stayed[index + 1] ?? owner),
+  );
+  return at < 0 ? undefined : { ahead: stayed[at + 1]!, behind: stayed[at]! };
+}
+
 function newGrants(before: StoreView, after: StoreView): Grant[] {
   return after.grants.filter((grant) => sameGrant(before, grant) === undefined);
 }

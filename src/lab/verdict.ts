@@ -16,3 +16,8 @@ export function isExpected({ variant, world }: Setting, check: CheckName, holds:
   }
   return holds || FAULTS.some((name) => world[name] > usual[name]);
 }
+
+/** Whether the variant says that it can keep this from happening. */
+export function isPromised({ variant: { unpromised = [] } }: Setting, check: CheckName): boolean {
+  return !unpromised.includes(check);
+}

@@ -2,13 +2,14 @@ import type { Exploration, Failure, Replay } from '../../lab/index.ts';
 
 /** What a search found as JSON: all data and no functions, whole numbers of any size as text. */
 export function explorationData(found: Exploration, failure = withoutTrace(found.failure)): object {
-  const { recipe, variant, world, isExpected, isComplete } = found;
+  const { recipe, variant, world, isExpected, keepsPromises, isComplete } = found;
   const { states, moves, interleavings, seconds } = found;
   return {
     recipe: recipe.name,
     variant: variant.name,
     world,
     isExpected,
+    keepsPromises,
     isComplete,
     states,
     moves,
@@ -18,6 +19,7 @@ export function explorationData(found: Exploration, failure = withoutTrace(found
       check: verdict.check,
       holds: verdict.holds,
       isExpected: verdict.isExpected,
+      isPromised: verdict.isPromised,
       ...(verdict.failure && { failure: withoutTrace(verdict.failure) }),
     })),
     ...(failure && { failure }),

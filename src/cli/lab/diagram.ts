@@ -23,6 +23,8 @@ export interface Look {
 export interface Wrong {
   readonly step: number;
   readonly sentence: Text;
+  /** False if nobody can promise that it does not happen. */
+  readonly isPromised: boolean;
 }
 
 /** A run as lines of text: the names above the columns, and what belongs to each step. */
@@ -136,9 +138,10 @@ class Sheet {
     return rows.map((row, at) => this.#print(row, at === 0 ? step : undefined, keys[at - from]));
   }
 
-  wrong({ sentence }: Wrong): string[] {
+  wrong({ sentence, isPromised }: Wrong): string[] {
     const { language, width, paint } = this.#look;
-    return wrap(`✗ ${sentence[language]}`, width).map((line) => paint('error', line));
+    const [sign, style] = isPromised ? (['✗', 'error'] as const) : (['~', 'fault'] as const);
+    return wrap(`${sign} ${sentence[language]}`, width).map((line) => paint(style, line));
   }
 
   #print({ lanes, text = '', style, edge = '│' }: Row, step?: TraceStep, key = ''): string {

@@ -1,5 +1,5 @@
-import type { Exploration, Recipe, Replay, Text, Verdict } from '../../lab/index.ts';
-import { countText, stepsText, worldText } from '../../lab-report/index.ts';
+import type { Exploration, Failure, Recipe, Replay, Text, Verdict } from '../../lab/index.ts';
+import { countText, stepsText, UNPROMISED, worldText } from '../../lab-report/index.ts';
 import type { Look } from './diagram.ts';
 import { type Conclusion, isSurprise } from './session.ts';
 import { widthOf, wrap } from './text-width.ts';
@@ -18,21 +18,34 @@ export class Findings {
     return [this.#look.paint('strong', name), ...lines].join('\n');
   }
 
-  /** A variant in one line: `crash   ✗ held-for-ever, 2 steps   axa`. */
-  variantLine(found: Exploration): string {
-    const { variant, verdicts, failure, interleavings, isComplete } = found;
+  /**
+   * A variant in one line: `crash   ✗ held-for-ever, 2 steps   axa`. One that keeps what it promises has
+   * another for what no lease can promise.
+   */
+  variantLines(found: Exploration): string {
+    const { variant, verdicts, failure, keepsPromises, isComplete } = found;
     const { paint } = this.#look;
     const name = `  ${variant.name.padEnd(NAME_WIDTH)} `;
     const surprise = verdicts.some((verdict) => isSurprise(verdict, isComplete))
       ? this.#surprise
       : '';
-    if (failure === undefined) {
-      const text = this.say(isComplete ? holdsIn(interleavings) : holdsSoFar(interleavings));
-      return `${name}${paint('good', `✓ ${text}`)}${surprise}`;
-    }
-    const mark = `✗ ${failure.check}, ${this.say(stepsText(failure.steps))}`;
+    const good = `${name}${paint('good', `✓ ${this.say(holdsIn(found))}`)}`;
+    if (failure === undefined) return `${good}${surprise}`;
+    if (!keepsPromises) return `${name}${this.#failure('✗', failure)}${surprise}`;
+    return `${good}\n${' '.repeat(name.length)}${this.#failure('~', failure)}${surprise}`;
+  }
+
+  #failure(sign: '✗' | '~', { check, steps, schedule }: Failure): string {
+    const { paint } = this.#look;
+    const mark = `${sign} ${check}, ${this.say(stepsText(steps))}`;
     const gap = ' '.repeat(Math.max(VERDICT_WIDTH - widthOf(mark), 1));
-    return `${name}${paint('error', mark)}${gap}${paint('faint', failure.schedule)}${surprise}`;
+    return `${paint(STYLES[sign], mark)}${gap}${paint('faint', schedule)}`;
+  }
+
+  /** What `~` means, where it stands. */
+  legend(all: readonly Exploration[]): string {
+    const isNeeded = all.some(({ verdicts }) => verdicts.some(isBeyond));
+    return isNeeded ? `${wrap(`~ ${this.say(UNPROMISED)}`, this.#look.width).join('\n')}\n` : '';
   }
 
   /** In what world a search went how far. */
@@ -73,7 +86,8 @@ export class Findings {
     if (holds) return `  ${paint('good', `✓ ${check}`)}${surprise}`;
     const steps = this.say(stepsText(failure!.steps));
     const gap = ' '.repeat(Math.max(10 - widthOf(steps), 1));
-    const mark = paint('error', `✗ ${check.padEnd(NAME_WIDTH)}`);
+    const sign = isBeyond(verdict) ? '~' : '✗';
+    const mark = paint(STYLES[sign], `${sign} ${check.padEnd(NAME_WIDTH)}`);
     return `  ${mark} ${gap}${steps}  ${paint('faint', failure!.schedule)}${surprise}`;
   }
 
@@ -107,6 +121,8 @@ const VERDICT_WIDTH = 32;
 const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
 const NO_VIOLATION: Text = { en: 'No check fails in this run.', zh: '这次运行没有违反任何检查。' };
 
+const STYLES = { '✗': 'error', '~': 'fault' } as const;
+
 const CONCLUSIONS: Readonly<Record<Conclusion, Text>> = {
   expected: { en: 'Every verdict is the expected one.', zh: '所有结论都与预期一致。' },
   unexpected: { en: 'Not every verdict is the expected one.', zh: '有的结论出乎意料。' },
@@ -116,12 +132,15 @@ const CONCLUSIONS: Readonly<Record<Conclusion, Text>> = {
   },
 };
 
-function holdsIn(interleavings: bigint): Text {
-  const count = countText(interleavings);
-  return { en: `nothing fails in ${count} interleavings`, zh: `${count} 种交错中没有问题` };
+/** It happens, and nobody promised that it would not. */
+function isBeyond({ holds, isPromised }: Verdict): boolean {
+  return !holds && !isPromised;
 }
 
-function holdsSoFar(interleavings: bigint): Text {
+function holdsIn({ interleavings, failure, isComplete }: Exploration): Text {
   const count = countText(interleavings);
-  return { en: `nothing failed in ${count} interleavings`, zh: `已走过的 ${count} 种交错没有问题` };
+  const [en, zh] = failure === undefined ? ['nothing', '问题'] : ['nothing promised', '违背承诺'];
+  return isComplete
+    ? { en: `${en} fails in ${count} interleavings`, zh: `${count} 种交错中没有${zh}` }
+    : { en: `${en} failed in ${count} interleavings`, zh: `已走过的 ${count} 种交错没有${zh}` };
 }

@@ -20,7 +20,7 @@ export async function listRecipes(args: readonly string[], io: Io, help: string)
     all.push(found);
     if (values.json) continue;
     if (isNext) print(io, `${all.length > 1 ? '\n' : ''}${findings.recipe(recipe)}`);
-    print(io, findings.variantLine(found));
+    print(io, findings.variantLines(found));
   }
   const conclusion = conclude(all);
   if (values.json)
@@ -32,7 +32,10 @@ export async function listRecipes(args: readonly string[], io: Io, help: string)
         2,
       ),
     );
-  else print(io, `\n${findings.say(totals(all))}\n${findings.conclusion(conclusion)}`);
+  else {
+    const end = `${findings.say(totals(all))}\n${findings.conclusion(conclusion)}`;
+    print(io, `\n${findings.legend(all)}${end}`);
+  }
   return EXIT_CODES[conclusion];
 }
 

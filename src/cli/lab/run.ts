@@ -45,6 +45,7 @@ function tell(found: Exploration, io: Io, look: Look): void {
   const findings = new Findings(look);
   print(io, findings.recipe(RECIPES.find(({ name }) => name === found.recipe.name)!));
   print(io, `${findings.search(found)}\n\n${findings.verdicts(found)}\n`);
+  if (findings.legend([found]) !== '') print(io, findings.legend([found]));
   if (found.failure !== undefined) print(io, draw(found, found.failure, look));
   print(io, findings.conclusion(conclude([found])));
 }
@@ -52,7 +53,8 @@ function tell(found: Exploration, io: Io, look: Look): void {
 function draw(found: Exploration, failure: Failure, look: Look): string {
   const { check, steps, trace, sentence } = failure;
   const about = CHECKS.find(({ name }) => name === check)?.about[look.language] ?? '';
-  const diagram = drawDiagram(trace, [{ step: steps, sentence }], look);
+  const { isPromised } = found.verdicts.find((verdict) => verdict.check === check)!;
+  const diagram = drawDiagram(trace, [{ step: steps, sentence, isPromised }], look);
   return [
     ...wrap(`${check}: ${about}`, look.width),
     '',

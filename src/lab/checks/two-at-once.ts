@@ -19,8 +19,8 @@ export const twoLiveLeases: Check = {
       world,
       (client) => client.inside && client.untilMs > state.nowMs,
       (names, together) => ({
-        en: `${names} ${together.en} hold a lease that has not ended`,
-        zh: `${names} 同时持有未到期的租约`,
+        en: `${names.en} ${together.en} hold a lease that has not ended`,
+        zh: `${names.zh} 同时持有未到期的租约`,
       }),
     ),
 };
@@ -38,8 +38,8 @@ export const twoAwakeInside: Check = {
       world,
       (client) => client.inside && isAlive(client) && !client.wasPaused,
       (names, together) => ({
-        en: `${names} are inside at once, and ${together.none} was paused`,
-        zh: `${names} 同时在临界区内，且都没有停顿过`,
+        en: `${names.en} are inside at once, and ${together.none} was paused`,
+        zh: `${names.zh} 同时在临界区内，且都没有停顿过`,
       }),
     ),
 };
@@ -57,8 +57,8 @@ export const twoInside: Check = {
       world,
       (client) => client.inside && isAlive(client),
       (names) => ({
-        en: `${names} are inside at once`,
-        zh: `${names} 同时在临界区内`,
+        en: `${names.en} are inside at once`,
+        zh: `${names.zh} 同时在临界区内`,
       }),
     ),
 };
@@ -71,7 +71,7 @@ function aboutThose(
   { clients }: State,
   { slots }: World,
   isOne: (client: ClientState) => boolean,
-  say: (names: string, together: typeof TWO | typeof MORE) => Text,
+  say: (names: Text, together: typeof TWO | typeof MORE) => Text,
 ): Text | undefined {
   let taken = 0;
   for (const client of clients) if (isOne(client)) taken += client.take;
@@ -86,11 +86,13 @@ function byTheBooks({ image: { view }, nowMs }: State, { slots }: World): Text |
   if (view === undefined || liveTake(view, nowMs) <= slots) return undefined;
   const names = listed(view.grants.map(({ owner }) => ownerName(owner)));
   return {
-    en: `the store has granted ${names} more than there is`,
-    zh: `存储同时授予了 ${names}，超过了容量`,
+    en: `the store has granted ${names.en} more than there is`,
+    zh: `存储同时授予了 ${names.zh}，超过了容量`,
   };
 }
 
-function listed(names: readonly string[]): string {
-  return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part).join(' and ');
+function listed(names: readonly string[]): Text {
+  const [others, last] = [names.slice(0, -1), names.at(-1)!];
+  if (others.length === 0) return { en: last, zh: last };
+  return { en: `${others.join(', ')} and ${last}`, zh: `${others.join('、')} 和 ${last}` };
 }

@@ -1,5 +1,5 @@
 import type { Clock, Random, Timer } from '../../clock/index.ts';
-import { type Lease, Locks } from '../../lock/index.ts';
+import { type Lease, Locks, type ReleaseOutcome } from '../../lock/index.ts';
 import { type ScriptRunner, ScriptStore } from '../../stores/index.ts';
 import { clientName } from '../choice.ts';
 import { START_MS } from '../store.ts';
@@ -10,6 +10,10 @@ export interface Surroundings {
   send(event: Coming): void;
   withdraw(event: Coming): void;
   entered(held: Held): void;
+  /** It gives back what is its own, as far as it knows. */
+  releasing(held: Held): void;
+  /** It was told this when it had done so. */
+  released(held: Held, outcome: ReleaseOutcome): void;
 }
 
 /** Something on its way to the store or to a client, in a lane where nothing overtakes. */
@@ -60,8 +64,8 @@ export class Client {
   /** Tasks that have not ended. */
   unfinished = 0;
   hasClosed = false;
-  /** Requests after its connections were closed. */
-  sentAfterClose = 0;
+  /** Requests after its connections were closed, and renewals when all its tasks had ended. */
+  sentNeedlessly = 0;
   /** A place for what one program hands to another. */
   readonly shared: Map<string, string>;
   readonly #world: Surroundings;
@@ -107,6 +111,15 @@ export class Client {
     this.holds.delete(held);
   }
 
+  async release(held: Held): Promise<ReleaseOutcome> {
+    this.leave(held);
+    const { isHeld } = held.lease;
+    if (isHeld) this.#world.releasing(held);
+    const outcome = await held.lease.release();
+    if (isHeld) this.#world.released(held, outcome);
+    return outcome;
+  }
+
   close(): Promise<void> {
     // What it has asked for may still be granted; nobody is left to give it back before its end.
     if (this.#underWay.size > 0) this.mayLeave = true;
@@ -128,6 +141,10 @@ export class Client {
     this.isCrashed = true;
     this.timers = [];
     this.holds.clear();
+  }
+
+  get isClosing(): boolean {
+    return this.#closing !== undefined;
   }
 
   get nextDueMs(): number {
@@ -176,7 +193,9 @@ export class Client {
   }
 
   #request(keys: string[], args: string[], channel: string | undefined): Promise<unknown> {
-    if (this.#isDisconnected) this.sentAfterClose++;
+    if (this.#isDisconnected || (this.unfinished === 0 && args.some(isRenewal))) {
+      this.sentNeedlessly++;
+    }
     return new Promise((resolve, reject) => {
       const settle =
         <Value>(how: (value: Value) => void) =>
@@ -233,6 +252,10 @@ class LabTimer implements Coming, Timer {
 function namesOf(name: string): Random {
   const byte = name.charCodeAt(0);
   return { next: () => 0.5, bytes: (count) => new Uint8Array(count).fill(byte) };
+}
+
+function isRenewal(word: string): boolean {
+  return word === 'extend' || word.startsWith('extend ');
 }
 
 /** The client of an owner that it named. */

@@ -14,6 +14,7 @@ import type { LibraryCheck } from './watcher.ts';
 export interface LibraryOptions extends Partial<Faults> {
   /** In how many steps something else may happen than what has waited longest. */
   readonly preemptions?: number;
+  /** As many schedules as there is time for, chosen evenly from those with the most preemptions. */
   readonly mostSchedules?: number;
   /** Called now and then; false stops. */
   readonly onProgress?: (progress: LibraryProgress) => boolean | undefined;
@@ -29,7 +30,7 @@ export interface LibraryProgress {
 
 export interface LibraryExploration extends LibraryProgress {
   readonly scenario: Scenario;
-  /** False if it was stopped before it had seen every schedule. */
+  /** False if it has not seen every schedule. */
   readonly isComplete: boolean;
   /** The first failure: with as few preemptions as can be, or made short if it was found at random. */
   readonly failure?: LibraryFailure;

@@ -1,5 +1,6 @@
 import type { AcquireOptions, Lease, Lock, Locks } from '../../lock/index.ts';
 import { LockError } from '../../lock/index.ts';
+import { RESERVED_MS } from '../../stores/index.ts';
 import type { Text } from '../recipe.ts';
 import type { Client, Held } from './client.ts';
 
@@ -26,6 +27,8 @@ export type Ending = 'released' | 'notHeld' | 'unknown' | LockError['code'];
 
 const LEASE_MS = 3000;
 const WORK_MS = 1000;
+/** When one that waits asks for the third time: two milliseconds after a lease that was renewed would have ended. */
+const ASKS_AGAIN_MS = 2 * LEASE_MS + 2;
 const ENDLESS = Number.POSITIVE_INFINITY;
 const READERS = 2 ** 30;
 
@@ -52,8 +55,7 @@ function use(lock: (locks: Locks) => Lock, wish: Use = {}): Task {
 async function work(client: Client, lease: Lease, take: number, workMs: number): Promise<Ending> {
   const held = client.enter(lease, take);
   await client.sleep(workMs);
-  client.leave(held);
-  return lease.release();
+  return client.release(held);
 }
 
 /** The same several times, up to the first that ends as it would not if all were well. */
@@ -63,6 +65,17 @@ function again(times: number, { run, calm, any }: Task): Task {
     for (let time = 0; time < times && calm.includes(ending); time++) ending = await run(client);
     return ending;
   });
+}
+
+/** The same, begun when those that begin at once have begun. */
+function soon({ run, ...task }: Task): Task {
+  return {
+    ...task,
+    async run(client) {
+      await client.sleep(1);
+      return run(client);
+    },
+  };
 }
 
 function task(
@@ -86,13 +99,17 @@ const permits =
   (locks: Locks): Lock =>
     locks.semaphore('foo', 2, { take });
 
+const unrenewed = use(mutex, {
+  workMs: 3000,
+  options: { lease: 4 * RESERVED_MS, renew: false },
+});
+
 /** Does not renew, and works until its signal tells it to stop. */
 const untilTold = task(['notHeld'], SERVED, async (client) => {
   const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, renew: false });
   const held = client.enter(lease, 1);
   await told(held);
-  client.leave(held);
-  return lease.release();
+  return client.release(held);
 });
 
 function told(held: Held): Promise<void> {
@@ -137,10 +154,11 @@ const giving = task(['notHeld'], SERVED, async (client) => {
   const held = client.enter(lease, 1);
   await client.sleep(500);
   client.leave(held);
-  if (!lease.isHeld) return lease.release();
-  client.shared.set('transfer', lease.transfer());
-  client.mayLeave = true;
-  return lease.release();
+  if (lease.isHeld) {
+    client.shared.set('transfer', lease.transfer());
+    client.mayLeave = true;
+  }
+  return client.release(held);
 });
 
 const adopting = task(
@@ -182,9 +200,21 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'mutex-renewed',
-    about: { en: 'The work takes longer than the lease.', zh: '工作时间超过租约。' },
+    about: {
+      en: 'The work takes longer than the lease, and ends when the one that waits asks again.',
+      zh: '工作时间超过租约，结束时等待者正好再次询问。',
+    },
     ...MUTEX,
-    clients: [[use(mutex, { workMs: 4000 })], [use(mutex)]],
+    clients: [[soon(use(mutex))], [use(mutex, { workMs: ASKS_AGAIN_MS })]],
+  },
+  {
+    name: 'mutex-reserved',
+    about: {
+      en: 'Leases that nobody renews, longer than what is reserved for the next in line.',
+      zh: '租约不续期，且比为下一个客户端预留的时间更长。',
+    },
+    ...MUTEX,
+    clients: Array.from({ length: 3 }, () => [unrenewed]),
   },
   {
     name: 'mutex-told',

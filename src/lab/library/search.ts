@@ -8,6 +8,7 @@ import { type Faults, Stage } from './stage.ts';
 export interface SearchLimits extends Faults {
   /** In how many steps something else happens than what has waited longest; a fault is one of them. */
   readonly preemptions: number;
+  /** Those that there is no time for are left out evenly. */
   readonly mostSchedules: number;
   /** Called after every schedule; false stops. */
   readonly onSchedule: (run: Run, chosen: readonly Chosen[]) => boolean;
@@ -24,7 +25,7 @@ interface Preemption {
  * the first run that fails has as few as can be. A run cannot be copied, so each is played from its start;
  * the runs with one more preemption than this are found from what could have happened in its steps.
  *
- * False if it was stopped.
+ * False if it was stopped, or has left some out.
  */
 export async function search(scenario: Scenario, limits: SearchLimits): Promise<boolean> {
   // Errors are made by the thousand here, and nobody reads where.
@@ -40,26 +41,41 @@ export async function search(scenario: Scenario, limits: SearchLimits): Promise<
 async function goThroughAll(scenario: Scenario, limits: SearchLimits): Promise<boolean> {
   const store = new SharedStore(scenario);
   let schedules = 0;
+  let isComplete = true;
 
-  const play = (preemptions: readonly Preemption[]): Promise<Run> =>
-    perform(new Stage(scenario, store, limits), director(preemptions));
+  /** Whether to go on. */
+  const play = async (preemptions: readonly Preemption[]): Promise<boolean> => {
+    const run = await perform(new Stage(scenario, store, limits), director(preemptions));
+    schedules++;
+    return limits.onSchedule(run, chosenBy(preemptions)) && schedules < limits.mostSchedules;
+  };
 
-  const goThrough = async (preemptions: readonly Preemption[], more: number): Promise<boolean> => {
-    if (more === 0) {
-      const run = await play(preemptions);
-      schedules++;
-      return limits.onSchedule(run, chosenBy(preemptions)) && schedules < limits.mostSchedules;
-    }
-    for (const next of await nextPreemptions(scenario, store, limits, preemptions)) {
-      if (!(await goThrough([...preemptions, next], more - 1))) return false;
+  const goThrough = async (
+    preemptions: readonly Preemption[],
+    more: number,
+    most: number,
+  ): Promise<boolean> => {
+    if (more === 0) return play(preemptions);
+    const all = await nextPreemptions(scenario, store, limits, preemptions);
+    const some = spread(all, Math.max(1, Math.floor(most)));
+    if (some.length < all.length) isComplete = false;
+    for (const next of some) {
+      if (!(await goThrough([...preemptions, next], more - 1, most / some.length))) return false;
     }
     return true;
   };
 
   for (let count = 0; count <= limits.preemptions; count++) {
-    if (!(await goThrough([], count))) return false;
+    if (!(await goThrough([], count, limits.mostSchedules - schedules))) return false;
   }
-  return true;
+  return isComplete;
+}
+
+/** At most so many, from all over: what comes late in a run is as likely to be wrong as what comes early. */
+function spread<Item>(items: readonly Item[], most: number): readonly Item[] {
+  if (items.length <= most) return items;
+  const gap = items.length / most;
+  return Array.from({ length: most }, (_, at) => items[Math.floor((at + 0.5) * gap)]!);
 }
 
 /** What could be the next preemption after these, in all steps to the end of the run. */

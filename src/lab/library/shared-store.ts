@@ -48,7 +48,9 @@ export class SharedStore {
 
   /** The same words are the same action, so that the store knows it again. */
   #action({ keys, args }: Request): CommandAction {
-    const words = `${keys.join('\n')}\n${args.join('\n')}`;
+    let words = '';
+    for (const key of keys) words += `${key}\n`;
+    for (const word of args) words += `${word}\n`;
     const known = this.#actions.get(words);
     if (known !== undefined) return known;
     const argv = ['EVAL', LOCK_SCRIPT, String(keys.length), ...keys, ...args];

@@ -1,3 +1,4 @@
+import type { ReleaseOutcome } from '../../lock/index.ts';
 import { type Image, START_MS } from '../store.ts';
 import { Client, type Coming, type Held, type Surroundings } from './client.ts';
 import { type Option, option, PASS_TIME, type Sign } from './option.ts';
@@ -39,6 +40,9 @@ export class Stage implements Surroundings {
   /** False from the first fault on, and from when time passed while something was on its way. */
   isCalm = true;
   isClosing = false;
+  /** How often something got lost, and how often somebody was held up. */
+  losses = 0;
+  delays = 0;
   readonly #store: SharedStore;
   readonly #left: { -readonly [Name in keyof Faults]: Faults[Name] };
   readonly #coming: Coming[] = [];
@@ -110,7 +114,10 @@ export class Stage implements Surroundings {
     const { sign } = taken;
     if (!isUsual) this.#usualSinceMs = this.nowMs;
     if (sign === '.') {
-      if (!isUsual) this.isCalm = false;
+      if (!isUsual) {
+        this.isCalm = false;
+        this.delays++;
+      }
       if (this.isCalm) this.watcher.idle();
       this.#passTime();
       return false;
@@ -137,6 +144,14 @@ export class Stage implements Surroundings {
 
   entered(held: Held): void {
     this.watcher.entered(held);
+  }
+
+  releasing(held: Held): void {
+    this.watcher.releasing(held);
+  }
+
+  released(held: Held, outcome: ReleaseOutcome): void {
+    this.watcher.released(held, outcome);
   }
 
   /** Whether a timer of the client should have fired by now. */
@@ -211,6 +226,8 @@ export class Stage implements Surroundings {
 
   #fail(client: Client, sign: Sign): void {
     client.sinceMs = this.nowMs;
+    if (LOSSES.has(sign)) this.losses++;
+    else this.delays++;
     if (sign === 'w') client.isPaused = false;
     else if (sign === 'u') client.isCut = false;
     else if (sign === 'z') {
@@ -253,6 +270,9 @@ export class Stage implements Surroundings {
 
   #passTime(): void {
     this.nowMs = this.#nextDueMs();
+    for (const grant of this.image.view!.grants) {
+      if (grant.endMs <= this.nowMs) this.watcher.ran(grant);
+    }
     this.image = this.#store.at(this.image, this.nowMs);
     for (const client of this.clients) client.sendDueTimers();
   }
@@ -319,6 +339,8 @@ const KIND_OF = {
   lr: 'reply',
   lm: 'message',
 } as const;
+
+const LOSSES: ReadonlySet<Sign> = new Set(['b', 'lq', 'lr', 'lm']);
 
 /** Whether a pause or a cut keeps it from arriving. */
 function isHeldUp({ kind, client: { isPaused, isCut } }: Coming): boolean {

@@ -1,6 +1,15 @@
+import type { ReleaseOutcome } from '../../lock/index.ts';
 import type { Text } from '../recipe.ts';
 import type { Image } from '../store.ts';
-import { cutShort, liveTake, passedOver, prolonged, unraised } from '../store-view.ts';
+import {
+  cutShort,
+  type Grant,
+  liveTake,
+  passedOver,
+  prolonged,
+  swapped,
+  unraised,
+} from '../store-view.ts';
 import { type Client, clientOfOwner, type Held, type Request } from './client.ts';
 import type { Ending, Task } from './scenario.ts';
 import type { Stage } from './stage.ts';
@@ -32,8 +41,8 @@ export const LIBRARY_CHECKS = {
     zh: '某次授予的编号不大于此前的编号，或租约的编号并未授予。',
   },
   'out-of-turn': {
-    en: 'A client is granted the lock while one before it in line still waits.',
-    zh: '排在前面的客户端仍在等待，后来者却先得到了锁。',
+    en: 'A client gets the lock, or a place in line, before one that came first and still waits.',
+    zh: '先来的客户端仍在等待，后来者却先得到了锁，或排到了它的前面。',
   },
   'idle-lock': {
     en: 'Nothing is on its way and nothing was lost, yet whoever has the lock does not know, or nobody has it and somebody waits.',
@@ -45,15 +54,15 @@ export const LIBRARY_CHECKS = {
   },
   'false-word': {
     en: 'A task ends in a way that nothing excuses.',
-    zh: '任务以毫无理由的方式结束。',
+    zh: '任务得到了毫无理由的结果。',
   },
   'left-behind': {
     en: 'The store keeps a lease or a place in line for a client that has ended and lost nothing.',
     zh: '客户端已正常结束，存储里却还留着它的租约或排队位置。',
   },
-  'restless-after-close': {
-    en: 'After it was closed, the library has timers or sends requests.',
-    zh: '关闭之后，本库仍有定时器或仍在发请求。',
+  restless: {
+    en: 'The library renews when everything was given back, or has timers or sends requests after it was closed.',
+    zh: '全部归还之后仍在续期，或关闭之后仍有定时器、仍在发请求。',
   },
 } as const satisfies Record<string, Text>;
 
@@ -70,6 +79,10 @@ export class Watcher {
   readonly #stage: Stage;
   /** Whom the store has granted each fence. */
   readonly #fences = new Map<number, string>();
+  /** The fence of what a client gave back last, if nothing was granted or given back since. */
+  #givenBack = 0;
+  /** When each was given back, and what had got lost by then. */
+  readonly #releases = new Map<number, Release>();
 
   constructor(stage: Stage) {
     this.#stage = stage;
@@ -93,6 +106,7 @@ export class Watcher {
         `${clientOfOwner(stale.owner)} is granted fence ${stale.fence} again`,
       );
     }
+    this.#givenBack = gaveBack(client, before!, after!, nowMs) ?? this.#givenBack;
     // Who adopts takes from another, and passes those in line.
     if (!args.some((word) => word.startsWith('adopt '))) this.#byOthers(client, before!, after!);
   }
@@ -112,6 +126,11 @@ export class Watcher {
     if (turn) {
       const [served, passed] = [clientOfOwner(turn.served), clientOfOwner(turn.passed)];
       this.#find('out-of-turn', `${served} is granted the lock before ${passed}, who came first`);
+    }
+    const places = swapped(before, after);
+    if (places) {
+      const [ahead, behind] = [clientOfOwner(places.ahead), clientOfOwner(places.behind)];
+      this.#find('out-of-turn', `${behind} loses its place in line to ${ahead}, who came later`);
     }
   }
 
@@ -153,6 +172,30 @@ export class Watcher {
     this.#find('fence-order', `${client.name} has fence ${lease.fence}, which it was not granted`);
   }
 
+  releasing({ client, lease: { fence } }: Held): void {
+    const { nowMs, losses } = this.#stage;
+    this.#releases.set(fence, { client, nowMs, losses });
+  }
+
+  /** A lease runs to its end. One that was given back must not: what got lost is sent again before. */
+  ran({ fence, endMs }: Grant): void {
+    const release = this.#releases.get(fence);
+    if (release === undefined || release.client.isClosing) return;
+    const { losses, delays } = this.#stage;
+    const isExcused = delays > 0 || losses > release.losses + 1;
+    if (isExcused || endMs - release.nowMs <= SENT_AGAIN_MS) return;
+    const { name } = release.client;
+    this.#find(
+      'left-behind',
+      `${name} has given its lease back, but the store keeps it to its end`,
+    );
+  }
+
+  released({ client, lease: { fence } }: Held, outcome: ReleaseOutcome): void {
+    if (outcome !== 'notHeld' || fence !== this.#givenBack) return;
+    this.#find('false-word', `${client.name} is told that it held nothing when it gave it back`);
+  }
+
   ended(client: Client, { calm, any }: Task, ending: Ending): void {
     const may = !this.#stage.isCalm ? any : calm;
     if (may.includes(ending)) return;
@@ -178,9 +221,9 @@ export class Watcher {
     for (const client of clients) {
       if (client.isCrashed) continue;
       const timers = client.timers.length + (this.#stage.isLate(client) ? 1 : 0);
-      if (timers > 0 || client.sentAfterClose > 0) {
-        const what = `${timers} timers and ${client.sentAfterClose} requests`;
-        this.#find('restless-after-close', `${client.name} has closed and has ${what}`);
+      if (timers > 0 || client.sentNeedlessly > 0) {
+        const what = `${timers} timers, and has sent ${client.sentNeedlessly} needless requests`;
+        this.#find('restless', `${client.name} has closed and has ${what}`);
       }
       const { grants, line } = image.view!;
       const live = grants.filter(({ endMs }) => endMs > nowMs).map(({ owner }) => owner);
@@ -214,7 +257,26 @@ export class Watcher {
   }
 }
 
+interface Release {
+  readonly client: Client;
+  readonly nowMs: number;
+  readonly losses: number;
+}
+
+/** After so long a request that got lost has been sent again. */
+const SENT_AGAIN_MS = 1500;
+
 type View = NonNullable<Image['view']>;
+
+/** The fence of the one lease that this client ended; 0 if others changed too, undefined if none did. */
+function gaveBack(client: Client, before: View, after: View, nowMs: number): number | undefined {
+  const fences = new Set(after.grants.map(({ fence }) => fence));
+  const gone = before.grants.filter(({ fence }) => !fences.has(fence));
+  if (gone.length === 0 && before.fence === after.fence) return undefined;
+  const [grant] = gone;
+  const isOne = gone.length === 1 && before.fence === after.fence && grant!.endMs > nowMs;
+  return isOne && clientOfOwner(grant!.owner) === client.name ? grant!.fence : 0;
+}
 
 function sumOf(held: readonly Held[]): number {
   return held.reduce((sum, { take }) => sum + take, 0);

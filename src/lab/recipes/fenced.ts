@@ -27,6 +27,7 @@ export const fenced: Recipe = {
       },
       world: {},
       fails: ['two-inside'],
+      unpromised: ['two-inside'],
       shows: 'two-inside',
     },
     {

@@ -25,6 +25,7 @@ export const holdfastMutex: Recipe = {
       },
       world: { ticks: 5 },
       fails: ['two-inside'],
+      unpromised: ['two-inside'],
       shows: 'two-inside',
     },
     {
@@ -50,6 +51,7 @@ export const holdfastMutex: Recipe = {
       },
       world: { ticks: 5, crashes: 0 },
       fails: ['two-inside', 'late-write'],
+      unpromised: ['two-inside', 'late-write'],
       shows: 'late-write',
     },
   ],

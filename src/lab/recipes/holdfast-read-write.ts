@@ -31,6 +31,7 @@ export const holdfastReadWrite: Recipe = {
       },
       world: { ticks: 4 },
       fails: ['two-inside'],
+      unpromised: ['two-inside'],
       shows: 'two-inside',
     },
     {
@@ -41,6 +42,7 @@ export const holdfastReadWrite: Recipe = {
       },
       world: { ticks: 5, crashes: 0 },
       fails: ['two-inside'],
+      unpromised: ['two-inside'],
       shows: 'two-inside',
     },
     {

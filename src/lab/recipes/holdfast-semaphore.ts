@@ -30,6 +30,7 @@ export const holdfastSemaphore: Recipe = {
       },
       world: { ticks: 4 },
       fails: ['two-inside', 'late-write'],
+      unpromised: ['two-inside', 'late-write'],
       shows: 'two-inside',
     },
     {

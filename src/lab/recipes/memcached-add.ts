@@ -49,6 +49,7 @@ export const memcachedAdd: Recipe = {
       about: { en: 'Given back by gets and cas.', zh: '用 gets 和 cas 解锁。' },
       world: {},
       fails: ['two-inside', 'late-write'],
+      unpromised: ['two-inside', 'late-write'],
       shows: 'late-write',
     },
   ],

@@ -21,6 +21,7 @@ export const setNxPxLuaDel: Recipe = {
       },
       world: {},
       fails: ['two-inside', 'late-write'],
+      unpromised: ['two-inside', 'late-write'],
       shows: 'late-write',
     },
     {

@@ -25,6 +25,7 @@ export const watchdog: Recipe = {
       },
       world: { ticks: 8 },
       fails: ['two-inside', 'late-write'],
+      unpromised: ['two-inside', 'late-write'],
       shows: 'two-inside',
     },
     {
