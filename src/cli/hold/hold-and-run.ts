@@ -6,7 +6,7 @@ import { Command, codeOfSignal } from './command.ts';
 import { EXIT_CODES, RunError } from './exit-codes.ts';
 import { Guardian } from './guardian.ts';
 import { type Held, locksFor } from './held.ts';
-import { openStore } from './open-store.ts';
+import { type OpenStore, openStore } from './open-store.ts';
 import { checkProgram } from './program.ts';
 import type { RunRequest } from './run-options.ts';
 import { Signals } from './signals.ts';
@@ -57,22 +57,30 @@ class Run {
     checkProgram(this.#request.command, environment.PATH);
     const { interrupted } = this.#signals;
     await using store = await openStore(this.#request.store, environment, interrupted);
-    using guardian = new Guardian({ cookie: this.#cookie, environment });
-    const held = await takeAll(locksFor(store.locks, this.#request), {
-      request: this.#request,
-      clock: systemClock,
-      signal: interrupted,
-      waitingLine: new WaitingLine(this.#io, systemClock),
-    });
+    using guardian = new Guardian({ cookie: this.#cookie, environment, socket: store.socket });
+    const held = await this.#take(store);
     try {
-      const outcome = await this.#runHeld(held, guardian);
+      const outcome = await this.#runHeld(held, guardian, store);
       return await this.#giveBack(held, outcome);
     } finally {
       await held.release();
     }
   }
 
-  async #runHeld(held: Held, guardian: Guardian): Promise<Outcome> {
+  async #take({ locks, ended }: OpenStore): Promise<Held> {
+    try {
+      return await takeAll(locksFor(locks, this.#request), {
+        request: this.#request,
+        clock: systemClock,
+        signal: AbortSignal.any([this.#signals.interrupted, ended]),
+        waitingLine: new WaitingLine(this.#io, systemClock),
+      });
+    } catch (error) {
+      throw ended.aborted ? new RunError('unavailable', 'the local server has ended.') : error;
+    }
+  }
+
+  async #runHeld(held: Held, guardian: Guardian, store: OpenStore): Promise<Outcome> {
     this.#signals.interrupted.throwIfAborted();
     const command = await this.#start(held);
     const supervision = new Supervision({
@@ -80,6 +88,7 @@ class Run {
       command,
       guardian,
       held,
+      store,
       clock: systemClock,
       report: (message) => this.#report(message),
       stopSelf: () => this.#signals.takeEffect('SIGTSTP'),

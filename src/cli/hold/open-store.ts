@@ -1,5 +1,6 @@
+import type { Socket } from 'node:net';
 import { Locks } from '../../lock/index.ts';
-import { redisStore } from '../../stores/index.ts';
+import { redisStore, SessionError } from '../../stores/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { parseStoreAddress, type StoreAddress } from '../console/store-address.ts';
 import type { Environment } from '../verb.ts';
@@ -9,21 +10,59 @@ import { SmallClient } from './small-client.ts';
 /** The locks of one run, and what they are reached by. */
 export interface OpenStore extends AsyncDisposable {
   readonly locks: Locks;
+  /** On the local server: the locks are free when nobody has this open any more. */
+  readonly socket?: Socket;
+  /** Aborts when the local server has ended without being asked to, and its locks with it. */
+  readonly ended: AbortSignal;
+  /** How long the next server then waits before it lets anybody in. */
+  readonly graceMs: number;
 }
 
-export async function openStore(
+/** The store that was named, else the local server, which is started if need be. Throws RunError. */
+export function openStore(
   url: string | undefined,
   environment: Environment,
-  _signal: AbortSignal,
+  signal: AbortSignal,
 ): Promise<OpenStore> {
-  if (url === undefined) throw new RunError('unavailable', 'name a store with --store.');
+  return url === undefined ? openLocal(environment, signal) : openNamed(url, environment);
+}
+
+async function openNamed(url: string, environment: Environment): Promise<OpenStore> {
   const client = new SmallClient(addressOf(url, environment));
   const locks = new Locks({ store: redisStore(client) });
   const close = async (): Promise<void> => {
     await locks.close();
     client.disconnect();
   };
-  return { locks, [Symbol.asyncDispose]: close };
+  const { signal: ended } = new AbortController();
+  return { locks, ended, graceMs: 0, [Symbol.asyncDispose]: close };
+}
+
+async function openLocal(environment: Environment, signal: AbortSignal): Promise<OpenStore> {
+  const { LOST_GRACE_MS, LocalError, openLocalSession } = await import('../../local/index.ts');
+  const session = await openLocalSession({ environment, signal }).catch((error: unknown) => {
+    const isKnown = error instanceof LocalError || error instanceof SessionError;
+    throw isKnown ? new RunError('unavailable', error.message) : error;
+  });
+  const client = new SmallClient(parseStoreAddress(session.address));
+  const locks = new Locks({ store: redisStore(client, { session }) });
+  let isClosing = false;
+  const ended = new AbortController();
+  void session.ended.then(() => isClosing || ended.abort());
+  const close = async (): Promise<void> => {
+    isClosing = true;
+    await locks.close();
+    client.disconnect();
+    await session.close();
+  };
+  const { socket } = session;
+  return {
+    locks,
+    socket,
+    ended: ended.signal,
+    graceMs: LOST_GRACE_MS,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 function addressOf(url: string, environment: Environment): StoreAddress {

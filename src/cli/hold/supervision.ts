@@ -4,12 +4,15 @@ import { LockError } from '../../lock/index.ts';
 import type { Command, Ending } from './command.ts';
 import type { Guardian } from './guardian.ts';
 import type { Held } from './held.ts';
+import type { OpenStore } from './open-store.ts';
 import type { SignalTarget } from './signals.ts';
 
 /** How long a command has between SIGTERM and SIGKILL. */
 const LONGEST_GRACE_MS = 5000;
 /** The same when the lock may have a new holder already. */
 const STOLEN_GRACE_MS = 1000;
+/** What is kept for the kill of the time that the next local server waits. */
+const LOCAL_MARGIN_MS = 1000;
 /** How long Ctrl-Z waits for the lease to be prolonged. */
 const SUSPEND_MS = 500;
 
@@ -17,6 +20,7 @@ interface SupervisionOptions {
   readonly command: Command;
   readonly guardian: Guardian;
   readonly held: Held;
+  readonly store: Pick<OpenStore, 'ended' | 'graceMs'>;
   readonly leaseMs: number;
   readonly maxHoldMs: number;
   readonly clock: Clock;
@@ -48,7 +52,7 @@ export class Supervision implements SignalTarget {
   #killTimer: Timer | undefined;
 
   constructor(options: SupervisionOptions) {
-    const { leaseMs, maxHoldMs, clock, held, guardian, command } = options;
+    const { leaseMs, maxHoldMs, clock, held, guardian, command, store } = options;
     this.#options = options;
     this.#graceMs = Math.min(LONGEST_GRACE_MS, leaseMs / 6);
     this.#marginMs = Math.min(500, Math.max(50, leaseMs / 60));
@@ -56,8 +60,8 @@ export class Supervision implements SignalTarget {
     this.#tellGuardian();
     this.#watchLease();
     diagnostics.subscribe('holdfast:renew', this.#onRenew);
-    held.lost.addEventListener('abort', this.#onLost);
-    if (held.lost.aborted) this.#onLost();
+    this.#watch(held.lost, this.#onLost);
+    this.#watch(store.ended, this.#onStoreEnded);
     if (Number.isFinite(maxHoldMs)) {
       this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', LONGEST_GRACE_MS));
     }
@@ -103,6 +107,15 @@ export class Supervision implements SignalTarget {
 
   readonly #onLost = (): void => this.#end('lost', STOLEN_GRACE_MS);
 
+  readonly #onStoreEnded = (): void => {
+    this.#end('lost', this.#options.store.graceMs - LOCAL_MARGIN_MS);
+  };
+
+  #watch(signal: AbortSignal, listener: () => void): void {
+    signal.addEventListener('abort', listener);
+    if (signal.aborted) listener();
+  }
+
   /** SIGTERM now, SIGKILL later, or sooner if that was to come later. */
   #end(reason: 'lost' | 'overdue', graceMs: number): void {
     const { command, guardian, clock } = this.#options;
@@ -119,8 +132,9 @@ export class Supervision implements SignalTarget {
   }
 
   #report(reason: 'lost' | 'overdue'): void {
-    const { report, held } = this.#options;
+    const { report, held, store } = this.#options;
     if (reason === 'overdue') report('--max-hold is over: the command is ended.');
+    else if (store.ended.aborted) report('the local server has ended: the command is ended.');
     else if (held.lost.reason instanceof LockError) {
       report(`${held.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
     } else report('the lease could not be renewed and is about to end: the command is ended.');
@@ -128,7 +142,9 @@ export class Supervision implements SignalTarget {
 
   #stopWatching(): void {
     diagnostics.unsubscribe('holdfast:renew', this.#onRenew);
-    this.#options.held.lost.removeEventListener('abort', this.#onLost);
+    const { held, store } = this.#options;
+    held.lost.removeEventListener('abort', this.#onLost);
+    store.ended.removeEventListener('abort', this.#onStoreEnded);
     for (const timer of [this.#leaseTimer, this.#holdTimer, this.#killTimer]) timer?.cancel();
   }
 }

@@ -1,0 +1,410 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
+import { MAIN, runCli } from './cli-run.ts';
+import { LockScene } from './lock-scene.ts';
+
+const LOST = 79;
+const runtime = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
+const LOCAL = { HOLDFAST_RUNTIME_DIR: runtime, HOLDFAST_LOCAL_IDLE_MS: '1' };
+let scene: LockScene;
+let direct: string;
+let proxied: string;
+
+beforeAll(async () => {
+  scene = await LockScene.open();
+  direct = `redis://127.0.0.1:${scene.port}`;
+  proxied = `redis://127.0.0.1:${scene.proxy.port}`;
+});
+
+afterAll(async () => {
+  await scene[Symbol.asyncDispose]();
+  rmSync(runtime, { recursive: true, force: true });
+});
+
+/**
+ * A command whose grandchild will not go: it ignores SIGTERM, leaves the group and the session, and is
+ * an orphan. Both hold the line; the grandchild tells its number. The last word is the command's.
+ */
+function stubborn({ path }: Lifeline): string {
+  const grandchild = `trap "" TERM HUP INT; echo $$ >&9; exec sleep 1000`;
+  return `exec 9>"${path}"; (setsid sh -c '${grandchild}' &); trap "" TERM; while :; do sleep 1000; done`;
+}
+
+/** The lock that a run holds beside the mutex. */
+const leftMs = (name: string): Promise<number> => scene.leftMs(name);
+
+describe('a lock that is lost', () => {
+  it('by force ends the command and a stubborn grandchild', async () => {
+    using line = new Lifeline();
+    await using runner = startRun([
+      'forced',
+      '--store',
+      direct,
+      '--lease',
+      '1s',
+      '--',
+      'sh',
+      '-c',
+      stubborn(line),
+    ]);
+    await line.next();
+    await scene.neighbour().mutex('forced').forceRelease();
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+    expect(runner.text).toContain("lock 'forced' was lost: the store gave it to somebody else");
+  });
+
+  it('because the store is silent ends them before the lease can end', async () => {
+    using line = new Lifeline();
+    await using runner = startRun([
+      'silent',
+      '--store',
+      proxied,
+      '--lease',
+      '2s',
+      '--',
+      'sh',
+      '-c',
+      stubborn(line),
+    ]);
+    await line.next();
+    await scene.proxy.set({ kind: 'swallow' });
+    await line.ended();
+    expect(await leftMs('silent')).toBeGreaterThan(0);
+    await scene.proxy.set({ kind: 'pass' });
+    expect(await runner.ended()).toBe(LOST);
+    expect(runner.text).toContain('the lease could not be renewed');
+  });
+
+  it('gives a command that listens the time to tidy up', async () => {
+    using line = new Lifeline();
+    const polite = `exec 9>"${line.path}"; trap 'echo tidied >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
+    await using runner = startRun([
+      'polite',
+      '--store',
+      direct,
+      '--lease',
+      '1s',
+      '--',
+      'sh',
+      '-c',
+      polite,
+    ]);
+    await line.next();
+    await scene.neighbour().mutex('polite').forceRelease();
+    expect(await line.next()).toBe('tidied');
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+
+  it('wakes a stopped command to end it', async () => {
+    using line = new Lifeline();
+    const script = `exec 9>"${line.path}"; echo on >&9; kill -STOP $$`;
+    await using runner = startRun([
+      'stopped',
+      '--store',
+      direct,
+      '--lease',
+      '1s',
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]);
+    await line.next();
+    await scene.neighbour().mutex('stopped').forceRelease();
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+
+  it('ends a run inside of a run, and what that runs', async () => {
+    using line = new Lifeline();
+    const inner = [
+      process.execPath,
+      MAIN,
+      'run',
+      'inner',
+      '--store',
+      direct,
+      '--',
+      'sh',
+      '-c',
+      stubborn(line),
+    ];
+    await using runner = startRun(['outer', '--store', direct, '--lease', '1s', '--', ...inner]);
+    await line.next();
+    await scene.neighbour().mutex('outer').forceRelease();
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+
+  it('does not end the command when it can be renewed again in time', async () => {
+    await using runner = startRun([
+      'again',
+      '--store',
+      proxied,
+      '--lease',
+      '2s',
+      '--',
+      'sh',
+      '-c',
+      'echo on; read x',
+    ]);
+    await runner.waitFor(/on/);
+    await scene.proxy.set({ kind: 'refuse' });
+    // The server's clock must pass: a renewal is due, and fails.
+    const before = await leftMs('again');
+    while ((await leftMs('again')) > before - 800) await scene.direct.ping();
+    await scene.proxy.set({ kind: 'pass' });
+    while ((await leftMs('again')) < 1500) await scene.direct.ping();
+    runner.type('\n');
+    expect(await runner.ended()).toBe(0);
+  });
+});
+
+describe('--max-hold', () => {
+  it('ends the command while the lock is still held, with 124', async () => {
+    using line = new Lifeline();
+    const script = `exec 9>"${line.path}"; trap 'echo $(redis-cli -p ${scene.port} exists "lock:{long}") >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
+    await using runner = startRun([
+      'long',
+      '--store',
+      direct,
+      '--max-hold',
+      '100ms',
+      '--',
+      'sh',
+      '-c',
+      script,
+    ]);
+    expect(await line.next()).toBe('on');
+    expect(await line.next()).toBe('1');
+    expect(await runner.ended()).toBe(124);
+    expect(await leftMs('long')).toBeLessThan(0);
+  });
+});
+
+describe('a runner that cannot do its work', () => {
+  it('stopped for longer than the lease: the command ends before the lease does', async () => {
+    using line = new Lifeline();
+    await using runner = startRun([
+      'frozen',
+      '--store',
+      direct,
+      '--lease',
+      '2s',
+      '--',
+      'sh',
+      '-c',
+      stubborn(line),
+    ]);
+    await line.next();
+    runner.child.kill('SIGSTOP');
+    await line.ended();
+    expect(await leftMs('frozen')).toBeGreaterThan(0);
+    runner.child.kill('SIGCONT');
+    expect(await runner.ended()).toBe(LOST);
+  });
+
+  it('stopped for less than that: nothing happens', async () => {
+    await using runner = startRun([
+      'nap',
+      '--store',
+      direct,
+      '--lease',
+      '2s',
+      '--',
+      'sh',
+      '-c',
+      'echo on; read x',
+    ]);
+    await runner.waitFor(/on/);
+    runner.child.kill('SIGSTOP');
+    runner.child.kill('SIGCONT');
+    const before = await leftMs('nap');
+    while ((await leftMs('nap')) <= before) await scene.direct.ping();
+    runner.type('\n');
+    expect(await runner.ended()).toBe(0);
+  });
+
+  it('killed: nothing of the command survives it', async () => {
+    using line = new Lifeline();
+    await using runner = startRun(['killed', '--store', direct, '--', 'sh', '-c', stubborn(line)]);
+    await line.next();
+    runner.child.kill('SIGKILL');
+    await line.ended();
+    expect(await leftMs('killed')).toBeGreaterThan(0);
+  });
+
+  it('killed, on the local server: the lock is free at once, and no earlier', async () => {
+    using line = new Lifeline();
+    await using runner = startRun(['local', '--', 'sh', '-c', stubborn(line)], LOCAL);
+    const pid = await line.next();
+    await using next = startRun(['local', '--', 'sh', '-c', isDead(pid)], LOCAL);
+    runner.child.kill('SIGKILL');
+    await next.waitFor(/dead/);
+    await line.ended();
+    expect(await next.ended()).toBe(0);
+  });
+
+  it('killed while it waits: its place in the line is free, on the local server', async () => {
+    await using first = startRun(['place', '--', 'sh', '-c', 'echo held; read x'], LOCAL);
+    await first.waitFor(/held/);
+    await using waiter = startRun(['place', '--', 'true'], LOCAL);
+    await untilWaits('place', 1);
+    waiter.child.kill('SIGKILL');
+    await untilWaits('place', 0);
+    first.type('\n');
+    expect(await first.ended()).toBe(0);
+  });
+});
+
+async function untilWaits(name: string, count: number): Promise<void> {
+  for (;;) {
+    const { output } = await runCli(['show', name, '--json'], { environment: LOCAL });
+    const { locks } = JSON.parse(output || '{"locks":[]}') as { locks: { waiters: unknown[] }[] };
+    if (locks.reduce((sum, { waiters }) => sum + waiters.length, 0) === count) return;
+  }
+}
+
+describe('Ctrl-C', () => {
+  const SIGINT = 130;
+
+  it('while it connects', async () => {
+    await using silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as { port: number };
+    await using runner = startRun(['a', '--store', `redis://127.0.0.1:${port}`, '--', 'true']);
+    const [client] = await once(silent, 'connection');
+    await once(client, 'data');
+    runner.child.kill('SIGINT');
+    expect(await runner.ended()).toBe(SIGINT);
+    client.destroy();
+  });
+
+  it('while it waits: it leaves the line', async () => {
+    const lock = scene.neighbour().mutex('waits');
+    const lease = await lock.acquire();
+    await using runner = startRun(['waits', '--store', direct, '--', 'echo', 'ran']);
+    while ((await lock.inspect()).waiters.length === 0) await scene.direct.ping();
+    runner.child.kill('SIGINT');
+    expect(await runner.ended()).toBe(SIGINT);
+    expect((await lock.inspect()).waiters).toEqual([]);
+    await lease.release();
+    expect(runner.text).toBe('');
+  });
+
+  it.each(['holdfast:acquire', 'holdfast:grant'])('at %s, in the same turn', async (event) => {
+    const interrupt = (): void => void process.emit('SIGINT', 'SIGINT');
+    subscribe(event, interrupt);
+    const { code } = await runCli(['run', 'turn', '--store', direct, '--', 'false'], {
+      environment: { PATH: process.env['PATH']! },
+    }).finally(() => unsubscribe(event, interrupt));
+    expect(code).toBe(SIGINT);
+    expect(await leftMs('turn')).toBeLessThan(0);
+  });
+
+  it('while the command runs: it gets it, and its end is told', async () => {
+    const script = `trap 'echo got; exit 7' INT; echo on; while :; do sleep 1000 & wait; done`;
+    await using runner = startRun(['runs', '--store', direct, '--', 'sh', '-c', script]);
+    await runner.waitFor(/on/);
+    runner.child.kill('SIGINT');
+    await runner.waitFor(/got/);
+    expect(await runner.ended()).toBe(7);
+    expect(await leftMs('runs')).toBeLessThan(0);
+  });
+
+  it('kills a command that does not care about it', async () => {
+    await using runner = startRun(['dies', '--store', direct, '--', 'sh', '-c', 'echo on; read x']);
+    await runner.waitFor(/on/);
+    runner.child.kill('SIGINT');
+    expect(await runner.ended()).toBe(SIGINT);
+    expect(await leftMs('dies')).toBeLessThan(0);
+  });
+
+  it('twice: the runner waits for a command that ignores it', async () => {
+    const script = `n=0; trap 'n=$((n+1)); echo got $n' INT; echo on; while [ $n -lt 2 ]; do sleep 1000 & wait; done; exit 9`;
+    await using runner = startRun(['twice', '--store', direct, '--', 'sh', '-c', script]);
+    await runner.waitFor(/on/);
+    runner.child.kill('SIGINT');
+    await runner.waitFor(/got 1/);
+    runner.child.kill('SIGINT');
+    await runner.waitFor(/got 2/);
+    expect(await runner.ended()).toBe(9);
+  });
+
+  it('while it gives the lock back: it does so all the same', async () => {
+    await using runner = startRun([
+      'gives',
+      '--store',
+      proxied,
+      '--',
+      'sh',
+      '-c',
+      'echo on; read x',
+    ]);
+    await runner.waitFor(/on/);
+    await scene.proxy.set({ kind: 'delay', delayMs: 300, way: 'requests' });
+    const link = scene.proxy.link('gives');
+    const before = link.requests.text.length;
+    runner.type('\n');
+    while (link.requests.text.length === before) await scene.direct.ping();
+    runner.child.kill('SIGINT');
+    expect(await runner.ended()).toBe(SIGINT);
+    await scene.proxy.set({ kind: 'pass' });
+    expect(await leftMs('gives')).toBeLessThan(0);
+  });
+});
+
+describe('signals', () => {
+  it.each(['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGWINCH'] as const)(
+    '%s reaches the whole group',
+    async (signal) => {
+      using line = new Lifeline();
+      const trap = (name: string): string =>
+        `trap 'echo ${name} >&9; exit 0' ${signal.slice(3)}; echo on >&9; while :; do sleep 1000 & wait $!; done`;
+      const script = `exec 9>"${line.path}"; trap : ${signal.slice(3)}; sh -c "$1" | sh -c "$2"; exit 5`;
+      const command = ['sh', '-c', script, 'sh', trap('one'), trap('other')];
+      await using runner = startRun([signal, '--store', direct, '--', ...command]);
+      await line.next();
+      await line.next();
+      runner.child.kill(signal);
+      expect([await line.next(), await line.next()].sort()).toEqual(['one', 'other']);
+      await line.ended();
+      expect(await runner.ended()).toBe(5);
+    },
+  );
+
+  it('SIGTSTP stops the command, and SIGCONT lets it go on, while the lock is held', async () => {
+    await using runner = startRun([
+      'pause',
+      '--store',
+      direct,
+      '--lease',
+      '1s',
+      '--',
+      'sh',
+      '-c',
+      'echo pid $$; read x; echo $x',
+    ]);
+    const [, pid] = await runner.waitFor(/pid (\d+)\n/);
+    runner.child.kill('SIGTSTP');
+    await untilState(pid!, 'T');
+    runner.type('typed\n');
+    runner.child.kill('SIGCONT');
+    await runner.waitFor(/typed/);
+    expect(await runner.ended()).toBe(0);
+  });
+});
+
+async function untilState(pid: string, state: string): Promise<void> {
+  while (!readFileSync(`/proc/${pid}/stat`, 'latin1').includes(`) ${state} `)) {
+    await scene.direct.ping();
+  }
+}

@@ -1,0 +1,238 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLocks, type Locks } from '../src/index.ts';
+import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
+import { runCli } from './cli-run.ts';
+import { type RunningServer, startRealRedis } from './real-redis.ts';
+
+const PATH = process.env['PATH']!;
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
+let server: RunningServer;
+let store: string;
+let locks: Locks;
+
+beforeAll(async () => {
+  server = await startRealRedis();
+  store = `redis://127.0.0.1:${server.port}`;
+  locks = createLocks(store as `redis://${string}`);
+});
+
+afterAll(async () => {
+  await locks.close();
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
+
+function run(...args: string[]) {
+  return runCli(['run', '--store', store, ...args], {
+    environment: { PATH },
+  });
+}
+
+describe('holdfast run', () => {
+  it('gives the command its arguments, the streams, the name and the fence', async () => {
+    const script = 'read line; echo "$line|$1|$HOLDFAST_LOCK|$HOLDFAST_FENCE"; echo no >&2; exit 3';
+    await using runner = startRun(['data', '--', 'sh', '-c', script, 'sh', 'a "b" $c'], {
+      HOLDFAST_STORE: store,
+    });
+    runner.type('typed\n');
+    const [, fence] = await runner.waitFor(/typed\|a "b" \$c\|data\|(\d+)\n/);
+    await runner.waitFor(/no\n/);
+    expect(await runner.ended()).toBe(3);
+    expect(Number(fence)).toBeGreaterThan(1e15);
+  });
+
+  it('ends with every code that a command can end with', async () => {
+    const codes = Array.from({ length: 256 }, (_, code) => code);
+    const ends: number[] = [];
+    for (let first = 0; first < codes.length; first += 8) {
+      const part = codes.slice(first, first + 8);
+      const runs = part.map((code) => run(`code:${code}`, '--', 'sh', '-c', `exit ${code}`));
+      ends.push(...(await Promise.all(runs)).map(({ code }) => code));
+    }
+    expect(ends).toEqual(codes);
+  });
+
+  it.each(['SIGHUP', 'SIGKILL', 'SIGTERM', 'SIGSEGV', 'SIGPIPE'] as const)(
+    'ends with 128 and the number when the command dies by %s',
+    async (signal) => {
+      const { code } = await run('dies', '--', 'sh', '-c', `kill -${signal.slice(3)} $$`);
+      expect(code).toBe(128 + constants.signals[signal]);
+    },
+  );
+
+  it('lets 50 runners append in strict turns, with rising fences', async () => {
+    const log = join(folder, 'turns');
+    const script = `echo "begin $HOLDFAST_FENCE" >>"${log}"; echo "end $HOLDFAST_FENCE" >>"${log}"`;
+    const runners = Array.from({ length: 50 }, () =>
+      startRun(['turns', '--store', store, '--', 'sh', '-c', script]),
+    );
+    const codes = await Promise.all(runners.map((runner) => runner.ended()));
+    expect(codes).toEqual(runners.map(() => 0));
+    const lines = readFileSync(log, 'utf8').trim().split('\n');
+    const fences = lines.map((line) => Number(line.split(' ')[1]));
+    expect(lines).toEqual(fences.map((fence, at) => `${at % 2 === 0 ? 'begin' : 'end'} ${fence}`));
+    const rising = fences.filter((_, at) => at % 2 === 0);
+    expect(rising).toHaveLength(50);
+    expect(rising).toEqual([...new Set(rising)].sort((a, b) => a - b));
+    expect(fences.filter((_, at) => at % 2 === 1)).toEqual(rising);
+  });
+});
+
+describe('what keeps out what', () => {
+  const HOLDERS = {
+    'a run': ['--'],
+    'a shared run': ['--shared', '--'],
+    'a run with 2 permits': ['--permits', '2', '--'],
+  } as const;
+  const FREE = 0;
+  const BUSY = 75;
+
+  it.each([
+    ['a run', [], BUSY],
+    ['a run', ['--shared'], BUSY],
+    ['a run', ['--permits', '2'], FREE],
+    ['a shared run', [], BUSY],
+    ['a shared run', ['--shared'], FREE],
+    ['a run with 2 permits', ['--permits', '2'], FREE],
+    ['a run with 2 permits', [], FREE],
+  ] as const)('%s, and one with %j', async (holder, options, expected) => {
+    await using first = startRun(['pairs', '--store', store, ...HOLDERS[holder], 'sh', '-c', HOLD]);
+    await first.waitFor(/held/);
+    const { code, errors } = await run('pairs', '--no-wait', ...options, '--', 'true');
+    expect(code).toBe(expected);
+    if (expected === BUSY)
+      expect(errors).toMatch(/lock 'pairs' is busy: held by \S+ pid \d+ \(sh\)/);
+    first.type('\n');
+    expect(await first.ended()).toBe(0);
+  });
+
+  it('a program that uses mutex() or readWrite(), and a run', async () => {
+    for (const lock of [
+      locks.mutex('both'),
+      locks.readWrite('both').read,
+      locks.readWrite('both').write,
+    ]) {
+      await using _held = await lock.acquire();
+      expect((await run('both', '--wait', '1ms', '--', 'true')).code).toBe(BUSY);
+    }
+    expect((await run('both', '--wait', '1ms', '--', 'true')).code).toBe(0);
+  });
+
+  it('leaves nothing behind when it had half of what it needs', async () => {
+    await using _read = await locks.readWrite('half').read.acquire();
+    expect((await run('half', '--no-wait', '--', 'true')).code).toBe(BUSY);
+    expect((await locks.mutex('half').inspect()).holders).toEqual([]);
+  });
+
+  it('lets in as many as there are permits', async () => {
+    const hold = ['three', '--store', store, '--permits', '2', '--', 'sh', '-c', HOLD];
+    await using first = startRun(hold);
+    await using second = startRun(hold);
+    await Promise.all([first.waitFor(/held/), second.waitFor(/held/)]);
+    expect((await run('three', '--permits', '2', '--no-wait', '--', 'true')).code).toBe(BUSY);
+    second.type('\n');
+    await second.ended();
+    expect((await run('three', '--permits', '2', '--', 'true')).code).toBe(0);
+    first.type('\n');
+    await first.ended();
+  });
+});
+
+/** A command that holds the lock until it is told to go on. */
+const HOLD = 'echo held; read line';
+
+describe('what cannot be done', () => {
+  it.each([
+    [[], 'The name of the lock is missing'],
+    [['--', 'true'], 'The name of the lock is missing'],
+    [['', '--', 'true'], 'The name of a lock cannot be empty'],
+    [['a'], 'Say what to run: holdfast run a -- command'],
+    [['a', '--'], 'After -- stands the command'],
+    [['a', 'echo', 'hi'], 'Write -- before the command: holdfast run a -- echo hi.'],
+    [['a', 'b', '--', 'true'], "'b' is one word too many before the --"],
+    [['a', '--wiat', '1s', '--', 'true'], "Unknown option '--wiat'; did you mean --wait"],
+    [
+      ['a', '--wait', 'soon', '--', 'true'],
+      "--wait must be a duration, such as 500ms, 30s, 5m or 1h; got 'soon'",
+    ],
+    [['a', '--wait', '10', '--', 'true'], '--wait must be a duration'],
+    [['a', '--lease', '100ms', '--', 'true'], '--lease must be a duration of at least 1s'],
+    [['a', '--max-hold', '-1s', '--', 'true'], '--max-hold'],
+    [['a', '--permits', '0', '--', 'true'], "--permits must be a whole number from 1 on; got '0'"],
+    [['a', '--permits', '1.5', '--', 'true'], '--permits must be'],
+    [['a', '--permits', '2', '--shared', '--', 'true'], 'Choose --shared or --permits'],
+    [['a', '--wait', '1s', '--no-wait', '--', 'true'], 'Choose --wait or --no-wait'],
+    [['a', '--store', 'http://x', '--', 'true'], "'http:' is not known"],
+    [['x'.repeat(2000), '--', 'true'], 'at most 1024 bytes'],
+  ])('%j is refused with 2', async (args, message) => {
+    const { code, errors } = await runCli(['run', ...args], {
+      environment: { PATH, HOLDFAST_STORE: store },
+    });
+    expect(errors).toContain(message);
+    expect(code).toBe(2);
+  });
+
+  it('says 127 and 126 without waiting for the lock', async () => {
+    await using _held = await locks.mutex('missing').acquire();
+    expect(await run('missing', '--', 'no-such-command')).toEqual({
+      code: 127,
+      output: '',
+      errors: "holdfast: 'no-such-command' was not found.\n",
+    });
+    writeFileSync(join(folder, 'text'), 'no program', { mode: 0o644 });
+    expect((await run('missing', '--', join(folder, 'text'))).code).toBe(126);
+    expect((await run('missing', '--', '/etc')).code).toBe(127);
+  });
+
+  it('says 69 when the store cannot be reached', async () => {
+    const { code, errors } = await runCli(
+      ['run', 'a', '--store', 'redis://127.0.0.1:1', '--', 'true'],
+      {
+        environment: { PATH },
+      },
+    );
+    expect(code).toBe(69);
+    expect(errors).toContain('Could not connect to 127.0.0.1:1 (ECONNREFUSED)');
+  });
+
+  it('prints help with every option and every code', async () => {
+    const { code, output } = await runCli(['run', '--help']);
+    expect(code).toBe(0);
+    for (const word of ['--no-wait', '--max-hold', 'HOLDFAST_FENCE', '69', '75', '79', '124']) {
+      expect(output).toContain(word);
+    }
+  });
+});
+
+describe('what a command leaves behind', () => {
+  it('in its group is ended before the lock is free', async () => {
+    using line = new Lifeline();
+    const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo $$ >&9; exec sleep 1000`;
+    const script = `sh -c '${stubborn}' & read go`;
+    await using runner = startRun(['left', '--store', store, '--', 'sh', '-c', script]);
+    const pid = await line.next();
+    const look = ['sh', '-c', isDead(pid)];
+    await using next = startRun(['left', '--store', store, '--', ...look]);
+    runner.type('go\n');
+    await next.waitFor(/dead/);
+    await line.ended();
+    expect(await runner.ended()).toBe(0);
+  });
+
+  it('in a session of its own goes on', async () => {
+    using line = new Lifeline();
+    const daemon = `exec 9>"${line.path}"; echo $$ >&9; read go; echo still here >&9`;
+    const input = join(folder, 'daemon');
+    const script = `mkfifo "${input}"; setsid sh -c '${daemon}' <>"${input}" >/dev/null 2>&1 & read go`;
+    await using runner = startRun(['daemon', '--store', store, '--', 'sh', '-c', script]);
+    await line.next();
+    runner.type('go\n');
+    expect(await runner.ended()).toBe(0);
+    writeFileSync(input, 'go\n');
+    expect(await line.next()).toBe('still here');
+    await line.ended();
+  });
+});
