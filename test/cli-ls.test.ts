@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
+import { forceLock, type RunScript } from '../src/stores/index.ts';
 import { issueCertificate } from './certificate.ts';
 import { CliProcess, type Ended, runCli } from './cli-run.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
@@ -209,6 +210,16 @@ describe.each([
     expect((await holdfast('ls')).output).toMatch(/^job +mutex +\(nobody\) +- +- +- +1$/m);
   });
 
+  it('whose leases have ended are not held, though nobody has tidied up', async () => {
+    await using locks = createLocks(url);
+    await locks.semaphore('pool', 2).acquire({ label: 'ended' });
+    await locks.semaphore('pool', 2).acquire({ label: 'live' });
+    const tokens = await redis.zrange('semaphore:{pool}', '0', '-1');
+    await redis.zadd('semaphore:{pool}', 0, tokens.find((token) => token.includes('ended'))!);
+    const [pool] = await listed();
+    expect(pool).toMatchObject({ holderCount: 1, holders: [{ label: 'live' }] });
+  });
+
   it('that nobody holds are said to be free, with exit code 1', async () => {
     expect((await holdfast('ls')).output).toBe('Nobody holds a lock or waits for one.\n');
     expect(await holdfast('show', 'job')).toEqual({
@@ -300,6 +311,15 @@ describe.each([
       code: 1,
       errors: "holdfast: 'job' is free: nobody holds it.\n",
     });
+    expect(await redis.dbsize()).toBe(0);
+  });
+
+  it('that were given back a moment before the force are left alone too', async () => {
+    const run: RunScript = (text, keys, args) => redis.eval(text, keys.length, ...keys, ...args);
+    const note = { host: 'h', pid: 1, user: 'u', reason: 'x' };
+    const { before, after } = await forceLock(run, { kind: 'mutex', nameBytes: 'job' }, note);
+    expect(before).toMatchObject({ holderCount: 0 });
+    expect(after).toEqual(before);
     expect(await redis.dbsize()).toBe(0);
   });
 
