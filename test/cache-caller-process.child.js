@@ -19,7 +19,7 @@ async function serverMs() {
 async function load(key, loadMs) {
   const value = await database.incr(`loads of ${key}`);
   const beganMs = await serverMs();
-  process.send({ event: 'loading', value });
+  process.send({ event: 'loading', key });
   await pause(loadMs);
   const endedMs = await serverMs();
   await database.rpush(`log of ${key}`, JSON.stringify({ value, beganMs, endedMs }));
@@ -29,6 +29,7 @@ async function load(key, loadMs) {
 /** Each caller asks until it gets such a value; gives the values that they got, and the most that one waited. */
 async function call({ key, callers, loadMs, untilValue, ...options }) {
   const values = new Set();
+  const missesBefore = cache.counts.miss;
   let longestMs = 0;
   const caller = async (number) => {
     for (let value = 0; value < untilValue; ) {
@@ -41,7 +42,7 @@ async function call({ key, callers, loadMs, untilValue, ...options }) {
     }
   };
   await Promise.all(Array.from({ length: callers }, (_, number) => caller(number)));
-  return { values: [...values], longestMs, counts: cache.counts };
+  return { values: [...values], longestMs, misses: cache.counts.miss - missesBefore };
 }
 
 process.on('message', async ({ id, options }) => {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CacheCounts, CacheOptions } from '../src/cache/index.ts';
+import type { CacheOptions } from '../src/cache/index.ts';
 import { BUILD } from './lock-holder-process.ts';
 
 export interface Calls extends Omit<CacheOptions, 'signal' | 'serializer'> {
@@ -17,20 +17,19 @@ export interface Calls extends Omit<CacheOptions, 'signal' | 'serializer'> {
 export interface Called {
   readonly values: readonly number[];
   readonly longestMs: number;
-  readonly counts: CacheCounts;
+  readonly misses: number;
 }
 
 interface Message {
   readonly id?: number;
   readonly event?: 'ready' | 'loading';
+  readonly key?: string;
   readonly value?: unknown;
   readonly error?: string;
 }
 
 /** A process with many callers of one cache, that can be stopped, continued and killed. */
 export class CallerProcess {
-  /** When it has begun to load, for the first time. */
-  readonly loading: Promise<CallerProcess>;
   readonly #child: ChildProcess;
   #lastId = 0;
 
@@ -45,9 +44,18 @@ export class CallerProcess {
       env: { ...process.env, HOLDFAST_BUILD: BUILD, HOLDFAST_PORT: `${port}` },
       execArgv: [],
     });
-    this.loading = new Promise((resolve) => {
-      this.#child.on('message', ({ event }: Message) => {
-        if (event === 'loading') resolve(this);
+    this.#child.setMaxListeners(0);
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** When it begins to load this key. */
+  loading(key: string): Promise<CallerProcess> {
+    return new Promise((resolve) => {
+      this.#child.on('message', ({ event, key: loaded }: Message) => {
+        if (event === 'loading' && loaded === key) resolve(this);
       });
     });
   }
@@ -81,7 +89,7 @@ export class CallerProcess {
   }
 
   async kill(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (!this.isAlive) return;
     const died = once(this.#child, 'exit');
     this.#child.kill('SIGKILL');
     await died;
