@@ -21,7 +21,7 @@ export interface Session {
   readonly socket: Socket;
   /** Resolves when the session has ended, by either side. */
   readonly ended: Promise<void>;
-  /** Ends the session, also for those that inherited the connection. */
+  /** Ends the session, also for those that inherited the connection. Resolves when the server knows. */
   close(): Promise<void>;
 }
 
@@ -74,11 +74,15 @@ export async function openSession(
   socket.resume();
   const close = (): Promise<void> => {
     // A mere close of the descriptor would leave the connection to a child process that has it too.
-    socket.end(() => socket.destroy());
-    return ended;
+    socket.end();
+    const linger = systemClock.setTimer(LINGER_MS, () => socket.destroy());
+    return ended.finally(() => linger.cancel());
   };
   return { id, address, socket, ended, close };
 }
+
+/** How long a server may take to close its side too. */
+const LINGER_MS = 1000;
 
 /** What an error says of a session that could not be opened. */
 export function sessionError(error: unknown, where: string): SessionError {

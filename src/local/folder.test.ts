@@ -1,0 +1,60 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { localFolder, prepareFolder } from './folder.ts';
+
+function newFolder(): string {
+  const folder = mkdtempSync('/tmp/holdfast-folder-');
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+describe('the folder of the local server', () => {
+  it('is of the user, whatever the shell says, unless it is named', () => {
+    const own = `/tmp/holdfast-${process.geteuid!()}`;
+    expect(localFolder({})).toBe(own);
+    expect(localFolder({ XDG_RUNTIME_DIR: '/run/x', TMPDIR: '/var/tmp' })).toBe(own);
+    expect(localFolder({ HOLDFAST_RUNTIME_DIR: '/a/b/../c/' })).toBe('/a/c');
+    expect(() => localFolder({ HOLDFAST_RUNTIME_DIR: 'a' })).toThrow(/HOLDFAST_RUNTIME_DIR.*slash/);
+  });
+
+  it('is made, for its user alone', () => {
+    const folder = join(newFolder(), 'a', 'b');
+    prepareFolder(folder);
+    prepareFolder(folder);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
+  it('is refused if others may enter it', () => {
+    const folder = newFolder();
+    chmodSync(folder, 0o750);
+    expect(() => prepareFolder(folder)).toThrow(
+      /refused to keep locks in .*: other users may enter it.*0700/,
+    );
+  });
+
+  it('is refused if it is a link, or a file', () => {
+    const parent = newFolder();
+    mkdirSync(join(parent, 'target'), { mode: 0o700 });
+    symlinkSync('target', join(parent, 'link'));
+    expect(() => prepareFolder(join(parent, 'link'))).toThrow(/it is no folder/);
+    writeFileSync(join(parent, 'file'), '');
+    expect(() => prepareFolder(join(parent, 'file'))).toThrow(/cannot keep locks in .*EEXIST/);
+    expect(() => prepareFolder(join(parent, 'file', 'a'))).toThrow(/ENOTDIR.*no folder/);
+  });
+
+  it('is refused if the path of a socket in it would be too long', () => {
+    const parent = newFolder();
+    const fits = join(parent, 'x'.repeat(107 - 19 - parent.length - 1));
+    prepareFolder(fits);
+    expect(() => prepareFolder(`${fits}x`)).toThrow(/107 bytes.*this one has 89.*shorter/);
+  });
+});

@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createLocks, type Lease } from '../src/index.ts';
+import { LOST_GRACE_MS } from '../src/local/index.ts';
+import { LocalClient, type LocalClientOptions } from './local-client.ts';
+
+/** A folder of its own for each test; the servers in it end with the test. */
+function newFolder(): string {
+  const folder = mkdtempSync('/tmp/holdfast-test-');
+  onTestFinished(() => {
+    for (const pid of serversOf(folder)) process.kill(pid, 'SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
+/** The processes that serve a folder, or want to. */
+function serversOf(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => argumentsOf(pid).at(-1) === folder);
+}
+
+function argumentsOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').filter(Boolean);
+  } catch {
+    return [];
+  }
+}
+
+async function start(
+  folder: string,
+  { idleMs = 60_000, ...options }: { idleMs?: number } & Partial<LocalClientOptions> = {},
+): Promise<LocalClient> {
+  const environment = { HOLDFAST_RUNTIME_DIR: folder, HOLDFAST_LOCAL_IDLE_MS: `${idleMs}` };
+  const client = await LocalClient.start({ environment, ...options });
+  onTestFinished(() => client.kill());
+  return client;
+}
+
+/** Waits for what another process does. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+/** The program forgets its lease, and its connection ends. */
+function abandon(locks: AsyncDisposable, lease: Lease): void {
+  lease.release = async () => 'notHeld';
+  void locks[Symbol.asyncDispose]();
+}
+
+const starts = (count: number, folder: string, idleMs?: number): Promise<LocalClient[]> =>
+  Promise.all(Array.from({ length: count }, () => start(folder, { ...(idleMs && { idleMs }) })));
+
+describe('the local server', () => {
+  it('is one, when fifty want it at once, and another one after it has ended', async () => {
+    const folder = newFolder();
+    const clients = await starts(50, folder, 1000);
+    for (const number of [1, 2]) {
+      const opened = await Promise.all(clients.map((client) => client.open()));
+      const pids = new Set(opened.map(({ pid }) => pid));
+      expect(pids.size).toBe(1);
+      expect(new Set(opened.map(({ address }) => address)).size).toBe(1);
+      // Those that came too late end by themselves.
+      await until(() => serversOf(folder).length === 1);
+      expect(serversOf(folder)).toEqual([...pids]);
+      await Promise.all(clients.map((client) => client.close()));
+      await until(() => serversOf(folder).length === 0);
+      expect(readdirSync(folder).sort()).toEqual([
+        `server-${number}.ended`,
+        `server-${number}.sock`,
+      ]);
+    }
+  }, 120_000);
+
+  it('excludes, while servers end and start all the time', async () => {
+    const folder = newFolder();
+    const clients = await starts(3, folder, 1);
+    const visits = await Promise.all(clients.map((client) => client.visit(folder, 8)));
+    // Else this would have shown nothing.
+    expect(new Set(visits.flat()).size).toBeGreaterThan(2);
+    await until(() => serversOf(folder).length === 0);
+    expect(readdirSync(folder).length).toBe(2);
+  }, 120_000);
+
+  it('gives a lock to who waits as soon as its holder is killed', async () => {
+    const folder = newFolder();
+    const [holder, waiter] = await starts(2, folder);
+    const { address } = await holder!.open();
+    await waiter!.open();
+    const { fence } = await holder!.acquire('a', { lease: '1h' });
+    const waiting = waiter!.acquire('a', { lease: '1h', wait: '1h' });
+    await using locks = createLocks(address);
+    while ((await locks.mutex('a').inspect()).waiters.length === 0);
+    await holder!.kill();
+    // Its lease would have ended in an hour: that this resolves at all is what is to be shown.
+    expect((await waiting).fence).toBeGreaterThan(fence);
+  });
+
+  it('forgets a waiter that is killed', async () => {
+    const folder = newFolder();
+    const [holder, waiter] = await starts(2, folder);
+    const { address } = await holder!.open();
+    await waiter!.open();
+    await holder!.acquire('a', { lease: '1h' });
+    waiter!.acquire('a', { lease: '1h', wait: '1h' }).catch(() => {});
+    await using locks = createLocks(address);
+    while ((await locks.mutex('a').inspect()).waiters.length === 0);
+    await waiter!.kill();
+    while ((await locks.mutex('a').inspect()).waiters.length > 0);
+  });
+
+  it('when killed, is followed by one that lets holders stop first', async () => {
+    const folder = newFolder();
+    const [holder, next] = await starts(2, folder);
+    const { pid } = await holder!.open();
+    const { fence } = await holder!.acquire('a', { lease: '1h' });
+    const killedMs = performance.now();
+    process.kill(pid, 'SIGKILL');
+    await holder!.ended;
+    await next!.open();
+    // The server's own clock must pass here.
+    expect(performance.now() - killedMs).toBeGreaterThanOrEqual(LOST_GRACE_MS);
+    await holder!.lost;
+    expect((await next!.acquire('a', {})).fence).toBeGreaterThan(fence);
+    await next!.close();
+  });
+
+  it('that ended with nothing to lose is followed at once', async () => {
+    const folder = newFolder();
+    const client = await start(folder, { idleMs: 100 });
+    await client.open();
+    await client.close();
+    await until(() => serversOf(folder).length === 0);
+    const beganMs = performance.now();
+    await client.open();
+    expect(performance.now() - beganMs).toBeLessThan(LOST_GRACE_MS);
+  });
+
+  it('does not end while somebody holds a lock, also without a connection', async () => {
+    const folder = newFolder();
+    const client = await start(folder, { idleMs: 50 });
+    const { address } = await client.open();
+    const locks = createLocks(address);
+    const lease = await locks.semaphore('a', 2).acquire({ lease: '1500ms', renew: false });
+    await client.close();
+    abandon(locks, lease);
+    // The server's own clock must pass here: it ends after the lease, and not long after.
+    await until(() => serversOf(folder).length === 0);
+    expect(lease.expiresInMs).toBe(0);
+    expect(existsSync(join(folder, 'server-1.ended'))).toBe(true);
+  });
+
+  it('stops when its name is removed, and tells its holders', async () => {
+    const folder = newFolder();
+    const holder = await start(folder);
+    await holder.open();
+    await holder.acquire('a', { lease: '1h' });
+    rmSync(join(folder, 'server-1.sock'));
+    await holder.ended;
+    await until(() => serversOf(folder).length === 0);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('ends by SIGTERM, and marks that only if nobody held anything', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    const first = await client.open();
+    process.kill(first.pid, 'SIGTERM');
+    await client.ended;
+    await until(() => serversOf(folder).length === 0);
+    expect(existsSync(join(folder, 'server-1.ended'))).toBe(false);
+    const second = await client.open();
+    await client.close();
+    process.kill(second.pid, 'SIGTERM');
+    await until(() => serversOf(folder).length === 0);
+    expect(existsSync(join(folder, 'server-2.ended'))).toBe(true);
+  });
+
+  it('outlives the process group of who started it, and its signals', async () => {
+    const folder = newFolder();
+    const client = await start(folder, { detached: true });
+    const { pid } = await client.open();
+    process.kill(-client.child.pid!, 'SIGINT');
+    process.kill(-client.child.pid!, 'SIGKILL');
+    await once(client.child, 'exit');
+    for (const signal of ['SIGINT', 'SIGHUP']) process.kill(pid, signal);
+    const other = await start(folder);
+    expect((await other.open()).pid).toBe(pid);
+  });
+
+  it('keeps no file open of who started it', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    const closed = once(client.child, 'close');
+    await client.open();
+    await client.kill();
+    // Its output ends, since nobody has it open any more.
+    await closed;
+    expect(serversOf(folder).length).toBe(1);
+  });
+
+  it('knows nothing of the variables of who started it', async () => {
+    const folder = newFolder();
+    const environment = {
+      HOLDFAST_RUNTIME_DIR: folder,
+      SECRET: 'x',
+      HOLDFAST_LOCAL_IDLE_MS: '60000',
+    };
+    const client = await start(folder, { environment });
+    const { pid } = await client.open();
+    expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).toBe('HOLDFAST_LOCAL_IDLE_MS=60000\0');
+  });
+});
