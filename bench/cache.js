@@ -27,10 +27,10 @@ const openers = new Map();
 for (const name of NAMES) {
   const opener = await openerOf(name);
   if (opener !== undefined) openers.set(name, opener);
-  else process.stdout.write(`${name} is not installed. To measure it:\n  ${INSTALL}\n`);
 }
 if (openers.size < NAMES.length) {
-  process.stdout.write('and run with HOLDFAST_BENCH_MODULES=/tmp/cache-peers\n\n');
+  const missing = NAMES.filter((name) => !openers.has(name)).join(' and ');
+  process.stdout.write(`${missing} not installed. To measure beside them: ${INSTALL}\n\n`);
 }
 
 const redis = await startRedis();

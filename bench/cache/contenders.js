@@ -1,15 +1,15 @@
 // The caches that are measured, each set up as its documents say, behind one shape:
 // `open(url)` gives { get(key, ttlMs, load), close() }; without an address the values live in the process.
-// The peers are no dependencies of ours: they are looked for here, and in HOLDFAST_BENCH_MODULES.
+// The peers are in a package of their own, since bentocache needs another ioredis than we do.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-export const INSTALL =
-  'npm install --prefix /tmp/cache-peers bentocache@1.6.1 cacheable@2.5.0 @keyv/redis@5.1.6 ioredis@5.11.1';
+export const INSTALL = 'npm ci --prefix bench/peers';
 
-const folder = process.env.HOLDFAST_BENCH_MODULES ?? import.meta.dirname;
-const require = createRequire(join(folder, 'any.js'));
+/** Another place where that package was installed. */
+const folder = process.env.HOLDFAST_BENCH_PEERS ?? join(import.meta.dirname, '..', 'peers');
+const require = createRequire(join(folder, 'package.json'));
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 const dist = process.env.HOLDFAST_DIST ?? join(import.meta.dirname, '..', '..', 'dist');
 
