@@ -60,8 +60,8 @@ export const MUTANTS = [
   mutant(
     'hand-over: the waiter is called before it has the lock, which it then does not get',
     SCRIPT,
-    'local fence = lock.kind.put(lock, token, take, isOwn and lease or RESERVE)',
-    'local fence = isOwn and lock.kind.put(lock, token, take, lease) or nextFence(lock.fence)',
+    "        call('SET', holder, following, 'PX', lease)\n",
+    "        if isOwn then call('SET', holder, following, 'PX', lease) end\n",
   ),
   mutant(
     'hand-over: nobody is called',
@@ -69,11 +69,39 @@ export const MUTANTS = [
     "      call('PUBLISH', channel, fence .. ' ' .. token)\n",
     '',
   ),
+  {
+    name: 'hand-over: who was served stays in line',
+    edits: [
+      {
+        file: SCRIPT,
+        find: "local following = call('ZPOPMIN', queue)[1]",
+        replace: "local following = call('ZRANGE', queue, '0', '0')[1]",
+      },
+      {
+        file: SCRIPT,
+        find: "local place = call('GETDEL', line.placeOf(queue, following))",
+        replace: "local place = call('GET', line.placeOf(queue, following))",
+      },
+    ],
+    tests: [],
+  },
   mutant(
-    'hand-over: who was served stays in line',
+    'hand-over: who was served stays in line for a semaphore',
     SCRIPT,
-    '    leave(lock, token)\n    local isOwn',
-    '    local isOwn',
+    '    leave(lock, token)\n    local fence = lock.kind.put',
+    '    local fence = lock.kind.put',
+  ),
+  mutant(
+    'hand-over: a mutex is freed, and those in line hear nothing of it',
+    SCRIPT,
+    "local following = call('ZPOPMIN', queue)[1]",
+    'local following = nil',
+  ),
+  mutant(
+    'hand-over: by one that does not hold the mutex',
+    SCRIPT,
+    "    if call('GET', holder) ~= token then return end\n    local queue",
+    '    local queue',
   ),
   mutant(
     'hand-over: the caller’s own waiter is not told',
@@ -84,14 +112,14 @@ export const MUTANTS = [
   mutant(
     'hand-over: reserved for as long as a whole lease',
     SCRIPT,
-    'isOwn and lease or RESERVE)',
-    'lease)',
+    'return isOwn and lease or RESERVE, take',
+    'return lease, take',
     ['src/stores/hand-over.test.ts'],
   ),
   mutant(
     'hand-over: nobody looks when the one that was called has died',
     SCRIPT,
-    '      warnNext(lock, channel)\n',
+    '      warnNext(queue, channel)\n',
     '',
     ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts'],
   ),
@@ -110,8 +138,8 @@ export const MUTANTS = [
   mutant(
     'line: asking again takes another place, at the end',
     SCRIPT,
-    "if not call('ZSCORE', lock.queue, token) then",
-    'if true then',
+    "call('ZADD', queue, 'NX', ",
+    "call('ZADD', queue, ",
   ),
   mutant(
     'line: a free mutex is taken past those who wait',
@@ -124,6 +152,18 @@ export const MUTANTS = [
     SCRIPT,
     '    if not kind.owns(lock, token) then\n      serve(lock, token)\n      if not kind.owns(lock, token) then',
     '    if true then\n      serve(lock, token)\n      if not kind.owns(lock, token) or true then',
+  ),
+  mutant(
+    'line: the holder that asks again stands behind itself',
+    SCRIPT,
+    'if not other or other == token then return end',
+    'if not other then return end',
+  ),
+  mutant(
+    'extend: of a mutex, without a look at whose it is',
+    SCRIPT,
+    "    if call('GET', holder) ~= token then return end\n    call('PEXPIRE'",
+    "    call('PEXPIRE'",
   ),
   mutant(
     'extend: without a look at whose it is',

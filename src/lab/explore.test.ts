@@ -53,6 +53,20 @@ describe('an algorithm of one’s own', () => {
     expect(states).toBeGreaterThan(100);
   });
 
+  it('is told a list and a text that looks like it apart', () => {
+    const script = "if redis.call('exists', KEYS[1]) == 1 then return '[1]' end return {1}";
+    const asks = algorithm(function* ({ name, command, enter, sleep }) {
+      if (name === 'A') {
+        if (typeof (yield* command`EVAL ${script} 1 key`) !== 'string') return 'done';
+      } else yield* command`SET key 1`;
+      yield* enter();
+      yield* sleep(1000);
+      return 'done';
+    });
+    const { failure } = explore(asks, { clients: 2, crashes: 0, pauses: 0 });
+    expect(failure).toMatchObject({ check: 'two-live-leases', schedule: 'ba' });
+  });
+
   it('must not spin, must end as agreed, and must send commands that work', () => {
     const spins = algorithm(function* ({ command }) {
       while ((yield* command`GET lock`) === null);

@@ -34,6 +34,8 @@ export class Position {
   readonly ending: Ending | undefined;
   readonly #told: readonly Told[];
   readonly #children = new Map<Told, Position>();
+  /** After lists, by their text: one that looks like a text that was told is another. */
+  readonly #childrenOfLists = new Map<string, Position>();
 
   constructor(program: Program, told: readonly Told[]) {
     const { marks, stop } = program.run(told);
@@ -47,11 +49,16 @@ export class Position {
 
   /** Where the client is after it was told this. */
   after(told: Told): Position {
-    const key = Array.isArray(told) ? JSON.stringify(told) : told;
-    const known = this.#children.get(key);
+    return Array.isArray(told)
+      ? this.#child(this.#childrenOfLists, JSON.stringify(told), told)
+      : this.#child(this.#children, told, told);
+  }
+
+  #child<Key>(children: Map<Key, Position>, key: Key, told: Told): Position {
+    const known = children.get(key);
     if (known !== undefined) return known;
     const child = new Position(this.program, [...this.#told, told]);
-    this.#children.set(key, child);
+    children.set(key, child);
     return child;
   }
 }

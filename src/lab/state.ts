@@ -86,5 +86,5 @@ function clientKey(client: ClientState): string {
   const { status, position, wakeMs, round, skewMs, mail, inside, untilMs, followers } = client;
   const lease = `${inside ? client.take : 0}${client.wasPaused ? 'p' : ''}${client.isLate ? 'l' : ''},${untilMs}`;
   if (!isAlive(client)) return `|${status[0]}${lease}`;
-  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers},${client.listens ? 1 : 0}${mail}`;
+  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers},${client.listens ? 1 : 0}${mail.length === 0 ? '' : JSON.stringify(mail)}`;
 }

@@ -99,6 +99,11 @@ describe('the store as a function', () => {
     const store = new Store(RECIPE, true);
     for (const line of [
       'RANDOMKEY',
+      'KEYS *',
+      'SCAN 0',
+      'MOVE lock 1',
+      'COPY lock other DB 1',
+      'EVALSHA_RO x 0',
       'WATCH lock',
       'BLPOP l 0',
       'SUBSCRIBE c',

@@ -52,10 +52,29 @@ const RESTLESS: Algorithm = {
   },
 };
 
+/** One message with a comma in it, or two: which of them, nobody but the one that hears it can tell later. */
+const MAILING: Algorithm = {
+  name: 'mailing',
+  lockKey: 'lock',
+  *client({ name, command, listen }) {
+    if (name === 'A') {
+      yield* command`SET key 1`;
+      yield* command`DEL key`;
+    } else if (name === 'B') yield* command`EVAL ${PUBLISH} 1 key`;
+    else if ((yield* listen(9000))?.[0] === 'x') yield* command`SET lock 1`;
+    return 'done';
+  },
+};
+
+const PUBLISH = `
+local texts = redis.call('exists', KEYS[1]) == 1 and {'x,y'} or {'x', 'y'}
+for _, text in ipairs(texts) do redis.call('publish', 'C', text) end`;
+
 /** Where different runs lead to the same state in many ways. */
 const MERGED = [
   ['setnx-then-expire', 'crash', { clients: 3, ticks: 4, crashes: 2, pauses: 1 }],
   ['restless', 'own', { clients: 3, ticks: 5, crashes: 1, pauses: 1 }],
+  ['mailing', 'own', { clients: 4, ticks: 5, crashes: 1, pauses: 1 }],
   ['set-nx-ex-del', 'pause', { ticks: 5, crashes: 1, pauses: 2 }],
   ['set-nx-px-get-del', 'pause', { clients: 3, ticks: 4, crashes: 1, pauses: 1 }],
   ['fenced', 'pause', { rounds: 2, ticks: 7, crashes: 1, pauses: 1, lostReplies: 1 }],
@@ -66,7 +85,7 @@ const MERGED = [
 ] as const;
 
 function worldOf(name: string, variant: string, wishes: object, remembers = true): World {
-  const recipe = [...RECIPES, RESTLESS].find((each) => each.name === name)!;
+  const recipe = [...RECIPES, RESTLESS, MAILING].find((each) => each.name === name)!;
   return new World(recipe, variant, worldOptions({ clients: 2, ...wishes }), remembers);
 }
 
