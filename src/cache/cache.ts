@@ -174,13 +174,10 @@ export class Cache implements AsyncDisposable {
     }
   }
 
-  async #looked(call: Call, looked: Promise<Stamped>): Promise<Stamped> {
-    try {
-      const sight = await this.#patience.wait(looked, this.#limits(call));
-      return sight!;
-    } catch (error) {
-      throw error instanceof CacheError ? error : unavailableError(call.key, error);
-    }
+  /** No soft limit, so there is an answer or an error. */
+  #looked(call: Call, looked: Promise<Stamped>): Promise<Stamped> {
+    const sight = this.#patience.wait(looked, this.#limits(call), unavailableError);
+    return sight as Promise<Stamped>;
   }
 
   #hit(call: Call, entry: Entry): void {

@@ -27,8 +27,12 @@ export class Patience {
     this.#hard = new DueLists(clock, (waiter) => waiter.outOfTime(), true);
   }
 
-  /** What comes of the work, for one caller. */
-  wait<Result>(work: Promise<Result>, limits: PatienceLimits): Promise<Result | undefined> {
+  /** What comes of the work, for one caller. An error of the work is told as `explain` says. */
+  wait<Result>(
+    work: Promise<Result>,
+    limits: PatienceLimits,
+    explain: (key: string, error: unknown) => unknown = asItIs,
+  ): Promise<Result | undefined> {
     const { key, signal } = limits;
     const end = signal?.aborted ? signal : this.#end;
     if (end !== undefined) {
@@ -41,7 +45,7 @@ export class Patience {
       this.#enter(waiter);
       work.then(
         (result) => waiter.resolve(result),
-        (error: unknown) => waiter.reject(error),
+        (error: unknown) => waiter.reject(explain(key, error)),
       );
     }) as Promise<Result | undefined>;
   }
@@ -71,6 +75,10 @@ export class Patience {
     waiter.onAbort = () => waiter.giveUp(signal.reason);
     signal.addEventListener('abort', waiter.onAbort);
   }
+}
+
+function asItIs(_key: string, error: unknown): unknown {
+  return error;
 }
 
 /** One who waits. What comes first decides; the rest is not heard. */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type {
   CacheStore,
   Encoded,
@@ -29,7 +29,7 @@ class ScriptCacheStore implements CacheStore {
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
   /** Unlike that of every other client, as are the versions that it makes. */
-  readonly #clientId = randomUUID();
+  readonly #clientId = randomBytes(12).toString('base64url');
   readonly #channel = `holdfast:cache:${this.#clientId}`;
   readonly #listeners = new Set<NewsListener>();
   #listening: Promise<void> | undefined;
