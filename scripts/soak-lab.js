@@ -23,11 +23,19 @@ try {
   });
   const say = (line) => console.log(line);
   const isSound = values.replay
-    ? await replayFound(values.replay, positionals[0] ?? '', JSON.parse(values.world), say)
+    ? await replayFound(values.replay, positionals[0] ?? '', readWorld(values.world), say)
     : await soak({ minutes: Number(values.minutes), seed: Number(values.seed), say });
   process.exitCode = isSound ? 0 : 1;
 } catch (error) {
-  if (!(error instanceof LabError) && error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') throw error;
+  if (!(error instanceof LabError) && !error.code?.startsWith('ERR_PARSE_ARGS')) throw error;
   console.error(error.message);
   process.exitCode = 2;
+}
+
+function readWorld(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new LabError(`--world takes JSON, as it was printed, not ${text}`);
+  }
 }

@@ -24,10 +24,13 @@ describe('soaking the lab', () => {
     expect(lines.at(-1)).toMatch(/^12 s: \d{4} runs, \d+\.\d virtual hours, nothing found$/);
   });
 
-  it('refuses a time that is none', async () => {
+  it('refuses a time and a seed that are none', async () => {
     const say = (): void => {};
     await expect(soak({ minutes: Number.NaN, seed: 1, say })).rejects.toThrow(
       'minutes must be more than 0, not NaN',
+    );
+    await expect(soak({ minutes: 1, seed: Number.NaN, say })).rejects.toThrow(
+      'seed must be a whole number, not NaN',
     );
   });
 

@@ -33,6 +33,7 @@ interface Turn {
 export async function soak(options: SoakOptions): Promise<boolean> {
   const { minutes, seed, say, clock = systemClock } = options;
   if (!(minutes > 0)) throw new LabError(`minutes must be more than 0, not ${minutes}`);
+  if (!Number.isSafeInteger(seed)) throw new LabError(`seed must be a whole number, not ${seed}`);
   say(`seed ${seed}`);
   const beganMs = clock.monotonicMs();
   let [runs, virtualHours, saidMs] = [0, 0, beganMs];

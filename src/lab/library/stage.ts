@@ -103,7 +103,7 @@ export class Stage implements Surroundings {
 
   /** What could happen instead of the usual. */
   others(usual: Option): Option[] {
-    const others = this.#overtaking(usual);
+    const others = this.#overtaking();
     if (usual !== PASS_TIME && this.#canPassTime()) others.push(PASS_TIME);
     for (const client of this.clients) this.#addFaults(client, others);
     return others.filter((other) => other !== usual);
@@ -192,8 +192,8 @@ export class Stage implements Surroundings {
     return undefined;
   }
 
-  /** The first of each lane. What two clients do in themselves may be told in either order. */
-  #overtaking(usual: Option): Option[] {
+  /** The first of each lane. */
+  #overtaking(): Option[] {
     const others: Option[] = [];
     let seen = 0;
     for (const event of this.#coming) {
@@ -201,10 +201,7 @@ export class Stage implements Surroundings {
       if ((seen & lane) !== 0) continue;
       seen |= lane;
       const { index } = event.client;
-      const other = option(SIGN_OF[event.kind], index);
-      if (!isHeldUp(event) && !(isInside(usual) && isInside(other) && usual.client !== index)) {
-        others.push(other);
-      }
+      if (!isHeldUp(event)) others.push(option(SIGN_OF[event.kind], index));
       if (this.#left.losses > 0 && event.kind !== 'timer' && event.kind !== 'stray') {
         others.push(option(`l${SIGN_OF[event.kind]}`, index));
       }
@@ -346,9 +343,4 @@ const LOSSES: ReadonlySet<Sign> = new Set(['b', 'lq', 'lr', 'lm']);
 function isHeldUp({ kind, client: { isPaused, isCut } }: Coming): boolean {
   if (kind === 'request' || kind === 'stray') return isCut;
   return isPaused || (isCut && kind !== 'timer');
-}
-
-/** Whether it happens inside of one client alone. */
-function isInside({ sign }: Option): boolean {
-  return sign === 'r' || sign === 'm' || sign === 't';
 }
