@@ -50,7 +50,8 @@ async function adoptOne(
     announceFail(claim, error.code, waitedMs());
     throw error;
   });
-  const lease = new StoreLease(core, claim, fence, sentMs, sentWallMs, held);
+  const lease = new StoreLease(core, claim, held);
+  lease.begin(fence, sentMs, sentWallMs);
   announceGrant(claim, fence, waitedMs());
   // It took so long that it may have ended; if it has not, nobody is to wait for it.
   if (!lease.isHeld) core.giveBack(claim, claim.leaseMs);

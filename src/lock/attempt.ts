@@ -39,7 +39,8 @@ export function acquire(
   const sentWallMs = core.clock.wallMs();
   const answer = core.store.ask(claim, options.waitMs > 0);
   if (!(answer instanceof Promise) && answer.held) {
-    const lease = new StoreLease(core, claim, answer.fence, sentMs, sentWallMs, options);
+    const lease = new StoreLease(core, claim, options);
+    lease.begin(answer.fence, sentMs, sentWallMs);
     announceGrant(claim, answer.fence, 0);
     return lease;
   }
@@ -53,31 +54,20 @@ export function acquire(
 export class Attempt implements Linked<Attempt> {
   readonly core: LockCore;
   readonly claim: Claim;
-  readonly waitMs: number;
   readonly beganMs: number;
   patience: Due<Attempt> | undefined = undefined;
   before: Attempt | undefined = undefined;
   after: Attempt | undefined = undefined;
   readonly #options: ResolvedOptions;
   readonly #scope: Scope | undefined;
-  #resolve!: (lease: StoreLease | null) => void;
-  #reject!: (error: Error) => void;
+  /** To reject, it is given a promise that is: of so many waiters, each would keep one more function. */
+  #resolve!: (lease: StoreLease | null | Promise<never>) => void;
   #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
-  #isAsking = false;
-  #answer: Promise<void> | undefined;
-  #hasWaited = false;
-  /** What was accepted. */
-  #lease: StoreLease | undefined;
-  #askCount = 0;
-  #askedMs = 0;
-  #askedWallMs = 0;
-  /** A call that came while an answer was on its way. */
-  #wasCalled = false;
-  /** Whether the store answered when it was last asked, or what it failed with. */
-  #hasAnswer = false;
-  #failure: unknown;
-  #pauseMs = FIRST_PAUSE_MS;
-  #timer: Timer | undefined;
+  /** What is accepted, or will be: there since it first had to wait. */
+  #lease: StoreLease | undefined = undefined;
+  /** Of a store that does not answer at once. */
+  #asking: Asking | undefined = undefined;
+  #timer: Timer | undefined = undefined;
 
   constructor(
     core: LockCore,
@@ -88,10 +78,13 @@ export class Attempt implements Linked<Attempt> {
   ) {
     this.core = core;
     this.claim = claim;
-    this.waitMs = options.waitMs;
     this.beganMs = beganMs;
     this.#options = options;
     this.#scope = scope;
+  }
+
+  get waitMs(): number {
+    return this.#options.waitMs;
   }
 
   start(
@@ -99,9 +92,8 @@ export class Attempt implements Linked<Attempt> {
     sentMs: number,
     sentWallMs: number,
   ): Promise<StoreLease | null> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       this.#resolve = resolve;
-      this.#reject = reject;
       this.core.began(this);
       if (this.#options.signal) this.core.aborts.add(this.#options.signal, this);
       this.#hear(answer, sentMs, sentWallMs);
@@ -114,8 +106,8 @@ export class Attempt implements Linked<Attempt> {
     if (grant !== undefined && 'retryInMs' in grant) this.#retryIn(grant.retryInMs);
     else if (grant !== undefined && 'sentMs' in grant) {
       this.#accept(grant.fence, grant.sentMs, grant.sentWallMs);
-    } else if (grant !== undefined && this.#askCount === 1) this.#acceptReserved(grant);
-    else if (this.#isAsking) this.#wasCalled = true;
+    } else if (grant !== undefined && this.#asking?.count === 1) this.#acceptReserved(grant);
+    else if (this.#asking?.isUnderWay) this.#asking.wasCalled = true;
     else this.#ask();
   }
 
@@ -128,8 +120,9 @@ export class Attempt implements Linked<Attempt> {
 
   outOfPatience(): void {
     const { name } = this.claim;
-    if (this.#hasAnswer) this.#giveUp(new LockTimeoutError(name, this.#waitedMs()));
-    else this.#giveUp(new LockUnavailableError(name, this.#failure ?? new Error('no answer yet')));
+    const { hasAnswer, failure } = this.#asking ?? ANSWERED;
+    if (hasAnswer) this.#giveUp(new LockTimeoutError(name, this.#waitedMs()));
+    else this.#giveUp(new LockUnavailableError(name, failure ?? new Error('no answer yet')));
   }
 
   closed(reason: unknown): void {
@@ -141,6 +134,10 @@ export class Attempt implements Linked<Attempt> {
     this.#giveUp(new LockAbortedError(this.claim.name, this.#options.signal?.reason));
   }
 
+  get #isAsking(): boolean {
+    return this.#asking?.isUnderWay ?? false;
+  }
+
   get #isOver(): boolean {
     return this.#state === 'held' || this.#state === 'over';
   }
@@ -148,7 +145,6 @@ export class Attempt implements Linked<Attempt> {
   #ask(): void {
     this.#timer?.cancel();
     this.#state = 'asking';
-    this.#wasCalled = false;
     const { clock, store } = this.core;
     const sentMs = clock.monotonicMs();
     this.#hear(store.ask(this.claim, this.waitMs > 0), sentMs, clock.wallMs());
@@ -159,35 +155,30 @@ export class Attempt implements Linked<Attempt> {
       this.#answered(answer, sentMs, sentWallMs);
       return;
     }
-    this.#askCount++;
-    this.#askedMs = sentMs;
-    this.#askedWallMs = sentWallMs;
-    this.#isAsking = true;
-    this.#answer = answer.then(
-      (later) => this.#answered(later, sentMs, sentWallMs),
-      (error: unknown) => this.#failed(error),
+    this.#asking ??= new Asking();
+    this.#asking.begin(
+      sentMs,
+      sentWallMs,
+      answer.then(
+        (later) => this.#answered(later, sentMs, sentWallMs),
+        (error: unknown) => this.#failed(error),
+      ),
     );
   }
 
   #answered(answer: Answer, sentMs: number, sentWallMs: number): void {
-    this.#isAsking = false;
-    this.#hasAnswer = true;
+    this.#asking?.answered();
     if (this.#isOver) this.#answeredLate();
     else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);
     else this.#busy(answer.retryInMs);
   }
 
   #failed(error: unknown): void {
-    this.#isAsking = false;
-    this.#hasAnswer = false;
-    this.#failure = error;
+    const pauseMs = this.#asking!.failed(error);
     if (this.#isOver) this.#answeredLate();
-    else if (this.#waitedMs() + this.#pauseMs >= this.waitMs) {
+    else if (this.#waitedMs() + pauseMs >= this.waitMs) {
       this.#giveUp(new LockUnavailableError(this.claim.name, error));
-    } else {
-      this.#wait(this.#pauseMs);
-      this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
-    }
+    } else this.#wait(pauseMs);
   }
 
   #busy(retryInMs: number): void {
@@ -201,12 +192,12 @@ export class Attempt implements Linked<Attempt> {
   }
 
   #line(retryInMs: number): void {
-    if (!this.#hasWaited) announceWait(this.claim);
-    this.#hasWaited = true;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    if (this.#lease === undefined) announceWait(this.claim);
+    // Made now, since what is young when an old promise is resolved with it outlives many collections.
+    this.#lease ??= new StoreLease(this.core, this.claim, this.#options);
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
     if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
-    else if (this.#wasCalled) this.#ask();
+    else if (this.#asking?.wasCalled) this.#ask();
     else this.#wait(retryInMs);
   }
 
@@ -226,9 +217,10 @@ export class Attempt implements Linked<Attempt> {
     const waitedMs = this.#waitedMs();
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
     if (isPatient && this.#isInTime(sentMs, sentWallMs)) {
-      const lease = new StoreLease(this.core, this.claim, fence, sentMs, sentWallMs, this.#options);
-      announceGrant(this.claim, fence, waitedMs);
+      const lease = this.#lease ?? new StoreLease(this.core, this.claim, this.#options);
       this.#lease = lease;
+      lease.begin(fence, sentMs, sentWallMs);
+      announceGrant(this.claim, fence, waitedMs);
       this.#end('held');
       this.#resolve(lease);
       return lease;
@@ -252,18 +244,18 @@ export class Attempt implements Linked<Attempt> {
    */
   #acceptReserved({ fence, reservedMs }: Reservation): void {
     const earlierMs = Math.max(0, this.claim.leaseMs - reservedMs);
-    const sentMs = this.#askedMs - earlierMs;
-    this.#accept(fence, sentMs, this.#askedWallMs - earlierMs)?.renew();
+    const { sentMs, sentWallMs } = this.#asking!;
+    this.#accept(fence, sentMs - earlierMs, sentWallMs - earlierMs)?.renew();
   }
 
   #giveUp(error: LockError): void {
     if (this.#isOver) return;
     this.#end('over');
-    this.#reject(error);
+    this.#resolve(Promise.reject(error));
     announceFail(this.claim, error.code, this.#waitedMs());
     // What is under way could still be granted after this: it is given back when it has been answered.
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
-    else if (this.#answer) this.core.track(this.#answer);
+    else this.core.track(this.#asking!.answer);
   }
 
   /**
@@ -271,7 +263,8 @@ export class Attempt implements Linked<Attempt> {
    * the request may have been granted once more, or stand in line.
    */
   #answeredLate(): void {
-    if (!this.#lease?.isHeld) this.core.giveBack(this.claim, this.claim.leaseMs);
+    const isHeld = this.#state === 'held' && this.#lease!.isHeld;
+    if (!isHeld) this.core.giveBack(this.claim, this.claim.leaseMs);
   }
 
   #end(state: 'held' | 'over'): void {
@@ -286,6 +279,50 @@ export class Attempt implements Linked<Attempt> {
     return this.core.clock.monotonicMs() - this.beganMs;
   }
 }
+
+/** What is known of requests whose answers take time. */
+class Asking {
+  count = 0;
+  isUnderWay = false;
+  /** A call that came while the answer was on its way. */
+  wasCalled = false;
+  /** Whether the store answered when it was last asked, or what it failed with. */
+  hasAnswer = false;
+  failure: unknown = undefined;
+  answer: Promise<void> = NOTHING;
+  sentMs = 0;
+  sentWallMs = 0;
+  #pauseMs = FIRST_PAUSE_MS;
+
+  begin(sentMs: number, sentWallMs: number, answer: Promise<void>): void {
+    this.count++;
+    this.isUnderWay = true;
+    this.wasCalled = false;
+    this.sentMs = sentMs;
+    this.sentWallMs = sentWallMs;
+    this.answer = answer;
+  }
+
+  answered(): void {
+    this.isUnderWay = false;
+    this.hasAnswer = true;
+    this.#pauseMs = FIRST_PAUSE_MS;
+  }
+
+  /** How long to wait before the next. */
+  failed(error: unknown): number {
+    this.isUnderWay = false;
+    this.hasAnswer = false;
+    this.failure = error;
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    return pauseMs;
+  }
+}
+
+const NOTHING = Promise.resolve();
+/** A store that answers at once. */
+const ANSWERED = { hasAnswer: true, failure: undefined } as const;
 
 export function throwIfOver({ closed }: LockCore, name: string, { signal }: ResolvedOptions): void {
   if (signal?.aborted) throw new LockAbortedError(name, signal.reason);

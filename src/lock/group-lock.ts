@@ -82,7 +82,8 @@ export class GroupLock extends Lock {
     const { fence } = answer;
     const members = claims.map((claim) => {
       announceAcquire(claim);
-      const lease = new StoreLease(core, claim, fence, sentMs, sentWallMs, options);
+      const lease = new StoreLease(core, claim, options);
+      lease.begin(fence, sentMs, sentWallMs);
       announceGrant(claim, fence, core.clock.monotonicMs() - sentMs);
       return lease;
     });

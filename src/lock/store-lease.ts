@@ -33,8 +33,7 @@ const RETRY_PART = 1 / 20;
  */
 export class StoreLease implements Lease, Linked<StoreLease> {
   readonly claim: Claim;
-  readonly fence: number;
-  readonly renews: boolean;
+  fence = 0;
   /** Its places in the lists of the watchdog. */
   renewal: Due<StoreLease> | undefined = undefined;
   deadline: Due<StoreLease> | undefined = undefined;
@@ -42,10 +41,11 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   after: StoreLease | undefined = undefined;
   #isSettled = false;
   /** Both clocks, just before the request left that gave it its time. */
-  sentMs: number;
-  #sentWallMs: number;
+  sentMs = 0;
+  #sentWallMs = 0;
   readonly #core: LockCore;
-  readonly #grantedMs: number;
+  readonly #options: HoldOptions;
+  #grantedMs = 0;
   /** Why it is no longer held, other than by a release. */
   #end: LockError | undefined = undefined;
   #released: Promise<ReleaseOutcome> | undefined = undefined;
@@ -53,24 +53,26 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   #retryTimer: Timer | undefined = undefined;
   #maxHoldTimer: Timer | undefined = undefined;
 
-  constructor(
-    core: LockCore,
-    claim: Claim,
-    fence: number,
-    sentMs: number,
-    sentWallMs: number,
-    { renews, maxHoldMs }: HoldOptions,
-  ) {
+  constructor(core: LockCore, claim: Claim, options: HoldOptions) {
     this.#core = core;
     this.claim = claim;
+    this.#options = options;
+  }
+
+  /** It was granted, by a request that left at these times. */
+  begin(fence: number, sentMs: number, sentWallMs: number): void {
     this.fence = fence;
-    this.renews = renews;
     this.#grantedMs = sentMs;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
-    core.held(this);
-    core.watchdog.add(this);
+    this.#core.held(this);
+    this.#core.watchdog.add(this);
+    const { maxHoldMs } = this.#options;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(maxHoldMs);
+  }
+
+  get renews(): boolean {
+    return this.#options.renews;
   }
 
   get name(): string {
@@ -252,17 +254,25 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   #release(): Promise<ReleaseOutcome> {
     this.#checkDeadline();
     this.#settle();
-    if (this.#end instanceof NotHeldError) return NOT_HELD;
-    if (this.#end instanceof LockLostError && this.#end.reason === 'stolen') return NOT_HELD;
-    const hasLost = this.#end instanceof LockLostError;
-    let isTold = false;
-    return new Promise((resolve) => {
-      letGo(this.#core, this.claim, this.fence, this.sentMs + this.claim.leaseMs, (outcome) => {
-        if (!isTold && !hasLost) this.#announceRelease(outcome);
-        isTold = true;
-        // A lease that its holder had to give up for lost is not one that lasted until its release.
-        resolve(hasLost && outcome === 'released' ? 'notHeld' : outcome);
-      });
+    if (this.#end instanceof NotHeldError) return OUTCOMES.notHeld;
+    if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
+      return OUTCOMES.notHeld;
+    return this.#letGo(this.#end instanceof LockLostError);
+  }
+
+  /** A lease that its holder had to give up for lost is not one that lasted until its release. */
+  #letGo(hasLost: boolean): Promise<ReleaseOutcome> {
+    let told: ReleaseOutcome | undefined;
+    let resolve: ((outcome: ReleaseOutcome) => void) | undefined;
+    letGo(this.#core, this.claim, this.fence, this.sentMs + this.claim.leaseMs, (outcome) => {
+      if (told !== undefined) return;
+      told = hasLost && outcome === 'released' ? 'notHeld' : outcome;
+      if (!hasLost) this.#announceRelease(outcome);
+      resolve?.(told);
+    });
+    if (told !== undefined) return OUTCOMES[told];
+    return new Promise((whenTold) => {
+      resolve = whenTold;
     });
   }
 
@@ -288,7 +298,12 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   }
 }
 
-const NOT_HELD: Promise<ReleaseOutcome> = Promise.resolve('notHeld');
+/** Of a store that answers at once: nothing new is kept by an old lease. */
+const OUTCOMES: Record<ReleaseOutcome, Promise<ReleaseOutcome>> = {
+  released: Promise.resolve('released'),
+  notHeld: Promise.resolve('notHeld'),
+  unknown: Promise.resolve('unknown'),
+};
 
 export interface HoldOptions {
   readonly renews: boolean;
