@@ -223,6 +223,22 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(await settled(cache.get('b', longest, () => 2))).toMatchObject({ code: 'load' });
   });
 
+  it('is not disturbed when a wall clock is set', async () => {
+    const { load, loads } = heldLoad<string>();
+    const options = { ...KEPT, stale: 0, lease: '3h' } as const;
+    for (const jumpMs of [3_600_000, -7_200_000]) {
+      const asked = cache.get('a', options, load);
+      await turn();
+      clock.jumpWall(jumpMs);
+      loads.at(-1)!.resolve(`after ${jumpMs}`);
+      expect(await asked).toBe(`after ${jumpMs}`);
+      await elapse(clock, 9999);
+      expect(await cache.get('a', options, load)).toBe(`after ${jumpMs}`);
+      await elapse(clock, 1);
+    }
+    expect(loads).toHaveLength(2);
+  });
+
   it('is closed when it is made of locks that are', async () => {
     await locks.close();
     const late = settled(createCache({ locks }).get('a', KEPT, () => 1));

@@ -126,8 +126,9 @@ export class Flight {
     const entry = this.#judge(seen);
     if (entry !== undefined) return entry;
     const news = await this.#orLeaseEnd(told);
-    if (news === undefined || (news.entry && !this.#isAfter(news.entry, seen))) return undefined;
-    return this.#judge(news);
+    if (news === undefined) return undefined;
+    const isClear = news.entry === undefined || this.#isAfter(news.entry, seen);
+    return this.#judge(isClear ? news : await this.#ask(store.look(key, options.tags)));
   }
 
   /**
