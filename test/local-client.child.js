@@ -45,6 +45,12 @@ const VERBS = {
     lease.signal.addEventListener('abort', () => process.send({ event: 'lost' }));
     return { fence: lease.fence };
   },
+  /** On any server, with a session of its own. */
+  async acquireAt({ address, name, ...options }) {
+    locks = createLocks(address, { session: true });
+    lease = await locks.mutex(name).acquire(options);
+    return { fence: lease.fence };
+  },
   release: () => lease.release(),
   /** Again and again: comes, holds a lock for a moment, and goes, for long enough that the server may end. */
   async visit({ folder, count }) {

@@ -66,6 +66,14 @@ export class LocalClient implements AsyncDisposable {
     return this.#call('acquire', { name, ...options });
   }
 
+  acquireAt(
+    address: string,
+    name: string,
+    options: Omit<AcquireOptions, 'signal'>,
+  ): Promise<{ fence: number }> {
+    return this.#call('acquireAt', { address, name, ...options });
+  }
+
   release(): Promise<unknown> {
     return this.#call('release');
   }

@@ -1,5 +1,7 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
+import { createClientPool } from 'redis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import {
   createLocks,
@@ -8,7 +10,9 @@ import {
   type LockStore,
   redisStore,
 } from '../src/index.ts';
-import { type RunningServer, startHoldfast } from './real-redis.ts';
+import { openSession, SessionError } from '../src/stores/index.ts';
+import { LocalClient } from './local-client.ts';
+import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { SINGLE_CLIENTS } from './redis-clients.ts';
 
 let server: RunningServer;
@@ -147,6 +151,210 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
       locks.mutex(`m${index % 7}`).run(async () => {}, { wait: '1h' }),
     );
     await Promise.all(work);
+    await untilNoWill();
+  });
+});
+
+describe('a process with a session', () => {
+  it('that is killed frees its locks at once, and those of who waits behind it', async () => {
+    const [holder, waiter] = await Promise.all([startProcess(), startProcess()]);
+    await using locks = createLocks(url());
+    const { fence } = await holder.acquireAt(url(), 'a', { lease: '1h' });
+    waiter.acquireAt(url(), 'a', { lease: '1h', wait: '1h' }).catch(() => {});
+    while ((await locks.mutex('a').inspect()).waiters.length < 1);
+    const next = locks.mutex('a').acquire({ wait: '1h' });
+    while ((await locks.mutex('a').inspect()).waiters.length < 2);
+    await waiter.kill();
+    while ((await locks.mutex('a').inspect()).waiters.length > 1);
+    await holder.kill();
+    // The lease would have ended in an hour: that this resolves at all is what is to be shown.
+    const lease = await next;
+    expect(lease.fence).toBeGreaterThan(fence);
+    await lease.release();
+    expect(await count('holdfast_sessions')).toBe(0);
+  });
+
+  it('frees them when it ends in good order, too', async () => {
+    const holder = await startProcess();
+    await holder.acquireAt(url(), 'a', { lease: '1h' });
+    await using locks = createLocks(url());
+    const next = locks.mutex('a').acquire({ wait: '1h' });
+    while ((await locks.mutex('a').inspect()).waiters.length < 1);
+    holder.child.kill('SIGTERM');
+    await (await next).release();
+  });
+});
+
+async function startProcess(): Promise<LocalClient> {
+  const client = await LocalClient.start({ environment: {} });
+  onTestFinished(() => client.kill());
+  return client;
+}
+
+describe('a session that was opened before', () => {
+  it('is what locks are tied to, and ends them', async () => {
+    const session = await openSession(url());
+    await using locks = createLocks(url(), { session });
+    const lease = await locks.mutex('a').acquire({ lease: '1h' });
+    expect(await count('holdfast_sessions')).toBe(1);
+    const loss = lossOf(lease);
+    await session.close();
+    expect(await loss).toMatchObject({ reason: 'stolen', cause: { code: 'ended' } });
+    await expect(locks.mutex('b').acquire({ wait: 0 })).rejects.toThrow(
+      /the session of these locks has ended/,
+    );
+    while ((await locks.mutex('a').inspect()).holders.length > 0);
+    expect(await count('holdfast_wills')).toBe(0);
+  });
+
+  it('is not closed with the locks', async () => {
+    const session = await openSession(url());
+    const locks = createLocks(url(), { session });
+    await locks.mutex('a').acquire();
+    await locks.close();
+    expect(await count('holdfast_sessions')).toBe(1);
+    await session.close();
+    while ((await count('holdfast_sessions')) > 0);
+  });
+
+  it('lives on in a child process that inherits its connection', async () => {
+    const session = await openSession(url());
+    const child = spawn('sleep', ['1000'], {
+      stdio: ['ignore', 'ignore', 'ignore', session.socket],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await once(child, 'spawn');
+    // As if this process had died: its own descriptor is closed, and nothing is said.
+    session.socket.destroy();
+    await session.ended;
+    await admin.call('HOLDFAST.WILL', ['SET', session.id, 'w', 'SET', 'x', 'will']);
+    expect(await admin.get('x')).toBe(null);
+    child.kill('SIGKILL');
+    while ((await admin.get('x')) === null);
+  });
+
+  it('ends for those who inherited it, when it is closed', async () => {
+    const session = await openSession(url());
+    const child = spawn('sleep', ['1000'], {
+      stdio: ['ignore', 'ignore', 'ignore', session.socket],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await once(child, 'spawn');
+    await session.close();
+    while ((await count('holdfast_sessions')) > 0);
+  });
+
+  it('knows that it has ended, also if somebody inherited it', async () => {
+    const session = await openSession(url());
+    const child = spawn('sleep', ['1000'], {
+      stdio: ['ignore', 'ignore', 'ignore', session.socket],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await once(child, 'spawn');
+    await killSessions();
+    await session.ended;
+  });
+
+  it('is given up when the server does not answer in time, or the caller does not want to wait', async () => {
+    await admin.call('CLIENT', ['PAUSE', '500', 'ALL']);
+    await expect(openSession(url(), { timeoutMs: 20 })).rejects.toThrow(/no answer within 20 ms/);
+    const signal = AbortSignal.abort(new Error('no'));
+    await expect(openSession(url(), { signal })).rejects.toThrow(/^no$/);
+    await admin.ping();
+    expect(await count('holdfast_sessions')).toBe(0);
+  });
+
+  it('signs in as the address says', async () => {
+    const guarded = await startHoldfast({ settings: { requirepass: 'p:w' } });
+    onTestFinished(() => guarded.stop());
+    const { port } = guarded;
+    const session = await openSession(`redis://default:p%3Aw@127.0.0.1:${port}`);
+    await session.close();
+    await (await openSession(`redis://:p%3Aw@127.0.0.1:${port}/3`)).close();
+    const wrong = openSession(`redis://:secret@127.0.0.1:${port}`);
+    await expect(wrong).rejects.toMatchObject({ code: 'refused' });
+    await expect(wrong).rejects.not.toThrow(/secret/);
+  });
+});
+
+describe('locks with a session', () => {
+  it('need our server, and say so', async () => {
+    const redis = await startRealRedis();
+    onTestFinished(() => redis.stop());
+    const address = `redis://127.0.0.1:${redis.port}` as const;
+    await expect(openSession(address)).rejects.toMatchObject({ code: 'not-holdfast' });
+    await using locks = createLocks(address, { session: true });
+    const patience = { wait: 0 };
+    await expect(locks.mutex('a').acquire(patience)).rejects.toThrow(
+      /knows no sessions.*holdfast serve/,
+    );
+    const { client, close } = await SINGLE_CLIENTS['node-redis'](redis);
+    onTestFinished(() => void close());
+    await using others = createLocks({ store: redisStore(client, { session: true }) });
+    await expect(others.mutex('a').acquire(patience)).rejects.toThrow(/knows no sessions/);
+  });
+
+  it('need a server at all, and say so', async () => {
+    const port = await freePort();
+    await expect(openSession(`redis://127.0.0.1:${port}`)).rejects.toBeInstanceOf(SessionError);
+    await expect(openSession(`unix:/nowhere/at/all`)).rejects.toMatchObject({
+      code: 'unreachable',
+      message: expect.stringMatching(/ENOENT/),
+    });
+  });
+
+  it('need a client that keeps the order of commands', async () => {
+    const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
+    const pool = createClientPool({});
+    for (const client of [cluster, pool]) {
+      expect(() => redisStore(client as never, { session: true })).toThrow(/one connection/);
+    }
+    expect(() => createLocks({ session: true } as never)).toThrow(/needs an address/);
+  });
+
+  it('hold what they gave away until it is adopted, also if they end', async () => {
+    const here = createLocks(url(), { session: true });
+    await using there = createLocks(url(), { session: true });
+    const given = (await here.mutex('a').acquire({ lease: '1h' })).transfer();
+    await untilNoWill();
+    await here.close();
+    const lease = await there.adopt(given);
+    expect(await count('holdfast_wills')).toBe(1);
+    await lease.release();
+    await untilNoWill();
+  });
+
+  it('survive that the server forgets all scripts', async () => {
+    await using locks = createLocks(url(), { session: true });
+    const first = await locks.mutex('a').acquire({ lease: '1h' });
+    await admin.script('FLUSH');
+    await locks.mutex('b').acquire({ lease: '1h' });
+    expect(await count('holdfast_wills')).toBe(2);
+    await killSessions();
+    await lossOf(first);
+    while ((await admin.keys('lock:{?}')).length > 0);
+  });
+
+  it('are released in the database in which they are', async () => {
+    await using locks = createLocks(`${url()}/5`, { session: true });
+    await locks.mutex('a').acquire({ lease: '1h' });
+    await killSessions();
+    await admin.select(5);
+    while ((await admin.exists('lock:{a}')) > 0);
+    await admin.select(0);
+  });
+
+  it('connect again after their own connection was cut, and keep their session', async () => {
+    const client = new Redis(server);
+    onTestFinished(() => client.disconnect());
+    await using locks = createLocks({ store: redisStore(client, { session: true }) });
+    const lease = await locks.mutex('a').acquire({ lease: '1h' });
+    const cut = once(client, 'close');
+    client.disconnect(true);
+    await cut;
+    expect(await lease.release()).toBe('released');
+    await (await locks.mutex('a').acquire()).release();
+    expect(await count('holdfast_sessions')).toBe(1);
     await untilNoWill();
   });
 });

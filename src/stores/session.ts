@@ -70,7 +70,8 @@ export async function openSession(
   } finally {
     timer.cancel();
   }
-  // What is not read would hide that the server has closed.
+  // What is not read would hide that the server has closed; and Node pauses what a child process inherits.
+  socket.on('pause', () => socket.resume());
   socket.resume();
   const close = (): Promise<void> => {
     // A mere close of the descriptor would leave the connection to a child process that has it too.

@@ -1,0 +1,115 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
+import { LocalClient } from './local-client.ts';
+
+/** `nobody`, on all systems that have one. */
+const OTHER_UID = 65534;
+const AS_OTHER = ['setpriv', `--reuid=${OTHER_UID}`, `--regid=${OTHER_UID}`, '--clear-groups'];
+
+/** What this test may not do where it runs, if so. */
+function skipUnless({ skip }: TestContext, reason: string, ...command: string[]): void {
+  const { status, error } = spawnSync(command[0]!, command.slice(1), { stdio: 'ignore' });
+  if (status !== 0 || error) skip(reason);
+}
+
+function newFolder(): string {
+  const folder = mkdtempSync('/tmp/holdfast-test-');
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A file system of its own; `nr_inodes` counts its files, the folder among them. */
+function newDisk(context: TestContext, option: string): string {
+  const folder = newFolder();
+  const options = `size=1m,mode=700,${option}`;
+  skipUnless(context, 'may not mount', 'mount', '-t', 'tmpfs', '-o', options, 'tmpfs', folder);
+  onTestFinished(() => void spawnSync('umount', [folder]));
+  return folder;
+}
+
+async function start(
+  environment: Record<string, string>,
+  prefix: readonly string[] = [],
+): Promise<LocalClient> {
+  const variables = { HOLDFAST_LOCAL_IDLE_MS: '100', ...environment };
+  const client = await LocalClient.start({ environment: variables, prefix });
+  onTestFinished(() => client.kill());
+  return client;
+}
+
+describe('two users', () => {
+  it('have servers of their own, and do not see each other’s locks', async (context) => {
+    skipUnless(context, 'may not become another user', ...AS_OTHER, process.execPath, '-v');
+    // The folders that they have if nothing is said.
+    const environment = { HOLDFAST_RUNTIME_DIR: '' };
+    const mine = await start(environment);
+    const theirs = await start(environment, AS_OTHER);
+    const here = await mine.open();
+    const there = await theirs.open();
+    expect(here.address).toContain(`/tmp/holdfast-${process.geteuid!()}/`);
+    expect(there.address).toContain(`/tmp/holdfast-${OTHER_UID}/`);
+    const name = `two users ${process.pid}`;
+    await mine.acquire(name, {});
+    await theirs.acquire(name, {});
+    await Promise.all([mine.close(), theirs.close()]);
+  });
+
+  it('cannot use each other’s folder, nor reach a socket in it', async (context) => {
+    skipUnless(context, 'may not become another user', ...AS_OTHER, process.execPath, '-v');
+    const folder = newFolder();
+    const mine = await start({ HOLDFAST_RUNTIME_DIR: folder });
+    const { address } = await mine.open();
+    const theirs = await start({ HOLDFAST_RUNTIME_DIR: folder }, AS_OTHER);
+    await expect(theirs.open()).rejects.toThrow(
+      /refused to keep locks in .*: it belongs to another user \(uid 0\)/,
+    );
+    const script = `require('net').connect(${JSON.stringify(address.slice(5))}).on('error', (e) => process.exit(e.code === 'EACCES' ? 7 : 8))`;
+    const [program, ...args] = [...AS_OTHER, process.execPath, '-e', script];
+    expect(spawnSync(program!, args).status).toBe(7);
+  });
+
+  it('cannot prepare a folder for another', async (context) => {
+    if (process.geteuid!() !== 0) context.skip('may not give files away');
+    const folder = newFolder();
+    chownSync(folder, OTHER_UID, OTHER_UID);
+    const client = await start({ HOLDFAST_RUNTIME_DIR: folder });
+    await expect(client.open()).rejects.toMatchObject({
+      name: 'LocalError',
+      code: 'foreign',
+      message: expect.stringMatching(/uid 65534.*Remove it, or name a folder/s),
+    });
+  });
+});
+
+describe('a folder that cannot be used', () => {
+  it.for([
+    ['a note', 1],
+    ['the socket of the server', 2],
+  ] as const)('is full: there is no room for %s', async ([, files], context) => {
+    const folder = newDisk(context, `nr_inodes=${files}`);
+    const client = await start({ HOLDFAST_RUNTIME_DIR: folder });
+    await expect(client.open()).rejects.toMatchObject({
+      name: 'LocalError',
+      code: 'folder',
+      message: expect.stringMatching(
+        `in ${folder} \\(ENOSPC\\): its disk is full. Make room there`,
+      ),
+    });
+  });
+
+  it('can only be read', async (context) => {
+    const folder = newDisk(context, 'ro');
+    const client = await start({ HOLDFAST_RUNTIME_DIR: folder });
+    await expect(client.open()).rejects.toThrow(/\(EROFS\): its disk can only be read/);
+  });
+
+  it('is forbidden', async (context) => {
+    skipUnless(context, 'may not become another user', ...AS_OTHER, process.execPath, '-v');
+    const folder = join(newFolder(), 'sub');
+    chmodSync(join(folder, '..'), 0o755);
+    const client = await start({ HOLDFAST_RUNTIME_DIR: folder }, AS_OTHER);
+    await expect(client.open()).rejects.toThrow(/\(EACCES\): you may not write there/);
+  });
+});
