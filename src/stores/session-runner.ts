@@ -77,7 +77,9 @@ export class SessionRunner implements ScriptRunner {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#session?.close();
+    const session = this.#session;
+    this.#session = undefined;
+    await session?.close();
     await this.#runner.close();
   }
 
@@ -166,7 +168,7 @@ export class SessionRunner implements ScriptRunner {
   }
 
   #ended(session: LiveSession, script: Script): void {
-    if (this.#session !== session || this.#isClosed) return;
+    if (this.#session !== session) return;
     this.#session = undefined;
     const requests = [...this.#wills.values()];
     for (const will of this.#wills.keys()) this.#say('DROP', session.id, will).catch(() => {});

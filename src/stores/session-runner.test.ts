@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { createEngine, type Engine, execute } from '../engine/index.ts';
+import { ErrorReply } from '../resp/index.ts';
+import { engineRunner } from './engine-runner.ts';
+import { LOCK_SCRIPT } from './lock-script.ts';
+import { SessionRunner } from './session-runner.ts';
+
+const SCRIPT = {
+  text: LOCK_SCRIPT,
+  sha: createHash('sha1').update(LOCK_SCRIPT).digest('hex'),
+} as const;
+
+let engine: Engine;
+/** What the next commands that leave a will are answered with, before the engine hears of them. */
+let failures: string[];
+let opened: number;
+let endSession: () => void;
+let runner: SessionRunner;
+let losses: string[];
+
+beforeEach(() => {
+  engine = createEngine();
+  failures = [];
+  opened = 0;
+  losses = [];
+  runner = new SessionRunner({ runner: engineRunner(engine), command, open, keyPrefix: '' });
+  runner.onLost(({ message }) => losses.push(message));
+});
+
+const client = (): ReturnType<Engine['session']> => engine.session();
+
+async function command(words: string[]): Promise<unknown> {
+  const failure = words[1] === 'SET' ? failures.shift() : undefined;
+  if (failure !== undefined) throw new Error(failure);
+  const reply = execute(client(), words);
+  if (reply instanceof ErrorReply) throw new Error(reply.message);
+  return reply;
+}
+
+async function open(): Promise<{ id: string; ended: Promise<void>; close(): void }> {
+  const session = client();
+  const id = `session ${++opened}`;
+  execute(session, ['HOLDFAST.SESSION', id]);
+  let tell = (): void => {};
+  const ended = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  endSession = () => {
+    session.close();
+    tell();
+  };
+  return { id, ended, close: endSession };
+}
+
+const ask = (...names: string[]): Promise<unknown> =>
+  runner.run(SCRIPT, names, [
+    'channel',
+    ...names.flatMap((name) => ['ask', `${name}1 []`, '3600000']),
+  ]);
+
+const value = (key: string): unknown => execute(client(), ['GET', key]);
+
+describe('a runner with a session', () => {
+  it('opens one session, when it is first needed', async () => {
+    await runner.run(SCRIPT, ['a'], ['channel', 'release', 'a1 []', '0']);
+    expect(opened).toBe(0);
+    await Promise.all([ask('a'), ask('b')]);
+    expect(opened).toBe(1);
+    expect(engine.wills.count).toBe(2);
+  });
+
+  it('gives back what it has no will for', async () => {
+    await ask('kept');
+    failures = ['ERR A session cannot have more than 100000 wills'];
+    await expect(ask('a', 'b')).rejects.toThrow(/more than 100000 wills/);
+    expect([value('a'), value('b')]).toEqual([null, null]);
+    expect(value('kept')).toBe('kept1 []');
+    expect(engine.wills.count).toBe(1);
+    expect(losses).toEqual([]);
+  });
+
+  it('leaves the will again when the server had forgotten the script', async () => {
+    await ask('kept');
+    failures = ['NOSCRIPT No matching script. Please use EVAL.'];
+    expect(Number(await ask('a'))).toBeGreaterThan(0);
+    expect(engine.wills.count).toBe(2);
+    failures = ['NOSCRIPT', 'NOSCRIPT'];
+    await expect(ask('b')).rejects.toThrow(/NOSCRIPT/);
+    expect(value('b')).toBe(null);
+  });
+
+  it('is told by a will that cannot be left that the session has ended', async () => {
+    await ask('a');
+    failures = ['NOSESSION There is no session of this name'];
+    await expect(ask('b')).rejects.toThrow(/NOSESSION/);
+    expect(losses).toEqual([expect.stringMatching(/has ended, and the locks with it/)]);
+    expect([value('a'), value('b')]).toEqual([null, null]);
+    // The next one opens another.
+    await ask('b');
+    expect(opened).toBe(2);
+    expect(engine.wills.count).toBe(1);
+  });
+
+  it('loses everything with the session, once, and releases it', async () => {
+    await ask('a');
+    await ask('b');
+    endSession();
+    // Whoever asks before it is known is refused, and may ask again.
+    await expect(ask('c')).rejects.toThrow(/NOSESSION/);
+    await ask('c');
+    expect(losses.length).toBe(1);
+    expect([value('a'), value('b')]).toEqual([null, null]);
+    expect(value('c')).toBe('c1 []');
+  });
+
+  it('takes its wills back from a session that has ended, so that they cannot come late', async () => {
+    await ask('a');
+    execute(client(), ['CLIENT', 'PAUSE', '50', 'WRITE']);
+    endSession();
+    // Else it would be held up by the pause now, and run at its end.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(engine.wills.count).toBe(0);
+    expect(losses.length).toBe(1);
+  });
+
+  it('opens no session any more once it is closed, and ends the one it has', async () => {
+    await ask('a');
+    await runner.close();
+    expect(engine.wills.sessionCount).toBe(0);
+    expect(losses).toEqual([]);
+    await expect(ask('b')).rejects.toThrow(/closed/);
+  });
+
+  it('leaves other scripts alone', async () => {
+    expect(await runner.run({ text: 'return 1', sha: '' }, [], ['x', 'ask', 'y'])).toBe(1);
+    expect(opened).toBe(0);
+  });
+});
