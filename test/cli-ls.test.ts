@@ -410,9 +410,16 @@ describe('locks in a cluster', () => {
 });
 
 describe('the locks of this machine', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-ls-local-'));
+  const environment = { HOLDFAST_RUNTIME_DIR: folder };
+  afterAll(async () => {
+    for (const socket of readdirSync(folder).filter((name) => name.endsWith('.sock'))) {
+      await runCli(['cli', '--store', `unix:${join(folder, socket)}`, 'SHUTDOWN', 'NOSAVE']);
+    }
+    rmSync(folder, { recursive: true });
+  });
+
   it('are those of its local server, which is not started to be asked', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-ls-local-'));
-    const environment = { HOLDFAST_RUNTIME_DIR: folder };
     expect((await runCli(['ls'], { environment })).output).toMatch(/^Nobody holds a lock/);
     expect((await runCli(['show', 'job'], { environment })).code).toBe(1);
     const release = ['release', 'job', '--force', '--reason', 'x'];
@@ -431,7 +438,6 @@ describe('the locks of this machine', () => {
     expect((await runCli(release, { environment })).code).toBe(0);
     // The command is ended when its lock is lost.
     expect(await run.ended()).toBe(79);
-    rmSync(folder, { recursive: true });
   });
 });
 
