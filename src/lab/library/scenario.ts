@@ -270,9 +270,16 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'semaphore',
-    about: { en: 'Two permits; one process takes both.', zh: '两个许可，其中一个进程取两个。' },
+    about: {
+      en: 'Two permits; one process takes both, one works for longer than its lease.',
+      zh: '两个许可，其中一个进程取两个，另一个的工作时间超过租约。',
+    },
     key: 'semaphore:{foo}',
     slots: 2,
-    clients: [[use(permits(1))], [use(permits(2), { take: 2 })], [use(permits(1))]],
+    clients: [
+      [use(permits(1), { workMs: 4000 })],
+      [use(permits(2), { take: 2 })],
+      [use(permits(1))],
+    ],
   },
 ];
