@@ -1,3 +1,4 @@
+import { throwIfOver } from './attempt.ts';
 import type { LockCore } from './core.ts';
 import { type LockError, LockUnavailableError, NotHeldError } from './errors.ts';
 import { announceAcquire, announceFail, announceGrant } from './events.ts';
@@ -10,6 +11,8 @@ import { parseTransfer } from './transfer.ts';
 
 export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'label'>;
 
+const NO_SIGNAL = { signal: undefined } as const;
+
 /** Between two tries, and how many there are. */
 const FIRST_PAUSE_MS = 50;
 const TRIES = 5;
@@ -21,6 +24,7 @@ export async function adopt(
   options: AdoptOptions = {},
 ): Promise<Lease> {
   const given = parseTransfer(text);
+  throwIfOver(core, given[0]!.name, NO_SIGNAL);
   const owner = core.newOwner();
   const adopted = await Promise.allSettled(
     given.map((each) => adoptOne(core, each, owner, options)),
@@ -50,6 +54,8 @@ async function adoptOne(
     announceFail(claim, error.code, waitedMs());
     throw error;
   });
+  if (core.closed !== undefined) core.giveBack(claim, claim.leaseMs);
+  throwIfOver(core, claim.name, NO_SIGNAL);
   const lease = new StoreLease(core, claim, held);
   lease.begin(fence, sentMs, sentWallMs);
   announceGrant(claim, fence, waitedMs());

@@ -324,7 +324,11 @@ const NOTHING = Promise.resolve();
 /** A store that answers at once. */
 const ANSWERED = { hasAnswer: true, failure: undefined } as const;
 
-export function throwIfOver({ closed }: LockCore, name: string, { signal }: ResolvedOptions): void {
+export function throwIfOver(
+  { closed }: LockCore,
+  name: string,
+  { signal }: Pick<ResolvedOptions, 'signal'>,
+): void {
   if (signal?.aborted) throw new LockAbortedError(name, signal.reason);
   if (closed !== undefined) throw new LockAbortedError(name, closed.reason);
 }

@@ -103,12 +103,14 @@ export class DeadlockError extends LockError {
 }
 
 /** Who is waited for: the task itself, which may want to write what it reads, or others in a circle. */
-export type Deadlock = 'own' | 'upgrade' | 'cycle';
+export type Deadlock = 'own' | 'upgrade' | 'behind' | 'cycle';
 
 const DEADLOCKS = {
   own: 'it is held by the body of run() that asks for it. Ask with { reentrant: true }, or after that body.',
   upgrade:
     'it is read by the body of run() that asks to write. Leave that body first, or write from the start.',
+  behind:
+    'a writer waits for the body of run() that asks to read once more. Ask with { reentrant: true }.',
   cycle:
     'its holder waits for a lock that this task holds. Take locks in one order, or with all().',
 } as const satisfies Record<Deadlock, string>;

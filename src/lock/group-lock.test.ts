@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
@@ -199,13 +199,44 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     }
   });
 
+  it('cannot be adopted by who was closed, and are not kept by who is closed meanwhile', async () => {
+    const text = (await locks.mutex('a').acquire()).transfer();
+    const adopt = store.adopt.bind(store);
+    let answer = (): void => {};
+    store.adopt = async (...call) => {
+      const granted = await adopt(...call);
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      return granted;
+    };
+    const released = vi.spyOn(store, 'release');
+    const adopting = expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
+    await elapse(0);
+    const closed = locks.close();
+    answer();
+    await adopting;
+    await elapse(500);
+    await closed;
+    expect(released).toHaveBeenCalledOnce();
+    await expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
+  });
+
   it('cannot be adopted too late, or from any text', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
     const text = lease.transfer();
     await elapse(1100);
     await expect(locks.adopt(text)).rejects.toThrow(NotHeldError);
     const nameless = Buffer.from('[["mutex","",1,1,1000,"me",{}]]').toString('base64url');
-    const wrongs = ['', 'x', 'holdfast1.', `holdfast1.${nameless}`, text.slice(0, -4)];
+    const nothing = Buffer.from('[]').toString('base64url');
+    const wrongs = [
+      '',
+      'x',
+      'holdfast1.',
+      `holdfast1.${nothing}`,
+      `holdfast1.${nameless}`,
+      text.slice(0, -4),
+    ];
     for (const wrong of wrongs) {
       await expect(locks.adopt(wrong)).rejects.toThrow(/lease.transfer\(\)/);
     }

@@ -153,6 +153,25 @@ describe('a body that asks for its own lock again', () => {
     });
   });
 
+  it('is told that it would wait for a writer who waits for it', async () => {
+    const { read, write } = locks.readWrite('book');
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    const reading = read.run(async () => {
+      await read.run(() => {});
+      await begun;
+      await expect(read.acquire()).rejects.toThrow(/a writer waits/);
+      await read.run(() => {}, { reentrant: true });
+    });
+    await read.run(() => {});
+    const writing = write.run(() => {});
+    begin();
+    await reading;
+    await writing;
+  });
+
   it('counts the permits that it holds', async () => {
     const three = locks.semaphore('s', 3, { take: 2 });
     await three.run(async () => {

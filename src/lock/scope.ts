@@ -117,7 +117,8 @@ function keyOf({ kind, name }: Target): string {
 /**
  * Whether a claim that is made inside of a scope can never be granted, because what is left of the lock
  * without those who wait for us is less than what is asked for. `own`: it is enough that we ourselves
- * hold it; `cycle`: others hold it, who wait for what we hold, at once or through others.
+ * hold it; `behind`: we read it, and a writer that waits for us goes before; `cycle`: others hold it, who
+ * wait for what we hold, at once or through others.
  *
  * Only bodies of run() count: that a lease which acquire() gave will be released by the one who waits
  * cannot be known. What other processes hold is not seen either; their waits end in time-outs.
@@ -128,6 +129,7 @@ export function findDeadlock(core: LockCore, claim: Claim, scope: Scope): Deadlo
     const shared = scope.findShared(core, claim);
     return claim.kind === 'rw' && shared && shared.claim.take < claim.take ? 'upgrade' : 'own';
   }
+  if (claim.kind === 'rw' && scope.findShared(core, claim)?.lease.isHeld) return 'behind';
   const known = new Map<Scope, boolean>();
   const waitsForUs = (holder: Scope): boolean => {
     if (ours.has(holder)) return true;

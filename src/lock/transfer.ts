@@ -25,7 +25,9 @@ export function parseTransfer(text: string): Claim[] {
   try {
     if (!text.startsWith(PREFIX)) throw new Error('no such prefix');
     const json = Buffer.from(text.slice(PREFIX.length), 'base64url').toString();
-    return (JSON.parse(json) as Fields[]).map(toClaim);
+    const claims = (JSON.parse(json) as Fields[]).map(toClaim);
+    if (claims.length === 0) throw new Error('nothing was given');
+    return claims;
   } catch {
     throw new LockArgumentError(
       '',

@@ -87,6 +87,31 @@ describe('requests that travel together', () => {
   });
 });
 
+describe('a release that the client sends twice', () => {
+  it('leaves nobody waiting of those whom the first one served', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const twice = {
+      ...runner,
+      async run(...call: Parameters<typeof runner.run>) {
+        const reply = await runner.run(...call);
+        return call[2].includes('release') ? runner.run(...call) : reply;
+      },
+    };
+    const store = new ScriptStore(twice, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const first = await locks.mutex('a').acquire();
+    const second = locks.mutex('a').acquire();
+    const other = locks.mutex('b');
+    await (await other.acquire()).release();
+    await first.release();
+    expect((await second).isHeld).toBe(true);
+    await locks.close();
+    engine.close();
+  });
+});
+
 describe('several locks at once', () => {
   it('are not kept from anybody by the dead who stand in line', async () => {
     const clock = virtualClock();

@@ -62,8 +62,8 @@ export class ScriptStore implements LockStore {
   readonly #channel: string;
   /** Calls under way. */
   readonly #calls: DueList<Batch>;
-  /** Owners that stand in line, to be called when messages may have been lost. */
-  readonly #waiting = new Set<string>();
+  /** Owners that stand in line, and for which lock, to be called when messages may have been lost. */
+  readonly #waiting = new Map<string, string>();
   /** What this turn sends. */
   #batches: Batch[] = [];
   /** In a cluster: the last of them for each slot. */
@@ -123,7 +123,13 @@ export class ScriptStore implements LockStore {
 
   release(hold: Hold, fence = 0): Promise<boolean> {
     if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
-    return this.#send('release', hold, fence, isOne);
+    return this.#send('release', hold, fence, (reply) => {
+      const wasOurs = isOne(reply);
+      // The client may have sent it twice, and the lock been handed to our own waiter by the first, whose
+      // reply was lost.
+      if (!wasOurs && fence > 0) this.#callWaiters(keyOf(hold));
+      return wasOurs;
+    });
   }
 
   forceRelease(target: Target): Promise<number> {
@@ -254,7 +260,7 @@ export class ScriptStore implements LockStore {
   /** It is busy, and the claim wants to wait: it does already, or must be able to hear the call first. */
   #stand<Result>(claim: Claim, settler: Settler<Result>, result: Result): void {
     if (this.#waiting.has(claim.owner) || this.#isListening) {
-      this.#waiting.add(claim.owner);
+      this.#waiting.set(claim.owner, keyOf(claim));
       settler.resolve(result);
       return;
     }
@@ -310,7 +316,11 @@ export class ScriptStore implements LockStore {
   }
 
   #callEverybody(): void {
-    for (const owner of [...this.#waiting]) this.#onCall(owner);
+    for (const owner of [...this.#waiting.keys()]) this.#onCall(owner);
+  }
+
+  #callWaiters(key: string): void {
+    for (const [owner, itsKey] of [...this.#waiting]) if (itsKey === key) this.#onCall(owner);
   }
 }
 
