@@ -1,6 +1,6 @@
 // Makes sure that the programs are here which tests run: the real Redis, which many compare with, SQLite,
-// which the examples of the documents write to, and a browser, which opens the pages. Installs them where
-// it may (root on Debian or Ubuntu), else says what to install.
+// which the examples of the documents write to, a browser, which opens the pages, Python, which has
+// terminals to give, a second shell and a reader of man pages. Installs them where it may (root on Debian or Ubuntu), else says what to install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -12,6 +12,9 @@ const PACKAGES = {
   'redis-benchmark': 'redis-tools',
   sqlite3: 'sqlite3',
   chromium: 'chromium',
+  python3: 'python3',
+  zsh: 'zsh',
+  mandoc: 'mandoc',
 };
 /** Programs that serve as well. */
 const OTHER_NAMES = { chromium: ['chromium-browser', 'google-chrome', 'google-chrome-stable'] };
@@ -24,9 +27,9 @@ if (left.length > 0) {
     [
       `The tests need ${left.join(', ')} on the PATH (Redis 7.0 or later). Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
-      '  Fedora:          sudo dnf install -y redis sqlite chromium',
-      '  Alpine:          sudo apk add redis sqlite chromium',
-      '  macOS:           brew install redis sqlite chromium',
+      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 zsh mandoc',
+      '  Alpine:          sudo apk add redis sqlite chromium python3 zsh mandoc',
+      '  macOS:           brew install redis sqlite chromium python3 zsh mandoc',
     ].join('\n'),
   );
   process.exitCode = 1;

@@ -109,7 +109,7 @@ local function lining()
     return queue .. ':' .. string.match(token, '^%S*')
   end
 
-  -- The lease, what is taken, and whether the reply will tell the waiter: any other has to confirm.
+  -- The lease, what is taken, and whether the reply will tell the waiter. Who is called by a message has to confirm.
   function line.readPlace(place)
     local lease, take, channel = string.match(place, '^(%d+) (%d+) (%S+)$')
     local isOwn = channel == CHANNEL
