@@ -1,6 +1,7 @@
 // Makes sure that the programs are here which tests run: the real Redis, which many compare with, SQLite,
 // which the examples of the documents write to, a browser, which opens the pages, Python, which has
-// terminals to give, a second shell and a reader of man pages. Installs them where it may (root on Debian or Ubuntu), else says what to install.
+// terminals to give, a second shell and a reader of man pages. Installs them where it may (root on Debian
+// or Ubuntu), else says what to install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
