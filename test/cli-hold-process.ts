@@ -22,7 +22,6 @@ export function startOnTerminal(command: string): CliProcess {
   return new CliProcess('script', ['-qec', `stty cols 200 -echo && ${command}`, '/dev/null'], {
     NO_COLOR: '1',
     TERM: 'xterm',
-    PS1: '$ ',
   });
 }
 

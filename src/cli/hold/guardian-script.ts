@@ -85,6 +85,7 @@ LISTING
 
 finish() {
   if [ -n "$group" ]; then kill -KILL "-$group"; fi
+  if found=$(carriers) && [ -n "$found" ]; then kill -KILL $found; fi
   rounds=0
   while members && [ "$rounds" -lt 200 ]; do
     kill -KILL $found

@@ -19,10 +19,18 @@ import { WaitingLine } from './waiting-line.ts';
 export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
   const isOnTerminal = hasTerminal();
   using signals = new Signals(isOnTerminal);
+  using _alive = keepAlive();
   const { code, signal } = await new Run(request, io, signals, isOnTerminal).end();
   // A script on this terminal goes on after Ctrl-C unless who it waits for dies of it.
   if (isOnTerminal && signal === 'SIGINT') signals.takeEffect(signal);
   return code;
+}
+
+/** Whoever waits without an end, for a store that is away, has nothing else that keeps a process alive. */
+function keepAlive(): Disposable {
+  const timer = systemClock.setTimer(Number.MAX_SAFE_INTEGER, () => {});
+  timer.keepAlive(true);
+  return { [Symbol.dispose]: () => timer.cancel() };
 }
 
 interface End {
@@ -82,6 +90,9 @@ class Run {
 
   async #runHeld(held: Held, guardian: Guardian, store: OpenStore): Promise<Outcome> {
     this.#signals.interrupted.throwIfAborted();
+    this.#signals.expectCommand();
+    // Before the command starts: from then on this process may be stopped or killed at any point.
+    guardian.setDeadline(held.leftMs);
     const command = await this.#start(held);
     const supervision = new Supervision({
       ...this.#request,

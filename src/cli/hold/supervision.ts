@@ -7,8 +7,13 @@ import type { Held } from './held.ts';
 import type { OpenStore } from './open-store.ts';
 import type { SignalTarget } from './signals.ts';
 
-/** How long a command has between SIGTERM and SIGKILL. */
-const LONGEST_GRACE_MS = 5000;
+/** How much of the lease is kept to end the command in, and of that for the kill itself, at most. */
+const ENDING_PART = 1 / 4;
+const LONGEST_ENDING_MS = 10_000;
+const KILL_PART = 1 / 12;
+const LONGEST_KILL_MS = 2500;
+/** Between SIGTERM and SIGKILL after --max-hold. */
+const OVERDUE_GRACE_MS = 5000;
 /** The same when the lock may have a new holder already. */
 const STOLEN_GRACE_MS = 1000;
 /** What is kept for the kill of the time that the next local server waits. */
@@ -36,15 +41,14 @@ export interface Outcome extends Ending {
 }
 
 /**
- * Watches over a command while the lock is held. It is ended before the lease can end: renewals have five
- * sixths of the lease to succeed, then comes SIGTERM, and shortly before the end SIGKILL. The guardian is
- * told after each renewal how long that is from now, in case this process cannot do it.
+ * Watches over a command while the lock is held. It is ended before the lease can end: renewals have three
+ * quarters of it to succeed, then comes SIGTERM, and some time before the end SIGKILL. The guardian is told
+ * after each renewal how long that is from now, in case this process cannot do it.
  */
 export class Supervision implements SignalTarget {
   readonly #options: SupervisionOptions;
-  readonly #graceMs: number;
-  /** What is kept of the lease for the kill itself. */
-  readonly #marginMs: number;
+  readonly #endingMs: number;
+  readonly #killMs: number;
   readonly #onRenew = (): void => this.#tellGuardian();
   #endedFor: Outcome['endedFor'];
   #leaseTimer: Timer | undefined;
@@ -54,8 +58,8 @@ export class Supervision implements SignalTarget {
   constructor(options: SupervisionOptions) {
     const { leaseMs, maxHoldMs, clock, held, guardian, command, store } = options;
     this.#options = options;
-    this.#graceMs = Math.min(LONGEST_GRACE_MS, leaseMs / 6);
-    this.#marginMs = Math.min(500, Math.max(50, leaseMs / 60));
+    this.#endingMs = Math.min(LONGEST_ENDING_MS, leaseMs * ENDING_PART);
+    this.#killMs = Math.min(LONGEST_KILL_MS, leaseMs * KILL_PART);
     guardian.watch(command.pid, command.ownsGroup);
     this.#tellGuardian();
     this.#watchLease();
@@ -63,7 +67,7 @@ export class Supervision implements SignalTarget {
     this.#watch(held.lost, this.#onLost);
     this.#watch(store.ended, this.#onStoreEnded);
     if (Number.isFinite(maxHoldMs)) {
-      this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', LONGEST_GRACE_MS));
+      this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', OVERDUE_GRACE_MS));
     }
   }
 
@@ -95,13 +99,13 @@ export class Supervision implements SignalTarget {
 
   #tellGuardian(): void {
     const { guardian, held } = this.#options;
-    guardian.setDeadline(held.leftMs - this.#marginMs);
+    guardian.setDeadline(held.leftMs - this.#killMs);
   }
 
   #watchLease(): void {
     const { clock, held } = this.#options;
-    const leftMs = held.leftMs - this.#graceMs;
-    if (leftMs <= 0) this.#end('lost', held.leftMs - this.#marginMs);
+    const leftMs = held.leftMs - this.#endingMs;
+    if (leftMs <= 0) this.#end('lost', held.leftMs - this.#killMs);
     else this.#leaseTimer = clock.setTimer(leftMs, () => this.#watchLease());
   }
 

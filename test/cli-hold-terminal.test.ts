@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Lifeline, runWords, startOnTerminal } from './cli-hold-process.ts';
+import { LockScene } from './lock-scene.ts';
+
+const CTRL_C = '\x03';
+const CTRL_Z = '\x1a';
+/** One that can stop jobs and let them go on. */
+const SHELL = 'PS1=ready bash --norc --noprofile -i';
+let scene: LockScene;
+let store: string;
+
+beforeAll(async () => {
+  scene = await LockScene.open();
+  store = `--store redis://127.0.0.1:${scene.port}`;
+});
+
+afterAll(() => scene[Symbol.asyncDispose]());
+
+const isFree = async (name: string): Promise<boolean> => (await scene.ownerOf(name)) === null;
+
+describe('on a terminal', () => {
+  it('the command can talk to it, whatever its streams are', async () => {
+    const script = `'echo ask >/dev/tty; read x </dev/tty; echo "got $x" >/dev/tty; exit 4'`;
+    const words = runWords(`tty ${store} -- sh -c ${script}`);
+    await using terminal = startOnTerminal(`${words} </dev/null >/dev/null 2>&1`);
+    await terminal.waitFor(/ask/);
+    terminal.type('typed\n');
+    await terminal.waitFor(/got typed/);
+    expect(await terminal.ended()).toBe(4);
+  });
+
+  it('a line says who holds the lock, and is gone when it is granted', async () => {
+    const lease = await scene.neighbour().mutex('shown').acquire({ label: 'nightly\x1b[2J' });
+    await using terminal = startOnTerminal(runWords(`shown ${store} -- echo ran`));
+    await terminal.waitFor(
+      /waiting for 'shown': held by \S+ pid \d+ \(nightly\\x1b\[2J\) for 0\.\ds/,
+    );
+    // A second later it is told anew.
+    await terminal.waitFor(/for [1-9]\.\ds/);
+    await lease.release();
+    await terminal.waitFor(/ran/);
+    expect(await terminal.ended()).toBe(0);
+    expect(terminal.text).toMatch(/\r\x1b\[Kran\r\n$/);
+  });
+
+  it('Ctrl-C while it waits leaves the line, and ends the script that waits for it', async () => {
+    const lock = scene.neighbour().mutex('line');
+    await using _lease = await lock.acquire();
+    const words = runWords(`line ${store} -- true`);
+    await using terminal = startOnTerminal(`bash -c "${words}; echo went on \\$?"`);
+    await terminal.waitFor(/waiting for/);
+    terminal.type(CTRL_C);
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.text).not.toContain('went on');
+    expect((await lock.inspect()).waiters).toEqual([]);
+  });
+
+  it('Ctrl-C while the command runs ends it, and the script that waits for it', async () => {
+    const words = runWords(`runs ${store} -- sh -c 'echo on; read x'`);
+    await using terminal = startOnTerminal(`bash -c "${words}; echo went on \\$?"`);
+    await terminal.waitFor(/on/);
+    terminal.type(CTRL_C);
+    expect(await terminal.ended()).toBe(130);
+    expect(terminal.text).not.toContain('went on');
+    expect(await isFree('runs')).toBe(true);
+  });
+
+  it('Ctrl-C reaches a command once, and its end is told', async () => {
+    const script = `'n=0; trap "n=\\$((n+1)); echo got \\$n" INT; echo on; read x; read x; exit 6'`;
+    await using terminal = startOnTerminal(runWords(`once ${store} -- sh -c ${script}`));
+    await terminal.waitFor(/on/);
+    terminal.type(CTRL_C);
+    await terminal.waitFor(/got 1/);
+    terminal.type(CTRL_C);
+    await terminal.waitFor(/got 2/);
+    expect(await terminal.ended()).toBe(6);
+    expect(terminal.text).not.toContain('got 3');
+  });
+
+  it('Ctrl-Z stops it, and fg lets it go on', async () => {
+    await using terminal = startOnTerminal(SHELL);
+    await terminal.waitFor(/ready/);
+    terminal.type(`${runWords(`job ${store} -- sh -c 'echo on; read x; echo got $x'`)}\n`);
+    await terminal.waitFor(/on\n/);
+    terminal.type(CTRL_Z);
+    await terminal.waitFor(/Stopped/);
+    expect(await isFree('job')).toBe(false);
+    const start = terminal.screen.length;
+    terminal.type('fg\n');
+    // The shell names the job as it lets it go on.
+    await terminal.waitFor(/read x/, start);
+    terminal.type('typed\n');
+    await terminal.waitFor(/got typed/);
+    terminal.type('echo code $?\n');
+    await terminal.waitFor(/code 0/);
+    expect(await isFree('job')).toBe(true);
+    terminal.type('exit\n');
+    await terminal.ended();
+  });
+
+  it('Ctrl-Z for longer than the lease: the command ends before the lease does', async () => {
+    using line = new Lifeline();
+    await using terminal = startOnTerminal(SHELL);
+    await terminal.waitFor(/ready/);
+    const script = `'exec 9>"${line.path}"; echo on >&9; read x'`;
+    terminal.type(`${runWords(`long ${store} --lease 2s -- sh -c ${script}`)}\n`);
+    await line.next();
+    terminal.type(CTRL_Z);
+    await terminal.waitFor(/Stopped/);
+    await line.ended();
+    expect(await scene.leftMs('long')).toBeGreaterThan(0);
+    const start = terminal.screen.length;
+    terminal.type('fg\n');
+    await terminal.waitFor(/is ended\.[^]*ready/, start);
+    terminal.type('echo code $?\n');
+    await terminal.waitFor(/code 79/);
+    terminal.type('exit\n');
+    await terminal.ended();
+  });
+
+  it('a lock that is lost ends the command and its stubborn grandchild, but not the pipeline', async () => {
+    using line = new Lifeline();
+    const grandchild = `trap "" TERM; echo on >&9; exec sleep 1000`;
+    const script = `'exec 9>"${line.path}"; (setsid sh -c "$1" &); trap "" TERM; while :; do sleep 1000; done'`;
+    const words = runWords(`pipe ${store} --lease 1s -- sh -c ${script} sh '${grandchild}' 2>&1`);
+    await using terminal = startOnTerminal(`${words} | { cat; echo tail went on; }`);
+    await line.next();
+    await scene.neighbour().mutex('pipe').forceRelease();
+    await line.ended();
+    await terminal.waitFor(/tail went on/);
+    await terminal.ended();
+  });
+
+  it('what is left of the command in the group is ended, and nobody else', async () => {
+    using line = new Lifeline();
+    const script = `'exec 9>"${line.path}"; sh -c "echo on >&9; exec sleep 1000" & read x'`;
+    const words = runWords(`left ${store} -- sh -c ${script}`);
+    const other = 'kill $other && echo alive';
+    await using terminal = startOnTerminal(
+      `{ sleep 1000 & other=$!; ${words}; echo code $?; ${other}; }`,
+    );
+    await line.next();
+    terminal.type('\n');
+    await line.ended();
+    await terminal.waitFor(/code 0\nalive/);
+    await terminal.ended();
+  });
+
+  it('a runner that is killed takes the command with it', async () => {
+    using line = new Lifeline();
+    const script = `'exec 9>"${line.path}"; echo $PPID >&9; read x'`;
+    await using terminal = startOnTerminal(
+      `${runWords(`kill9 ${store} -- sh -c ${script}`)}; true`,
+    );
+    process.kill(Number(await line.next()), 'SIGKILL');
+    await line.ended();
+    await terminal.ended();
+  });
+});
