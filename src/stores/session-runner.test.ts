@@ -16,6 +16,8 @@ let engine: Engine;
 let failures: string[];
 let opened: number;
 let endSession: () => void;
+/** The server alone knows of the end, as if this process had died. */
+let killSession: () => void;
 let runner: SessionRunner;
 let losses: string[];
 
@@ -24,9 +26,13 @@ beforeEach(() => {
   failures = [];
   opened = 0;
   losses = [];
-  runner = new SessionRunner({ runner: engineRunner(engine), command, open, keyPrefix: '' });
+  runner = newRunner('');
   runner.onLost(({ message }) => losses.push(message));
 });
+
+function newRunner(keyPrefix: string): SessionRunner {
+  return new SessionRunner({ runner: engineRunner(engine), command, open, keyPrefix });
+}
 
 const client = (): ReturnType<Engine['session']> => engine.session();
 
@@ -46,6 +52,7 @@ async function open(): Promise<{ id: string; ended: Promise<void>; close(): void
   const ended = new Promise<void>((resolve) => {
     tell = resolve;
   });
+  killSession = () => session.close();
   endSession = () => {
     session.close();
     tell();
@@ -122,6 +129,30 @@ describe('a runner with a session', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(engine.wills.count).toBe(0);
     expect(losses.length).toBe(1);
+  });
+
+  it('leaves wills for the keys as the server knows them', async () => {
+    runner = newRunner('prefix:');
+    await ask('a');
+    execute(client(), ['SET', 'prefix:a', 'a1 []']);
+    killSession();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(value('prefix:a')).toBe(null);
+  });
+
+  it('leaves wills that speak for nobody’s channel: a waiter of the same client is called', async () => {
+    await ask('a');
+    await runner.run(SCRIPT, ['a'], ['channel', 'line', 'a2 []', '3600000']);
+    const heard: unknown[] = [];
+    const listener = engine.session({
+      push: (reply) => heard.push(reply),
+      resume() {},
+      close() {},
+    });
+    execute(listener, ['SUBSCRIBE', 'channel']);
+    killSession();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(heard).toMatchObject([{ items: ['message', 'channel', expect.stringMatching(/ a2 /)] }]);
   });
 
   it('opens no session any more once it is closed, and ends the one it has', async () => {
