@@ -7,7 +7,7 @@ import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
 import { runCli } from './cli-run.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 
-const PATH = process.env['PATH']!;
+const { PATH = '' } = process.env;
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
 let server: RunningServer;
 let store: string;

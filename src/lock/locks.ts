@@ -15,6 +15,8 @@ export interface LocksOptions {
   readonly store: LockStore;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Whether OpenTelemetry is told, if it is there. Default true. */
+  readonly telemetry?: boolean;
 }
 
 /** A reader takes one, a writer all. */
@@ -25,12 +27,12 @@ export class Locks implements AsyncDisposable {
   readonly #core: LockCore;
 
   constructor(
-    { store, clock = systemClock, random = systemRandom }: LocksOptions,
+    { store, clock = systemClock, random = systemRandom, telemetry = true }: LocksOptions,
     worker?: WorkerRenewals,
   ) {
     const info = { host: hostname(), pid: process.pid };
     this.#core = new LockCore({ store, clock, random, info, worker });
-    void observeLocks();
+    if (telemetry) void observeLocks();
   }
 
   /** One holder at a time. */

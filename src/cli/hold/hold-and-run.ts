@@ -65,8 +65,10 @@ class Run {
     checkProgram(this.#request.command, environment.PATH);
     const { interrupted } = this.#signals;
     await using store = await openStore(this.#request.store, environment, interrupted);
+    // Asked first, so that the guardian starts while the question is on its way.
+    const taking = this.#take(store);
     using guardian = new Guardian({ cookie: this.#cookie, environment, socket: store.socket });
-    const held = await this.#take(store);
+    const held = await taking;
     try {
       const outcome = await this.#runHeld(held, guardian, store);
       return await this.#giveBack(held, outcome);

@@ -29,7 +29,7 @@ export function openStore(
 
 async function openNamed(url: string, environment: Environment): Promise<OpenStore> {
   const client = new SmallClient(addressOf(url, environment));
-  const locks = new Locks({ store: redisStore(client) });
+  const locks = new Locks({ store: redisStore(client), telemetry: false });
   const close = async (): Promise<void> => {
     await locks.close();
     client.disconnect();
@@ -45,7 +45,7 @@ async function openLocal(environment: Environment, signal: AbortSignal): Promise
     throw isKnown ? new RunError('unavailable', error.message) : error;
   });
   const client = new SmallClient(parseStoreAddress(session.address));
-  const locks = new Locks({ store: redisStore(client, { session }) });
+  const locks = new Locks({ store: redisStore(client, { session }), telemetry: false });
   let isClosing = false;
   const ended = new AbortController();
   void session.ended.then(() => isClosing || ended.abort());
