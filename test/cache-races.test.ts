@@ -76,6 +76,13 @@ describe('who waits for a loader that has let go', () => {
     await turn();
     const waiting = waiter.cache.get('a', KEPT, () => 'second');
     await turn();
+    // As a client that is closed as soon as its locks are released.
+    let isClosed = false;
+    loader.network.holdsAnswer = (words) => {
+      isClosed ||= isRelease(words);
+      return false;
+    };
+    loader.network.loses = () => isClosed;
     await loader.locks.close();
     expect(await waiting).toBe('second');
     expect(loads[0]!.signal.aborted).toBe(true);
@@ -132,6 +139,38 @@ describe('a message that comes late', () => {
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
   });
+});
+
+it.each([
+  ['deleted', [], (other: Program) => other.cache.delete('a')],
+  ['invalidated', ['red'], (other: Program) => other.cache.invalidate('red')],
+] as const)(
+  'who comes after a value was %s does not get it from a load that was before',
+  async (_, tags, forget) => {
+    const [here, other] = [open(), open()];
+    const options = { ...KEPT, tags };
+    here.network.holdsAnswer = (words) => words.includes('write');
+    const first = here.cache.get('a', options, () => 'old');
+    await turn();
+    await forget(other);
+    const later = here.cache.get('a', options, () => 'new');
+    await turn();
+    here.network.letGo();
+    expect(await Promise.all([first, later])).toEqual(['old', 'new']);
+  },
+);
+
+it('who waits for a value with tags is told of it as others are', async () => {
+  const [loader, waiter] = [open(), open()];
+  const options = { ...KEPT, tags: ['red'] };
+  const { load, loads } = heldLoad<string>();
+  const asked = [loader.cache.get('a', options, load)];
+  await turn();
+  asked.push(waiter.cache.get('a', options, load));
+  await turn();
+  waiter.network.holds = () => true;
+  loads[0]!.resolve('value');
+  expect(await Promise.all(asked), 'without another request').toEqual(['value', 'value']);
 });
 
 describe('a caller whose store does not answer', () => {

@@ -77,6 +77,19 @@ it('goes on after a restart that has lost everything, and who waited loads', asy
   await until(async () => (await settled(here.get('a', KEPT, () => 'third'))) === 'second');
 });
 
+it('who waits loads at once when the loader closes its locks', async () => {
+  const locks = createLocks(`redis://127.0.0.1:${redis.port}`);
+  const { load, loads } = heldLoad<string>();
+  const options = { ...KEPT, lease: '1m', hardTimeout: '10s' } as const;
+  const first = settled(locks.cache('a', options, load));
+  await until(() => loads.length === 1);
+  const second = open().get('a', options, () => 'second');
+  await until(waiterOf('a'));
+  await locks.close();
+  expect(await first).toMatchObject({ code: 'aborted' });
+  expect(await second).toBe('second');
+});
+
 it('a key of another type fails alone, and a text of another program is not there', async () => {
   const cache = open();
   await cache.get('right', KEPT, () => 1);

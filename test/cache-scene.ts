@@ -61,6 +61,8 @@ type Words = readonly string[];
 export class Network implements ScriptRunner {
   /** Whether a request is held back, by the words of its call. */
   holds: (words: Words) => boolean = () => false;
+  /** Whether the answer to a request is held back. */
+  holdsAnswer: (words: Words) => boolean = () => false;
   /** Whether a request is lost: it fails, and the engine has not heard of it. */
   loses: (words: Words) => boolean = () => false;
   holdsMessages = false;
@@ -75,7 +77,9 @@ export class Network implements ScriptRunner {
     const [, , words] = call;
     if (this.holds(words)) await new Promise<void>((resolve) => this.#held.push(resolve));
     if (this.loses(words)) throw new Error('lost on its way');
-    return this.#runner.run(...call);
+    const answer = await this.#runner.run(...call);
+    if (this.holdsAnswer(words)) await new Promise<void>((resolve) => this.#held.push(resolve));
+    return answer;
   }
 
   listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void> {
@@ -89,6 +93,7 @@ export class Network implements ScriptRunner {
   /** What was held goes on, and nothing is held from now on. */
   letGo(): void {
     this.holds = () => false;
+    this.holdsAnswer = () => false;
     this.holdsMessages = false;
     for (const goOn of this.#held.splice(0)) goOn();
   }

@@ -127,17 +127,8 @@ export class Flight {
     if (entry !== undefined) return entry;
     const news = await this.#orLeaseEnd(told);
     if (news === undefined) return undefined;
-    const isClear = news.entry === undefined || this.#isAfter(news.entry, seen);
+    const isClear = news.entry === undefined || isAfter(news.entry, seen);
     return this.#judge(isClear ? news : await this.#ask(store.look(key, options.tags)));
-  }
-
-  /**
-   * Whether a message tells of what came after that look. It may have been under way for long, to somebody
-   * who waited here before. And it cannot tell whether a tag was invalidated meanwhile.
-   */
-  #isAfter({ stamp, fence }: Entry, seen: Stamped): boolean {
-    const { tags } = this.#plan.options;
-    return tags.length === 0 && stamp === seen.stamp && fence > seen.lastFence;
   }
 
   async #orLeaseEnd(told: Promise<News | undefined>): Promise<News | undefined> {
@@ -255,6 +246,14 @@ export class Flight {
     this.#isDecided = true;
     this.#plan.onDecided?.();
   }
+}
+
+/**
+ * Whether a message tells of what came after that look, and of what was loaded after all that was forgotten
+ * by then. It may have been under way for long, to somebody who waited here before.
+ */
+function isAfter({ stamp, fence }: Entry, seen: Stamped): boolean {
+  return stamp === seen.stamp && fence > seen.lastFence;
 }
 
 const DAY_MS = 86_400_000;
