@@ -297,6 +297,7 @@ describe('locks with a session', () => {
   it('need a server at all, and say so', async () => {
     const port = await freePort();
     await expect(openSession(`redis://127.0.0.1:${port}`)).rejects.toBeInstanceOf(SessionError);
+    await expect(openSession('localhost')).rejects.toThrow(/is not an address of locks/);
     await expect(openSession(`unix:/nowhere/at/all`)).rejects.toMatchObject({
       code: 'unreachable',
       message: expect.stringMatching(/ENOENT/),

@@ -50,6 +50,11 @@ export class Wills {
     return [...this.#legacies.values()].reduce((sum, { wills }) => sum + wills.size, 0);
   }
 
+  /** Whether some are still to be run, of sessions that have ended. */
+  get areDue(): boolean {
+    return this.#legacies.size > this.#bySession.size;
+  }
+
   has(session: Session): boolean {
     return this.#bySession.has(session);
   }

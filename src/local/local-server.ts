@@ -1,5 +1,5 @@
 import { systemClock } from '../clock/index.ts';
-import { openSession, type Session, SessionError } from '../stores/index.ts';
+import { openSession, type Session, SessionError, type StoreAddress } from '../stores/index.ts';
 import { LocalError } from './errors.ts';
 import { cannotUse, type LocalEnvironment, localFolder, prepareFolder } from './folder.ts';
 import { LOST_GRACE_MS } from './lost-grace.ts';
@@ -40,14 +40,14 @@ export async function openLocalSession({ environment, signal }: LocalOptions): P
  * Where the local server of this user is, which is started if need be: `unix:/…`. It ends when nobody has
  * been connected for some seconds. Rejects with a LocalError.
  */
-export async function localAddress(options: LocalOptions): Promise<string> {
+export async function localAddress(options: LocalOptions): Promise<StoreAddress> {
   const session = await openLocalSession(options);
   await session.close();
   return session.address;
 }
 
 /** The same, if it runs; nobody starts it. */
-export async function findLocalAddress(options: LocalOptions): Promise<string | undefined> {
+export async function findLocalAddress(options: LocalOptions): Promise<StoreAddress | undefined> {
   const folder = localFolder(options.environment);
   prepareFolder(folder);
   const session = await tryServer(folder, LOST_GRACE_MS + START_MS, options.signal);

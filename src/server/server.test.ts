@@ -308,6 +308,41 @@ describe('sign-in', () => {
   });
 });
 
+describe('a session', () => {
+  const ENDS: Record<string, (session: Client, other: Client) => unknown> = {
+    'a client that says goodbye': (session) => session.command('QUIT'),
+    'a client that closes its side': (session) => session.socket.end(),
+    'a client that vanishes': (session) => session.socket.resetAndDestroy(),
+    'a client that breaks the protocol': (session) => session.write('*1\r\n!\r\n'),
+    'CLIENT KILL': (session, other) =>
+      other.command('CLIENT', 'KILL', 'ADDR', `127.0.0.1:${session.socket.localPort}`),
+    RESET: (session) => session.command('RESET'),
+  };
+
+  it.each(Object.entries(ENDS))('ends by %s, and its wills are run', async (_end, end) => {
+    const { port } = await serve();
+    const session = new Client({ port }).command('HOLDFAST.SESSION', 'a');
+    await session.expect('+OK\r\n');
+    const other = new Client({ port });
+    await other.command('HOLDFAST.WILL', 'SET', 'a', 'w', 'RPUSH', 'x', 'will').expect('+OK\r\n');
+    const blocked = new Client({ port }).command('BLPOP', 'x', '0');
+    await other.command('PING').expect('+PONG\r\n');
+    end(session, other);
+    await blocked.expect('*2\r\n$1\r\nx\r\n$4\r\nwill\r\n');
+  });
+
+  it('ends with the server, before the engine does', async () => {
+    const engine = createEngine();
+    const server = await startServer({ engine, port: 0 });
+    const session = new Client(server).command('HOLDFAST.SESSION', 'a');
+    session.command('HOLDFAST.WILL', 'SET', 'a', 'w', 'SET', 'x', 'will');
+    await session.expect('+OK\r\n+OK\r\n');
+    await server.close();
+    expect(engine.database(0).has('x')).toBe(true);
+    engine.close();
+  });
+});
+
 describe('limits and addresses', () => {
   it('turns a client away beyond maxclients', async () => {
     const { port } = await serve({ maxclients: '2' });
@@ -327,10 +362,12 @@ describe('limits and addresses', () => {
     const waiter = new Client({ port }).command('BLPOP', 'list', '0');
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
     const monitor = new Client({ port }).command('MONITOR');
+    const session = new Client({ port }).command('HOLDFAST.SESSION', 'a');
     const idle = new Client({ port }).command('PING');
     await idle.closed();
     expect(idle.text).toBe('+PONG\r\n');
-    expect([waiter, subscriber, monitor].some(({ isClosed }) => isClosed)).toBe(false);
+    const others = [waiter, subscriber, monitor, session];
+    expect(others.some(({ isClosed }) => isClosed)).toBe(false);
     await new Client({ port }).command('RPUSH', 'list', 'x').expect(':1\r\n');
     await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n');
     // It waits no longer, so that its idle time begins.

@@ -32,7 +32,7 @@ export interface Server {
   /** The TCP port, or 0 without TCP. */
   readonly port: number;
   readonly connectionCount: number;
-  /** Stops accepting, answers what has arrived, ends every connection. Safe to call twice. */
+  /** Stops accepting, answers what has arrived, ends every connection, runs their wills. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -172,9 +172,18 @@ class SocketServer implements Server, ConnectionOwner {
   async #close(): Promise<void> {
     const closed = this.#listeners.map((listener) => closing(listener));
     for (const connection of [...this.#connections]) connection.end();
-    const patience = this.engine.clock.setTimer(CLOSE_MS, () => this.#destroyAll());
+    let isOver = false;
+    const patience = this.engine.clock.setTimer(CLOSE_MS, () => {
+      isOver = true;
+      this.#destroyAll();
+    });
     await Promise.all(closed);
+    while (this.engine.wills.areDue && !isOver) await this.#turn();
     patience.cancel();
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => this.engine.clock.defer(resolve));
   }
 }
 

@@ -22,5 +22,6 @@ export {
   SessionError,
   type SessionErrorCode,
   type SessionOptions,
+  type StoreAddress,
 } from './session.ts';
 export { startRenewalWorker } from './start-renewal-worker.ts';

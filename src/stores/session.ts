@@ -13,7 +13,7 @@ export interface Session {
   /** Its name on the server. */
   readonly id: string;
   /** Where it was opened. */
-  readonly address: string;
+  readonly address: StoreAddress;
   /**
    * The connection. Nothing more is to be said on it. A child process that inherits its file descriptor
    * keeps the session alive as well.
@@ -24,6 +24,8 @@ export interface Session {
   /** Ends the session, also for those that inherited the connection. Resolves when the server knows. */
   close(): Promise<void>;
 }
+
+export type StoreAddress = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
 
 export interface SessionOptions {
   /** How long the server may take to answer. */
@@ -53,6 +55,7 @@ export async function openSession(
   address: string,
   { timeoutMs = 5000, signal }: SessionOptions = {},
 ): Promise<Session> {
+  if (!isAddress(address)) throw new SessionError('unreachable', `'${address}' ${NO_ADDRESS}`);
   const { socket, credentials } = connect(address);
   const id = randomUUID();
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
@@ -102,6 +105,13 @@ export function sessionError(error: unknown, where: string): SessionError {
   }
   return new SessionError('unreachable', `no session at ${where}: ${message}`, error);
 }
+
+function isAddress(text: string): text is StoreAddress {
+  return /^unix:\/./.test(text) || (/^rediss?:\/\//.test(text) && URL.canParse(text));
+}
+
+const NO_ADDRESS =
+  'is not an address of locks. Use redis://host:port, rediss://host:port or unix:/path.';
 
 function connect(address: string): { socket: Socket; credentials: string[][] } {
   const path = /^unix:(?:\/\/)?(\/.+)$/.exec(address)?.[1];
