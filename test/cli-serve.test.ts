@@ -121,7 +121,7 @@ describe('holdfast serve', () => {
 
   it('survives more clients than it has file handles for, and serves again when they left', async () => {
     await using server = new CliProcess('sh', [
-      ...['-c', 'ulimit -n 60; exec "$0" "$@"', process.execPath],
+      ...['-c', 'ulimit -n 90; exec "$0" "$@"', process.execPath],
       ...[MAIN, 'serve', '--port', '0'],
     ]);
     const port = await portOf(server);

@@ -248,7 +248,7 @@ describe('wills', () => {
 
   it('helps', () => {
     expect(dialogue.say('HOLDFAST.WILL HELP')).toContain(
-      '+SET session will command [argument ...]',
+      '+SET session will command [argument [argument ...]]',
     );
   });
 

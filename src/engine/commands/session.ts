@@ -17,7 +17,7 @@ const subcommands: CommandTable = {
     keys: NO_KEYS,
     flags: NOT_FOR_SCRIPTS,
     run: setWill,
-    syntax: 'session will command [argument ...]',
+    syntax: 'session will command [argument [argument ...]]',
     summary: 'Leaves a command to be run when the session ends',
     since: SINCE,
   },
