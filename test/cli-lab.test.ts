@@ -363,6 +363,14 @@ describe('bad input', () => {
       'run fenced --ticks=-1',
       'Ticks must be a whole number from 0 to 100000, not -1; the nearest is 0.',
     ],
+    [
+      'run fenced --crashes -1',
+      'Crashes must be a whole number from 0 to 8, not -1; the nearest is 0.',
+    ],
+    [
+      'run fenced --lost-replies 1.5',
+      'Lost-replies must be a whole number from 0 to 10000, not 1.5; the nearest is 2.',
+    ],
     ['run fenced --clients three', "--clients takes a whole number, not 'three'."],
     ['run fenced --most-states 0', "--most-states takes a whole number from 1 on, not '0'."],
     ['run fenced --lang de', "--lang is en or zh, not 'de'."],
@@ -373,6 +381,7 @@ describe('bad input', () => {
       'replay fenced aa',
       'Step 2, "a", does not fit: A is asleep, for 1 s more. What fits is b, c, ',
     ],
+    ['replay fenced b --clients 1', 'Step 1, "b", does not fit: there is no B, only A. '],
     ['replay fenced a?', 'Step 2 of the schedule cannot be read at "?": a step is '],
     ['replay fenced -- --a', 'Step 1 of the schedule cannot be read at "--a": '],
     ['report', 'Say where to write it: --out <folder>.'],
@@ -387,10 +396,13 @@ describe('bad input', () => {
   it('finds a folder that cannot be written to before it searches', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-'));
     writeFileSync(join(folder, 'file'), '');
-    const { code, errors } = await lab(`report --out ${join(folder, 'file', 'gallery')}`);
+    const inFile = await lab(`report --out ${join(folder, 'file', 'gallery')}`);
     rmSync(folder, { recursive: true });
-    expect(code).toBe(1);
-    expect(errors).toMatch(/^holdfast: cannot write .*index\.html \(ENOTDIR\)\.\n$/);
+    expect(inFile.code).toBe(1);
+    expect(inFile.errors).toMatch(/^holdfast: cannot write .*index\.html \(ENOTDIR\)\.\n$/);
+    const inProcess = await lab('report --out /proc/gallery/new');
+    expect(inProcess.code).toBe(1);
+    expect(inProcess.errors).toMatch(/^holdfast: cannot write .*index\.html \(E\w+\)\.\n$/);
   });
 });
 

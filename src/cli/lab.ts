@@ -64,7 +64,9 @@ Examples:
         : part(rest, io, this.help));
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
-      throw new UsageError(`${error.message.charAt(0).toUpperCase()}${error.message.slice(1)}.`);
+      // What the lab calls lostReplies is --lost-replies here.
+      const text = error.message.replace('lostReplies', 'lost-replies');
+      throw new UsageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
     }
   },
 };

@@ -47,8 +47,15 @@ describe('a replay', () => {
           en: 'Step 8: A removes the lock that B holds.',
           zh: '第 8 步：A 删除了 B 正持有的锁。',
         },
+        isPromised: true,
       },
     ]);
+    const [inside] = replay('fenced', 'a.za.b').violations;
+    expect(inside).toMatchObject({
+      check: 'two-inside',
+      isPromised: false,
+      sentence: { zh: '第 5 步：A 和 B 同时在临界区内。' },
+    });
     expect(next).toEqual(['c', '.', 'xb', 'xc']);
   });
 
@@ -129,7 +136,7 @@ describe('a schedule that does not fit', () => {
     expect(message('la')).toMatch(/no lost reply is left/);
     expect(message('wa')).toMatch(/A is ready/);
     expect(message('.')).toMatch(/the clock stands still, or its 6 ticks are over/);
-    expect(message('d')).toMatch(/there are 3 clients, so there is no D/);
+    expect(message('d')).toMatch(/there is no D, only A to C\./);
     expect(message('+a')).toMatch(/clocks are skewed at the start or not at all/);
     expect(message('a.aaa', { clients: 1 })).toBe(
       'step 5, "a", does not fit: the run is over before it',

@@ -113,7 +113,10 @@ function reason(world: World, { clients, left, nowMs }: State, { kind, client }:
   const name = clientName(client);
   if (kind === 'tick')
     return `the clock stands still, or its ${world.options.ticks} ticks are over`;
-  if (state === undefined) return `there are ${clients.length} clients, so there is no ${name}`;
+  if (state === undefined) {
+    const [first, last] = [clientName(0), clientName(clients.length - 1)];
+    return `there is no ${name}, only ${first === last ? first : `${first} to ${last}`}`;
+  }
   if (kind === 'crash' && left.crashes === 0) return 'no crash is left';
   if (kind === 'pause' && left.pauses === 0) return 'no pause is left';
   if (kind === 'lose' && left.lostReplies === 0) return 'no lost reply is left';

@@ -60,7 +60,7 @@ export function readWords<Table extends OptionTable & { readonly help: typeof HE
 ): { readonly values: OptionValues<Table>; readonly words: readonly string[] } {
   let values = {} as OptionValues<Table>;
   const words: string[] = [];
-  for (let rest = args; rest.length > 0; ) {
+  for (let rest = joinNumbers(args); rest.length > 0; ) {
     // A schedule may begin with a client whose clock is behind, which looks like an option.
     const isSchedule = names[words.length] === 'schedule' && /^-[a-g]|^-h./.test(rest[0]!);
     const parsed = readOptions(table, isSchedule ? ['--', ...rest] : rest, {});
@@ -73,6 +73,17 @@ export function readWords<Table extends OptionTable & { readonly help: typeof HE
     throw new UsageError(`'${words[names.length]}' is one word too many.`);
   }
   throw new UsageError(`The ${names[words.length]} is missing.`);
+}
+
+/** `--crashes -1` is a number out of range, which the lab tells, and not an option called -1. */
+function joinNumbers(args: readonly string[]): readonly string[] {
+  const joined: string[] = [];
+  for (const arg of args) {
+    const last = joined.at(-1);
+    if (/^-\d/.test(arg) && last && /^--[a-z-]+$/.test(last)) joined.push(`${joined.pop()}=${arg}`);
+    else joined.push(arg);
+  }
+  return joined;
 }
 
 type WorldValues = OptionValues<typeof WORLD_OPTIONS>;

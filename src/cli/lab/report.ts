@@ -1,5 +1,5 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { Exploration, Recipe } from '../../lab/index.ts';
 import { galleryPage } from '../../lab-report/index.ts';
 import { type Io, print, UsageError, VerbError } from '../verb.ts';
@@ -36,10 +36,17 @@ export async function writeReport(args: readonly string[], io: Io, help: string)
 function prepare(folder: string): string {
   const path = join(resolve(folder), 'index.html');
   writing(path, () => {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(resolve(folder));
     writeFileSync(path, '', { flag: 'a' });
   });
   return path;
+}
+
+/** Node's own recursive way never ends where the system says that nothing is there, as /proc does. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder);
 }
 
 function writing(path: string, write: () => void): void {
