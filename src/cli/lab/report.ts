@@ -28,7 +28,7 @@ export async function writeReport(args: readonly string[], io: Io, help: string)
   const conclusion = conclude([...found.values()].flat());
   print(
     io,
-    `${path}: ${Math.ceil(page.length / 1024)} KiB\n${new Findings(look).conclusion(conclusion)}`,
+    `${path}: ${Math.ceil(Buffer.byteLength(page) / 1024)} KiB\n${new Findings(look).conclusion(conclusion)}`,
   );
   return EXIT_CODES[conclusion];
 }
