@@ -1,10 +1,12 @@
+import { execFileSync } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findLocalAddress } from '../src/local/index.ts';
 import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
 import { MAIN, runCli } from './cli-run.ts';
 import { LockScene } from './lock-scene.ts';
@@ -12,7 +14,7 @@ import { LockScene } from './lock-scene.ts';
 const { PATH = '' } = process.env;
 const LOST = 79;
 const runtime = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
-const LOCAL = { HOLDFAST_RUNTIME_DIR: runtime, HOLDFAST_LOCAL_IDLE_MS: '1' };
+const LOCAL = { HOLDFAST_RUNTIME_DIR: runtime, HOLDFAST_LOCAL_IDLE_MS: '1000' };
 let scene: LockScene;
 let direct: string;
 let proxied: string;
@@ -145,6 +147,21 @@ describe('a lock that is lost', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
+  it('ends the group also when the guardian was killed', async () => {
+    using line = new Lifeline();
+    const script = `exec 9>"${line.path}"; trap "" TERM; echo $HOLDFAST_RUN >&9; while :; do sleep 1000; done`;
+    const options = ['--store', direct, '--lease', '1s'];
+    await using runner = startRun(['alone', ...options, '--', 'sh', '-c', script]);
+    const cookie = await line.next();
+    const guardians = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], {
+      encoding: 'utf8',
+    });
+    for (const pid of guardians.trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+    await scene.neighbour().mutex('alone').forceRelease();
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+
   it('does not end the command when it can be renewed again in time', async () => {
     await using runner = startRun([
       'again',
@@ -263,6 +280,37 @@ describe('a runner that cannot do its work', () => {
     await untilWaits('place', 0);
     first.type('\n');
     expect(await first.ended()).toBe(0);
+  });
+});
+
+describe('the local server', () => {
+  it('that dies takes its locks along, and the command is ended', async () => {
+    using line = new Lifeline();
+    const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
+    await using runner = startRun(['dies', '--', 'sh', '-c', polite], LOCAL);
+    await line.next();
+    const address = await findLocalAddress({ environment: LOCAL });
+    const { output } = await runCli(['cli', '--store', address!, 'INFO', 'server']);
+    process.kill(Number(/process_id:(\d+)/.exec(output)![1]), 'SIGKILL');
+    expect(await line.next()).toBe('told');
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+    expect(runner.text).toContain('the local server has ended');
+  });
+
+  it('that is about to start is not waited for after Ctrl-C', async () => {
+    const folder = join(runtime, 'fresh');
+    mkdirSync(folder, { mode: 0o700 });
+    const watcher = watch(folder);
+    const seen = once(watcher, 'change');
+    await using runner = startRun(['early', '--', 'true'], {
+      ...LOCAL,
+      HOLDFAST_RUNTIME_DIR: folder,
+    });
+    await seen;
+    watcher.close();
+    runner.child.kill('SIGINT');
+    expect(await runner.ended()).toBe(130);
   });
 });
 

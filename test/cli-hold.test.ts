@@ -63,22 +63,32 @@ describe('holdfast run', () => {
     },
   );
 
-  it('lets 50 runners append in strict turns, with rising fences', async () => {
-    const log = join(folder, 'turns');
-    const script = `echo "begin $HOLDFAST_FENCE" >>"${log}"; echo "end $HOLDFAST_FENCE" >>"${log}"`;
-    const runners = Array.from({ length: 50 }, () =>
-      startRun(['turns', '--store', store, '--', 'sh', '-c', script]),
-    );
-    const codes = await Promise.all(runners.map((runner) => runner.ended()));
-    expect(codes).toEqual(runners.map(() => 0));
-    const lines = readFileSync(log, 'utf8').trim().split('\n');
-    const fences = lines.map((line) => Number(line.split(' ')[1]));
-    expect(lines).toEqual(fences.map((fence, at) => `${at % 2 === 0 ? 'begin' : 'end'} ${fence}`));
-    const rising = fences.filter((_, at) => at % 2 === 0);
-    expect(rising).toHaveLength(50);
-    expect(rising).toEqual([...new Set(rising)].sort((a, b) => a - b));
-    expect(fences.filter((_, at) => at % 2 === 1)).toEqual(rising);
-  });
+  it.each(['on Redis', 'on a local server that the first of them starts'])(
+    'lets 50 runners append in strict turns, with rising fences, %s',
+    async (where) => {
+      const log = join(folder, where);
+      const environment = {
+        HOLDFAST_STORE: where === 'on Redis' ? store : undefined,
+        HOLDFAST_RUNTIME_DIR: join(folder, 'local'),
+        HOLDFAST_LOCAL_IDLE_MS: '1000',
+      };
+      const script = `echo "begin $HOLDFAST_FENCE" >>"${log}"; echo "end $HOLDFAST_FENCE" >>"${log}"`;
+      const runners = Array.from({ length: 50 }, () =>
+        startRun(['turns', '--', 'sh', '-c', script], environment),
+      );
+      const codes = await Promise.all(runners.map((runner) => runner.ended()));
+      expect(codes).toEqual(runners.map(() => 0));
+      const lines = readFileSync(log, 'utf8').trim().split('\n');
+      const fences = lines.map((line) => Number(line.split(' ')[1]));
+      expect(lines).toEqual(
+        fences.map((fence, at) => `${at % 2 === 0 ? 'begin' : 'end'} ${fence}`),
+      );
+      const rising = fences.filter((_, at) => at % 2 === 0);
+      expect(rising).toHaveLength(50);
+      expect(rising).toEqual([...new Set(rising)].sort((a, b) => a - b));
+      expect(fences.filter((_, at) => at % 2 === 1)).toEqual(rising);
+    },
+  );
 });
 
 describe('what keeps out what', () => {

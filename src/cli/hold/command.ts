@@ -40,11 +40,10 @@ export class Command {
     }));
   }
 
-  /** To its group; to nobody if that is not its own, or gone. Whether anybody was there. */
+  /** To its group, if that is its own, else to itself. Whether anybody was there. */
   signal(signal: NodeJS.Signals | 0): boolean {
-    if (!this.ownsGroup) return false;
     try {
-      process.kill(-this.pid, signal);
+      process.kill(this.ownsGroup ? -this.pid : this.pid, signal);
       return true;
     } catch {
       return false;

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { Environment } from '../verb.ts';
+import { RunError } from './exit-codes.ts';
 import { GUARDIAN_SCRIPT } from './guardian-script.ts';
 
 /** Where standard tools are, if the user's path does not say so. */
@@ -32,8 +33,8 @@ export class Guardian implements Disposable {
       env: { PATH: `${environment.PATH ?? ''}:${TOOLS}`, LC_ALL: 'C' },
       stdio: ['ignore', 'pipe', 'ignore', 'pipe', ...(socket ? [socket] : [])],
     });
-    // If it is killed the command goes on; nobody but its killer knows better.
-    this.#shell.on('error', () => this.#answered());
+    this.#shell.on('error', () => {});
+    if (this.#shell.pid === undefined) throw new RunError('failed', 'cannot start /bin/sh.');
     this.#orders = this.#shell.stdio[3] as Writable;
     this.#orders.on('error', () => {});
     this.#shell.stdout!.on('data', () => this.#answers.shift()?.());

@@ -67,6 +67,7 @@ class Run {
     await using store = await openStore(this.#request.store, environment, interrupted);
     // Asked first, so that the guardian starts while the question is on its way.
     const taking = this.#take(store);
+    taking.catch(() => {});
     using guardian = new Guardian({ cookie: this.#cookie, environment, socket: store.socket });
     const held = await taking;
     try {
@@ -92,13 +93,9 @@ class Run {
 
   async #runHeld(held: Held, guardian: Guardian, store: OpenStore): Promise<Outcome> {
     this.#signals.interrupted.throwIfAborted();
-    this.#signals.expectCommand();
-    // Before the command starts: from then on this process may be stopped or killed at any point.
-    guardian.setDeadline(held.leftMs);
-    const command = await this.#start(held);
+    // Both before the command starts: from then on this process may be stopped or killed at any point.
     const supervision = new Supervision({
       ...this.#request,
-      command,
       guardian,
       held,
       store,
@@ -107,9 +104,11 @@ class Run {
       stopSelf: () => this.#signals.takeEffect('SIGTSTP'),
     });
     this.#signals.forwardTo(supervision);
-    const outcome = await supervision.outcome();
-    this.#signals.stopForwarding();
-    return outcome;
+    try {
+      return await supervision.watch(await this.#start(held));
+    } finally {
+      this.#signals.stopForwarding();
+    }
   }
 
   async #start(held: Held): Promise<Command> {

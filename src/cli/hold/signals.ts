@@ -43,14 +43,10 @@ export class Signals implements Disposable {
     return this.#interruptedBy;
   }
 
-  /** A command is about to start, and may draw signals to this process before the call returns. */
-  expectCommand(): void {
-    for (const signal of OTHERS) this.#listen(signal);
-  }
-
   /** From now on the command gets them. */
   forwardTo(target: SignalTarget): void {
     this.#target = target;
+    for (const signal of OTHERS) this.#listen(signal);
   }
 
   /** The command has ended. */
@@ -75,14 +71,13 @@ export class Signals implements Disposable {
   }
 
   readonly #receive = (signal: NodeJS.Signals): void => {
-    if (this.#target === undefined) this.#receiveAlone(signal);
+    if (this.#target === undefined) this.#interrupt(signal);
     else if (!this.#hasTerminal) this.#target.forward(signal);
     else if (signal === 'SIGTSTP') this.#target.suspend();
     else if (!FROM_TERMINAL.has(signal)) this.#target.forward(signal);
   };
 
-  #receiveAlone(signal: NodeJS.Signals): void {
-    if (!ENDING.some((ending) => ending === signal)) return;
+  #interrupt(signal: NodeJS.Signals): void {
     this.#interruptedBy ??= signal;
     this.#interruption.abort();
   }

@@ -1,6 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { Clock, Timer } from '../../clock/index.ts';
-import { LockError } from '../../lock/index.ts';
+import { LockError, LockLostError } from '../../lock/index.ts';
 import type { Command, Ending } from './command.ts';
 import type { Guardian } from './guardian.ts';
 import type { Held } from './held.ts';
@@ -22,7 +22,6 @@ const LOCAL_MARGIN_MS = 1000;
 const SUSPEND_MS = 500;
 
 interface SupervisionOptions {
-  readonly command: Command;
   readonly guardian: Guardian;
   readonly held: Held;
   readonly store: Pick<OpenStore, 'ended' | 'graceMs'>;
@@ -50,30 +49,27 @@ export class Supervision implements SignalTarget {
   readonly #endingMs: number;
   readonly #killMs: number;
   readonly #onRenew = (): void => this.#tellGuardian();
+  #command: Command | undefined;
   #endedFor: Outcome['endedFor'];
   #leaseTimer: Timer | undefined;
   #holdTimer: Timer | undefined;
   #killTimer: Timer | undefined;
 
+  /** From here on the guardian would kill a command that is found by its cookie. */
   constructor(options: SupervisionOptions) {
-    const { leaseMs, maxHoldMs, clock, held, guardian, command, store } = options;
+    const { leaseMs } = options;
     this.#options = options;
     this.#endingMs = Math.min(LONGEST_ENDING_MS, leaseMs * ENDING_PART);
     this.#killMs = Math.min(LONGEST_KILL_MS, leaseMs * KILL_PART);
-    guardian.watch(command.pid, command.ownsGroup);
     this.#tellGuardian();
-    this.#watchLease();
-    diagnostics.subscribe('holdfast:renew', this.#onRenew);
-    this.#watch(held.lost, this.#onLost);
-    this.#watch(store.ended, this.#onStoreEnded);
-    if (Number.isFinite(maxHoldMs)) {
-      this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', OVERDUE_GRACE_MS));
-    }
   }
 
   /** Resolves when the command has ended and nothing of it is left that has to end with it. */
-  async outcome(): Promise<Outcome> {
-    const { command, guardian } = this.#options;
+  async watch(command: Command): Promise<Outcome> {
+    const { guardian } = this.#options;
+    this.#command = command;
+    guardian.watch(command.pid, command.ownsGroup);
+    this.#startWatching();
     const ending = await command.ended;
     this.#stopWatching();
     guardian.gone();
@@ -83,10 +79,10 @@ export class Supervision implements SignalTarget {
   }
 
   forward(signal: NodeJS.Signals): void {
-    const { command, guardian } = this.#options;
     // A group that no shell looks after is not stopped by SIGTSTP.
     const sent = signal === 'SIGTSTP' ? 'SIGSTOP' : signal;
-    if (!command.signal(sent)) guardian.signal(sent);
+    const command = this.#command;
+    if (command?.ownsGroup || !this.#options.guardian.signal(sent)) command?.signal(sent);
   }
 
   async suspend(): Promise<void> {
@@ -109,28 +105,32 @@ export class Supervision implements SignalTarget {
     else this.#leaseTimer = clock.setTimer(leftMs, () => this.#watchLease());
   }
 
-  readonly #onLost = (): void => this.#end('lost', STOLEN_GRACE_MS);
+  readonly #onLost = (): void => {
+    const { reason } = this.#options.held.lost;
+    const isStolen = reason instanceof LockLostError && reason.reason === 'stolen';
+    this.#end('lost', isStolen ? STOLEN_GRACE_MS : 0);
+  };
 
   readonly #onStoreEnded = (): void => {
     this.#end('lost', this.#options.store.graceMs - LOCAL_MARGIN_MS);
   };
 
-  #watch(signal: AbortSignal, listener: () => void): void {
+  #heed(signal: AbortSignal, listener: () => void): void {
     signal.addEventListener('abort', listener);
     if (signal.aborted) listener();
   }
 
   /** SIGTERM now, SIGKILL later, or sooner if that was to come later. */
   #end(reason: 'lost' | 'overdue', graceMs: number): void {
-    const { command, guardian, clock } = this.#options;
+    const { guardian, clock } = this.#options;
     if (this.#endedFor === 'lost') return;
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
     this.#report(reason);
-    if (isFirst && !guardian.signal('SIGTERM')) command.signal('SIGTERM');
+    if (isFirst && !guardian.signal('SIGTERM')) this.#command?.signal('SIGTERM');
     this.#killTimer?.cancel();
     this.#killTimer = clock.setTimer(Math.max(0, graceMs), () => {
-      command.signal('SIGKILL');
+      this.#command?.signal('SIGKILL');
       void guardian.finish();
     });
   }
@@ -142,6 +142,17 @@ export class Supervision implements SignalTarget {
     else if (held.lost.reason instanceof LockError) {
       report(`${held.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
     } else report('the lease could not be renewed and is about to end: the command is ended.');
+  }
+
+  #startWatching(): void {
+    const { held, store, clock, maxHoldMs } = this.#options;
+    diagnostics.subscribe('holdfast:renew', this.#onRenew);
+    this.#heed(held.lost, this.#onLost);
+    this.#heed(store.ended, this.#onStoreEnded);
+    this.#watchLease();
+    if (Number.isFinite(maxHoldMs)) {
+      this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', OVERDUE_GRACE_MS));
+    }
   }
 
   #stopWatching(): void {
