@@ -104,6 +104,25 @@ describe('holdfast lab report', () => {
     expect(open.complaints.join()).toContain('Content Security Policy');
   });
 
+  it('tells what nobody can promise from what is promised', async () => {
+    await using open = await OpenPage.open();
+    const variant = open.variant('fenced-pause');
+    expect(await variant.locator('summary .mark').allInnerTexts()).toEqual([
+      '✓ as promised',
+      '~ two-inside · 5 steps',
+    ]);
+    expect(await variant.locator('.violation').innerText()).toBe(
+      '~ Step 5: A and B are inside at once.',
+    );
+    expect(await variant.locator('tbody .mark.fails').count()).toBe(0);
+    expect(await variant.locator('tbody .mark.beyond').allInnerTexts()).toEqual(['~ 5 steps']);
+    expect(await variant.locator('.unpromised').innerText()).toMatch(
+      /^~ is not promised: no lease/,
+    );
+    const wrong = open.variant('set-nx-ex-del-pause');
+    expect(await wrong.locator('.mark.beyond, .unpromised').count()).toBe(0);
+  });
+
   it('keeps what recipes say as text', () => {
     const text = '<img src=x onerror=alert(1)> & "quotes"';
     const about = { en: text, zh: text };

@@ -43,11 +43,10 @@ function codeOf(recipe: Recipe): Html[] {
 function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Html {
   const { variant, failure } = found;
   const id = `${recipe}-${variant.name}`;
-  const steps = html` · ${both(stepsText(failure?.steps ?? 0))}`;
   return html`
 <details class="variant" id="${id}"${isOpen ? html` open` : html``}>
   <summary>
-    <h3>${variant.name}</h3> ${verdictMark(found, steps)}
+    <h3>${variant.name}</h3> ${verdictMarks(found)}
     <span class="world">${both(variant.about)}</span>
   </summary>
   ${failure === undefined ? html`` : runFigure(`${id}-step`, failure, signOf(found))}
@@ -56,17 +55,30 @@ function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Ht
 </details>`;
 }
 
-/** The verdict in a few words. */
-export function verdictMark(found: Exploration, steps = html``): Html {
-  const { failure, isExpected, isComplete } = found;
-  const surprise = isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
-  if (failure === undefined) {
-    const text = both(isComplete ? HOLDS : HOLDS_SO_FAR);
-    return html`<span class="mark holds"><i aria-hidden="true">✓</i> ${text}</span>${surprise}`;
-  }
+/** The verdict in a few words: of a recipe that keeps its promises, not what nobody can promise. */
+export function verdictMark(found: Exploration): Html {
+  const { failure, isComplete, keepsPromises } = found;
+  if (failure !== undefined && !keepsPromises) return html`${failureMark(found)}${surprise(found)}`;
+  const kept = failure === undefined ? HOLDS : KEPT;
+  const text = both(isComplete ? kept : HOLDS_SO_FAR);
+  return html`<span class="mark holds"><i aria-hidden="true">✓</i> ${text}</span>${surprise(found)}`;
+}
+
+/** The same with the number of steps, and with what nobody can promise. */
+function verdictMarks(found: Exploration): Html {
+  const { failure, keepsPromises } = found;
+  if (failure === undefined) return verdictMark(found);
+  const mark = failureMark(found, html` · ${both(stepsText(failure.steps))}`);
+  return keepsPromises ? html`${verdictMark(found)} ${mark}` : html`${mark}${surprise(found)}`;
+}
+
+function failureMark(found: Exploration, steps = html``): Html {
   const sign = signOf(found);
-  const text = html`${failure.check}${steps}`;
-  return html`<span class="mark ${MARKS[sign]}"><i aria-hidden="true">${sign}</i> ${text}</span>${surprise}`;
+  return html`<span class="mark ${MARKS[sign]}"><i aria-hidden="true">${sign}</i> ${found.failure!.check}${steps}</span>`;
+}
+
+function surprise({ isExpected }: { readonly isExpected: boolean }): Html {
+  return isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
 }
 
 /** Whether something fails that the recipe promises, or only what it cannot. */
@@ -76,6 +88,7 @@ function signOf({ keepsPromises }: Exploration): Sign {
 
 const MARKS: Readonly<Record<Sign, string>> = { '✗': 'fails', '~': 'beyond' };
 const HOLDS: Text = { en: 'nothing fails', zh: '没有问题' };
+const KEPT: Text = { en: 'as promised', zh: '符合承诺' };
 const HOLDS_SO_FAR: Text = { en: 'nothing fails so far', zh: '目前没有发现问题' };
 const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
 
@@ -105,12 +118,12 @@ function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html 
 ${hasBeyond ? html`<p class="unpromised"><b>~</b> ${both(UNPROMISED)}</p>` : html``}`;
 }
 
-function verdictRow({ check, holds, failure, isExpected, isPromised }: Verdict): Html {
+function verdictRow(found: Verdict): Html {
+  const { check, holds, failure, isPromised } = found;
   const about = CHECKS.find(({ name }) => name === check)?.about ?? { en: check, zh: check };
-  const surprise = isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
   const sign = isPromised ? '✗' : '~';
   const verdict = holds
     ? html`<span class="mark holds">✓ ${both({ en: 'never', zh: '不会发生' })}</span>`
     : html`<span class="mark ${MARKS[sign]}">${sign} ${both(stepsText(failure!.steps))}</span> <code class="schedule">${failure!.schedule}</code>`;
-  return html`<tr><th scope="row"><code>${check}</code> <span>${both(about)}</span></th><td>${verdict}${surprise}</td></tr>`;
+  return html`<tr><th scope="row"><div class="check"><code>${check}</code> <span>${both(about)}</span></div></th><td>${verdict}${surprise(found)}</td></tr>`;
 }

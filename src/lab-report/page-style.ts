@@ -95,7 +95,8 @@ th, td { text-align: left; vertical-align: baseline; }
 .verdicts { font-size: 0.875rem; border-top: 1px solid var(--line); }
 .verdicts th, .verdicts td { padding: 0.25rem 1rem; font-weight: normal; }
 .verdicts thead th { color: var(--soft); padding-top: 0.625rem; }
-.verdicts tbody th code { display: inline-block; min-width: 10.5rem; font-weight: 600; }
+.check { display: flex; gap: 0.5rem; align-items: baseline; }
+.check code { flex: 0 0 10.5rem; font-weight: 600; }
 .verdicts tbody th span { color: var(--soft); }
 .verdicts tbody tr:last-child > * { padding-bottom: 0.875rem; }
 .verdicts .mark { white-space: nowrap; }
@@ -199,7 +200,8 @@ th, td { text-align: left; vertical-align: baseline; }
   .verdicts thead { display: none; }
   .verdicts tr { display: block; padding: 0.375rem 1rem; }
   .verdicts th, .verdicts td { display: block; padding: 0; }
-  .verdicts tbody th code { min-width: 0; margin-right: 0.5rem; }
+  .check { display: block; }
+  .check code { margin-right: 0.5rem; }
   .verdicts tbody tr:last-child > * { padding-bottom: 0; }
 }
 @media print {
