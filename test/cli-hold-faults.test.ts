@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
 import { createServer } from 'node:net';
@@ -11,7 +10,6 @@ import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
 import { MAIN, runCli } from './cli-run.ts';
 import { LockScene } from './lock-scene.ts';
 
-const { PATH = '' } = process.env;
 const LOST = 79;
 const runtime = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
 const LOCAL = { HOLDFAST_RUNTIME_DIR: runtime, HOLDFAST_LOCAL_IDLE_MS: '1000' };
@@ -350,12 +348,14 @@ describe('Ctrl-C', () => {
   });
 
   it.each(['holdfast:acquire', 'holdfast:grant'])('at %s, in the same turn', async (event) => {
-    const interrupt = (): void => void process.emit('SIGINT', 'SIGINT');
-    subscribe(event, interrupt);
-    const { code } = await runCli(['run', 'turn', '--store', direct, '--', 'false'], {
-      environment: { PATH },
-    }).finally(() => unsubscribe(event, interrupt));
-    expect(code).toBe(SIGINT);
+    const interrupt = `import { subscribe } from 'node:diagnostics_channel';
+      subscribe('${event}', () => process.emit('SIGINT', 'SIGINT'));`;
+    const module = `data:text/javascript,${encodeURIComponent(interrupt)}`;
+    await using runner = startRun(['turn', '--store', direct, '--', 'echo', 'ran'], {
+      NODE_OPTIONS: `--import=${module}`,
+    });
+    expect(await runner.ended()).toBe(SIGINT);
+    expect(runner.text).toBe('');
     expect(await leftMs('turn')).toBeLessThan(0);
   });
 
