@@ -284,7 +284,7 @@ describe('locks with a session', () => {
     const address = `redis://127.0.0.1:${redis.port}` as const;
     await expect(openSession(address)).rejects.toMatchObject({ code: 'not-holdfast' });
     await using locks = createLocks(address, { session: true });
-    const patience = { wait: 0 };
+    const patience = { wait: '1h' } as const;
     await expect(locks.mutex('a').acquire(patience)).rejects.toThrow(
       /knows no sessions.*holdfast serve/,
     );

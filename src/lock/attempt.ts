@@ -176,7 +176,7 @@ export class Attempt implements Linked<Attempt> {
   #failed(error: unknown): void {
     const pauseMs = this.#asking!.failed(error);
     if (this.#isOver) this.#answeredLate();
-    else if (this.#waitedMs() + pauseMs >= this.waitMs) {
+    else if (isFinal(error) || this.#waitedMs() + pauseMs >= this.waitMs) {
       this.#giveUp(new LockUnavailableError(this.claim.name, error));
     } else this.#wait(pauseMs);
   }
@@ -318,6 +318,11 @@ class Asking {
     this.#pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     return pauseMs;
   }
+}
+
+/** A store can say that what failed will always fail. */
+function isFinal(error: unknown): boolean {
+  return error instanceof Error && 'isFinal' in error && error.isFinal === true;
 }
 
 const NOTHING = Promise.resolve();

@@ -409,6 +409,16 @@ describe('a store that cannot be reached', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
+  it('for good is not asked again', async () => {
+    let asked = 0;
+    store.ask = () => {
+      asked++;
+      return Promise.reject(Object.assign(new Error('wrong kind of server'), { isFinal: true }));
+    };
+    await expect(locks.mutex('a').acquire()).rejects.toThrow(LockUnavailableError);
+    expect(asked).toBe(1);
+  });
+
   it('and does not answer is not waited for beyond the patience of the caller', async () => {
     store.ask = () => new Promise(() => {});
     const waiting = locks.mutex('a').acquire({ wait: '3s' });

@@ -7,7 +7,7 @@
  * that is sent again after its reply was lost changes nothing and gets the same answer.
  *
  * A store in this process may answer at once. Any other must answer or fail within a time of its own:
- * nobody above watches over that.
+ * nobody above watches over that. An error with `isFinal: true` says that asking again is in vain.
  */
 export interface LockStore {
   /**

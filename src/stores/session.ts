@@ -48,6 +48,11 @@ export class SessionError extends Error {
     super(message, { cause });
     this.code = code;
   }
+
+  /** Asking again would change nothing. */
+  get isFinal(): boolean {
+    return this.code === 'not-holdfast';
+  }
 }
 
 /** Opens a session at `redis://…`, `rediss://…` or `unix:/path`. Rejects with a SessionError. */
