@@ -127,6 +127,7 @@ export class Supervision implements SignalTarget {
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
     this.#report(reason);
+    guardian.setDeadline(graceMs);
     if (isFirst && !guardian.signal('SIGTERM')) this.#command?.signal('SIGTERM');
     this.#killTimer?.cancel();
     this.#killTimer = clock.setTimer(Math.max(0, graceMs), () => {
