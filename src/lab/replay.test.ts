@@ -103,7 +103,7 @@ describe('a replay', () => {
   it('agrees with the search on every failure of every recipe', () => {
     for (const { name, variants } of RECIPES) {
       for (const variant of variants.filter(({ fails }) => fails.length > 0)) {
-        const { verdicts } = explore(name, { variant: variant.name, ticks: 4, mostStates: 20_000 });
+        const { verdicts } = explore(name, { variant: variant.name, ticks: 4, mostStates: 6000 });
         for (const { check, failure } of verdicts) {
           if (failure === undefined) continue;
           const again = replay(name, failure.schedule, { variant: variant.name });

@@ -34,7 +34,7 @@ const SMALL = [
   ['watchdog', 'pause', { ticks: 2, crashes: 1, pauses: 1 }],
   ['fenced', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
   ['holdfast-mutex', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
-  ['holdfast-semaphore', 'lost-reply', { ticks: 3, crashes: 0, pauses: 1, lostReplies: 1 }],
+  ['holdfast-semaphore', 'lost-reply', { ticks: 2, crashes: 0, pauses: 1, lostReplies: 1 }],
 ] as const;
 
 /** Whose sleeps differ, and who writes without having entered. */
