@@ -35,9 +35,9 @@ describe('planted bugs', () => {
     expect(code).toBe(0);
   });
 
-  it(`are caught: some of them, from seed ${seed}`, { timeout: 180_000 }, async () => {
+  it(`are caught: some of them, from seed ${seed}`, { timeout: 180_000 }, async ({ annotate }) => {
     const { code, output } = await mutants('--seconds', String(SECONDS), '--seed', seed);
-    console.log(output);
+    await annotate(output);
     expect(output).not.toMatch(/^SURVIVED/m);
     expect(output).toMatch(/^caught .*\n +(?:the lab|\S+\.test\.ts): /m);
     expect(code).toBe(0);
