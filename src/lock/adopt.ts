@@ -18,11 +18,14 @@ const FIRST_PAUSE_MS = 50;
 const TRIES = 5;
 
 /** Takes over what another process gave away, with a new fence: only one can, and only in time. */
-export async function adopt(
-  core: LockCore,
-  text: string,
-  options: AdoptOptions = {},
-): Promise<Lease> {
+export function adopt(core: LockCore, text: string, options: AdoptOptions = {}): Promise<Lease> {
+  const adopted = adoptAll(core, text, options);
+  // What is under way when the library is closed may be granted, and is then to be given back.
+  core.track(adopted);
+  return adopted;
+}
+
+async function adoptAll(core: LockCore, text: string, options: AdoptOptions): Promise<Lease> {
   const given = parseTransfer(text);
   throwIfOver(core, given[0]!.name, NO_SIGNAL);
   const owner = core.newOwner();
@@ -52,6 +55,8 @@ async function adoptOne(
   announceAcquire(claim);
   const fence = await askToAdopt(core, claim, given).catch((error: LockError) => {
     announceFail(claim, error.code, waitedMs());
+    // It may be ours, and the answers have been lost.
+    if (error instanceof LockUnavailableError) core.giveBack(claim, claim.leaseMs);
     throw error;
   });
   if (core.closed !== undefined) core.giveBack(claim, claim.leaseMs);
@@ -74,10 +79,20 @@ async function askToAdopt(core: LockCore, claim: Claim, given: Claim): Promise<n
 /** All of them get the largest fence, as when they were taken. */
 async function groupOf(core: LockCore, leases: readonly StoreLease[]): Promise<Lease> {
   const fence = Math.max(...leases.map((lease) => lease.fence));
-  for (const { claim } of leases) {
-    await persist(core, claim.name, () => core.store.askAll([claim], fence));
+  try {
+    for (const lease of leases) await raise(core, lease, fence);
+    return new GroupLease(leases, fence);
+  } catch (error) {
+    await Promise.all(leases.map((lease) => lease.release()));
+    throw error;
   }
-  return new GroupLease(leases, fence);
+}
+
+async function raise(core: LockCore, lease: StoreLease, fence: number): Promise<void> {
+  const { claim, name } = lease;
+  const answer = await persist(core, name, () => core.store.askAll([claim], fence));
+  if (!answer?.held || answer.fence !== fence) throw new NotHeldError(name);
+  lease.fence = fence;
 }
 
 /** The same request is safe to repeat. */

@@ -68,6 +68,8 @@ export class Attempt implements Linked<Attempt> {
   /** Of a store that does not answer at once. */
   #asking: Asking | undefined = undefined;
   #timer: Timer | undefined = undefined;
+  /** When that timer asks again. */
+  #askAtMs = Number.POSITIVE_INFINITY;
 
   constructor(
     core: LockCore,
@@ -111,11 +113,21 @@ export class Attempt implements Linked<Attempt> {
     else this.#ask();
   }
 
-  /** Who is before us may have died: unlike those behind us, we are to look. */
+  /**
+   * Who is before us may have died: unlike those behind us, we are to look. Never later than we would have:
+   * the store does not keep our place for longer, however often this is told.
+   */
   #retryIn(durationMs: number): void {
-    if (this.#isAsking) return;
+    const { clock } = this.core;
+    if (this.#isAsking || clock.monotonicMs() + durationMs >= this.#askAtMs) return;
     this.#timer?.cancel();
-    this.#timer = this.core.clock.setTimer(durationMs, () => this.#ask());
+    this.#askIn(durationMs);
+  }
+
+  #askIn(durationMs: number): void {
+    const { clock } = this.core;
+    this.#askAtMs = clock.monotonicMs() + durationMs;
+    this.#timer = clock.setTimer(durationMs, () => this.#ask());
   }
 
   outOfPatience(): void {
@@ -168,7 +180,7 @@ export class Attempt implements Linked<Attempt> {
 
   #answered(answer: Answer, sentMs: number, sentWallMs: number): void {
     this.#asking?.answered();
-    if (this.#isOver) this.#answeredLate();
+    if (this.#isOver) this.#answeredLate(answer);
     else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);
     else this.#busy(answer.retryInMs);
   }
@@ -192,9 +204,13 @@ export class Attempt implements Linked<Attempt> {
   }
 
   #line(retryInMs: number): void {
-    if (this.#lease === undefined) announceWait(this.claim);
-    // Made now, since what is young when an old promise is resolved with it outlives many collections.
-    this.#lease ??= new StoreLease(this.core, this.claim, this.#options);
+    if (this.#lease === undefined) {
+      // Made now, since what is young when an old promise is resolved with it outlives many collections.
+      this.#lease = new StoreLease(this.core, this.claim, this.#options);
+      announceWait(this.claim);
+      // Who hears of it may have aborted the signal.
+      if (this.#isOver) return;
+    }
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
     if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
     else if (this.#asking?.wasCalled) this.#ask();
@@ -207,9 +223,7 @@ export class Attempt implements Linked<Attempt> {
     this.core.lines(this);
     // A call that came before us may have ended the wait.
     if (this.#isOver || this.#isAsking) return;
-    if (Number.isFinite(durationMs)) {
-      this.#timer = this.core.clock.setTimer(durationMs, () => this.#ask());
-    }
+    if (Number.isFinite(durationMs)) this.#askIn(durationMs);
   }
 
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
@@ -220,9 +234,9 @@ export class Attempt implements Linked<Attempt> {
       const lease = this.#lease ?? new StoreLease(this.core, this.claim, this.#options);
       this.#lease = lease;
       lease.begin(fence, sentMs, sentWallMs);
-      announceGrant(this.claim, fence, waitedMs);
       this.#end('held');
       this.#resolve(lease);
+      announceGrant(this.claim, fence, waitedMs);
       return lease;
     }
     if (this.waitMs === 0 || !isPatient) {
@@ -260,11 +274,14 @@ export class Attempt implements Linked<Attempt> {
 
   /**
    * While the lease that was accepted is held, an answer that was overtaken says nothing new. After that
-   * the request may have been granted once more, or stand in line.
+   * the request may have been granted once more, or stand in line. A lease that was given away is
+   * another's: it is left alone, unless the answer is of a later grant.
    */
-  #answeredLate(): void {
-    const isHeld = this.#state === 'held' && this.#lease!.isHeld;
-    if (!isHeld) this.core.giveBack(this.claim, this.claim.leaseMs);
+  #answeredLate(answer?: Answer): void {
+    const lease = this.#state === 'held' ? this.#lease! : undefined;
+    if (lease?.isHeld) return;
+    const isLater = answer?.held && answer.fence !== lease?.fence;
+    if (!lease?.isGivenAway || isLater) this.core.giveBack(this.claim, this.claim.leaseMs);
   }
 
   #end(state: 'held' | 'over'): void {

@@ -44,7 +44,14 @@ export class GroupLock extends Lock {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  protected async take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
+  protected take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
+    const taken = this.#take(options, scope);
+    // What is under way when the library is closed may be granted, and is then to be given back.
+    this.#core.track(taken);
+    return taken;
+  }
+
+  async #take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
     if (options.isReentrant) throw reentrantError(this.name);
     const beganMs = this.#core.clock.monotonicMs();
     const claims = this.#claims(options);
@@ -132,6 +139,10 @@ export class GroupLock extends Lock {
       const fence = await this.#raise(members);
       return await this.#checked(new GroupLease(members, fence), options);
     } catch (error) {
+      // The request for all of them may have been granted, and its answer lost.
+      for (const claim of claims.slice(members.length)) {
+        this.#core.giveBack(claim, claim.leaseMs);
+      }
       await this.#rollBack(members);
       throw error;
     }
@@ -151,8 +162,11 @@ export class GroupLock extends Lock {
     ).catch((error: unknown) => {
       throw new LockUnavailableError(this.name, error);
     });
-    if (answers.every((answer) => answer?.held && answer.fence === most)) return most;
-    throw new LockTimeoutError(this.name, 0);
+    if (!answers.every((answer) => answer?.held && answer.fence === most)) {
+      throw new LockTimeoutError(this.name, 0);
+    }
+    for (const lease of lower) lease.fence = most;
+    return most;
   }
 
   /** What was granted too late, or is not wanted any more, is given back. */

@@ -42,7 +42,9 @@ class MemoryStore implements LockStore {
   }
 
   async askAll(claims: readonly Claim[], leastFence: number): Promise<Answer> {
-    const locks = claims.map((claim) => this.#opened(claim));
+    if (this.#count > this.#sweepAtCount) this.#sweep();
+    // None of them may be swept away, as one that nobody uses, while the others are opened.
+    const locks = claims.map((claim) => this.#find(claim) ?? this.#open(claim));
     const free = locks.every((lock, index) => lock.admits(claims[index]!));
     if (!free) return { held: false, retryInMs: 0 };
     const fences = locks.map((lock, index) => lock.take(claims[index]!));
@@ -89,14 +91,19 @@ class MemoryStore implements LockStore {
   }
 
   #opened(target: Target): MemoryLock {
-    const locks: Map<string, MemoryLock> = this.#locks[target.kind];
-    let lock = locks.get(target.name);
+    let lock = this.#find(target);
     if (lock === undefined) {
-      if (++this.#count > this.#sweepAtCount) this.#sweep();
-      lock = new MemoryLock(this.#clock, this.#fences, this.#called);
-      locks.set(target.name, lock);
+      if (this.#count >= this.#sweepAtCount) this.#sweep();
+      lock = this.#open(target);
     }
     lock.slots = target.slots;
+    return lock;
+  }
+
+  #open({ kind, name }: Target): MemoryLock {
+    const lock = new MemoryLock(this.#clock, this.#fences, this.#called);
+    this.#locks[kind].set(name, lock);
+    this.#count++;
     return lock;
   }
 
@@ -104,7 +111,7 @@ class MemoryStore implements LockStore {
 
   /** Looks at all locks, but only when there are twice as many as were in use the last time. */
   #sweep(): void {
-    this.#count = 1;
+    this.#count = 0;
     for (const locks of Object.values(this.#locks)) {
       for (const [name, lock] of locks as Map<string, MemoryLock>) {
         if (lock.isIdle) locks.delete(name);

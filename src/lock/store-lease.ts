@@ -103,6 +103,11 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     return this.#isOpen;
   }
 
+  /** By transfer(). */
+  get isGivenAway(): boolean {
+    return this.#end instanceof NotHeldError;
+  }
+
   get #isOpen(): boolean {
     return this.#end === undefined && this.#released === undefined;
   }
@@ -241,8 +246,11 @@ export class StoreLease implements Lease, Linked<StoreLease> {
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (!this.#isOpen) return;
+    const end = new LockLostError(this.name, reason, cause);
+    // Before it is told: who hears of it may look at the lease.
+    this.#end = end;
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
-    this.#finish(new LockLostError(this.name, reason, cause));
+    this.#finish(end);
   }
 
   #finish(end: LockError): void {
@@ -254,7 +262,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   #release(): Promise<ReleaseOutcome> {
     this.#checkDeadline();
     this.#settle();
-    if (this.#end instanceof NotHeldError) return OUTCOMES.notHeld;
+    if (this.isGivenAway) return OUTCOMES.notHeld;
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES.notHeld;
     return this.#letGo(this.#end instanceof LockLostError);

@@ -225,3 +225,29 @@ describe('a lock that is handed to another process', () => {
     expect((await waiting).fence).toBeGreaterThan(other.fence);
   });
 });
+
+describe('a waiter that is told to watch over those before it', () => {
+  it('still asks often enough to keep its place, however often it is told', async () => {
+    const other = open('other', 3);
+    const few = { lease: '5s', wait: '60s' } as const;
+    const [holders, before, watcher] = [here, other, there].map((each) => each.semaphore('a', 20));
+    const held = await Promise.all(Array.from({ length: 20 }, () => holders!.acquire(few)));
+    const waiting = held.map(() => before!.acquire(few));
+    await settle();
+    const last = watcher!.acquire(few);
+    await settle();
+    // Its place is kept for 15 seconds unless it asks, and each release calls another and warns it.
+    for (const holder of held.slice(0, 17)) {
+      await holder.release();
+      for (let step = 0; step < 2; step++) {
+        clock.advance(500);
+        await settle();
+      }
+    }
+    expect((await watcher!.inspect()).waiters).toHaveLength(3 + 1);
+    await Promise.all(held.slice(17).map((holder) => holder.release()));
+    await (await waiting[0]!).release();
+    await last;
+    await other.close();
+  });
+});

@@ -54,6 +54,75 @@ describe('requests that travel together', () => {
     engine.close();
   });
 
+  it('fail together if they belong together and one of their keys is no lock', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    let calls = 0;
+    const counted: typeof runner.run = async (...call) => {
+      if (++calls > 10) throw new Error('it is asked for again and again');
+      return runner.run(...call);
+    };
+    const store = new ScriptStore(
+      { ...runner, run: counted },
+      { clock, clientId: 'client', requestTimeoutMs: 5000 },
+    );
+    const locks = new Locks({ store, clock });
+    const text = "return redis.call('HSET', KEYS[1], 'field', 'value')";
+    await runner.run({ text, sha: '' }, ['lock:{bad}'], []);
+    const failure = await locks
+      .all(['bad', 'good'])
+      .tryAcquire()
+      .catch((error) => error.cause);
+    expect(String(failure)).toContain('WRONGTYPE');
+    engine.close();
+  });
+
+  it('stand in line also if they were sent before the first could hear, and answered after', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const gates = { listen: [] as (() => void)[], second: [] as (() => void)[] };
+    const passed = (gate: (() => void)[]) => new Promise<void>((resolve) => gate.push(resolve));
+    const store = new ScriptStore(
+      {
+        ...runner,
+        async run(script, keys, args) {
+          const reply = await runner.run(script, keys, args);
+          if (args[1] === 'ask' && args[2]?.includes('second')) await passed(gates.second);
+          return reply;
+        },
+        async listen(...hearing) {
+          await passed(gates.listen);
+          await runner.listen(...hearing);
+        },
+      },
+      { clock, clientId: 'client', requestTimeoutMs: 5000 },
+    );
+    const locks = new Locks({ store, clock });
+    const lock = locks.mutex('a');
+    const holder = await lock.acquire();
+    const settle = async (): Promise<void> => {
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    };
+    const first = lock.acquire({ label: 'first' });
+    await settle();
+    const second = lock.acquire({ label: 'second' });
+    for (const gate of [gates.listen, gates.second]) {
+      await settle();
+      for (const open of gate) open();
+    }
+    await settle();
+    const { waiters } = await lock.inspect();
+    expect(waiters.map(({ label }) => label)).toEqual(['first', 'second']);
+    // Each by the release before it, without a timer.
+    await holder.release();
+    await (await first).release();
+    await (await second).release();
+    await locks.close();
+    engine.close();
+  });
+
   it('are not heard after the time for their answer, so that nobody stands in line in vain', async () => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });

@@ -84,10 +84,11 @@ export class ScriptStore implements LockStore {
 
   ask(claim: Claim, queues: boolean): Promise<Answer> {
     // Who stands in line must hear the call; a lock that is free does not wait for that.
-    const verb = queues && this.#isListening ? 'line' : 'ask';
+    const stands = queues && this.#isListening;
     return new Promise((resolve, reject) => {
       const whenBusy = queues ? claim : undefined;
-      this.#add(verb, claim, claim.leaseMs, { resolve, reject, parse: toAnswer, whenBusy });
+      const settler = { resolve, reject, parse: toAnswer, whenBusy, stands };
+      this.#add(stands ? 'line' : 'ask', claim, claim.leaseMs, settler);
     });
   }
 
@@ -259,12 +260,13 @@ export class ScriptStore implements LockStore {
 
   /** It is busy, and the claim wants to wait: it does already, or must be able to hear the call first. */
   #stand<Result>(claim: Claim, settler: Settler<Result>, result: Result): void {
-    if (this.#waiting.has(claim.owner) || this.#isListening) {
+    if (settler.stands) {
       this.#waiting.set(claim.owner, keyOf(claim));
       settler.resolve(result);
       return;
     }
-    this.#listen().then(() => this.#add('line', claim, claim.leaseMs, settler), settler.reject);
+    const inLine = { ...settler, stands: true };
+    this.#listen().then(() => this.#add('line', claim, claim.leaseMs, inLine), settler.reject);
   }
 
   #serve({ sentMs, sentWallMs }: Batch, served: unknown[]): void {
@@ -279,9 +281,9 @@ export class ScriptStore implements LockStore {
     if (batch.hasFailed) return;
     batch.hasFailed = true;
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
-    if (batch.keys.length > 1 && isFaultOfOne(error)) {
-      for (const part of batch.split(this.#channel)) this.#call(part);
-    } else for (const settler of batch.settlers) settler.reject(error);
+    const parts = isFaultOfOne(error) ? batch.split(this.#channel) : [];
+    if (parts.length > 1) for (const part of parts) this.#call(part);
+    else for (const settler of batch.settlers) settler.reject(error);
     // The call may have been run, and have handed a lock to one of our own waiters.
     if (batch.mayServe) this.#callEverybody();
   }
@@ -371,8 +373,9 @@ interface Settler<Result> {
   readonly parse: (reply: unknown) => Result;
   resolve(result: Result): void;
   readonly reject: (error: unknown) => void;
-  /** Who stands in line if it is busy. */
+  /** Who wants to stand in line if it is busy, and whether it has asked for that. */
   readonly whenBusy?: Claim | undefined;
+  readonly stands?: boolean;
 }
 
 /** A script that was stopped by a key of another type; anything else would happen to all alike. */

@@ -1,0 +1,207 @@
+import diagnostics from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { createEngine, type Engine } from '../engine/index.ts';
+import { engineRunner } from '../stores/engine-runner.ts';
+import { type ScriptRunner, ScriptStore } from '../stores/script-store.ts';
+import { LockAbortedError, type LockStore, Locks, LockUnavailableError } from './index.ts';
+
+/** What is under way when its end is decided: nothing may be left in the store, and nobody left waiting. */
+
+let clock: VirtualClock;
+let engine: Engine;
+let clients = 0;
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+});
+afterEach(() => engine.close());
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 6; turn++) await new Promise(setImmediate);
+}
+
+async function elapse(durationMs: number, steps = 20): Promise<void> {
+  await settle();
+  for (let step = 0; step < steps; step++) {
+    clock.advance(durationMs / steps);
+    await settle();
+  }
+}
+
+function open(store: LockStore = newStore()): Locks {
+  return new Locks({ store, clock, random: seededRandom(++clients) });
+}
+
+function newStore(runner: ScriptRunner = engineRunner(engine)): LockStore {
+  return new ScriptStore(runner, { clock, clientId: `${++clients}`, requestTimeoutMs: 5000 });
+}
+
+/** A store whose answers to requests of this verb are kept back, while it is slow. */
+function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; answer(): void } } {
+  const runner = engineRunner(engine);
+  const kept: (() => void)[] = [];
+  const answer = (): void => {
+    for (const each of kept.splice(0)) each();
+  };
+  const slow = { isOn: true, answer };
+  const run: ScriptRunner['run'] = async (script, keys, args) => {
+    const reply = await runner.run(script, keys, args);
+    const isKept = slow.isOn && args.some((word) => verb.test(word));
+    if (isKept) await new Promise<void>((resolve) => kept.push(resolve));
+    return reply;
+  };
+  return { store: newStore({ ...runner, run }), slow };
+}
+
+/** The store does what it is asked for, but all answers of this kind are lost. */
+function withLostAnswers(
+  method: 'adopt' | 'askAll',
+  store = newStore(),
+  onLost = () => {},
+): LockStore {
+  const ask = store[method].bind(store) as (...words: unknown[]) => Promise<unknown>;
+  const lost = async (...words: unknown[]): Promise<never> => {
+    await ask(...words);
+    onLost();
+    throw new Error('the answer was lost');
+  };
+  return Object.assign(store, { [method]: lost });
+}
+
+const holdersOf = async (...names: string[]): Promise<number> =>
+  (await open().all(names).inspect()).holders.length;
+
+function onEvent(name: string, listener: () => void): void {
+  diagnostics.subscribe(name, listener);
+  onTestFinished(() => void diagnostics.unsubscribe(name, listener));
+}
+
+describe('several locks at once', () => {
+  it('are given back if the answer was lost and then the signal aborts', async () => {
+    const controller = new AbortController();
+    const store = withLostAnswers('askAll', newStore(), () => controller.abort());
+    const taken = open(store).all(['a', 'b']).acquire({ signal: controller.signal });
+    await expect(taken).rejects.toThrow(LockAbortedError);
+    await settle();
+    expect(await holdersOf('a', 'b')).toBe(0);
+  });
+
+  it('are given back by close() while they are asked for', async () => {
+    const { store, slow } = slowStore(/^all/);
+    const locks = open(store);
+    const failure = expect(locks.all(['a', 'b']).acquire()).rejects.toThrow(LockAbortedError);
+    await settle();
+    const closing = locks.close();
+    await settle();
+    slow.answer();
+    await Promise.all([closing, failure]);
+    expect(await holdersOf('a', 'b')).toBe(0);
+  });
+
+  it('are released as what they are when the first release was answered to nobody', async () => {
+    const locks = open(newStore({ ...engineRunner(engine), slotOf: (key) => key.charCodeAt(6) }));
+    const holder = await open().mutex('b').acquire();
+    const waiting = locks.all(['a', 'b']).acquire();
+    await settle();
+    clock.advance(10);
+    await holder.release();
+    const lease = await waiting;
+    // As if the request had been made before: the script knows its own last release by the fence.
+    const text = "return redis.call('DEL', KEYS[1])";
+    await engineRunner(engine).run({ text, sha: '' }, ['lock:{a}'], []);
+    expect(await lease.release()).toBe('released');
+  });
+});
+
+describe('a lease that is adopted', () => {
+  it('is given back by close() while it is asked for', async () => {
+    const text = (await open().mutex('a').acquire()).transfer();
+    const { store, slow } = slowStore(/^adopt/);
+    const locks = open(store);
+    const failure = expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
+    await settle();
+    const closing = locks.close();
+    await settle();
+    slow.answer();
+    await Promise.all([closing, failure]);
+    expect(await holdersOf('a')).toBe(0);
+  });
+
+  it('is given back if no answer ever came', async () => {
+    const text = (await open().mutex('a').acquire()).transfer();
+    const failure = expect(open(withLostAnswers('adopt')).adopt(text)).rejects.toThrow(
+      LockUnavailableError,
+    );
+    await elapse(5000);
+    await failure;
+    expect(await holdersOf('a')).toBe(0);
+  });
+
+  it('is given back if it is one of several that cannot have one fence', async () => {
+    const text = (await open().all(['a', 'b']).acquire()).transfer();
+    const failure = expect(open(withLostAnswers('askAll')).adopt(text)).rejects.toThrow(
+      LockUnavailableError,
+    );
+    await elapse(5000);
+    await failure;
+    expect(await holdersOf('a', 'b')).toBe(0);
+  });
+});
+
+describe('an answer that was overtaken', () => {
+  it('does not end the lease that was given away meanwhile', async () => {
+    const { store, slow } = slowStore(/^line/);
+    const locks = open(store);
+    slow.isOn = false;
+    const holder = await locks.mutex('a').acquire({ lease: '10s' });
+    const waiting = locks.mutex('a').acquire({ wait: '60s' });
+    await settle();
+    slow.isOn = true;
+    // It asks again when the lease would have ended, had it not been renewed.
+    await elapse(10_100);
+    await holder.release();
+    const text = (await waiting).transfer();
+    slow.answer();
+    await settle();
+    expect((await open().adopt(text)).isHeld).toBe(true);
+  });
+});
+
+describe('who hears an event', () => {
+  it('may abort the one that waits', async () => {
+    await open().mutex('a').acquire({ lease: '1s', renew: false });
+    const controller = new AbortController();
+    onEvent('holdfast:wait', () => controller.abort());
+    const locks = open();
+    const waiting = locks.mutex('a').acquire({ wait: '60s', signal: controller.signal });
+    await expect(waiting).rejects.toThrow(LockAbortedError);
+    await elapse(3000);
+    expect(await locks.mutex('a').inspect()).toEqual({ holders: [], waiters: [] });
+  });
+
+  it('may abort the one that was granted it, and no other is forgotten', async () => {
+    const locks = open();
+    await open().mutex('other').acquire();
+    const other = expect(locks.mutex('other').acquire()).rejects.toThrow(LockAbortedError);
+    await settle();
+    const controller = new AbortController();
+    onEvent('holdfast:grant', () => controller.abort());
+    const taken = locks.mutex('a').acquire({ signal: controller.signal });
+    await expect(taken).rejects.toThrow(LockAbortedError);
+    await locks.close();
+    await other;
+    expect(await holdersOf('a')).toBe(0);
+  });
+
+  it('may look at the lease that is lost, and is told once', async () => {
+    const lease = await open().mutex('a').acquire({ lease: '1s', renew: false });
+    let losses = 0;
+    onEvent('holdfast:lose', () => {
+      if (++losses < 10) expect(lease.isHeld).toBe(false);
+    });
+    await elapse(2000);
+    expect(losses).toBe(1);
+  });
+});
