@@ -207,6 +207,14 @@ describe('a session that was opened before', () => {
     expect(await count('holdfast_wills')).toBe(0);
   });
 
+  it('cannot be had again: once it has ended nobody waits for it', async () => {
+    const session = await openSession(url());
+    await using locks = createLocks(url(), { session });
+    await session.close();
+    const waiting = locks.mutex('a').acquire({ wait: Number.POSITIVE_INFINITY });
+    await expect(waiting).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'ended' } });
+  });
+
   it('is not closed with the locks', async () => {
     const session = await openSession(url());
     const locks = createLocks(url(), { session });

@@ -247,7 +247,7 @@ export const MUTANTS = [
   mutant(
     'give-back: forgotten when the answer comes after giving up',
     ATTEMPT,
-    'if (!isHeld) this.core.giveBack(this.claim, this.claim.leaseMs);',
+    'if (!lease?.isGivenAway || isLater) this.core.giveBack(this.claim, this.claim.leaseMs);',
     '',
   ),
   mutant(
@@ -259,8 +259,8 @@ export const MUTANTS = [
   mutant(
     'wait: no look at the clock, only the message wakes',
     ATTEMPT,
-    'if (Number.isFinite(durationMs)) {',
-    'if (durationMs === FIRST_PAUSE_MS) {',
+    'if (Number.isFinite(durationMs)) this.#askIn(durationMs);',
+    'if (durationMs === FIRST_PAUSE_MS) this.#askIn(durationMs);',
   ),
   mutant(
     'wait: a call that comes while it asks is forgotten',

@@ -412,6 +412,8 @@ class MemoryLock {
       this.#expire(laterMs);
       this.#watchHolders(laterMs);
     });
+    // Also for those whose patience has no end.
+    this.#timer.keepAlive(true);
   }
 
   #unwatch(): void {

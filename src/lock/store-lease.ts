@@ -154,7 +154,9 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   transfer(): string {
     this.assertHeld();
     announce('transfer', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
-    this.#core.store.disown?.(this.claim);
+    const disowned = this.#core.store.disown?.(this.claim);
+    // Else the end of this process could come before it, and end the lock.
+    if (disowned !== undefined) this.#core.track(disowned);
     this.#finish(new NotHeldError(this.name));
     return transferText([this.claim]);
   }
@@ -249,6 +251,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     const end = new LockLostError(this.name, reason, cause);
     // Before it is told: who hears of it may look at the lease.
     this.#end = end;
+    void this.#core.store.disown?.(this.claim);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }

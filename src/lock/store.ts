@@ -36,8 +36,8 @@ export interface LockStore {
   onCall(listener: CallListener): void;
   /** Calls back when all leases are lost: where they can end with something other than their time. */
   onLost?(listener: (reason: Error) => void): void;
-  /** The hold will be another process's: what would end it with this one is called off. */
-  disown?(hold: Hold): void;
+  /** The hold is over, or another process's: what would end it with this one is called off. */
+  disown?(hold: Hold): Promise<void> | undefined;
   close(): Promise<void>;
 }
 

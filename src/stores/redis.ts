@@ -59,6 +59,8 @@ async function openBeside({ open }: PlainLink): Promise<LiveSession> {
   }
 }
 
+const OVER = 'the session of these locks has ended';
+
 /** It is its owner's to close, and cannot be opened again. */
 function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
   let isOver = false;
@@ -66,7 +68,7 @@ function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
     isOver = true;
   });
   return async () => {
-    if (isOver) throw new SessionError('ended', 'the session of these locks has ended');
+    if (isOver) throw new SessionError('ended', OVER, undefined, true);
     return { id, ended, close() {} };
   };
 }

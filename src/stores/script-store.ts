@@ -25,7 +25,7 @@ export interface ScriptRunner {
   /** Calls back when all locks are lost; where they can end with something other than their lease. */
   onLost?(listener: (reason: Error) => void): void;
   /** The lock of this key and owner is no longer to end with this program. */
-  disown?(key: string, owner: string): void;
+  disown?(key: string, owner: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -153,8 +153,8 @@ export class ScriptStore implements LockStore {
     });
   }
 
-  disown(hold: Hold): void {
-    this.runner.disown?.(keyOf(hold), hold.owner);
+  disown(hold: Hold): Promise<void> | undefined {
+    return this.runner.disown?.(keyOf(hold), hold.owner);
   }
 
   async close(): Promise<void> {

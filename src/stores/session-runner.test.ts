@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { systemClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine, execute } from '../engine/index.ts';
+import { Locks } from '../lock/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
+import { ScriptStore } from './script-store.ts';
 import { SessionRunner } from './session-runner.ts';
 
 const SCRIPT = {
@@ -18,6 +21,8 @@ let opened: number;
 let endSession: () => void;
 /** The server alone knows of the end, as if this process had died. */
 let killSession: () => void;
+/** Until then no session is opened, and no will dropped. */
+let waitingFor: Promise<void> | undefined;
 let runner: SessionRunner;
 let losses: string[];
 
@@ -26,6 +31,7 @@ beforeEach(() => {
   failures = [];
   opened = 0;
   losses = [];
+  waitingFor = undefined;
   runner = newRunner('');
   runner.onLost(({ message }) => losses.push(message));
 });
@@ -39,12 +45,14 @@ const client = (): ReturnType<Engine['session']> => engine.session();
 async function command(words: string[]): Promise<unknown> {
   const failure = words[1] === 'SET' ? failures.shift() : undefined;
   if (failure !== undefined) throw new Error(failure);
+  if (words[1] === 'DROP') await waitingFor;
   const reply = execute(client(), words);
   if (reply instanceof ErrorReply) throw new Error(reply.message);
   return reply;
 }
 
 async function open(): Promise<{ id: string; ended: Promise<void>; close(): void }> {
+  await waitingFor;
   const session = client();
   const id = `session ${++opened}`;
   execute(session, ['HOLDFAST.SESSION', id]);
@@ -161,6 +169,49 @@ describe('a runner with a session', () => {
     expect(engine.wills.sessionCount).toBe(0);
     expect(losses).toEqual([]);
     await expect(ask('b')).rejects.toThrow(/closed/);
+  });
+
+  it('releases nothing before it is asked for, while a session is opened', async () => {
+    let go = (): void => {};
+    waitingFor = new Promise((resolve) => {
+      go = resolve;
+    });
+    const asked = ask('a');
+    // Whoever asked has given up meanwhile.
+    const released = runner.run(SCRIPT, ['a'], ['channel', 'release', 'a1 []', '0']);
+    go();
+    await Promise.all([asked, released]);
+    expect(value('a')).toBe(null);
+    expect(engine.wills.count).toBe(0);
+  });
+
+  it('does not end before it has been told what was given away', async () => {
+    const clock = systemClock;
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const lease = await locks.mutex('a').acquire();
+    const later = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    };
+    waitingFor = later();
+    lease.transfer();
+    await locks.close();
+    await later();
+    expect(engine.wills.sessionCount).toBe(0);
+    expect(value('lock:{a}')).not.toBe(null);
+  });
+
+  it('keeps no will for a lease that ended by itself', async () => {
+    const clock = virtualClock();
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const lease = await locks.mutex('a').acquire({ lease: '1h', renew: false });
+    expect(engine.wills.count).toBe(1);
+    clock.advance(3_600_000);
+    expect(lease.isHeld).toBe(false);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(engine.wills.count).toBe(0);
+    await locks.close();
   });
 
   it('leaves other scripts alone', async () => {

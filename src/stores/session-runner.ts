@@ -55,6 +55,8 @@ export class SessionRunner implements ScriptRunner {
     if (script.text !== LOCK_SCRIPT) return this.#runner.run(script, keys, args);
     const requests = requestsIn(keys, args);
     const asked = requests.filter(({ word }) => ASKS.has(word));
+    // What is given up while a session is opened must not be released before it is asked for.
+    if (asked.length === 0 && this.#opening) await this.#opening.catch(() => {});
     const session = asked.length === 0 ? undefined : (this.#session ?? (await this.#opened()));
     const left = asked.map((request) => this.#leave(session!, script, request));
     const reply = await this.#runner.run(script, keys, args);
@@ -71,8 +73,8 @@ export class SessionRunner implements ScriptRunner {
     this.#onLost = listener;
   }
 
-  disown(key: string, owner: string): void {
-    this.#drop(willOf({ key, owner }));
+  async disown(key: string, owner: string): Promise<void> {
+    await this.#drop(willOf({ key, owner }));
   }
 
   async close(): Promise<void> {
@@ -108,7 +110,7 @@ export class SessionRunner implements ScriptRunner {
       failure = await firstOf(asked.map((request) => this.#leave(session, script, request)));
     }
     if (failure !== undefined) {
-      for (const request of asked) this.#drop(willOf(request));
+      for (const request of asked) void this.#drop(willOf(request));
       this.#giveBack(script, asked);
       if (/^NOSESSION/.test(messageOf(failure))) this.#ended(session, script);
       throw failure;
@@ -135,13 +137,13 @@ export class SessionRunner implements ScriptRunner {
       if (request.word !== 'also') {
         hasEnded = ENDS[request.word]?.(Number(replies[index])) ?? false;
       }
-      if (hasEnded) this.#drop(willOf(request));
+      if (hasEnded) void this.#drop(willOf(request));
     }
   }
 
-  #drop(will: string): void {
+  async #drop(will: string): Promise<void> {
     if (!this.#wills.delete(will) || this.#session === undefined) return;
-    this.#say('DROP', this.#session.id, will).catch(() => {});
+    await this.#say('DROP', this.#session.id, will).catch(() => {});
   }
 
   #opened(): Promise<LiveSession> {

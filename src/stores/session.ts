@@ -43,15 +43,18 @@ export type SessionErrorCode = 'unreachable' | 'refused' | 'not-holdfast' | 'end
 export class SessionError extends Error {
   override readonly name = 'SessionError';
   readonly code: SessionErrorCode;
+  /** Asking again would change nothing. */
+  readonly isFinal: boolean;
 
-  constructor(code: SessionErrorCode, message: string, cause?: unknown) {
+  constructor(
+    code: SessionErrorCode,
+    message: string,
+    cause?: unknown,
+    isFinal = code === 'not-holdfast',
+  ) {
     super(message, { cause });
     this.code = code;
-  }
-
-  /** Asking again would change nothing. */
-  get isFinal(): boolean {
-    return this.code === 'not-holdfast';
+    this.isFinal = isFinal;
   }
 }
 
