@@ -346,8 +346,8 @@ export const MUTANTS = [
   mutant(
     'release: not tried again when the store did not answer',
     'src/lock/let-go.ts',
-    '() => persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),',
-    "() => tell('unknown'),",
+    ': persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),',
+    ": tell('unknown'),",
   ),
   mutant(
     'deadlock: not seen',

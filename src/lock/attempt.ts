@@ -3,6 +3,7 @@ import type { LockCore } from './core.ts';
 import type { Due } from './due-list.ts';
 import {
   DeadlockError,
+  isFinal,
   LockAbortedError,
   type LockError,
   LockTimeoutError,
@@ -335,11 +336,6 @@ class Asking {
     this.#pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     return pauseMs;
   }
-}
-
-/** A store can say that what failed will always fail. */
-function isFinal(error: unknown): boolean {
-  return error instanceof Error && 'isFinal' in error && error.isFinal === true;
 }
 
 const NOTHING = Promise.resolve();

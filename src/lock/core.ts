@@ -1,4 +1,4 @@
-import type { Clock, Random, Timer } from '../clock/index.ts';
+import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
 import { DueLists } from './due-list.ts';
@@ -36,10 +36,12 @@ export class LockCore {
   readonly #patience: DueLists<Attempt>;
   /** Of owners that do not stand in line: not yet, as far as they know, or no longer. */
   readonly #earlyCalls = new Map<string, { readonly grant: Call }>();
-  readonly #work = new Set<Promise<unknown>>();
-  #closeTimer: Timer | undefined;
+  /** How much there is that close() waits for, and who is told when nothing is left. */
+  #workCount = 0;
+  #onIdle = (): void => {};
   readonly #pauses = new Set<() => void>();
   #closed: { readonly reason: unknown } | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor({ clock, random, store, info, worker }: CoreOptions) {
     this.clock = clock;
@@ -144,21 +146,26 @@ export class LockCore {
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
   track(work: Promise<unknown>): void {
-    this.#work.add(work);
-    const done = (): unknown => this.#work.delete(work);
+    this.#workCount++;
+    const done = (): void => {
+      if (--this.#workCount === 0) this.#onIdle();
+    };
     work.then(done, done);
   }
 
   async #finishWork(): Promise<void> {
     let isOver = false;
-    const over = new Promise<void>((resolve) => {
-      this.#closeTimer = this.clock.setTimer(CLOSING_MS, resolve);
-    }).then(() => {
+    const timer = this.clock.setTimer(CLOSING_MS, () => {
       isOver = true;
+      this.#onIdle();
     });
-    while (this.#work.size > 0 && !isOver)
-      await Promise.race([over, ...this.#work]).catch(() => {});
-    this.#closeTimer?.cancel();
+    // What ends may have led to more.
+    while (this.#workCount > 0 && !isOver) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    timer.cancel();
   }
 
   inspect(target: Target): Promise<Inspection> {
@@ -189,8 +196,13 @@ export class LockCore {
     this.watchdog.drop(lease);
   }
 
-  async close(reason: unknown): Promise<void> {
-    if (this.#closed !== undefined) return;
+  /** However often it is called: when it resolves, all is done. */
+  close(reason: unknown): Promise<void> {
+    this.#closing ??= this.#close(reason);
+    return this.#closing;
+  }
+
+  async #close(reason: unknown): Promise<void> {
     this.#closed = { reason };
     for (const attempt of this.#attempts.toArray()) attempt.closed(reason);
     const leases = this.#leases.toArray();

@@ -3,8 +3,8 @@ import { type Linked, LinkedList } from './linked-list.ts';
 
 /**
  * Things that fall due after one and the same delay, so nearly in the order in which they were added: a
- * list whose first is next, and one timer that runs while the list is not empty. Adding and dropping is
- * O(1) and touches no timer, however many come and go before they fall due.
+ * list whose first is next, and one timer that runs while the list is not empty. Adding, as the last or
+ * the first, and dropping is O(1) and touches no timer, however many come and go before they fall due.
  */
 export class DueList<Item> {
   readonly #clock: Clock;
@@ -26,7 +26,8 @@ export class DueList<Item> {
   add(item: Item, fromMs: number): Due<Item> {
     const due = new Due(item, fromMs + this.#delayMs);
     if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(true);
-    let before = this.#list.last;
+    const isFirst = due.atMs < (this.#list.first?.atMs ?? 0);
+    let before = isFirst ? undefined : this.#list.last;
     while (before !== undefined && before.atMs > due.atMs) before = before.before;
     this.#list.insert(due, before);
     if (this.#timer === undefined || due.atMs < this.#armedMs) this.#arm(due.atMs);

@@ -122,3 +122,8 @@ export class LockArgumentError extends LockError {
     super('argument', lock, message);
   }
 }
+
+/** A store can say that what failed will always fail. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof Error && 'isFinal' in error && error.isFinal === true;
+}

@@ -1,4 +1,5 @@
 import type { LockCore } from './core.ts';
+import { isFinal } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import type { Hold } from './store.ts';
 
@@ -25,7 +26,10 @@ export function letGo(
     const awaitedUntilMs = core.clock.monotonicMs() + AWAITED_MS;
     wasOurs.then(
       (ours) => tell(outcomeOf(ours)),
-      () => persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),
+      (error: unknown) =>
+        isFinal(error)
+          ? tell('unknown')
+          : persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),
     );
   }
 }
@@ -48,7 +52,8 @@ async function persist(
     try {
       tell(outcomeOf(await core.store.release(hold, fence)));
       return;
-    } catch {
+    } catch (error) {
+      if (isFinal(error)) break;
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }
   }

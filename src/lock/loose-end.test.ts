@@ -150,6 +150,41 @@ describe('a lease that is adopted', () => {
   });
 });
 
+describe('a key that is no lock', () => {
+  it('is told at once, and not asked for nor released again', async () => {
+    const runner = engineRunner(engine);
+    const text = "return redis.call('HSET', KEYS[1], 'field', 'value')";
+    await runner.run({ text, sha: '' }, ['lock:{a}'], []);
+    let calls = 0;
+    const run: ScriptRunner['run'] = (...call) => {
+      calls++;
+      return runner.run(...call);
+    };
+    const lock = open(newStore({ ...runner, run })).mutex('a');
+    const waiting = lock.acquire({ wait: Number.POSITIVE_INFINITY, lease: '1d' });
+    await expect(waiting).rejects.toThrow(LockUnavailableError);
+    await elapse(60_000);
+    expect(calls).toBe(2);
+  });
+});
+
+describe('close()', () => {
+  it('resolves when all is done, also if it was called before', async () => {
+    const { store, slow } = slowStore(/^release/);
+    const locks = open(store);
+    await locks.mutex('a').acquire();
+    const first = locks.close();
+    let isDone = false;
+    const second = locks.close().then(() => {
+      isDone = true;
+    });
+    await settle();
+    expect(isDone).toBe(false);
+    slow.answer();
+    await Promise.all([first, second]);
+  });
+});
+
 describe('an answer that was overtaken', () => {
   it('does not end the lease that was given away meanwhile', async () => {
     const { store, slow } = slowStore(/^line/);

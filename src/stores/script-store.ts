@@ -283,7 +283,7 @@ export class ScriptStore implements LockStore {
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
     const parts = isFaultOfOne(error) ? batch.split(this.#channel) : [];
     if (parts.length > 1) for (const part of parts) this.#call(part);
-    else for (const settler of batch.settlers) settler.reject(error);
+    else for (const settler of batch.settlers) settler.reject(told(error));
     // The call may have been run, and have handed a lock to one of our own waiters.
     if (batch.mayServe) this.#callEverybody();
   }
@@ -381,6 +381,11 @@ interface Settler<Result> {
 /** A script that was stopped by a key of another type; anything else would happen to all alike. */
 function isFaultOfOne(error: unknown): boolean {
   return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
+}
+
+/** Asking again is in vain: what is there is no lock, and does not become one. */
+function told(error: unknown): unknown {
+  return isFaultOfOne(error) ? Object.assign(error as Error, { isFinal: true }) : error;
 }
 
 const UNHEARD: Settler<unknown> = { parse: Number, resolve: () => {}, reject: () => {} };
