@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -256,6 +256,21 @@ describe('a runner that cannot do its work', () => {
     runner.child.kill('SIGKILL');
     await line.ended();
     expect(await leftMs('killed')).toBeGreaterThan(0);
+  });
+
+  it('killed, where the user has tools of his own: nothing of the command survives it', async () => {
+    using line = new Lifeline();
+    const tools = mkdtempSync(join(runtime, 'tools-'));
+    for (const name of ['grep', 'sleep']) {
+      writeFileSync(join(tools, name), '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+    }
+    const command = ['sh', '-c', `PATH=/usr/bin:/bin; ${stubborn(line)}`];
+    await using runner = startRun(['tools', '--store', direct, '--', ...command], {
+      PATH: `${tools}:${process.env['PATH']}`,
+    });
+    await line.next();
+    runner.child.kill('SIGKILL');
+    await line.ended();
   });
 
   it('killed, on the local server: the lock is free at once, and no earlier', async () => {

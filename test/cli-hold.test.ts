@@ -176,7 +176,10 @@ describe('what cannot be done', () => {
     [['a', '--permits', '2', '--shared', '--', 'true'], 'Choose --shared or --permits'],
     [['a', '--wait', '1s', '--no-wait', '--', 'true'], 'Choose --wait or --no-wait'],
     [['a', '--store', 'http://x', '--', 'true'], "'http:' is not known"],
-    [['x'.repeat(2000), '--', 'true'], 'at most 1024 bytes'],
+    [
+      ['x'.repeat(2000), '--', 'true'],
+      'at most 1024 bytes; this one has 2000. Use a hash of it. See',
+    ],
   ])('%j is refused with 2', async (args, message) => {
     const { code, errors } = await runCli(['run', ...args], {
       environment: { PATH, HOLDFAST_STORE: store },
@@ -195,6 +198,11 @@ describe('what cannot be done', () => {
     writeFileSync(join(folder, 'text'), 'no program', { mode: 0o644 });
     expect((await run('missing', '--', join(folder, 'text'))).code).toBe(126);
     expect((await run('missing', '--', '/etc')).code).toBe(127);
+  });
+
+  it('finds what the system finds without a PATH', async () => {
+    await using runner = startRun(['bare', '--store', store, '--', 'true'], { PATH: undefined });
+    expect(await runner.ended()).toBe(0);
   });
 
   it('says 69 when the store cannot be reached', async () => {

@@ -18,11 +18,14 @@
  * environment: a grandchild that left the group and whose parent is dead. The dead that nobody has buried
  * (state Z) do not count.
  *
+ * Numbers of processes are used again. Those that are kept are forgotten as soon as what they stood for is
+ * gone, and the countdown, which may have ended by itself long ago, is only stopped if it is still a child.
+ *
  * It runs as an orphan in a session of its own: no signal to a group reaches it, and whoever kills the
  * runner's descendants does not find it before it has done its work.
  */
 export const GUARDIAN_SCRIPT = `
-cookie=$1 root= group= shared= timer=
+cookie=$1 root= group= shared= timer= self=
 
 processes() {
   if [ -r /proc/self/stat ]; then
@@ -92,6 +95,7 @@ finish() {
     rounds=$((rounds + 1))
     if [ "$rounds" -gt 2 ]; then sleep 0.05 4<&-; fi
   done
+  if [ "$rounds" -lt 200 ]; then group=; fi
 }
 
 tidy() {
@@ -104,6 +108,13 @@ tidy() {
     rounds=$((rounds + 1))
     sleep 0.05 4<&-
   done
+  group= shared=
+}
+
+gone() {
+  root=
+  stop_timer
+  if [ -n "$group" ]; then kill -0 "-$group" || group=; fi
 }
 
 watch() {
@@ -115,22 +126,35 @@ watch() {
 }
 
 count_down() {
-  trap 'kill "$sleeper"; exit' TERM
+  before=$!
+  trap 'if [ "$!" != "$before" ]; then kill -KILL "$!"; fi; exit' TERM
   sleep "$1" 4<&- &
-  sleeper=$!
-  wait "$sleeper"
+  wait "$!"
   trap '' TERM
   finish
 }
 
+is_child() {
+  if [ -z "$self" ]; then return; fi
+  read -r line <"/proc/$1/stat" || return
+  set -- \${line##*) }
+  [ "$2" = "$self" ]
+}
+
+stop_timer() {
+  if [ -z "$timer" ]; then return; fi
+  if is_child "$timer"; then kill "$timer"; fi
+  wait "$timer"
+  timer=
+}
+
 guard() {
+  if [ -r /proc/self/stat ]; then read -r self line </proc/self/stat; fi
   while read -r order first second; do
-    if [ -n "$timer" ]; then
-      case $order in left | finish | dismiss) kill "$timer"; wait "$timer"; timer= ;; esac
-    fi
+    case $order in left | finish | dismiss) stop_timer ;; esac
     case $order in
       watch) watch "$first" "$second" ;;
-      gone) root= ;;
+      gone) gone ;;
       left) count_down "$first" >/dev/null & timer=$! ;;
       signal) if members; then kill "-$first" $found; kill -CONT $found; fi ;;
       tidy) tidy; echo ok ;;
@@ -138,7 +162,7 @@ guard() {
       dismiss) exit ;;
     esac
   done
-  if [ -n "$timer" ]; then kill "$timer"; fi
+  if [ -n "$timer" ] && is_child "$timer"; then kill "$timer"; fi
   finish
 }
 

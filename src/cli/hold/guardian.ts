@@ -5,7 +5,7 @@ import type { Environment } from '../verb.ts';
 import { RunError } from './exit-codes.ts';
 import { GUARDIAN_SCRIPT } from './guardian-script.ts';
 
-/** Where standard tools are, if the user's path does not say so. */
+/** Where standard tools are. The user's path comes after it: what is called grep there may be something else. */
 const TOOLS = '/usr/bin:/bin';
 
 interface GuardianOptions {
@@ -30,7 +30,7 @@ export class Guardian implements Disposable {
     this.#shell = spawn('/bin/sh', ['-c', GUARDIAN_SCRIPT, 'holdfast-guardian', cookie], {
       detached: true,
       cwd: '/',
-      env: { PATH: `${environment.PATH ?? ''}:${TOOLS}`, LC_ALL: 'C' },
+      env: { PATH: `${TOOLS}:${environment.PATH ?? ''}`, LC_ALL: 'C' },
       stdio: ['ignore', 'pipe', 'ignore', 'pipe', ...(socket ? [socket] : [])],
     });
     this.#shell.on('error', () => {});

@@ -153,7 +153,8 @@ class Run {
 
   #explain(error: unknown): End {
     if (this.#signals.interrupted.aborted) return ownEnd('failed');
-    if (error instanceof LockArgumentError) throw new UsageError(`${error.message}.`);
+    if (error instanceof LockArgumentError)
+      throw new UsageError(error.message.replace(/\.?$/, '.'));
     const failure =
       error instanceof LockUnavailableError ? new RunError('unavailable', error.message) : error;
     if (!(failure instanceof RunError)) throw error;

@@ -2,8 +2,11 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { RunError } from './exit-codes.ts';
 
+/** Where the system looks when there is no PATH, as under `env -i`. */
+const DEFAULT_PATH = '/bin:/usr/bin';
+
 /** Fails as the start of the command would, so that nobody waits for a lock in vain. */
-export function checkProgram(command: string, path = ''): void {
+export function checkProgram(command: string, path = DEFAULT_PATH): void {
   const places = command.includes('/')
     ? [command]
     : path.split(delimiter).map((folder) => join(folder === '' ? '.' : folder, command));

@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { GUARDIAN_SCRIPT } from './guardian-script.ts';
+
+/** Shells that may be /bin/sh. */
+const SHELLS: readonly (readonly string[])[] = [['sh'], ['bash', '--posix']];
+
+class Guardian implements AsyncDisposable {
+  readonly process: ChildProcess;
+
+  constructor([program, ...flags]: readonly string[]) {
+    const words = [...flags, '-c', GUARDIAN_SCRIPT, 'holdfast-guardian', 'no-such-cookie'];
+    this.process = spawn(program!, words, { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
+  }
+
+  order(orders: readonly string[]): void {
+    const text = orders.map((order) => `${order}\n`).join('');
+    (this.process.stdio[3] as Writable).write(text);
+  }
+
+  /** Resolves when it has ended. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.order(['dismiss']);
+    this.process.stdout!.resume();
+    await once(this.process, 'close');
+  }
+}
+
+/** The processes with such a command line. */
+function running(commandLine: string): string[] {
+  return readdirSync('/proc').filter((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      return readFileSync(`/proc/${name}/cmdline`, 'latin1') === commandLine;
+    } catch {
+      return false;
+    }
+  });
+}
+
+describe.each(SHELLS)('the guardian in %s', (...shell) => {
+  it('leaves no countdown behind, however soon it is stopped', async () => {
+    const seconds = uniqueSeconds();
+    const orders = Array.from({ length: 500 }, () => `left ${seconds}`);
+    const guardian = new Guardian(shell);
+    guardian.order(orders);
+    await guardian[Symbol.asyncDispose]();
+    const left = running(`sleep\0${seconds}\0`);
+    for (const pid of left) process.kill(Number(pid), 'SIGKILL');
+    expect(left).toEqual([]);
+  });
+
+  it('counts no longer down when the command has ended, whose number may be used again', async () => {
+    const seconds = uniqueSeconds();
+    const orders = ['watch 999999999 own', `left ${seconds}`, 'gone', 'tidy'];
+    await using guardian = new Guardian(shell);
+    guardian.order(orders);
+    await once(guardian.process.stdout!, 'data');
+    expect(running(`sleep\0${seconds}\0`)).toEqual([]);
+  });
+});
+
+/** By which the countdown of one test is known. */
+function uniqueSeconds(): string {
+  lastSeconds += 1;
+  return `${lastSeconds}.${process.pid}`;
+}
+
+let lastSeconds = 1000;
