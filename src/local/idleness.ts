@@ -1,8 +1,8 @@
 import { type Engine, execute, type Session } from '../engine/index.ts';
 import { LOCK_SCRIPT } from '../stores/index.ts';
 
-/** What locks leave behind when nobody holds or wants them. */
-const BOOKKEEPING = /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|queue(?::.*)?)$/s;
+/** What locks leave behind when nobody holds or wants them; notes of forced releases end with the server. */
+const BOOKKEEPING = /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|queue(?::.*)?)$/s;
 /** A set of holders outlives their leases: who looks at the lock ends them. */
 const SEVERAL = /^(?:semaphore|rw):\{.*\}$/s;
 

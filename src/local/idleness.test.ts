@@ -1,0 +1,22 @@
+import { describe, expect, it } from 'vitest';
+import { createEngine, execute } from '../engine/index.ts';
+import { forceLock, LOCK_SCRIPT, lookAtLocks, type RunScript } from '../stores/index.ts';
+import { holdsAnything } from './idleness.ts';
+
+describe('an engine', () => {
+  it('holds something until the last lock was released by force', async () => {
+    const engine = createEngine();
+    const session = engine.session();
+    const run: RunScript = async (text, keys, args) =>
+      execute(session, ['EVAL', text, String(keys.length), ...keys, ...args]);
+    expect(holdsAnything(engine)).toBe(false);
+    await run(LOCK_SCRIPT, ['semaphore:{a}'], ['channel', 'ask 2 1', 'somebody []', '1500']);
+    expect(holdsAnything(engine)).toBe(true);
+    const look = (await lookAtLocks(run, 'a')).find(({ lock }) => lock.holderCount > 0);
+    await forceLock(run, look!.lock, { host: 'h', pid: 1, user: 'u', reason: 'a test' });
+    // The note of it is there, and does not count.
+    expect(execute(session, ['EXISTS', 'semaphore:{a}:forced'])).toBe(1);
+    expect(holdsAnything(engine)).toBe(false);
+    engine.close();
+  });
+});
