@@ -1,5 +1,13 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -151,6 +159,23 @@ describe('the local server', () => {
     await until(() => serversOf(folder).length === 0);
     expect(performance.now()).toBeGreaterThan(endMs);
     expect(existsSync(join(folder, 'server-1.ended'))).toBe(true);
+  });
+
+  it('does not let its name become so old that the system would clear it away', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    await client.open();
+    const path = join(folder, 'server-1.sock');
+    const nowMs = statSync(path).mtimeMs;
+    utimesSync(path, 1, 1);
+    await until(() => statSync(path).mtimeMs >= nowMs);
+  });
+
+  it('waits for its first client, however little patience it has', async () => {
+    const folder = newFolder();
+    const client = await start(folder, { idleMs: 1 });
+    await client.open();
+    expect(readdirSync(folder)).toEqual(['server-1.sock']);
   });
 
   it('stops when its name is removed, and tells its holders', async () => {

@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, utimesSync } from 'node:fs';
 import { systemClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { type Server, startServer } from '../server/index.ts';
@@ -8,6 +8,10 @@ import { markEnd, type Place, socketOf, takePlace, temporarySocket } from './pla
 
 /** How often the server looks whether it is needed, and whether it still has its place. */
 const LOOK_MS = 500;
+/** How long a server waits for its first client, however little patience it has later. */
+const FIRST_CLIENT_MS = 1000;
+/** What looks older is made new: systems clear away old files in /tmp, after ten days or one. */
+const OLD_MS = 3_600_000;
 
 /**
  * Serves the locks of a folder until nobody has needed it for `idleMs`, or `asked` resolves. Resolves at
@@ -59,10 +63,10 @@ class LocalServer {
     this.#folder = folder;
     this.#place = place;
     this.#inode = lstatSync(socketOf(folder, place.number)).ino;
-    const graceMs = place.isFresh ? 0 : LOST_GRACE_MS;
+    const graceMs = place.isFresh ? FIRST_CLIENT_MS : LOST_GRACE_MS;
     this.#neededMs = systemClock.monotonicMs() + graceMs;
     // Everything that clients say until then is answered afterwards.
-    if (graceMs > 0) engine.pause.begin(graceMs, 'all');
+    if (!place.isFresh) engine.pause.begin(LOST_GRACE_MS, 'all');
   }
 
   async serve(idleMs: number, asked: Promise<void>): Promise<void> {
@@ -76,7 +80,10 @@ class LocalServer {
   /** Who empties the folder would make room for a second server. */
   #hasPlace(): boolean {
     const path = socketOf(this.#folder, this.#place.number);
-    return lstatSync(path, { throwIfNoEntry: false })?.ino === this.#inode;
+    const found = lstatSync(path, { throwIfNoEntry: false });
+    if (found?.ino !== this.#inode) return false;
+    keepYoung(path, found.mtimeMs);
+    return true;
   }
 
   #wasIdle(idleMs: number): boolean {
@@ -101,6 +108,16 @@ class LocalServer {
     this.#isOver = true;
     if (this.#hasPlace() && this.#isFree()) markEnd(this.#folder, this.#place.number);
     void this.#server.close();
+  }
+}
+
+function keepYoung(path: string, changedMs: number): void {
+  const nowMs = systemClock.wallMs();
+  if (nowMs - changedMs < OLD_MS) return;
+  try {
+    utimesSync(path, nowMs / 1000, nowMs / 1000);
+  } catch {
+    // It is tried again at the next look.
   }
 }
 

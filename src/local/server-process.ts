@@ -6,7 +6,7 @@ import { serveLocally } from './serve-locally.ts';
 
 const [, , folder = ''] = process.argv;
 const environment: LocalEnvironment = process.env;
-const idleMs = Number(environment.HOLDFAST_LOCAL_IDLE_MS || 10_000);
+const idleMs = Number(environment.HOLDFAST_LOCAL_IDLE_MS) || 10_000;
 
 process.umask(0o077);
 // It belongs to no terminal: what interrupts a program that happens to have started it is not meant for it.
