@@ -43,6 +43,16 @@ describe('on a terminal', () => {
     expect(terminal.text).toMatch(/\r\x1b\[Kran\r\n$/);
   });
 
+  it('that does not know its width, the line is whole; where it cannot be erased, there is none', async () => {
+    await using _lease = await scene.neighbour().mutex('width').acquire();
+    const words = runWords(`width ${store} --wait 300ms -- true`);
+    await using unknown = startOnTerminal(`stty cols 0 && ${words}`);
+    await unknown.waitFor(/waiting for 'width': held by/);
+    await using dumb = startOnTerminal(`TERM=dumb ${words}`);
+    expect(await dumb.ended()).toBe(75);
+    expect(dumb.text).toMatch(/^holdfast: lock 'width' is busy: .*\r\n$/);
+  });
+
   it('Ctrl-C while it waits leaves the line, and ends the script that waits for it', async () => {
     const lock = scene.neighbour().mutex('line');
     await using _lease = await lock.acquire();

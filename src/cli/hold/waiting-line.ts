@@ -10,16 +10,19 @@ const ERASE = '\r\x1b[K';
 /** On a terminal, one line that says who holds the lock that is waited for, until it is granted. */
 export class WaitingLine {
   readonly #errors: Io['errors'];
+  /** Whether the terminal can erase a line; one that cannot (an editor's, a console's) is told nothing. */
+  readonly #isShown: boolean;
   readonly #clock: Clock;
 
-  constructor({ errors }: Io, clock: Clock) {
+  constructor({ errors, environment }: Io, clock: Clock) {
     this.#errors = errors;
+    this.#isShown = errors.isTTY === true && environment.TERM !== 'dumb';
     this.#clock = clock;
   }
 
   /** Until it is disposed of. */
   show(lock: Lock): Disposable {
-    if (!this.#errors.isTTY) return { [Symbol.dispose]: () => {} };
+    if (!this.#isShown) return { [Symbol.dispose]: () => {} };
     let timer: Timer | undefined;
     let isOver = false;
     const refresh = async (): Promise<void> => {
@@ -38,9 +41,9 @@ export class WaitingLine {
     };
   }
 
-  /** What does not fit on one line could not be erased. */
+  /** What does not fit on one line could not be erased. A terminal may not know its width: it says 0. */
   #write(text: string): void {
-    const { columns = 80 } = this.#errors;
+    const columns = this.#errors.columns || 80;
     this.#errors.write(`${ERASE}holdfast: ${text}`.slice(0, ERASE.length + columns - 1));
   }
 }
