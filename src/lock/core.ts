@@ -138,9 +138,9 @@ export class LockCore {
     });
   }
 
-  /** Releases what nobody will use. If the store does not hear of it, the lease ends by itself. */
+  /** Releases what nobody will use. If the store does not hear of it, the lease, or place, ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
-    const untilMs = this.clock.monotonicMs() + leaseMs;
+    const untilMs = this.clock.monotonicMs() + leaseMs + PLACE_MS;
     this.track(new Promise((resolve) => letGo(this, hold, undefined, untilMs, resolve)));
   }
 
@@ -224,6 +224,8 @@ const TAKEN =
 
 /** How long close() waits for what is given back. */
 const CLOSING_MS = 500;
+/** A place in line outlives a short lease. */
+const PLACE_MS = 10_000;
 const MOST_EARLY_CALLS = 1000;
 const READY = Promise.resolve();
 

@@ -4,7 +4,13 @@ import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
 import { type ScriptRunner, ScriptStore } from '../stores/script-store.ts';
-import { LockAbortedError, type LockStore, Locks, LockUnavailableError } from './index.ts';
+import {
+  LockAbortedError,
+  type LockStore,
+  Locks,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './index.ts';
 
 /** What is under way when its end is decided: nothing may be left in the store, and nobody left waiting. */
 
@@ -165,6 +171,22 @@ describe('a key that is no lock', () => {
     await expect(waiting).rejects.toThrow(LockUnavailableError);
     await elapse(60_000);
     expect(calls).toBe(2);
+  });
+});
+
+describe('a place in line', () => {
+  it('is left also if that fails for longer than the lease would have been', async () => {
+    await open().mutex('a').acquire({ lease: '60s', renew: false });
+    const store = newStore();
+    const release = store.release.bind(store);
+    const untilMs = clock.monotonicMs() + 3000;
+    store.release = (...words) =>
+      clock.monotonicMs() < untilMs ? Promise.reject(new Error('cut')) : release(...words);
+    const waiting = open(store).mutex('a').acquire({ lease: '500ms', wait: '1s' });
+    const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
+    await elapse(5000);
+    await failure;
+    expect((await open().mutex('a').inspect()).waiters).toEqual([]);
   });
 });
 
