@@ -40,6 +40,12 @@ function stubborn({ path }: Lifeline): string {
 /** The lock that a run holds beside the mutex. */
 const leftMs = (name: string): Promise<number> => scene.leftMs(name);
 
+/** To the guardian of one run, which nobody else's cookie names. */
+function signalGuardian(cookie: string, signal: NodeJS.Signals): void {
+  const pids = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], { encoding: 'utf8' });
+  for (const pid of pids.trim().split('\n')) process.kill(Number(pid), signal);
+}
+
 describe('a lock that is lost', () => {
   it('by force ends the command and a stubborn grandchild', async () => {
     using line = new Lifeline();
@@ -151,10 +157,7 @@ describe('a lock that is lost', () => {
     const options = ['--store', direct, '--lease', '1s'];
     await using runner = startRun(['alone', ...options, '--', 'sh', '-c', script]);
     const cookie = await line.next();
-    const guardians = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], {
-      encoding: 'utf8',
-    });
-    for (const pid of guardians.trim().split('\n')) process.kill(Number(pid), 'SIGKILL');
+    signalGuardian(cookie, 'SIGKILL');
     await scene.neighbour().mutex('alone').forceRelease();
     await line.ended();
     expect(await runner.ended()).toBe(LOST);
@@ -207,6 +210,16 @@ describe('--max-hold', () => {
 });
 
 describe('a runner that cannot do its work', () => {
+  it('has ended with its command, also when the guardian is stopped', async () => {
+    const script = 'echo cookie $HOLDFAST_RUN; read x; exit 6';
+    await using runner = startRun(['hangs', '--store', direct, '--', 'sh', '-c', script]);
+    const [, cookie] = await runner.waitFor(/cookie (\S+)\n/);
+    signalGuardian(cookie!, 'SIGSTOP');
+    runner.type('\n');
+    expect(await runner.ended()).toBe(6);
+    signalGuardian(cookie!, 'SIGCONT');
+  });
+
   it('stopped for longer than the lease: the command ends before the lease does', async () => {
     using line = new Lifeline();
     await using runner = startRun([

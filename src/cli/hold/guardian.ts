@@ -75,7 +75,8 @@ export class Guardian implements Disposable {
   /** It is no longer needed. */
   [Symbol.dispose](): void {
     this.#order('dismiss');
-    this.#orders.end();
+    // Nobody waits for its end, which may be far if it was stopped.
+    this.#orders.end(() => this.#orders.destroy());
     this.#shell.stdout!.destroy();
     this.#shell.unref();
   }
