@@ -23,8 +23,8 @@ export const MUTANTS = [
   mutant(
     'release: a free lock is deleted without a look at whose it is',
     SCRIPT,
-    "if call('GET', holder) == token and call('EXISTS', holder .. ':queue') == 0 then",
-    "if call('EXISTS', holder .. ':queue') == 0 then",
+    "    if call('GET', holder) ~= token then return end\n    if call('EXISTS'",
+    "    if call('EXISTS'",
   ),
   mutant(
     'release: a lock that others wait for is handed over without a look at whose it is',
@@ -105,7 +105,7 @@ export const MUTANTS = [
   mutant(
     'hand-over: by one that does not hold the mutex',
     SCRIPT,
-    "    if call('GET', holder) ~= token then return end\n    local queue",
+    '    if not isOurs then return end\n    local queue',
     '    local queue',
   ),
   mutant(
@@ -346,7 +346,7 @@ export const MUTANTS = [
   mutant(
     'release: not tried again when the store did not answer',
     'src/lock/let-go.ts',
-    ': persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),',
+    ': persist(core, hold, fence, nowMs + endsInMs, nowMs + AWAITED_MS, tell),',
     ": tell('unknown'),",
   ),
   mutant(

@@ -9,7 +9,13 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from './errors.ts';
-import { announceAcquire, announceFail, announceGrant, announceWait } from './events.ts';
+import {
+  announceAcquire,
+  announceFail,
+  announceGrant,
+  announceWait,
+  isObserved,
+} from './events.ts';
 import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
@@ -236,8 +242,9 @@ export class Attempt implements Linked<Attempt> {
       this.#lease = lease;
       lease.begin(fence, sentMs, sentWallMs);
       this.#end('held');
+      // Before the caller goes on, and after the release that made room was told, in the same turn.
+      if (isObserved('grant')) READY.then(() => announceGrant(this.claim, fence, waitedMs));
       this.#resolve(lease);
-      announceGrant(this.claim, fence, waitedMs);
       return lease;
     }
     if (this.waitMs === 0 || !isPatient) {
@@ -307,7 +314,7 @@ class Asking {
   /** Whether the store answered when it was last asked, or what it failed with. */
   hasAnswer = false;
   failure: unknown = undefined;
-  answer: Promise<void> = NOTHING;
+  answer: Promise<void> = READY;
   sentMs = 0;
   sentWallMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
@@ -338,7 +345,7 @@ class Asking {
   }
 }
 
-const NOTHING = Promise.resolve();
+const READY = Promise.resolve();
 /** A store that answers at once. */
 const ANSWERED = { hasAnswer: true, failure: undefined } as const;
 

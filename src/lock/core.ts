@@ -54,10 +54,7 @@ export class LockCore {
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
-    // Later in this turn, so that the release that made room is told before the grant that followed.
-    this.store.onCall((owner, grant) => {
-      READY.then(() => this.#called(owner, grant));
-    });
+    this.store.onCall((owner, grant) => this.#called(owner, grant));
     this.store.onLost?.((reason) => {
       for (const lease of this.#leases.toArray()) lease.stolenElsewhere(reason);
     });
@@ -140,8 +137,8 @@ export class LockCore {
 
   /** Releases what nobody will use. If the store does not hear of it, the lease, or place, ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
-    const untilMs = this.clock.monotonicMs() + leaseMs + PLACE_MS;
-    this.track(new Promise((resolve) => letGo(this, hold, undefined, untilMs, resolve)));
+    const endsInMs = leaseMs + PLACE_MS;
+    this.track(new Promise((resolve) => letGo(this, hold, undefined, endsInMs, resolve)));
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
@@ -227,7 +224,6 @@ const CLOSING_MS = 500;
 /** A place in line outlives a short lease. */
 const PLACE_MS = 10_000;
 const MOST_EARLY_CALLS = 1000;
-const READY = Promise.resolve();
 
 export interface CoreOptions {
   readonly clock: Clock;

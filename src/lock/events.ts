@@ -47,6 +47,10 @@ const CHANNELS = {
   force: diagnostics.channel('holdfast:force'),
 } as const satisfies Record<keyof LockEvents, diagnostics.Channel>;
 
+export function isObserved(name: keyof LockEvents): boolean {
+  return CHANNELS[name].hasSubscribers;
+}
+
 /** The event is made only if somebody listens. */
 export function announce<Name extends keyof LockEvents>(
   name: Name,

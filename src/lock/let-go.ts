@@ -11,25 +11,25 @@ const AWAITED_MS = 500;
 /**
  * Releases a hold, and tells what became of it. A store that cannot be reached is tried again until the
  * lease has ended by itself, so that a short outage does not cost the others a whole lease; `unknown` is
- * told before that.
+ * told before that. The end is counted from now: a renewal that is still under way may move it.
  */
 export function letGo(
   core: LockCore,
   hold: Hold,
   fence: number | undefined,
-  deadlineMs: number,
+  endsInMs: number,
   tell: (outcome: ReleaseOutcome) => void,
 ): void {
   const wasOurs = core.store.release(hold, fence);
   if (typeof wasOurs === 'boolean') tell(outcomeOf(wasOurs));
   else {
-    const awaitedUntilMs = core.clock.monotonicMs() + AWAITED_MS;
+    const nowMs = core.clock.monotonicMs();
     wasOurs.then(
       (ours) => tell(outcomeOf(ours)),
       (error: unknown) =>
         isFinal(error)
           ? tell('unknown')
-          : persist(core, hold, fence, deadlineMs, awaitedUntilMs, tell),
+          : persist(core, hold, fence, nowMs + endsInMs, nowMs + AWAITED_MS, tell),
     );
   }
 }

@@ -19,6 +19,8 @@ export interface LocksOptions {
   readonly telemetry?: boolean;
 }
 
+const HOST = hostname();
+
 /** A reader takes one, a writer all. */
 const READERS = 2 ** 30;
 
@@ -30,7 +32,7 @@ export class Locks implements AsyncDisposable {
     { store, clock = systemClock, random = systemRandom, telemetry = true }: LocksOptions,
     worker?: WorkerRenewals,
   ) {
-    const info = { host: hostname(), pid: process.pid };
+    const info = { host: HOST, pid: process.pid };
     this.#core = new LockCore({ store, clock, random, info, worker });
     if (telemetry) void observeLocks();
   }

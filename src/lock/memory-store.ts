@@ -11,6 +11,8 @@ import type {
   Target,
 } from './store.ts';
 
+const READY = Promise.resolve();
+
 /** Locks of one process: nothing to install, nothing to reach. They end with the process. */
 export function memoryStore(clock: Clock): LockStore {
   return new MemoryStore(clock);
@@ -107,7 +109,10 @@ class MemoryStore implements LockStore {
     return lock;
   }
 
-  readonly #called: CallListener = (owner, grant) => this.#onCall(owner, grant);
+  /** Later in this turn: whoever was asked is to have its own answer first. */
+  readonly #called: CallListener = (owner, grant) => {
+    READY.then(() => this.#onCall(owner, grant));
+  };
 
   /** Looks at all locks, but only when there are twice as many as were in use the last time. */
   #sweep(): void {

@@ -275,7 +275,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   #letGo(hasLost: boolean): Promise<ReleaseOutcome> {
     let told: ReleaseOutcome | undefined;
     let resolve: ((outcome: ReleaseOutcome) => void) | undefined;
-    letGo(this.#core, this.claim, this.fence, this.sentMs + this.claim.leaseMs, (outcome) => {
+    letGo(this.#core, this.claim, this.fence, this.claim.leaseMs, (outcome) => {
       if (told !== undefined) return;
       told = hasLost && outcome === 'released' ? 'notHeld' : outcome;
       if (!hasLost) this.#announceRelease(outcome);

@@ -32,7 +32,10 @@ export interface LockStore {
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;
-  /** Who hears of owners whose turn it may be. One subscription for all locks; the hint may get lost. */
+  /**
+   * Who hears of owners whose turn it may be, when no request is being answered. One subscription for all
+   * locks; the hint may get lost.
+   */
   onCall(listener: CallListener): void;
   /** Calls back when all leases are lost: where they can end with something other than their time. */
   onLost?(listener: (reason: Error) => void): void;

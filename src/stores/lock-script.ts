@@ -63,24 +63,26 @@ local function nextFence(key)
   return fence
 end
 
--- The reply for a free mutex, or nothing.
+-- The reply for a free mutex, or nothing; then, of a release, whether it is ours.
 local function quick(holder, verb, token, number)
   if verb == 'line' or verb == 'ask' then
     if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then
       return nextFence(holder .. ':fence')
     end
   elseif verb == 'release' then
-    if call('GET', holder) == token and call('EXISTS', holder .. ':queue') == 0 then
-      call('DEL', holder)
-      return 1
-    end
+    if call('GET', holder) ~= token then return end
+    if call('EXISTS', holder .. ':queue') == 1 then return nil, true end
+    call('DEL', holder)
+    return 1
   elseif verb == 'also' then
     return 0
   end
 end
 
+local isOurs
 if not KEYS[2] then
-  local reply = quick(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+  local reply
+  reply, isOurs = quick(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
   if reply then return reply end
 end
 
@@ -170,7 +172,7 @@ local function lining()
 
   -- Ours: the first live waiter takes its place.
   local function handOver(holder, token)
-    if call('GET', holder) ~= token then return end
+    if not isOurs then return end
     local queue = holder .. ':queue'
     while true do
       local following = call('ZPOPMIN', queue)[1]
@@ -492,7 +494,8 @@ local replies, act = {}, nil
 for index = 1, #KEYS do
   local holder, at = KEYS[index], index * 3 - 1
   local verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local reply = KEYS[2] and quick(holder, verb, token, number)
+  local reply
+  if KEYS[2] then reply, isOurs = quick(holder, verb, token, number) end
   local verbOfMutex = line.verbs[verb]
   if not reply and verbOfMutex then reply = verbOfMutex(holder, token, number) end
   if not reply then

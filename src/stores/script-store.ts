@@ -218,8 +218,10 @@ export class ScriptStore implements LockStore {
       this.#failed(batch, new Error(CLOSED));
       return;
     }
+    const reply = this.runner.run(SCRIPT, batch.keys, batch.args);
+    // While the server works on it.
     const due = this.#calls.add(batch, batch.sentMs);
-    this.runner.run(SCRIPT, batch.keys, batch.args).then(
+    reply.then(
       (replies) => {
         this.#calls.drop(due);
         this.#answered(batch, replies);
