@@ -77,8 +77,10 @@ function show(figures) {
 
 function row(name, rounds) {
   const all = (figure) => rounds.flatMap((round) => round[figure]);
+  // Where somebody always gets the lock again, a round can end without a hand-over.
+  const handedOver = rounds.filter((round) => round.handOversUs.length > 0);
   const inPings = (pings) =>
-    rounds.map((round) => median(round.handOversUs) / median(round[pings]));
+    handedOver.map((round) => median(round.handOversUs) / median(round[pings]));
   const turns = all('turnsOfWorkers');
   const kept = all('keptCount').reduce((sum, count) => sum + count);
   return [
