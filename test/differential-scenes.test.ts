@@ -400,7 +400,7 @@ describe('docs/differences.md', () => {
   }
 
   function commandsIn(section: string): string[] {
-    const names = section.matchAll(/`([A-Z_]+(?:-[A-Z]+)*(?: [A-Z_-]+)?)[^`]*`/g);
+    const names = section.matchAll(/`([A-Z_.]+(?:-[A-Z]+)*(?: [A-Z_-]+)?)[^`]*`/g);
     return [...names].map(([, name]) => name!.toLowerCase().replace(' ', '|')).sort();
   }
 });

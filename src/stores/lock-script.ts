@@ -367,6 +367,8 @@ local function general(line)
 
   -- Hands what is free to the first in line, and to those behind it for as long as they fit.
   local function serve(lock, asking)
+    -- Who does not wait any more keeps its place in front of a mutex that is held: it may come back.
+    if lock.kind == mutex and not mutex.fits(lock) then return end
     while true do
       local token = call('ZRANGE', lock.queue, '0', '0')[1]
       if not token then return end

@@ -1,7 +1,13 @@
 /** Commands that Redis 7.0 does not have; docs/differences.md names them. */
 export const ONLY_HERE: ReadonlySet<string> = new Set([
   ...['delifeq', 'delex', 'client|setinfo', 'client|no-touch'],
-  ...['holdfast.session', 'holdfast.will|set', 'holdfast.will|drop', 'holdfast.will|help'],
+  ...[
+    'holdfast.session',
+    'holdfast.will',
+    'holdfast.will|set',
+    'holdfast.will|drop',
+    'holdfast.will|help',
+  ],
 ]);
 
 /**
