@@ -23,8 +23,8 @@ export const MUTANTS = [
   mutant(
     'release: a free lock is deleted without a look at whose it is',
     SCRIPT,
-    "    if call('GET', holder) ~= token then return end\n    if call('EXISTS'",
-    "    if call('EXISTS'",
+    "    first = nil\n    if call('GET', holder) ~= token then return end\n",
+    '    first = nil\n',
   ),
   mutant(
     'release: a lock that others wait for is handed over without a look at whose it is',
@@ -65,8 +65,8 @@ export const MUTANTS = [
   mutant(
     'hand-over: the waiter is called before it has the lock, which it then does not get',
     SCRIPT,
-    "        call('SET', holder, following, 'PX', lease)\n",
-    "        if isOwn then call('SET', holder, following, 'PX', lease) end\n",
+    "readPlace(place)\n      call('SET', holder, first, 'PX', lease)\n",
+    'readPlace(place)\n',
   ),
   mutant(
     'hand-over: nobody is called',
@@ -79,13 +79,13 @@ export const MUTANTS = [
     edits: [
       {
         file: SCRIPT,
-        find: "local following = call('ZPOPMIN', queue)[1]",
-        replace: "local following = call('ZRANGE', queue, '0', '0')[1]",
+        find: "    first = call('ZPOPMIN', queue)[1]\n    if",
+        replace: "    first = call('ZRANGE', queue, '0', '0')[1]\n    if",
       },
       {
         file: SCRIPT,
-        find: "local place = call('GETDEL', line.placeOf(queue, following))",
-        replace: "local place = call('GET', line.placeOf(queue, following))",
+        find: "    place = call('GETDEL', queue .. ':'",
+        replace: "    place = call('GET', queue .. ':'",
       },
     ],
     tests: [],
@@ -99,20 +99,21 @@ export const MUTANTS = [
   mutant(
     'hand-over: a mutex is freed, and those in line hear nothing of it',
     SCRIPT,
-    "local following = call('ZPOPMIN', queue)[1]",
-    'local following = nil',
+    "    first = call('ZPOPMIN', queue)[1]\n    if",
+    '    if',
   ),
   mutant(
     'hand-over: by one that does not hold the mutex',
     SCRIPT,
-    '    if not isOurs then return end\n    local queue',
-    '    local queue',
+    '    first = nil\n    if',
+    '    if',
+    ['src/stores/lock-script.test.ts'],
   ),
   mutant(
     'hand-over: the caller’s own waiter is not told',
     SCRIPT,
-    '      served[#served + 1] = token\n      served[#served + 1] = fence\n',
-    '',
+    '      served[#served + 1] = first\n',
+    "      served[#served + 1] = ''\n",
   ),
   mutant(
     'hand-over: reserved for as long as a whole lease',
