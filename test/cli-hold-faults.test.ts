@@ -227,7 +227,7 @@ describe('a runner that cannot do its work', () => {
       '--store',
       direct,
       '--lease',
-      '2s',
+      '4s',
       '--',
       'sh',
       '-c',

@@ -115,7 +115,7 @@ describe('on a terminal', () => {
     await using terminal = startOnTerminal(SHELL);
     await terminal.waitFor(/ready/);
     const script = `'exec 9>"${line.path}"; echo on >&9; read x'`;
-    terminal.type(`${runWords(`long ${store} --lease 2s -- sh -c ${script}`)}\n`);
+    terminal.type(`${runWords(`long ${store} --lease 4s -- sh -c ${script}`)}\n`);
     await line.next();
     terminal.type(CTRL_Z);
     await terminal.waitFor(/Stopped/);

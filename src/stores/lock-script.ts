@@ -412,6 +412,8 @@ local function general(line)
     end
     kind.renew(lock, token, lease)
     local _, fence = kind.details(lock, token)
+    -- Somebody deleted it.
+    if fence == '0' then fence = nextFence(lock.fence) end
     return fence
   end
 

@@ -181,6 +181,32 @@ describe('a release that the client sends twice', () => {
   });
 });
 
+describe('what others did to a lock', () => {
+  it('is seen as it is: a token of any form, a fence that is gone', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const foreign = {
+      text: "return redis.call('SET', 'lock:{a}', 'x [abc]', 'PX', 1000)",
+      sha: '',
+    };
+    await runner.run(foreign, [], []);
+    const info = { host: 'h', pid: 1, label: '' };
+    const claim = { kind: 'mutex', slots: 1, take: 1, leaseMs: 1000, owner: 'me', info } as const;
+    const { holders } = await store.inspect({ ...claim, name: 'a' });
+    expect(holders).toMatchObject([{ host: '', pid: 0, label: '' }]);
+    const first = await store.ask({ ...claim, name: 'b' }, false);
+    await runner.run({ text: "return redis.call('DEL', 'lock:{b}:fence')", sha: '' }, [], []);
+    clock.advance(1);
+    const again = await store.ask({ ...claim, name: 'b' }, false);
+    expect(again).toMatchObject({ held: true });
+    expect((again as { fence: number }).fence).toBeGreaterThan((first as { fence: number }).fence);
+    await store.close();
+    engine.close();
+  });
+});
+
 describe('several locks at once', () => {
   it('are not kept from anybody by the dead who stand in line', async () => {
     const clock = virtualClock();

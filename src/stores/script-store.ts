@@ -465,9 +465,12 @@ function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
 
 /** A holder of another program left no information. */
 function parseInfo(token: unknown): HolderInfo {
-  const text = /^\S+ (\[.*\])$/s.exec(String(token))?.[1];
-  const [host, pid, label] = text === undefined ? ['', 0, ''] : JSON.parse(text);
-  return { host, pid, label };
+  try {
+    const [host, pid, label] = JSON.parse(/^\S+ (\[.*\])$/s.exec(String(token))?.[1] ?? '');
+    return { host, pid, label };
+  } catch {
+    return { host: '', pid: 0, label: '' };
+  }
 }
 
 function withSha(text: string): Script {
