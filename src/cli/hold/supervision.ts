@@ -71,6 +71,7 @@ export class Supervision implements SignalTarget {
     guardian.watch(command.pid, command.ownsGroup);
     this.#startWatching();
     const ending = await command.ended;
+    if (this.#wasKilledForUs(ending)) this.#end('lost', 0);
     this.#stopWatching();
     guardian.gone();
     if (this.#endedFor !== undefined) await guardian.finish();
@@ -96,6 +97,11 @@ export class Supervision implements SignalTarget {
   #tellGuardian(): void {
     const { guardian, held } = this.#options;
     guardian.setDeadline(held.leftMs - this.#killMs);
+  }
+
+  /** By the guardian, while this process was stopped: it may hear of that before it looks at the clock. */
+  #wasKilledForUs({ signal }: Ending): boolean {
+    return signal === 'SIGKILL' && this.#options.held.leftMs <= this.#killMs;
   }
 
   #watchLease(): void {
