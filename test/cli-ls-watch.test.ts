@@ -99,6 +99,18 @@ describe('ls --watch on a terminal', () => {
     await terminal.waitFor(/code 0/);
   });
 
+  it('shows something on a terminal that does not know its size', async () => {
+    await hold('first');
+    await using terminal = watch();
+    await terminal.waitFor(/first +mutex/);
+    resize(terminal, 0, 0);
+    const start = terminal.screen.length;
+    await hold('second');
+    await terminal.waitFor(/2 locks[\s\S]*first +mutex[\s\S]*second +mutex/, start);
+    terminal.type('q');
+    await terminal.waitFor(/code 0/);
+  });
+
   it('tells of a store that fails, and goes on when it is back', async () => {
     await hold('first');
     await using terminal = watch();

@@ -108,7 +108,11 @@ function printList(
 
 function printTable({ locks, isCut }: LockList, io: Io, paint: Paint): void {
   if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
-  const { head, lines } = lockTable(locks, paint, io.output.isTTY ? io.output.columns : undefined);
+  const { head, lines } = lockTable(
+    locks,
+    paint,
+    io.output.isTTY ? io.output.columns || 80 : undefined,
+  );
   print(io, [head, ...lines].join('\n'));
   if (isCut) {
     io.errors.write(

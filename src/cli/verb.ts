@@ -20,7 +20,7 @@ export interface Io {
   readonly environment: Environment;
 }
 
-/** What a stream knows of its terminal, if it has one. */
+/** What a stream knows of its terminal, if it has one. Some terminals say 0: they do not know. */
 interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;

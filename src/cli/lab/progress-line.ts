@@ -40,7 +40,7 @@ export class ProgressLine {
 
   #draw(text: string): void {
     const { errors } = this.#io;
-    errors.write(`\r\x1b[K${shorten(text, (errors.columns ?? 80) - 1)}`);
+    errors.write(`\r\x1b[K${shorten(text, (errors.columns || 80) - 1)}`);
     this.#isDrawn = true;
   }
 }

@@ -23,7 +23,7 @@ interface LookValues {
 
 /** How to print, by the flags, the terminal and the environment. */
 export function lookFor(values: LookValues, io: Io): Look {
-  const columns = io.output.columns ?? 80;
+  const columns = io.output.columns || 80;
   return {
     language: languageOf(values.lang, io.environment),
     width: Math.max(Math.min(columns, MOST_COLUMNS), LEAST_COLUMNS),

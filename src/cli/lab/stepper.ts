@@ -64,7 +64,7 @@ export class Stepper {
 
   #draw(): void {
     const { output } = this.#io;
-    const rows = (output.rows ?? 24) - 1;
+    const rows = (output.rows || 24) - 1;
     const foot = ['', ...this.#state(), '', this.#help()];
     const shown = this.#diagram.steps.slice(0, this.#step).flat();
     // The last steps, when not all of them have room.

@@ -120,7 +120,7 @@ export class Watch {
   }
 
   #draw(): void {
-    const { rows = 24, columns = 80 } = this.#io.output;
+    const columns = this.#io.output.columns || 80;
     const { locks } = this.#list;
     const room = this.#room();
     this.#top = Math.max(Math.min(this.#top, locks.length - room), 0);
@@ -129,15 +129,22 @@ export class Watch {
       this.#paint,
       columns,
     );
-    const screen = [this.#title(columns), this.#state(columns), head, ...lines].slice(0, rows);
+    const screen = [this.#title(columns), this.#state(columns), head, ...lines].slice(
+      0,
+      this.#rows,
+    );
     this.#io.output.write(
       `${HOME}${screen.map((line) => `${line}${CLEAR_LINE}`).join('\r\n')}${CLEAR_BELOW}`,
     );
   }
 
+  get #rows(): number {
+    return this.#io.output.rows || 24;
+  }
+
   /** Lines for locks: without the title, the state and the head. */
   #room(): number {
-    return Math.max((this.#io.output.rows ?? 24) - 3, 1);
+    return Math.max(this.#rows - 3, 1);
   }
 
   #title(columns: number): string {
