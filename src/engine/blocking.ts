@@ -68,6 +68,15 @@ export class Blocking {
       this.#ready.push({ database, key });
   }
 
+  /** Where the signals stand, so that later ones can be forgotten with what caused them. */
+  mark(): number {
+    return this.#ready.length;
+  }
+
+  forgetSince(mark: number): void {
+    this.#ready.length = mark;
+  }
+
   /** Serves waiters until no signal is left; serving one (BLMOVE) may signal the next. */
   serveReady(): void {
     while (this.#ready.length > 0) {

@@ -83,8 +83,9 @@ export class Scripts {
   }
 
   #runOrUndo(script: CompiledScript, keys: string[], args: string[]): Reply {
-    const { journal, pubSub } = this.#engine;
+    const { journal, pubSub, blocking } = this.#engine;
     const messages = pubSub.mark();
+    const signals = blocking.mark();
     let finished = false;
     journal.begin();
     try {
@@ -97,9 +98,10 @@ export class Scripts {
     } finally {
       if (finished) journal.commit();
       else {
-        // A waiter that was signalled finds nothing to take, and goes on waiting.
         journal.rollBack();
         pubSub.forgetSince(messages);
+        // In a transaction, a key that was signalled here would go before those that are filled later.
+        blocking.forgetSince(signals);
       }
     }
   }
