@@ -2,6 +2,9 @@
  * Which slot ends first: a four-ary heap of slot numbers ordered by their deadlines, with the place
  * of every slot in the heap kept beside it, so that any deadline is set, moved or dropped in
  * O(log n). Two integers a key with a deadline, and nothing for the garbage collector to follow.
+ *
+ * Of those that end in the same instant the lower slot comes first: the order must not tell what was done
+ * and undone before.
  */
 export class DeadlineHeap {
   /** By slot: when it ends on the monotonic clock, or NEVER. */
@@ -48,6 +51,7 @@ export class DeadlineHeap {
     this.#put(to, place);
     this.#places[from] = NOWHERE;
     this.deadlines[from] = NEVER;
+    this.#settle(to, place);
   }
 
   #append(slot: number): void {
@@ -70,12 +74,11 @@ export class DeadlineHeap {
   }
 
   #rise(slot: number, start: number): boolean {
-    const deadlineMs = this.deadlines[slot]!;
     let place = start;
     while (place > 0) {
       const parentPlace = (place - 1) >> 2;
       const parent = this.#heap[parentPlace]!;
-      if (this.deadlines[parent]! <= deadlineMs) break;
+      if (this.#isBefore(parent, slot)) break;
       this.#put(parent, place);
       place = parentPlace;
     }
@@ -85,11 +88,10 @@ export class DeadlineHeap {
   }
 
   #sink(slot: number, start: number): void {
-    const deadlineMs = this.deadlines[slot]!;
     let place = start;
     for (;;) {
       const childPlace = this.#earliestChild(place);
-      if (childPlace < 0 || this.deadlines[this.#heap[childPlace]!]! >= deadlineMs) break;
+      if (childPlace < 0 || this.#isBefore(slot, this.#heap[childPlace]!)) break;
       this.#put(this.#heap[childPlace]!, place);
       place = childPlace;
     }
@@ -99,16 +101,18 @@ export class DeadlineHeap {
   #earliestChild(place: number): number {
     const begin = place * 4 + 1;
     const end = Math.min(begin + 4, this.#size);
-    let best = -1;
-    let bestMs = NEVER;
-    for (let at = begin; at < end; at++) {
-      const deadlineMs = this.deadlines[this.#heap[at]!]!;
-      if (deadlineMs < bestMs) {
-        best = at;
-        bestMs = deadlineMs;
-      }
+    if (begin >= end) return -1;
+    let best = begin;
+    for (let at = begin + 1; at < end; at++) {
+      if (this.#isBefore(this.#heap[at]!, this.#heap[best]!)) best = at;
     }
     return best;
+  }
+
+  #isBefore(slot: number, other: number): boolean {
+    const deadlineMs = this.deadlines[slot]!;
+    const otherMs = this.deadlines[other]!;
+    return deadlineMs < otherMs || (deadlineMs === otherMs && slot < other);
   }
 
   #put(slot: number, place: number): void {
