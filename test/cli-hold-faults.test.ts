@@ -37,6 +37,11 @@ function stubborn({ path }: Lifeline): string {
   return `exec 9>"${path}"; (setsid sh -c '${grandchild}' &); trap "" TERM; while :; do sleep 1000; done`;
 }
 
+/** A run of a shell, with so short a lease. */
+function startShell(name: string, store: string, lease: string, script: string) {
+  return startRun([name, '--store', store, '--lease', lease, '--', 'sh', '-c', script]);
+}
+
 /** The lock that a run holds beside the mutex. */
 const leftMs = (name: string): Promise<number> => scene.leftMs(name);
 
@@ -49,17 +54,7 @@ function signalGuardian(cookie: string, signal: NodeJS.Signals): void {
 describe('a lock that is lost', () => {
   it('by force ends the command and a stubborn grandchild', async () => {
     using line = new Lifeline();
-    await using runner = startRun([
-      'forced',
-      '--store',
-      direct,
-      '--lease',
-      '1s',
-      '--',
-      'sh',
-      '-c',
-      stubborn(line),
-    ]);
+    await using runner = startShell('forced', direct, '1s', stubborn(line));
     await line.next();
     await scene.neighbour().mutex('forced').forceRelease();
     await line.ended();
@@ -69,17 +64,7 @@ describe('a lock that is lost', () => {
 
   it('because the store is silent ends them before the lease can end', async () => {
     using line = new Lifeline();
-    await using runner = startRun([
-      'silent',
-      '--store',
-      proxied,
-      '--lease',
-      '2s',
-      '--',
-      'sh',
-      '-c',
-      stubborn(line),
-    ]);
+    await using runner = startShell('silent', proxied, '2s', stubborn(line));
     await line.next();
     await scene.proxy.set({ kind: 'swallow' });
     await line.ended();
@@ -92,17 +77,7 @@ describe('a lock that is lost', () => {
   it('gives a command that listens the time to tidy up', async () => {
     using line = new Lifeline();
     const polite = `exec 9>"${line.path}"; trap 'echo tidied >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
-    await using runner = startRun([
-      'polite',
-      '--store',
-      direct,
-      '--lease',
-      '1s',
-      '--',
-      'sh',
-      '-c',
-      polite,
-    ]);
+    await using runner = startShell('polite', direct, '1s', polite);
     await line.next();
     await scene.neighbour().mutex('polite').forceRelease();
     expect(await line.next()).toBe('tidied');
@@ -113,17 +88,7 @@ describe('a lock that is lost', () => {
   it('wakes a stopped command to end it', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; echo on >&9; kill -STOP $$`;
-    await using runner = startRun([
-      'stopped',
-      '--store',
-      direct,
-      '--lease',
-      '1s',
-      '--',
-      'sh',
-      '-c',
-      script,
-    ]);
+    await using runner = startShell('stopped', direct, '1s', script);
     await line.next();
     await scene.neighbour().mutex('stopped').forceRelease();
     await line.ended();
@@ -164,17 +129,7 @@ describe('a lock that is lost', () => {
   });
 
   it('does not end the command when it can be renewed again in time', async () => {
-    await using runner = startRun([
-      'again',
-      '--store',
-      proxied,
-      '--lease',
-      '2s',
-      '--',
-      'sh',
-      '-c',
-      'echo on; read x',
-    ]);
+    await using runner = startShell('again', proxied, '2s', 'echo on; read x');
     await runner.waitFor(/on/);
     await scene.proxy.set({ kind: 'refuse' });
     // The server's clock must pass: a renewal is due, and fails.
@@ -222,17 +177,7 @@ describe('a runner that cannot do its work', () => {
 
   it('stopped for longer than the lease: the command ends before the lease does', async () => {
     using line = new Lifeline();
-    await using runner = startRun([
-      'frozen',
-      '--store',
-      direct,
-      '--lease',
-      '4s',
-      '--',
-      'sh',
-      '-c',
-      stubborn(line),
-    ]);
+    await using runner = startShell('frozen', direct, '4s', stubborn(line));
     await line.next();
     runner.child.kill('SIGSTOP');
     await line.ended();
@@ -242,17 +187,7 @@ describe('a runner that cannot do its work', () => {
   });
 
   it('stopped for less than that: nothing happens', async () => {
-    await using runner = startRun([
-      'nap',
-      '--store',
-      direct,
-      '--lease',
-      '2s',
-      '--',
-      'sh',
-      '-c',
-      'echo on; read x',
-    ]);
+    await using runner = startShell('nap', direct, '2s', 'echo on; read x');
     await runner.waitFor(/on/);
     runner.child.kill('SIGSTOP');
     runner.child.kill('SIGCONT');
@@ -461,17 +396,7 @@ describe('signals', () => {
   );
 
   it('SIGTSTP stops the command, and SIGCONT lets it go on, while the lock is held', async () => {
-    await using runner = startRun([
-      'pause',
-      '--store',
-      direct,
-      '--lease',
-      '1s',
-      '--',
-      'sh',
-      '-c',
-      'echo pid $$; read x; echo $x',
-    ]);
+    await using runner = startShell('pause', direct, '1s', 'echo pid $$; read x; echo $x');
     const [, pid] = await runner.waitFor(/pid (\d+)\n/);
     runner.child.kill('SIGTSTP');
     await untilState(pid!, 'T');

@@ -22,6 +22,8 @@ export function startOnTerminal(command: string): CliProcess {
   return new CliProcess('script', ['-qec', `stty cols 200 -echo && ${command}`, '/dev/null'], {
     NO_COLOR: '1',
     TERM: 'xterm',
+    // The user's own may be one that gives way to its last command, or one that does not.
+    SHELL: '/bin/sh',
   });
 }
 

@@ -77,7 +77,7 @@ describe('on a terminal', () => {
 
   it('Ctrl-C reaches a command once, and its end is told', async () => {
     const script = `'n=0; trap "n=\\$((n+1)); echo got \\$n" INT; echo on; read x; read x; exit 6'`;
-    await using terminal = startOnTerminal(runWords(`once ${store} -- sh -c ${script}`));
+    await using terminal = startOnTerminal(`exec ${runWords(`once ${store} -- sh -c ${script}`)}`);
     await terminal.waitFor(/on/);
     terminal.type(CTRL_C);
     await terminal.waitFor(/got 1/);

@@ -73,6 +73,7 @@ export class CliProcess implements AsyncDisposable {
     return new CliProcess('script', ['-qec', command, '/dev/null'], {
       NO_COLOR: '1',
       TERM: 'xterm',
+      SHELL: '/bin/sh',
       ...environment,
     });
   }

@@ -4,6 +4,7 @@
 // and further than elsewhere.
 
 const SCRIPT = 'src/stores/lock-script.ts';
+const GENERAL = 'src/stores/lock-script-general.ts';
 const STORE = 'src/stores/script-store.ts';
 const ATTEMPT = 'src/lock/attempt.ts';
 const LEASE = 'src/lock/store-lease.ts';
@@ -28,25 +29,25 @@ export const MUTANTS = [
   ),
   mutant(
     'release: a lock that others wait for is handed over without a look at whose it is',
-    SCRIPT,
+    GENERAL,
     'local isOurs = lock.kind.owns(lock, token)\n    if isOurs then\n      lock.kind.drop',
     'local isOurs = lock.kind.owns(lock, token)\n    if true then\n      lock.kind.drop',
   ),
   mutant(
     'release: the next in line is not served',
-    SCRIPT,
+    GENERAL,
     '    serve(lock)\n    return isOurs and 1 or 0',
     '    return isOurs and 1 or 0',
   ),
   mutant(
     'release: one that is sent again after its reply was lost is not known',
-    SCRIPT,
+    GENERAL,
     'isOurs = lock.kind.hasEnded(lock, token, fence)',
     'isOurs = false',
   ),
   mutant(
     'release: who gives up stays in line',
-    SCRIPT,
+    GENERAL,
     '    else\n      leave(lock, token)\n      isOurs',
     '    else\n      isOurs',
   ),
@@ -92,7 +93,7 @@ export const MUTANTS = [
   },
   mutant(
     'hand-over: who was served stays in line for a semaphore',
-    SCRIPT,
+    GENERAL,
     '    leave(lock, token)\n    local fence = lock.kind.put',
     '    local fence = lock.kind.put',
   ),
@@ -131,7 +132,7 @@ export const MUTANTS = [
   ),
   mutant(
     'line: served from its end',
-    SCRIPT,
+    GENERAL,
     "local token = call('ZRANGE', lock.queue, '0', '0')[1]\n      if not token then return end",
     "local token = call('ZRANGE', lock.queue, '-1', '-1')[1]\n      if not token then return end",
   ),
@@ -139,7 +140,7 @@ export const MUTANTS = [
     'read-write',
     mutant(
       'line: who asks now may pass those who wait',
-      SCRIPT,
+      GENERAL,
       "if call('EXISTS', lock.queue) == 0 and kind.fits(lock, lock.take) then",
       'if kind.fits(lock, lock.take) then',
     ),
@@ -158,7 +159,7 @@ export const MUTANTS = [
   ),
   mutant(
     'ask: not idempotent, the holder itself finds it busy',
-    SCRIPT,
+    GENERAL,
     '    if not kind.owns(lock, token) then\n      serve(lock, token)\n      if not kind.owns(lock, token) then',
     '    if true then\n      serve(lock, token)\n      if not kind.owns(lock, token) or true then',
   ),
@@ -176,7 +177,7 @@ export const MUTANTS = [
   ),
   mutant(
     'extend: without a look at whose it is',
-    SCRIPT,
+    GENERAL,
     'if not lock.kind.owns(lock, token) then return 0 end',
     '',
   ),
@@ -184,38 +185,38 @@ export const MUTANTS = [
     'mutex-adopted',
     mutant(
       'adopt: without a look at whose it was',
-      SCRIPT,
+      GENERAL,
       'if kind.owns(lock, from) then',
       'if true then',
     ),
   ),
   mutant(
     'mutex: handed over without an end',
-    SCRIPT,
+    GENERAL,
     "    call('SET', lock.holder, token, 'PX', lease)\n    return nextFence",
     "    call('SET', lock.holder, token)\n    return nextFence",
   ),
   mutant(
     'semaphore: holders whose lease has ended are kept',
-    SCRIPT,
+    GENERAL,
     'for _, token in ipairs(ended) do several.drop(lock, token) end',
     '',
   ),
   mutant(
     'semaphore: permits are not returned',
-    SCRIPT,
+    GENERAL,
     "if take ~= '0' then call('HINCRBY', lock.state, 'used', '-' .. take) end",
     '',
   ),
   mutant(
     'semaphore: one permit too many',
-    SCRIPT,
+    GENERAL,
     'return used + take <= lock.slots',
     'return used + take <= lock.slots + 1',
   ),
   mutant(
     'semaphore: a renewal does not move the end',
-    SCRIPT,
+    GENERAL,
     "call('ZADD', lock.holder, 'XX', whole(lock.now + ms), token)",
     '',
   ),
