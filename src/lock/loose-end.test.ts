@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
+import { toWords } from '../stores/lock-call.ts';
 import { type ScriptRunner, ScriptStore } from '../stores/script-store.ts';
 import {
   LockAbortedError,
@@ -54,7 +55,7 @@ function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; ans
   const slow = { isOn: true, answer };
   const run: ScriptRunner['run'] = async (script, keys, args) => {
     const reply = await runner.run(script, keys, args);
-    const isKept = slow.isOn && args.some((word) => verb.test(word));
+    const isKept = slow.isOn && toWords(args).some((word) => verb.test(word));
     if (isKept) await new Promise<void>((resolve) => kept.push(resolve));
     return reply;
   };

@@ -10,6 +10,8 @@
  * nobody above watches over that. An error with `isFinal: true` says that asking again is in vain.
  */
 export interface LockStore {
+  /** What the names of owners are to begin with, and a dot, so that the store knows whose they are. */
+  readonly clientId?: string;
   /**
    * Asks once. Free: granted, with a fence larger than any before. Busy: the claim stands in line, if
    * `queues`, and `retryInMs` says when to ask again unless called. Asking again keeps the place.

@@ -3,6 +3,7 @@ import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts
 import { createEngine, type Engine } from '../engine/index.ts';
 import { type Lease, Locks } from '../lock/index.ts';
 import { engineRunner } from './engine-runner.ts';
+import { toWords } from './lock-call.ts';
 import { ScriptStore } from './script-store.ts';
 
 let clock: VirtualClock;
@@ -47,14 +48,15 @@ function open(clientId: string, seed: number): Locks {
     {
       ...runner,
       async run(script, keys, args) {
-        if (clientId === 'there') for (let at = 1; at < args.length; at += 3) verbs.push(args[at]!);
-        if (args.includes('extend')) await confirming;
-        if (sending !== undefined && args.includes('line')) {
+        const words = toWords(args);
+        if (clientId === 'there') verbs.push(...words.filter((_, at) => at % 3 === 0));
+        if (words.includes('extend')) await confirming;
+        if (sending !== undefined && words.includes('line')) {
           overtaken++;
           await sending;
         }
         const reply = await runner.run(script, keys, args);
-        if (args.includes('line')) await answering;
+        if (words.includes('line')) await answering;
         return reply;
       },
       listen(channel, onMessage, onGap) {

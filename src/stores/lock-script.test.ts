@@ -4,6 +4,7 @@ import { newSeed } from '../../test/new-seed.ts';
 import { type Random, seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import { engineRunner } from './engine-runner.ts';
+import { channelOf, toArgs } from './lock-call.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 
 /** The same script without the shorter ways that it has for a mutex. */
@@ -16,6 +17,7 @@ const SEED = process.env['HOLDFAST_SEED'] ?? newSeed();
 const RUNS = 25;
 const STEPS = 120;
 const NAMES = ['lock:{a}', 'lock:{b}'];
+const CLIENTS = ['own', 'other'];
 const TOKENS = ['own.1 x', 'own.2 x', 'own.3 x', 'other.1 x', 'other.2 x', 'other.3 x'];
 const VERBS = ['line', 'line', 'line', 'ask', 'release', 'release', 'release', 'extend', 'force'];
 
@@ -35,7 +37,7 @@ function openWorld(text: string) {
     clock,
     messages,
     async open() {
-      for (const channel of ['own', 'other']) {
+      for (const channel of CLIENTS.map(channelOf)) {
         await runner.listen(
           channel,
           (message) => messages.push(`${channel}: ${message}`),
@@ -55,7 +57,8 @@ function openWorld(text: string) {
 
 interface Request {
   readonly keys: string[];
-  readonly args: string[];
+  readonly clientId: string;
+  readonly words: string[];
   readonly passMs: number;
 }
 
@@ -64,15 +67,16 @@ function drawRequest(random: Random, fences: ReadonlyMap<string, string>): Reque
     items[Math.floor(random.next() * items.length)]!;
   const token = pick(TOKENS);
   const keys: string[] = [];
-  const args = [token.split('.')[0]!];
+  const clientId = token.split('.')[0]!;
+  const words: string[] = [];
   for (let count = random.next() < 0.3 ? 3 : 1; count > 0; count--) {
     const verb = pick(VERBS);
     const key = pick(NAMES);
     keys.push(key);
     const number = verb === 'release' ? (fences.get(`${key} ${token}`) ?? '0') : '30000';
-    args.push(verb, token, number);
+    words.push(verb, token, number);
   }
-  return { keys, args, passMs: pick([0, 0, 0, 1, 100, 4000, 6000, 31_000, 45_000]) };
+  return { keys, clientId, words, passMs: pick([0, 0, 0, 1, 100, 4000, 6000, 31_000, 45_000]) };
 }
 
 describe('the lock script', () => {
@@ -88,19 +92,21 @@ describe('the lock script', () => {
       for (const world of worlds) await world.open();
       const fences = new Map<string, string>();
       for (let step = 0; step < STEPS; step++) {
-        const { keys, args, passMs } = drawRequest(random, fences);
+        const { keys, clientId, words, passMs } = drawRequest(random, fences);
+        const inShort = toArgs(clientId, words);
+        const inFull = [channelOf(clientId), ...words];
         const told = [];
-        for (const world of worlds) {
-          const replies = await world.run([...keys], [...args]);
+        for (const [world, args] of [[worlds[0], inShort] as const, [worlds[1], inFull] as const]) {
+          const replies = await world.run([...keys], args);
           world.clock.advance(passMs);
           const shown = await Promise.all(NAMES.map(world.shown));
           told.push({ replies, shown, places: await world.places() });
         }
-        expect(told[0], `${keys} ${args}`).toEqual(told[1]);
+        expect(told[0], `${keys} ${inShort}`).toEqual(told[1]);
         expect(worlds[0].messages).toEqual(worlds[1].messages);
         const { replies } = told[0]!;
         if (keys.length === 1 && typeof replies === 'string')
-          fences.set(`${keys[0]} ${args[2]}`, replies);
+          fences.set(`${keys[0]} ${words[1]}`, replies);
       }
       for (const world of worlds) await world.close();
     }

@@ -8,7 +8,10 @@ export const RESERVED_MS = 5000;
  *
  * KEYS  for each request one, the lock's holder key. The others are made from it and share its hash tag:
  *       `:fence`, `:queue`, `:queue:<owner>`, `:state`, `:clock`. All of a call are in one slot of a cluster.
- * ARGV  the channel of who calls; then for each request three: verb, token, number.
+ * ARGV  the channel of who calls; then for each request three: verb, token, number. Words cost as much as
+ *       commands do, so what is asked most often is said in short: one request for a mutex has two, the token,
+ *       and the first letter of the verb with the number (`ask`, `line`, `extend`, `release`). The channel is
+ *       then `holdfast:` and what the owner begins with, up to a dot.
  *       verb, for a mutex one word, for any other lock followed by its slots and what is taken of them:
  *         `ask` grants or says busy, `line` also stands in line, `extend`; the number is the lease in ms.
  *         `release`; the number is the fence, or 0 if it is not known.
@@ -52,6 +55,20 @@ export const LOCK_SCRIPT = `
 local DAY = '86400000'
 local call = redis.call
 
+local channel, verb, token, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+if not token then
+  token, channel = channel, nil
+  number = string.sub(verb, 2)
+  verb = string.sub(verb, 1, 1)
+  if verb == 'a' then
+    verb = 'ask'
+  elseif verb == 'r' then
+    verb = 'release'
+  else
+    verb = verb == 'l' and 'line' or 'extend'
+  end
+end
+
 -- Time stands still while a script runs: one look is enough.
 local time
 local function nextFence(key)
@@ -72,6 +89,10 @@ local served
 -- The first in line of a mutex that is ours to hand over, and its place, if it lives.
 local first, place
 
+local function ownChannel()
+  return channel or 'holdfast:' .. string.match(token, '^[^.]*')
+end
+
 -- The reply for a mutex that is free, or goes to the caller's own waiter; or nothing.
 local function quick(holder, verb, token, number)
   if verb == 'line' or verb == 'ask' then
@@ -88,8 +109,8 @@ local function quick(holder, verb, token, number)
       return 1
     end
     place = call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
-    local lease, channel = string.match(place or '', '^(%d+) %d+ (%S+)$')
-    if channel == ARGV[1] then
+    local lease, itsChannel = string.match(place or '', '^(%d+) %d+ (%S+)$')
+    if itsChannel == ownChannel() then
       call('SET', holder, first, 'PX', lease)
       served = served or {}
       served[#served + 1] = first
@@ -102,7 +123,7 @@ local function quick(holder, verb, token, number)
 end
 
 if not KEYS[2] then
-  local reply = quick(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+  local reply = quick(KEYS[1], verb, token, number)
   if served then return { reply, served } end
   if reply then return reply end
 end
@@ -112,7 +133,7 @@ local function lining()
   local RESERVE = '${RESERVED_MS}'
   local PATIENCE = 10000
   local WATCHED = '20'
-  local CHANNEL = ARGV[1]
+  local CHANNEL = ownChannel()
 
   local line = {}
 
@@ -222,7 +243,7 @@ local line = lining()
 local replies, act = {}, nil
 for index = 1, #KEYS do
   local holder, at = KEYS[index], index * 3 - 1
-  local verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  if index > 1 then verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2] end
   local reply = KEYS[2] and quick(holder, verb, token, number)
   local verbOfMutex = line.verbs[verb]
   if not reply and verbOfMutex then reply = verbOfMutex(holder, token, number) end

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../clock/index.ts';
+import { systemClock, systemRandom } from '../clock/index.ts';
 import { type Duration, durationMs, LockArgumentError, type LockStore } from '../lock/index.ts';
 import { type IoredisClient, ioredisLink, isIoredis } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
@@ -79,7 +79,11 @@ export function scriptStore(
   { requestTimeout = '5s' }: RedisStoreOptions = {},
 ): LockStore {
   const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
-  return new ScriptStore(runner, { clientId: randomUUID(), clock: systemClock, requestTimeoutMs });
+  return new ScriptStore(runner, { clientId: newClientId(), clock: systemClock, requestTimeoutMs });
+}
+
+function newClientId(): string {
+  return Buffer.from(systemRandom.bytes(12)).toString('hex');
 }
 
 function linkTo(client: unknown): RedisLink {

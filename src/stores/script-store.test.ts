@@ -4,6 +4,7 @@ import { createEngine } from '../engine/index.ts';
 import { type Claim, type Lease, Locks } from '../lock/index.ts';
 import { CONFORMANCE } from './conformance.ts';
 import { engineRunner } from './engine-runner.ts';
+import { toWords } from './lock-call.ts';
 import { ScriptStore } from './script-store.ts';
 
 let clients = 0;
@@ -89,7 +90,8 @@ describe('requests that travel together', () => {
         ...runner,
         async run(script, keys, args) {
           const reply = await runner.run(script, keys, args);
-          if (args[1] === 'ask' && args[2]?.includes('second')) await passed(gates.second);
+          const [verb, token] = toWords(args);
+          if (verb === 'ask' && token?.includes('second')) await passed(gates.second);
           return reply;
         },
         async listen(...hearing) {

@@ -13,6 +13,7 @@ import {
   type LockStore,
   type Target,
 } from '../lock/index.ts';
+import { channelOf, type LockRequest, toArgs } from './lock-call.ts';
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 
 /** Whatever can run a script on a Redis, and hear messages from it. */
@@ -58,6 +59,7 @@ const SCRIPT = withSha(LOCK_SCRIPT);
 export class ScriptStore implements LockStore {
   /** Also for what lives beside the locks. */
   readonly runner: ScriptRunner;
+  readonly clientId: string;
   readonly #clock: Clock;
   readonly #channel: string;
   /** Calls under way. */
@@ -75,8 +77,9 @@ export class ScriptStore implements LockStore {
 
   constructor(runner: ScriptRunner, { clock, clientId, requestTimeoutMs }: ScriptStoreOptions) {
     this.runner = runner;
+    this.clientId = clientId;
     this.#clock = clock;
-    this.#channel = `holdfast:${clientId}`;
+    this.#channel = channelOf(clientId);
     this.#calls = new DueList(clock, requestTimeoutMs, (batch) =>
       this.#failed(batch, new Error(`no answer within ${requestTimeoutMs} ms`)),
     );
@@ -198,7 +201,7 @@ export class ScriptStore implements LockStore {
   #openBatch(): Batch {
     // A promise that is there costs a fifth of queueMicrotask, which makes an asynchronous resource.
     if (this.#batches.length === 0) READY.then(this.#flush);
-    const batch = new Batch(this.#channel);
+    const batch = new Batch(this.clientId);
     this.#batches.push(batch);
     return batch;
   }
@@ -283,7 +286,7 @@ export class ScriptStore implements LockStore {
     if (batch.hasFailed) return;
     batch.hasFailed = true;
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
-    const parts = isFaultOfOne(error) ? batch.split(this.#channel) : [];
+    const parts = isFaultOfOne(error) ? batch.split() : [];
     if (parts.length > 1) for (const part of parts) this.#call(part);
     else for (const settler of batch.settlers) settler.reject(told(error));
     // The call may have been run, and have handed a lock to one of our own waiters.
@@ -331,7 +334,9 @@ export class ScriptStore implements LockStore {
 /** The requests of one call. */
 class Batch {
   readonly keys: string[] = [];
-  readonly args: string[];
+  readonly #clientId: string;
+  /** Three for each: verb, token, number. */
+  readonly #words: string[] = [];
   readonly settlers: Settler<unknown>[] = [];
   /** Whether somebody may be served by it who did not ask. */
   mayServe = false;
@@ -340,8 +345,12 @@ class Batch {
   sentMs = 0;
   sentWallMs = 0;
 
-  constructor(channel: string) {
-    this.args = [channel];
+  constructor(clientId: string) {
+    this.#clientId = clientId;
+  }
+
+  get args(): string[] {
+    return toArgs(this.#clientId, this.#words);
   }
 
   add<Result>(
@@ -353,23 +362,21 @@ class Batch {
   ): void {
     if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
     this.keys.push(key);
-    this.args.push(verb, token, String(Math.round(number)));
+    this.#words.push(verb, token, String(Math.round(number)));
     this.settlers.push(settler);
   }
 
   /** Each request for itself, with those that belong to it. */
-  split(channel: string): Batch[] {
+  split(): Batch[] {
     const parts: Batch[] = [];
     for (const [index, settler] of this.settlers.entries()) {
-      const [verb, token, number] = this.args.slice(1 + 3 * index, 4 + 3 * index) as Words;
-      if (verb !== 'also') parts.push(new Batch(channel));
+      const [verb, token, number] = this.#words.slice(3 * index, 3 * index + 3) as LockRequest;
+      if (verb !== 'also') parts.push(new Batch(this.#clientId));
       parts.at(-1)?.add(this.keys[index]!, verb, token, Number(number), settler);
     }
     return parts;
   }
 }
-
-type Words = [string, string, string];
 
 interface Settler<Result> {
   readonly parse: (reply: unknown) => Result;

@@ -1,3 +1,4 @@
+import { type LockRequest, toWords } from './lock-call.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 import { isListOfServed, type Script, type ScriptRunner } from './script-store.ts';
 import { SessionError } from './session.ts';
@@ -210,9 +211,9 @@ interface Request {
 
 /** What a call of the lock script asks for: see its header. */
 function requestsIn(keys: readonly string[], args: readonly string[]): Request[] {
+  const words = toWords(args);
   return keys.map((key, index) => {
-    const verb = args[3 * index + 1]!;
-    const token = args[3 * index + 2]!;
+    const [verb, token] = words.slice(3 * index) as LockRequest;
     return { key, verb, token, word: firstWord(verb), owner: firstWord(token) };
   });
 }

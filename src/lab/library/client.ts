@@ -1,6 +1,6 @@
-import type { Clock, Random, Timer } from '../../clock/index.ts';
+import { type Clock, seededRandom, type Timer } from '../../clock/index.ts';
 import { type Lease, Locks, type ReleaseOutcome } from '../../lock/index.ts';
-import { type ScriptRunner, ScriptStore } from '../../stores/index.ts';
+import { type ScriptRunner, ScriptStore, toWords } from '../../stores/index.ts';
 import { clientName } from '../choice.ts';
 import { START_MS } from '../store.ts';
 
@@ -90,7 +90,7 @@ export class Client {
       clientId: this.name,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
     });
-    this.locks = new Locks({ store, clock: this.clock, random: namesOf(this.name) });
+    this.locks = new Locks({ store, clock: this.clock, random: seededRandom(index) });
   }
 
   sleep(durationMs: number): Promise<void> {
@@ -193,7 +193,7 @@ export class Client {
   }
 
   #request(keys: string[], args: string[], channel: string | undefined): Promise<unknown> {
-    if (this.#isDisconnected || (this.unfinished === 0 && args.some(isRenewal))) {
+    if (this.#isDisconnected || (this.unfinished === 0 && toWords(args).some(isRenewal))) {
       this.sentNeedlessly++;
     }
     return new Promise((resolve, reject) => {
@@ -248,17 +248,11 @@ class LabTimer implements Coming, Timer {
   keepAlive(): void {}
 }
 
-/** The library draws the names of owners once, from these bytes: they say whose they are. */
-function namesOf(name: string): Random {
-  const byte = name.charCodeAt(0);
-  return { next: () => 0.5, bytes: (count) => new Uint8Array(count).fill(byte) };
-}
-
 function isRenewal(word: string): boolean {
   return word === 'extend' || word.startsWith('extend ');
 }
 
 /** The client of an owner that it named. */
 export function clientOfOwner(owner: string): string {
-  return String.fromCharCode(Number.parseInt(owner.slice(0, 2), 16));
+  return owner.split('.', 1)[0]!;
 }

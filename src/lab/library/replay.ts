@@ -1,6 +1,7 @@
+import { toWords } from '../../stores/index.ts';
 import { LabError } from '../lab-error.ts';
 import { START_MS } from '../store.ts';
-import { type Coming, clientOfOwner } from './client.ts';
+import type { Coming } from './client.ts';
 import { type Chosen, type Option, SIGNS } from './option.ts';
 import { perform, type Run } from './perform.ts';
 import type { Scenario } from './scenario.ts';
@@ -67,11 +68,11 @@ function subjectText({ kind, request, value }: Coming): string {
   if (kind === 'timer') return 'timer';
   if (kind === 'message') return short(String(value));
   if (request?.channel !== undefined) return `SUBSCRIBE ${request.channel}`;
-  const asked = short(request!.args.slice(1).join(' '));
+  const asked = short(toWords(request!.args).join(' '));
   return kind === 'reply' ? `${asked} → ${short(JSON.stringify(value))}` : asked;
 }
 
-/** Owners by the name of their client, and without what is known of them. */
+/** Owners without what is known of them. */
 function short(text: string): string {
-  return text.replace(/ ?\[(?=["\\]).*?\]/g, '').replace(/\b([0-9a-f]{24})\b/g, clientOfOwner);
+  return text.replace(/ ?\[(?=["\\]).*?\]/g, '');
 }

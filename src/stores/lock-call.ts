@@ -1,0 +1,30 @@
+/** One request to the lock script: its verb, token and number. See the head of the script. */
+export type LockRequest = [verb: string, token: string, number: string];
+
+/** Verbs that a mutex needs no more than the first letter of. */
+const LETTERS: Partial<Record<string, string>> = {
+  ask: 'a',
+  line: 'l',
+  extend: 'e',
+  release: 'r',
+};
+
+export function channelOf(clientId: string): string {
+  return `holdfast:${clientId}`;
+}
+
+/** What a call of the script says for requests, three words each; in short, if that can be. */
+export function toArgs(clientId: string, words: readonly string[]): string[] {
+  const [verb, token, number] = words as LockRequest;
+  const letter = words.length === 3 ? LETTERS[verb] : undefined;
+  const isShort = letter !== undefined && token.startsWith(`${clientId}.`);
+  return isShort ? [token, letter + number] : [channelOf(clientId), ...words];
+}
+
+/** The requests of a call, three words each. */
+export function toWords(args: readonly string[]): string[] {
+  const [token, said = ''] = args;
+  if (args.length !== 2 || token === undefined) return args.slice(1);
+  const verb = Object.keys(LETTERS).find((word) => word[0] === said[0])!;
+  return [verb, token, said.slice(1)];
+}
