@@ -24,7 +24,6 @@ export function inSlowMotion(store: LockStore, factor: number): LockStore {
       }));
       return { holders: quicker, waiters };
     },
-    onCall: (listener) => store.onCall(listener),
     close: () => store.close(),
   };
 }

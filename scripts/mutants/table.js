@@ -359,9 +359,16 @@ export const MUTANTS = [
     ['src/lock/scope.test.ts', 'src/lock/lock.test.ts'],
   ),
   mutant(
+    'calls: one that overtakes the answer is lost',
+    'src/stores/script-store.ts',
+    'if (stands) this.#waiting.set(claim.owner, claim);',
+    '',
+    ['src/stores/hand-over.test.ts', 'src/stores/script-store.test.ts'],
+  ),
+  mutant(
     'memory: who asks may pass those who wait',
     'src/lock/memory-store.ts',
-    'return this.#line?.first !== undefined;',
+    'return this.#line.first !== undefined;',
     'return false;',
     ['src/lock/memory-store.test.ts', 'src/lock/lock.test.ts'],
   ),

@@ -19,7 +19,7 @@ import {
 import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
-import type { Answer, Call, Claim, Reservation } from './store.ts';
+import type { Answer, Call, Claim, Reservation, Waiter } from './store.ts';
 import { StoreLease, safeMs } from './store-lease.ts';
 
 /** Between two tries of a store that cannot be reached. */
@@ -58,7 +58,7 @@ export function acquire(
  * States: asking ⇄ waiting, until it is over: held, or given up. Several things can end it, and what
  * arrives after that must not be lost: a grant that nobody wants any more is given back.
  */
-export class Attempt implements Linked<Attempt> {
+export class Attempt implements Linked<Attempt>, Waiter {
   readonly core: LockCore;
   readonly claim: Claim;
   readonly beganMs: number;
@@ -103,6 +103,7 @@ export class Attempt implements Linked<Attempt> {
   ): Promise<StoreLease | null> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
+      this.claim.waiter = this;
       this.core.began(this);
       if (this.#options.signal) this.core.aborts.add(this.#options.signal, this);
       this.#hear(answer, sentMs, sentWallMs);
@@ -227,9 +228,6 @@ export class Attempt implements Linked<Attempt> {
   #wait(durationMs: number): void {
     this.#state = 'waiting';
     this.#scope?.startWaiting(this);
-    this.core.lines(this);
-    // A call that came before us may have ended the wait.
-    if (this.#isOver || this.#isAsking) return;
     if (Number.isFinite(durationMs)) this.#askIn(durationMs);
   }
 
@@ -294,6 +292,7 @@ export class Attempt implements Linked<Attempt> {
 
   #end(state: 'held' | 'over'): void {
     this.#state = state;
+    this.claim.waiter = undefined;
     this.#timer?.cancel();
     this.#scope?.stopWaiting(this);
     this.core.ended(this);

@@ -8,7 +8,7 @@ import { letGo } from './let-go.ts';
 import { LinkedList } from './linked-list.ts';
 import { memoryStore } from './memory-store.ts';
 import { Scopes } from './scope.ts';
-import type { Call, Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
+import type { Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
@@ -30,12 +30,8 @@ export class LockCore {
   #ownerCount = 0;
   readonly #leases = new LinkedList<StoreLease>();
   readonly #attempts = new LinkedList<Attempt>();
-  /** Those that stand in line, by owner. */
-  readonly #lines = new Map<string, Attempt>();
   /** Who waits for a lock wants to live until then; nothing else here keeps a process alive. */
   readonly #patience: DueLists<Attempt>;
-  /** Of owners that do not stand in line: not yet, as far as they know, or no longer. */
-  readonly #earlyCalls = new Map<string, { readonly grant: Call }>();
   /** How much there is that close() waits for, and who is told when nothing is left. */
   #workCount = 0;
   #onIdle = (): void => {};
@@ -54,7 +50,6 @@ export class LockCore {
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
-    this.store.onCall((owner, grant) => this.#called(owner, grant));
     this.store.onLost?.((reason) => {
       for (const lease of this.#leases.toArray()) lease.stolenElsewhere(reason);
     });
@@ -93,32 +88,8 @@ export class LockCore {
     }
   }
 
-  /** From now on it is also told of calls, and of one that overtook the answer that it has to wait. */
-  lines(attempt: Attempt): void {
-    const { owner } = attempt.claim;
-    this.#lines.set(owner, attempt);
-    const early = this.#earlyCalls.get(owner);
-    if (early === undefined) return;
-    this.#earlyCalls.delete(owner);
-    attempt.called(early.grant);
-  }
-
-  #called(owner: string, grant: Call): void {
-    const attempt = this.#lines.get(owner);
-    if (attempt !== undefined) {
-      attempt.called(grant);
-      return;
-    }
-    if (grant !== undefined && 'retryInMs' in grant) return;
-    this.#earlyCalls.set(owner, { grant });
-    if (this.#earlyCalls.size <= MOST_EARLY_CALLS) return;
-    const [oldest] = this.#earlyCalls.keys();
-    this.#earlyCalls.delete(oldest!);
-  }
-
   ended(attempt: Attempt): void {
     this.#attempts.remove(attempt);
-    if (this.#lines.size > 0) this.#lines.delete(attempt.claim.owner);
     if (attempt.patience !== undefined) this.#patience.drop(attempt.patience, attempt.waitMs);
   }
 
@@ -214,7 +185,7 @@ export class LockCore {
   }
 }
 
-/** A store tells one listener whose turn it is. */
+/** Names of owners are unique in one library, not in two that share a store. */
 const inUse = new WeakSet<LockStore>();
 const TAKEN =
   'this store has locks already: share those, or make another store, of the same client if you like';
@@ -223,7 +194,6 @@ const TAKEN =
 const CLOSING_MS = 500;
 /** A place in line outlives a short lease. */
 const PLACE_MS = 10_000;
-const MOST_EARLY_CALLS = 1000;
 
 export interface CoreOptions {
   readonly clock: Clock;

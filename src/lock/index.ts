@@ -22,7 +22,6 @@ export type { AcquireOptions } from './options.ts';
 export { serveRenewals } from './renewal-service.ts';
 export type {
   Answer,
-  CallListener,
   Claim,
   Hold,
   Holder,
@@ -31,6 +30,7 @@ export type {
   LockKind,
   LockStore,
   Target,
+  Waiter,
 } from './store.ts';
 export { telemetryApi } from './telemetry.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

@@ -1,7 +1,7 @@
 /** What can stand in one list at a time. */
 export interface Linked<Node> {
-  before: Node | undefined;
-  after: Node | undefined;
+  before?: Node | undefined;
+  after?: Node | undefined;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock/index.ts';
+import { LinkedList } from './linked-list.ts';
 import type {
   Answer,
-  CallListener,
   Claim,
   Grant,
   Hold,
@@ -32,7 +32,6 @@ class MemoryStore implements LockStore {
   readonly #fences: Fences;
   #count = 0;
   #sweepAtCount = FEW_LOCKS;
-  #onCall: CallListener = () => {};
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -64,9 +63,9 @@ class MemoryStore implements LockStore {
     return this.#find(hold)?.extend(hold.owner, leaseMs) ?? false;
   }
 
-  release(hold: Hold, fence?: number): boolean {
+  release(hold: Hold | Claim, fence?: number): boolean {
     const lock = this.#find(hold);
-    return lock === undefined ? false : lock.release(hold.owner, fence);
+    return lock === undefined ? false : lock.release(hold, fence);
   }
 
   async forceRelease(target: Target): Promise<number> {
@@ -75,10 +74,6 @@ class MemoryStore implements LockStore {
 
   async inspect(target: Target): Promise<Inspection> {
     return this.#find(target)?.inspect() ?? { holders: [], waiters: [] };
-  }
-
-  onCall(listener: CallListener): void {
-    this.#onCall = listener;
   }
 
   async close(): Promise<void> {
@@ -103,16 +98,11 @@ class MemoryStore implements LockStore {
   }
 
   #open({ kind, name }: Target): MemoryLock {
-    const lock = new MemoryLock(this.#clock, this.#fences, this.#called);
+    const lock = new MemoryLock(this.#clock, this.#fences);
     this.#locks[kind].set(name, lock);
     this.#count++;
     return lock;
   }
-
-  /** Later in this turn: whoever was asked is to have its own answer first. */
-  readonly #called: CallListener = (owner, grant) => {
-    READY.then(() => this.#onCall(owner, grant));
-  };
 
   /** Looks at all locks, but only when there are twice as many as were in use the last time. */
   #sweep(): void {
@@ -184,61 +174,23 @@ class Holders {
   }
 }
 
-/**
- * Those who stand in line, by owner and in order. Each look for the first of a Map walks over all that
- * have left, so that one walk is kept, which goes on where it was.
- */
-class Line {
-  readonly #claims = new Map<string, Claim>();
-  #walk: MapIterator<Claim> | undefined;
-  #first: Claim | undefined;
-
-  get first(): Claim | undefined {
-    if (this.#first === undefined && this.#claims.size > 0) this.#first = this.#next();
-    return this.#first;
-  }
-
-  add(claim: Claim): void {
-    if (!this.#claims.has(claim.owner)) this.#claims.set(claim.owner, claim);
-  }
-
-  remove(owner: string): void {
-    this.#claims.delete(owner);
-    if (this.#first?.owner === owner) this.#first = undefined;
-  }
-
-  toArray(): Claim[] {
-    return [...this.#claims.values()];
-  }
-
-  /** A walk that has come to its end does not see who comes later. */
-  #next(): Claim | undefined {
-    const { value } = this.#walk?.next() ?? {};
-    if (value !== undefined) return value;
-    this.#walk = this.#claims.values();
-    return this.#walk.next().value;
-  }
-}
-
 /** One lock. Waiters need no time of their own here: they live and die with the process. */
 class MemoryLock {
   slots = 1;
   readonly #clock: Clock;
   readonly #fences: Fences;
-  readonly #call: CallListener;
   readonly #holders = new Holders();
-  /** Made when first needed: most locks are never waited for. */
-  #line: Line | undefined;
+  /** Those who stand in line, in order. */
+  readonly #line = new LinkedList<Claim>();
   #used = 0;
   #lastFence = 0;
   /** No lease ends before this; a later end of the first is found out when it comes. */
   #firstEndMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, fences: Fences, call: CallListener) {
+  constructor(clock: Clock, fences: Fences) {
     this.#clock = clock;
     this.#fences = fences;
-    this.#call = call;
   }
 
   /** Nobody uses it: it may be forgotten. */
@@ -248,7 +200,7 @@ class MemoryLock {
   }
 
   get #isAwaited(): boolean {
-    return this.#line?.first !== undefined;
+    return this.#line.first !== undefined;
   }
 
   ask(claim: Claim, queues: boolean): Answer {
@@ -304,11 +256,12 @@ class MemoryLock {
     return true;
   }
 
-  release(owner: string, fence: number | undefined): boolean {
+  release(hold: Hold | Claim, fence: number | undefined): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    this.#line?.remove(owner);
-    const wasOurs = this.#drop(owner) || (this.#holders.size === 0 && fence === this.#lastFence);
+    if ('leaseMs' in hold && hold.isInLine) this.#leave(hold);
+    const wasOurs =
+      this.#drop(hold.owner) || (this.#holders.size === 0 && fence === this.#lastFence);
     if (this.#isAwaited) this.#serve(nowMs);
     else this.#unwatch();
     return wasOurs;
@@ -334,7 +287,7 @@ class MemoryLock {
       ageMs: nowMs - grantedMs,
       leftMs: deadlineMs - nowMs,
     }));
-    const claims = this.#line?.toArray() ?? [];
+    const claims = this.#line.toArray();
     return { holders, waiters: claims.map(({ info, take }) => ({ ...info, take })) };
   }
 
@@ -348,9 +301,14 @@ class MemoryLock {
   }
 
   #stand(claim: Claim, nowMs: number): void {
-    this.#line ??= new Line();
-    this.#line.add(claim);
+    if (!claim.isInLine) this.#line.push(claim);
+    claim.isInLine = true;
     if (this.#timer === undefined) this.#watchHolders(nowMs);
+  }
+
+  #leave(claim: Claim): void {
+    claim.isInLine = false;
+    this.#line.remove(claim);
   }
 
   #grant(claim: Claim, nowMs: number): number {
@@ -384,15 +342,18 @@ class MemoryLock {
   /** Hands over to the first in line, and to those behind it for as long as they fit. */
   #serve(nowMs: number): void {
     const line = this.#line;
-    for (let claim = line?.first; claim && this.#fits(claim); claim = line?.first) {
-      line?.remove(claim.owner);
-      this.#call(claim.owner, this.#handOver(claim, nowMs));
+    for (let claim = line.first; claim && this.#fits(claim); claim = line.first) {
+      this.#leave(claim);
+      this.#handOver(claim, nowMs);
     }
     if (this.#timer === undefined || !this.#isAwaited) this.#watchHolders(nowMs);
   }
 
-  #handOver(claim: Claim, nowMs: number): Grant {
-    return { fence: this.#grant(claim, nowMs), sentMs: nowMs, sentWallMs: this.#clock.wallMs() };
+  /** Told later in this turn: whoever was asked is to have its own answer first. */
+  #handOver(claim: Claim, nowMs: number): void {
+    const fence = this.#grant(claim, nowMs);
+    const grant: Grant = { fence, sentMs: nowMs, sentWallMs: this.#clock.wallMs() };
+    READY.then(() => claim.waiter?.called(grant));
   }
 
   /** Looks at every holder only when the end of one may have come. */

@@ -70,7 +70,20 @@ export class SingleLock extends Lock {
   #claim({ leaseMs, label }: ResolvedOptions): Claim {
     const { kind, name, slots } = this.#target;
     const owner = this.#core.newOwner();
-    return { kind, name, slots, owner, take: this.#take, leaseMs, info: this.#core.infoOf(label) };
+    return {
+      kind,
+      name,
+      slots,
+      owner,
+      take: this.#take,
+      leaseMs,
+      info: this.#core.infoOf(label),
+      // Always the same fields in the same order, for the sake of V8.
+      waiter: undefined,
+      isInLine: false,
+      before: undefined,
+      after: undefined,
+    };
   }
 }
 

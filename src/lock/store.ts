@@ -1,3 +1,5 @@
+import type { Linked } from './linked-list.ts';
+
 /**
  * Where locks live. One rule admits every kind: the live weights of others and what is asked for must
  * fit into the slots. A mutex takes 1 of 1, a semaphore k of n, a reader 1 of MANY, a writer MANY of
@@ -14,7 +16,8 @@ export interface LockStore {
   readonly clientId?: string;
   /**
    * Asks once. Free: granted, with a fence larger than any before. Busy: the claim stands in line, if
-   * `queues`, and `retryInMs` says when to ask again unless called. Asking again keeps the place.
+   * `queues`, and `retryInMs` says when to ask again unless its waiter is called. Asking again keeps the
+   * place.
    */
   ask(claim: Claim, queues: boolean): Answer | Promise<Answer>;
   /**
@@ -34,11 +37,6 @@ export interface LockStore {
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;
-  /**
-   * Who hears of owners whose turn it may be, when no request is being answered. One subscription for all
-   * locks; the hint may get lost.
-   */
-  onCall(listener: CallListener): void;
   /** Calls back when all leases are lost: where they can end with something other than their time. */
   onLost?(listener: (reason: Error) => void): void;
   /** The hold is over, or another process's: what would end it with this one is called off. */
@@ -46,8 +44,13 @@ export interface LockStore {
   close(): Promise<void>;
 }
 
-/** With a grant the owner holds the lock; without, it should ask again. */
-export type CallListener = (owner: string, call?: Call) => void;
+/**
+ * Who is told that its turn may have come, never while it asks. The hint may get lost, and may come before
+ * the answer that there is a line. With a grant the owner holds the lock; without, it should ask again.
+ */
+export interface Waiter {
+  called(call?: Call): void;
+}
 
 export type Call = Grant | Reservation | Watch | undefined;
 
@@ -90,8 +93,12 @@ export interface Hold extends Target {
   readonly info: HolderInfo;
 }
 
-export interface Claim extends Hold {
+/** It is the very object that stands in line, and leaves it: a copy is another's. */
+export interface Claim extends Hold, Linked<Claim> {
   readonly leaseMs: number;
+  waiter?: Waiter | undefined;
+  /** Whether a store in this process has it in a line, and its neighbours there. */
+  isInLine?: boolean;
 }
 
 export type Answer =

@@ -205,16 +205,16 @@ export const CONFORMANCE: readonly Case[] = [
 
   example('tells a waiter of the same client that it holds the lock', async ({ store }) => {
     const [holder, waiter] = [mutex('a'), mutex('a')];
-    const told: [string, number | undefined][] = [];
-    store.onCall((owner, call) =>
-      told.push([owner, call && 'fence' in call ? call.fence : undefined]),
-    );
+    const told: (number | undefined)[] = [];
+    waiter.waiter = {
+      called: (call) => told.push(call && 'fence' in call ? call.fence : undefined),
+    };
     await store.ask(holder, false);
     await store.ask(waiter, true);
     await store.release(holder);
     const answer = await store.ask(waiter, true);
     assert(answer.held);
-    assert.deepEqual(told, [[waiter.owner, answer.fence]]);
+    assert.deepEqual(told, [answer.fence]);
   }),
 
   example('calls a waiter of another client, which confirms by asking', async (scene) => {
@@ -278,11 +278,7 @@ function example(name: string, act: (scene: Scene) => Promise<void>): Case {
     name,
     async run(world) {
       const store = await world.open();
-      const called: string[] = [];
-      store.onCall((owner, call) => {
-        const isWatch = call !== undefined && 'retryInMs' in call;
-        if (!isWatch) called.push(owner);
-      });
+      const called = callsOf(store);
       const calls = async (): Promise<string[]> => {
         await world.elapse(20);
         return called.splice(0);
@@ -294,6 +290,22 @@ function example(name: string, act: (scene: Scene) => Promise<void>): Case {
       }
     },
   };
+}
+
+/** The owners that are called, of those who ask this store from now on and listen to nothing else. */
+function callsOf(store: LockStore): string[] {
+  const called: string[] = [];
+  const ask = store.ask.bind(store);
+  store.ask = (claim, queues) => {
+    claim.waiter ??= {
+      called(call) {
+        const isWatch = call !== undefined && 'retryInMs' in call;
+        if (!isWatch) called.push(claim.owner);
+      },
+    };
+    return ask(claim, queues);
+  };
+  return called;
 }
 
 function claim(target: Target, take: number, label = ''): Claim {

@@ -116,14 +116,14 @@ describe('a lock that is handed to another process', () => {
     const [answered, answer] = gate();
     answering = answered;
     const [holder, waiting] = await waiter();
-    await holder.release();
-    await settle();
     verbs = [];
-    answer();
+    await holder.release();
     const lease = await waiting;
+    answer();
     await settle();
     expect(verbs).toEqual(['extend']);
     expect(lease.fence).toBeGreaterThan(holder.fence);
+    expect(lease.isHeld).toBe(true);
   });
 
   it('is not given back for an answer that was overtaken by the grant', async () => {

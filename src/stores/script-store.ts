@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../clock/index.ts';
 import {
   type Answer,
-  type CallListener,
   type Claim,
   DueList,
   type Hold,
@@ -64,13 +63,12 @@ export class ScriptStore implements LockStore {
   readonly #channel: string;
   /** Calls under way. */
   readonly #calls: DueList<Batch>;
-  /** Owners that stand in line, and for which lock, to be called when messages may have been lost. */
-  readonly #waiting = new Map<string, string>();
+  /** What stands in line, or may soon, by owner. */
+  readonly #waiting = new Map<string, Claim>();
   /** What this turn sends. */
   #batches: Batch[] = [];
   /** In a cluster: the last of them for each slot. */
   #bySlot = new Map<number, Batch>();
-  #onCall: CallListener = () => {};
   #listening: Promise<void> | undefined;
   #isListening = false;
   #isClosed = false;
@@ -88,6 +86,7 @@ export class ScriptStore implements LockStore {
   ask(claim: Claim, queues: boolean): Promise<Answer> {
     // Who stands in line must hear the call; a lock that is free does not wait for that.
     const stands = queues && this.#isListening;
+    if (stands) this.#waiting.set(claim.owner, claim);
     return new Promise((resolve, reject) => {
       const whenBusy = queues ? claim : undefined;
       const settler = { resolve, reject, parse: toAnswer, whenBusy, stands };
@@ -142,10 +141,6 @@ export class ScriptStore implements LockStore {
 
   inspect(target: Target): Promise<Inspection> {
     return this.#send('show', { ...target, ...NOBODY }, 0, parseInspection);
-  }
-
-  onCall(listener: CallListener): void {
-    this.#onCall = listener;
   }
 
   onLost(listener: (reason: Error) => void): void {
@@ -266,19 +261,20 @@ export class ScriptStore implements LockStore {
   /** It is busy, and the claim wants to wait: it does already, or must be able to hear the call first. */
   #stand<Result>(claim: Claim, settler: Settler<Result>, result: Result): void {
     if (settler.stands) {
-      this.#waiting.set(claim.owner, keyOf(claim));
       settler.resolve(result);
       return;
     }
     const inLine = { ...settler, stands: true };
-    this.#listen().then(() => this.#add('line', claim, claim.leaseMs, inLine), settler.reject);
+    this.#listen().then(() => {
+      this.#waiting.set(claim.owner, claim);
+      this.#add('line', claim, claim.leaseMs, inLine);
+    }, settler.reject);
   }
 
   #serve({ sentMs, sentWallMs }: Batch, served: unknown[]): void {
     for (let index = 0; index < served.length; index += 2) {
-      const owner = ownerOf(served[index]);
-      this.#waiting.delete(owner);
-      this.#onCall(owner, { fence: Number(served[index + 1]), sentMs, sentWallMs });
+      const claim = this.#noLongerWaiting(ownerOf(served[index]));
+      claim?.waiter?.called({ fence: Number(served[index + 1]), sentMs, sentWallMs });
     }
   }
 
@@ -315,19 +311,27 @@ export class ScriptStore implements LockStore {
   #called(message: string): void {
     const [fence, owner = ''] = message.split(' ', 2);
     if (fence === '0') {
-      this.#onCall(owner, { retryInMs: RESERVED_MS });
+      this.#waiting.get(owner)?.waiter?.called({ retryInMs: RESERVED_MS });
       return;
     }
+    const claim = this.#noLongerWaiting(owner);
+    claim?.waiter?.called({ fence: Number(fence), reservedMs: RESERVED_MS });
+  }
+
+  #noLongerWaiting(owner: string): Claim | undefined {
+    const claim = this.#waiting.get(owner);
     this.#waiting.delete(owner);
-    this.#onCall(owner, { fence: Number(fence), reservedMs: RESERVED_MS });
+    return claim;
   }
 
   #callEverybody(): void {
-    for (const owner of [...this.#waiting.keys()]) this.#onCall(owner);
+    for (const { waiter } of [...this.#waiting.values()]) waiter?.called();
   }
 
   #callWaiters(key: string): void {
-    for (const [owner, itsKey] of [...this.#waiting]) if (itsKey === key) this.#onCall(owner);
+    for (const claim of [...this.#waiting.values()]) {
+      if (keyOf(claim) === key) claim.waiter?.called();
+    }
   }
 }
 
