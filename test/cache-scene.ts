@@ -3,7 +3,7 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import { type Clock, type Random, seededRandom, type VirtualClock } from '../src/clock/index.ts';
 import type { Engine } from '../src/engine/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { type ScriptRunner, ScriptStore } from '../src/stores/index.ts';
+import { LOCK_SCRIPT, type ScriptRunner, ScriptStore, toWords } from '../src/stores/index.ts';
 
 /** Everything that can happen without time has happened. */
 export const turn = (): Promise<void> => new Promise(setImmediate);
@@ -74,7 +74,8 @@ export class Network implements ScriptRunner {
   }
 
   async run(...call: Parameters<ScriptRunner['run']>): Promise<unknown> {
-    const [, , words] = call;
+    const [script, , args] = call;
+    const words = script.text === LOCK_SCRIPT ? toWords(args) : args;
     if (this.holds(words)) await new Promise<void>((resolve) => this.#held.push(resolve));
     if (this.loses(words)) throw new Error('lost on its way');
     const answer = await this.#runner.run(...call);

@@ -10,6 +10,7 @@ import {
   memoryStore,
   systemClock,
 } from '../src/index.ts';
+import { toWords } from '../src/stores/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { BUILD } from './lock-holder-process.ts';
 import { type RunningServer, startRealRedis, stopProcess } from './real-redis.ts';
@@ -111,11 +112,14 @@ async function start(body: string, port = server.port): Promise<Program> {
 }
 
 /** What is asked of locks from now on, and by which connection. */
-async function monitor(onRequest: (words: string[], source: string) => void): Promise<void> {
+async function monitor(
+  onRequest: (verb: string, key: string, source: string) => void,
+): Promise<void> {
   const ears = await client.monitor();
   monitors.push(ears);
   ears.on('monitor', (_time: string, words: string[], source: string) => {
-    if (words[0]?.startsWith('eval')) onRequest(words, source);
+    const [command, , , key, ...args] = words;
+    if (command?.startsWith('eval')) onRequest(toWords(args)[0]!, key!, source);
   });
 }
 
@@ -217,8 +221,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
 describe('a worker that renews', () => {
   it('leaves alone what was released, at once', async () => {
     const verbs: string[] = [];
-    await monitor((words) => {
-      if (words.includes('lock:{a}')) verbs.push(words.at(-3)!);
+    await monitor((verb, key) => {
+      if (key === 'lock:{a}') verbs.push(verb);
     });
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: 900 });
@@ -319,8 +323,8 @@ describe('a worker that renews', () => {
   it('does nothing while the main thread renews by itself', async () => {
     const sources = new Set<string>();
     let extendCount = 0;
-    await monitor((words, source) => {
-      if (words.at(-3) !== 'extend') return;
+    await monitor((verb, _key, source) => {
+      if (verb !== 'extend') return;
       sources.add(source);
       extendCount++;
     });

@@ -309,10 +309,11 @@ export const MUTANTS = [
     ),
   ),
   mutant(
-    'renewal: two at a time, whose timers are lost track of',
-    'src/lock/watchdog.ts',
-    'if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));\n    if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);\n    lease.deadline =',
-    'if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);\n    lease.deadline =',
+    'renewal: what falls due stands in two lists',
+    'src/lock/due-list.ts',
+    'due.drop();\n    due.list = this;',
+    'due.list = this;',
+    ['src/lock/due-list.test.ts'],
   ),
   mutant(
     'transfer: the giver goes on holding',
@@ -335,8 +336,8 @@ export const MUTANTS = [
   mutant(
     'store: requests have no time-out',
     STORE,
-    'const due = this.#calls.add(batch, batch.sentMs);',
-    'const due = this.#calls.add(batch, Number.MAX_SAFE_INTEGER);',
+    'this.#calls.add(due, batch.sentMs);',
+    'this.#calls.add(due, Number.MAX_SAFE_INTEGER);',
   ),
   mutant(
     'store: an answer is heard although its request was given up',

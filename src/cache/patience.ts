@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/index.ts';
-import { type Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
+import { Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
 export interface PatienceLimits {
@@ -59,18 +59,18 @@ export class Patience {
   }
 
   leave(waiter: Waiter): void {
-    const { softMs, hardMs, signal } = waiter.limits;
     this.#waiters.remove(waiter);
-    if (waiter.soft !== undefined) this.#soft.drop(waiter.soft, softMs);
-    if (waiter.hard !== undefined) this.#hard.drop(waiter.hard, hardMs);
-    if (waiter.onAbort !== undefined) signal?.removeEventListener('abort', waiter.onAbort);
+    waiter.soft.drop();
+    waiter.hard.drop();
+    if (waiter.onAbort !== undefined)
+      waiter.limits.signal?.removeEventListener('abort', waiter.onAbort);
   }
 
   #enter(waiter: Waiter): void {
     const { beganMs, softMs, hardMs, signal } = waiter.limits;
     this.#waiters.push(waiter);
-    if (softMs !== Number.POSITIVE_INFINITY) waiter.soft = this.#soft.add(waiter, softMs, beganMs);
-    if (hardMs !== Number.POSITIVE_INFINITY) waiter.hard = this.#hard.add(waiter, hardMs, beganMs);
+    if (softMs !== Number.POSITIVE_INFINITY) this.#soft.add(waiter.soft, softMs, beganMs);
+    if (hardMs !== Number.POSITIVE_INFINITY) this.#hard.add(waiter.hard, hardMs, beganMs);
     if (signal === undefined) return;
     waiter.onAbort = () => waiter.giveUp(signal.reason);
     signal.addEventListener('abort', waiter.onAbort);
@@ -85,8 +85,8 @@ function asItIs(_key: string, error: unknown): unknown {
 class Waiter implements Linked<Waiter> {
   before: Waiter | undefined = undefined;
   after: Waiter | undefined = undefined;
-  soft: Due<Waiter> | undefined = undefined;
-  hard: Due<Waiter> | undefined = undefined;
+  readonly soft = new Due<Waiter>(this);
+  readonly hard = new Due<Waiter>(this);
   onAbort: (() => void) | undefined = undefined;
   readonly limits: PatienceLimits;
   readonly #patience: Patience;

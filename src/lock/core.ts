@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
-import { DueLists } from './due-list.ts';
+import { Due, DueLists } from './due-list.ts';
 import { LockArgumentError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { letGo } from './let-go.ts';
@@ -84,13 +84,14 @@ export class LockCore {
   began(attempt: Attempt): void {
     this.#attempts.push(attempt);
     if (Number.isFinite(attempt.waitMs) && attempt.waitMs > 0) {
-      attempt.patience = this.#patience.add(attempt, attempt.waitMs, attempt.beganMs);
+      attempt.patience = new Due(attempt);
+      this.#patience.add(attempt.patience, attempt.waitMs, attempt.beganMs);
     }
   }
 
   ended(attempt: Attempt): void {
     this.#attempts.remove(attempt);
-    if (attempt.patience !== undefined) this.#patience.drop(attempt.patience, attempt.waitMs);
+    attempt.patience?.drop();
   }
 
   /** Ends early when the library is closed. */

@@ -23,21 +23,22 @@ export class DueList<Item> {
     this.#keepsAlive = keepsAlive;
   }
 
-  add(item: Item, fromMs: number): Due<Item> {
-    const due = new Due(item, fromMs + this.#delayMs);
+  /** From now on it stands here, and in no other list. */
+  add(due: Due<Item>, fromMs: number): void {
+    due.drop();
+    due.list = this;
+    due.atMs = fromMs + this.#delayMs;
     if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(true);
     const isFirst = due.atMs < (this.#list.first?.atMs ?? 0);
     let before = isFirst ? undefined : this.#list.last;
     while (before !== undefined && before.atMs > due.atMs) before = before.before;
     this.#list.insert(due, before);
     if (this.#timer === undefined || due.atMs < this.#armedMs) this.#arm(due.atMs);
-    return due;
   }
 
-  /** Dropping what has been dropped, or has fallen due, does nothing. */
-  drop(due: Due<Item>): void {
-    if (due.isDropped) return;
-    due.isDropped = true;
+  /** Called by what is in this list. */
+  remove(due: Due<Item>): void {
+    due.list = undefined;
     this.#list.remove(due);
     if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(false);
   }
@@ -51,7 +52,7 @@ export class DueList<Item> {
     this.#timer?.cancel();
     this.#timer = undefined;
     const left = this.#list.toArray();
-    for (const due of left) this.drop(due);
+    for (const due of left) this.remove(due);
     return left.map(({ item }) => item);
   }
 
@@ -67,7 +68,7 @@ export class DueList<Item> {
     this.#timer = undefined;
     const nowMs = this.#clock.monotonicMs();
     for (let due = this.#list.first; due && due.atMs <= nowMs; due = this.#list.first) {
-      this.drop(due);
+      this.remove(due);
       this.#onDue(due.item);
     }
     const next = this.#list.first;
@@ -75,17 +76,21 @@ export class DueList<Item> {
   }
 }
 
-/** An item's place in its list. */
+/** What lets an item fall due: it can stand in one list at a time, again and again. */
 export class Due<Item> implements Linked<Due<Item>> {
   readonly item: Item;
-  readonly atMs: number;
+  atMs = 0;
+  list: DueList<Item> | undefined = undefined;
   before: Due<Item> | undefined = undefined;
   after: Due<Item> | undefined = undefined;
-  isDropped = false;
 
-  constructor(item: Item, atMs: number) {
+  constructor(item: Item) {
     this.item = item;
-    this.atMs = atMs;
+  }
+
+  /** If it stands nowhere, or has fallen due, this does nothing. */
+  drop(): void {
+    this.list?.remove(this);
   }
 }
 
@@ -102,18 +107,14 @@ export class DueLists<Item> {
     this.#makeList = (delayMs) => new DueList(clock, delayMs, onDue, keepsAlive);
   }
 
-  add(item: Item, delayMs: number, fromMs: number): Due<Item> {
+  add(due: Due<Item>, delayMs: number, fromMs: number): void {
     let list = this.#lists.get(delayMs);
     if (list === undefined) {
       if (this.#lists.size >= this.#tidyAtCount) this.#tidy();
       list = this.#makeList(delayMs);
       this.#lists.set(delayMs, list);
     }
-    return list.add(item, fromMs);
-  }
-
-  drop(due: Due<Item>, delayMs: number): void {
-    this.#lists.get(delayMs)?.drop(due);
+    list.add(due, fromMs);
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-export { type Due, DueList, DueLists } from './due-list.ts';
+export { Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
 export {
   DeadlockError,

@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads';
 import { type Clock, processMs } from '../clock/index.ts';
-import { type Due, DueLists } from './due-list.ts';
+import { Due, DueLists } from './due-list.ts';
 import { SharedTimes } from './shared-times.ts';
 import type { Claim, LockStore } from './store.ts';
 
@@ -87,13 +87,13 @@ class RenewalService {
 
   #plan(ward: Ward, delayMs: number, fromMs: number): void {
     if (!ward.times.isKept) this.#forget(ward);
-    else ward.due = { delayMs, place: this.#renewals.add(ward, delayMs, fromMs) };
+    else this.#renewals.add(ward.due, delayMs, fromMs);
   }
 
   #forget(ward: Ward | undefined): void {
     if (ward === undefined) return;
     this.#wards.delete(ward.id);
-    if (ward.due !== undefined) this.#renewals.drop(ward.due.place, ward.due.delayMs);
+    ward.due.drop();
   }
 }
 
@@ -102,8 +102,7 @@ class Ward {
   readonly id: number;
   readonly claim: Claim;
   readonly times: SharedTimes;
-  /** Its place in the list of what is due. */
-  due: { readonly delayMs: number; readonly place: Due<Ward> } | undefined = undefined;
+  readonly due = new Due<Ward>(this);
 
   constructor(id: number, claim: Claim, times: SharedTimes) {
     this.id = id;

@@ -1,6 +1,6 @@
 import type { Timer } from '../clock/index.ts';
 import type { LockCore } from './core.ts';
-import type { Due } from './due-list.ts';
+import { Due } from './due-list.ts';
 import {
   LockAbortedError,
   LockError,
@@ -34,9 +34,8 @@ const RETRY_PART = 1 / 20;
 export class StoreLease implements Lease, Linked<StoreLease> {
   readonly claim: Claim;
   fence = 0;
-  /** Its places in the lists of the watchdog. */
-  renewal: Due<StoreLease> | undefined = undefined;
-  deadline: Due<StoreLease> | undefined = undefined;
+  /** What the watchdog does with it next, and when. */
+  readonly due = new Due<StoreLease>(this);
   before: StoreLease | undefined = undefined;
   after: StoreLease | undefined = undefined;
   #isSettled = false;

@@ -3,6 +3,9 @@ import { DueLists } from './due-list.ts';
 import type { StoreLease } from './store-lease.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
+/** How much of a lease passes before it is renewed. */
+const RENEWAL_PART = 1 / 3;
+
 /**
  * Keeps leases alive: one for all locks of a process. A lease is renewed at a third of its duration, so
  * that two renewals may fail before it ends; leases that fall due together are renewed in the same turn,
@@ -22,9 +25,8 @@ export class Watchdog {
 
   /** From now on, until it is dropped. */
   add(lease: StoreLease): void {
-    if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));
     if (lease.renews) {
-      lease.renewal = this.#renewals.add(lease, renewMs(lease), lease.sentMs);
+      this.#renewals.add(lease.due, lease.claim.leaseMs * RENEWAL_PART, lease.sentMs);
       this.#worker?.keep(lease);
     } else this.watchDeadline(lease);
   }
@@ -39,18 +41,13 @@ export class Watchdog {
     this.#worker?.look(lease);
   }
 
+  /** Instead of renewing it: a renewal that is under way needs no other beside it. */
   watchDeadline(lease: StoreLease): void {
-    // A renewal that is under way needs no other beside it.
-    if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));
-    if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);
-    lease.deadline = this.#deadlines.add(lease, lease.safeMs, lease.sentMs);
+    this.#deadlines.add(lease.due, lease.safeMs, lease.sentMs);
   }
 
   drop(lease: StoreLease): void {
-    if (lease.renewal !== undefined) this.#renewals.drop(lease.renewal, renewMs(lease));
-    if (lease.deadline !== undefined) this.#deadlines.drop(lease.deadline, lease.safeMs);
-    lease.renewal = undefined;
-    lease.deadline = undefined;
+    lease.due.drop();
     this.#worker?.drop(lease);
   }
 
@@ -65,8 +62,4 @@ export class Watchdog {
     // If the worker has moved it, while our own renewal is still under way, there is a new one to watch.
     if (this.#worker !== undefined && lease.isHeld) this.watchDeadline(lease);
   }
-}
-
-function renewMs({ claim }: StoreLease): number {
-  return claim.leaseMs / 3;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../clock/index.ts';
-import { DueList } from '../lock/index.ts';
+import { Due, DueList } from '../lock/index.ts';
 import { CACHE_SCRIPT } from './cache-script.ts';
 import type { ScriptRunner } from './script-store.ts';
 
@@ -69,14 +69,15 @@ export class CacheCalls {
       batch.fail(new Error(CLOSED));
       return;
     }
-    const due = this.#underWay.add(batch, this.#clock.monotonicMs());
+    const due = new Due(batch);
+    this.#underWay.add(due, this.#clock.monotonicMs());
     this.#runner.run(SCRIPT, batch.keys, batch.args).then(
       (replies) => {
-        this.#underWay.drop(due);
+        due.drop();
         batch.answer(replies as unknown[]);
       },
       (error: unknown) => {
-        this.#underWay.drop(due);
+        due.drop();
         // One key that is no value must not be the end of all who travelled with it: each is asked for alone.
         if (batch.size > 1 && isFaultOfOne(error)) batch.split().forEach(this.#call, this);
         else batch.fail(error);

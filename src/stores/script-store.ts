@@ -3,6 +3,7 @@ import type { Clock } from '../clock/index.ts';
 import {
   type Answer,
   type Claim,
+  Due,
   DueList,
   type Hold,
   type Holder,
@@ -218,14 +219,15 @@ export class ScriptStore implements LockStore {
     }
     const reply = this.runner.run(SCRIPT, batch.keys, batch.args);
     // While the server works on it.
-    const due = this.#calls.add(batch, batch.sentMs);
+    const due = new Due(batch);
+    this.#calls.add(due, batch.sentMs);
     reply.then(
       (replies) => {
-        this.#calls.drop(due);
+        due.drop();
         this.#answered(batch, replies);
       },
       (error: unknown) => {
-        this.#calls.drop(due);
+        due.drop();
         this.#failed(batch, error);
       },
     );

@@ -1,0 +1,84 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type VirtualClock, virtualClock } from '../clock/index.ts';
+import { Due, DueList, DueLists } from './due-list.ts';
+
+let clock: VirtualClock;
+let fallen: string[];
+
+beforeEach(() => {
+  clock = virtualClock();
+  fallen = [];
+});
+
+const onDue = (item: string): void => void fallen.push(item);
+
+describe('a list of what falls due', () => {
+  it('lets things fall due in the order of their times, whenever they were added', () => {
+    const list = new DueList(clock, 100, onDue);
+    const startMs = clock.monotonicMs();
+    for (const [item, fromMs] of [['c', 30] as const, ['a', 10] as const, ['b', 20] as const]) {
+      list.add(new Due(item), startMs + fromMs);
+    }
+    clock.advance(109);
+    expect(fallen).toEqual([]);
+    clock.advance(1);
+    expect(fallen).toEqual(['a']);
+    clock.advance(100);
+    expect(fallen).toEqual(['a', 'b', 'c']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('forgets what was dropped, however often, and goes on with the rest', () => {
+    const list = new DueList(clock, 100, onDue);
+    const dues = ['a', 'b', 'c'].map((item) => new Due(item));
+    for (const due of dues) list.add(due, clock.monotonicMs());
+    dues[1]!.drop();
+    dues[1]!.drop();
+    clock.advance(100);
+    expect(fallen).toEqual(['a', 'c']);
+    dues[0]!.drop();
+    list.add(dues[0]!, clock.monotonicMs());
+    clock.advance(100);
+    expect(fallen).toEqual(['a', 'c', 'a']);
+  });
+
+  it('gives back what had not fallen due when it is closed', () => {
+    const list = new DueList(clock, 100, onDue);
+    for (const item of ['a', 'b']) list.add(new Due(item), clock.monotonicMs());
+    expect(list.close()).toEqual(['a', 'b']);
+    expect(clock.pendingTimers).toBe(0);
+    expect(list.isEmpty).toBe(true);
+  });
+});
+
+describe('lists for several delays', () => {
+  it('what is added to another stands there alone, and its neighbours stay', () => {
+    const lists = new DueLists(clock, onDue);
+    const others = new DueLists(clock, (item: string) => void fallen.push(`other ${item}`));
+    const dues = ['a', 'b', 'c'].map((item) => new Due(item));
+    const nowMs = clock.monotonicMs();
+    for (const due of dues) lists.add(due, 100, nowMs);
+    others.add(dues[0]!, 50, nowMs);
+    lists.add(dues[1]!, 200, nowMs);
+    clock.advance(50);
+    expect(fallen).toEqual(['other a']);
+    clock.advance(50);
+    expect(fallen).toEqual(['other a', 'c']);
+    clock.advance(100);
+    expect(fallen).toEqual(['other a', 'c', 'b']);
+    lists.close();
+    others.close();
+  });
+
+  it('of delays that are never used again none is kept', () => {
+    const lists = new DueLists(clock, onDue);
+    for (let delayMs = 1; delayMs <= 1000; delayMs++) {
+      const due = new Due(`${delayMs}`);
+      lists.add(due, delayMs, clock.monotonicMs());
+      due.drop();
+    }
+    expect(clock.pendingTimers).toBeLessThan(100);
+    lists.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
