@@ -280,9 +280,9 @@ export const MUTANTS = [
     name: 'renewal: goes on after the release',
     edits: [
       {
-        file: CORE,
-        find: '    this.#leases.remove(lease);\n    this.watchdog.drop(lease);',
-        replace: '    this.#leases.remove(lease);',
+        file: LEASE,
+        find: '    this.#core.watchdog.drop(this);\n',
+        replace: '',
       },
       {
         file: LEASE,
@@ -311,8 +311,8 @@ export const MUTANTS = [
   mutant(
     'renewal: what falls due stands in two lists',
     'src/lock/due-list.ts',
-    'due.drop();\n    due.list = this;',
-    'due.list = this;',
+    'item.drop();\n    item.list = this;',
+    'item.list = this;',
     ['src/lock/due-list.test.ts'],
   ),
   mutant(
@@ -336,8 +336,8 @@ export const MUTANTS = [
   mutant(
     'store: requests have no time-out',
     STORE,
-    'this.#calls.add(due, batch.sentMs);',
-    'this.#calls.add(due, Number.MAX_SAFE_INTEGER);',
+    'this.#calls.add(batch, batch.sentMs);',
+    'this.#calls.add(batch, Number.MAX_SAFE_INTEGER);',
   ),
   mutant(
     'store: an answer is heard although its request was given up',

@@ -17,14 +17,14 @@ export interface PatienceLimits {
 export class Patience {
   readonly #waiters = new LinkedList<Waiter>();
   /** Who waits wants to live until then. */
-  readonly #soft: DueLists<Waiter>;
-  readonly #hard: DueLists<Waiter>;
+  readonly #soft: DueLists<Limit>;
+  readonly #hard: DueLists<Limit>;
   /** Why nobody waits any more. */
   #end: { readonly reason: unknown } | undefined;
 
   constructor(clock: Clock) {
-    this.#soft = new DueLists(clock, (waiter) => waiter.resolve(undefined), true);
-    this.#hard = new DueLists(clock, (waiter) => waiter.outOfTime(), true);
+    this.#soft = new DueLists(clock, ({ waiter }) => waiter.resolve(undefined), true);
+    this.#hard = new DueLists(clock, ({ waiter }) => waiter.outOfTime(), true);
   }
 
   /** What comes of the work, for one caller. An error of the work is told as `explain` says. */
@@ -81,12 +81,22 @@ function asItIs(_key: string, error: unknown): unknown {
   return error;
 }
 
+/** One of the two times of a waiter. */
+class Limit extends Due<Limit> {
+  readonly waiter: Waiter;
+
+  constructor(waiter: Waiter) {
+    super();
+    this.waiter = waiter;
+  }
+}
+
 /** One who waits. What comes first decides; the rest is not heard. */
 class Waiter implements Linked<Waiter> {
   before: Waiter | undefined = undefined;
   after: Waiter | undefined = undefined;
-  readonly soft = new Due<Waiter>(this);
-  readonly hard = new Due<Waiter>(this);
+  readonly soft = new Limit(this);
+  readonly hard = new Limit(this);
   onAbort: (() => void) | undefined = undefined;
   readonly limits: PatienceLimits;
   readonly #patience: Patience;

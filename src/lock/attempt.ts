@@ -1,6 +1,6 @@
 import type { Timer } from '../clock/index.ts';
 import type { LockCore } from './core.ts';
-import type { Due } from './due-list.ts';
+import { Due } from './due-list.ts';
 import {
   DeadlockError,
   isFinal,
@@ -16,7 +16,6 @@ import {
   announceWait,
   isObserved,
 } from './events.ts';
-import type { Linked } from './linked-list.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
 import type { Answer, Call, Claim, Reservation, Waiter } from './store.ts';
@@ -58,13 +57,10 @@ export function acquire(
  * States: asking ⇄ waiting, until it is over: held, or given up. Several things can end it, and what
  * arrives after that must not be lost: a grant that nobody wants any more is given back.
  */
-export class Attempt implements Linked<Attempt>, Waiter {
+export class Attempt extends Due<Attempt> implements Waiter {
   readonly core: LockCore;
   readonly claim: Claim;
   readonly beganMs: number;
-  patience: Due<Attempt> | undefined = undefined;
-  before: Attempt | undefined = undefined;
-  after: Attempt | undefined = undefined;
   readonly #options: ResolvedOptions;
   readonly #scope: Scope | undefined;
   /** To reject, it is given a promise that is: of so many waiters, each would keep one more function. */
@@ -85,6 +81,7 @@ export class Attempt implements Linked<Attempt>, Waiter {
     scope: Scope | undefined,
     beganMs: number,
   ) {
+    super();
     this.core = core;
     this.claim = claim;
     this.beganMs = beganMs;
@@ -295,7 +292,7 @@ export class Attempt implements Linked<Attempt>, Waiter {
     this.claim.waiter = undefined;
     this.#timer?.cancel();
     this.#scope?.stopWaiting(this);
-    this.core.ended(this);
+    this.drop();
     if (this.#options.signal) this.core.aborts.remove(this.#options.signal, this);
   }
 

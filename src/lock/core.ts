@@ -1,15 +1,13 @@
 import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
-import { Due, DueLists } from './due-list.ts';
+import { DueLists } from './due-list.ts';
 import { LockArgumentError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { letGo } from './let-go.ts';
-import { LinkedList } from './linked-list.ts';
 import { memoryStore } from './memory-store.ts';
 import { Scopes } from './scope.ts';
 import type { Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
-import type { StoreLease } from './store-lease.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
@@ -28,9 +26,10 @@ export class LockCore {
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
   #ownerCount = 0;
-  readonly #leases = new LinkedList<StoreLease>();
-  readonly #attempts = new LinkedList<Attempt>();
-  /** Who waits for a lock wants to live until then; nothing else here keeps a process alive. */
+  /**
+   * All attempts, by how long they wait. Who waits for a lock wants to live until then; nothing else here
+   * keeps a process alive.
+   */
   readonly #patience: DueLists<Attempt>;
   /** How much there is that close() waits for, and who is told when nothing is left. */
   #workCount = 0;
@@ -51,7 +50,7 @@ export class LockCore {
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
     this.store.onLost?.((reason) => {
-      for (const lease of this.#leases.toArray()) lease.stolenElsewhere(reason);
+      for (const lease of this.watchdog.leases()) lease.stolenElsewhere(reason);
     });
   }
 
@@ -82,16 +81,8 @@ export class LockCore {
 
   /** From now on the attempt is told of the end of its patience, and of close(). */
   began(attempt: Attempt): void {
-    this.#attempts.push(attempt);
-    if (Number.isFinite(attempt.waitMs) && attempt.waitMs > 0) {
-      attempt.patience = new Due(attempt);
-      this.#patience.add(attempt.patience, attempt.waitMs, attempt.beganMs);
-    }
-  }
-
-  ended(attempt: Attempt): void {
-    this.#attempts.remove(attempt);
-    attempt.patience?.drop();
+    // Who asks once waits for the answer, for as long as the store takes.
+    this.#patience.add(attempt, attempt.waitMs || Number.POSITIVE_INFINITY, attempt.beganMs);
   }
 
   /** Ends early when the library is closed. */
@@ -156,15 +147,6 @@ export class LockCore {
     return holders;
   }
 
-  held(lease: StoreLease): void {
-    this.#leases.push(lease);
-  }
-
-  settled(lease: StoreLease): void {
-    this.#leases.remove(lease);
-    this.watchdog.drop(lease);
-  }
-
   /** However often it is called: when it resolves, all is done. */
   close(reason: unknown): Promise<void> {
     this.#closing ??= this.#close(reason);
@@ -173,8 +155,8 @@ export class LockCore {
 
   async #close(reason: unknown): Promise<void> {
     this.#closed = { reason };
-    for (const attempt of this.#attempts.toArray()) attempt.closed(reason);
-    const leases = this.#leases.toArray();
+    for (const attempt of this.#patience.toArray()) attempt.closed(reason);
+    const leases = this.watchdog.leases();
     for (const lease of leases) lease.abandon(reason);
     await Promise.all(leases.map((lease) => lease.release()));
     const renewalsEnded = this.watchdog.close();

@@ -2,6 +2,15 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { type VirtualClock, virtualClock } from '../clock/index.ts';
 import { Due, DueList, DueLists } from './due-list.ts';
 
+class Item extends Due<Item> {
+  readonly name: string;
+
+  constructor(name: string) {
+    super();
+    this.name = name;
+  }
+}
+
 let clock: VirtualClock;
 let fallen: string[];
 
@@ -10,14 +19,14 @@ beforeEach(() => {
   fallen = [];
 });
 
-const onDue = (item: string): void => void fallen.push(item);
+const onDue = ({ name }: Item): void => void fallen.push(name);
 
 describe('a list of what falls due', () => {
   it('lets things fall due in the order of their times, whenever they were added', () => {
     const list = new DueList(clock, 100, onDue);
     const startMs = clock.monotonicMs();
-    for (const [item, fromMs] of [['c', 30] as const, ['a', 10] as const, ['b', 20] as const]) {
-      list.add(new Due(item), startMs + fromMs);
+    for (const [name, fromMs] of [['c', 30] as const, ['a', 10] as const, ['b', 20] as const]) {
+      list.add(new Item(name), startMs + fromMs);
     }
     clock.advance(109);
     expect(fallen).toEqual([]);
@@ -30,7 +39,7 @@ describe('a list of what falls due', () => {
 
   it('forgets what was dropped, however often, and goes on with the rest', () => {
     const list = new DueList(clock, 100, onDue);
-    const dues = ['a', 'b', 'c'].map((item) => new Due(item));
+    const dues = ['a', 'b', 'c'].map((name) => new Item(name));
     for (const due of dues) list.add(due, clock.monotonicMs());
     dues[1]!.drop();
     dues[1]!.drop();
@@ -44,8 +53,8 @@ describe('a list of what falls due', () => {
 
   it('gives back what had not fallen due when it is closed', () => {
     const list = new DueList(clock, 100, onDue);
-    for (const item of ['a', 'b']) list.add(new Due(item), clock.monotonicMs());
-    expect(list.close()).toEqual(['a', 'b']);
+    for (const name of ['a', 'b']) list.add(new Item(name), clock.monotonicMs());
+    expect(list.close().map(({ name }) => name)).toEqual(['a', 'b']);
     expect(clock.pendingTimers).toBe(0);
     expect(list.isEmpty).toBe(true);
   });
@@ -54,8 +63,8 @@ describe('a list of what falls due', () => {
 describe('lists for several delays', () => {
   it('what is added to another stands there alone, and its neighbours stay', () => {
     const lists = new DueLists(clock, onDue);
-    const others = new DueLists(clock, (item: string) => void fallen.push(`other ${item}`));
-    const dues = ['a', 'b', 'c'].map((item) => new Due(item));
+    const others = new DueLists(clock, ({ name }: Item) => void fallen.push(`other ${name}`));
+    const dues = ['a', 'b', 'c'].map((name) => new Item(name));
     const nowMs = clock.monotonicMs();
     for (const due of dues) lists.add(due, 100, nowMs);
     others.add(dues[0]!, 50, nowMs);
@@ -70,10 +79,20 @@ describe('lists for several delays', () => {
     others.close();
   });
 
+  it('what has no delay never falls due, and needs no timer', () => {
+    const lists = new DueLists(clock, onDue);
+    const item = new Item('a');
+    lists.add(item, Number.POSITIVE_INFINITY, clock.monotonicMs());
+    expect(clock.pendingTimers).toBe(0);
+    expect(lists.toArray()).toEqual([item]);
+    item.drop();
+    expect(lists.toArray()).toEqual([]);
+  });
+
   it('of delays that are never used again none is kept', () => {
     const lists = new DueLists(clock, onDue);
     for (let delayMs = 1; delayMs <= 1000; delayMs++) {
-      const due = new Due(`${delayMs}`);
+      const due = new Item(`${delayMs}`);
       lists.add(due, delayMs, clock.monotonicMs());
       due.drop();
     }

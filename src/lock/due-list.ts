@@ -6,13 +6,13 @@ import { type Linked, LinkedList } from './linked-list.ts';
  * list whose first is next, and one timer that runs while the list is not empty. Adding, as the last or
  * the first, and dropping is O(1) and touches no timer, however many come and go before they fall due.
  */
-export class DueList<Item> {
+export class DueList<Item extends Due<Item>> {
   readonly #clock: Clock;
   readonly #delayMs: number;
   readonly #onDue: (item: Item) => void;
   /** Whether the process stays alive while the list is not empty. */
   readonly #keepsAlive: boolean;
-  readonly #list = new LinkedList<Due<Item>>();
+  readonly #list = new LinkedList<Item>();
   #timer: Timer | undefined;
   #armedMs = 0;
 
@@ -24,22 +24,22 @@ export class DueList<Item> {
   }
 
   /** From now on it stands here, and in no other list. */
-  add(due: Due<Item>, fromMs: number): void {
-    due.drop();
-    due.list = this;
-    due.atMs = fromMs + this.#delayMs;
+  add(item: Item, fromMs: number): void {
+    item.drop();
+    item.list = this;
+    item.atMs = fromMs + this.#delayMs;
     if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(true);
-    const isFirst = due.atMs < (this.#list.first?.atMs ?? 0);
+    const isFirst = item.atMs < (this.#list.first?.atMs ?? 0);
     let before = isFirst ? undefined : this.#list.last;
-    while (before !== undefined && before.atMs > due.atMs) before = before.before;
-    this.#list.insert(due, before);
-    if (this.#timer === undefined || due.atMs < this.#armedMs) this.#arm(due.atMs);
+    while (before !== undefined && before.atMs > item.atMs) before = before.before;
+    this.#list.insert(item, before);
+    if (this.#timer === undefined || item.atMs < this.#armedMs) this.#arm(item.atMs);
   }
 
   /** Called by what is in this list. */
-  remove(due: Due<Item>): void {
-    due.list = undefined;
-    this.#list.remove(due);
+  remove(item: Item): void {
+    item.list = undefined;
+    this.#list.remove(item);
     if (this.#keepsAlive && this.isEmpty) this.#timer?.keepAlive(false);
   }
 
@@ -51,12 +51,17 @@ export class DueList<Item> {
   close(): Item[] {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const left = this.#list.toArray();
-    for (const due of left) this.remove(due);
-    return left.map(({ item }) => item);
+    const left = this.toArray();
+    for (const item of left) this.remove(item);
+    return left;
+  }
+
+  toArray(): Item[] {
+    return this.#list.toArray();
   }
 
   #arm(atMs: number): void {
+    if (atMs === Number.POSITIVE_INFINITY) return;
     this.#timer?.cancel();
     this.#armedMs = atMs;
     const delayMs = Math.max(0, atMs - this.#clock.monotonicMs());
@@ -67,29 +72,24 @@ export class DueList<Item> {
   #fire(): void {
     this.#timer = undefined;
     const nowMs = this.#clock.monotonicMs();
-    for (let due = this.#list.first; due && due.atMs <= nowMs; due = this.#list.first) {
-      this.remove(due);
-      this.#onDue(due.item);
+    for (let item = this.#list.first; item && item.atMs <= nowMs; item = this.#list.first) {
+      this.remove(item);
+      this.#onDue(item);
     }
     const next = this.#list.first;
     if (next !== undefined && this.#timer === undefined) this.#arm(next.atMs);
   }
 }
 
-/** What lets an item fall due: it can stand in one list at a time, again and again. */
-export class Due<Item> implements Linked<Due<Item>> {
-  readonly item: Item;
+/** What can fall due: it stands in one list at a time, again and again. */
+export abstract class Due<Item extends Due<Item>> implements Linked<Item> {
   atMs = 0;
   list: DueList<Item> | undefined = undefined;
-  before: Due<Item> | undefined = undefined;
-  after: Due<Item> | undefined = undefined;
-
-  constructor(item: Item) {
-    this.item = item;
-  }
+  before: Item | undefined = undefined;
+  after: Item | undefined = undefined;
 
   /** If it stands nowhere, or has fallen due, this does nothing. */
-  drop(): void {
+  drop(this: Item): void {
     this.list?.remove(this);
   }
 }
@@ -97,8 +97,8 @@ export class Due<Item> implements Linked<Due<Item>> {
 /** Below this many, lists that are empty are kept for the next item. */
 const FEW_LISTS = 64;
 
-/** Things that fall due after delays of their own: a list for each delay, since few are in use. */
-export class DueLists<Item> {
+/** Things that fall due after delays of their own, or never: a list for each delay, since few are in use. */
+export class DueLists<Item extends Due<Item>> {
   readonly #makeList: (delayMs: number) => DueList<Item>;
   readonly #lists = new Map<number, DueList<Item>>();
   #tidyAtCount = FEW_LISTS;
@@ -107,14 +107,18 @@ export class DueLists<Item> {
     this.#makeList = (delayMs) => new DueList(clock, delayMs, onDue, keepsAlive);
   }
 
-  add(due: Due<Item>, delayMs: number, fromMs: number): void {
+  add(item: Item, delayMs: number, fromMs: number): void {
     let list = this.#lists.get(delayMs);
     if (list === undefined) {
       if (this.#lists.size >= this.#tidyAtCount) this.#tidy();
       list = this.#makeList(delayMs);
       this.#lists.set(delayMs, list);
     }
-    list.add(due, fromMs);
+    list.add(item, fromMs);
+  }
+
+  toArray(): Item[] {
+    return [...this.#lists.values()].flatMap((list) => list.toArray());
   }
 
   close(): void {

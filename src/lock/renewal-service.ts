@@ -87,24 +87,24 @@ class RenewalService {
 
   #plan(ward: Ward, delayMs: number, fromMs: number): void {
     if (!ward.times.isKept) this.#forget(ward);
-    else this.#renewals.add(ward.due, delayMs, fromMs);
+    else this.#renewals.add(ward, delayMs, fromMs);
   }
 
   #forget(ward: Ward | undefined): void {
     if (ward === undefined) return;
     this.#wards.delete(ward.id);
-    ward.due.drop();
+    ward.drop();
   }
 }
 
 /** A lease that is looked after. */
-class Ward {
+class Ward extends Due<Ward> {
   readonly id: number;
   readonly claim: Claim;
   readonly times: SharedTimes;
-  readonly due = new Due<Ward>(this);
 
   constructor(id: number, claim: Claim, times: SharedTimes) {
+    super();
     this.id = id;
     this.claim = claim;
     this.times = times;

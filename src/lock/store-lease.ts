@@ -12,7 +12,6 @@ import {
 import { announce } from './events.ts';
 import type { Lease, ReleaseOutcome } from './lease.ts';
 import { letGo } from './let-go.ts';
-import type { Linked } from './linked-list.ts';
 import { loseSignal } from './lose-signal.ts';
 import type { Claim } from './store.ts';
 import { transferText } from './transfer.ts';
@@ -31,13 +30,9 @@ const RETRY_PART = 1 / 20;
  * States: held → released, given away or lost. Whatever arrives later for a lease that is no longer held
  * (a renewal that was under way, a second release) changes nothing.
  */
-export class StoreLease implements Lease, Linked<StoreLease> {
+export class StoreLease extends Due<StoreLease> implements Lease {
   readonly claim: Claim;
   fence = 0;
-  /** What the watchdog does with it next, and when. */
-  readonly due = new Due<StoreLease>(this);
-  before: StoreLease | undefined = undefined;
-  after: StoreLease | undefined = undefined;
   #isSettled = false;
   /** Both clocks, just before the request left that gave it its time. */
   sentMs = 0;
@@ -53,6 +48,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   #maxHoldTimer: Timer | undefined = undefined;
 
   constructor(core: LockCore, claim: Claim, options: HoldOptions) {
+    super();
     this.#core = core;
     this.claim = claim;
     this.#options = options;
@@ -64,7 +60,6 @@ export class StoreLease implements Lease, Linked<StoreLease> {
     this.#grantedMs = sentMs;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
-    this.#core.held(this);
     this.#core.watchdog.add(this);
     const { maxHoldMs } = this.#options;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(maxHoldMs);
@@ -293,7 +288,7 @@ export class StoreLease implements Lease, Linked<StoreLease> {
   #settle(): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#core.settled(this);
+    this.#core.watchdog.drop(this);
     this.#retryTimer?.cancel();
     this.#maxHoldTimer?.cancel();
   }

@@ -23,10 +23,15 @@ export class Watchdog {
     this.#worker = worker;
   }
 
+  /** All that are held: each stands in one of the lists. */
+  leases(): StoreLease[] {
+    return [...this.#renewals.toArray(), ...this.#deadlines.toArray()];
+  }
+
   /** From now on, until it is dropped. */
   add(lease: StoreLease): void {
     if (lease.renews) {
-      this.#renewals.add(lease.due, lease.claim.leaseMs * RENEWAL_PART, lease.sentMs);
+      this.#renewals.add(lease, lease.claim.leaseMs * RENEWAL_PART, lease.sentMs);
       this.#worker?.keep(lease);
     } else this.watchDeadline(lease);
   }
@@ -43,11 +48,11 @@ export class Watchdog {
 
   /** Instead of renewing it: a renewal that is under way needs no other beside it. */
   watchDeadline(lease: StoreLease): void {
-    this.#deadlines.add(lease.due, lease.safeMs, lease.sentMs);
+    this.#deadlines.add(lease, lease.safeMs, lease.sentMs);
   }
 
   drop(lease: StoreLease): void {
-    lease.due.drop();
+    lease.drop();
     this.#worker?.drop(lease);
   }
 
@@ -59,7 +64,7 @@ export class Watchdog {
 
   #checkDeadline(lease: StoreLease): void {
     lease.checkDeadline();
-    // If the worker has moved it, while our own renewal is still under way, there is a new one to watch.
-    if (this.#worker !== undefined && lease.isHeld) this.watchDeadline(lease);
+    // It was moved, by the worker or the holder, while our own renewal is still under way.
+    if (lease.isHeld) this.watchDeadline(lease);
   }
 }

@@ -69,15 +69,14 @@ export class CacheCalls {
       batch.fail(new Error(CLOSED));
       return;
     }
-    const due = new Due(batch);
-    this.#underWay.add(due, this.#clock.monotonicMs());
+    this.#underWay.add(batch, this.#clock.monotonicMs());
     this.#runner.run(SCRIPT, batch.keys, batch.args).then(
       (replies) => {
-        due.drop();
+        batch.drop();
         batch.answer(replies as unknown[]);
       },
       (error: unknown) => {
-        due.drop();
+        batch.drop();
         // One key that is no value must not be the end of all who travelled with it: each is asked for alone.
         if (batch.size > 1 && isFaultOfOne(error)) batch.split().forEach(this.#call, this);
         else batch.fail(error);
@@ -99,7 +98,7 @@ interface Request {
 }
 
 /** The requests of one call. */
-class Batch {
+class Batch extends Due<Batch> {
   readonly #requests: Request[] = [];
   readonly #shared = new Map<string, Promise<unknown>>();
 

@@ -219,15 +219,14 @@ export class ScriptStore implements LockStore {
     }
     const reply = this.runner.run(SCRIPT, batch.keys, batch.args);
     // While the server works on it.
-    const due = new Due(batch);
-    this.#calls.add(due, batch.sentMs);
+    this.#calls.add(batch, batch.sentMs);
     reply.then(
       (replies) => {
-        due.drop();
+        batch.drop();
         this.#answered(batch, replies);
       },
       (error: unknown) => {
-        due.drop();
+        batch.drop();
         this.#failed(batch, error);
       },
     );
@@ -338,7 +337,7 @@ export class ScriptStore implements LockStore {
 }
 
 /** The requests of one call. */
-class Batch {
+class Batch extends Due<Batch> {
   readonly keys: string[] = [];
   readonly #clientId: string;
   /** Three for each: verb, token, number. */
@@ -352,6 +351,7 @@ class Batch {
   sentWallMs = 0;
 
   constructor(clientId: string) {
+    super();
     this.#clientId = clientId;
   }
 
