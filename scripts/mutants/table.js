@@ -261,7 +261,7 @@ export const MUTANTS = [
   mutant(
     'wait: no look at the clock, only the message wakes',
     ATTEMPT,
-    'if (Number.isFinite(durationMs)) this.#askIn(durationMs);',
+    'if (durationMs !== Number.POSITIVE_INFINITY) this.#askIn(durationMs);',
     'if (durationMs === FIRST_PAUSE_MS) this.#askIn(durationMs);',
   ),
   mutant(
@@ -376,8 +376,8 @@ export const MUTANTS = [
   mutant(
     'memory: leases do not end',
     'src/lock/memory-store.ts',
-    'if (deadlineMs <= nowMs) ended = this.#drop(claim.owner);',
-    'if (deadlineMs < 0) ended = this.#drop(claim.owner);',
+    'if (holder.deadlineMs <= nowMs) ended',
+    'if (holder.deadlineMs < 0) ended',
     ['src/lock/memory-store.test.ts', 'src/lock/lock.test.ts'],
   ),
 ];

@@ -70,9 +70,6 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #lease: StoreLease | undefined = undefined;
   /** Of a store that does not answer at once. */
   #asking: Asking | undefined = undefined;
-  #timer: Timer | undefined = undefined;
-  /** When that timer asks again. */
-  #askAtMs = Number.POSITIVE_INFINITY;
 
   constructor(
     core: LockCore,
@@ -124,15 +121,19 @@ export class Attempt extends Due<Attempt> implements Waiter {
    */
   #retryIn(durationMs: number): void {
     const { clock } = this.core;
-    if (this.#isAsking || clock.monotonicMs() + durationMs >= this.#askAtMs) return;
-    this.#timer?.cancel();
+    const asking = this.#asking;
+    if (!asking || asking.isUnderWay || clock.monotonicMs() + durationMs >= asking.againAtMs)
+      return;
     this.#askIn(durationMs);
   }
 
   #askIn(durationMs: number): void {
     const { clock } = this.core;
-    this.#askAtMs = clock.monotonicMs() + durationMs;
-    this.#timer = clock.setTimer(durationMs, () => this.#ask());
+    this.#asking ??= new Asking();
+    const asking = this.#asking;
+    asking.timer?.cancel();
+    asking.againAtMs = clock.monotonicMs() + durationMs;
+    asking.timer = clock.setTimer(durationMs, () => this.#ask());
   }
 
   outOfPatience(): void {
@@ -160,7 +161,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   #ask(): void {
-    this.#timer?.cancel();
+    this.#asking?.timer?.cancel();
     this.#state = 'asking';
     const { clock, store } = this.core;
     const sentMs = clock.monotonicMs();
@@ -225,7 +226,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #wait(durationMs: number): void {
     this.#state = 'waiting';
     this.#scope?.startWaiting(this);
-    if (Number.isFinite(durationMs)) this.#askIn(durationMs);
+    if (durationMs !== Number.POSITIVE_INFINITY) this.#askIn(durationMs);
   }
 
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
@@ -290,7 +291,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #end(state: 'held' | 'over'): void {
     this.#state = state;
     this.claim.waiter = undefined;
-    this.#timer?.cancel();
+    this.#asking?.timer?.cancel();
     this.#scope?.stopWaiting(this);
     this.drop();
     if (this.#options.signal) this.core.aborts.remove(this.#options.signal, this);
@@ -305,6 +306,9 @@ export class Attempt extends Due<Attempt> implements Waiter {
 class Asking {
   count = 0;
   isUnderWay = false;
+  /** What asks again, and when. */
+  timer: Timer | undefined = undefined;
+  againAtMs = Number.POSITIVE_INFINITY;
   /** A call that came while the answer was on its way. */
   wasCalled = false;
   /** Whether the store answered when it was last asked, or what it failed with. */

@@ -50,7 +50,7 @@ class MemoryStore implements LockStore {
     if (!free) return { held: false, retryInMs: 0 };
     const fences = locks.map((lock, index) => lock.take(claims[index]!));
     const fence = Math.max(leastFence, ...fences);
-    for (const [index, lock] of locks.entries()) lock.raise(claims[index]!.owner, fence);
+    for (const [index, lock] of locks.entries()) lock.raise(claims[index]!, fence);
     this.#fences.skip(fence);
     return { held: true, fence };
   }
@@ -60,7 +60,7 @@ class MemoryStore implements LockStore {
   }
 
   extend(hold: Hold, leaseMs: number): boolean {
-    return this.#find(hold)?.extend(hold.owner, leaseMs) ?? false;
+    return this.#find(hold)?.extend(hold, leaseMs) ?? false;
   }
 
   release(hold: Hold | Claim, fence?: number): boolean {
@@ -150,7 +150,12 @@ class Holders {
     return (this.#one === undefined ? 0 : 1) + (this.#others?.size ?? 0);
   }
 
-  get(owner: string): MemoryHolder | undefined {
+  /** A claim is told from another by what it is: to compare their owners costs more than all the rest. */
+  get(hold: Hold): MemoryHolder | undefined {
+    return this.#one?.claim === hold ? this.#one : this.#others?.get(hold.owner);
+  }
+
+  find(owner: string): MemoryHolder | undefined {
     return this.#one?.claim.owner === owner ? this.#one : this.#others?.get(owner);
   }
 
@@ -164,7 +169,7 @@ class Holders {
   }
 
   remove({ claim }: MemoryHolder): void {
-    if (this.#one?.claim.owner === claim.owner) this.#one = undefined;
+    if (this.#one?.claim === claim) this.#one = undefined;
     else this.#others?.delete(claim.owner);
   }
 
@@ -207,7 +212,7 @@ class MemoryLock {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     if (this.#isAwaited) this.#serve(nowMs);
-    const mine = this.#holders.get(claim.owner);
+    const mine = this.#holders.get(claim);
     if (mine !== undefined) {
       this.#prolong(mine, claim.leaseMs, nowMs);
       return { held: true, fence: mine.fence };
@@ -224,7 +229,7 @@ class MemoryLock {
   /** Whether the owner has the lock, or would get it if it asked. */
   admits(claim: Claim): boolean {
     this.#expire(this.#clock.monotonicMs());
-    return this.#holders.get(claim.owner) !== undefined || (!this.#isAwaited && this.#fits(claim));
+    return this.#holders.get(claim) !== undefined || (!this.#isAwaited && this.#fits(claim));
   }
 
   /** What the owner may have without waiting; `admits` has said so. */
@@ -233,8 +238,8 @@ class MemoryLock {
     return answer.held ? answer.fence : 0;
   }
 
-  raise(owner: string, fence: number): void {
-    const holder = this.#holders.get(owner);
+  raise(claim: Claim, fence: number): void {
+    const holder = this.#holders.get(claim);
     if (holder !== undefined) holder.fence = fence;
     this.#lastFence = fence;
   }
@@ -242,15 +247,16 @@ class MemoryLock {
   adopt(claim: Claim, from: string): Answer {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    if (this.#drop(from)) return { held: true, fence: this.#grant(claim, nowMs) };
-    if (this.#holders.get(claim.owner) !== undefined) return this.ask(claim, false);
+    if (this.#drop(this.#holders.find(from)))
+      return { held: true, fence: this.#grant(claim, nowMs) };
+    if (this.#holders.get(claim) !== undefined) return this.ask(claim, false);
     return { held: false, retryInMs: 0 };
   }
 
-  extend(owner: string, leaseMs: number): boolean {
+  extend(hold: Hold, leaseMs: number): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    const holder = this.#holders.get(owner);
+    const holder = this.#holders.get(hold);
     if (holder === undefined) return false;
     this.#prolong(holder, leaseMs, nowMs);
     return true;
@@ -261,7 +267,8 @@ class MemoryLock {
     this.#expire(nowMs);
     if ('leaseMs' in hold && hold.isInLine) this.#leave(hold);
     const wasOurs =
-      this.#drop(hold.owner) || (this.#holders.size === 0 && fence === this.#lastFence);
+      this.#drop(this.#holders.get(hold)) ||
+      (this.#holders.size === 0 && fence === this.#lastFence);
     if (this.#isAwaited) this.#serve(nowMs);
     else this.#unwatch();
     return wasOurs;
@@ -271,7 +278,7 @@ class MemoryLock {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     const count = this.#holders.size;
-    for (const { claim } of this.#holders.toArray()) this.#drop(claim.owner);
+    for (const holder of this.#holders.toArray()) this.#drop(holder);
     this.#lastFence = this.#fences.next();
     this.#serve(nowMs);
     return count;
@@ -331,8 +338,7 @@ class MemoryLock {
     if (this.#timer !== undefined) this.#watchHolders(nowMs);
   }
 
-  #drop(owner: string): boolean {
-    const holder = this.#holders.get(owner);
+  #drop(holder: MemoryHolder | undefined): boolean {
     if (holder === undefined) return false;
     this.#holders.remove(holder);
     this.#used -= holder.claim.take;
@@ -361,9 +367,9 @@ class MemoryLock {
     if (nowMs < this.#firstEndMs) return;
     this.#firstEndMs = Number.POSITIVE_INFINITY;
     let ended = false;
-    for (const { claim, deadlineMs } of this.#holders.toArray()) {
-      if (deadlineMs <= nowMs) ended = this.#drop(claim.owner);
-      else this.#firstEndMs = Math.min(this.#firstEndMs, deadlineMs);
+    for (const holder of this.#holders.toArray()) {
+      if (holder.deadlineMs <= nowMs) ended = this.#drop(holder);
+      else this.#firstEndMs = Math.min(this.#firstEndMs, holder.deadlineMs);
     }
     if (ended) this.#serve(nowMs);
   }

@@ -35,8 +35,29 @@ export interface ResolvedOptions {
 /** Below this a lease could end on the way from the store. */
 const SHORTEST_LEASE_MS = 10;
 
+/** Who asks often asks in the same way: what was resolved last is shared, by all that wait with it. */
 export function resolveOptions(lock: string, options?: AcquireOptions): ResolvedOptions {
   if (options === undefined) return DEFAULTS;
+  if (options.signal !== undefined) return resolve(lock, options);
+  if (areSame(options, lastGiven)) return lastResolved;
+  const resolved = resolve(lock, options);
+  lastGiven = { ...options };
+  lastResolved = resolved;
+  return resolved;
+}
+
+function areSame(some: AcquireOptions, others: AcquireOptions): boolean {
+  return (
+    some.lease === others.lease &&
+    some.wait === others.wait &&
+    some.renew === others.renew &&
+    some.maxHold === others.maxHold &&
+    some.label === others.label &&
+    some.reentrant === others.reentrant
+  );
+}
+
+function resolve(lock: string, options: AcquireOptions): ResolvedOptions {
   const { lease = '30s', wait = '10s', maxHold = Number.POSITIVE_INFINITY } = options;
   return {
     leaseMs: durationMs(lease, 'lease', lock, { leastMs: SHORTEST_LEASE_MS }),
@@ -49,7 +70,9 @@ export function resolveOptions(lock: string, options?: AcquireOptions): Resolved
   };
 }
 
-const DEFAULTS = resolveOptions('', {});
+const DEFAULTS = resolve('', {});
+let lastGiven: AcquireOptions = {};
+let lastResolved = DEFAULTS;
 
 const LONGEST_NAME_BYTES = 1024;
 
