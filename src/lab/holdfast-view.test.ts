@@ -20,7 +20,7 @@ describe('the books of the library', () => {
 
   it('are read as the script writes them', () => {
     const [a, b] = replay('holdfast-semaphore', 'ab').trace.slice(0, 2);
-    expect([a!.reply, b!.reply]).toEqual(['"1000000000"', '(integer) -2000']);
+    expect([a!.reply, b!.reply]).toEqual(['(integer) 1000000000', '(integer) -2000']);
     const view = viewAfter('ab');
     expect(view).toEqual({
       grants: [{ owner: 'A1', take: 1, fence: START_MS * 1000, endMs: START_MS + 2000 }],
@@ -118,7 +118,7 @@ describe('a client that listens', () => {
     // Its reservation and its patience have passed when it asks again.
     expect(told('ab.aaalb..b', { lostReplies: 1 }).slice(1)).toEqual([
       ['message', '(the message is lost)'],
-      ['EVAL', '"1001000000"'],
+      ['EVAL', '(integer) 1001000000'],
     ]);
   });
 });

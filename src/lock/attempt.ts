@@ -231,9 +231,10 @@ export class Attempt extends Due<Attempt> implements Waiter {
 
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
   #accept(fence: number, sentMs: number, sentWallMs: number): StoreLease | undefined {
-    const waitedMs = this.#waitedMs();
+    const nowMs = this.core.clock.monotonicMs();
+    const waitedMs = nowMs - this.beganMs;
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
-    if (isPatient && this.#isInTime(sentMs, sentWallMs)) {
+    if (isPatient && this.#isInTime(nowMs - sentMs, sentWallMs)) {
       const lease = this.#lease ?? new StoreLease(this.core, this.claim, this.#options);
       this.#lease = lease;
       lease.begin(fence, sentMs, sentWallMs);
@@ -249,9 +250,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
     return undefined;
   }
 
-  #isInTime(sentMs: number, sentWallMs: number): boolean {
-    const { clock } = this.core;
-    const spentMs = Math.max(clock.monotonicMs() - sentMs, clock.wallMs() - sentWallMs);
+  #isInTime(passedMs: number, sentWallMs: number): boolean {
+    const spentMs = Math.max(passedMs, this.core.clock.wallMs() - sentWallMs);
     return spentMs < safeMs(this.claim.leaseMs);
   }
 

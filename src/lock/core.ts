@@ -44,7 +44,7 @@ export class LockCore {
     this.#random = random;
     this.#info = { ...info, label: '' };
     // 96 bits of chance, once; counting makes the rest as unique, and costs less than a lock in memory.
-    this.#ownerPrefix = `${store.clientId ?? Buffer.from(random.bytes(12)).toString('hex')}.`;
+    this.#ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
     this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);

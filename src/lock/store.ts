@@ -12,8 +12,8 @@ import type { Linked } from './linked-list.ts';
  * nobody above watches over that. An error with `isFinal: true` says that asking again is in vain.
  */
 export interface LockStore {
-  /** What the names of owners are to begin with, and a dot, so that the store knows whose they are. */
-  readonly clientId?: string;
+  /** What the names of owners are to begin with, so that the store knows whose they are. */
+  readonly ownerPrefix?: string;
   /**
    * Asks once. Free: granted, with a fence larger than any before. Busy: the claim stands in line, if
    * `queues`, and `retryInMs` says when to ask again unless its waiter is called. Asking again keeps the

@@ -191,7 +191,7 @@ local function general(line)
       serve(lock, token)
       if not kind.owns(lock, token) then
         if call('EXISTS', lock.queue) == 0 and kind.fits(lock, lock.take) then
-          return kind.put(lock, token, lock.take, lease)
+          return tonumber(kind.put(lock, token, lock.take, lease))
         end
         local left = kind.left(lock)
         if stands then keep(lock.state, line.stand(lock.queue, token, lease, lock.take, left)) end
@@ -202,7 +202,7 @@ local function general(line)
     local _, fence = kind.details(lock, token)
     -- Somebody deleted it.
     if fence == '0' then fence = nextFence(lock.fence) end
-    return fence
+    return tonumber(fence)
   end
 
   function verbs.line(lock, token, lease)
@@ -232,7 +232,7 @@ local function general(line)
     local kind = lock.kind
     if kind.owns(lock, from) then
       kind.drop(lock, from)
-      return kind.put(lock, token, lock.take, lease)
+      return tonumber(kind.put(lock, token, lock.take, lease))
     end
     return kind.owns(lock, token) and verbs.ask(lock, token, lease) or 0
   end
@@ -280,7 +280,7 @@ local function general(line)
       call('SET', KEYS[each], ARGV[3 * each], 'PX', lease)
       call('SET', KEYS[each] .. ':fence', whole(fence), 'PX', DAY)
     end
-    return whole(fence)
+    return fence
   end
 
   return function(index, verb, token, number)

@@ -49,7 +49,8 @@ export const RESERVED_MS = 5000;
  * closures costs more than its commands: so `quick` handles it, at once if it is alone. A mutex that is held
  * has shorter ways in `lining`; all else is made by `general` when it is first needed. What the shorter ways
  * do, `general` does too: a test compares them.
- * Numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's.
+ * Numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's into a
+ * command. In a reply it is the other way round.
  */
 export const LOCK_SCRIPT = `
 local DAY = '86400000'
@@ -97,7 +98,7 @@ end
 local function quick(holder, verb, token, number)
   if verb == 'line' or verb == 'ask' then
     if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then
-      return nextFence(holder .. ':fence')
+      return tonumber(nextFence(holder .. ':fence'))
     end
   elseif verb == 'release' then
     first = nil

@@ -13,7 +13,7 @@ import {
   type LockStore,
   type Target,
 } from '../lock/index.ts';
-import { channelOf, type LockRequest, toArgs } from './lock-call.ts';
+import { channelOf, type LockRequest, prefixOf, toArgs, toDigits } from './lock-call.ts';
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 
 /** Whatever can run a script on a Redis, and hear messages from it. */
@@ -59,7 +59,7 @@ const SCRIPT = withSha(LOCK_SCRIPT);
 export class ScriptStore implements LockStore {
   /** Also for what lives beside the locks. */
   readonly runner: ScriptRunner;
-  readonly clientId: string;
+  readonly ownerPrefix: string;
   readonly #clock: Clock;
   readonly #channel: string;
   /** Calls under way. */
@@ -76,7 +76,7 @@ export class ScriptStore implements LockStore {
 
   constructor(runner: ScriptRunner, { clock, clientId, requestTimeoutMs }: ScriptStoreOptions) {
     this.runner = runner;
-    this.clientId = clientId;
+    this.ownerPrefix = prefixOf(clientId);
     this.#clock = clock;
     this.#channel = channelOf(clientId);
     this.#calls = new DueList(clock, requestTimeoutMs, (batch) =>
@@ -197,7 +197,7 @@ export class ScriptStore implements LockStore {
   #openBatch(): Batch {
     // A promise that is there costs a fifth of queueMicrotask, which makes an asynchronous resource.
     if (this.#batches.length === 0) READY.then(this.#flush);
-    const batch = new Batch(this.clientId);
+    const batch = new Batch(this.ownerPrefix);
     this.#batches.push(batch);
     return batch;
   }
@@ -212,7 +212,8 @@ export class ScriptStore implements LockStore {
   #call(batch: Batch): void {
     batch.isSent = true;
     batch.sentMs = this.#clock.monotonicMs();
-    batch.sentWallMs = this.#clock.wallMs();
+    // Of those who wait already one may be served: later ones ask later.
+    if (this.#waiting.size > 0) batch.sentWallMs = this.#clock.wallMs();
     if (this.#isClosed) {
       this.#failed(batch, new Error(CLOSED));
       return;
@@ -339,7 +340,7 @@ export class ScriptStore implements LockStore {
 /** The requests of one call. */
 class Batch extends Due<Batch> {
   readonly keys: string[] = [];
-  readonly #clientId: string;
+  readonly #ownerPrefix: string;
   /** Three for each: verb, token, number. */
   readonly #words: string[] = [];
   readonly settlers: Settler<unknown>[] = [];
@@ -350,13 +351,13 @@ class Batch extends Due<Batch> {
   sentMs = 0;
   sentWallMs = 0;
 
-  constructor(clientId: string) {
+  constructor(ownerPrefix: string) {
     super();
-    this.#clientId = clientId;
+    this.#ownerPrefix = ownerPrefix;
   }
 
   get args(): string[] {
-    return toArgs(this.#clientId, this.#words);
+    return toArgs(this.#ownerPrefix, this.#words);
   }
 
   add<Result>(
@@ -368,7 +369,7 @@ class Batch extends Due<Batch> {
   ): void {
     if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
     this.keys.push(key);
-    this.#words.push(verb, token, String(Math.round(number)));
+    this.#words.push(verb, token, toDigits(Math.round(number)));
     this.settlers.push(settler);
   }
 
@@ -377,7 +378,7 @@ class Batch extends Due<Batch> {
     const parts: Batch[] = [];
     for (const [index, settler] of this.settlers.entries()) {
       const [verb, token, number] = this.#words.slice(3 * index, 3 * index + 3) as LockRequest;
-      if (verb !== 'also') parts.push(new Batch(this.#clientId));
+      if (verb !== 'also') parts.push(new Batch(this.#ownerPrefix));
       parts.at(-1)?.add(this.keys[index]!, verb, token, Number(number), settler);
     }
     return parts;
