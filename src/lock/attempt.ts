@@ -134,6 +134,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
     asking.timer?.cancel();
     asking.againAtMs = clock.monotonicMs() + durationMs;
     asking.timer = clock.setTimer(durationMs, () => this.#ask());
+    // Who waits for a lock wants to live until then.
+    asking.timer.keepAlive(true);
   }
 
   outOfPatience(): void {

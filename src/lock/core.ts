@@ -26,10 +26,7 @@ export class LockCore {
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
   #ownerCount = 0;
-  /**
-   * All attempts, by how long they wait. Who waits for a lock wants to live until then; nothing else here
-   * keeps a process alive.
-   */
+  /** All attempts, by how long they wait. */
   readonly #patience: DueLists<Attempt>;
   /** How much there is that close() waits for, and who is told when nothing is left. */
   #workCount = 0;
@@ -46,7 +43,7 @@ export class LockCore {
     // 96 bits of chance, once; counting makes the rest as unique, and costs less than a lock in memory.
     this.#ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
-    this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
+    this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience());
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
     this.store.onLost?.((reason) => {

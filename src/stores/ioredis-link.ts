@@ -1,16 +1,20 @@
+import { type CommandTaker, callOfTwo } from './ioredis-command.ts';
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of an ioredis client: single, Sentinel or Cluster. */
 export interface IoredisClient {
-  readonly options: { readonly keyPrefix?: string | undefined };
+  readonly options: {
+    readonly keyPrefix?: string | undefined;
+    readonly enableAutoPipelining?: boolean | undefined;
+  };
   evalsha(sha: string, keyCount: number, ...words: string[]): Promise<unknown>;
   eval(text: string, keyCount: number, ...words: string[]): Promise<unknown>;
   info(section: string): Promise<unknown>;
 }
 
 /** A client of one server, or of the master that Sentinel names. */
-interface Single extends IoredisClient {
+interface Single extends IoredisClient, CommandTaker {
   call(command: string, args: string[]): Promise<unknown>;
   duplicate(options: object): Own;
 }
@@ -42,8 +46,13 @@ export function isIoredis(client: object): client is IoredisClient {
 export function ioredisLink(client: IoredisClient): RedisLink {
   const nodes = isCluster(client) ? () => client.nodes() : () => [client as Single];
   const nextOf = inTurn();
+  // In a cluster, the client looks for the keys among the words.
+  const quick = isSingle(client) ? callOfTwo(client) : undefined;
   const link: RedisLink = {
-    evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
+    evalsha: (sha, keys, args) =>
+      quick && keys.length === 1 && args.length === 2
+        ? quick(sha, keys[0]!, args[0]!, args[1]!)
+        : client.evalsha(sha, keys.length, ...keys, ...args),
     eval: (text, keys, args) => client.eval(text, keys.length, ...keys, ...args),
     info: (section) => client.info(section),
     async hear(channel, ears, signal) {

@@ -211,16 +211,15 @@ export class ScriptStore implements LockStore {
 
   #call(batch: Batch): void {
     batch.isSent = true;
-    batch.sentMs = this.#clock.monotonicMs();
-    // Of those who wait already one may be served: later ones ask later.
-    if (this.#waiting.size > 0) batch.sentWallMs = this.#clock.wallMs();
+    // Of those who wait already one may be served; later ones ask later.
+    if (this.#waiting.size > 0) batch.readClocks(this.#clock);
     if (this.#isClosed) {
       this.#failed(batch, new Error(CLOSED));
       return;
     }
     const reply = this.runner.run(SCRIPT, batch.keys, batch.args);
     // While the server works on it.
-    this.#calls.add(batch, batch.sentMs);
+    this.#calls.add(batch, this.#clock.monotonicMs());
     reply.then(
       (replies) => {
         batch.drop();
@@ -354,6 +353,11 @@ class Batch extends Due<Batch> {
   constructor(ownerPrefix: string) {
     super();
     this.#ownerPrefix = ownerPrefix;
+  }
+
+  readClocks(clock: Clock): void {
+    this.sentMs = clock.monotonicMs();
+    this.sentWallMs = clock.wallMs();
   }
 
   get args(): string[] {
