@@ -24,8 +24,8 @@ export const MUTANTS = [
   mutant(
     'release: a free lock is deleted without a look at whose it is',
     SCRIPT,
-    "    first = nil\n    if call('GET', holder) ~= token then return end\n",
-    '    first = nil\n',
+    "elseif verb == 'release' and call('GET', holder) == token then",
+    "elseif verb == 'release' then",
   ),
   mutant(
     'release: a lock that others wait for is handed over without a look at whose it is',
@@ -54,25 +54,31 @@ export const MUTANTS = [
   mutant(
     'fence: not raised',
     SCRIPT,
-    "local fence = string.format('%.0f', last + 1)",
-    "local fence = string.format('%.0f', last + 0)",
+    "fence = string.format('%.0f', last + 1)",
+    "fence = string.format('%.0f', last + 0)",
   ),
   mutant(
     'fence: the message that hands over says the one before',
     SCRIPT,
-    "call('PUBLISH', channel, fence .. ' ' .. token)",
-    "call('PUBLISH', channel, string.format('%.0f', fence - 1) .. ' ' .. token)",
+    "call('PUBLISH', called, fence .. ' ' .. first)",
+    "call('PUBLISH', called, string.format('%.0f', fence - 1) .. ' ' .. first)",
   ),
   mutant(
     'hand-over: the waiter is called before it has the lock, which it then does not get',
     SCRIPT,
-    "readPlace(place)\n      call('SET', holder, first, 'PX', lease)\n",
-    'readPlace(place)\n',
+    "      call('SET', holder, first, 'PX', called == channel and lease or RESERVE)\n",
+    '',
   ),
   mutant(
     'hand-over: nobody is called',
     SCRIPT,
-    "      call('PUBLISH', channel, fence .. ' ' .. token)\n",
+    "      call('PUBLISH', called, fence .. ' ' .. first)",
+    '',
+  ),
+  mutant(
+    'hand-over: nobody is called for a semaphore',
+    SCRIPT,
+    "      call('PUBLISH', called, fence .. ' ' .. token)",
     '',
   ),
   {
@@ -80,13 +86,13 @@ export const MUTANTS = [
     edits: [
       {
         file: SCRIPT,
-        find: "    first = call('ZPOPMIN', queue)[1]\n    if",
-        replace: "    first = call('ZRANGE', queue, '0', '0')[1]\n    if",
+        find: '    if first then\n      lease, called',
+        replace: "    if first then\n      call('ZADD', queue, '0', first)\n      lease, called",
       },
       {
         file: SCRIPT,
-        find: "    place = call('GETDEL', queue .. ':'",
-        replace: "    place = call('GET', queue .. ':'",
+        find: "place = first and call('GETDEL', queue .. ':'",
+        replace: "place = first and call('GET', queue .. ':'",
       },
     ],
     tests: [],
@@ -100,14 +106,14 @@ export const MUTANTS = [
   mutant(
     'hand-over: a mutex is freed, and those in line hear nothing of it',
     SCRIPT,
-    "    first = call('ZPOPMIN', queue)[1]\n    if",
-    '    if',
+    '    if first then\n      lease, called',
+    '    if false then\n      lease, called',
   ),
   mutant(
-    'hand-over: by one that does not hold the mutex',
+    'hand-over: a grant in the same call is taken for one',
     SCRIPT,
-    '    first = nil\n    if',
-    '    if',
+    "  first = nil\n  if verb == 'ask'",
+    "  if verb == 'ask'",
     ['src/stores/lock-script.test.ts'],
   ),
   mutant(
@@ -119,15 +125,15 @@ export const MUTANTS = [
   mutant(
     'hand-over: reserved for as long as a whole lease',
     SCRIPT,
-    'return isOwn and lease or RESERVE, take',
-    'return lease, take',
+    'called == channel and lease or RESERVE)',
+    'lease)',
     ['src/stores/hand-over.test.ts'],
   ),
   mutant(
     'hand-over: nobody looks when the one that was called has died',
     SCRIPT,
-    '      warnNext(queue, channel)\n',
-    '',
+    "call('PUBLISH', called, fence .. ' ' .. first)${WARN_NEXT}",
+    "call('PUBLISH', called, fence .. ' ' .. first)",
     ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts'],
   ),
   mutant(
@@ -154,7 +160,7 @@ export const MUTANTS = [
   mutant(
     'line: a free mutex is taken past those who wait',
     SCRIPT,
-    "if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then",
+    "if call('EXISTS', queue) == 0 and call('SET', holder, token, 'NX', 'PX', number) then",
     "if call('SET', holder, token, 'NX', 'PX', number) then",
   ),
   mutant(

@@ -1,10 +1,10 @@
 /**
  * The part of the lock script that can do everything, for locks of every kind, by the long way: what has no
- * shorter one (see lock-script.ts). It uses `call`, `nextFence`, `DAY` and the `line` of the other part.
+ * shorter one (see lock-script.ts). It uses `call`, `DAY` and the `line` of the other part.
  */
 export const GENERAL_PART = `
 local function general(line)
-  local whole, keep, placeOf = line.whole, line.keep, line.placeOf
+  local whole, keep, placeOf, nextFence = line.whole, line.keep, line.placeOf, line.nextFence
 
   local function microseconds()
     local parts = call('TIME')

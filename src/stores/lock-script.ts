@@ -4,6 +4,120 @@ import { GENERAL_PART } from './lock-script-general.ts';
 export const RESERVED_MS = 5000;
 
 /**
+ * Lua that gives the lock whose fence is `key` its next `fence`. Time stands still while a script runs: one
+ * look is enough. Of the same length, as they are until the year 2286, texts compare as their numbers do.
+ */
+const RAISE_FENCE = `
+    if not time then
+      local parts = call('TIME')
+      time = parts[1] .. string.sub('00000' .. parts[2], -6)
+    end
+    local fence = time
+    local last = call('SET', key, time, 'PX', DAY, 'GET')
+    if last and (#last ~= #time or last >= time) and last + 0 >= time + 0 then
+      fence = string.format('%.0f', last + 1)
+      call('SET', key, fence, 'PX', DAY)
+    end`;
+
+/**
+ * Lua for a lock that was handed to a waiter on the channel `called`. If that one has died, somebody behind it
+ * finds out when the reservation ends: the first that is another client's, since those of one client die
+ * together, if it is not far behind.
+ */
+const WARN_NEXT = `
+      local watcher, itsChannel
+      for _, token in ipairs(call('ZRANGE', queue, '0', WATCHED)) do
+        local place = call('GET', queue .. ':' .. string.match(token, '^%S*'))
+        local channel = string.match(place or '', '%S+$')
+        local isOther = channel and channel ~= called
+        if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
+        if isOther then break end
+      end
+      if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end`;
+
+/** What the line of any lock needs, and what is frequent with a mutex that somebody holds. */
+const LINE_PART = `
+local function lining()
+  local PATIENCE = 10000
+  channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
+
+  local line = {}
+
+  function line.nextFence(key)${RAISE_FENCE}
+    return fence
+  end
+
+  function line.whole(number)
+    return string.format('%.0f', number)
+  end
+
+  -- What helps the lock must outlive it, but not for ever.
+  function line.keep(key, ms)
+    if call('PTTL', key) < ms then call('PEXPIRE', key, line.whole(ms + DAY)) end
+  end
+
+  function line.placeOf(queue, token)
+    return queue .. ':' .. string.match(token, '^%S*')
+  end
+
+  -- The lease, what is taken, and whether the reply will tell the waiter. Who is called by a message has to confirm.
+  function line.readPlace(place)
+    local lease, take, itsChannel = string.match(place, '^(%d+) (%d+) (%S+)$')
+    local isOwn = itsChannel == channel
+    return isOwn and lease or RESERVE, take, itsChannel, isOwn
+  end
+
+  function line.tell(queue, token, called, isOwn, fence)
+    if not isOwn then
+      call('PUBLISH', called, fence .. ' ' .. token)${WARN_NEXT}
+    else
+      served = served or {}
+      served[#served + 1] = token
+      served[#served + 1] = fence
+    end
+  end
+
+  function line.stand(queue, token, lease, take, left)
+    local last = call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
+    call('ZADD', queue, 'NX', line.whole((last[2] or 0) + 1), token)
+    local patience = math.max(left, 0) + PATIENCE
+    local place = lease .. ' ' .. take .. ' ' .. channel
+    call('SET', line.placeOf(queue, token), place, 'PX', line.whole(patience))
+    line.keep(queue, patience)
+    return patience
+  end
+
+  -- A token without a space is another program's, which calls nobody when it is done, and may have no
+  -- end: look every second.
+  function line.leftOfMutex(holder, token)
+    local left = call('PTTL', holder)
+    local isForeign = token and not string.find(token, ' ', 1, true)
+    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
+    return left
+  end
+
+  -- Held by another: to stand in line is all that is left.
+  local function await(holder, token, lease)
+    local other = call('GET', holder)
+    if not other or other == token then return end
+    local left = line.leftOfMutex(holder, other)
+    line.stand(holder .. ':queue', token, lease, '1', left)
+    return -math.max(left, 0)
+  end
+
+  local function extend(holder, token, lease)
+    if call('GET', holder) ~= token then return end
+    call('PEXPIRE', holder, lease)
+    line.keep(holder .. ':fence', tonumber(lease))
+    return 1
+  end
+
+  line.verbs = { line = await, extend = extend }
+  return line
+end
+`;
+
+/**
  * Requests on locks, any number in one call, each answered in order.
  *
  * KEYS  for each request one, the lock's holder key. The others are made from it and share its hash tag:
@@ -45,15 +159,17 @@ export const RESERVED_MS = 5000;
  *
  * A release whose reply was lost may be sent again: it was the last, if nobody was granted the lock since.
  *
- * A mutex that is free, or goes to a waiter of the same client, is by far the most frequent case, and making
- * closures costs more than its commands: so `quick` handles it, at once if it is alone. A mutex that is held
- * has shorter ways in `lining`; all else is made by `general` when it is first needed. What the shorter ways
- * do, `general` does too: a test compares them.
+ * To make closures costs more than the commands of a mutex that is free, or handed over: so the loop at the
+ * end does that by itself. What else is frequent has shorter ways in `lining`; everything can be done by
+ * `general`. Both are made when they are first needed. What the shorter ways do, `general` does too: a test
+ * compares them.
  * Numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's into a
  * command. In a reply it is the other way round.
  */
 export const LOCK_SCRIPT = `
 local DAY = '86400000'
+local RESERVE = '${RESERVED_MS}'
+local WATCHED = '20'
 local call = redis.call
 
 local channel, verb, token, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -70,191 +186,71 @@ if not token then
   end
 end
 
--- Time stands still while a script runs: one look is enough.
-local time
-local function nextFence(key)
-  if not time then
-    local parts = call('TIME')
-    time = parts[1] .. string.sub('00000' .. parts[2], -6)
-  end
-  local last = call('SET', key, time, 'PX', DAY, 'GET')
-  -- Of the same length, as they are until the year 2286, texts compare as their numbers do.
-  if not last or (#last == #time and last < time) or last + 0 < time + 0 then return time end
-  local fence = string.format('%.0f', last + 1)
-  call('SET', key, fence, 'PX', DAY)
-  return fence
-end
-
 -- The caller's own waiters that were served.
 local served
--- The first in line of a mutex that is ours to hand over, and its place, if it lives.
-local first, place
+local time, replies, act
+-- The first in line of a mutex that is handed over, and its channel.
+local first, called
 
-local function ownChannel()
-  return channel or 'holdfast:' .. string.match(token, '^[^.]*')
-end
-
--- The reply for a mutex that is free, or goes to the caller's own waiter; or nothing.
-local function quick(holder, verb, token, number)
-  if verb == 'line' or verb == 'ask' then
-    if call('EXISTS', holder .. ':queue') == 0 and call('SET', holder, token, 'NX', 'PX', number) then
-      return tonumber(nextFence(holder .. ':fence'))
-    end
-  elseif verb == 'release' then
-    first = nil
-    if call('GET', holder) ~= token then return end
-    local queue = holder .. ':queue'
-    first = call('ZPOPMIN', queue)[1]
-    if not first then
-      call('DEL', holder)
-      return 1
-    end
-    place = call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
-    local lease, itsChannel = string.match(place or '', '^(%d+) %d+ (%S+)$')
-    if itsChannel == ownChannel() then
-      call('SET', holder, first, 'PX', lease)
-      served = served or {}
-      served[#served + 1] = first
-      served[#served + 1] = nextFence(holder .. ':fence')
-      return 1
+local count = #KEYS
+for index = 1, count do
+  local at = index * 3 - 1
+  if index > 1 then verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2] end
+  local holder, reply, key = KEYS[index], nil, nil
+  local queue = holder .. ':queue'
+  first = nil
+  if verb == 'ask' or verb == 'line' then
+    if call('EXISTS', queue) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
+      key = holder .. ':fence'
     end
   elseif verb == 'also' then
-    return 0
-  end
-end
-
-if not KEYS[2] then
-  local reply = quick(KEYS[1], verb, token, number)
-  if served then return { reply, served } end
-  if reply then return reply end
-end
-
--- The line of any lock, and what is frequent with a mutex that somebody holds.
-local function lining()
-  local RESERVE = '${RESERVED_MS}'
-  local PATIENCE = 10000
-  local WATCHED = '20'
-  local CHANNEL = ownChannel()
-
-  local line = {}
-
-  function line.whole(number)
-    return string.format('%.0f', number)
-  end
-
-  -- What helps the lock must outlive it, but not for ever.
-  function line.keep(key, ms)
-    if call('PTTL', key) < ms then call('PEXPIRE', key, line.whole(ms + DAY)) end
-  end
-
-  function line.placeOf(queue, token)
-    return queue .. ':' .. string.match(token, '^%S*')
-  end
-
-  -- The lease, what is taken, and whether the reply will tell the waiter. Who is called by a message has to confirm.
-  function line.readPlace(place)
-    local lease, take, channel = string.match(place, '^(%d+) (%d+) (%S+)$')
-    local isOwn = channel == CHANNEL
-    return isOwn and lease or RESERVE, take, channel, isOwn
-  end
-
-  -- If whoever was called has died, somebody behind it finds out when the reservation ends: the first
-  -- that is another client's, since those of one client die together, if it is not far behind.
-  local function warnNext(queue, called)
-    local watcher, itsChannel
-    for _, token in ipairs(call('ZRANGE', queue, '0', WATCHED)) do
-      local channel = string.match(call('GET', line.placeOf(queue, token)) or '', '%S+$')
-      local isOther = channel and channel ~= called
-      if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
-      if isOther then break end
-    end
-    if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end
-  end
-
-  function line.tell(queue, token, channel, isOwn, fence)
-    if not isOwn then
-      call('PUBLISH', channel, fence .. ' ' .. token)
-      warnNext(queue, channel)
-    else
-      served = served or {}
-      served[#served + 1] = token
-      served[#served + 1] = fence
-    end
-  end
-
-  function line.stand(queue, token, lease, take, left)
-    local last = call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
-    call('ZADD', queue, 'NX', line.whole((last[2] or 0) + 1), token)
-    local patience = math.max(left, 0) + PATIENCE
-    local place = lease .. ' ' .. take .. ' ' .. CHANNEL
-    call('SET', line.placeOf(queue, token), place, 'PX', line.whole(patience))
-    line.keep(queue, patience)
-    return patience
-  end
-
-  -- A token without a space is another program's, which calls nobody when it is done, and may have no
-  -- end: look every second.
-  function line.leftOfMutex(holder, token)
-    local left = call('PTTL', holder)
-    local isForeign = token and not string.find(token, ' ', 1, true)
-    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
-    return left
-  end
-
-  -- Held by another: to stand in line is all that is left.
-  local function await(holder, token, lease)
-    local other = call('GET', holder)
-    if not other or other == token then return end
-    local left = line.leftOfMutex(holder, other)
-    line.stand(holder .. ':queue', token, lease, '1', left)
-    return -math.max(left, 0)
-  end
-
-  -- Ours, and others wait: the first that lives takes its place.
-  local function handOver(holder)
-    if not first then return end
-    local queue = holder .. ':queue'
-    while first and not place do
+    reply = 0
+  elseif verb == 'release' and call('GET', holder) == token then
+    local place, lease
+    repeat
       first = call('ZPOPMIN', queue)[1]
-      place = first and call('GETDEL', line.placeOf(queue, first))
-    end
+      place = first and call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
+    until place or not first
     if first then
-      local lease, _, channel, isOwn = line.readPlace(place)
-      call('SET', holder, first, 'PX', lease)
-      line.tell(queue, first, channel, isOwn, nextFence(holder .. ':fence'))
+      lease, called = string.match(place, '^(%d+) %d+ (%S+)$')
+      channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
+      call('SET', holder, first, 'PX', called == channel and lease or RESERVE)
+      key = holder .. ':fence'
     else
       call('DEL', holder)
+      reply = 1
     end
-    return 1
   end
-
-  local function extend(holder, token, lease)
-    if call('GET', holder) ~= token then return end
-    call('PEXPIRE', holder, lease)
-    line.keep(holder .. ':fence', tonumber(lease))
-    return 1
+  if key then${RAISE_FENCE}
+    if not first then
+      reply = tonumber(fence)
+    elseif called == channel then
+      served = served or {}
+      served[#served + 1] = first
+      served[#served + 1] = fence
+      reply = 1
+    else
+      call('PUBLISH', called, fence .. ' ' .. first)${WARN_NEXT}
+      reply = 1
+    end
   end
-
-  line.verbs = { line = await, release = handOver, extend = extend }
-  return line
-end
-
-${GENERAL_PART}
-local line = lining()
-local replies, act = {}, nil
-for index = 1, #KEYS do
-  local holder, at = KEYS[index], index * 3 - 1
-  if index > 1 then verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2] end
-  local reply = KEYS[2] and quick(holder, verb, token, number)
-  local verbOfMutex = line.verbs[verb]
-  if not reply and verbOfMutex then reply = verbOfMutex(holder, token, number) end
   if not reply then
-    act = act or general(line)
-    reply = act(index, verb, token, number)
+    act = act or (function()${LINE_PART}${GENERAL_PART}
+      local line, long = lining(), nil
+      return function(index, holder, verb, token, number)
+        local verbOfMutex = line.verbs[verb]
+        local reply = verbOfMutex and verbOfMutex(holder, token, number)
+        if reply then return reply end
+        long = long or general(line)
+        return long(index, verb, token, number)
+      end
+    end)()
+    reply = act(index, holder, verb, token, number)
   end
-  if not KEYS[2] and not served then return reply end
+  if count == 1 and not served then return reply end
+  replies = replies or {}
   replies[index] = reply
 end
-replies[#KEYS + 1] = served
+replies[count + 1] = served
 return replies
 `;
