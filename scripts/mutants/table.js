@@ -132,6 +132,7 @@ export const MUTANTS = [
   mutant(
     'hand-over: nobody looks when the one that was called has died',
     SCRIPT,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: so it stands in the file.
     "call('PUBLISH', called, fence .. ' ' .. first)${WARN_NEXT}",
     "call('PUBLISH', called, fence .. ' ' .. first)",
     ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts'],

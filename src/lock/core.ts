@@ -98,7 +98,7 @@ export class LockCore {
   /** Releases what nobody will use. If the store does not hear of it, the lease, or place, ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
     const endsInMs = leaseMs + PLACE_MS;
-    this.track(new Promise((resolve) => letGo(this, hold, undefined, endsInMs, resolve)));
+    this.track(Promise.resolve(letGo(this, hold, undefined, endsInMs)));
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */

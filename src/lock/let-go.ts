@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 1000;
 const AWAITED_MS = 500;
 
 /**
- * Releases a hold, and tells what became of it. A store that cannot be reached is tried again until the
+ * Releases a hold, and tells what became of it, as `onTold` puts it. A store that cannot be reached is tried again until the
  * lease has ended by itself, so that a short outage does not cost the others a whole lease; `unknown` is
  * told before that. The end is counted from now: a renewal that is still under way may move it.
  */
@@ -18,23 +18,28 @@ export function letGo(
   hold: Hold,
   fence: number | undefined,
   endsInMs: number,
-  tell: (outcome: ReleaseOutcome) => void,
-): void {
+  onTold: (outcome: ReleaseOutcome) => ReleaseOutcome = asItIs,
+): ReleaseOutcome | Promise<ReleaseOutcome> {
   const wasOurs = core.store.release(hold, fence);
-  if (typeof wasOurs === 'boolean') tell(outcomeOf(wasOurs));
-  else {
-    const nowMs = core.clock.monotonicMs();
-    wasOurs.then(
-      (ours) => tell(outcomeOf(ours)),
-      (error: unknown) =>
-        isFinal(error)
-          ? tell('unknown')
-          : persist(core, hold, fence, nowMs + endsInMs, nowMs + AWAITED_MS, tell),
-    );
-  }
+  if (typeof wasOurs === 'boolean') return onTold(outcomeOf(wasOurs));
+  const nowMs = core.clock.monotonicMs();
+  return wasOurs.then(
+    (ours) => onTold(outcomeOf(ours)),
+    (error: unknown) => {
+      if (isFinal(error)) return onTold('unknown');
+      const untilMs = nowMs + endsInMs;
+      return new Promise<ReleaseOutcome>((tell) => {
+        void persist(core, hold, fence, untilMs, nowMs + AWAITED_MS, tell);
+      }).then(onTold);
+    },
+  );
 }
 
-/** Tells what became of it, once, and goes on after having told that it does not know. */
+function asItIs(outcome: ReleaseOutcome): ReleaseOutcome {
+  return outcome;
+}
+
+/** Tells what became of it, and goes on after having told that it does not know. */
 async function persist(
   core: LockCore,
   hold: Hold,

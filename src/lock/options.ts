@@ -81,6 +81,8 @@ export function checkName(name: string): string {
   if (typeof name !== 'string' || name === '') {
     throw new LockArgumentError(String(name), 'a lock needs a name: a string that is not empty');
   }
+  // A char has at most three bytes.
+  if (name.length <= LONGEST_NAME_BYTES / 3) return name;
   const bytes = Buffer.byteLength(name);
   if (bytes <= LONGEST_NAME_BYTES) return name;
   throw new LockArgumentError(

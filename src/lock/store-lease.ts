@@ -267,18 +267,12 @@ export class StoreLease extends Due<StoreLease> implements Lease {
 
   /** A lease that its holder had to give up for lost is not one that lasted until its release. */
   #letGo(hasLost: boolean): Promise<ReleaseOutcome> {
-    let told: ReleaseOutcome | undefined;
-    let resolve: ((outcome: ReleaseOutcome) => void) | undefined;
-    letGo(this.#core, this.claim, this.fence, this.claim.leaseMs, (outcome) => {
-      if (told !== undefined) return;
-      told = hasLost && outcome === 'released' ? 'notHeld' : outcome;
-      if (!hasLost) this.#announceRelease(outcome);
-      resolve?.(told);
+    const outcome = letGo(this.#core, this.claim, this.fence, this.claim.leaseMs, (told) => {
+      if (hasLost) return told === 'released' ? 'notHeld' : told;
+      this.#announceRelease(told);
+      return told;
     });
-    if (told !== undefined) return OUTCOMES[told];
-    return new Promise((whenTold) => {
-      resolve = whenTold;
-    });
+    return typeof outcome === 'string' ? OUTCOMES[outcome] : outcome;
   }
 
   #announceRelease(outcome: ReleaseOutcome): void {

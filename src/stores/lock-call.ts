@@ -20,10 +20,10 @@ export function prefixOf(clientId: string): string {
 
 /** What a client says in a call for requests, three words each; in short, if that can be. */
 export function toArgs(prefix: string, words: readonly string[]): string[] {
-  const [verb, token, number] = words as LockRequest;
-  const letter = words.length === 3 ? LETTERS[verb] : undefined;
+  const letter = words.length === 3 ? LETTERS[words[0]!] : undefined;
+  const token = words[1]!;
   const isShort = letter !== undefined && token.startsWith(prefix);
-  return isShort ? [token, letter + number] : [channelOf(prefix.slice(0, -1)), ...words];
+  return isShort ? [token, letter + words[2]] : [channelOf(prefix.slice(0, -1)), ...words];
 }
 
 const DIGITS = 1e8;

@@ -73,7 +73,7 @@ local function lining()
     else
       served = served or {}
       served[#served + 1] = token
-      served[#served + 1] = fence
+      served[#served + 1] = tonumber(fence)
     end
   end
 
@@ -227,7 +227,7 @@ for index = 1, count do
     elseif called == channel then
       served = served or {}
       served[#served + 1] = first
-      served[#served + 1] = fence
+      served[#served + 1] = tonumber(fence)
       reply = 1
     else
       call('PUBLISH', called, fence .. ' ' .. first)${WARN_NEXT}

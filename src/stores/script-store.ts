@@ -432,7 +432,8 @@ function tokenOf({ owner, info }: Hold): string {
 }
 
 function ownerOf(token: unknown): string {
-  return String(token).split(' ', 1)[0]!;
+  const text = String(token);
+  return text.slice(0, text.indexOf(' '));
 }
 
 /** A reply of several holders is a list too, but of no list that is its last. */
