@@ -4,6 +4,7 @@
 // and further than elsewhere.
 
 const SCRIPT = 'src/stores/lock-script.ts';
+const LINE = 'src/stores/lock-script-line.ts';
 const GENERAL = 'src/stores/lock-script-general.ts';
 const STORE = 'src/stores/script-store.ts';
 const ATTEMPT = 'src/lock/attempt.ts';
@@ -53,7 +54,7 @@ export const MUTANTS = [
   ),
   mutant(
     'fence: not raised',
-    SCRIPT,
+    LINE,
     "fence = string.format('%.0f', last + 1)",
     "fence = string.format('%.0f', last + 0)",
   ),
@@ -77,7 +78,7 @@ export const MUTANTS = [
   ),
   mutant(
     'hand-over: nobody is called for a semaphore',
-    SCRIPT,
+    LINE,
     "      call('PUBLISH', called, fence .. ' ' .. token)",
     '',
   ),
@@ -154,7 +155,7 @@ export const MUTANTS = [
   ),
   mutant(
     'line: asking again takes another place, at the end',
-    SCRIPT,
+    LINE,
     "call('ZADD', queue, 'NX', ",
     "call('ZADD', queue, ",
   ),
@@ -172,13 +173,13 @@ export const MUTANTS = [
   ),
   mutant(
     'line: the holder that asks again stands behind itself',
-    SCRIPT,
+    LINE,
     'if not other or other == token then return end',
     'if not other then return end',
   ),
   mutant(
     'extend: of a mutex, without a look at whose it is',
-    SCRIPT,
+    LINE,
     "    if call('GET', holder) ~= token then return end\n    call('PEXPIRE'",
     "    call('PEXPIRE'",
   ),
@@ -252,7 +253,7 @@ export const MUTANTS = [
     'else if (grant !== undefined && this.#asking?.count === 1) this.#acceptReserved(grant);',
     'else if (grant !== undefined) this.#acceptReserved(grant);',
   ),
-  mutant('reservation: not confirmed', ATTEMPT, '?.renew();', ';'),
+  mutant('reservation: not confirmed', ATTEMPT, 'if (isReserved) lease.renew();', ''),
   mutant(
     'give-back: forgotten when the answer comes after giving up',
     ATTEMPT,
@@ -356,8 +357,8 @@ export const MUTANTS = [
   mutant(
     'release: not tried again when the store did not answer',
     'src/lock/let-go.ts',
-    ': persist(core, hold, fence, nowMs + endsInMs, nowMs + AWAITED_MS, tell),',
-    ": tell('unknown'),",
+    'void persist(core, hold, fence, untilMs, nowMs + AWAITED_MS, tell);',
+    "tell('unknown');",
   ),
   mutant(
     'deadlock: not seen',

@@ -232,7 +232,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
-  #accept(fence: number, sentMs: number, sentWallMs: number): StoreLease | undefined {
+  #accept(fence: number, sentMs: number, sentWallMs: number, isReserved = false): void {
     const nowMs = this.core.clock.monotonicMs();
     const waitedMs = nowMs - this.beganMs;
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
@@ -240,16 +240,15 @@ export class Attempt extends Due<Attempt> implements Waiter {
       const lease = this.#lease ?? new StoreLease(this.core, this.claim, this.#options);
       this.#lease = lease;
       lease.begin(fence, sentMs, sentWallMs);
+      // It leaves before the caller goes on, who may block.
+      if (isReserved) lease.renew();
       this.#end('held');
       // Before the caller goes on, and after the release that made room was told, in the same turn.
       if (isObserved('grant')) READY.then(() => announceGrant(this.claim, fence, waitedMs));
       this.#resolve(lease);
-      return lease;
-    }
-    if (this.waitMs === 0 || !isPatient) {
+    } else if (this.waitMs === 0 || !isPatient) {
       this.#giveUp(new LockTimeoutError(this.claim.name, waitedMs));
     } else if (!this.#isAsking) this.#ask();
-    return undefined;
   }
 
   #isInTime(passedMs: number, sentWallMs: number): boolean {
@@ -265,7 +264,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #acceptReserved({ fence, reservedMs }: Reservation): void {
     const earlierMs = Math.max(0, this.claim.leaseMs - reservedMs);
     const { sentMs, sentWallMs } = this.#asking!;
-    this.#accept(fence, sentMs - earlierMs, sentWallMs - earlierMs)?.renew();
+    this.#accept(fence, sentMs - earlierMs, sentWallMs - earlierMs, true);
   }
 
   #giveUp(error: LockError): void {

@@ -9,9 +9,9 @@ const LONGEST_PAUSE_MS = 1000;
 const AWAITED_MS = 500;
 
 /**
- * Releases a hold, and tells what became of it, as `onTold` puts it. A store that cannot be reached is tried again until the
- * lease has ended by itself, so that a short outage does not cost the others a whole lease; `unknown` is
- * told before that. The end is counted from now: a renewal that is still under way may move it.
+ * Releases a hold, and tells what became of it, as `onTold` puts it. A store that cannot be reached is tried
+ * again until the lease has ended by itself, so that a short outage does not cost the others a whole lease;
+ * `unknown` is told before that. The end is counted from now: a renewal that is still under way may move it.
  */
 export function letGo(
   core: LockCore,

@@ -99,8 +99,11 @@ describe('a lock that is handed to another process', () => {
     const [confirmed, confirm] = gate();
     confirming = confirmed;
     clock.advance(1000);
+    const sentBefore = waiting.then(() => [...verbs]);
     await holder.release();
     const lease = await waiting;
+    // Before the holder goes on: it may block, and nothing would be sent for as long.
+    expect(await sentBefore).toEqual(['extend']);
     expect(lease.expiresInMs).toBeGreaterThan(3000);
     expect(lease.expiresInMs).toBeLessThan(4000);
     expect(lease.fence).toBeGreaterThan(holder.fence);

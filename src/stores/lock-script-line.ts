@@ -1,0 +1,116 @@
+/**
+ * Lua that gives the lock whose fence is `key` its next `fence`. Time stands still while a script runs: one
+ * look is enough. Of the same length, as they are until the year 2286, texts compare as their numbers do.
+ */
+export const RAISE_FENCE = `
+    if not time then
+      local parts = call('TIME')
+      time = parts[1] .. string.sub('00000' .. parts[2], -6)
+    end
+    local fence = time
+    local last = call('SET', key, time, 'PX', DAY, 'GET')
+    if last and (#last ~= #time or last >= time) and last + 0 >= time + 0 then
+      fence = string.format('%.0f', last + 1)
+      call('SET', key, fence, 'PX', DAY)
+    end`;
+
+/**
+ * Lua for a lock that was handed to a waiter on the channel `called`. If that one has died, somebody behind it
+ * finds out when the reservation ends: the first that is another client's, since those of one client die
+ * together, if it is not far behind.
+ */
+export const WARN_NEXT = `
+      local watcher, itsChannel
+      for _, token in ipairs(call('ZRANGE', queue, '0', WATCHED)) do
+        local place = call('GET', queue .. ':' .. string.match(token, '^%S*'))
+        local channel = string.match(place or '', '%S+$')
+        local isOther = channel and channel ~= called
+        if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
+        if isOther then break end
+      end
+      if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end`;
+
+/**
+ * The part of the lock script that knows the line of any lock, and what is frequent with a mutex that somebody
+ * holds. It uses `call`, `time`, `served`, `channel`, `token` and the constants of the other part.
+ */
+export const LINE_PART = `
+local function lining()
+  local PATIENCE = 10000
+  channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
+
+  local line = {}
+
+  function line.nextFence(key)${RAISE_FENCE}
+    return fence
+  end
+
+  function line.whole(number)
+    return string.format('%.0f', number)
+  end
+
+  -- What helps the lock must outlive it, but not for ever.
+  function line.keep(key, ms)
+    if call('PTTL', key) < ms then call('PEXPIRE', key, line.whole(ms + DAY)) end
+  end
+
+  function line.placeOf(queue, token)
+    return queue .. ':' .. string.match(token, '^%S*')
+  end
+
+  -- The lease, what is taken, and whether the reply will tell the waiter. Who is called by a message has to confirm.
+  function line.readPlace(place)
+    local lease, take, itsChannel = string.match(place, '^(%d+) (%d+) (%S+)$')
+    local isOwn = itsChannel == channel
+    return isOwn and lease or RESERVE, take, itsChannel, isOwn
+  end
+
+  function line.tell(queue, token, called, isOwn, fence)
+    if not isOwn then
+      call('PUBLISH', called, fence .. ' ' .. token)${WARN_NEXT}
+    else
+      served = served or {}
+      served[#served + 1] = token
+      served[#served + 1] = tonumber(fence)
+    end
+  end
+
+  function line.stand(queue, token, lease, take, left)
+    local last = call('ZRANGE', queue, '-1', '-1', 'WITHSCORES')
+    call('ZADD', queue, 'NX', line.whole((last[2] or 0) + 1), token)
+    local patience = math.max(left, 0) + PATIENCE
+    local place = lease .. ' ' .. take .. ' ' .. channel
+    call('SET', line.placeOf(queue, token), place, 'PX', line.whole(patience))
+    line.keep(queue, patience)
+    return patience
+  end
+
+  -- A token without a space is another program's, which calls nobody when it is done, and may have no
+  -- end: look every second.
+  function line.leftOfMutex(holder, token)
+    local left = call('PTTL', holder)
+    local isForeign = token and not string.find(token, ' ', 1, true)
+    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
+    return left
+  end
+
+  -- Held by another: to stand in line is all that is left.
+  local function await(holder, token, lease)
+    local other = call('GET', holder)
+    if not other or other == token then return end
+    local left = line.leftOfMutex(holder, other)
+    line.stand(holder .. ':queue', token, lease, '1', left)
+    return -math.max(left, 0)
+  end
+
+  local function extend(holder, token, lease)
+    if call('GET', holder) ~= token then return end
+    call('PEXPIRE', holder, lease)
+    line.keep(holder .. ':fence', tonumber(lease))
+    return 1
+  end
+
+  line.verbs = { line = await, extend = extend }
+  return line
+end
+`;
