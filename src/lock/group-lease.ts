@@ -1,4 +1,5 @@
-import type { Lease, ReleaseOutcome } from './lease.ts';
+import { inspect } from 'node:util';
+import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import type { StoreLease } from './store-lease.ts';
 import { transferText } from './transfer.ts';
 
@@ -54,6 +55,14 @@ export class GroupLease implements Lease {
     this.assertHeld();
     for (const member of this.members) member.transfer();
     return transferText(this.members.map(({ claim }) => claim));
+  }
+
+  toJSON(): ShownLease {
+    return shownLease(this);
+  }
+
+  [inspect.custom](): ShownLease {
+    return shownLease(this);
   }
 
   #joinSignals(): AbortSignal {

@@ -24,6 +24,15 @@ export interface Lease extends AsyncDisposable {
    * to take it over. Here it is no longer held.
    */
   transfer(): string;
+  /** What a log shows of it; `console.log` shows the same. */
+  toJSON(): ShownLease;
+}
+
+export type ShownLease = Pick<Lease, 'name' | 'fence' | 'isHeld' | 'expiresInMs'>;
+
+/** What is inside of a lease leads to other leases, in circles that JSON cannot hold. */
+export function shownLease({ name, fence, isHeld, expiresInMs }: ShownLease): ShownLease {
+  return { name, fence, isHeld, expiresInMs };
 }
 
 /** What became of a release: `unknown` when the store did not answer; the lease then ends by itself. */

@@ -146,7 +146,7 @@ describe('acquire', () => {
     expect(() => locks.semaphore('s', 2, { take: 3 })).toThrow(/take must be/);
   });
 
-  it('is not possible twice from one store, whose calls only one could hear', () => {
+  it('is not possible twice from one store, in which owners of both would have the same names', () => {
     expect(open).toThrow(LockArgumentError);
     expect(open).toThrow(/this store has locks already/);
   });

@@ -1,5 +1,6 @@
+import { inspect } from 'node:util';
 import { LockArgumentError, NotHeldError } from './errors.ts';
-import type { Lease, ReleaseOutcome } from './lease.ts';
+import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import type { Scope } from './scope.ts';
 import type { StoreLease } from './store-lease.ts';
 
@@ -63,5 +64,13 @@ export class SharedLease implements Lease {
       this.name,
       `this lease of '${this.name}' is shared with the body around it: transfer the lease of that body`,
     );
+  }
+
+  toJSON(): ShownLease {
+    return shownLease(this);
+  }
+
+  [inspect.custom](): ShownLease {
+    return shownLease(this);
   }
 }

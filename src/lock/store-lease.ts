@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Timer } from '../clock/index.ts';
 import type { LockCore } from './core.ts';
 import { Due } from './due-list.ts';
@@ -10,7 +11,7 @@ import {
   NotHeldError,
 } from './errors.ts';
 import { announce } from './events.ts';
-import type { Lease, ReleaseOutcome } from './lease.ts';
+import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import { letGo } from './let-go.ts';
 import { loseSignal } from './lose-signal.ts';
 import type { Claim } from './store.ts';
@@ -153,6 +154,14 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     if (disowned !== undefined) this.#core.track(disowned);
     this.#finish(new NotHeldError(this.name));
     return transferText([this.claim]);
+  }
+
+  toJSON(): ShownLease {
+    return shownLease(this);
+  }
+
+  [inspect.custom](): ShownLease {
+    return shownLease(this);
   }
 
   /** Called by the watchdog when a third of the lease has passed. */
