@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startRealRedis } from './real-redis.ts';
 
 const root = new URL('..', import.meta.url);
 
@@ -40,5 +41,22 @@ describe('a program', () => {
         try { await locks.mutex('a').acquire({ wait: 200 }) }
         catch (error) { process.stdout.write([error instanceof LockTimeoutError, error.code].join(' ')) }`),
     ).toBe('true timeout');
+  });
+
+  it('lives for as long as it waits for an answer, though its client would let it end', async () => {
+    const server = await startRealRedis();
+    onTestFinished(() => server.stop());
+    expect(
+      await program(`
+        import { createClient } from 'redis';
+        import { redisStore } from './dist/index.js';
+        const client = createClient({ url: 'redis://127.0.0.1:${server.port}' });
+        await client.connect();
+        await client.sendCommand(['CLIENT', 'PAUSE', '300']);
+        client.unref();
+        const locks = createLocks({ store: redisStore(client) });
+        await locks.mutex('a').acquire();
+        process.stdout.write('done')`),
+    ).toBe('done');
   });
 });

@@ -269,7 +269,7 @@ export const MUTANTS = [
   mutant(
     'wait: no look at the clock, only the message wakes',
     ATTEMPT,
-    'if (durationMs !== Number.POSITIVE_INFINITY) this.#askIn(durationMs);',
+    'if (Number.isFinite(durationMs)) this.#askIn(durationMs);',
     'if (durationMs === FIRST_PAUSE_MS) this.#askIn(durationMs);',
   ),
   mutant(

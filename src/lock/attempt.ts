@@ -129,7 +129,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
 
   #askIn(durationMs: number): void {
     const { clock } = this.core;
-    this.#asking ??= new Asking();
+    // A store that answers at once has answered.
+    this.#asking ??= new Asking(true);
     const asking = this.#asking;
     asking.timer?.cancel();
     asking.againAtMs = clock.monotonicMs() + durationMs;
@@ -220,6 +221,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
       if (this.#isOver) return;
     }
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
+    // To look for one can end leases, and so abort the signal.
+    if (this.#isOver) return;
     if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
     else if (this.#asking?.wasCalled) this.#ask();
     else this.#wait(retryInMs);
@@ -228,7 +231,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #wait(durationMs: number): void {
     this.#state = 'waiting';
     this.#scope?.startWaiting(this);
-    if (durationMs !== Number.POSITIVE_INFINITY) this.#askIn(durationMs);
+    if (Number.isFinite(durationMs)) this.#askIn(durationMs);
   }
 
   /** A grant that took so long that its lease may have ended is none; nor is one after the caller's patience. */
@@ -248,7 +251,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
       this.#resolve(lease);
     } else if (this.waitMs === 0 || !isPatient) {
       this.#giveUp(new LockTimeoutError(this.claim.name, waitedMs));
-    } else if (!this.#isAsking) this.#ask();
+    } else if (this.#asking?.isUnderWay) this.#asking.wasCalled = true;
+    else this.#ask();
   }
 
   #isInTime(passedMs: number, sentWallMs: number): boolean {
@@ -313,12 +317,16 @@ class Asking {
   /** A call that came while the answer was on its way. */
   wasCalled = false;
   /** Whether the store answered when it was last asked, or what it failed with. */
-  hasAnswer = false;
+  hasAnswer: boolean;
   failure: unknown = undefined;
   answer: Promise<void> = READY;
   sentMs = 0;
   sentWallMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
+
+  constructor(hasAnswer = false) {
+    this.hasAnswer = hasAnswer;
+  }
 
   begin(sentMs: number, sentWallMs: number, answer: Promise<void>): void {
     this.count++;

@@ -26,7 +26,7 @@ export class LockCore {
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
   #ownerCount = 0;
-  /** All attempts, by how long they wait. */
+  /** All attempts, by how long they wait. Who waits for a lock wants to live until then. */
   readonly #patience: DueLists<Attempt>;
   /** How much there is that close() waits for, and who is told when nothing is left. */
   #workCount = 0;
@@ -43,7 +43,7 @@ export class LockCore {
     // 96 bits of chance, once; counting makes the rest as unique, and costs less than a lock in memory.
     this.#ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
-    this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience());
+    this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
     this.store.onLost?.((reason) => {
@@ -98,7 +98,7 @@ export class LockCore {
   /** Releases what nobody will use. If the store does not hear of it, the lease, or place, ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
     const endsInMs = leaseMs + PLACE_MS;
-    this.track(Promise.resolve(letGo(this, hold, undefined, endsInMs)));
+    this.track((async () => letGo(this, hold, undefined, endsInMs))());
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */

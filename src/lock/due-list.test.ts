@@ -51,6 +51,21 @@ describe('a list of what falls due', () => {
     expect(fallen).toEqual(['a', 'c', 'a']);
   });
 
+  it('is not put off by what is added while it tells of something else', () => {
+    const list: DueList<Item> = new DueList(clock, 100, (item) => {
+      onDue(item);
+      if (item.name === 'a') list.add(new Item('c'), clock.monotonicMs());
+    });
+    const startMs = clock.monotonicMs();
+    list.add(new Item('a'), startMs);
+    list.add(new Item('b'), startMs + 10);
+    clock.advance(110);
+    expect(fallen).toEqual(['a', 'b']);
+    clock.advance(90);
+    expect(fallen).toEqual(['a', 'b', 'c']);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('gives back what had not fallen due when it is closed', () => {
     const list = new DueList(clock, 100, onDue);
     for (const name of ['a', 'b']) list.add(new Item(name), clock.monotonicMs());

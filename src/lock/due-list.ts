@@ -76,8 +76,10 @@ export class DueList<Item extends Due<Item>> {
       this.remove(item);
       this.#onDue(item);
     }
+    // What was added meanwhile may have a timer, though others come before it.
     const next = this.#list.first;
-    if (next !== undefined && this.#timer === undefined) this.#arm(next.atMs);
+    const isArmed = this.#timer !== undefined && this.#armedMs <= (next?.atMs ?? 0);
+    if (next !== undefined && !isArmed) this.#arm(next.atMs);
   }
 }
 

@@ -1,13 +1,16 @@
 import { inspect } from 'node:util';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { seededRandom, virtualClock } from '../clock/index.ts';
-import { Locks, memoryStore } from './index.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { type Lease, type LockStore, Locks, memoryStore } from './index.ts';
 
+let clock: VirtualClock;
+let store: LockStore;
 let locks: Locks;
 
 beforeEach(() => {
-  const clock = virtualClock();
-  locks = new Locks({ store: memoryStore(clock), clock, random: seededRandom(1) });
+  clock = virtualClock();
+  store = memoryStore(clock);
+  locks = new Locks({ store, clock, random: seededRandom(1) });
 });
 
 afterEach(() => locks.close());
@@ -27,4 +30,45 @@ it('a lease of any kind can be logged, beside others', async () => {
   });
   await single.release();
   expect(JSON.parse(JSON.stringify(single))).toMatchObject({ name: 'a', isHeld: false });
+});
+
+/** When its holder is told that it is over. */
+function lossOf(lease: Lease): { atMs: number } {
+  const loss = { atMs: 0 };
+  lease.signal.addEventListener('abort', () => {
+    loss.atMs = clock.monotonicMs();
+  });
+  return loss;
+}
+
+describe('the end of a lease is told in time', () => {
+  it('whatever becomes of one that would have ended before it', async () => {
+    let hangs = true;
+    const extend = store.extend.bind(store);
+    store.extend = (hold, leaseMs) => (hangs ? new Promise(() => {}) : extend(hold, leaseMs));
+    const first = await locks.mutex('a').acquire({ lease: 3000 });
+    clock.advance(10);
+    const loss = lossOf(await locks.mutex('b').acquire({ lease: 3000 }));
+    const grantedMs = clock.monotonicMs();
+    // The renewals of both are under way by then, and never answered.
+    clock.advance(1500);
+    hangs = false;
+    await first.extend();
+    hangs = true;
+    clock.advance(2000);
+    expect(loss.atMs).toBeGreaterThan(grantedMs);
+    expect(loss.atMs).toBeLessThan(grantedMs + 3000);
+  });
+
+  it('whatever somebody does who is told of another one', async () => {
+    const options = { lease: 3000, renew: false } as const;
+    const first = await locks.mutex('a').acquire(options);
+    clock.advance(10);
+    const loss = lossOf(await locks.mutex('b').acquire(options));
+    const grantedMs = clock.monotonicMs();
+    first.signal.addEventListener('abort', () => void locks.mutex('c').acquire(options));
+    clock.advance(4000);
+    expect(loss.atMs).toBeGreaterThan(grantedMs);
+    expect(loss.atMs).toBeLessThan(grantedMs + 3000);
+  });
 });

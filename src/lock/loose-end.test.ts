@@ -11,6 +11,7 @@ import {
   Locks,
   LockTimeoutError,
   LockUnavailableError,
+  memoryStore,
 } from './index.ts';
 
 /** What is under way when its end is decided: nothing may be left in the store, and nobody left waiting. */
@@ -60,6 +61,19 @@ function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; ans
     return reply;
   };
   return { store: newStore({ ...runner, run }), slow };
+}
+
+function passed(gate: (() => void)[]): Promise<void> {
+  return new Promise((resolve) => gate.push(resolve));
+}
+
+/** Somebody has waited before: the store can be called. */
+async function listening(locks: Locks): Promise<void> {
+  const lease = await locks.mutex('before').acquire();
+  const waiting = locks.mutex('before').acquire();
+  await settle();
+  await lease.release();
+  await (await waiting).release();
 }
 
 /** The store does what it is asked for, but all answers of this kind are lost. */
@@ -224,6 +238,96 @@ describe('an answer that was overtaken', () => {
     slow.answer();
     await settle();
     expect((await open().adopt(text)).isHeld).toBe(true);
+  });
+});
+
+describe('a lock that is handed over', () => {
+  it('is not lost if the request that waits for it overtook the release, as in a pool', async () => {
+    const runner = engineRunner(engine);
+    const requests: (() => void)[] = [];
+    const answers: (() => void)[] = [];
+    let isSlow = false;
+    const run: ScriptRunner['run'] = async (script, keys, args) => {
+      const [verb] = toWords(args);
+      const isHeldUp = isSlow;
+      if (isHeldUp && verb === 'release') await passed(requests);
+      const reply = await runner.run(script, keys, args);
+      if (isHeldUp && verb === 'line') await passed(answers);
+      return reply;
+    };
+    const locks = open(newStore({ ...runner, run }));
+    await listening(locks);
+    const lease = await locks.mutex('a').acquire();
+    isSlow = true;
+    void lease.release();
+    await settle();
+    const waiting = locks.mutex('a').acquire({ wait: '20s' });
+    await settle();
+    isSlow = false;
+    for (const gate of [requests, answers]) {
+      for (const goOn of gate) goOn();
+      await settle();
+    }
+    expect((await waiting).isHeld).toBe(true);
+  });
+
+  it('is not taken by one whose signal aborts while deadlocks are looked for', async () => {
+    // The wall clock of the locks jumps; that of the engine does not.
+    const ours = virtualClock();
+    const pass = async (durationMs: number): Promise<void> => {
+      for (let passedMs = 0; passedMs < durationMs; passedMs += 100) {
+        clock.advance(100);
+        ours.advance(100);
+        await settle();
+      }
+    };
+    const runner = engineRunner(engine);
+    const answers: (() => void)[] = [];
+    let isSlow = false;
+    const run: ScriptRunner['run'] = async (script, keys, args) => {
+      const reply = await runner.run(script, keys, args);
+      if (isSlow && keys.includes('lock:{b}')) await passed(answers);
+      return reply;
+    };
+    const options = { clock: ours, clientId: `${++clients}`, requestTimeoutMs: 5000 };
+    const store = new ScriptStore({ ...runner, run }, options);
+    const locks = new Locks({ store, clock: ours, random: seededRandom(1) });
+    await listening(locks);
+    const begun: (() => void)[] = [];
+    let told: unknown;
+    const bodyOfA = locks.mutex('a').run(
+      async ({ signal }) => {
+        await passed(begun);
+        isSlow = true;
+        const inner = locks.mutex('b').acquire({ signal, wait: '60s', lease: '5s' });
+        told = await inner.catch((error: unknown) => error);
+      },
+      { lease: '10s' },
+    );
+    const bodyOfB = locks.mutex('b').run(() => locks.mutex('a').acquire({ wait: '3s' }));
+    const bodies = Promise.allSettled([bodyOfA, bodyOfB]);
+    await pass(200);
+    for (const goOn of begun) goOn();
+    await settle();
+    isSlow = false;
+    ours.jumpWall(9999);
+    for (const goOn of answers) goOn();
+    await settle();
+    expect(told).toBeInstanceOf(LockAbortedError);
+    await pass(40_000);
+    await bodies;
+    expect((await locks.mutex('b').inspect()).holders).toEqual([]);
+  });
+});
+
+describe('a store that answers at once, with a time', () => {
+  it('is busy, not away', async () => {
+    const store = memoryStore(clock);
+    store.ask = () => ({ held: false, retryInMs: 5000 });
+    const told = open(store).mutex('a').acquire({ wait: '1s' });
+    const failure = expect(told).rejects.toThrow(LockTimeoutError);
+    clock.advance(1500);
+    await failure;
   });
 });
 

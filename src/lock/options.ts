@@ -32,6 +32,8 @@ export interface ResolvedOptions {
   readonly isReentrant: boolean;
 }
 
+type Given = { readonly [Option in keyof AcquireOptions]?: AcquireOptions[Option] | undefined };
+
 /** Below this a lease could end on the way from the store. */
 const SHORTEST_LEASE_MS = 10;
 
@@ -41,12 +43,14 @@ export function resolveOptions(lock: string, options?: AcquireOptions): Resolved
   if (options.signal !== undefined) return resolve(lock, options);
   if (areSame(options, lastGiven)) return lastResolved;
   const resolved = resolve(lock, options);
-  lastGiven = { ...options };
+  // One by one: options may be inherited.
+  const { lease, wait, renew, maxHold, label, reentrant } = options;
+  lastGiven = { lease, wait, renew, maxHold, label, reentrant };
   lastResolved = resolved;
   return resolved;
 }
 
-function areSame(some: AcquireOptions, others: AcquireOptions): boolean {
+function areSame(some: AcquireOptions, others: Given): boolean {
   return (
     some.lease === others.lease &&
     some.wait === others.wait &&
@@ -71,7 +75,7 @@ function resolve(lock: string, options: AcquireOptions): ResolvedOptions {
 }
 
 const DEFAULTS = resolve('', {});
-let lastGiven: AcquireOptions = {};
+let lastGiven: Given = {};
 let lastResolved = DEFAULTS;
 
 const LONGEST_NAME_BYTES = 1024;

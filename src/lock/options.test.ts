@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { type AcquireOptions, resolveOptions } from './options.ts';
+
+describe('options', () => {
+  it('that are given again are resolved once', () => {
+    const options = { lease: '7s', wait: '3s', label: 'nightly' } as const;
+    expect(resolveOptions('a', { ...options })).toBe(resolveOptions('b', { ...options }));
+    expect(resolveOptions('a', { ...options, renew: false })).toMatchObject({
+      leaseMs: 7000,
+      renews: false,
+    });
+  });
+
+  it('of one caller are never those of the next, also if they are inherited, or changed later', () => {
+    const inherited: AcquireOptions = Object.create({ wait: 0, lease: 50 });
+    expect(resolveOptions('a', inherited)).toMatchObject({ waitMs: 0, leaseMs: 50 });
+    expect(resolveOptions('b', {})).toMatchObject({ waitMs: 10_000, leaseMs: 30_000 });
+    const changed = { wait: 5 };
+    resolveOptions('a', changed);
+    changed.wait = 6;
+    expect(resolveOptions('a', changed).waitMs).toBe(6);
+    expect(resolveOptions('b', { wait: 5 }).waitMs).toBe(5);
+  });
+
+  it('with a signal are the caller’s own', () => {
+    const { signal } = new AbortController();
+    expect(resolveOptions('a', { signal }).signal).toBe(signal);
+    expect(resolveOptions('a', {}).signal).toBeUndefined();
+  });
+});
