@@ -250,8 +250,8 @@ export const MUTANTS = [
   mutant(
     'reservation: taken although it asked again since',
     ATTEMPT,
-    'else if (grant !== undefined && this.#asking?.count === 1) this.#acceptReserved(grant);',
-    'else if (grant !== undefined) this.#acceptReserved(grant);',
+    'return this.#asking?.count === 1 && !this.#asking.wasCalled;',
+    'return this.#asking !== undefined;',
   ),
   mutant('reservation: not confirmed', ATTEMPT, 'if (isReserved) lease.renew();', ''),
   mutant(
@@ -275,8 +275,15 @@ export const MUTANTS = [
   mutant(
     'wait: a call that comes while it asks is forgotten',
     ATTEMPT,
-    'else if (this.#asking?.isUnderWay) this.#asking.wasCalled = true;',
-    'else if (this.#asking?.isUnderWay) return;',
+    'this.#acceptReserved(grant);\n    else if (this.#asking?.isUnderWay) this.#asking.wasCalled = true;',
+    'this.#acceptReserved(grant);\n    else if (this.#asking?.isUnderWay) return;',
+  ),
+  mutant(
+    'wait: a grant that comes too late, while it asks, is forgotten',
+    ATTEMPT,
+    '} else if (this.#asking?.isUnderWay) this.#asking.wasCalled = true;',
+    '} else if (this.#asking?.isUnderWay) return;',
+    ['src/lock/loose-end.test.ts', 'src/stores/hand-over.test.ts'],
   ),
   mutant(
     'lease: the holder is told after its lease has ended',

@@ -107,10 +107,16 @@ export class Attempt extends Due<Attempt> implements Waiter {
   /** It may be our turn, or it is: the store has handed the lock over. */
   called(grant: Call): void {
     if (this.#isOver) return;
-    if (grant !== undefined && 'retryInMs' in grant) this.#retryIn(grant.retryInMs);
-    else if (grant !== undefined && 'sentMs' in grant) {
+    if (grant !== undefined && 'retryInMs' in grant) {
+      this.#retryIn(grant.retryInMs);
+      return;
+    }
+    // It may come before the answer that there is a line.
+    this.#stands();
+    if (this.#isOver) return;
+    if (grant !== undefined && 'sentMs' in grant) {
       this.#accept(grant.fence, grant.sentMs, grant.sentWallMs);
-    } else if (grant !== undefined && this.#asking?.count === 1) this.#acceptReserved(grant);
+    } else if (grant !== undefined && this.#isFirstAsking) this.#acceptReserved(grant);
     else if (this.#asking?.isUnderWay) this.#asking.wasCalled = true;
     else this.#ask();
   }
@@ -153,6 +159,11 @@ export class Attempt extends Due<Attempt> implements Waiter {
   /** The caller's signal aborts. */
   aborted(): void {
     this.#giveUp(new LockAbortedError(this.claim.name, this.#options.signal?.reason));
+  }
+
+  /** And nothing has been heard since of places that were lost. */
+  get #isFirstAsking(): boolean {
+    return this.#asking?.count === 1 && !this.#asking.wasCalled;
   }
 
   get #isAsking(): boolean {
@@ -212,14 +223,17 @@ export class Attempt extends Due<Attempt> implements Waiter {
     announceFail(this.claim, 'busy', this.#waitedMs());
   }
 
+  /** Who hears of it may abort the signal. */
+  #stands(): void {
+    if (this.#lease !== undefined) return;
+    // Made now, since what is young when an old promise is resolved with it outlives many collections.
+    this.#lease = new StoreLease(this.core, this.claim, this.#options);
+    announceWait(this.claim);
+  }
+
   #line(retryInMs: number): void {
-    if (this.#lease === undefined) {
-      // Made now, since what is young when an old promise is resolved with it outlives many collections.
-      this.#lease = new StoreLease(this.core, this.claim, this.#options);
-      announceWait(this.claim);
-      // Who hears of it may have aborted the signal.
-      if (this.#isOver) return;
-    }
+    this.#stands();
+    if (this.#isOver) return;
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
     // To look for one can end leases, and so abort the signal.
     if (this.#isOver) return;
@@ -282,13 +296,17 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   /**
-   * While the lease that was accepted is held, an answer that was overtaken says nothing new. After that
+   * While the lease that was accepted is held, an answer that was overtaken says nothing new; a failure may
+   * mean that it was given back, so that it is looked for. After that
    * the request may have been granted once more, or stand in line. A lease that was given away is
    * another's: it is left alone, unless the answer is of a later grant.
    */
   #answeredLate(answer?: Answer): void {
     const lease = this.#state === 'held' ? this.#lease! : undefined;
-    if (lease?.isHeld) return;
+    if (lease?.isHeld) {
+      if (answer === undefined) lease.renew();
+      return;
+    }
     const isLater = answer?.held && answer.fence !== lease?.fence;
     if (!lease?.isGivenAway || isLater) this.core.giveBack(this.claim, this.claim.leaseMs);
   }

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import diagnostics from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { type Lease, Locks } from '../lock/index.ts';
@@ -118,15 +119,35 @@ describe('a lock that is handed to another process', () => {
   it('is held with a message that overtakes the answer that it has to wait', async () => {
     const [answered, answer] = gate();
     answering = answered;
+    let waits = 0;
+    const count = (): void => void waits++;
+    diagnostics.subscribe('holdfast:wait', count);
+    onTestFinished(() => void diagnostics.unsubscribe('holdfast:wait', count));
     const [holder, waiting] = await waiter();
     verbs = [];
     await holder.release();
     const lease = await waiting;
+    expect(waits).toBe(1);
     answer();
     await settle();
     expect(verbs).toEqual(['extend']);
     expect(lease.fence).toBeGreaterThan(holder.fence);
     expect(lease.isHeld).toBe(true);
+  });
+
+  it('is asked for again if the message came late, and before the answer', async () => {
+    const [answered, answer] = gate();
+    answering = answered;
+    const [holder, waiting] = await waiter();
+    clock.advance(4900);
+    await settle();
+    await holder.release();
+    await settle();
+    answering = undefined;
+    answer();
+    await settle();
+    verbs = [];
+    expect((await waiting).isHeld).toBe(true);
   });
 
   it('is not given back for an answer that was overtaken by the grant', async () => {

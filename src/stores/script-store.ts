@@ -6,7 +6,6 @@ import {
   Due,
   DueList,
   type Hold,
-  type Holder,
   type HolderInfo,
   type Inspection,
   type LockKind,
@@ -14,6 +13,7 @@ import {
   type Target,
 } from '../lock/index.ts';
 import { channelOf, type LockRequest, prefixOf, toArgs, toDigits } from './lock-call.ts';
+import { isListOfServed, isOne, ownerOf, parseInspection, toAnswer } from './lock-reply.ts';
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 
 /** Whatever can run a script on a Redis, and hear messages from it. */
@@ -47,8 +47,6 @@ export interface ScriptStoreOptions {
 const MOST_AT_ONCE = 100;
 const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
-/** Redis ends a key in the millisecond after its last. */
-const MARGIN_MS = 2;
 /** The same for every store: a digest takes longer than a request. */
 const SCRIPT = withSha(LOCK_SCRIPT);
 
@@ -73,9 +71,12 @@ export class ScriptStore implements LockStore {
   #listening: Promise<void> | undefined;
   #isListening = false;
   #isClosed = false;
+  /** How often all locks were lost, and with them what was handed over before. */
+  #lossCount = 0;
 
   constructor(runner: ScriptRunner, { clock, clientId, requestTimeoutMs }: ScriptStoreOptions) {
     this.runner = runner;
+    if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
     this.ownerPrefix = prefixOf(clientId);
     this.#clock = clock;
     this.#channel = channelOf(clientId);
@@ -146,6 +147,7 @@ export class ScriptStore implements LockStore {
 
   onLost(listener: (reason: Error) => void): void {
     this.runner.onLost?.((reason) => {
+      this.#lossCount++;
       listener(reason);
       // Their places in line are lost as well.
       this.#callEverybody();
@@ -211,6 +213,7 @@ export class ScriptStore implements LockStore {
 
   #call(batch: Batch): void {
     batch.isSent = true;
+    batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
     if (this.#waiting.size > 0) batch.readClocks(this.#clock);
     if (this.#isClosed) {
@@ -272,10 +275,11 @@ export class ScriptStore implements LockStore {
     }, settler.reject);
   }
 
-  #serve({ sentMs, sentWallMs }: Batch, served: unknown[]): void {
+  #serve({ sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
     for (let index = 0; index < served.length; index += 2) {
       const claim = this.#noLongerWaiting(ownerOf(served[index]));
-      claim?.waiter?.called({ fence: Number(served[index + 1]), sentMs, sentWallMs });
+      const grant = { fence: Number(served[index + 1]), sentMs, sentWallMs };
+      claim?.waiter?.called(lossCount === this.#lossCount ? grant : undefined);
     }
   }
 
@@ -346,6 +350,7 @@ class Batch extends Due<Batch> {
   /** Whether somebody may be served by it who did not ask. */
   mayServe = false;
   isSent = false;
+  lossCount = 0;
   hasFailed = false;
   sentMs = 0;
   sentWallMs = 0;
@@ -431,16 +436,6 @@ function tokenOf({ owner, info }: Hold): string {
   return `${owner} ${infoText(info)}`;
 }
 
-function ownerOf(token: unknown): string {
-  const text = String(token);
-  return text.slice(0, text.indexOf(' '));
-}
-
-/** A reply of several holders is a list too, but of no list that is its last. */
-export function isListOfServed(reply: unknown): boolean {
-  return Array.isArray(reply) && reply.length === 2 && !Array.isArray(reply[0]);
-}
-
 let lastInfo: HolderInfo | undefined;
 let lastInfoText = '';
 
@@ -451,45 +446,6 @@ function infoText(info: HolderInfo): string {
     lastInfoText = JSON.stringify([info.host, info.pid, info.label]);
   }
   return lastInfoText;
-}
-
-function toAnswer(reply: unknown): Answer {
-  const number = Number(reply);
-  if (number > 0) return { held: true, fence: number };
-  return { held: false, retryInMs: MARGIN_MS - number };
-}
-
-function isOne(reply: unknown): boolean {
-  return Number(reply) === 1;
-}
-
-function parseInspection(reply: unknown): Inspection {
-  const [holders, waiters] = reply as [unknown[][], unknown[][]];
-  return { holders: holders.map(parseHolder), waiters: waiters.map(parseWaiter) };
-}
-
-function parseHolder([token, take, fence, leftMs, ageMs]: unknown[]): Holder {
-  return {
-    ...parseInfo(token),
-    take: Number(take),
-    fence: Number(fence),
-    leftMs: Number(leftMs),
-    ageMs: Math.max(0, Number(ageMs)),
-  };
-}
-
-function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
-  return { ...parseInfo(token), take: Number(take) };
-}
-
-/** A holder of another program left no information. */
-function parseInfo(token: unknown): HolderInfo {
-  try {
-    const [host, pid, label] = JSON.parse(/^\S+ (\[.*\])$/s.exec(String(token))?.[1] ?? '');
-    return { host, pid, label };
-  } catch {
-    return { host: '', pid: 0, label: '' };
-  }
 }
 
 function withSha(text: string): Script {

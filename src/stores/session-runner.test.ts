@@ -6,7 +6,7 @@ import { Locks } from '../lock/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { ScriptStore } from './script-store.ts';
+import { type ScriptRunner, ScriptStore } from './script-store.ts';
 import { SessionRunner } from './session-runner.ts';
 
 const SCRIPT = {
@@ -23,6 +23,8 @@ let endSession: () => void;
 let killSession: () => void;
 /** Until then no session is opened, and no will dropped. */
 let waitingFor: Promise<void> | undefined;
+/** Until then all replies of scripts are on their way. */
+let replying: Promise<void> | undefined;
 let runner: SessionRunner;
 let losses: string[];
 
@@ -32,12 +34,19 @@ beforeEach(() => {
   opened = 0;
   losses = [];
   waitingFor = undefined;
+  replying = undefined;
   runner = newRunner('');
   runner.onLost(({ message }) => losses.push(message));
 });
 
 function newRunner(keyPrefix: string): SessionRunner {
-  return new SessionRunner({ runner: engineRunner(engine), command, open, keyPrefix });
+  const inner = engineRunner(engine);
+  const run: ScriptRunner['run'] = async (...call) => {
+    const reply = await inner.run(...call);
+    await replying;
+    return reply;
+  };
+  return new SessionRunner({ runner: { ...inner, run }, command, open, keyPrefix });
 }
 
 const client = (): ReturnType<Engine['session']> => engine.session();
@@ -190,13 +199,10 @@ describe('a runner with a session', () => {
     const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
     const locks = new Locks({ store, clock });
     const lease = await locks.mutex('a').acquire();
-    const later = async (): Promise<void> => {
-      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-    };
-    waitingFor = later();
+    waitingFor = settle();
     lease.transfer();
     await locks.close();
-    await later();
+    await settle();
     expect(engine.wills.sessionCount).toBe(0);
     expect(value('lock:{a}')).not.toBe(null);
   });
@@ -214,8 +220,84 @@ describe('a runner with a session', () => {
     await locks.close();
   });
 
+  /** Somebody has waited before: the store can be called. */
+  async function listening(locks: Locks): Promise<void> {
+    const lease = await locks.mutex('before').acquire();
+    const waiting = locks.mutex('before').acquire();
+    await settle();
+    await lease.release();
+    await (await waiting).release();
+  }
+
+  function locksOf(own: ScriptRunner, clientId: string): Locks {
+    const store = new ScriptStore(own, { clock: systemClock, clientId, requestTimeoutMs: 5000 });
+    return new Locks({ store, clock: systemClock });
+  }
+
+  it('has lost what was handed over in a reply that comes after its end', async () => {
+    const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
+    const holder = await here.mutex('a').acquire();
+    const waiting = here.mutex('a').acquire({ wait: '5s' });
+    await settle();
+    const behind = there.mutex('a').acquire({ wait: '5s' });
+    await settle();
+    const [replied, reply] = gate();
+    replying = replied;
+    const released = holder.release();
+    await settle();
+    endSession();
+    expect((await behind).isHeld).toBe(true);
+    replying = undefined;
+    reply();
+    await released;
+    await settle();
+    let isGranted = false;
+    const granted = waiting.then(() => {
+      isGranted = true;
+    });
+    await settle();
+    expect(isGranted).toBe(false);
+    await (await behind).release();
+    await granted;
+    await Promise.all([here.close(), there.close()]);
+  });
+
+  it('looks again for what was handed over, if no will could be left for it', async () => {
+    const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
+    await listening(here);
+    const holder = await here.mutex('a').acquire();
+    const [replied, reply] = gate();
+    replying = replied;
+    failures = ['ERR too many wills'];
+    const waiting = here.mutex('a').acquire({ wait: '5s' });
+    await settle();
+    const released = holder.release();
+    await settle();
+    replying = undefined;
+    reply();
+    await released;
+    await settle();
+    const lease = await Promise.race([waiting, settle()]);
+    const other = await there.mutex('a').tryAcquire();
+    expect(lease?.isHeld && other?.isHeld).toBeFalsy();
+    await other?.release();
+    await Promise.all([here.close(), there.close()]);
+  });
+
   it('leaves other scripts alone', async () => {
     expect(await runner.run({ text: 'return 1', sha: '' }, [], ['x', 'ask', 'y'])).toBe(1);
     expect(opened).toBe(0);
   });
 });
+
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+}
+
+function gate(): [Promise<void>, () => void] {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return [opened, open];
+}

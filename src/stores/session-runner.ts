@@ -1,6 +1,7 @@
 import { type LockRequest, toWords } from './lock-call.ts';
+import { isListOfServed } from './lock-reply.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { isListOfServed, type Script, type ScriptRunner } from './script-store.ts';
+import type { Script, ScriptRunner } from './script-store.ts';
 import { SessionError } from './session.ts';
 
 /** What locks are tied to: it ends when its connection does. */
