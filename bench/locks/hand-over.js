@@ -77,19 +77,20 @@ function show(figures) {
 
 function row(name, rounds) {
   const all = (figure) => rounds.flatMap((round) => round[figure]);
-  // Where somebody always gets the lock again, a round can end without a hand-over.
+  // Where somebody always gets the lock again, a round can end without a hand-over, and so can all.
   const handedOver = rounds.filter((round) => round.handOversUs.length > 0);
   const inPings = (pings) =>
     handedOver.map((round) => median(round.handOversUs) / median(round[pings]));
   const turns = all('turnsOfWorkers');
   const kept = all('keptCount').reduce((sum, count) => sum + count);
+  const ifAny = (shown) => (handedOver.length > 0 ? shown() : 'none');
   return [
     name,
-    shownMs(median(all('handOversUs'))),
-    shownMs(percentile(all('handOversUs'), 0.99)),
+    ifAny(() => shownMs(median(all('handOversUs')))),
+    ifAny(() => shownMs(percentile(all('handOversUs'), 0.99))),
     `${shownMs(median(all('idlePingsUs')))} / ${shownMs(median(all('busyPingsUs')))}`,
-    shownRatio(inPings('idlePingsUs')),
-    shownRatio(inPings('busyPingsUs')),
+    ifAny(() => shownRatio(inPings('idlePingsUs'))),
+    ifAny(() => shownRatio(inPings('busyPingsUs'))),
     `${Math.round((100 * kept) / (kept + all('handOversUs').length))} %`,
     `${Math.min(...turns)}–${Math.max(...turns)}`,
     name === 'holdfast' ? shownMark(median(inPings('busyPingsUs')), { most: 2 }) : '',
