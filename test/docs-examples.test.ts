@@ -26,7 +26,8 @@ function blocksIn(document: string): Block[] {
   });
 }
 
-const blocks = ['README.md', 'docs/locks.md', 'docs/cache.md', 'docs/lab.md'].flatMap(blocksIn);
+const DOCUMENTS = ['README.md', 'docs/locks.md', 'docs/cache.md', 'docs/lab.md', 'docs/engine.md'];
+const blocks = DOCUMENTS.flatMap(blocksIn);
 const programs = blocks.filter(({ language }) => language === 'ts');
 
 /** What a program says that it prints: `// → so`. */
