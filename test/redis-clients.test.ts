@@ -9,7 +9,12 @@ import {
   type RedisClientOptions,
 } from 'redis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { LockArgumentError, Locks, LockTimeoutError } from '../src/lock/index.ts';
+import {
+  LockArgumentError,
+  Locks,
+  LockTimeoutError,
+  LockUnavailableError,
+} from '../src/lock/index.ts';
 import { nodeRedisLink } from '../src/stores/node-redis-link.ts';
 import { type IoredisClient, type NodeRedisClient, redisStore } from '../src/stores/redis.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
@@ -29,6 +34,7 @@ beforeAll(async () => {
   const admin = new Redis(server.port, host);
   await admin.call('ACL', 'SETUSER', 'shy', 'on', '>secret', '~*', '&*', '+@all', '-info');
   await admin.call('ACL', 'SETUSER', 'deaf', 'on', '>secret', '~*', 'resetchannels', '+@all');
+  await admin.call('ACL', 'SETUSER', 'weak', 'on', '>secret', '~*', '&*', '+@all', '-evalsha');
   admin.disconnect();
 });
 afterEach(async () => {
@@ -93,6 +99,18 @@ describe('an ioredis client', () => {
     },
   };
   it.each(Object.entries(OPTIONS))('%s has locks', (_name, options) => handsOver(ioredis(options)));
+
+  it.each([
+    ['WRONGPASS', { username: 'shy', password: 'wrong' }],
+    ['NOPERM', { username: 'weak', password: 'secret' }],
+  ])('that is refused with %s is told at once, however patient it is', async (code, options) => {
+    const waiting = locksOf(ioredis(options))
+      .mutex('a')
+      .acquire({ wait: Number.POSITIVE_INFINITY });
+    await expect(waiting).rejects.toThrow(LockUnavailableError);
+    const text = new RegExp(`^the store of lock 'a' refused it: ${code} .*Check the client's user`);
+    await expect(waiting).rejects.toThrow(text);
+  });
 
   it('keeps the locks under its prefix, in its database', async () => {
     const prefixed = locksOf(ioredis({ keyPrefix: 'mine:', db: 4 }));

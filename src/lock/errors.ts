@@ -74,7 +74,8 @@ export class LockUnavailableError extends LockError {
   protected static override readonly codeOf = 'unavailable';
   constructor(lock: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    super('unavailable', lock, `the store of lock '${lock}' cannot be reached: ${reason}`, cause);
+    const how = isFinal(cause) ? 'refused it' : 'cannot be reached';
+    super('unavailable', lock, `the store of lock '${lock}' ${how}: ${reason}`, cause);
   }
 }
 

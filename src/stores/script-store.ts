@@ -269,10 +269,13 @@ export class ScriptStore implements LockStore {
       return;
     }
     const inLine = { ...settler, stands: true };
-    this.#listen().then(() => {
-      this.#waiting.set(claim.owner, claim);
-      this.#add('line', claim, claim.leaseMs, inLine);
-    }, settler.reject);
+    this.#listen().then(
+      () => {
+        this.#waiting.set(claim.owner, claim);
+        this.#add('line', claim, claim.leaseMs, inLine);
+      },
+      (error: unknown) => settler.reject(told(error)),
+    );
   }
 
   #serve({ sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
@@ -408,9 +411,18 @@ function isFaultOfOne(error: unknown): boolean {
   return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
 }
 
-/** Asking again is in vain: what is there is no lock, and does not become one. */
+/** A server that knows this client, or does not, and will not serve it. */
+function isRefusal(error: unknown): error is Error {
+  const refusals = /^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b/;
+  return error instanceof Error && refusals.test(error.message);
+}
+
+/** Asking again is in vain where there is no lock, and none will be, or where others have to act first. */
 function told(error: unknown): unknown {
-  return isFaultOfOne(error) ? Object.assign(error as Error, { isFinal: true }) : error;
+  if (isFaultOfOne(error)) return Object.assign(error as Error, { isFinal: true });
+  if (!isRefusal(error)) return error;
+  const message = `${error.message} Check the client's user, its password and its rights.`;
+  return Object.assign(new Error(message, { cause: error }), { isFinal: true });
 }
 
 const UNHEARD: Settler<unknown> = { parse: Number, resolve: () => {}, reject: () => {} };
