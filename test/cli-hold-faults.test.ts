@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findLocalAddress } from '../src/local/index.ts';
@@ -232,6 +232,16 @@ describe('a runner that cannot do its work', () => {
     expect(await next.ended()).toBe(0);
   });
 
+  it('killed, ends what left its group and its environment, but not its parent', async () => {
+    using line = new Lifeline();
+    const grandchild = `exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
+    const script = `env -i setsid sh -c '${grandchild}'; true`;
+    await using runner = startShell('stray', direct, '30s', script);
+    await line.next();
+    runner.child.kill('SIGKILL');
+    await line.ended();
+  });
+
   it('killed while it waits: its place in the line is free, on the local server', async () => {
     await using first = startRun(['place', '--', 'sh', '-c', 'echo held; read x'], LOCAL);
     await first.waitFor(/held/);
@@ -298,17 +308,21 @@ describe('Ctrl-C', () => {
     client.destroy();
   });
 
-  it('while it waits: it leaves the line', async () => {
-    const lock = scene.neighbour().mutex('waits');
-    const lease = await lock.acquire();
-    await using runner = startRun(['waits', '--store', direct, '--', 'echo', 'ran']);
-    while ((await lock.inspect()).waiters.length === 0) await scene.direct.ping();
-    runner.child.kill('SIGINT');
-    expect(await runner.ended()).toBe(SIGINT);
-    expect((await lock.inspect()).waiters).toEqual([]);
-    await lease.release();
-    expect(runner.text).toBe('');
-  });
+  // Node would open its debugger, for everybody on the machine, at SIGUSR1.
+  it.each(['SIGINT', 'SIGUSR1'] as const)(
+    'by %s while it waits: it leaves the line',
+    async (signal) => {
+      const lock = scene.neighbour().mutex('waits');
+      const lease = await lock.acquire();
+      await using runner = startRun(['waits', '--store', direct, '--', 'echo', 'ran']);
+      while ((await lock.inspect()).waiters.length === 0) await scene.direct.ping();
+      runner.child.kill(signal);
+      expect(await runner.ended()).toBe(128 + constants.signals[signal]);
+      expect((await lock.inspect()).waiters).toEqual([]);
+      await lease.release();
+      expect(runner.text).toBe('');
+    },
+  );
 
   it.each(['holdfast:acquire', 'holdfast:grant'])('at %s, in the same turn', async (event) => {
     const interrupt = `import { subscribe } from 'node:diagnostics_channel';
@@ -370,7 +384,8 @@ describe('Ctrl-C', () => {
     runner.type('\n');
     while (link.requests.text.length === before) await scene.direct.ping();
     runner.child.kill('SIGINT');
-    expect(await runner.ended()).toBe(SIGINT);
+    // The command has ended by itself.
+    expect(await runner.ended()).toBe(0);
     await scene.proxy.set({ kind: 'pass' });
     expect(await leftMs('gives')).toBeLessThan(0);
   });

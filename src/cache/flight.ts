@@ -138,6 +138,8 @@ export class Flight {
     this.#tries++;
     if (this.#isClosed) return undefined;
     const timer = clock.setTimer(leftMs, () => this.#hear(undefined));
+    // Whoever waits without an end has nothing else that keeps a process alive.
+    timer.keepAlive(this.#callers > 0);
     const news = await told;
     timer.cancel();
     return news;

@@ -23,7 +23,8 @@ export const jsonSerializer: Serializer = {
 /** Bytes as they are: Buffer or any Uint8Array in, Buffer out. */
 export const bytesSerializer: Serializer = {
   encode(value) {
-    if (value instanceof Uint8Array) return value;
+    // A copy: who made it may use its memory again.
+    if (value instanceof Uint8Array) return Uint8Array.from(value);
     throw new TypeError(`bytesSerializer keeps Uint8Array; got ${typeof value}`);
   },
   decode(data) {

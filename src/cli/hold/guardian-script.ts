@@ -87,6 +87,9 @@ LISTING
 }
 
 finish() {
+  # Children are known by their parents: these must not die before those are found.
+  if [ -n "$group" ]; then kill -STOP "-$group"; fi
+  if members; then kill -KILL $found; fi
   if [ -n "$group" ]; then kill -KILL "-$group"; fi
   if found=$(carriers) && [ -n "$found" ]; then kill -KILL $found; fi
   rounds=0

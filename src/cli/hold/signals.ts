@@ -1,7 +1,7 @@
 /** What ends a wait for the lock; a command gets them too. */
-const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 /** What is of no use to anybody but a command. */
-const OTHERS = ['SIGUSR1', 'SIGUSR2', 'SIGCONT', 'SIGWINCH', 'SIGTSTP'] as const;
+const OTHERS = ['SIGCONT', 'SIGWINCH', 'SIGTSTP'] as const;
 
 /** Ctrl-C, Ctrl-\\, Ctrl-Z, a resize and `fg`: a command on the same terminal has them already. */
 const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set([
@@ -17,6 +17,8 @@ export interface SignalTarget {
   /** Ctrl-Z stopped the command, and the runner is to stop with it. */
   suspend(): void;
 }
+
+const NOBODY: SignalTarget = { forward() {}, suspend() {} };
 
 /**
  * What becomes of the signals that this process gets. None ends it, so that no lock stays behind: before
@@ -49,10 +51,9 @@ export class Signals implements Disposable {
     for (const signal of OTHERS) this.#listen(signal);
   }
 
-  /** The command has ended. */
+  /** The command has ended, and how it did is what will be told. */
   stopForwarding(): void {
-    this.#target = undefined;
-    for (const signal of OTHERS) process.off(signal, this.#receive);
+    this.#target = NOBODY;
   }
 
   /** Does what the signal does by itself to a process, and listens again if that comes back from it. */
