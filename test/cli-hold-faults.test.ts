@@ -260,13 +260,22 @@ describe('the local server', () => {
     const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
     await using runner = startRun(['dies', '--', 'sh', '-c', polite], LOCAL);
     await line.next();
-    const address = await findLocalAddress({ environment: LOCAL });
-    const { output } = await runCli(['cli', '--store', address!, 'INFO', 'server']);
-    process.kill(Number(/process_id:(\d+)/.exec(output)![1]), 'SIGKILL');
+    await killLocalServer();
     expect(await line.next()).toBe('told');
     await line.ended();
     expect(await runner.ended()).toBe(LOST);
     expect(runner.text).toContain('the local server has ended');
+  });
+
+  it('that dies is started anew by who waits, in a line of its own', async () => {
+    await using holder = startRun(['anew', '--', 'sh', '-c', 'echo held; exec sleep 1000'], LOCAL);
+    await holder.waitFor(/held/);
+    await using waiter = startRun(['anew', '--', 'echo', 'ran'], LOCAL);
+    await untilWaits('anew', 1);
+    await killLocalServer();
+    expect(await waiter.ended()).toBe(0);
+    expect(waiter.text).toContain('ran');
+    expect(await holder.ended()).toBe(LOST);
   });
 
   it('that is about to start is not waited for after Ctrl-C', async () => {
@@ -284,6 +293,12 @@ describe('the local server', () => {
     expect(await runner.ended()).toBe(130);
   });
 });
+
+async function killLocalServer(): Promise<void> {
+  const address = await findLocalAddress({ environment: LOCAL });
+  const { output } = await runCli(['cli', '--store', address!, 'INFO', 'server']);
+  process.kill(Number(/process_id:(\d+)/.exec(output)![1]), 'SIGKILL');
+}
 
 async function untilWaits(name: string, count: number): Promise<void> {
   for (;;) {

@@ -61,15 +61,25 @@ class Run {
   }
 
   async #attempt(): Promise<End> {
+    checkProgram(this.#request.command, this.#io.environment.PATH);
+    const untilMs = systemClock.monotonicMs() + this.#request.waitMs;
+    for (;;) {
+      const end = await this.#attemptOnce(untilMs);
+      if (end !== undefined) return end;
+    }
+  }
+
+  /** Undefined: the local server has ended while its lock was waited for, and there is patience left. */
+  async #attemptOnce(untilMs: number): Promise<End | undefined> {
     const { environment } = this.#io;
-    checkProgram(this.#request.command, environment.PATH);
     const { interrupted } = this.#signals;
     await using store = await openStore(this.#request.store, environment, interrupted);
     // Asked first, so that the guardian starts while the question is on its way.
-    const taking = this.#take(store);
+    const taking = this.#take(store, untilMs);
     taking.catch(() => {});
     using guardian = new Guardian({ cookie: this.#cookie, environment, socket: store.socket });
     const held = await taking;
+    if (held === undefined) return undefined;
     try {
       const outcome = await this.#runHeld(held, guardian, store);
       return await this.#giveBack(held, outcome);
@@ -78,16 +88,19 @@ class Run {
     }
   }
 
-  async #take({ locks, ended }: OpenStore): Promise<Held> {
+  async #take({ locks, ended }: OpenStore, untilMs: number): Promise<Held | undefined> {
+    const leftMs = (): number => Math.max(0, untilMs - systemClock.monotonicMs());
     try {
       return await takeAll(locksFor(locks, this.#request), {
-        request: this.#request,
+        request: { ...this.#request, waitMs: leftMs() },
         clock: systemClock,
         signal: AbortSignal.any([this.#signals.interrupted, ended]),
         waitingLine: new WaitingLine(this.#io, systemClock),
       });
     } catch (error) {
-      throw ended.aborted ? new RunError('unavailable', 'the local server has ended.') : error;
+      if (!ended.aborted || this.#signals.interrupted.aborted) throw error;
+      if (leftMs() > 0) return undefined;
+      throw new RunError('unavailable', 'the local server has ended.');
     }
   }
 
