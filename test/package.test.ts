@@ -86,8 +86,13 @@ describe('the package', () => {
 
   it('brings the command holdfast', () => {
     const args = ['--no-install', 'holdfast', '--version'];
-    // A cache of its own: npx links the package there, and does not mend a link that was interrupted.
-    const env = { ...process.env, npm_config_cache: join(consumer, 'npm-cache') };
+    // A cache of its own: npx links the package there, and does not mend a link that was interrupted. It
+    // must not build the package meanwhile, which other tests are using.
+    const npx = {
+      npm_config_cache: join(consumer, 'npm-cache'),
+      npm_config_ignore_scripts: 'true',
+    };
+    const env = { ...process.env, ...npx };
     const output = execFileSync('npx', args, { cwd: ROOT, encoding: 'utf8', stdio: 'pipe', env });
     expect(output).toBe(`${manifest.version}\n`);
   });
