@@ -1,5 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { startListening } from '../../test/listening.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
@@ -65,15 +66,6 @@ function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; ans
 
 function passed(gate: (() => void)[]): Promise<void> {
   return new Promise((resolve) => gate.push(resolve));
-}
-
-/** Somebody has waited before: the store can be called. */
-async function listening(locks: Locks): Promise<void> {
-  const lease = await locks.mutex('before').acquire();
-  const waiting = locks.mutex('before').acquire();
-  await settle();
-  await lease.release();
-  await (await waiting).release();
 }
 
 /** The store does what it is asked for, but all answers of this kind are lost. */
@@ -256,7 +248,7 @@ describe('a lock that is handed over', () => {
       return reply;
     };
     const locks = open(newStore({ ...runner, run }));
-    await listening(locks);
+    await startListening(locks, settle);
     const lease = await locks.mutex('a').acquire();
     isSlow = true;
     void lease.release();
@@ -292,7 +284,7 @@ describe('a lock that is handed over', () => {
     const options = { clock: ours, clientId: `${++clients}`, requestTimeoutMs: 5000 };
     const store = new ScriptStore({ ...runner, run }, options);
     const locks = new Locks({ store, clock: ours, random: seededRandom(1) });
-    await listening(locks);
+    await startListening(locks, settle);
     const begun: (() => void)[] = [];
     let told: unknown;
     const bodyOfA = locks.mutex('a').run(

@@ -45,8 +45,9 @@ export interface LockStore {
 }
 
 /**
- * Who is told that its turn may have come, never while it asks. The hint may get lost, and may come before
- * the answer that there is a line. With a grant the owner holds the lock; without, it should ask again.
+ * Who is told that its turn may have come, though never inside of a call of `ask`. The hint may get lost, and
+ * may overtake the answer that there is a line. With a grant the owner holds the lock; without, it should
+ * ask again.
  */
 export interface Waiter {
   called(call?: Call): void;

@@ -15,12 +15,7 @@ interface Command {
 
 type CommandClass = new (name: string, args: string[], options: object) => Command;
 
-export type CallOfTwo = (
-  sha: string,
-  key: string,
-  first: string,
-  second: string,
-) => Promise<unknown>;
+type CallOfTwo = (sha: string, key: string, first: string, second: string) => Promise<unknown>;
 
 /**
  * EVALSHA with one key and two words, which most calls of a lock are. ioredis walks over the words of a

@@ -1,10 +1,9 @@
 import type { Answer, Holder, HolderInfo, Inspection } from '../lock/index.ts';
 
-/** What the replies of the lock script mean: see its head. */
-
 /** Redis ends a key in the millisecond after its last. */
 const MARGIN_MS = 2;
 
+/** What the lock script says to who asks: see its head. */
 export function toAnswer(reply: unknown): Answer {
   const number = Number(reply);
   if (number > 0) return { held: true, fence: number };
@@ -46,7 +45,8 @@ function parseInfo(token: unknown): HolderInfo {
 
 export function ownerOf(token: unknown): string {
   const text = String(token);
-  return text.slice(0, text.indexOf(' '));
+  const end = text.indexOf(' ');
+  return end < 0 ? text : text.slice(0, end);
 }
 
 /** A reply of several holders is a list too, but of no list that is its last. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { startListening } from '../../test/listening.ts';
 import { systemClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { Locks } from '../lock/index.ts';
@@ -220,15 +221,6 @@ describe('a runner with a session', () => {
     await locks.close();
   });
 
-  /** Somebody has waited before: the store can be called. */
-  async function listening(locks: Locks): Promise<void> {
-    const lease = await locks.mutex('before').acquire();
-    const waiting = locks.mutex('before').acquire();
-    await settle();
-    await lease.release();
-    await (await waiting).release();
-  }
-
   function locksOf(own: ScriptRunner, clientId: string): Locks {
     const store = new ScriptStore(own, { clock: systemClock, clientId, requestTimeoutMs: 5000 });
     return new Locks({ store, clock: systemClock });
@@ -264,7 +256,7 @@ describe('a runner with a session', () => {
 
   it('looks again for what was handed over, if no will could be left for it', async () => {
     const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
-    await listening(here);
+    await startListening(here, settle);
     const holder = await here.mutex('a').acquire();
     const [replied, reply] = gate();
     replying = replied;
