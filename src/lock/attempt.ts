@@ -245,6 +245,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #wait(durationMs: number): void {
     this.#state = 'waiting';
     this.#scope?.startWaiting(this);
+    this.core.scopes.stand(this.claim);
     if (Number.isFinite(durationMs)) this.#askIn(durationMs);
   }
 
@@ -316,6 +317,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     this.claim.waiter = undefined;
     this.#asking?.timer?.cancel();
     this.#scope?.stopWaiting(this);
+    this.core.scopes.leave(this.claim);
     this.drop();
     if (this.#options.signal) this.core.aborts.remove(this.#options.signal, this);
   }

@@ -111,7 +111,7 @@ const DEADLOCKS = {
   upgrade:
     'it is read by the body of run() that asks to write. Leave that body first, or write from the start.',
   behind:
-    'a writer waits for the body of run() that asks to read once more. Ask with { reentrant: true }.',
+    'who goes before (a writer, or one that takes more permits) waits for the body of run() that asks once more. Ask with { reentrant: true }, or for all at once.',
   cycle:
     'its holder waits for a lock that this task holds. Take locks in one order, or with all().',
 } as const satisfies Record<Deadlock, string>;

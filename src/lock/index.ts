@@ -1,3 +1,4 @@
+export { AbortHub } from './abort-hub.ts';
 export { Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
 export {

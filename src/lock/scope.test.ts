@@ -162,7 +162,7 @@ describe('a body that asks for its own lock again', () => {
     const reading = read.run(async () => {
       await read.run(() => {});
       await begun;
-      await expect(read.acquire()).rejects.toThrow(/a writer waits/);
+      await expect(read.acquire()).rejects.toThrow(/who goes before/);
       await read.run(() => {}, { reentrant: true });
     });
     await read.run(() => {});
@@ -179,6 +179,45 @@ describe('a body that asks for its own lock again', () => {
       const one = await locks.semaphore('s', 3).acquire();
       await one.release();
     });
+  });
+
+  it('is told that it would wait for who wants more permits than it leaves', async () => {
+    const one = locks.semaphore('s', 3);
+    const inLine = gate();
+    const task = one.run(async () => {
+      await inLine.opened;
+      await expect(one.acquire()).rejects.toThrow(/who goes before/);
+      await one.run(() => {}, { reentrant: true });
+    });
+    await settle();
+    const all = locks.semaphore('s', 3, { take: 3 }).acquire();
+    inLine.open();
+    await task;
+    await (await all).release();
+  });
+
+  it('may wait behind who wants no more than it leaves, and before who does', async () => {
+    const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 2 })];
+    const [inLine, asked] = [gate(), gate()];
+    const task = one.run(async () => {
+      await inLine.opened;
+      const another = one.acquire();
+      asked.open();
+      await (await another).release();
+      // While a later one waits for all.
+      await expect(locks.semaphore('s', 3).acquire()).rejects.toThrow(DeadlockError);
+    });
+    await settle();
+    const others = await two.acquire();
+    const inFront = two.acquire();
+    inLine.open();
+    await asked.opened;
+    const all = locks.semaphore('s', 3, { take: 3 }).acquire();
+    await settle();
+    await others.release();
+    await (await inFront).release();
+    await task;
+    await (await all).release();
   });
 });
 
@@ -216,6 +255,52 @@ describe('a circle of bodies', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
     const [, , last] = outcomes;
     expect(last?.status === 'rejected' && last.reason).toBeInstanceOf(DeadlockError);
+  });
+
+  it('is found through who waits in front', async () => {
+    const [one, all] = [locks.semaphore('s', 2), locks.semaphore('s', 2, { take: 2 })];
+    const mutex = locks.mutex('m');
+    const [heldOne, heldMutex] = [gate(), gate()];
+    const first = one.run(async () => {
+      heldOne.open();
+      await heldMutex.opened;
+      return mutex.run(() => 'first');
+    });
+    await heldOne.opened;
+    const inFront = all.run(() => 'in front');
+    const second = mutex.run(async () => {
+      heldMutex.open();
+      await settle();
+      return one.run(() => 'second');
+    });
+    await expect(second).rejects.toThrow(DeadlockError);
+    expect(await first).toBe('first');
+    expect(await inFront).toBe('in front');
+  });
+
+  it('is not seen through who waits behind', async () => {
+    const [one, all] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 3 })];
+    const mutex = locks.mutex('m');
+    const [asked, inLine] = [gate(), gate()];
+    const other = await one.acquire();
+    const first = one.run(async () => {
+      await inLine.opened;
+      return mutex.run(() => 'first');
+    });
+    const second = one.run(() =>
+      mutex.run(async () => {
+        const another = one.acquire();
+        asked.open();
+        await (await another).release();
+        return 'second';
+      }),
+    );
+    await asked.opened;
+    const last = all.run(() => 'last');
+    inLine.open();
+    await settle();
+    await other.release();
+    expect(await Promise.all([first, second, last])).toEqual(['first', 'second', 'last']);
   });
 
   it('is not seen where siblings merely wait for each other', async () => {

@@ -87,26 +87,60 @@ export interface SharedLock extends Target {
   readonly take: number;
 }
 
-/** The bodies that hold locks of one store, by lock. */
+/** The bodies that hold locks of one store, and who stands in line for its semaphores. */
 export class Scopes {
-  readonly #byLock = new Map<string, Set<Scope>>();
+  readonly #bodies = new SetsByLock<Scope>();
+  readonly #lines = new SetsByLock<Claim>();
 
   holding(target: Target): Iterable<Scope> {
-    return this.#byLock.get(keyOf(target)) ?? [];
+    return this.#bodies.of(target);
   }
 
   add(scope: Scope): void {
-    const key = keyOf(scope.claim);
-    const scopes = this.#byLock.get(key);
-    if (scopes) scopes.add(scope);
-    else this.#byLock.set(key, new Set([scope]));
+    this.#bodies.add(scope.claim, scope);
   }
 
   delete(scope: Scope): void {
-    const key = keyOf(scope.claim);
-    const scopes = this.#byLock.get(key);
-    scopes?.delete(scope);
-    if (scopes?.size === 0) this.#byLock.delete(key);
+    this.#bodies.delete(scope.claim, scope);
+  }
+
+  /** Of all other kinds, those in front want as much, or are known by the answer that it is busy. */
+  stand(claim: Claim): void {
+    if (claim.kind === 'semaphore') this.#lines.add(claim, claim);
+  }
+
+  leave(claim: Claim): void {
+    if (claim.kind === 'semaphore') this.#lines.delete(claim, claim);
+  }
+
+  /** Those of this process who go before a claim, which may not stand in line yet. */
+  *before(claim: Claim): Iterable<Claim> {
+    for (const other of this.#lines.of(claim)) {
+      if (other === claim) return;
+      yield other;
+    }
+  }
+}
+
+class SetsByLock<Item> {
+  readonly #sets = new Map<string, Set<Item>>();
+
+  of(target: Target): Iterable<Item> {
+    return this.#sets.get(keyOf(target)) ?? [];
+  }
+
+  add(target: Target, item: Item): void {
+    const key = keyOf(target);
+    const items = this.#sets.get(key);
+    if (items) items.add(item);
+    else this.#sets.set(key, new Set([item]));
+  }
+
+  delete(target: Target, item: Item): void {
+    const key = keyOf(target);
+    const items = this.#sets.get(key);
+    items?.delete(item);
+    if (items?.size === 0) this.#sets.delete(key);
   }
 }
 
@@ -117,19 +151,21 @@ function keyOf({ kind, name }: Target): string {
 /**
  * Whether a claim that is made inside of a scope can never be granted, because what is left of the lock
  * without those who wait for us is less than what is asked for. `own`: it is enough that we ourselves
- * hold it; `behind`: we read it, and a writer that waits for us goes before; `cycle`: others hold it, who
- * wait for what we hold, at once or through others.
+ * hold it; `behind`: who goes before us waits for us, as a writer does if we read, or who takes more permits
+ * than are left beside ours; `cycle`: others hold it, who wait for what we hold, at once or through others.
  *
  * Only bodies of run() count: that a lease which acquire() gave will be released by the one who waits
  * cannot be known. What other processes hold is not seen either; their waits end in time-outs.
  */
 export function findDeadlock(core: LockCore, claim: Claim, scope: Scope): Deadlock | undefined {
   const ours = new Set(scope.chain());
-  if (isShort(core, claim, (holder) => ours.has(holder))) {
-    const shared = scope.findShared(core, claim);
+  const shared = scope.findShared(core, claim);
+  const leftCount = leftWithout(core, claim, (holder) => ours.has(holder));
+  if (leftCount < claim.take) {
     return claim.kind === 'rw' && shared && shared.claim.take < claim.take ? 'upgrade' : 'own';
   }
-  if (claim.kind === 'rw' && scope.findShared(core, claim)?.lease.isHeld) return 'behind';
+  if (claim.kind === 'rw' && shared?.lease.isHeld) return 'behind';
+  if (isBehind(core, claim, leftCount)) return 'behind';
   const known = new Map<Scope, boolean>();
   const waitsForUs = (holder: Scope): boolean => {
     if (ours.has(holder)) return true;
@@ -142,12 +178,24 @@ export function findDeadlock(core: LockCore, claim: Claim, scope: Scope): Deadlo
   return isShort(core, claim, waitsForUs) ? 'cycle' : undefined;
 }
 
-/** Whether too little is left for the claim if those holders never let go. */
+/** Whether too little is left for the claim, or for who goes before it, if those holders never let go. */
 function isShort(core: LockCore, claim: Claim, isStuck: (holder: Scope) => boolean): boolean {
+  const leftCount = leftWithout(core, claim, isStuck);
+  return leftCount < claim.take || isBehind(core, claim, leftCount);
+}
+
+function leftWithout(core: LockCore, claim: Claim, isStuck: (holder: Scope) => boolean): number {
   let leftCount = claim.slots;
   for (const holder of core.scopes.holding(claim)) {
     if (holder.lease.isHeld && isStuck(holder)) leftCount -= holder.claim.take;
-    if (leftCount < claim.take) return true;
+    if (leftCount < claim.take) break;
   }
+  return leftCount;
+}
+
+function isBehind(core: LockCore, claim: Claim, leftCount: number): boolean {
+  // The line may be long, and is looked through only by who would keep others waiting.
+  if (leftCount === claim.slots) return false;
+  for (const { take } of core.scopes.before(claim)) if (take > leftCount) return true;
   return false;
 }
