@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
@@ -23,18 +24,6 @@ beforeEach(() => {
   clock = virtualClock();
   engine = createEngine({ clock, random: seededRandom(1) });
 });
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
-}
-
-async function elapse(durationMs: number): Promise<void> {
-  await settle();
-  for (let step = 0; step < 20; step++) {
-    clock.advance(durationMs / 20);
-    await settle();
-  }
-}
 
 function scriptStore(slotOf?: (key: string) => number): LockStore {
   const runner = { ...engineRunner(engine), ...(slotOf && { slotOf }) };
@@ -111,7 +100,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     const busy = await locks.mutex('b').acquire({ lease: '10m' });
     const waiting = locks.all(['a', 'b']).acquire({ wait: '2s' });
     const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
-    await elapse(2500);
+    await elapse(clock, 2500);
     await failure;
     await settle();
     expect((await locks.mutex('a').inspect()).holders).toEqual([]);
@@ -136,7 +125,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     const lease = await locks.all(['a', 'b']).acquire({ lease: '3s' });
     const { signal } = lease;
     await locks.mutex('b').forceRelease();
-    await elapse(1100);
+    await elapse(clock, 1100);
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toBeInstanceOf(LockLostError);
     expect(() => lease.assertHeld()).toThrow(LockLostError);
@@ -145,7 +134,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
 
   it('are renewed for as long as they are held', async () => {
     const lease = await locks.all(['a', 'b']).acquire({ lease: '3s' });
-    await elapse(10_000);
+    await elapse(clock, 10_000);
     expect(lease.isHeld).toBe(true);
     await lease.extend();
     expect(lease.expiresInMs).toBeGreaterThan(2000);
@@ -176,7 +165,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     await expect(locks.all(['a', 'b']).tryAcquire()).rejects.toThrow(LockUnavailableError);
     const waiting = locks.all(['a', 'b']).acquire({ wait: '1s' });
     const failure = expect(waiting).rejects.toThrow(/connection refused/);
-    await elapse(2000);
+    await elapse(clock, 2000);
     await failure;
   });
 
@@ -212,11 +201,11 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     };
     const released = vi.spyOn(store, 'release');
     const adopting = expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
-    await elapse(0);
+    await elapse(clock, 0);
     const closed = locks.close();
     answer();
     await adopting;
-    await elapse(500);
+    await elapse(clock, 500);
     await closed;
     expect(released).toHaveBeenCalledOnce();
     await expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
@@ -225,7 +214,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
   it('cannot be adopted too late, or from any text', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
     const text = lease.transfer();
-    await elapse(1100);
+    await elapse(clock, 1100);
     await expect(locks.adopt(text)).rejects.toThrow(NotHeldError);
     const nameless = Buffer.from('[["mutex","",1,1,1000,"me",{}]]').toString('base64url');
     const nothing = Buffer.from('[]').toString('base64url');

@@ -2,6 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import {
   LockAbortedError,
@@ -37,20 +38,6 @@ afterEach(async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-/** Lets everything that is ready happen. */
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
-}
-
-/** Time passes in small steps, so that whoever waits for a timer can act in between. */
-async function elapse(durationMs: number): Promise<void> {
-  await settle();
-  for (let step = 0; step < 20; step++) {
-    clock.advance(durationMs / 20);
-    await settle();
-  }
-}
-
 describe('acquire', () => {
   it('gives a lease with a rising fence', async () => {
     const first = await locks.mutex('a').acquire();
@@ -78,7 +65,7 @@ describe('acquire', () => {
     await locks.mutex('a').acquire();
     const waiting = locks.mutex('a').acquire({ wait: '2s' });
     const failure = expect(waiting).rejects.toThrow(/'a' stayed busy for 2000 ms/);
-    await elapse(2000);
+    await elapse(clock, 2000);
     await failure;
     await expect(locks.mutex('a').acquire({ wait: 0 })).rejects.toThrow(LockTimeoutError);
     expect((await locks.mutex('a').inspect()).waiters).toEqual([]);
@@ -123,7 +110,7 @@ describe('acquire', () => {
   it('follows a holder that never lets go at the end of its lease', async () => {
     await locks.mutex('a').acquire({ lease: '1s', renew: false });
     const waiting = locks.mutex('a').acquire({ wait: '5s' });
-    await elapse(1000);
+    await elapse(clock, 1000);
     expect((await waiting).isHeld).toBe(true);
   });
 
@@ -153,7 +140,7 @@ describe('acquire', () => {
 
   it('holds for a month without ending at once', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '30d', renew: false });
-    await elapse(86_400_000);
+    await elapse(clock, 86_400_000);
     expect(lease.isHeld).toBe(true);
     expect(lease.expiresInMs).toBeGreaterThan(28 * 86_400_000);
   });
@@ -171,171 +158,13 @@ describe('run', () => {
       throw new Error('business');
     };
     const failure = expect(locks.mutex('a').run(body)).rejects.toThrow('business');
-    await elapse(1000);
+    await elapse(clock, 1000);
     await failure;
   });
 
   it('says when the lease did not last', async () => {
-    const running = locks.mutex('a').run(() => elapse(2000), { lease: '1s', renew: false });
+    const running = locks.mutex('a').run(() => elapse(clock, 2000), { lease: '1s', renew: false });
     await expect(running).rejects.toThrow(LockLostError);
-  });
-});
-
-describe('a lease', () => {
-  it('is renewed for as long as it is held', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s' });
-    for (let second = 0; second < 10; second++) await elapse(1000);
-    expect(lease.isHeld).toBe(true);
-    expect(lease.signal.aborted).toBe(false);
-    expect(await locks.mutex('a').tryAcquire()).toBe(null);
-  });
-
-  it('tells its holder before the store can give it away', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
-    const { signal } = lease;
-    const told = new Promise<number>((resolve) => {
-      signal.addEventListener('abort', () => resolve(clock.monotonicMs()));
-    });
-    const waiting = locks.mutex('a').acquire({ wait: '5s' });
-    const granted = waiting.then(() => clock.monotonicMs());
-    await elapse(2000);
-    expect(await told).toBeLessThan(await granted);
-    expect(signal.reason).toBeInstanceOf(LockLostError);
-    expect((signal.reason as LockLostError).reason).toBe('expired');
-    expect(() => lease.assertHeld()).toThrow(LockLostError);
-    expect(lease.expiresInMs).toBe(0);
-    expect(await lease.release()).toBe('notHeld');
-  });
-
-  it('survives a store that is away for a while', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '10s' });
-    const { extend } = store;
-    store.extend = () => Promise.reject(new Error('away'));
-    await elapse(6000);
-    expect(lease.isHeld).toBe(true);
-    store.extend = extend;
-    await elapse(6000);
-    expect(lease.isHeld).toBe(true);
-  });
-
-  it('is lost when the store stays away, in time and with the reason', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s' });
-    const { signal } = lease;
-    store.extend = () => Promise.reject(new Error('away'));
-    await elapse(1100);
-    expect(signal.aborted).toBe(true);
-    expect((signal.reason as LockLostError).reason).toBe('unreachable');
-  });
-
-  it('is lost in time when the store takes requests and never answers', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s' });
-    const { signal } = lease;
-    store.extend = () => new Promise(() => {});
-    await elapse(980);
-    expect(signal.aborted).toBe(false);
-    await elapse(20);
-    expect((signal.reason as LockLostError).reason).toBe('unreachable');
-    await elapse(6000);
-  });
-
-  it('is lost when it was taken by force', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '3s' });
-    const { signal } = lease;
-    expect(await locks.mutex('a').forceRelease()).toBe(1);
-    await elapse(1500);
-    expect((signal.reason as LockLostError).reason).toBe('stolen');
-    expect(await lease.release()).toBe('notHeld');
-  });
-
-  it('is not renewed after its release, even if a renewal was under way', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '3s' });
-    let finish: (isOurs: boolean) => void = () => {};
-    store.extend = () =>
-      new Promise((resolve) => {
-        finish = resolve;
-      });
-    clock.advance(1000);
-    await settle();
-    await lease.release();
-    finish(true);
-    await settle();
-    expect(clock.pendingTimers).toBeLessThanOrEqual(1);
-    await elapse(5000);
-    expect(lease.isHeld).toBe(false);
-  });
-
-  it('ends at maxHold, however often it was renewed', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s', maxHold: '5s' });
-    const { signal } = lease;
-    await elapse(4900);
-    expect(signal.aborted).toBe(false);
-    await elapse(200);
-    expect(signal.aborted).toBe(true);
-    expect(await locks.mutex('a').tryAcquire()).not.toBe(null);
-  });
-
-  it('starts anew by extend', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
-    await elapse(800);
-    await lease.extend();
-    await elapse(800);
-    expect(lease.isHeld).toBe(true);
-    await elapse(800);
-    await expect(lease.extend()).rejects.toThrow(LockLostError);
-  });
-
-  it('is over when the wall clock says so: the machine may have slept', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '30s' });
-    clock.jumpWall(60_000);
-    expect(lease.isHeld).toBe(false);
-    expect(lease.signal.aborted).toBe(true);
-  });
-
-  it('is released once, and says so twice', async () => {
-    const lease = await locks.mutex('a').acquire();
-    const [first, second] = await Promise.all([lease.release(), lease.release()]);
-    expect([first, second]).toEqual(['released', 'released']);
-    expect(lease.isHeld).toBe(false);
-  });
-
-  it('says unknown when the store did not answer the release', async () => {
-    const lease = await locks.mutex('a').acquire();
-    store.release = () => Promise.reject(new Error('lost'));
-    const outcome = lease.release();
-    await elapse(1000);
-    expect(await outcome).toBe('unknown');
-  });
-});
-
-describe('the signal of a lease', () => {
-  it('that was kept tells the truth to a program that slept, before any timer', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '30s' });
-    const { signal } = lease;
-    const heard: unknown[] = [];
-    signal.addEventListener('abort', () => heard.push(signal.reason));
-    signal.throwIfAborted();
-    clock.jumpWall(31_000);
-    expect(() => signal.throwIfAborted()).toThrow(LockLostError);
-    expect(signal.aborted).toBe(true);
-    expect(heard).toEqual([signal.reason]);
-    expect(signal.reason).toMatchObject({ code: 'lost', reason: 'unreachable', lock: 'a' });
-  });
-
-  it('aborts by itself when a lease that is not renewed nears its end', async () => {
-    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
-    const { signal } = lease;
-    clock.advance(980);
-    expect(signal.aborted).toBe(false);
-    clock.advance(10);
-    expect(signal.reason).toMatchObject({ reason: 'expired' });
-    expect(await lease.release()).toBe('notHeld');
-  });
-
-  it('aborts when the library is closed', async () => {
-    const { signal } = await locks.mutex('a').acquire();
-    await locks.close();
-    expect(signal.reason).toBeInstanceOf(LockAbortedError);
-    expect(String(signal.reason)).toMatch(/holding lock 'a' was aborted/);
   });
 });
 
@@ -345,7 +174,7 @@ describe('a store that cannot be reached', () => {
     await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(LockUnavailableError);
     const waiting = locks.mutex('a').acquire({ wait: '3s' });
     const failure = expect(waiting).rejects.toThrow(/cannot be reached: connection refused/);
-    await elapse(4000);
+    await elapse(clock, 4000);
     await failure;
   });
 
@@ -364,7 +193,7 @@ describe('a store that cannot be reached', () => {
       await expect(request).rejects.toThrow(LockUnavailableError);
     }
     const extending = expect(lease.extend()).rejects.toThrow(LockUnavailableError);
-    await elapse(29_000);
+    await elapse(clock, 29_000);
     await extending;
   });
 
@@ -375,7 +204,7 @@ describe('a store that cannot be reached', () => {
     store.extend = (hold, leaseMs) =>
       failures-- > 0 ? Promise.reject(new Error('away')) : extend.call(store, hold, leaseMs);
     const extending = lease.extend();
-    await elapse(1000);
+    await elapse(clock, 1000);
     await extending;
     expect(lease.expiresInMs).toBeGreaterThan(1000);
   });
@@ -405,7 +234,7 @@ describe('a store that cannot be reached', () => {
     store.ask = (claim, queues) =>
       failures-- > 0 ? Promise.reject(new Error('away')) : ask.call(store, claim, queues);
     const waiting = locks.mutex('a').acquire({ wait: '10s' });
-    await elapse(3000);
+    await elapse(clock, 3000);
     expect((await waiting).isHeld).toBe(true);
   });
 
@@ -423,7 +252,7 @@ describe('a store that cannot be reached', () => {
     store.ask = () => new Promise(() => {});
     const waiting = locks.mutex('a').acquire({ wait: '3s' });
     const failure = expect(waiting).rejects.toThrow(/cannot be reached: no answer yet/);
-    await elapse(3000);
+    await elapse(clock, 3000);
     await failure;
   });
 
@@ -436,9 +265,9 @@ describe('a store that cannot be reached', () => {
     };
     const waiting = locks.mutex('a').acquire({ lease: '1s', wait: '4s' });
     const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
-    await elapse(8000);
+    await elapse(clock, 8000);
     await failure;
-    await elapse(3000);
+    await elapse(clock, 3000);
     expect((await locks.mutex('a').inspect()).holders).toEqual([]);
   });
 });
@@ -512,10 +341,10 @@ describe('events', () => {
     });
     const first = await locks.mutex('a').acquire({ lease: '3s' });
     const waiting = locks.mutex('a').acquire({ lease: '3s', renew: false });
-    await elapse(1000);
+    await elapse(clock, 1000);
     await first.release();
     const second = await waiting;
-    await elapse(3000);
+    await elapse(clock, 3000);
     expect(second.isHeld).toBe(false);
     for (const stop of listeners) stop();
     expect(heard).toEqual([

@@ -1,6 +1,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startListening } from '../../test/listening.ts';
+import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
@@ -26,18 +27,6 @@ beforeEach(() => {
   engine = createEngine({ clock, random: seededRandom(1) });
 });
 afterEach(() => engine.close());
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 6; turn++) await new Promise(setImmediate);
-}
-
-async function elapse(durationMs: number, steps = 20): Promise<void> {
-  await settle();
-  for (let step = 0; step < steps; step++) {
-    clock.advance(durationMs / steps);
-    await settle();
-  }
-}
 
 function open(store: LockStore = newStore()): Locks {
   return new Locks({ store, clock, random: seededRandom(++clients) });
@@ -147,7 +136,7 @@ describe('a lease that is adopted', () => {
     const failure = expect(open(withLostAnswers('adopt')).adopt(text)).rejects.toThrow(
       LockUnavailableError,
     );
-    await elapse(5000);
+    await elapse(clock, 5000);
     await failure;
     expect(await holdersOf('a')).toBe(0);
   });
@@ -157,7 +146,7 @@ describe('a lease that is adopted', () => {
     const failure = expect(open(withLostAnswers('askAll')).adopt(text)).rejects.toThrow(
       LockUnavailableError,
     );
-    await elapse(5000);
+    await elapse(clock, 5000);
     await failure;
     expect(await holdersOf('a', 'b')).toBe(0);
   });
@@ -176,7 +165,7 @@ describe('a key that is no lock', () => {
     const lock = open(newStore({ ...runner, run })).mutex('a');
     const waiting = lock.acquire({ wait: Number.POSITIVE_INFINITY, lease: '1d' });
     await expect(waiting).rejects.toThrow(LockUnavailableError);
-    await elapse(60_000);
+    await elapse(clock, 60_000);
     expect(calls).toBe(2);
   });
 });
@@ -191,7 +180,7 @@ describe('a place in line', () => {
       clock.monotonicMs() < untilMs ? Promise.reject(new Error('cut')) : release(...words);
     const waiting = open(store).mutex('a').acquire({ lease: '500ms', wait: '1s' });
     const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
-    await elapse(5000);
+    await elapse(clock, 5000);
     await failure;
     expect((await open().mutex('a').inspect()).waiters).toEqual([]);
   });
@@ -224,7 +213,7 @@ describe('an answer that was overtaken', () => {
     await settle();
     slow.isOn = true;
     // It asks again when the lease would have ended, had it not been renewed.
-    await elapse(10_100);
+    await elapse(clock, 10_100);
     await holder.release();
     const text = (await waiting).transfer();
     slow.answer();
@@ -331,7 +320,7 @@ describe('who hears an event', () => {
     const locks = open();
     const waiting = locks.mutex('a').acquire({ wait: '60s', signal: controller.signal });
     await expect(waiting).rejects.toThrow(LockAbortedError);
-    await elapse(3000);
+    await elapse(clock, 3000);
     expect(await locks.mutex('a').inspect()).toEqual({ holders: [], waiters: [] });
   });
 
@@ -355,7 +344,7 @@ describe('who hears an event', () => {
     onEvent('holdfast:lose', () => {
       if (++losses < 10) expect(lease.isHeld).toBe(false);
     });
-    await elapse(2000);
+    await elapse(clock, 2000);
     expect(losses).toBe(1);
   });
 });

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { DeadlockError, type Lease, Locks, LockTimeoutError, memoryStore } from './index.ts';
 
@@ -14,19 +15,6 @@ afterEach(async () => {
   await locks.close();
   expect(clock.pendingTimers).toBe(0);
 });
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
-}
-
-/** Something that others can wait for. */
-function gate(): { readonly opened: Promise<void>; open(): void } {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
-}
 
 describe('a body that asks for its own lock again', () => {
   it('is told at once that it would wait for itself', async () => {

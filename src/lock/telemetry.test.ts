@@ -26,6 +26,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { type LockEvents, Locks } from './index.ts';
 import { memoryStore } from './memory-store.ts';
@@ -78,18 +79,6 @@ beforeEach(() => {
 
 afterEach(() => locks.close());
 
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
-}
-
-async function elapse(durationMs: number): Promise<void> {
-  await settle();
-  for (let step = 0; step < 20; step++) {
-    clock.advance(durationMs / 20);
-    await settle();
-  }
-}
-
 /** Many ways to begin and to end, each at least once. */
 async function live(): Promise<void> {
   const held = await locks.mutex('a').acquire({ lease: '3s' });
@@ -105,17 +94,17 @@ async function live(): Promise<void> {
   ].map((lease) => lease.catch(String));
   await settle();
   controller.abort();
-  await elapse(1500);
+  await elapse(clock, 1500);
   const given = held.transfer();
   const adopted = await locks.adopt(given);
   await locks.adopt(given).catch(String);
   await adopted.release();
   await Promise.all(fates);
-  await elapse(2500);
+  await elapse(clock, 2500);
   await locks.mutex('s').run(() => locks.mutex('s').run(() => {}, { reentrant: true }));
   await locks.all(['b', 'c']).run(() => {});
   await locks.readWrite('r').write.acquire({ maxHold: '1s' });
-  await elapse(1500);
+  await elapse(clock, 1500);
   const permits = locks.semaphore('n', 3);
   const forced = await permits.acquire();
   await permits.forceRelease();
@@ -232,7 +221,7 @@ describe('OpenTelemetry', () => {
   it('measures how long locks are waited for and held', async () => {
     const first = await locks.mutex('a').acquire();
     const waiting = locks.mutex('a').acquire();
-    await elapse(2000);
+    await elapse(clock, 2000);
     expect(await measured()).toEqual({
       'wait.duration mutex granted': [1, 0],
       'active_leases mutex': 1,
@@ -240,7 +229,7 @@ describe('OpenTelemetry', () => {
     });
     await first.release();
     const second = await waiting;
-    await elapse(500);
+    await elapse(clock, 500);
     await second.release();
     expect(await measured()).toEqual({
       'wait.duration mutex granted': [1, 2],
@@ -253,7 +242,7 @@ describe('OpenTelemetry', () => {
     await locks.semaphore('s', 1).acquire({ lease: '1s', renew: false });
     expect(await locks.semaphore('s', 1).tryAcquire()).toBe(null);
     const tooLate = locks.semaphore('s', 1).acquire({ wait: '0.5s' }).catch(String);
-    await elapse(1000);
+    await elapse(clock, 1000);
     await tooLate;
     expect(await measured()).toEqual({
       'wait.duration semaphore granted': [1, 0],
@@ -347,7 +336,7 @@ describe('OpenTelemetry', () => {
     await locks.mutex('a').tryAcquire();
     const aborted = locks.mutex('a').acquire({ signal: AbortSignal.timeout(0) });
     await aborted.catch(String);
-    await elapse(1000);
+    await elapse(clock, 1000);
     expect(named('hold').map(({ status, attributes }) => [status, attributes])).toEqual([
       [
         { code: SpanStatusCode.ERROR, message: 'lost: expired' },

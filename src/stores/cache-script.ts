@@ -6,10 +6,10 @@
  *       whoever loads has that hash tag too.
  * ARGV  for each request its verb, the number of its arguments, and these:
  *         `look`                                     what is there
- *         `open keep version`                        the same, and always the version: this one, if there is none
+ *         `open keep version fence`                  the same, and always the version: this one, if there is none
  *         `wait keep version waiter`                 the same, and a message follows to this waiter
  *         `write fence version fresh stale text`     times in milliseconds
- *         `fail fence version pause longest error`
+ *         `fail fence version tags pause longest error`   tags: of the load, as versions
  *         `wake`, `delete`
  *         `version keep new`                         of a tag; made if it is missing and `new` is not empty
  *         `forget`                                   a tag, so that all that carry it are invalid
@@ -20,10 +20,13 @@
  * value     a string: the milliseconds that it may be used after it is fresh, a space, and what only clients
  *           understand. Its TTL is the time that it is fresh and stale: how much of that is left tells the
  *           value's age, by the server's clock alone.
- * guard     a hash of `version`, made by the first who loads or waits, and `fence`, of the newest write. It
- *           ends with a deletion, with the value, or when a load has had all the time that it may take. What is
- *           late names a version that is no more, or has a smaller fence, and is refused.
- * failed    the last error, for as long as nobody should load; `failures` counts those in a row.
+ * guard     a hash of `version`, made by the first who loads or waits, and fences: `fence` of the newest write,
+ *           `opened` of the newest load that began, `ended` of the newest that ended, with a value or an error.
+ *           It ends with a deletion, with the value, or when a load has had all the time that it may take. What
+ *           is late names a version that is no more, or has a smaller fence than the newest write, and is
+ *           refused.
+ * failed    the last error, for as long as nobody should load; `failures` counts those in a row, in a hash
+ *           with one field, the tags that they had.
  * waiters   the channels of clients that wait, each with the client's word for the key. They are told once.
  */
 export const CACHE_SCRIPT = `
@@ -53,7 +56,7 @@ local function look(key, isWhole)
     local stale = tonumber(string.match(text, '^%d+') or '0')
     if not isWhole and left > stale then return { left, text } end
   end
-  local guard = call('HMGET', key .. ':guard', 'version', 'fence')
+  local guard = call('HMGET', key .. ':guard', 'version', 'ended')
   local failure = call('GET', key .. ':failed') or ''
   local failureLeft = call('PTTL', key .. ':failed')
   return { left, text or '', guard[1] or '', guard[2] or '0', failure, failureLeft }
@@ -64,14 +67,26 @@ local function isNewest(key, fence, version)
   return guard[1] == version and tonumber(fence) >= tonumber(guard[2] or '0')
 end
 
+-- Notes that this load has ended. Whether a newer one is under way.
+local function finish(key, fence)
+  local guard = call('HMGET', key .. ':guard', 'opened', 'ended')
+  if tonumber(fence) > tonumber(guard[2] or '0') then call('HSET', key .. ':guard', 'ended', fence) end
+  return tonumber(fence) < tonumber(guard[1] or '0')
+end
+
+local function lengthen(key, keep)
+  if call('PTTL', key) < tonumber(keep) then call('PEXPIRE', key, keep) end
+end
+
 local verbs = {}
 
 verbs.look = look
 
-function verbs.open(key, keep, version)
+function verbs.open(key, keep, version, fence)
   local guard = key .. ':guard'
   call('HSETNX', guard, 'version', version)
-  if call('PTTL', guard) < tonumber(keep) then call('PEXPIRE', guard, keep) end
+  if fence then call('HSET', guard, 'opened', fence) end
+  lengthen(guard, keep)
   return look(key, true)
 end
 
@@ -88,23 +103,25 @@ function verbs.write(key, fence, version, fresh, stale, text)
   end
   local life = whole(fresh + stale)
   call('HSET', key .. ':guard', 'fence', fence)
-  call('PEXPIRE', key .. ':guard', life)
+  if finish(key, fence) then lengthen(key .. ':guard', life) else call('PEXPIRE', key .. ':guard', life) end
   call('DEL', key .. ':failed', key .. ':failures')
   call('SET', key, text, 'PX', life)
   tell(key, #text > LARGEST_MESSAGE and 'again' or 'value ' .. life .. ' ' .. text)
   return 1
 end
 
-function verbs.fail(key, fence, version, pause, longest, failure)
+function verbs.fail(key, fence, version, tags, pause, longest, failure)
   if not isNewest(key, fence, version) then
     tell(key, 'again')
     return 0
   end
-  local ms = 0
+  finish(key, fence)
+  local ms, failures = 0, key .. ':failures'
   if tonumber(pause) > 0 then
-    local count = call('INCR', key .. ':failures')
+    if call('HEXISTS', failures, tags) == 0 then call('DEL', failures) end
+    local count = call('HINCRBY', failures, tags, 1)
     ms = math.min(pause * 2 ^ math.min(count - 1, 30), tonumber(longest))
-    call('PEXPIRE', key .. ':failures', whole(2 * longest))
+    call('PEXPIRE', failures, whole(2 * longest))
     call('SET', key .. ':failed', failure, 'PX', whole(ms))
   end
   tell(key, 'error ' .. whole(ms) .. ' ' .. failure)
@@ -124,7 +141,7 @@ end
 function verbs.version(tag, keep, new)
   if new ~= '' then
     call('SET', tag, new, 'NX')
-    if call('PTTL', tag) < tonumber(keep) then call('PEXPIRE', tag, keep) end
+    lengthen(tag, keep)
   end
   return call('GET', tag) or ''
 end

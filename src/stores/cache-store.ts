@@ -47,8 +47,8 @@ class ScriptCacheStore implements CacheStore {
     return toSight(reply, stamp);
   }
 
-  open(key: string, tags: Tags, times: Times): Promise<Stamped> {
-    return this.#open('open', key, tags, times);
+  open(key: string, tags: Tags, times: Times, fence: number): Promise<Stamped> {
+    return this.#open('open', key, tags, times, String(fence));
   }
 
   async wait(key: string, tags: Tags, times: Times): Promise<Stamped> {
@@ -70,10 +70,10 @@ class ScriptCacheStore implements CacheStore {
 
   async fail(key: string, failed: Failed): Promise<number> {
     const { fence, stamp, pauseMs, longestPauseMs, name, message } = failed;
-    const [version] = splitAt(stamp, ' ');
-    const words = [String(fence), version, wholeText(pauseMs), wholeText(longestPauseMs)];
-    const error = JSON.stringify([name, message]);
-    return Number(await this.#calls.send(keyOf(key), 'fail', ...words, error));
+    const words = [String(fence), ...splitAt(stamp, ' ')];
+    const times = [wholeText(pauseMs), wholeText(longestPauseMs)];
+    const error = JSON.stringify([name, message, fence, stamp]);
+    return Number(await this.#calls.send(keyOf(key), 'fail', ...words, ...times, error));
   }
 
   async wake(key: string): Promise<void> {
@@ -103,11 +103,11 @@ class ScriptCacheStore implements CacheStore {
     key: string,
     tags: Tags,
     { longestLoadMs, keepMs }: Times,
-    ...waiter: string[]
+    fenceOrWaiter: string,
   ): Promise<Stamped> {
     const loadText = wholeText(longestLoadMs);
     const [reply, stamp] = await Promise.all([
-      this.#calls.send(keyOf(key), verb, loadText, this.#newVersion(), ...waiter),
+      this.#calls.send(keyOf(key), verb, loadText, this.#newVersion(), fenceOrWaiter),
       this.#tagStamp(tags, longestLoadMs + keepMs),
     ]);
     return toSight(reply, stamp);
@@ -157,15 +157,26 @@ function tagKeyOf(tag: string): string {
   return `tag:{cache:${tag}}`;
 }
 
-/** A value that carries other versions of its tags, or other tags, is not there. */
+/** A value, or a failure, that carries other versions of its tags, or other tags, is not there. */
 function toSight(reply: unknown, tagStamp: string): Stamped {
   const [left, text, version = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
   const stamp = `${String(version)} ${tagStamp}`;
   const lastFence = Number(fence);
-  const failure = error === '' ? undefined : toFailure(String(error), Number(errorLeftMs));
+  const failure = error === '' ? undefined : parseFailure(String(error), Number(errorLeftMs));
   const entry = text === '' ? undefined : parseValue(String(text), Number(left));
-  const isValid = entry !== undefined && splitAt(entry.stamp, ' ')[1] === tagStamp;
-  return { entry: isValid ? entry : undefined, failure, stamp, lastFence };
+  return {
+    entry: withTags(entry, tagStamp),
+    failure: withTags(failure, tagStamp),
+    stamp,
+    lastFence,
+  };
+}
+
+function withTags<Thing extends Entry | Failure>(
+  thing: Thing | undefined,
+  tagStamp: string,
+): Thing | undefined {
+  return thing !== undefined && splitAt(thing.stamp, ' ')[1] === tagStamp ? thing : undefined;
 }
 
 /** `<stale> <fence> <load> <length of the stamp> <stamp><data>` */
@@ -191,9 +202,14 @@ function parseValue(text: string, leftMs: number): Entry | undefined {
   };
 }
 
-function toFailure(text: string, leftMs: number): Failure {
-  const [name, message] = JSON.parse(text);
-  return { name, message, leftMs: Math.max(0, leftMs) };
+/** `[name, message, fence, stamp]`; undefined for what is no failure of ours. */
+function parseFailure(text: string, leftMs: number): Failure | undefined {
+  try {
+    const [name, message, fence, stamp] = JSON.parse(text);
+    return { name, message, leftMs: Math.max(0, leftMs), fence, stamp: String(stamp) };
+  } catch {
+    return undefined;
+  }
 }
 
 /** `<key> value <left> <text>`, `<key> error <pause> <error>` or `<key> again`. */
@@ -202,7 +218,7 @@ function toNews(text: string): News {
   const key = Buffer.from(word, 'base64url').toString();
   const [kind, content] = splitAt(rest, ' ');
   const [leftMs, told] = splitAt(content, ' ');
-  if (kind === 'error') return { key, failure: toFailure(told, Number(leftMs)) };
+  if (kind === 'error') return { key, failure: parseFailure(told, Number(leftMs)) };
   if (kind === 'value') return { key, entry: parseValue(told, Number(leftMs)) };
   return { key };
 }

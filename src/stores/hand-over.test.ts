@@ -1,5 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { type Lease, Locks } from '../lock/index.ts';
@@ -79,10 +80,6 @@ function gate(): [Promise<void>, () => void] {
     open = resolve;
   });
   return [opened, open];
-}
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
 }
 
 /** Holds it up to just before somebody there is to be called. */

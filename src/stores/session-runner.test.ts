@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { startListening } from '../../test/listening.ts';
+import { gate, settle } from '../../test/virtual-time.ts';
 import { systemClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { Locks } from '../lock/index.ts';
@@ -233,7 +234,7 @@ describe('a runner with a session', () => {
     await settle();
     const behind = there.mutex('a').acquire({ wait: '5s' });
     await settle();
-    const [replied, reply] = gate();
+    const { opened: replied, open: reply } = gate();
     replying = replied;
     const released = holder.release();
     await settle();
@@ -258,7 +259,7 @@ describe('a runner with a session', () => {
     const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
     await startListening(here, settle);
     const holder = await here.mutex('a').acquire();
-    const [replied, reply] = gate();
+    const { opened: replied, open: reply } = gate();
     replying = replied;
     failures = ['ERR too many wills'];
     const waiting = here.mutex('a').acquire({ wait: '5s' });
@@ -281,15 +282,3 @@ describe('a runner with a session', () => {
     expect(opened).toBe(0);
   });
 });
-
-async function settle(): Promise<void> {
-  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-}
-
-function gate(): [Promise<void>, () => void] {
-  let open = (): void => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return [opened, open];
-}

@@ -1,0 +1,185 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { elapse, settle } from '../../test/virtual-time.ts';
+import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { LockAbortedError, LockLostError, type LockStore, Locks } from './index.ts';
+import { memoryStore } from './memory-store.ts';
+
+let clock: VirtualClock;
+let store: LockStore;
+let locks: Locks;
+
+function open(): Locks {
+  return new Locks({ store, clock, random: seededRandom(1) });
+}
+
+beforeEach(() => {
+  clock = virtualClock();
+  store = memoryStore(clock);
+  locks = open();
+});
+
+afterEach(async () => {
+  const closing = locks.close();
+  await settle();
+  clock.advance(500);
+  await closing;
+  expect(clock.pendingTimers).toBe(0);
+});
+
+describe('a lease', () => {
+  it('is renewed for as long as it is held', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    for (let second = 0; second < 10; second++) await elapse(clock, 1000);
+    expect(lease.isHeld).toBe(true);
+    expect(lease.signal.aborted).toBe(false);
+    expect(await locks.mutex('a').tryAcquire()).toBe(null);
+  });
+
+  it('tells its holder before the store can give it away', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    const { signal } = lease;
+    const told = new Promise<number>((resolve) => {
+      signal.addEventListener('abort', () => resolve(clock.monotonicMs()));
+    });
+    const waiting = locks.mutex('a').acquire({ wait: '5s' });
+    const granted = waiting.then(() => clock.monotonicMs());
+    await elapse(clock, 2000);
+    expect(await told).toBeLessThan(await granted);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect((signal.reason as LockLostError).reason).toBe('expired');
+    expect(() => lease.assertHeld()).toThrow(LockLostError);
+    expect(lease.expiresInMs).toBe(0);
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('survives a store that is away for a while', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '10s' });
+    const { extend } = store;
+    store.extend = () => Promise.reject(new Error('away'));
+    await elapse(clock, 6000);
+    expect(lease.isHeld).toBe(true);
+    store.extend = extend;
+    await elapse(clock, 6000);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it('is lost when the store stays away, in time and with the reason', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    const { signal } = lease;
+    store.extend = () => Promise.reject(new Error('away'));
+    await elapse(clock, 1100);
+    expect(signal.aborted).toBe(true);
+    expect((signal.reason as LockLostError).reason).toBe('unreachable');
+  });
+
+  it('is lost in time when the store takes requests and never answers', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s' });
+    const { signal } = lease;
+    store.extend = () => new Promise(() => {});
+    await elapse(clock, 980);
+    expect(signal.aborted).toBe(false);
+    await elapse(clock, 20);
+    expect((signal.reason as LockLostError).reason).toBe('unreachable');
+    await elapse(clock, 6000);
+  });
+
+  it('is lost when it was taken by force', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '3s' });
+    const { signal } = lease;
+    expect(await locks.mutex('a').forceRelease()).toBe(1);
+    await elapse(clock, 1500);
+    expect((signal.reason as LockLostError).reason).toBe('stolen');
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('is not renewed after its release, even if a renewal was under way', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '3s' });
+    let finish: (isOurs: boolean) => void = () => {};
+    store.extend = () =>
+      new Promise((resolve) => {
+        finish = resolve;
+      });
+    clock.advance(1000);
+    await settle();
+    await lease.release();
+    finish(true);
+    await settle();
+    expect(clock.pendingTimers).toBeLessThanOrEqual(1);
+    await elapse(clock, 5000);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('ends at maxHold, however often it was renewed', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', maxHold: '5s' });
+    const { signal } = lease;
+    await elapse(clock, 4900);
+    expect(signal.aborted).toBe(false);
+    await elapse(clock, 200);
+    expect(signal.aborted).toBe(true);
+    expect(await locks.mutex('a').tryAcquire()).not.toBe(null);
+  });
+
+  it('starts anew by extend', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    await elapse(clock, 800);
+    await lease.extend();
+    await elapse(clock, 800);
+    expect(lease.isHeld).toBe(true);
+    await elapse(clock, 800);
+    await expect(lease.extend()).rejects.toThrow(LockLostError);
+  });
+
+  it('is over when the wall clock says so: the machine may have slept', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '30s' });
+    clock.jumpWall(60_000);
+    expect(lease.isHeld).toBe(false);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  it('is released once, and says so twice', async () => {
+    const lease = await locks.mutex('a').acquire();
+    const [first, second] = await Promise.all([lease.release(), lease.release()]);
+    expect([first, second]).toEqual(['released', 'released']);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('says unknown when the store did not answer the release', async () => {
+    const lease = await locks.mutex('a').acquire();
+    store.release = () => Promise.reject(new Error('lost'));
+    const outcome = lease.release();
+    await elapse(clock, 1000);
+    expect(await outcome).toBe('unknown');
+  });
+});
+
+describe('the signal of a lease', () => {
+  it('that was kept tells the truth to a program that slept, before any timer', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '30s' });
+    const { signal } = lease;
+    const heard: unknown[] = [];
+    signal.addEventListener('abort', () => heard.push(signal.reason));
+    signal.throwIfAborted();
+    clock.jumpWall(31_000);
+    expect(() => signal.throwIfAborted()).toThrow(LockLostError);
+    expect(signal.aborted).toBe(true);
+    expect(heard).toEqual([signal.reason]);
+    expect(signal.reason).toMatchObject({ code: 'lost', reason: 'unreachable', lock: 'a' });
+  });
+
+  it('aborts by itself when a lease that is not renewed nears its end', async () => {
+    const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
+    const { signal } = lease;
+    clock.advance(980);
+    expect(signal.aborted).toBe(false);
+    clock.advance(10);
+    expect(signal.reason).toMatchObject({ reason: 'expired' });
+    expect(await lease.release()).toBe('notHeld');
+  });
+
+  it('aborts when the library is closed', async () => {
+    const { signal } = await locks.mutex('a').acquire();
+    await locks.close();
+    expect(signal.reason).toBeInstanceOf(LockAbortedError);
+    expect(String(signal.reason)).toMatch(/holding lock 'a' was aborted/);
+  });
+});
