@@ -1,3 +1,5 @@
+import { AsyncResource } from 'node:async_hooks';
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   bytesSerializer,
@@ -77,6 +79,44 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       const outer = cache.get('a', KEPT, () => locks.cache('a', KEPT, () => 1));
       expect(await settled(outer)).toMatchObject(deadlock);
     });
+
+    it('tells a circle that leads through several caches of the same locks', async () => {
+      const other = createCache({ locks });
+      const third = (): Promise<number> => other.get('a', KEPT, () => 1);
+      const second = (): Promise<number> => cache.get('b', KEPT, third);
+      expect(await settled(cache.get('a', KEPT, second))).toMatchObject(deadlock);
+      const back = (): Promise<number> => cache.get('c', KEPT, () => 1);
+      const there = (): Promise<number> => other.get('d', KEPT, back);
+      expect(await settled(cache.get('c', KEPT, there))).toMatchObject(deadlock);
+    });
+
+    it('tells a circle that leads through caches of different locks', async () => {
+      const others = SCENES[kind]();
+      allLocks.push(others);
+      const back = (): Promise<number> => cache.get('a', KEPT, () => 1);
+      const there = (): Promise<number> => others.cache('b', KEPT, back);
+      expect(await settled(cache.get('a', KEPT, there))).toMatchObject(deadlock);
+    });
+
+    it.each(['get', 'getMany'] as const)(
+      'says nothing to code that outlives a load of %s',
+      async (call) => {
+        let later = async (): Promise<unknown> => undefined;
+        const load = (): number => {
+          later = AsyncResource.bind(() => settled(cache.get('a', KEPT, () => 2)));
+          return 1;
+        };
+        if (call === 'get') await cache.get('a', KEPT, load);
+        else
+          await cache.getMany(
+            ['a', 'b'],
+            KEPT,
+            (keys) => new Map(keys.map((key) => [key, load()])),
+          );
+        await cache.delete('a');
+        expect(await later()).toBe(2);
+      },
+    );
 
     it('says nothing of one that goes on in the background', async () => {
       await cache.get('b', KEPT, () => 'old');
@@ -246,25 +286,45 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(await settled(locks.cache('a', KEPT, () => 1))).toMatchObject({ code: 'aborted' });
   });
 
-  it('leaves no listener at a signal that many calls share', async () => {
-    const { signal } = new AbortController();
-    const counts = { added: 0, removed: 0 };
-    const add = signal.addEventListener.bind(signal);
-    const remove = signal.removeEventListener.bind(signal);
-    signal.addEventListener = (...args: Parameters<typeof add>) => {
-      counts.added++;
-      add(...args);
-    };
-    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
-      counts.removed++;
-      remove(...args);
-    };
+  it('listens once to a signal that many calls share, and leaves no listener', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
     const { load, loads } = heldLoad<number>();
-    const calls = Array.from({ length: 50 }, () => cache.get('a', { ...KEPT, signal }, load));
+    const other = createCache({ locks });
+    const ask = (): Promise<number | Error>[] =>
+      [cache, other].flatMap((each) =>
+        Array.from({ length: 20 }, () => settled(each.get('a', { ...KEPT, signal }, load))),
+      );
+    const calls = ask();
     await turn();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     loads[0]!.resolve(1);
-    await Promise.all(calls);
-    expect(counts.added).toBeGreaterThanOrEqual(50);
-    expect(counts.removed).toBe(counts.added);
+    expect(new Set(await Promise.all(calls))).toEqual(new Set([1]));
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+
+    await cache.delete('a');
+    const given = ask();
+    await turn();
+    controller.abort('enough');
+    for (const error of await Promise.all(given)) expect(error).toMatchObject({ cause: 'enough' });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    loads[1]!.resolve(1);
   });
+
+  it.each([{}, null, 'signal', { aborted: true }, new AbortController()])(
+    'says that %o is no signal, and asks for nothing',
+    async (signal) => {
+      const { load, loads } = heldLoad<number>();
+      const options = { ...KEPT, signal: signal as unknown as AbortSignal };
+      for (const asked of [
+        cache.get('a', options, load),
+        cache.getMany(['a'], options, () => new Map()),
+      ])
+        expect(await settled<unknown>(asked)).toMatchObject({
+          name: 'LockArgumentError',
+          message: expect.stringContaining('signal must be an AbortSignal'),
+        });
+      expect(loads).toHaveLength(0);
+    },
+  );
 });

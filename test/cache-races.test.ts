@@ -115,6 +115,62 @@ describe('a message that comes late', () => {
     expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
   });
 
+  it('of a failure does not end the wait for a newer load', async () => {
+    const [loader, waiter] = [open(), open()];
+    const options = { ...KEPT, backoff: 0 };
+    const { load, loads } = heldLoad<string>();
+    const first = settled(loader.cache.get('a', options, load));
+    await turn();
+    waiter.network.holdsMessages = true;
+    const gone = settled(waiter.cache.get('a', { ...options, hardTimeout: 100 }, load));
+    await turn();
+    loads[0]!.reject(new Error('old'));
+    expect(await first).toMatchObject({ message: 'old' });
+    await elapse(clock, 10_000);
+    expect(await gone).toMatchObject({ code: 'timeout' });
+
+    const second = loader.cache.get('a', options, load);
+    await turn();
+    const waiting = waiter.cache.get('a', options, load);
+    await turn();
+    waiter.network.letGo();
+    await turn();
+    loads[1]!.resolve('new');
+    expect(await Promise.all([second, waiting])).toEqual(['new', 'new']);
+  });
+
+  it.each([
+    ['is over', { fresh: '1s' }],
+    ['is stale', { fresh: '1s', stale: '1m' }],
+  ] as const)('of a value whose time %s by then is looked at again', async (_, times) => {
+    const [loader, waiter] = [open(), open()];
+    const options = { ...KEPT, ...times, lease: '1m' } as const;
+    const { load, loads } = heldLoad<string>();
+    const first = loader.cache.get('a', options, load);
+    await turn();
+    waiter.network.holdsMessages = true;
+    const waiting = waiter.cache.get('a', options, () => 'new');
+    await turn();
+    loads[0]!.resolve('old');
+    expect(await first).toBe('old');
+    await elapse(clock, 20_000);
+    waiter.network.letGo();
+    expect(await waiting).toBe('new');
+  });
+
+  it('of a value that took long to load, but is fresh, costs no second load', async () => {
+    const [loader, waiter] = [open(), open()];
+    const options = { ...KEPT, fresh: '1s' } as const;
+    const { load, loads } = heldLoad<string>();
+    const asked = [loader.cache.get('a', options, load)];
+    await turn();
+    asked.push(waiter.cache.get('a', options, load));
+    for (let second = 0; second < 5; second++) await elapse(clock, 1000);
+    loads[0]!.resolve('value');
+    expect(await Promise.all(asked)).toEqual(['value', 'value']);
+    expect(loads).toHaveLength(1);
+  });
+
   it('of a value that has ended since is not taken for the new one', async () => {
     const [loader, waiter] = [open(), open()];
     const short = { ...KEPT, fresh: '11s', maxLoad: '5m' } as const;
@@ -159,6 +215,25 @@ it.each([
     expect(await Promise.all([first, later])).toEqual(['old', 'new']);
   },
 );
+
+it('a write that comes late, when the next is loading, does not make that one load twice', async () => {
+  const [slow, next] = [open(), open()];
+  const options = { ...KEPT, fresh: '1s' } as const;
+  slow.network.holds = (words) => words.includes('write');
+  const first = slow.cache.get('a', options, () => 'late');
+  await elapse(clock, 5001);
+  expect(await first, 'who loads has waited enough for its write').toBe('late');
+  const { load, loads } = heldLoad<string>();
+  const second = next.cache.get('a', options, load);
+  await turn();
+  slow.network.letGo();
+  await elapse(clock, 2000);
+  loads[0]!.resolve('newer');
+  await turn();
+  expect(loads).toHaveLength(1);
+  expect(await second).toBe('newer');
+  expect(await slow.cache.get('a', options, load)).toBe('newer');
+});
 
 it('who waits for a value with tags is told of it as others are', async () => {
   const [loader, waiter] = [open(), open()];
@@ -211,6 +286,47 @@ describe('a caller whose store does not answer', () => {
     expect(await asked).toMatchObject({ code: 'aborted' });
     await turn();
     expect(loads).toHaveLength(0);
+  });
+
+  it.each(['ask', 'open'])(
+    'begins no load when its cache is closed while it has to %s',
+    async (verb) => {
+      const { cache, network } = open();
+      const { load, loads } = heldLoad<number>();
+      network.holds = (words) => words.some((word) => word.startsWith(verb));
+      const asked = settled(cache.get('a', KEPT, load));
+      await turn();
+      await cache.close();
+      expect(await asked).toMatchObject({ code: 'aborted' });
+      network.letGo();
+      await turn();
+      expect(loads).toHaveLength(0);
+      expect(await open().cache.get('a', KEPT, () => 2), 'nobody holds it up').toBe(2);
+    },
+  );
+
+  it('begins no load of several keys when its cache is closed before all is known', async () => {
+    const { cache, network } = open();
+    let loads = 0;
+    const load = (keys: readonly string[]): Map<string, number> => {
+      loads++;
+      return new Map(keys.map((key) => [key, 1]));
+    };
+    // Of b it is not known yet whether it is loaded here.
+    const elsewhere = heldLoad<number>();
+    const other = open().cache.get('b', KEPT, elsewhere.load);
+    await turn();
+    network.holds = (words) => words.includes('wait');
+    const asked = settled(cache.getMany(['a', 'b'], KEPT, load));
+    await turn();
+    await cache.close();
+    expect(await asked).toMatchObject({ code: 'aborted' });
+    network.letGo();
+    await turn();
+    expect(loads).toBe(0);
+    expect(await open().cache.get('a', KEPT, () => 2), 'no failure was told').toBe(2);
+    elsewhere.loads[0]!.resolve(3);
+    expect(await other).toBe(3);
   });
 
   it('counts its time over all that it waits for', async () => {

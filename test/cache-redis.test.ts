@@ -133,7 +133,8 @@ it('keeps nothing of a key for much longer than its value, and nothing of one th
   for (const name of kept) {
     const leftMs = await observer.pttl(name);
     expect(leftMs, name).toBeGreaterThan(0);
-    expect(leftMs, name).toBeLessThanOrEqual(name.startsWith('tag') ? 62_000 : 1000);
+    // A tag: for a load of a second, a minute more, and the longest pause after failures.
+    expect(leftMs, name).toBeLessThanOrEqual(name.startsWith('tag') ? 91_000 : 1000);
   }
   await cache.delete(['a', 'b', 'c']);
   await cache.invalidate(['red', 'never used']);

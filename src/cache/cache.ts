@@ -1,6 +1,6 @@
 import type { Clock, Random } from '../clock/index.ts';
 import type { Lock, Locks } from '../lock/index.ts';
-import { abortedError, CacheError, loadError, unavailableError } from './errors.ts';
+import { abortedError, CLOSED, closedError, loadError, unavailableError } from './errors.ts';
 import { Announcer, type CacheCounts, type CacheEvents } from './events.ts';
 import { Flight, type Load, type LoadContext } from './flight.ts';
 import { Gathering, type LoadMany } from './gathering.ts';
@@ -10,6 +10,7 @@ import {
   checkKey,
   checkKeys,
   checkLoad,
+  checkSignal,
   checkTags,
   OptionsReader,
   type ResolvedCacheOptions,
@@ -29,8 +30,6 @@ export function createCache({ locks, ...defaults }: CreateCacheOptions): Cache {
 }
 
 type Defaults = Omit<CreateCacheOptions, 'locks'>;
-
-const CLOSED = 'the cache was closed';
 
 /** Where a value comes from, and who wants to know as soon as it is clear whether it is asked. */
 interface Source {
@@ -105,7 +104,7 @@ export class Cache implements AsyncDisposable {
     const distinct = checkKeys(keys);
     const [name = ''] = distinct;
     checkLoad(name, load);
-    const gathering = new Gathering(load, distinct);
+    const gathering = new Gathering(load, distinct, () => this.#isClosed);
     const values = distinct.map(async (key): Promise<[string, Value]> => {
       const decided = (): void => gathering.decided(key);
       const source = { load: (context: LoadContext) => gathering.load(key, context), decided };
@@ -158,12 +157,13 @@ export class Cache implements AsyncDisposable {
     checkKey(key);
     checkLoad(key, source.load);
     const options = this.#options.read(key, given);
-    const { signal } = given;
-    this.#throwIfOver(key, signal);
+    const signal = checkSignal(key, given.signal);
     const call = { key, options, source, signal, beganMs: undefined, isCounted: false };
+    this.#throwIfOver(call);
     for (;;) {
       const looked = this.#store.look(key, options.tags);
       const sight = looked instanceof Promise ? await this.#looked(call, looked) : looked;
+      this.#throwIfOver(call);
       const found = decoded(sight.entry, options);
       if (found !== undefined && sight.entry!.freshLeftMs > 0) {
         this.#hit(call, sight.entry!);
@@ -188,32 +188,46 @@ export class Cache implements AsyncDisposable {
 
   /** A new value, or the stale one, as the options say. Undefined: look again. */
   async #renewed(call: Call, sight: Stamped, stale: Found | undefined): Promise<Found | undefined> {
-    const { key, options, source } = call;
+    const { options } = call;
     if (stale === undefined) this.#count(call, 'miss');
     try {
-      if (sight.failure !== undefined) {
-        source.decided?.();
-        throw loadError(key, sight.failure);
-      }
-      const flight = this.#flightOf(call, sight.entry?.fence ?? 0);
-      // What it gives may have been read before a deletion that this caller comes after.
-      const mayBeOld = flight.hasAsked;
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
-      const entry = softMs > 0 ? await this.#patiently(call, flight, softMs) : undefined;
+      const entry = await this.#newEntry(call, sight, softMs);
       if (entry === null) return undefined;
       if (entry !== undefined) {
-        if (mayBeOld && entry.stamp !== sight.stamp) return undefined;
         this.#count(call, 'miss');
         return { value: options.serializer.decode(entry.data) };
       }
     } catch (error) {
-      if (stale === undefined || !options.isStaleOnError || isOver(error)) {
+      if (stale === undefined || !options.isStaleOnError || this.#isOver(call)) {
         this.#count(call, 'miss');
         throw error;
       }
     }
     this.#count(call, 'stale');
     return stale;
+  }
+
+  /** What comes of a load. Null: nothing that is meant for this caller. Undefined: not soon enough. */
+  async #newEntry(call: Call, sight: Stamped, softMs: number): Promise<Entry | null | undefined> {
+    const { key, source } = call;
+    if (sight.failure !== undefined) {
+      source.decided?.();
+      throw loadError(key, sight.failure);
+    }
+    const flight = this.#flightOf(call, sight.entry?.fence ?? 0);
+    // What it gives may have been read before a deletion that this caller comes after.
+    const mayBeOld = flight.hasAsked;
+    const isOld = (stamp: string | undefined): boolean =>
+      mayBeOld && stamp !== undefined && stamp !== sight.stamp;
+    if (softMs === 0) return undefined;
+    try {
+      const entry = await this.#patiently(call, flight, softMs);
+      return isOld(entry?.stamp) ? null : entry;
+    } catch (error) {
+      if (!isOld(flight.failedStamp) || this.#isOver(call)) throw error;
+      return null;
+    }
   }
 
   async #patiently(call: Call, flight: Flight, softMs: number): Promise<Entry | null | undefined> {
@@ -283,9 +297,14 @@ export class Cache implements AsyncDisposable {
     return -Math.log(1 - this.#random.next()) * reachMs >= freshLeftMs;
   }
 
-  #throwIfOver(key: string, signal: AbortSignal | undefined): void {
+  #throwIfOver({ key, signal }: Call): void {
     if (signal?.aborted) throw abortedError(key, signal.reason);
-    if (this.#isClosed) throw abortedError(key, new Error(CLOSED));
+    if (this.#isClosed) throw closedError(key);
+  }
+
+  /** The caller itself wants no more. An error of a load may be an abort too, but of something else. */
+  #isOver({ signal }: Call): boolean {
+    return this.#isClosed || signal?.aborted === true;
   }
 
   async #asked<Answer>(key: string, answer: Answer | Promise<Answer>): Promise<Answer> {
@@ -305,9 +324,4 @@ function decoded(entry: Entry | undefined, options: ResolvedCacheOptions): Found
   } catch {
     return undefined;
   }
-}
-
-/** The caller itself wanted no more. */
-function isOver(error: unknown): boolean {
-  return error instanceof CacheError && error.code === 'aborted';
 }

@@ -2,6 +2,7 @@ import type { Failure } from './store.ts';
 
 export type CacheErrorCode = 'load' | 'timeout' | 'aborted' | 'unavailable' | 'deadlock';
 
+export const CLOSED = 'the cache was closed';
 const BRAND = Symbol.for('holdfast.CacheError');
 
 /** What a cache throws, other than the error of the caller's own `load`. */
@@ -44,6 +45,10 @@ export function timeoutError(key: string, waitedMs: number): CacheError {
 
 export function abortedError(key: string, cause: unknown): CacheError {
   return new CacheError('aborted', key, `waiting for the value of '${key}' was aborted`, cause);
+}
+
+export function closedError(key: string): CacheError {
+  return abortedError(key, new Error(CLOSED));
 }
 
 export function unavailableError(key: string, cause: unknown): CacheError {

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock/index.ts';
 import type { Lease, Lock } from '../lock/index.ts';
-import { abortedError, deadlockError, loadError, unavailableError } from './errors.ts';
+import { closedError, deadlockError, loadError, unavailableError } from './errors.ts';
 import type { Announcer } from './events.ts';
 import type { ResolvedCacheOptions } from './options.ts';
-import type { CacheStore, Entry, News, Sight, Stamped, Times } from './store.ts';
+import type { CacheStore, Entry, Failure, News, Sight, Stamped, Times } from './store.ts';
 import { Task } from './task.ts';
 
 /** What a load is given: a signal that aborts before another caller can load, and the fence for what it writes. */
@@ -29,11 +29,16 @@ export interface FlightPlan {
   readonly onDecided?: (() => void) | undefined;
 }
 
+/** Thrown by a load that was closed before it began: nothing has come of it. */
+export const NOT_BEGUN = Symbol('not begun');
+
 /** A loader whose writes are refused so often gives its value to its callers and leaves it at that. */
 const MOST_REFUSALS = 3;
 /** Between two tries to load when nobody seems to hold the mutex, and yet it is busy. */
 const PAUSE_MS = 10;
 const LONGEST_PAUSES = 30;
+/** The longest pause after a failure, in units of the first. */
+const LONGEST_BACKOFF = 30;
 
 /**
  * One way to a new value, which all callers of a process share that need it at the same time.
@@ -59,6 +64,7 @@ export class Flight {
   #refusals = 0;
   #tries = 0;
   #hasAsked = false;
+  #failedStamp: string | undefined;
   #isLeading = false;
   #isClosed = false;
   #isDecided = false;
@@ -74,6 +80,11 @@ export class Flight {
   /** Whether it has asked the store of its key: what it gives may then be older than who comes now. */
   get hasAsked(): boolean {
     return this.#hasAsked;
+  }
+
+  /** Of the load whose failure this has ended with, which may have begun before a deletion. */
+  get failedStamp(): string | undefined {
+    return this.#failedStamp;
   }
 
   /** A caller waits from now on. Gives what ends that. Throws if the running code is part of this very load. */
@@ -104,20 +115,21 @@ export class Flight {
     const { leaseMs: lease, maxLoadMs: maxHold } = options;
     for (;;) {
       const held = await mutex.tryAcquire({ lease, maxHold }).catch((error: unknown) => {
-        throw this.#isClosed ? abortedError(key, error) : unavailableError(key, error);
+        throw this.#isClosed ? closedError(key) : unavailableError(key, error);
       });
       this.#hasAsked = true;
       const entry = held === null ? await this.#wait() : await this.#lead(held);
       if (entry !== undefined) return entry;
-      if (this.#isClosed) throw abortedError(key, new Error('the cache was closed'));
+      if (this.#isClosed) throw closedError(key);
       if (this.#callers === 0) return null;
     }
   }
 
   /** Undefined: nothing has come of it, try to load. */
   async #wait(): Promise<Entry | undefined> {
-    const { key, store, options, announcer } = this.#plan;
+    const { key, store, clock, options, announcer } = this.#plan;
     if (this.#tries === 0) announcer.asked('wait', key);
+    const askedMs = clock.monotonicMs();
     const told = new Promise<News | undefined>((resolve) => {
       this.#hear = resolve;
     });
@@ -127,7 +139,7 @@ export class Flight {
     if (entry !== undefined) return entry;
     const news = await this.#orLeaseEnd(told);
     if (news === undefined) return undefined;
-    const isClear = news.entry === undefined || isAfter(news.entry, seen);
+    const isClear = isAfter(news, seen) && !mayBeStale(news, clock.monotonicMs() - askedMs);
     return this.#judge(isClear ? news : await this.#ask(store.look(key, options.tags)));
   }
 
@@ -150,8 +162,10 @@ export class Flight {
     const { key, store, options } = this.#plan;
     this.#isLeading = true;
     try {
-      const opened = await this.#ask(store.open(key, options.tags, timesOf(options)));
-      return this.#judge(opened) ?? (await this.#load(lease, opened));
+      const opening = store.open(key, options.tags, timesOf(options), lease.fence);
+      const opened = await this.#ask(opening);
+      const entry = this.#judge(opened);
+      return entry !== undefined || this.#isClosed ? entry : await this.#load(lease, opened);
     } finally {
       this.#isLeading = false;
       void lease.release().then(() => this.#wake());
@@ -212,12 +226,13 @@ export class Flight {
     loadMs: number,
   ): Promise<undefined> {
     const { key, store, options, announcer } = this.#plan;
-    if (!isHeld) return undefined;
+    if (!isHeld || error === NOT_BEGUN) return undefined;
     const { pauseMs } = options;
-    const limits = { fence, stamp, pauseMs, longestPauseMs: pauseMs * 30 };
+    const limits = { fence, stamp, pauseMs, longestPauseMs: pauseMs * LONGEST_BACKOFF };
     const failing = settle(() => store.fail(key, { ...describe(error), ...limits }));
     const failedMs = await failing.catch(() => 0);
     announcer.announce('fail', { key, fence, error, loadMs, pauseMs: failedMs });
+    this.#failedStamp = stamp;
     throw error;
   }
 
@@ -231,8 +246,9 @@ export class Flight {
   #judge({ entry, failure }: Sight): Entry | undefined {
     const { key, seenFence } = this.#plan;
     if (entry !== undefined && entry.freshLeftMs > 0 && entry.fence !== seenFence) return entry;
-    if (failure !== undefined) throw loadError(key, failure);
-    return undefined;
+    if (failure === undefined) return undefined;
+    this.#failedStamp = failure.stamp;
+    throw loadError(key, failure);
   }
 
   async #ask<Answer>(answer: Answer | Promise<Answer>): Promise<Answer> {
@@ -254,16 +270,25 @@ export class Flight {
  * Whether a message tells of what came after that look, and of what was loaded after all that was forgotten
  * by then. It may have been under way for long, to somebody who waited here before.
  */
-function isAfter({ stamp, fence }: Entry, seen: Stamped): boolean {
-  return stamp === seen.stamp && fence > seen.lastFence;
+function isAfter({ entry, failure }: News, seen: Stamped): boolean {
+  const told: Entry | Failure | undefined = entry ?? failure;
+  return told === undefined || (told.stamp === seen.stamp && told.fence > seen.lastFence);
+}
+
+/** When it was written is not known, only that it was not before somebody asked to be told. */
+function mayBeStale({ entry }: News, longestMs: number): boolean {
+  return entry !== undefined && entry.freshLeftMs <= longestMs;
 }
 
 const DAY_MS = 86_400_000;
 /** For what passes between the end of a load and its write. */
 const MARGIN_MS = 60_000;
 
-function timesOf({ freshMs, staleMs, maxLoadMs }: ResolvedCacheOptions): Times {
-  return { longestLoadMs: Math.min(maxLoadMs, DAY_MS) + MARGIN_MS, keepMs: freshMs + staleMs };
+function timesOf({ freshMs, staleMs, maxLoadMs, pauseMs }: ResolvedCacheOptions): Times {
+  return {
+    longestLoadMs: Math.min(maxLoadMs, DAY_MS) + MARGIN_MS,
+    keepMs: Math.max(freshMs + staleMs, pauseMs * LONGEST_BACKOFF),
+  };
 }
 
 /** So that what is thrown at once is also a rejection. */

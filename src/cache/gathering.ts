@@ -1,4 +1,4 @@
-import type { LoadContext } from './flight.ts';
+import { type LoadContext, NOT_BEGUN } from './flight.ts';
 import { Task } from './task.ts';
 
 /** Gives a Map with a value for each of the keys. The signal aborts when all of them are lost. */
@@ -22,10 +22,12 @@ interface Wanted {
 export class Gathering {
   readonly #load: LoadMany<unknown>;
   readonly #undecided: Set<string>;
+  readonly #isClosed: () => boolean;
   #wanted: Wanted[] = [];
 
-  constructor(load: LoadMany<unknown>, keys: readonly string[]) {
+  constructor(load: LoadMany<unknown>, keys: readonly string[], isClosed: () => boolean) {
     this.#load = load;
+    this.#isClosed = isClosed;
     this.#undecided = new Set(keys);
   }
 
@@ -50,6 +52,7 @@ export class Gathering {
     const signal = whenAllAborted(wanted.map(({ context }) => context.signal));
     const tasks = wanted.flatMap((each) => each.tasks);
     try {
+      if (this.#isClosed()) throw NOT_BEGUN;
       const values = await Task.run(tasks, async () => this.#load(keys, { signal, fences }));
       if (!(values instanceof Map)) throw new TypeError('the load of several keys gives a Map');
       for (const each of wanted) settle(each, values);

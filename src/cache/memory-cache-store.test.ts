@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type VirtualClock, virtualClock } from '../clock/index.ts';
+import { systemClock, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { LockArgumentError } from '../lock/index.ts';
 import { type CacheLimits, type CacheStore, memoryCacheStore, type Stamped } from './index.ts';
 
@@ -26,7 +26,7 @@ const has = (key: string, tags = NO_TAGS): boolean => look(key, tags).entry !== 
 
 /** As a load that takes no time does it. */
 function keep(key: string, data: string | Uint8Array = 'x', tags = NO_TAGS): boolean {
-  const { stamp } = store.open(key, tags, TIMES) as Stamped;
+  const { stamp } = store.open(key, tags, TIMES, fences + 1) as Stamped;
   const times = { freshMs: 5000, staleMs: 5000, loadMs: 0 };
   return store.write(key, tags, { data, fence: ++fences, stamp, ...times }) as boolean;
 }
@@ -88,12 +88,40 @@ describe('a store with room for some values', () => {
 
   it('keeps the place of who loads, whose write is not refused for want of room', () => {
     limited({ entries: 1 });
-    const { stamp } = store.open('slow', NO_TAGS, TIMES) as Stamped;
+    const { stamp } = store.open('slow', NO_TAGS, TIMES, fences + 1) as Stamped;
     for (const key of keys(100)) keep(key);
     const times = { freshMs: 5000, staleMs: 0, loadMs: 0 };
     expect(store.write('slow', NO_TAGS, { data: 'x', fence: ++fences, stamp, ...times })).toBe(
       true,
     );
+  });
+
+  it('keeps the place of who loads when an older load writes late', () => {
+    const { stamp } = store.open('slow', NO_TAGS, TIMES, 1) as Stamped;
+    store.open('slow', NO_TAGS, TIMES, 2);
+    const write = { data: 'x', stamp, freshMs: 10, staleMs: 0, loadMs: 0 };
+    expect(store.write('slow', NO_TAGS, { ...write, fence: 1 })).toBe(true);
+    clock.advance(500);
+    for (const key of keys(2000)) keep(key);
+    expect(store.write('slow', NO_TAGS, { ...write, fence: 2 })).toBe(true);
+    clock.advance(500);
+    for (const key of keys(5000)) keep(key);
+    expect(store.write('slow', NO_TAGS, { ...write, fence: 3 }), 'nobody loads').toBe(false);
+  });
+
+  it('gives way about as fast as it finds room', () => {
+    const fillMs = (entries: number): number => {
+      limited({ entries });
+      for (const key of keys(50_000)) keep(key);
+      const beganMs = systemClock.monotonicMs();
+      for (const key of keys(20_000, 'more')) keep(key);
+      return systemClock.monotonicMs() - beganMs;
+    };
+    const rounds = Array.from({ length: 3 }, () => [fillMs(Infinity), fillMs(50_000)] as const);
+    const roomyMs = Math.min(...rounds.map(([ms]) => ms));
+    const fullMs = Math.min(...rounds.map(([, ms]) => ms));
+    // With a Map for the order it took many times as long.
+    expect(fullMs / roomyMs).toBeLessThan(3);
   });
 
   it.each([
@@ -129,7 +157,7 @@ describe('a store that lives for long', () => {
     const grown = growth((number) => {
       for (const key of keys(PER_ROUND, `round ${number}`)) {
         keep(key);
-        store.open(`${key} opened`, NO_TAGS, TIMES);
+        store.open(`${key} opened`, NO_TAGS, TIMES, 1);
         look(`${key} seen`);
         store.delete([`${key} deleted`]);
       }

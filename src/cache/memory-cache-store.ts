@@ -1,4 +1,5 @@
 import type { Clock } from '../clock/index.ts';
+import { type Linked, LinkedList } from '../lock/index.ts';
 import { type CacheLimits, type ResolvedCacheLimits, resolveCacheLimits } from './limits.ts';
 import type {
   CacheStore,
@@ -22,14 +23,17 @@ export function memoryCacheStore(clock: Clock, limits: CacheLimits = {}): CacheS
 const FEW = 1000;
 
 /**
- * Keys stand in the order in which they came. If there is no room, the first gives up its value, unless it
- * was used since its last turn: then it is put behind the others (the clock algorithm). So a hit only
- * sets a mark, and the values that are in use stay.
+ * Values stand in the order in which they came. If there is no room, the first gives way, unless it was
+ * used since its last turn: then it is put behind the others (the clock algorithm). So a hit only sets a
+ * mark, and the values that are in use stay. The order is a list of its own: a Map whose first keys are
+ * deleted again and again leaves holes behind, which each look for its first would have to pass.
  */
 class MemoryCacheStore implements CacheStore {
   readonly #clock: Clock;
   readonly #limits: ResolvedCacheLimits;
   readonly #cells = new Map<string, Cell>();
+  /** Those that have a value. */
+  readonly #order = new LinkedList<Cell>();
   /** The versions of those that somebody has loaded with. A tag that is forgotten gets another. */
   readonly #tags = new Map<string, number>();
   readonly #listeners = new Set<NewsListener>();
@@ -50,18 +54,14 @@ class MemoryCacheStore implements CacheStore {
     return this.#see(cell, tags);
   }
 
-  open(key: string, tags: Tags, { longestLoadMs }: Times): Stamped {
-    if (Math.max(this.#cells.size, this.#tags.size) >= this.#sweepAtCount) this.#sweep();
-    for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, ++this.#lastVersion);
-    const cell = this.#cells.get(key) ?? new Cell(++this.#lastVersion);
-    this.#cells.set(key, cell);
-    cell.tags = tags;
-    cell.openUntilMs = this.#clock.monotonicMs() + longestLoadMs;
+  open(key: string, tags: Tags, times: Times, fence: number): Stamped {
+    const cell = this.#cellFor(key, tags, times);
+    cell.openFence = fence;
     return this.#see(cell, tags);
   }
 
   wait(key: string, tags: Tags, times: Times): Stamped {
-    return this.open(key, tags, times);
+    return this.#see(this.#cellFor(key, tags, times), tags);
   }
 
   write(key: string, tags: Tags, write: Write): boolean {
@@ -69,7 +69,7 @@ class MemoryCacheStore implements CacheStore {
     const tagStamp = this.#tagStamp(tags);
     const isKept =
       cell !== undefined && write.stamp === cell.stamp(tagStamp) && write.fence >= cell.fence;
-    if (isKept) this.#keep(key, cell, write, tagStamp);
+    if (isKept) this.#keep(cell, write, tagStamp);
     this.#tell(key, isKept ? cell.sight(this.#clock.monotonicMs(), tagStamp) : {});
     // Whoever waits has it by now, also if it is larger than all that there may be.
     if (isKept && this.#bytes > this.#limits.bytes) this.#drop(cell);
@@ -77,9 +77,8 @@ class MemoryCacheStore implements CacheStore {
   }
 
   fail(key: string, failed: Failed): number {
-    const { name, message } = failed;
     const leftMs = this.#cells.get(key)?.fail(failed, this.#clock.monotonicMs());
-    this.#tell(key, leftMs === undefined ? {} : { failure: { name, message, leftMs } });
+    this.#tell(key, leftMs === undefined ? {} : { failure: { ...failed, leftMs } });
     return leftMs ?? 0;
   }
 
@@ -102,10 +101,20 @@ class MemoryCacheStore implements CacheStore {
   }
 
   close(): void {
+    for (const cell of this.#cells.values()) this.#drop(cell);
     this.#cells.clear();
     this.#tags.clear();
-    this.#entries = 0;
-    this.#bytes = 0;
+  }
+
+  /** That of a key about which something is to be known for so long. */
+  #cellFor(key: string, tags: Tags, { longestLoadMs }: Times): Cell {
+    if (Math.max(this.#cells.size, this.#tags.size) >= this.#sweepAtCount) this.#sweep();
+    for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, ++this.#lastVersion);
+    const cell = this.#cells.get(key) ?? new Cell(key, ++this.#lastVersion);
+    this.#cells.set(key, cell);
+    cell.tags = tags;
+    cell.openUntilMs = this.#clock.monotonicMs() + longestLoadMs;
+    return cell;
   }
 
   #see(cell: Cell, tags: Tags): Stamped {
@@ -120,19 +129,19 @@ class MemoryCacheStore implements CacheStore {
   }
 
   /** At the end of the order, after the others have made room. */
-  #keep(key: string, cell: Cell, write: Write, tagStamp: string): void {
+  #keep(cell: Cell, write: Write, tagStamp: string): void {
     this.#drop(cell);
     const bytes = Buffer.byteLength(write.data);
     if (bytes <= this.#limits.bytes) this.#makeRoom(bytes);
     cell.keep(write, bytes, tagStamp, this.#clock.monotonicMs());
-    this.#cells.delete(key);
-    this.#cells.set(key, cell);
+    this.#order.push(cell);
     this.#entries++;
     this.#bytes += bytes;
   }
 
   #drop(cell: Cell): void {
     if (cell.kept === undefined) return;
+    this.#order.remove(cell);
     this.#entries--;
     this.#bytes -= cell.kept.bytes;
     cell.kept = undefined;
@@ -152,13 +161,21 @@ class MemoryCacheStore implements CacheStore {
   #makeRoom(bytes: number): void {
     const { entries: mostEntries, bytes: mostBytes } = this.#limits;
     const nowMs = this.#clock.monotonicMs();
-    // Those that are put behind the others are met again, without their mark.
-    for (const [key, cell] of this.#cells) {
+    for (let first = this.#order.first; first !== undefined; first = this.#order.first) {
       if (this.#entries < mostEntries && this.#bytes + bytes <= mostBytes) return;
-      this.#cells.delete(key);
-      if (!cell.isUsed) this.#drop(cell);
+      this.#takeTurn(first, nowMs);
+    }
+  }
+
+  #takeTurn(cell: Cell, nowMs: number): void {
+    if (cell.isUsed) {
+      // Met again after the others, without its mark.
       cell.isUsed = false;
-      if (!cell.isOver(nowMs)) this.#cells.set(key, cell);
+      this.#order.remove(cell);
+      this.#order.push(cell);
+    } else {
+      this.#drop(cell);
+      if (cell.isOver(nowMs)) this.#cells.delete(cell.key);
     }
   }
 
@@ -188,10 +205,18 @@ interface Kept {
 }
 
 /** All that is known of a key. */
-class Cell {
+class Cell implements Linked<Cell> {
+  before: Cell | undefined = undefined;
+  after: Cell | undefined = undefined;
+  readonly key: string;
   /** Unlike that of any other cell, of this key too. */
   readonly version: number;
+  /** Of the newest write. */
   fence = 0;
+  /** Of the newest load that has ended, with a value or an error. */
+  endedFence = 0;
+  /** Of the newest load that has begun. */
+  openFence = 0;
   tags: Tags = [];
   kept: Kept | undefined = undefined;
   /** Somebody may be loading until then. */
@@ -202,7 +227,8 @@ class Cell {
   #failedUntilMs = 0;
   #countsUntilMs = 0;
 
-  constructor(version: number) {
+  constructor(key: string, version: number) {
+    this.key = key;
     this.version = version;
   }
 
@@ -213,11 +239,11 @@ class Cell {
   sight(nowMs: number, tagStamp: string): Stamped {
     const stamp = this.stamp(tagStamp);
     const entry = this.#entry(nowMs, tagStamp, stamp);
-    const lastFence = this.fence;
-    if (this.#failed === undefined || this.#failedUntilMs <= nowMs)
+    const lastFence = this.endedFence;
+    // An invalidation forgets it as it forgets a value.
+    if (this.#failed?.stamp !== stamp || this.#failedUntilMs <= nowMs)
       return { entry, stamp, lastFence };
-    const { name, message } = this.#failed;
-    const failure = { name, message, leftMs: this.#failedUntilMs - nowMs };
+    const failure = { ...this.#failed, leftMs: this.#failedUntilMs - nowMs };
     return { entry, stamp, lastFence, failure };
   }
 
@@ -234,23 +260,30 @@ class Cell {
       freshUntilMs,
       staleUntilMs: freshUntilMs + staleMs,
     };
-    this.openUntilMs = 0;
     this.#failures = 0;
     this.#failed = undefined;
+    this.#end(fence);
   }
 
   /** For how long nobody should load. Undefined: somebody has written or deleted since that load began. */
   fail(failed: Failed, nowMs: number): number | undefined {
     const isNewest = failed.fence >= this.fence && failed.stamp.startsWith(`${this.version} `);
     if (!isNewest) return undefined;
-    if (this.#countsUntilMs <= nowMs) this.#failures = 0;
+    const isFirst = this.#countsUntilMs <= nowMs || this.#failed?.stamp !== failed.stamp;
+    if (isFirst) this.#failures = 0;
     const pauseMs = Math.min(failed.pauseMs * 2 ** this.#failures, failed.longestPauseMs);
     this.#failures++;
     this.#failed = failed;
     this.#failedUntilMs = nowMs + pauseMs;
     this.#countsUntilMs = nowMs + 2 * failed.longestPauseMs;
-    this.openUntilMs = 0;
+    this.#end(failed.fence);
     return pauseMs;
+  }
+
+  /** A load has ended. Nobody loads now, unless that was an older one. */
+  #end(fence: number): void {
+    this.endedFence = Math.max(this.endedFence, fence);
+    if (fence >= this.openFence) this.openUntilMs = 0;
   }
 
   isOver(nowMs: number): boolean {

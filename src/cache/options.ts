@@ -163,6 +163,21 @@ export function checkLoad(key: string, load: unknown): void {
   );
 }
 
+export function checkSignal(key: string, signal: AbortSignal | undefined): AbortSignal | undefined {
+  // Not by its class: a signal may come from another realm, or be a polyfill.
+  if (signal === undefined || isSignal(signal)) return signal;
+  throw new LockArgumentError(key, `signal must be an AbortSignal; got ${typeof signal}`);
+}
+
+function isSignal(value: unknown): boolean {
+  const signal = value as Partial<AbortSignal> | null;
+  return (
+    typeof signal?.aborted === 'boolean' &&
+    typeof signal.addEventListener === 'function' &&
+    typeof signal.removeEventListener === 'function'
+  );
+}
+
 function checkText(text: string, what: string): string {
   if (typeof text !== 'string' || text === '') {
     throw new LockArgumentError(String(text), `${what} is a string that is not empty`);

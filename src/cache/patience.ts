@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/index.ts';
-import { Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
+import { AbortHub, Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
 export interface PatienceLimits {
@@ -12,6 +12,9 @@ export interface PatienceLimits {
   readonly hardMs: number;
   readonly signal: AbortSignal | undefined;
 }
+
+/** Of all caches, since programs share signals between them. */
+const aborts = new AbortHub<Waiter>();
 
 /** Callers who do not wait for ever for a piece of work. The work goes on without them. */
 export class Patience {
@@ -62,8 +65,8 @@ export class Patience {
     this.#waiters.remove(waiter);
     waiter.soft.drop();
     waiter.hard.drop();
-    if (waiter.onAbort !== undefined)
-      waiter.limits.signal?.removeEventListener('abort', waiter.onAbort);
+    const { signal } = waiter.limits;
+    if (signal !== undefined) aborts.remove(signal, waiter);
   }
 
   #enter(waiter: Waiter): void {
@@ -71,9 +74,7 @@ export class Patience {
     this.#waiters.push(waiter);
     if (softMs !== Number.POSITIVE_INFINITY) this.#soft.add(waiter.soft, softMs, beganMs);
     if (hardMs !== Number.POSITIVE_INFINITY) this.#hard.add(waiter.hard, hardMs, beganMs);
-    if (signal === undefined) return;
-    waiter.onAbort = () => waiter.giveUp(signal.reason);
-    signal.addEventListener('abort', waiter.onAbort);
+    if (signal !== undefined) aborts.add(signal, waiter);
   }
 }
 
@@ -97,7 +98,6 @@ class Waiter implements Linked<Waiter> {
   after: Waiter | undefined = undefined;
   readonly soft = new Limit(this);
   readonly hard = new Limit(this);
-  onAbort: (() => void) | undefined = undefined;
   readonly limits: PatienceLimits;
   readonly #patience: Patience;
   readonly #resolve: (result: unknown) => void;
@@ -126,6 +126,10 @@ class Waiter implements Linked<Waiter> {
 
   outOfTime(): void {
     this.reject(timeoutError(this.limits.key, this.limits.hardMs));
+  }
+
+  aborted(): void {
+    this.giveUp(this.limits.signal?.reason);
   }
 
   giveUp(reason: unknown): void {

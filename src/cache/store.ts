@@ -12,8 +12,8 @@
 export interface CacheStore {
   /** The stamp may be that of no time at all if there is a fresh value. */
   look(key: string, tags: Tags): Stamped | Promise<Stamped>;
-  /** For who is about to load: the write has to carry the stamp. */
-  open(key: string, tags: Tags, times: Times): Stamped | Promise<Stamped>;
+  /** For who is about to load: the write has to carry the stamp, and this fence. */
+  open(key: string, tags: Tags, times: Times, fence: number): Stamped | Promise<Stamped>;
   /** For who waits: what changes after this look is told to the listeners. */
   wait(key: string, tags: Tags, times: Times): Stamped | Promise<Stamped>;
   /** Whether the value stands. Whoever waits is told, of a refusal too. */
@@ -44,14 +44,14 @@ export interface Sight {
 /** Changes with each deletion of the key and each invalidation of one of its tags. */
 export interface Stamped extends Sight {
   readonly stamp: string;
-  /** Of the newest write under this stamp; 0: none. */
+  /** Of the newest load that has ended under this stamp, with a value or an error; 0: none. */
   readonly lastFence: number;
 }
 
 export interface Times {
   /** How long a load may take and still be kept. */
   readonly longestLoadMs: number;
-  /** How long its value is kept. */
+  /** How long its value is kept, or its failure remembered. */
   readonly keepMs: number;
 }
 
@@ -69,10 +69,14 @@ export interface Entry {
 
 export type Encoded = string | Uint8Array;
 
+/** It counts under its stamp alone, as a value does. */
 export interface Failure {
   readonly name: string;
   readonly message: string;
   readonly leftMs: number;
+  readonly fence: number;
+  /** Of when the load began. */
+  readonly stamp: string;
 }
 
 export interface Write {
@@ -85,8 +89,6 @@ export interface Write {
 }
 
 export interface Failed extends Omit<Failure, 'leftMs'> {
-  readonly fence: number;
-  readonly stamp: string;
   /** After the first failure; it doubles with each that follows, up to the longest. */
   readonly pauseMs: number;
   readonly longestPauseMs: number;

@@ -1,7 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-const running = new AsyncLocalStorage<readonly Task[]>();
+/** What the running code belongs to, until that is over: code may outlive the load that has started it. */
+interface Scope {
+  tasks: readonly Task[];
+}
+
+interface Link {
+  readonly to: Task;
+}
+
+const running = new AsyncLocalStorage<Scope>();
 const NONE: readonly Task[] = [];
+
+/** What the loads of a key wait for now, by place and key. */
+const links = new WeakMap<object, Map<string, Set<Link>>>();
 
 /**
  * A load, as work that others wait for and that may itself wait for others. Who waits for whom is noted, so
@@ -11,8 +23,6 @@ const NONE: readonly Task[] = [];
 export class Task {
   readonly #place: object;
   readonly #key: string;
-  /** What its own code waits for now. */
-  readonly #links = new Set<{ readonly to: Task }>();
 
   /** Two tasks for one key in one place exclude each other, so they count as the same. */
   constructor(place: object, key: string) {
@@ -22,11 +32,16 @@ export class Task {
 
   /** Those that the running code belongs to: none outside of loads, several in a load of several keys. */
   static get current(): readonly Task[] {
-    return running.getStore() ?? NONE;
+    return running.getStore()?.tasks ?? NONE;
   }
 
-  static run<Result>(tasks: readonly Task[], body: () => Result): Result {
-    return running.run(tasks, body);
+  static async run<Result>(tasks: readonly Task[], body: () => Promise<Result>): Promise<Result> {
+    const scope: Scope = { tasks };
+    try {
+      return await running.run(scope, body);
+    } finally {
+      scope.tasks = NONE;
+    }
   }
 
   /** The running code waits for this from now on. Gives what ends that; undefined: it would wait for itself. */
@@ -34,16 +49,33 @@ export class Task {
     const { current } = Task;
     if (current.some((task) => this.#waitsFor(task, new Set()))) return undefined;
     const link = { to: this };
-    for (const task of current) task.#links.add(link);
+    for (const task of current) task.#add(link);
     return () => {
-      for (const task of current) task.#links.delete(link);
+      for (const task of current) task.#remove(link);
     };
   }
 
-  #waitsFor(other: Task, seen: Set<Task>): boolean {
+  #waitsFor(other: Task, seen: Set<Link>): boolean {
     if (this.#key === other.#key && this.#place === other.#place) return true;
-    seen.add(this);
-    for (const { to } of this.#links) if (!seen.has(to) && to.#waitsFor(other, seen)) return true;
+    for (const link of links.get(this.#place)?.get(this.#key) ?? []) {
+      if (seen.has(link)) continue;
+      seen.add(link);
+      if (link.to.#waitsFor(other, seen)) return true;
+    }
     return false;
+  }
+
+  #add(link: Link): void {
+    const ofPlace = links.get(this.#place) ?? new Map<string, Set<Link>>();
+    links.set(this.#place, ofPlace);
+    const ofKey = ofPlace.get(this.#key) ?? new Set<Link>();
+    ofPlace.set(this.#key, ofKey.add(link));
+  }
+
+  #remove(link: Link): void {
+    const ofPlace = links.get(this.#place);
+    const ofKey = ofPlace?.get(this.#key);
+    ofKey?.delete(link);
+    if (ofKey?.size === 0) ofPlace?.delete(this.#key);
   }
 }
