@@ -31,6 +31,17 @@ export function prepareFolder(folder: string): void {
   }
 }
 
+/** Whether the folder is there; makes sure, if so, that it is ours alone. Throws LocalError. */
+export function findFolder(folder: string): boolean {
+  try {
+    checkFolder(folder);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error instanceof LocalError ? error : cannotUse(folder, error);
+  }
+}
+
 /** Whoever could write into it could stand in for the server; whoever could read, break locks. */
 function checkFolder(folder: string): void {
   const found = lstatSync(folder);

@@ -1,7 +1,13 @@
-import { systemClock } from '../clock/index.ts';
+import { systemClock, type Timer } from '../clock/index.ts';
 import { openSession, type Session, SessionError, type StoreAddress } from '../stores/index.ts';
 import { LocalError } from './errors.ts';
-import { cannotUse, type LocalEnvironment, localFolder, prepareFolder } from './folder.ts';
+import {
+  cannotUse,
+  findFolder,
+  type LocalEnvironment,
+  localFolder,
+  prepareFolder,
+} from './folder.ts';
 import { LOST_GRACE_MS } from './lost-grace.ts';
 import { hasEnded, highestNumber, socketOf } from './place.ts';
 import { Starter } from './start.ts';
@@ -13,6 +19,8 @@ export interface LocalOptions {
 
 /** How long a server may take to start, and then to answer. */
 const START_MS = 20_000;
+/** How long one may take to answer who only wants to look. */
+const LOOK_MS = 3000;
 const FIRST_PAUSE_MS = 5;
 const LONGEST_PAUSE_MS = 50;
 
@@ -22,16 +30,13 @@ const LONGEST_PAUSE_MS = 50;
  */
 export async function openLocalSession({ environment, signal }: LocalOptions): Promise<Session> {
   const folder = localFolder(environment);
-  prepareFolder(folder);
   using starter = new Starter(folder, environment);
-  const untilMs = systemClock.monotonicMs() + START_MS + LOST_GRACE_MS;
+  using patience = new Patience(folder, START_MS + LOST_GRACE_MS, signal);
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(1.5 * pauseMs, LONGEST_PAUSE_MS)) {
-    signal?.throwIfAborted();
-    const leftMs = untilMs - systemClock.monotonicMs();
-    if (leftMs <= 0) throw silent(folder);
-    const session = await tryServer(folder, Math.max(leftMs, 1), signal);
-    if (session !== undefined) return session;
-    starter.start(numberIn(folder) + 1);
+    prepareFolder(folder);
+    const found = await tryServer(folder, patience.signal);
+    if (typeof found === 'object') return found;
+    if (found !== 'busy') starter.start(numberIn(folder) + 1);
     await pause(pauseMs);
   }
 }
@@ -46,29 +51,71 @@ export async function localAddress(options: LocalOptions): Promise<StoreAddress>
   return session.address;
 }
 
-/** The same, if it runs; nobody starts it. */
-export async function findLocalAddress(options: LocalOptions): Promise<StoreAddress | undefined> {
-  const folder = localFolder(options.environment);
-  prepareFolder(folder);
-  const session = await tryServer(folder, LOST_GRACE_MS + START_MS, options.signal);
-  await session?.close();
-  return session?.address;
+/** The same, if it runs; nobody starts it. One that runs and does not answer is an error. */
+export async function findLocalAddress({
+  environment,
+  signal,
+}: LocalOptions): Promise<StoreAddress | undefined> {
+  const folder = localFolder(environment);
+  using patience = new Patience(folder, LOOK_MS + LOST_GRACE_MS, signal);
+  while (findFolder(folder)) {
+    const number = numberIn(folder);
+    const found = await tryServer(folder, patience.signal);
+    if (typeof found === 'object') {
+      await found.close();
+      return found.address;
+    }
+    // Nobody listens, unless another server has just come.
+    if (found === 'nobody' && numberIn(folder) === number) return undefined;
+    await pause(LONGEST_PAUSE_MS);
+  }
+  return undefined;
 }
 
-/** Undefined: nobody listens there, or no longer. */
+/** `busy`: more wait than it lets in. `closed`: it is about to end, or has just been killed. */
 async function tryServer(
   folder: string,
-  timeoutMs: number,
-  signal: AbortSignal | undefined,
-): Promise<Session | undefined> {
+  signal: AbortSignal,
+): Promise<Session | 'nobody' | 'busy' | 'closed'> {
+  signal.throwIfAborted();
   const number = numberIn(folder);
-  if (number === 0 || hasEnded(folder, number)) return undefined;
+  if (number === 0 || hasEnded(folder, number)) return 'nobody';
   try {
-    const address = `unix:${socketOf(folder, number)}`;
-    return await openSession(address, { timeoutMs, ...(signal && { signal }) });
+    // The signal ends it earlier.
+    const timeoutMs = 2 * START_MS;
+    return await openSession(`unix:${socketOf(folder, number)}`, { timeoutMs, signal });
   } catch (error) {
-    if (error instanceof SessionError && error.code === 'unreachable') return undefined;
-    throw error;
+    if (!(error instanceof SessionError) || error.code !== 'unreachable') throw error;
+    const { code = 'closed' } = error.cause as NodeJS.ErrnoException;
+    const meaning = MEANINGS[code as keyof typeof MEANINGS];
+    if (meaning === undefined) throw cannotUse(folder, error.cause);
+    return meaning;
+  }
+}
+
+/** What it means that there is no connection. */
+const MEANINGS = {
+  ECONNREFUSED: 'nobody',
+  ENOENT: 'nobody',
+  EAGAIN: 'busy',
+  ECONNRESET: 'closed',
+  EPIPE: 'closed',
+  closed: 'closed',
+} as const;
+
+/** A signal that aborts with what its owner asked for, or because a server did not answer in time. */
+class Patience implements Disposable {
+  readonly signal: AbortSignal;
+  readonly #timer: Timer;
+
+  constructor(folder: string, durationMs: number, signal: AbortSignal | undefined) {
+    const late = new AbortController();
+    this.#timer = systemClock.setTimer(durationMs, () => late.abort(silent(folder, durationMs)));
+    this.signal = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer.cancel();
   }
 }
 
@@ -80,10 +127,11 @@ function numberIn(folder: string): number {
   }
 }
 
-function silent(folder: string): LocalError {
+function silent(folder: string, durationMs: number): LocalError {
   return new LocalError(
     'start',
-    `the local server in ${folder} does not answer. End it (ps shows it with this folder), or name another server with --store.`,
+    `the local server in ${folder} did not answer within ${durationMs / 1000} s: it hangs, or is stopped. ` +
+      'End it (ps shows it with this folder), or name another server with --store.',
   );
 }
 

@@ -12,7 +12,7 @@ import { join } from 'node:path';
  *
  * 1. The highest number never falls. A name is only removed by who has found a higher one. A server that
  *    ends leaves its name, behind which nobody listens any more. (Who empties the folder by hand breaks
- *    this. A server that misses its own name stops, so that its holders are told.)
+ *    this: see below.)
  * 2. A dead name stays dead. A socket file belongs to the one socket that it was made for; once that is
  *    closed, every attempt to connect is refused, for ever.
  * 3. A server that links n+1 has found n to be the highest, and dead. If n was still the highest when it
@@ -28,6 +28,11 @@ import { join } from 'node:path';
  * A server that ends with nothing to lose marks that before it stops listening, in the same turn: it links
  * its name to `server-<n>.ended` too. A successor that misses the mark lets those who held locks stop
  * first. A client that connected in the last moment gets no answer, and tries again.
+ *
+ * A server that misses its own name takes a place again, as if it were new, before anybody who starts now
+ * has come so far. As long as it has that, by 5, nobody else takes one, so that it can move up to its old
+ * number, by which its clients know it. If somebody was faster, because this server was stopped, it ends,
+ * so that its holders are told. Only then have two served at a time.
  */
 
 export interface Place {
@@ -55,14 +60,28 @@ export function highestNumber(folder: string): number {
   return Math.max(0, ...numbers.filter((number) => number > 0));
 }
 
-/** Takes the place of the server that listens on `temporary`; undefined: another one serves. */
-export async function takePlace(folder: string, temporary: string): Promise<Place | undefined> {
+/**
+ * Takes a place for the server that listens on `temporary`, with this number or a higher one; undefined:
+ * another one serves.
+ */
+export async function takePlace(
+  folder: string,
+  temporary: string,
+  number = 1,
+): Promise<Place | undefined> {
   for (;;) {
     const before = highestNumber(folder);
     if (before > 0 && (await listens(socketOf(folder, before)))) return undefined;
     const taken = tryPlace(folder, temporary, before);
-    if (taken !== 'again') return taken;
+    if (taken !== 'again') return taken && moveUp(folder, taken, number);
   }
+}
+
+function moveUp(folder: string, place: Place, number: number): Place {
+  if (place.number >= number) return place;
+  linkSync(socketOf(folder, place.number), socketOf(folder, number));
+  clear(folder, number);
+  return { ...place, number };
 }
 
 /** In one turn, so that no client was answered when it withdraws. */

@@ -1,94 +1,108 @@
-import { lstatSync, utimesSync } from 'node:fs';
 import { systemClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
-import { type Server, startServer } from '../server/index.ts';
+import { Entrance } from './entrance.ts';
+import { prepareFolder } from './folder.ts';
+import { FolderWatch } from './folder-watch.ts';
 import { holdsAnything } from './idleness.ts';
 import { LOST_GRACE_MS } from './lost-grace.ts';
-import { markEnd, type Place, socketOf, takePlace, temporarySocket } from './place.ts';
+import { markEnd } from './place.ts';
 
 /** How often the server looks whether it is needed, and whether it still has its place. */
 const LOOK_MS = 500;
 /** How long a server waits for its first client, however little patience it has later. */
 const FIRST_CLIENT_MS = 1000;
-/** What looks older is made new: systems clear away old files in /tmp, after ten days or one. */
-const OLD_MS = 3_600_000;
 
-/**
- * Serves the locks of a folder until nobody has needed it for `idleMs`, or `asked` resolves. Resolves at
- * once if another server does so already.
- */
-export async function serveLocally(
-  folder: string,
-  idleMs: number,
-  asked: Promise<void>,
-): Promise<void> {
+export interface Serving {
+  /** The server ends when nobody has needed it for so long. */
+  readonly idleMs: number;
+  /** Resolves when it is to end at once. */
+  readonly asked: Promise<void>;
+  /** Told when it serves. */
+  onPlace(): void;
+}
+
+/** Serves the locks of a folder for as long as it is needed. Resolves at once if another server does so already. */
+export async function serveLocally(folder: string, serving: Serving): Promise<void> {
   const engine = createEngine();
   try {
-    const temporary = temporarySocket(folder);
-    await using server = await listen(engine, temporary);
-    const place = await takePlace(folder, temporary);
-    if (place === undefined) return;
-    await new LocalServer(engine, server, folder, place).serve(idleMs, asked);
+    const entrance = await Entrance.open(engine, folder, 1);
+    if (entrance === undefined) return;
+    serving.onPlace();
+    await using server = new LocalServer(engine, entrance, folder);
+    await server.serve(serving);
   } catch (error) {
     // Whoever has the place has cleared our name away before we could use it.
-    if (!isMissing(error)) throw error;
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   } finally {
     engine.close();
   }
 }
 
-async function listen(engine: Engine, unix: string): Promise<Server & AsyncDisposable> {
-  const server = await startServer({ engine, unix });
-  return Object.assign(server, { [Symbol.asyncDispose]: () => server.close() });
-}
-
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
-}
-
-class LocalServer {
+class LocalServer implements AsyncDisposable {
   readonly #engine: Engine;
-  readonly #server: Server;
   readonly #folder: string;
-  readonly #place: Place;
-  readonly #inode: number;
+  /** The last is the one by which clients come; the others have lost their names, but not their clients. */
+  #entrances: Entrance[] = [];
   #isOver = false;
   /** When somebody was last seen, and how many had come by then. */
   #neededMs: number;
   #comers = 0;
 
-  constructor(engine: Engine, server: Server, folder: string, place: Place) {
+  constructor(engine: Engine, entrance: Entrance, folder: string) {
     this.#engine = engine;
-    this.#server = server;
     this.#folder = folder;
-    this.#place = place;
-    this.#inode = lstatSync(socketOf(folder, place.number)).ino;
-    const graceMs = place.isFresh ? FIRST_CLIENT_MS : LOST_GRACE_MS;
+    const graceMs = entrance.place.isFresh ? FIRST_CLIENT_MS : LOST_GRACE_MS;
     this.#neededMs = systemClock.monotonicMs() + graceMs;
-    // Everything that clients say until then is answered afterwards.
-    if (!place.isFresh) engine.pause.begin(LOST_GRACE_MS, 'all');
+    this.#add(entrance);
   }
 
-  async serve(idleMs: number, asked: Promise<void>): Promise<void> {
+  async serve({ idleMs, asked }: Serving): Promise<void> {
     void asked.then(() => this.#end());
+    using watch = new FolderWatch(this.#folder);
     while (!this.#isOver) {
-      await pause(Math.min(LOOK_MS, Math.max(1, idleMs / 4)));
-      if (!this.#hasPlace() || this.#wasIdle(idleMs)) this.#end();
+      await watch.change(Math.min(LOOK_MS, Math.max(1, idleMs / 4)));
+      if (!this.#entrance.isOpen()) {
+        await this.#comeBack();
+        watch.renew();
+      }
+      if (this.#wasIdle(idleMs)) this.#end();
     }
   }
 
-  /** Who empties the folder would make room for a second server. */
-  #hasPlace(): boolean {
-    const path = socketOf(this.#folder, this.#place.number);
-    const found = lstatSync(path, { throwIfNoEntry: false });
-    if (found?.ino !== this.#inode) return false;
-    keepYoung(path, found.mtimeMs);
-    return true;
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#entrances.map(({ server }) => server.close()));
+  }
+
+  get #entrance(): Entrance {
+    return this.#entrances.at(-1)!;
+  }
+
+  #add(entrance: Entrance): void {
+    const unused = this.#entrances.filter(({ server }) => server.connectionCount === 0);
+    for (const { server } of unused) void server.close();
+    this.#entrances = [...this.#entrances.filter((each) => !unused.includes(each)), entrance];
+    // Everything that clients say until then is answered afterwards.
+    if (!entrance.place.isFresh) this.#engine.pause.begin(LOST_GRACE_MS, 'all');
+  }
+
+  /**
+   * Who empties the folder makes room for a second server. One that is needed takes its place again; if
+   * another was faster it ends, so that its holders are told.
+   */
+  async #comeBack(): Promise<void> {
+    const entrance = this.#isFree() ? undefined : await this.#openAgain().catch(() => undefined);
+    if (entrance !== undefined) this.#add(entrance);
+    if (entrance === undefined || this.#isOver) this.#end();
+  }
+
+  async #openAgain(): Promise<Entrance | undefined> {
+    prepareFolder(this.#folder);
+    return Entrance.open(this.#engine, this.#folder, this.#entrance.place.number);
   }
 
   #wasIdle(idleMs: number): boolean {
     const nowMs = systemClock.monotonicMs();
-    if (this.#server.connectionCount > 0 || this.#engine.stats.sessions > this.#comers) {
+    if (this.#connectionCount > 0 || this.#engine.stats.sessions > this.#comers) {
       this.#neededMs = nowMs;
     }
     const mayEnd = nowMs - this.#neededMs >= idleMs;
@@ -98,31 +112,21 @@ class LocalServer {
     return mayEnd && this.#neededMs < nowMs;
   }
 
+  get #connectionCount(): number {
+    return this.#entrances.reduce((sum, { server }) => sum + server.connectionCount, 0);
+  }
+
   #isFree(): boolean {
-    return this.#server.connectionCount === 0 && !holdsAnything(this.#engine);
+    return this.#connectionCount === 0 && !holdsAnything(this.#engine);
   }
 
   /** Mark and end are one turn: nobody can come in between. */
   #end(): void {
-    if (this.#isOver) return;
+    const { place } = this.#entrance;
+    if (!this.#isOver && this.#entrance.isOpen() && this.#isFree()) {
+      markEnd(this.#folder, place.number);
+    }
     this.#isOver = true;
-    if (this.#hasPlace() && this.#isFree()) markEnd(this.#folder, this.#place.number);
-    void this.#server.close();
+    void this[Symbol.asyncDispose]();
   }
-}
-
-function keepYoung(path: string, changedMs: number): void {
-  const nowMs = systemClock.wallMs();
-  if (nowMs - changedMs < OLD_MS) return;
-  try {
-    utimesSync(path, nowMs / 1000, nowMs / 1000);
-  } catch {
-    // It is tried again at the next look.
-  }
-}
-
-function pause(durationMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    systemClock.setTimer(durationMs, resolve).keepAlive(true);
-  });
 }

@@ -1,14 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readlinkSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { getSystemErrorName } from 'node:util';
 import { systemClock } from '../clock/index.ts';
 import { LocalError } from './errors.ts';
 import { cannotUse, type LocalEnvironment } from './folder.ts';
+import { REPORT_DESCRIPTOR, startOrphan } from './orphan.ts';
 
 /** How long somebody else who is about to start the server is waited for. */
 const TURN_MS = 10_000;
+/** How many servers may die while they start. One may be hit by chance, where memory is short. */
+const MOST_DEATHS = 3;
 
 /**
  * Starts the server of a folder, as often as that is asked for and none of its own is on its way. Of many
@@ -19,7 +21,8 @@ export class Starter {
   readonly #folder: string;
   readonly #environment: LocalEnvironment;
   readonly #beganMs = systemClock.monotonicMs();
-  #child: ChildProcess | undefined;
+  #isStarting = false;
+  #deaths = 0;
   #failure: LocalError | undefined;
   #note: string | undefined;
 
@@ -31,7 +34,7 @@ export class Starter {
   /** Nobody serves as `number` yet. Throws LocalError if the server failed to start. */
   start(number: number): void {
     if (this.#failure) throw this.#failure;
-    if (this.#child === undefined && this.#isOurTurn(number)) this.#spawn();
+    if (!this.#isStarting && this.#isOurTurn(number)) void this.#startServer();
   }
 
   /** The server serves, or somebody has given up. */
@@ -49,9 +52,10 @@ export class Starter {
     return this.#writeNote(note);
   }
 
+  /** A link to nothing: it is there with all that it says or not at all, and a full disk has room for it. */
   #writeNote(note: string): boolean {
     try {
-      writeFileSync(note, String(process.pid), { flag: 'wx', mode: 0o600 });
+      symlinkSync(String(process.pid), note);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
       throw cannotUse(this.#folder, error);
@@ -61,28 +65,25 @@ export class Starter {
     return true;
   }
 
-  #spawn(): void {
-    const child = spawn(process.execPath, [...FLAGS, PROGRAM, this.#folder], {
-      // A session of its own: no terminal reaches it, and no signal to the group of who started it.
-      detached: true,
-      stdio: 'ignore',
-      cwd: '/',
-      env: variables(this.#environment),
-    });
-    this.#child = child;
-    child.unref();
-    child.once('error', (error) => {
-      this.#failure = cannotStart(error.message);
-    });
-    child.once('exit', (code, signal) => {
-      this.#child = undefined;
-      if (code === 0) return;
-      this.#failure = code === null || code === 1 ? cannotStart(signal) : this.#explained(code);
-    });
+  async #startServer(): Promise<void> {
+    this.#isStarting = true;
+    const words = [...FLAGS, PROGRAM, String(REPORT_DESCRIPTOR), this.#folder];
+    try {
+      const report = await startOrphan([process.execPath, ...words], variables(this.#environment));
+      this.#failure = this.#failureBy(report);
+    } catch (error) {
+      this.#failure = cannotStart((error as Error).message);
+    }
+    this.#isStarting = false;
   }
 
-  #explained(errno: number): LocalError {
-    return cannotUse(this.#folder, { code: getSystemErrorName(-errno) });
+  /** The report is the number of the system's error, 0 for none, 1 for another one; or it is missing. */
+  #failureBy(report: string): LocalError | undefined {
+    if (report === '0') return undefined;
+    const errno = Number(report);
+    if (errno > 1) return cannotUse(this.#folder, { code: getSystemErrorName(-errno) });
+    this.#deaths++;
+    return this.#deaths < MOST_DEATHS ? undefined : cannotStart(`it ended ${MOST_DEATHS} times`);
   }
 }
 
@@ -97,26 +98,25 @@ function variables({
   return { HOLDFAST_LOCAL_IDLE_MS, LD_LIBRARY_PATH };
 }
 
-function cannotStart(reason: string | null): LocalError {
+function cannotStart(reason: string): LocalError {
   return new LocalError(
     'start',
-    `the local server did not start (${reason ?? 'it failed'}). Name a server with --store, or start one: holdfast serve.`,
+    `the local server did not start (${reason}). Name a server with --store, or start one: holdfast serve.`,
   );
 }
 
+/** 0: nobody can tell. */
 function pidIn(note: string): number {
   try {
-    return Number(readFileSync(note, 'utf8'));
+    return Number(readlinkSync(note)) || 0;
   } catch {
     return 0;
   }
 }
 
-/** A note that is being written names nobody yet. */
 function isAlive(pid: number): boolean {
-  if (pid === 0) return true;
   try {
-    return process.kill(pid, 0);
+    return pid > 0 && process.kill(pid, 0);
   } catch {
     return false;
   }

@@ -1,0 +1,267 @@
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { findLocalAddress, LOST_GRACE_MS } from '../src/local/index.ts';
+import { runCli } from './cli-run.ts';
+import { newFolder, serversOf, start, starts, until } from './local-scene.ts';
+
+const UNAVAILABLE = 69;
+
+/** Of `/proc/<pid>/stat`: the parent, the group and the session. */
+function familyOf(pid: number): { parent: number; group: number; session: number } {
+  const line = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const [, parent, group, session] = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return { parent: Number(parent), group: Number(group), session: Number(session) };
+}
+
+function ancestorsOf(pid: number): number[] {
+  const { parent } = familyOf(pid);
+  return parent === 0 ? [] : [parent, ...ancestorsOf(parent)];
+}
+
+function openFilesOf(pid: number): string[] {
+  return readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`));
+}
+
+describe('who started the local server', () => {
+  it('is not its parent, nor of its group or session', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    const { pid } = await client.open();
+    expect(ancestorsOf(pid)).not.toContain(client.child.pid);
+    expect(ancestorsOf(pid)).not.toContain(process.pid);
+    const [own, ours] = [familyOf(pid), familyOf(client.child.pid!)];
+    expect(own.group).not.toBe(ours.group);
+    expect(own.session).not.toBe(ours.session);
+  });
+
+  it('leaves it no file that it had inherited itself, under whatever number', async () => {
+    const folder = newFolder();
+    const file = join(newFolder(), 'lock');
+    const prefix = ['bash', '-c', 'exec 200>"$0"; exec "$@"', file];
+    const client = await start(folder, { prefix });
+    expect(openFilesOf(client.child.pid!)).toContain(file);
+    const { pid } = await client.open();
+    expect(openFilesOf(pid)).not.toContain(file);
+  });
+
+  it('need not have a shell', async ({ skip }) => {
+    const hide = 'mount --bind /dev/null /bin/sh && exec "$@"';
+    const prefix = ['unshare', '-m', 'bash', '-c', hide, 'bash'];
+    const [program, ...words] = [...prefix, 'true'];
+    if (spawnSync(program!, words).status !== 0) skip('may not mount');
+    const folder = newFolder();
+    const client = await start(folder, { prefix });
+    const { pid } = await client.open();
+    expect(serversOf(folder)).toEqual([pid]);
+  });
+});
+
+describe('a server that is killed while it starts', () => {
+  /** Kills every one that is about to serve, up to so many, and gives their number. */
+  async function killStarting(
+    folder: string,
+    most: number,
+    isOver: () => boolean,
+  ): Promise<number> {
+    const killed = new Set<number>();
+    while (killed.size < most && !isOver()) {
+      await new Promise(setImmediate);
+      const programs = serversOf(folder).filter((pid) => isNode(pid) && !killed.has(pid));
+      for (const pid of programs.slice(0, 1)) {
+        process.kill(pid, 'SIGKILL');
+        killed.add(pid);
+      }
+    }
+    return killed.size;
+  }
+
+  function isNode(pid: number): boolean {
+    try {
+      return readlinkSync(`/proc/${pid}/exe`) === readlinkSync('/proc/self/exe');
+    } catch {
+      return false;
+    }
+  }
+
+  it('is followed by another, which the same program starts', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    const opening = client.open();
+    await killStarting(folder, 2, () => false);
+    expect(readdirSync(folder)).not.toContain('server-1.sock');
+    await opening;
+    expect(readdirSync(folder)).toEqual(['server-1.sock']);
+  });
+
+  it('is given up after three', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    let isOver = false;
+    const opening = client.open().finally(() => {
+      isOver = true;
+    });
+    const killing = killStarting(folder, Number.POSITIVE_INFINITY, () => isOver);
+    await expect(opening).rejects.toMatchObject({
+      name: 'LocalError',
+      code: 'start',
+      message: expect.stringMatching(/did not start \(it ended 3 times\).*--store/),
+    });
+    expect(await killing).toBe(3);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
+
+describe('a note of who is about to start it', () => {
+  it.each([
+    ['empty', (note: string) => writeFileSync(note, '')],
+    ['of somebody who is dead', (note: string) => symlinkSync('999999999', note)],
+  ])('that is %s costs no time', async (_, leave) => {
+    const folder = newFolder();
+    leave(join(folder, 'starting-1'));
+    const client = await start(folder);
+    const beganMs = performance.now();
+    await client.open();
+    expect(performance.now() - beganMs).toBeLessThan(LOST_GRACE_MS);
+    await until(() => !readdirSync(folder).includes('starting-1'));
+  });
+
+  it('needs no room on the disk', async ({ skip }) => {
+    const folder = newFolder();
+    const options = ['-t', 'tmpfs', '-o', 'size=4k,mode=700', 'tmpfs', folder];
+    if (spawnSync('mount', options).status !== 0) skip('may not mount');
+    onTestFinished(() => void spawnSync('umount', ['-l', folder]));
+    writeFileSync(join(folder, 'full'), 'x'.repeat(4096));
+    expect(() => writeFileSync(join(folder, 'more'), 'x')).toThrow(/ENOSPC/);
+    const client = await start(folder);
+    await client.open();
+    expect(readdirSync(folder)).not.toContain('starting-1');
+  });
+});
+
+describe('a local server that is stopped', () => {
+  async function stopped(): Promise<{ folder: string; socket: string }> {
+    const folder = newFolder();
+    const client = await start(folder);
+    const { pid, address } = await client.open();
+    await client.acquire('a', { lease: '1h' });
+    process.kill(pid, 'SIGSTOP');
+    return { folder, socket: address.slice('unix:'.length) };
+  }
+
+  const SILENT = /the local server in .* did not answer within 8 s.*--store/;
+
+  it('is an error for who looks at its locks, and soon', async () => {
+    const { folder } = await stopped();
+    const environment = { HOLDFAST_RUNTIME_DIR: folder };
+    const verbs = [['ls'], ['show', 'a'], ['release', 'a', '--force', '--reason', 'x']];
+    const beganMs = performance.now();
+    const ends = await Promise.all(verbs.map((words) => runCli(words, { environment })));
+    for (const { code, output, errors } of ends) {
+      expect({ code, output }).toEqual({ code: UNAVAILABLE, output: '' });
+      expect(errors).toMatch(SILENT);
+    }
+    // The program's own clock must pass here.
+    expect(performance.now() - beganMs).toBeLessThan(12_000);
+  });
+
+  it('is one also when more want to connect than it lets wait', async () => {
+    const { folder, socket } = await stopped();
+    await crowd(socket);
+    const finding = findLocalAddress({ environment: { HOLDFAST_RUNTIME_DIR: folder } });
+    await expect(finding).rejects.toThrow(SILENT);
+    expect(serversOf(folder).length).toBe(1);
+  });
+
+  /** Connects until nobody more is let wait. */
+  async function crowd(path: string): Promise<void> {
+    for (let code = ''; code !== 'EAGAIN'; ) {
+      const socket = connect({ path });
+      onTestFinished(() => void socket.destroy());
+      code = await outcome(socket);
+    }
+  }
+
+  function outcome(socket: Socket): Promise<string> {
+    return new Promise((resolve) => {
+      socket.once('connect', () => resolve(''));
+      socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code ?? ''));
+    });
+  }
+});
+
+describe('who only looks', () => {
+  it('starts nothing, and leaves no folder', async () => {
+    const folder = join(newFolder(), 'none');
+    const environment = { HOLDFAST_RUNTIME_DIR: folder };
+    expect(await findLocalAddress({ environment })).toBeUndefined();
+    expect(existsSync(folder)).toBe(false);
+  });
+});
+
+describe('a folder that is emptied', () => {
+  it.each([
+    ['its socket', (folder: string) => rmSync(join(folder, 'server-2.sock'))],
+    ['all of it', (folder: string) => rmSync(folder, { recursive: true })],
+  ])('(%s) costs nobody a lock: the server comes back', async (_, empty) => {
+    const folder = newFolder();
+    const [holder, other] = await starts(2, folder);
+    // So that its number is not the first.
+    const { pid: before } = await other!.open();
+    await other!.close();
+    process.kill(before, 'SIGTERM');
+    await until(() => serversOf(folder).length === 0);
+    const { pid, address } = await holder!.open();
+    await holder!.acquire('a', { lease: '1h' });
+    const { ino } = lstatSync(address.slice('unix:'.length));
+    empty(folder);
+    await expect(other!.open()).resolves.toEqual({ pid, address });
+    expect(lstatSync(address.slice('unix:'.length)).ino).not.toBe(ino);
+    await expect(other!.acquire('a', { wait: 0 })).rejects.toThrow(/busy|held|wait/i);
+    // One that was started in between ends by itself.
+    await until(() => serversOf(folder).length === 1);
+    expect(serversOf(folder)).toEqual([pid]);
+    expect(readdirSync(folder)).toEqual(['server-2.sock']);
+    // From then on all is as it was.
+    await holder!.release();
+    await other!.acquire('a', {});
+  });
+
+  it('stays empty if nobody needs the server', async () => {
+    const folder = newFolder();
+    const client = await start(folder);
+    await client.open();
+    await client.close();
+    rmSync(join(folder, 'server-1.sock'));
+    await until(() => serversOf(folder).length === 0);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('is left to another server that was faster, and holders are told', async () => {
+    const folder = newFolder();
+    const [holder, other] = await starts(2, folder);
+    const { pid } = await holder!.open();
+    await holder!.acquire('a', { lease: '1h' });
+    process.kill(pid, 'SIGSTOP');
+    rmSync(folder, { recursive: true });
+    mkdirSync(folder, { mode: 0o700 });
+    const { pid: faster } = await other!.open();
+    expect(faster).not.toBe(pid);
+    process.kill(pid, 'SIGCONT');
+    await Promise.all([holder!.ended, holder!.lost]);
+    await until(() => serversOf(folder).length === 1);
+    expect(serversOf(folder)).toEqual([faster]);
+  });
+});

@@ -1,0 +1,47 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { onTestFinished } from 'vitest';
+import { LocalClient, type LocalClientOptions } from './local-client.ts';
+
+/** A folder of its own for each test; the servers in it end with the test. */
+export function newFolder(): string {
+  const folder = mkdtempSync('/tmp/holdfast-test-');
+  onTestFinished(() => {
+    for (const pid of serversOf(folder)) process.kill(pid, 'SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return folder;
+}
+
+/** The processes that serve a folder, or want to. */
+export function serversOf(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => argumentsOf(pid).at(-1) === folder);
+}
+
+function argumentsOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').filter(Boolean);
+  } catch {
+    return [];
+  }
+}
+
+export async function start(
+  folder: string,
+  { idleMs = 60_000, ...options }: { idleMs?: number } & Partial<LocalClientOptions> = {},
+): Promise<LocalClient> {
+  const environment = { HOLDFAST_RUNTIME_DIR: folder, HOLDFAST_LOCAL_IDLE_MS: `${idleMs}` };
+  const client = await LocalClient.start({ environment, ...options });
+  onTestFinished(() => client.kill());
+  return client;
+}
+
+/** Waits for what another process does. */
+export async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+export const starts = (count: number, folder: string, idleMs?: number): Promise<LocalClient[]> =>
+  Promise.all(Array.from({ length: count }, () => start(folder, { ...(idleMs && { idleMs }) })));
