@@ -197,6 +197,7 @@ function parseValue(text: string, leftMs: number): Entry | undefined {
     data,
     fence: Number(text.slice(staleEnd + 1, fenceEnd)),
     freshLeftMs: leftMs - Number(text.slice(0, staleEnd)),
+    leftMs,
     loadMs: Number(text.slice(fenceEnd + 1, loadEnd)),
     stamp: text.slice(lengthEnd + 1, stampEnd),
   };
