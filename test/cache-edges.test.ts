@@ -135,6 +135,34 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     });
   });
 
+  describe('with a value that is stale', () => {
+    const short: CacheOptions = { fresh: '1s', stale: '1s' };
+    beforeEach(async () => {
+      await cache.get('a', short, () => 'old');
+      await elapse(clock, 1500);
+    });
+
+    it('does not give it out for a load that fails when it is gone', async () => {
+      const { load, loads } = heldLoad<string>();
+      const options = { ...short, softTimeout: Number.POSITIVE_INFINITY };
+      const asked = settled(cache.get('a', options, load));
+      await elapse(clock, 500);
+      loads[0]!.reject(new Error('too late'));
+      expect(await asked).toMatchObject({ message: 'too late' });
+      expect(cache.counts).toMatchObject({ stale: 0, miss: 2 });
+    });
+
+    it('does not give it out at the end of patience if it is gone by then, but waits', async () => {
+      const { load, loads } = heldLoad<string>();
+      const asked = cache.get('a', { ...short, softTimeout: 600 }, load);
+      await elapse(clock, 600);
+      await elapse(clock, 5000);
+      loads[0]!.resolve('new');
+      expect(await asked).toBe('new');
+      expect(cache.counts).toMatchObject({ stale: 0, miss: 2, load: 2 });
+    });
+  });
+
   describe('with a serializer', () => {
     it('that gives neither text nor bytes: fails, and does not load each time', async () => {
       const serializer = { encode: () => 1, decode: String } as unknown as Serializer;

@@ -106,6 +106,15 @@ it('a key of another type fails alone, and a text of another program is not ther
   expect(others).toEqual(['text', 'number']);
 });
 
+it('a value whose end was taken away is loaded anew', async () => {
+  const cache = open();
+  const options = { fresh: 1, stale: '1m', softTimeout: 100 } as const;
+  await cache.get('a', options, () => 1);
+  await observer.persist('value:{cache:a}');
+  expect(await cache.get('a', options, () => 2)).toBe(2);
+  expect(await observer.pttl('value:{cache:a}')).toBeGreaterThan(0);
+});
+
 it('a large value reaches who waits, and does not cost them their subscription', async () => {
   await observer.config('SET', 'client-output-buffer-limit', 'pubsub 2mb 2mb 1');
   const [here, there] = [open(), open()];

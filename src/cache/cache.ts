@@ -163,7 +163,6 @@ export class Cache implements AsyncDisposable {
     for (;;) {
       const looked = this.#store.look(key, options.tags);
       const sight = looked instanceof Promise ? await this.#looked(call, looked) : looked;
-      this.#throwIfOver(call);
       const found = decoded(sight.entry, options);
       if (found !== undefined && sight.entry!.freshLeftMs > 0) {
         this.#hit(call, sight.entry!);
@@ -190,6 +189,8 @@ export class Cache implements AsyncDisposable {
   async #renewed(call: Call, sight: Stamped, stale: Found | undefined): Promise<Found | undefined> {
     const { options } = call;
     if (stale === undefined) this.#count(call, 'miss');
+    const staleUntilMs = this.#clock.monotonicMs() + (sight.entry?.leftMs ?? 0);
+    const isGone = (): boolean => this.#clock.monotonicMs() >= staleUntilMs;
     try {
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
       const entry = await this.#newEntry(call, sight, softMs);
@@ -199,11 +200,14 @@ export class Cache implements AsyncDisposable {
         return { value: options.serializer.decode(entry.data) };
       }
     } catch (error) {
-      if (stale === undefined || !options.isStaleOnError || this.#isOver(call)) {
+      const mayBeStale = stale !== undefined && options.isStaleOnError && !isGone();
+      if (!mayBeStale || this.#isOver(call)) {
         this.#count(call, 'miss');
         throw error;
       }
     }
+    // Its time has passed while the caller waited for another.
+    if (isGone()) return undefined;
     this.#count(call, 'stale');
     return stale;
   }
@@ -257,8 +261,10 @@ export class Cache implements AsyncDisposable {
     this.#announcer.asked(name, call.key);
   }
 
-  /** The one that is under way in this process, or a new one. */
-  #flightOf({ key, options, source }: Call, seenFence: number): Flight {
+  /** The one that is under way in this process, or a new one. None begins for who has given up meanwhile. */
+  #flightOf(call: Call, seenFence: number): Flight {
+    this.#throwIfOver(call);
+    const { key, options, source } = call;
     const underWay = this.#flights.get(key);
     if (underWay !== undefined) {
       source.decided?.();

@@ -206,7 +206,7 @@ export class Flight {
     throw new TypeError(`a serializer encodes to a string or a Uint8Array; got ${typeof data}`);
   }
 
-  async #write(loaded: Omit<Entry, 'freshLeftMs'>): Promise<Entry | undefined> {
+  async #write(loaded: Omit<Entry, 'freshLeftMs' | 'leftMs'>): Promise<Entry | undefined> {
     const { key, store, options, announcer } = this.#plan;
     const { freshMs, staleMs, tags } = options;
     // A value that cannot be kept is still what the callers asked for.
@@ -215,7 +215,7 @@ export class Flight {
     const { fence, loadMs } = loaded;
     announcer.announce('write', { key, fence, loadMs, isKept: isKept === true });
     if (isKept === false && ++this.#refusals < MOST_REFUSALS) return undefined;
-    return { ...loaded, freshLeftMs: freshMs };
+    return { ...loaded, freshLeftMs: freshMs, leftMs: freshMs + staleMs };
   }
 
   /** The failure of a load whose lease was lost says nothing about the next. */

@@ -299,6 +299,7 @@ class Cell implements Linked<Cell> {
       data: kept.data,
       fence,
       freshLeftMs: kept.freshUntilMs - nowMs,
+      leftMs: kept.staleUntilMs - nowMs,
       loadMs: kept.loadMs,
       stamp,
     };

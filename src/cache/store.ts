@@ -61,6 +61,8 @@ export interface Entry {
   readonly fence: number;
   /** Zero or less: it is stale. */
   readonly freshLeftMs: number;
+  /** Until it is gone. */
+  readonly leftMs: number;
   /** How long its load took. */
   readonly loadMs: number;
   /** Of when its load began. */

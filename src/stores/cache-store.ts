@@ -184,8 +184,9 @@ function valueText({ fence, loadMs, stamp, data }: Write, stale: string): string
   return `${stale} ${fence} ${wholeText(loadMs)} ${stamp.length} ${stamp}${toText(data)}`;
 }
 
-/** Undefined for what is no value of ours. */
+/** Undefined for what is no value of ours: it has an end, which is still to come. */
 function parseValue(text: string, leftMs: number): Entry | undefined {
+  if (leftMs <= 0) return undefined;
   const staleEnd = text.indexOf(' ');
   const fenceEnd = text.indexOf(' ', staleEnd + 1);
   const loadEnd = text.indexOf(' ', fenceEnd + 1);
