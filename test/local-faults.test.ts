@@ -249,6 +249,18 @@ describe('a folder that is emptied', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it('is left to another server that has cleared its name away, though it does not answer', async () => {
+    const folder = newFolder();
+    const holder = await start(folder);
+    await holder.open();
+    await holder.acquire('a', { lease: '1h' });
+    writeFileSync(join(folder, 'server-2.sock'), '');
+    rmSync(join(folder, 'server-1.sock'));
+    await Promise.all([holder.ended, holder.lost]);
+    await until(() => serversOf(folder).length === 0);
+    expect(readdirSync(folder)).toEqual(['server-2.sock']);
+  });
+
   it('is left to another server that was faster, and holders are told', async () => {
     const folder = newFolder();
     const [holder, other] = await starts(2, folder);

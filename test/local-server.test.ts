@@ -148,7 +148,7 @@ describe('the local server', () => {
     process.kill(-client.child.pid!, 'SIGINT');
     process.kill(-client.child.pid!, 'SIGKILL');
     await once(client.child, 'exit');
-    for (const signal of ['SIGINT', 'SIGHUP']) process.kill(pid, signal);
+    for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']) process.kill(pid, signal);
     const other = await start(folder);
     expect((await other.open()).pid).toBe(pid);
   });

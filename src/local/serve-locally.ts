@@ -5,7 +5,7 @@ import { prepareFolder } from './folder.ts';
 import { FolderWatch } from './folder-watch.ts';
 import { holdsAnything } from './idleness.ts';
 import { LOST_GRACE_MS } from './lost-grace.ts';
-import { markEnd } from './place.ts';
+import { highestNumber, markEnd } from './place.ts';
 
 /** How often the server looks whether it is needed, and whether it still has its place. */
 const LOOK_MS = 500;
@@ -97,6 +97,8 @@ class LocalServer implements AsyncDisposable {
 
   async #openAgain(): Promise<Entrance | undefined> {
     prepareFolder(this.#folder);
+    // Nobody emptied it: another server has removed the name, one that did not see us (of another machine).
+    if (highestNumber(this.#folder) > 0) return undefined;
     return Entrance.open(this.#engine, this.#folder, this.#entrance.place.number);
   }
 

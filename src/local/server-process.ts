@@ -15,7 +15,10 @@ let isReported = process.argv.length < 4;
 closeInherited();
 process.umask(0o077);
 // It belongs to no terminal: what interrupts a program that happens to have started it is not meant for it.
-for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+// At SIGUSR1 Node would open its debugger, for everybody on the machine.
+for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
+  process.on(signal, () => {});
+}
 const asked = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
 
 try {

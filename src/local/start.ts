@@ -72,7 +72,7 @@ export class Starter {
       const report = await startOrphan([process.execPath, ...words], variables(this.#environment));
       this.#failure = this.#failureBy(report);
     } catch (error) {
-      this.#failure = cannotStart((error as Error).message);
+      this.#failure = this.#died((error as Error).message);
     }
     this.#isStarting = false;
   }
@@ -82,8 +82,12 @@ export class Starter {
     if (report === '0') return undefined;
     const errno = Number(report);
     if (errno > 1) return cannotUse(this.#folder, { code: getSystemErrorName(-errno) });
+    return this.#died(`it ended ${MOST_DEATHS} times`);
+  }
+
+  #died(reason: string): LocalError | undefined {
     this.#deaths++;
-    return this.#deaths < MOST_DEATHS ? undefined : cannotStart(`it ended ${MOST_DEATHS} times`);
+    return this.#deaths < MOST_DEATHS ? undefined : cannotStart(reason);
   }
 }
 
