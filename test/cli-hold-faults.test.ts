@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -49,6 +49,10 @@ const leftMs = (name: string): Promise<number> => scene.leftMs(name);
 function signalGuardian(cookie: string, signal: NodeJS.Signals): void {
   const pids = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], { encoding: 'utf8' });
   for (const pid of pids.trim().split('\n')) process.kill(Number(pid), signal);
+}
+
+function hasGuardian(cookie: string): boolean {
+  return spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]).status === 0;
 }
 
 describe('a lock that is lost', () => {
@@ -172,7 +176,7 @@ describe('a runner that cannot do its work', () => {
     signalGuardian(cookie!, 'SIGSTOP');
     runner.type('\n');
     expect(await runner.ended()).toBe(6);
-    signalGuardian(cookie!, 'SIGCONT');
+    while (hasGuardian(cookie!)) await scene.direct.ping();
   });
 
   it('stopped for longer than the lease: the command ends before the lease does', async () => {

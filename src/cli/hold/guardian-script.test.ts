@@ -21,6 +21,13 @@ class Guardian implements AsyncDisposable {
     (this.process.stdio[3] as Writable).write(text);
   }
 
+  /** Resolves when it has done what takes time. */
+  async answered(): Promise<void> {
+    for await (const chunk of this.process.stdout!.iterator({ destroyOnReturn: false })) {
+      if (String(chunk).includes('ok\n')) return;
+    }
+  }
+
   /** Resolves when it has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.order(['dismiss']);
@@ -58,7 +65,7 @@ describe.each(SHELLS)('the guardian in %s', (...shell) => {
     const orders = ['watch 999999999 own', `left ${seconds}`, 'gone', 'tidy'];
     await using guardian = new Guardian(shell);
     guardian.order(orders);
-    await once(guardian.process.stdout!, 'data');
+    await guardian.answered();
     expect(running(`sleep\0${seconds}\0`)).toEqual([]);
   });
 });

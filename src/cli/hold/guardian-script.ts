@@ -6,37 +6,43 @@
  * - `watch <pid> own`: the command runs, in a group of its own; `watch <pid> shared`: in its parent's;
  * - `gone`: the command has ended, so that its number may soon be somebody else's;
  * - `left <seconds>`: unless told otherwise before they are over, kill everything;
+ * - `server <seconds>`: stdin is a connection to the server that keeps the lock; kill everything so long
+ *   after its end, also when the runner is stopped and says nothing;
  * - `signal <name>`: send this to everything, and wake what is stopped;
  * - `tidy`: end what is left in the command's group: SIGTERM, a second, SIGKILL;
  * - `finish`: kill everything, and look again until nothing is left;
  * - `dismiss`: end, and do nothing.
  *
+ * It tells its own number and those of its two countdowns (`self`, `timer`, `sentry`; 0 is none), so that
+ * the runner can wake it when it was stopped, and stop them when it was killed.
+ *
  * The end of the orders, without `dismiss`, means that the runner was killed: everything is killed, and
  * only then does the guardian end, and with it the last copy of the session's socket (descriptor 4).
  *
  * Everything is the command's own group, its descendants, and, on Linux, who has the cookie in the
- * environment: a grandchild that left the group and whose parent is dead. The dead that nobody has buried
- * (state Z) do not count.
+ * environment: a grandchild that left the group and whose parent is dead. Who was found once is known by
+ * the time of its start, and found again when nothing else tells of it any more: its parent may have died
+ * of the SIGTERM that it ignored. The dead that nobody has buried (state Z) do not count.
  *
  * Numbers of processes are used again. Those that are kept are forgotten as soon as what they stood for is
- * gone, and the countdown, which may have ended by itself long ago, is only stopped if it is still a child.
+ * gone, and a countdown, which may have ended by itself long ago, is only stopped if it is still a child.
  *
  * It runs as an orphan in a session of its own: no signal to a group reaches it, and whoever kills the
  * runner's descendants does not find it before it has done its work.
  */
 export const GUARDIAN_SCRIPT = `
-cookie=$1 root= group= shared= timer= self=
+cookie=$1 root= group= shared= timer= sentry= self= known=' '
 
 processes() {
   if [ -r /proc/self/stat ]; then
     for stat in /proc/[0-9]*/stat; do
       read -r line <"$stat" || continue
       set -- \${line##*) }
-      case $1 in Z | X) ;; *) echo "\${line%% *} $2 $3" ;; esac
+      case $1 in Z | X) ;; *) echo "\${line%% *} $2 $3 \${20}" ;; esac
     done
   else
     ps -A -o stat= -o pid= -o ppid= -o pgid= | while read -r state pid parent pgid; do
-      case $state in Z*) ;; *) echo "$pid $parent $pgid" ;; esac
+      case $state in Z*) ;; *) echo "$pid $parent $pgid -" ;; esac
     done
   fi
 }
@@ -48,24 +54,34 @@ carriers() {
   done
 }
 
+is_known() {
+  case $known in *" $1:$2 "*) ;; *) return 1 ;; esac
+}
+
 members() {
   listing=$(processes)
   family=" $root $(carriers)" before=
   while [ "$family" != "$before" ]; do
     before=$family
-    while read -r pid parent pgid; do
+    while read -r pid parent pgid start; do
       case $family in
         *" $pid "*) ;;
         *" $parent "*) family="$family$pid " ;;
-        *) if [ "$pgid" = "\${group:--}" ]; then family="$family$pid "; fi ;;
+        *)
+          if [ "$pgid" = "\${group:--}" ] || is_known "$pid" "$start"; then
+            family="$family$pid "
+          fi
+          ;;
       esac
     done <<LISTING
 $listing
 LISTING
   done
   found=
-  while read -r pid parent pgid; do
-    case $family in *" $pid "*) found="$found $pid" ;; esac
+  while read -r pid parent pgid start; do
+    case $family in *" $pid "*) ;; *) continue ;; esac
+    found="$found $pid"
+    if [ "$start" != - ] && ! is_known "$pid" "$start"; then known="$known$pid:$start "; fi
   done <<LISTING
 $listing
 LISTING
@@ -75,7 +91,7 @@ LISTING
 leftovers() {
   listing=$(processes)
   family=" $(carriers)" found=
-  while read -r pid parent pgid; do
+  while read -r pid parent pgid start; do
     if [ "$pgid" = "$group" ]; then found="$found $pid"; fi
     case $family in
       *" $pid "*) if [ "$pgid" = "$shared" ]; then found="$found $pid"; fi ;;
@@ -96,7 +112,7 @@ finish() {
   while members && [ "$rounds" -lt 200 ]; do
     kill -KILL $found
     rounds=$((rounds + 1))
-    if [ "$rounds" -gt 2 ]; then sleep 0.05 4<&-; fi
+    if [ "$rounds" -gt 2 ]; then sleep 0.05 4<&- 5<&-; fi
   done
   if [ "$rounds" -lt 200 ]; then group=; fi
 }
@@ -109,14 +125,14 @@ tidy() {
       20) kill -KILL $found ;;
     esac
     rounds=$((rounds + 1))
-    sleep 0.05 4<&-
+    sleep 0.05 4<&- 5<&-
   done
   group= shared=
 }
 
 gone() {
   root=
-  stop_timer
+  stop_countdowns
   if [ -n "$group" ]; then kill -0 "-$group" || group=; fi
 }
 
@@ -131,10 +147,18 @@ watch() {
 count_down() {
   before=$!
   trap 'if [ "$!" != "$before" ]; then kill -KILL "$!"; fi; exit' TERM
-  sleep "$1" 4<&- &
+  sleep "$1" 4<&- 5<&- &
   wait "$!"
   trap '' TERM
   finish
+}
+
+await_server() {
+  # An empty line is no command, and cannot be sent to who is dead.
+  while echo >&5; do
+    read -r line <&5 || sleep 0.2
+  done
+  count_down "$1"
 }
 
 is_child() {
@@ -144,30 +168,53 @@ is_child() {
   [ "$2" = "$self" ]
 }
 
+stop() {
+  if [ -z "$1" ]; then return; fi
+  if is_child "$1"; then kill "$1"; kill -CONT "$1"; fi
+  wait "$1"
+}
+
 stop_timer() {
-  if [ -z "$timer" ]; then return; fi
-  if is_child "$timer"; then kill "$timer"; fi
-  wait "$timer"
+  stop "$timer"
   timer=
 }
 
+stop_countdowns() {
+  stop_timer
+  stop "$sentry"
+  sentry=
+  echo timer 0
+  echo sentry 0
+}
+
+obey() {
+  case $1 in
+    watch) watch "$2" "$3" ;;
+    gone) gone ;;
+    left) stop_timer; (exec >/dev/null; count_down "$2") & timer=$!; echo "timer $timer" ;;
+    server) (exec >/dev/null 4<&-; await_server "$2") & sentry=$!; echo "sentry $sentry" ;;
+    signal) if members; then kill "-$2" $found; kill -CONT $found; fi ;;
+    tidy) tidy; echo ok ;;
+    finish) stop_countdowns; finish; echo ok ;;
+    dismiss) stop_countdowns; exit ;;
+  esac
+}
+
 guard() {
+  # The runner may be dead before it has read what it is told here.
+  trap '' PIPE
   if [ -r /proc/self/stat ]; then read -r self line </proc/self/stat; fi
+  echo "self \${self:-0}"
   while read -r order first second; do
-    case $order in left | finish | dismiss) stop_timer ;; esac
-    case $order in
-      watch) watch "$first" "$second" ;;
-      gone) gone ;;
-      left) count_down "$first" >/dev/null & timer=$! ;;
-      signal) if members; then kill "-$first" $found; kill -CONT $found; fi ;;
-      tidy) tidy; echo ok ;;
-      finish) finish; echo ok ;;
-      dismiss) exit ;;
-    esac
+    obey "$order" "$first" "$second"
   done
-  if [ -n "$timer" ] && is_child "$timer"; then kill "$timer"; fi
+  for countdown in $timer $sentry; do
+    if is_child "$countdown"; then kill "$countdown"; fi
+  done
   finish
 }
 
-guard <&3 3<&- 2>/dev/null &
+# By exec: a shell keeps copies of what it redirects for one of its functions.
+exec 5<&0 2>/dev/null
+(exec <&3 3<&-; guard) &
 `;

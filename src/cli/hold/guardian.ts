@@ -1,99 +1,148 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import type { Writable } from 'node:stream';
+import type { Clock } from '../../clock/index.ts';
 import type { Environment } from '../verb.ts';
-import { RunError } from './exit-codes.ts';
-import { GUARDIAN_SCRIPT } from './guardian-script.ts';
-
-/** Where standard tools are. The user's path comes after it: what is called grep there may be something else. */
-const TOOLS = '/usr/bin:/bin';
+import { GuardianProcess } from './guardian-process.ts';
 
 interface GuardianOptions {
   /** By which the descendants of the command are known. */
   readonly cookie: string;
   readonly environment: Environment;
+  readonly clock: Clock;
   /** The session's, which then ends no earlier than the guardian does. */
   readonly socket?: Socket | undefined;
+  /** A connection whose end is that of the server that keeps the lock. */
+  readonly serverLine?: Socket | undefined;
 }
+
+interface Question {
+  readonly order: string;
+  readonly answer: (wasDone: boolean) => void;
+}
+
+/** Who kills it ten times wants something else. */
+const MOST_REPLACEMENTS = 10;
+/** It looks again for ten seconds whether what it killed has gone. */
+const LONGEST_ANSWER_MS = 15_000;
 
 /**
  * The process that ends the command when the runner cannot: because it was killed, or stopped for longer
  * than the lease. It also knows the command's descendants, so that signals for all of them go through it.
+ * If it is stopped, the next order wakes it; if it is killed, another one takes its place.
  */
 export class Guardian implements Disposable {
-  readonly #shell: ChildProcess;
-  /** Not its stdin, which would be closed when the shell has left the guardian an orphan. */
-  readonly #orders: Writable;
-  #answers: (() => void)[] = [];
+  readonly #options: GuardianOptions;
+  #process: GuardianProcess | undefined;
+  #replacements = 0;
+  #questions: Question[] = [];
+  /** What a new one has to be told. */
+  #standing: string[] = [];
+  #deadlineMs: number | undefined;
 
-  constructor({ cookie, environment, socket }: GuardianOptions) {
-    this.#shell = spawn('/bin/sh', ['-c', GUARDIAN_SCRIPT, 'holdfast-guardian', cookie], {
-      detached: true,
-      cwd: '/',
-      env: { PATH: `${TOOLS}:${environment.PATH ?? ''}`, LC_ALL: 'C' },
-      stdio: ['ignore', 'pipe', 'ignore', 'pipe', ...(socket ? [socket] : [])],
-    });
-    this.#shell.on('error', () => {});
-    if (this.#shell.pid === undefined) throw new RunError('failed', 'cannot start /bin/sh.');
-    this.#orders = this.#shell.stdio[3] as Writable;
-    this.#orders.on('error', () => {});
-    this.#shell.stdout!.on('data', () => this.#answers.shift()?.());
-    this.#shell.stdout!.on('close', () => this.#answered());
+  /** Throws RunError if it cannot be started. */
+  constructor(options: GuardianOptions) {
+    this.#options = options;
+    this.#process = this.#start();
   }
 
   /** The command runs; whether in a group of its own. */
   watch(pid: number, ownsGroup: boolean): void {
-    this.#order(`watch ${pid} ${ownsGroup ? 'own' : 'shared'}`);
+    this.#stand(`watch ${pid} ${ownsGroup ? 'own' : 'shared'}`);
   }
 
   /** The command has ended; what it started may not have. */
   gone(): void {
-    this.#order('gone');
+    this.#deadlineMs = undefined;
+    this.#stand('gone');
   }
 
   /** Unless told otherwise within this time, everything is to be killed. */
   setDeadline(leftMs: number): void {
-    this.#order(`left ${(Math.max(0, leftMs) / 1000).toFixed(3)}`);
+    this.#deadlineMs = this.#options.clock.monotonicMs() + leftMs;
+    this.#order(`left ${secondsText(leftMs)}`);
+  }
+
+  /** Everything is to be killed so long after the server has ended, if the runner does not do it. */
+  watchServer(graceMs: number): void {
+    if (this.#options.serverLine) this.#stand(`server ${secondsText(graceMs)}`);
   }
 
   /** To the command and all that it started. False: there is no guardian any more. */
   signal(signal: NodeJS.Signals): boolean {
     this.#order(`signal ${signal.slice('SIG'.length)}`);
-    return !this.#shell.stdout!.destroyed;
+    return this.#process !== undefined;
   }
 
-  /** Ends what is left of the command's group, gently. */
-  tidy(): Promise<void> {
-    return this.#ask('tidy');
+  /** Ends what is left of the command's group, gently. False: it did not answer. */
+  tidy(): Promise<boolean> {
+    return this.#ask('tidy', LONGEST_ANSWER_MS);
   }
 
-  /** Kills the command and all that it started; resolves when none of them is left. */
-  finish(): Promise<void> {
-    return this.#ask('finish');
+  /** Kills the command and all that it started; true when none of them is left, false if that is not known. */
+  finish(longestMs = LONGEST_ANSWER_MS): Promise<boolean> {
+    return this.#ask('finish', longestMs);
   }
 
   /** It is no longer needed. */
   [Symbol.dispose](): void {
-    this.#order('dismiss');
-    // Nobody waits for its end, which may be far if it was stopped.
-    this.#orders.end(() => this.#orders.destroy());
-    this.#shell.stdout!.destroy();
-    this.#shell.unref();
+    this.#process?.dismiss();
+    this.#process = undefined;
+    this.#answerAll();
   }
 
-  #ask(order: string): Promise<void> {
+  #start(): GuardianProcess {
+    return new GuardianProcess(this.#options, {
+      onAnswer: () => this.#questions.shift()?.answer(true),
+      onKilled: () => this.#replace(),
+    });
+  }
+
+  #replace(): void {
+    this.#process = this.#startAnother();
+    for (const order of this.#standing) this.#order(order);
+    if (this.#deadlineMs !== undefined) {
+      this.setDeadline(this.#deadlineMs - this.#options.clock.monotonicMs());
+    }
+    for (const { order } of this.#questions) this.#order(order);
+    if (this.#process === undefined) this.#answerAll();
+  }
+
+  #startAnother(): GuardianProcess | undefined {
+    if (this.#replacements === MOST_REPLACEMENTS) return undefined;
+    this.#replacements += 1;
+    try {
+      return this.#start();
+    } catch {
+      return undefined;
+    }
+  }
+
+  #stand(order: string): void {
+    this.#standing.push(order);
+    this.#order(order);
+  }
+
+  #ask(order: string, longestMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      if (this.#shell.stdout!.destroyed) resolve();
-      else this.#answers.push(resolve);
+      const timer = this.#options.clock.setTimer(longestMs, () => resolve(false));
+      const answer = (wasDone: boolean): void => {
+        timer.cancel();
+        resolve(wasDone);
+      };
+      this.#questions.push({ order, answer });
       this.#order(order);
+      if (this.#process === undefined) this.#answerAll();
     });
   }
 
   #order(order: string): void {
-    this.#orders.write(`${order}\n`);
+    this.#process?.order(order);
   }
 
-  #answered(): void {
-    for (const resolve of this.#answers.splice(0)) resolve();
+  #answerAll(): void {
+    for (const { answer } of this.#questions.splice(0)) answer(false);
   }
+}
+
+function secondsText(durationMs: number): string {
+  return (Math.max(0, durationMs) / 1000).toFixed(3);
 }

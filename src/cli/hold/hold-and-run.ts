@@ -77,7 +77,12 @@ class Run {
     // Asked first, so that the guardian starts while the question is on its way.
     const taking = this.#take(store, untilMs);
     taking.catch(() => {});
-    using guardian = new Guardian({ cookie: this.#cookie, environment, socket: store.socket });
+    using guardian = new Guardian({
+      ...store,
+      cookie: this.#cookie,
+      environment,
+      clock: systemClock,
+    });
     const held = await taking;
     if (held === undefined) return undefined;
     try {

@@ -1,4 +1,5 @@
-import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { Socket, type SocketConnectOpts } from 'node:net';
 import { Locks } from '../../lock/index.ts';
 import { redisStore, SessionError } from '../../stores/index.ts';
 import { bytesOf } from '../bytes.ts';
@@ -12,6 +13,8 @@ export interface OpenStore extends AsyncDisposable {
   readonly locks: Locks;
   /** On the local server: the locks are free when nobody has this open any more. */
   readonly socket?: Socket;
+  /** Another connection there, for the guardian alone, which hears by it that the server has ended. */
+  readonly serverLine?: Socket | undefined;
   /** Aborts when the local server has ended without being asked to, and its locks with it. */
   readonly ended: AbortSignal;
   /** How long the next server then waits before it lets anybody in. */
@@ -44,7 +47,9 @@ async function openLocal(environment: Environment, signal: AbortSignal): Promise
     const isKnown = error instanceof LocalError || error instanceof SessionError;
     throw isKnown ? new RunError('unavailable', error.message) : error;
   });
-  const client = new SmallClient(parseStoreAddress(session.address));
+  const address = parseStoreAddress(session.address);
+  const serverLine = await connectQuietly(address);
+  const client = new SmallClient(address);
   const locks = new Locks({ store: redisStore(client, { session }), telemetry: false });
   let isClosing = false;
   const ended = new AbortController();
@@ -53,16 +58,29 @@ async function openLocal(environment: Environment, signal: AbortSignal): Promise
     isClosing = true;
     await locks.close();
     client.disconnect();
+    serverLine?.destroy();
     await session.close();
   };
   const { socket } = session;
   return {
     locks,
     socket,
+    serverLine,
     ended: ended.signal,
     graceMs: LOST_GRACE_MS,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** A connection on which this process never reads, as somebody else does. */
+async function connectQuietly({ socket: where }: StoreAddress): Promise<Socket | undefined> {
+  const socket = new Socket();
+  socket.on('error', () => {});
+  socket.pause();
+  socket.connect(where as SocketConnectOpts);
+  const isConnected = await once(socket, 'connect').catch(() => false);
+  // If the server cannot be reached any more, the session tells.
+  return isConnected ? socket.unref() : undefined;
 }
 
 function addressOf(url: string, environment: Environment): StoreAddress {

@@ -18,6 +18,8 @@ const OVERDUE_GRACE_MS = 5000;
 const STOLEN_GRACE_MS = 1000;
 /** What is kept for the kill of the time that the next local server waits. */
 const LOCAL_MARGIN_MS = 1000;
+/** How long the end of the server may take to be known here, when it has come already. */
+const NEWS_MS = 50;
 /** How long Ctrl-Z waits for the lease to be prolonged. */
 const SUSPEND_MS = 500;
 
@@ -50,6 +52,7 @@ export class Supervision implements SignalTarget {
   readonly #killMs: number;
   readonly #onRenew = (): void => this.#tellGuardian();
   #command: Command | undefined;
+  #hasEnded = false;
   #endedFor: Outcome['endedFor'];
   #leaseTimer: Timer | undefined;
   #holdTimer: Timer | undefined;
@@ -62,6 +65,7 @@ export class Supervision implements SignalTarget {
     this.#endingMs = Math.min(LONGEST_ENDING_MS, leaseMs * ENDING_PART);
     this.#killMs = Math.min(LONGEST_KILL_MS, leaseMs * KILL_PART);
     this.#tellGuardian();
+    options.guardian.watchServer(options.store.graceMs - LOCAL_MARGIN_MS);
   }
 
   /** Resolves when the command has ended and nothing of it is left that has to end with it. */
@@ -71,11 +75,12 @@ export class Supervision implements SignalTarget {
     guardian.watch(command.pid, command.ownsGroup);
     this.#startWatching();
     const ending = await command.ended;
-    if (this.#wasKilledForUs(ending)) this.#end('lost', 0);
+    this.#hasEnded = true;
+    if (await this.#wasKilledForUs(ending)) this.#end('lost', 0);
     this.#stopWatching();
     guardian.gone();
-    if (this.#endedFor !== undefined) await guardian.finish();
-    else if (!command.ownsGroup || command.signal(0)) await guardian.tidy();
+    if (this.#endedFor !== undefined) await this.#finish();
+    else if (!command.ownsGroup || command.signal(0)) await this.#tidy();
     return { ...ending, endedFor: this.#endedFor };
   }
 
@@ -100,8 +105,22 @@ export class Supervision implements SignalTarget {
   }
 
   /** By the guardian, while this process was stopped: it may hear of that before it looks at the clock. */
-  #wasKilledForUs({ signal }: Ending): boolean {
-    return signal === 'SIGKILL' && this.#options.held.leftMs <= this.#killMs;
+  async #wasKilledForUs({ signal }: Ending): Promise<boolean> {
+    const { held, store } = this.#options;
+    if (signal !== 'SIGKILL') return false;
+    if (store.graceMs > 0) await this.#unless(store.ended, NEWS_MS);
+    return store.ended.aborted || held.leftMs <= this.#killMs;
+  }
+
+  /** Resolves after this time, or when the signal aborts. */
+  #unless(signal: AbortSignal, durationMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#options.clock.setTimer(durationMs, resolve);
+      this.#heed(signal, () => {
+        timer.cancel();
+        resolve();
+      });
+    });
   }
 
   #watchLease(): void {
@@ -133,13 +152,34 @@ export class Supervision implements SignalTarget {
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
     this.#report(reason);
-    guardian.setDeadline(graceMs);
     if (isFirst && !guardian.signal('SIGTERM')) this.#command?.signal('SIGTERM');
+    // After the signal: who is found then is known to this countdown too.
+    guardian.setDeadline(graceMs);
     this.#killTimer?.cancel();
-    this.#killTimer = clock.setTimer(Math.max(0, graceMs), () => {
-      this.#command?.signal('SIGKILL');
-      void guardian.finish();
-    });
+    this.#killTimer = clock.setTimer(
+      Math.max(0, graceMs),
+      () => void this.#finish(this.#killMs / 2),
+    );
+  }
+
+  /**
+   * By the guardian, which knows who belongs to the command as long as that lives; without it, at least
+   * the command's group.
+   */
+  async #finish(longestMs?: number): Promise<void> {
+    const isDone = await this.#options.guardian.finish(longestMs);
+    if (!isDone) this.#killGroup();
+  }
+
+  async #tidy(): Promise<void> {
+    const isDone = await this.#options.guardian.tidy();
+    if (!isDone) this.#killGroup();
+  }
+
+  #killGroup(): void {
+    const command = this.#command;
+    if (command === undefined || (this.#hasEnded && !command.ownsGroup)) return;
+    command.signal('SIGKILL');
   }
 
   #report(reason: 'lost' | 'overdue'): void {

@@ -1,0 +1,167 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findLocalAddress } from '../src/local/index.ts';
+import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
+import { runCli } from './cli-run.ts';
+import { LockScene } from './lock-scene.ts';
+
+const OVERDUE = 124;
+const LOST = 79;
+const runtime = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
+const LOCAL = { HOLDFAST_RUNTIME_DIR: runtime, HOLDFAST_LOCAL_IDLE_MS: '1000' };
+let scene: LockScene;
+let store: string;
+
+beforeAll(async () => {
+  scene = await LockScene.open();
+  store = `redis://127.0.0.1:${scene.port}`;
+});
+
+afterAll(async () => {
+  await scene[Symbol.asyncDispose]();
+  rmSync(runtime, { recursive: true, force: true });
+});
+
+/** The guardian of one run, which nobody else's cookie names; its countdowns get no orders. */
+function guardianOf(cookie: string): number | undefined {
+  const found = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], { encoding: 'utf8' });
+  const pids = found.trim().split('\n').map(Number);
+  return pids.find((pid) => readlinkSync(`/proc/${pid}/fd/0`).startsWith('socket:'));
+}
+
+function countdownsOf(guardian: number): number {
+  const listing = readFileSync(`/proc/${guardian}/task/${guardian}/children`, 'latin1');
+  return listing.trim().split(' ').length;
+}
+
+describe('a grandchild that nothing tells of any more', () => {
+  // It ignores SIGTERM, of which its parent dies; it has a session and an environment of its own.
+  const grandchild = (line: Lifeline): string =>
+    `trap "" TERM HUP INT; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
+  const script = (line: Lifeline): string => `env -i setsid sh -c '${grandchild(line)}'; true`;
+
+  it('is killed because of --max-hold', async () => {
+    using line = new Lifeline();
+    const command = ['sh', '-c', script(line)];
+    const options = ['--store', store, '--max-hold', '1s'];
+    await using runner = startRun(['stray', ...options, '--', ...command]);
+    await line.next();
+    await line.ended();
+    expect(await runner.ended()).toBe(OVERDUE);
+  });
+
+  it('is killed when the lock is lost', async () => {
+    using line = new Lifeline();
+    const command = ['sh', '-c', script(line)];
+    const options = ['--store', store, '--lease', '2s'];
+    await using runner = startRun(['stray-lost', ...options, '--', ...command]);
+    await line.next();
+    await scene.neighbour().mutex('stray-lost').forceRelease();
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+});
+
+describe('a runner that is stopped', () => {
+  it('while the local server is killed: the command ends before anybody else gets the lock', async () => {
+    using line = new Lifeline();
+    const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo $$ >&9; while :; do sleep 1000; done`;
+    await using runner = startRun(['stopped', '--', 'sh', '-c', stubborn], LOCAL);
+    const pid = await line.next();
+    runner.child.kill('SIGSTOP');
+    await killLocalServer();
+    await using next = startRun(['stopped', '--', 'sh', '-c', isDead(pid)], LOCAL);
+    expect(await next.ended()).toBe(0);
+    expect(next.text).toBe('dead\n');
+    await line.ended();
+    runner.child.kill('SIGCONT');
+    expect(await runner.ended()).toBe(LOST);
+  });
+});
+
+async function killLocalServer(): Promise<void> {
+  const address = await findLocalAddress({ environment: LOCAL });
+  const { output } = await runCli(['cli', '--store', address!, 'INFO', 'server']);
+  process.kill(Number(/process_id:(\d+)/.exec(output)![1]), 'SIGKILL');
+}
+
+describe('a guardian', () => {
+  const HOLD = 'echo cookie $HOLDFAST_RUN.; read x; exit 6';
+
+  async function startGuarded(name: string, lease: string, script: string) {
+    const runner = startRun([name, '--store', store, '--lease', lease, '--', 'sh', '-c', script]);
+    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
+    return { runner, cookie: cookie! };
+  }
+
+  /** Resolves when there is one that is not that one. */
+  async function anotherGuardian(cookie: string, before: number): Promise<number> {
+    for (;;) {
+      await scene.direct.ping();
+      try {
+        const found = guardianOf(cookie);
+        if (found !== undefined && found !== before) return found;
+      } catch {
+        // There is none yet, or one of them has just ended.
+      }
+    }
+  }
+
+  it('that is killed is replaced, and its countdown does not end the command', async () => {
+    const { runner, cookie } = await startGuarded('replaced', '3s', HOLD);
+    await using _ended = runner;
+    const first = guardianOf(cookie)!;
+    process.kill(first, 'SIGKILL');
+    const second = await anotherGuardian(cookie, first);
+    // The server's clock must pass: the countdown of the first one would be over.
+    const since = await scene.direct.time();
+    for (let now = since; now[0]! - since[0]! < 5; now = await scene.direct.time());
+    expect(guardianOf(cookie)).toBe(second);
+    runner.type('\n');
+    expect(await runner.ended()).toBe(6);
+  });
+
+  it('that took the place of a killed one kills what a killed runner leaves', async () => {
+    using line = new Lifeline();
+    const script = `exec 9>"${line.path}"; trap "" TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1000; done`;
+    const { runner, cookie } = await startGuarded('second', '5m', script);
+    await using _ended = runner;
+    const first = guardianOf(cookie)!;
+    process.kill(first, 'SIGKILL');
+    const second = await anotherGuardian(cookie, first);
+    while (countdownsOf(second) === 0) await scene.direct.ping();
+    runner.child.kill('SIGKILL');
+    await line.ended();
+  });
+
+  it.each(['SIGKILL', 'SIGSTOP'] as const)(
+    'that got %s: what the command leaves in its group is ended all the same',
+    async (signal) => {
+      using line = new Lifeline();
+      const left = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
+      const script = `sh -c '${left}' & ${HOLD}`;
+      const { runner, cookie } = await startGuarded(`left-${signal}`, '5m', script);
+      await using _ended = runner;
+      await line.next();
+      process.kill(guardianOf(cookie)!, signal);
+      runner.type('\n');
+      await line.ended();
+      expect(await runner.ended()).toBe(6);
+    },
+  );
+
+  it('that is stopped is woken when the lock is lost: the command is told before it is killed', async () => {
+    using line = new Lifeline();
+    const script = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
+    const { runner, cookie } = await startGuarded('woken', '3s', script);
+    await using _ended = runner;
+    process.kill(guardianOf(cookie)!, 'SIGSTOP');
+    await scene.neighbour().mutex('woken').forceRelease();
+    expect(await line.next()).toBe('told');
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+});
