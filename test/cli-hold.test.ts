@@ -3,8 +3,8 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks, type Locks } from '../src/index.ts';
-import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
-import { runCli } from './cli-run.ts';
+import { isDead, Lifeline, runWords, startRun } from './cli-hold-process.ts';
+import { CliProcess, runCli } from './cli-run.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 
 const { PATH = '' } = process.env;
@@ -198,6 +198,29 @@ describe('what cannot be done', () => {
     writeFileSync(join(folder, 'text'), 'no program', { mode: 0o644 });
     expect((await run('missing', '--', join(folder, 'text'))).code).toBe(126);
     expect((await run('missing', '--', '/etc')).code).toBe(127);
+  });
+
+  // A shell writes the byte: whoever starts a process from here cannot.
+  async function runWritten(words: string): Promise<{ code: number | null; text: string }> {
+    const script = `byte=$(printf '\\351'); ${words}`;
+    await using shell = new CliProcess('setsid', ['sh', '-c', script], { HOLDFAST_STORE: store });
+    return { code: await shell.ended(), text: shell.text };
+  }
+
+  it('refuses words that are not UTF-8, which the command would get changed', async () => {
+    expect(await runWritten(`exec ${runWords('utf8 -- printf %s "caf$byte"')}`)).toEqual({
+      code: 2,
+      text: expect.stringMatching(/^holdfast: 'caf.+' is not UTF-8 and cannot be passed on/),
+    });
+    const { code } = await runWritten(`exec ${runWords('utf8 -- printf %s "caf\u{FFFD}"')}`);
+    expect(code).toBe(0);
+  });
+
+  it('tells of a variable that is not UTF-8', async () => {
+    const { code, text } = await runWritten(`CAFE="$byte" exec ${runWords('utf8 -- true')}`);
+    expect(code).toBe(0);
+    expect(text).toBe('holdfast: the variable CAFE is not UTF-8: the command gets it changed.\n');
+    expect((await runWritten(`CAFE="\u{FFFD}" exec ${runWords('utf8 -- true')}`)).text).toBe('');
   });
 
   it('finds what the system finds without a PATH', async () => {

@@ -1,8 +1,9 @@
+import { changedArguments } from './hold/changed-words.ts';
 import { describeExitCodes } from './hold/exit-codes.ts';
 import { holdAndRun } from './hold/hold-and-run.ts';
 import { RUN_OPTIONS, readRunRequest } from './hold/run-options.ts';
 import { describeOptions } from './options.ts';
-import { print, type Verb, VerbError } from './verb.ts';
+import { print, UsageError, type Verb, VerbError } from './verb.ts';
 
 /** `holdfast run`: a command that runs while a lock is held. */
 export const run: Verb = {
@@ -41,6 +42,14 @@ Examples:
     const request = readRunRequest(args, io.environment);
     if (request === 'help') return print(io, this.help);
     if (process.platform === 'win32') throw new VerbError('run needs a system with signals.');
+    refuseChanged(args);
     return holdAndRun(request, io);
   },
 };
+
+/** Rather no command than another one than was asked for. */
+function refuseChanged(args: readonly string[]): void {
+  const [word] = changedArguments(args);
+  if (word === undefined) return;
+  throw new UsageError(`'${word}' is not UTF-8 and cannot be passed on as it was written.`);
+}

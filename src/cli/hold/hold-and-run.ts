@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
 import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
 import { type Io, UsageError } from '../verb.ts';
+import { changedVariables } from './changed-words.ts';
 import { Command, codeOfSignal } from './command.ts';
 import { EXIT_CODES, RunError } from './exit-codes.ts';
 import { Guardian } from './guardian.ts';
@@ -61,11 +62,18 @@ class Run {
   }
 
   async #attempt(): Promise<End> {
+    this.#warnOfVariables();
     checkProgram(this.#request.command, this.#io.environment.PATH);
     const untilMs = systemClock.monotonicMs() + this.#request.waitMs;
     for (;;) {
       const end = await this.#attemptOnce(untilMs);
       if (end !== undefined) return end;
+    }
+  }
+
+  #warnOfVariables(): void {
+    for (const name of changedVariables(this.#io.environment)) {
+      this.#report(`the variable ${name} is not UTF-8: the command gets it changed.`);
     }
   }
 
