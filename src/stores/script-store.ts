@@ -345,11 +345,11 @@ export class ScriptStore implements LockStore {
 
 /** The requests of one call. */
 class Batch extends Due<Batch> {
-  readonly keys: string[] = [];
+  keys: string[] = NONE;
   readonly #ownerPrefix: string;
   /** Three for each: verb, token, number. */
-  readonly #words: string[] = [];
-  readonly settlers: Settler<unknown>[] = [];
+  #words: string[] = NONE;
+  settlers: Settler<unknown>[] = NONE;
   /** Whether somebody may be served by it who did not ask. */
   mayServe = false;
   isSent = false;
@@ -380,8 +380,16 @@ class Batch extends Due<Batch> {
     settler: Settler<Result>,
   ): void {
     if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
+    const digits = toDigits(Math.round(number));
+    if (this.keys.length === 0) {
+      // Mostly it stays alone, and the first that is pushed makes room for seventeen.
+      this.keys = [key];
+      this.#words = [verb, token, digits];
+      this.settlers = [settler];
+      return;
+    }
     this.keys.push(key);
-    this.#words.push(verb, token, toDigits(Math.round(number)));
+    this.#words.push(verb, token, digits);
     this.settlers.push(settler);
   }
 
@@ -396,6 +404,8 @@ class Batch extends Due<Batch> {
     return parts;
   }
 }
+
+const NONE: never[] = [];
 
 interface Settler<Result> {
   readonly parse: (reply: unknown) => Result;
