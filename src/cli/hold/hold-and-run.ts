@@ -34,6 +34,9 @@ function keepAlive(): Disposable {
   return { [Symbol.dispose]: () => timer.cancel() };
 }
 
+/** How long a server that went away is not asked. */
+const RETRY_MS = 500;
+
 interface End {
   readonly code: number;
   readonly signal: NodeJS.Signals | null;
@@ -65,10 +68,24 @@ class Run {
     this.#warnOfVariables();
     checkProgram(this.#request.command, this.#io.environment.PATH);
     const untilMs = systemClock.monotonicMs() + this.#request.waitMs;
-    for (;;) {
-      const end = await this.#attemptOnce(untilMs);
-      if (end !== undefined) return end;
+    let end = await this.#attemptOnce(untilMs);
+    while (end === undefined) {
+      end = await this.#attemptOnce(untilMs).catch((error: unknown) => this.#pause(error, untilMs));
     }
+    return end;
+  }
+
+  /** A server that was there before may come back. The local one is started by who needs it. */
+  async #pause(error: unknown, untilMs: number): Promise<undefined> {
+    const isAway = error instanceof RunError && error.end === 'unavailable';
+    const isOver = systemClock.monotonicMs() >= untilMs;
+    if (!isAway || isOver || this.#request.place.url === undefined) throw error;
+    const { interrupted } = this.#signals;
+    await new Promise<void>((resolve) => {
+      systemClock.setTimer(RETRY_MS, resolve);
+      interrupted.addEventListener('abort', () => resolve(), { once: true });
+    });
+    interrupted.throwIfAborted();
   }
 
   #warnOfVariables(): void {
@@ -77,11 +94,11 @@ class Run {
     }
   }
 
-  /** Undefined: the local server has ended while its lock was waited for, and there is patience left. */
+  /** Undefined: the session has ended while the lock was waited for, and there is patience left. */
   async #attemptOnce(untilMs: number): Promise<End | undefined> {
     const { environment } = this.#io;
     const { interrupted } = this.#signals;
-    await using store = await openStore(this.#request.store, environment, interrupted);
+    await using store = await openStore(this.#request.place, environment, interrupted);
     // Asked first, so that the guardian starts while the question is on its way.
     const taking = this.#take(store, untilMs);
     taking.catch(() => {});
@@ -113,7 +130,7 @@ class Run {
     } catch (error) {
       if (!ended.aborted || this.#signals.interrupted.aborted) throw error;
       if (leftMs() > 0) return undefined;
-      throw new RunError('unavailable', 'the local server has ended.');
+      throw new RunError('unavailable', 'the server has ended.');
     }
   }
 

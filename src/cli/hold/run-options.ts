@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { type Duration, durationMs } from '../../lock/index.ts';
 import { HELP, type OptionTable, type OptionValues, readOptions } from '../options.ts';
 import { type Environment, UsageError } from '../verb.ts';
+import type { StorePlace } from './open-store.ts';
 
 export const RUN_OPTIONS = {
   wait: {
@@ -26,6 +27,9 @@ export const RUN_OPTIONS = {
     environment: true,
     help: 'where the lock lives; if not given, on this machine, for this user',
   },
+  session: {
+    help: 'on a holdfast serve: the lock is free at once when the run is killed; always so on this machine',
+  },
   help: HELP,
 } as const satisfies OptionTable;
 
@@ -40,8 +44,7 @@ export interface RunRequest {
   readonly leaseMs: number;
   readonly maxHoldMs: number;
   readonly label: string;
-  /** Undefined: the server of this machine. */
-  readonly store: string | undefined;
+  readonly place: StorePlace;
   readonly command: string;
   readonly args: readonly string[];
 }
@@ -72,7 +75,7 @@ export function readRunRequest(
     lock: { name, ...readKind(values) },
     ...readTimes(values),
     label: values.label ?? basename(command),
-    store: values.store,
+    place: { url: values.store, hasSession: values.session ?? false },
     command,
     args: rest,
   };

@@ -137,7 +137,8 @@ export class Supervision implements SignalTarget {
   };
 
   readonly #onStoreEnded = (): void => {
-    this.#end('lost', this.#options.store.graceMs - LOCAL_MARGIN_MS);
+    const { graceMs } = this.#options.store;
+    this.#end('lost', graceMs > 0 ? graceMs - LOCAL_MARGIN_MS : STOLEN_GRACE_MS);
   };
 
   #heed(signal: AbortSignal, listener: () => void): void {
@@ -185,7 +186,7 @@ export class Supervision implements SignalTarget {
   #report(reason: 'lost' | 'overdue'): void {
     const { report, held, store } = this.#options;
     if (reason === 'overdue') report('--max-hold is over: the command is ended.');
-    else if (store.ended.aborted) report('the local server has ended: the command is ended.');
+    else if (store.ended.aborted) report(`${whatEnded(store)} has ended: the command is ended.`);
     else if (held.lost.reason instanceof LockError) {
       report(`${held.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
     } else report('the lease could not be renewed and is about to end: the command is ended.');
@@ -209,4 +210,8 @@ export class Supervision implements SignalTarget {
     store.ended.removeEventListener('abort', this.#onStoreEnded);
     for (const timer of [this.#leaseTimer, this.#holdTimer, this.#killTimer]) timer?.cancel();
   }
+}
+
+function whatEnded({ graceMs }: SupervisionOptions['store']): string {
+  return graceMs > 0 ? 'the local server' : 'the session, and the lock with it,';
 }
