@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { localFolder, prepareFolder } from './folder.ts';
+import { findFolder, localFolder, prepareFolder } from './folder.ts';
 
 function newFolder(): string {
   const folder = mkdtempSync('/tmp/holdfast-folder-');
@@ -47,8 +47,17 @@ describe('the folder of the local server', () => {
     symlinkSync('target', join(parent, 'link'));
     expect(() => prepareFolder(join(parent, 'link'))).toThrow(/it is no folder/);
     writeFileSync(join(parent, 'file'), '');
-    expect(() => prepareFolder(join(parent, 'file'))).toThrow(/cannot keep locks in .*EEXIST/);
+    expect(() => prepareFolder(join(parent, 'file'))).toThrow(/it is no folder/);
     expect(() => prepareFolder(join(parent, 'file', 'a'))).toThrow(/ENOTDIR.*no folder/);
+  });
+
+  it('is refused where no folder can be made', () => {
+    const parent = newFolder();
+    symlinkSync('nowhere', join(parent, 'link'));
+    expect(() => prepareFolder(join(parent, 'link', 'a'))).toThrow(/ENOENT/);
+    expect(() => prepareFolder(join(parent, 'link'))).toThrow(/it is no folder/);
+    expect(() => prepareFolder('/proc/holdfast/a')).toThrow(/cannot keep locks in .*ENOENT/);
+    expect(() => prepareFolder('/proc/holdfast')).toThrow(/cannot keep locks in .*ENOENT/);
   });
 
   it('is refused if the path of a socket in it would be too long', () => {
@@ -56,5 +65,6 @@ describe('the folder of the local server', () => {
     const fits = join(parent, 'x'.repeat(107 - 19 - parent.length - 1));
     prepareFolder(fits);
     expect(() => prepareFolder(`${fits}x`)).toThrow(/107 bytes.*this one has 89.*shorter/);
+    expect(() => findFolder(`${fits}x`)).toThrow(/107 bytes/);
   });
 });

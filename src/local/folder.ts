@@ -1,5 +1,5 @@
-import { lstatSync, mkdirSync } from 'node:fs';
-import { isAbsolute, resolve } from 'node:path';
+import { existsSync, lstatSync, mkdirSync } from 'node:fs';
+import { dirname, isAbsolute, resolve } from 'node:path';
 import { LocalError } from './errors.ts';
 
 /** The variables that are looked at. */
@@ -24,15 +24,27 @@ export function localFolder({ HOLDFAST_RUNTIME_DIR: named = '' }: LocalEnvironme
 export function prepareFolder(folder: string): void {
   if (Buffer.byteLength(folder) > LONGEST_FOLDER) throw tooLong(folder);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     checkFolder(folder);
   } catch (error) {
     throw error instanceof LocalError ? error : cannotUse(folder, error);
   }
 }
 
+/** With the folders above it. Node's own way to do so never ends below /proc, where no folder can be made. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
 /** Whether the folder is there; makes sure, if so, that it is ours alone. Throws LocalError. */
 export function findFolder(folder: string): boolean {
+  if (Buffer.byteLength(folder) > LONGEST_FOLDER) throw tooLong(folder);
   try {
     checkFolder(folder);
     return true;
@@ -78,7 +90,7 @@ const REASONS = {
   EACCES: 'you may not write there. Change its permissions.',
   EPERM: 'you may not write there. Change its permissions.',
   EROFS: 'its disk can only be read.',
-  ENOENT: 'somebody removed it. Try again.',
+  ENOENT: 'it cannot be made there, or somebody has just removed it.',
   ENOTDIR: 'a part of its path is no folder.',
   EMFILE: 'too many files are open. Raise the limit (ulimit -n).',
   ENFILE: 'too many files are open on this machine.',
