@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Lifeline, runWords, startOnTerminal } from './cli-hold-process.ts';
 import { LockScene } from './lock-scene.ts';
@@ -17,6 +19,20 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]());
 
 const isFree = async (name: string): Promise<boolean> => (await scene.ownerOf(name)) === null;
+
+/** Resolves when it can be told who got a signal. */
+async function hasWitness(runner: string): Promise<void> {
+  const caught = (1n << 1n) | (1n << 2n) | (1n << 19n);
+  for (;;) {
+    await scene.direct.ping();
+    const { stdout } = spawnSync('pgrep', ['-P', runner, '-f', 'holdfast-witness']);
+    const pid = String(stdout).trim();
+    if (pid === '') continue;
+    const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+    const mask = BigInt(`0x${/SigCgt:\s*(\w+)/.exec(status)![1]}`);
+    if ((mask & caught) === caught) return;
+  }
+}
 
 describe('on a terminal', () => {
   it('the command can talk to it, whatever its streams are', async () => {
@@ -87,6 +103,45 @@ describe('on a terminal', () => {
     terminal.type('\n\n');
     expect(await terminal.ended()).toBe(6);
     expect(terminal.text).not.toContain('got 3');
+  });
+
+  it.each(['SIGINT', 'SIGQUIT'] as const)(
+    '%s that the runner alone gets reaches the command too, once',
+    async (signal) => {
+      const trap = `trap "n=\\$((n+1)); echo got \\$n" ${signal.slice('SIG'.length)}`;
+      const script = `'n=0; ${trap}; echo on $PPID; while [ $n -lt 2 ]; do read x; done; exit 6'`;
+      const words = runWords(`alone ${store} -- sh -c ${script}`);
+      await using terminal = startOnTerminal(`exec ${words}`);
+      const [, runner] = await terminal.waitFor(/on (\d+)/);
+      await hasWitness(runner!);
+      process.kill(Number(runner), signal);
+      await terminal.waitFor(/got 1/);
+      process.kill(Number(runner), signal);
+      await terminal.waitFor(/got 2/);
+      // It may have come between two reads.
+      terminal.type('\n');
+      expect(await terminal.ended()).toBe(6);
+      expect(terminal.text).not.toContain('got 3');
+    },
+  );
+
+  it('SIGTSTP that the runner alone gets stops the command too, and fg lets it go on', async () => {
+    await using terminal = startOnTerminal(SHELL);
+    await terminal.waitFor(/ready/);
+    const script = `'echo on $$ $PPID; read x; echo got $x'`;
+    terminal.type(`${runWords(`halt ${store} -- sh -c ${script}`)}\n`);
+    const [, command, runner] = await terminal.waitFor(/on (\d+) (\d+)\n/);
+    await hasWitness(runner!);
+    process.kill(Number(runner), 'SIGTSTP');
+    await terminal.waitFor(/Stopped/);
+    expect(readFileSync(`/proc/${command}/stat`, 'latin1')).toContain(') T ');
+    const start = terminal.screen.length;
+    terminal.type('fg\n');
+    await terminal.waitFor(/read x/, start);
+    terminal.type('typed\n');
+    await terminal.waitFor(/got typed/);
+    terminal.type('exit\n');
+    await terminal.ended();
   });
 
   it('Ctrl-Z stops it, and fg lets it go on', async () => {

@@ -8,7 +8,7 @@
  * - `left <seconds>`: unless told otherwise before they are over, kill everything;
  * - `server <seconds>`: stdin is a connection to the server that keeps the lock; kill everything so long
  *   after its end, also when the runner is stopped and says nothing;
- * - `signal <name>`: send this to everything, and wake what is stopped;
+ * - `signal <name>`: send this to everything, and wake what is stopped, unless it is STOP;
  * - `tidy`: end what is left in the command's group: SIGTERM, a second, SIGKILL;
  * - `finish`: kill everything, and look again until nothing is left;
  * - `dismiss`: end, and do nothing.
@@ -187,13 +187,19 @@ stop_countdowns() {
   echo sentry 0
 }
 
+signal() {
+  members || return
+  kill "-$1" $found
+  if [ "$1" != STOP ]; then kill -CONT $found; fi
+}
+
 obey() {
   case $1 in
     watch) watch "$2" "$3" ;;
     gone) gone ;;
     left) stop_timer; (exec >/dev/null; count_down "$2") & timer=$!; echo "timer $timer" ;;
     server) (exec >/dev/null 4<&-; await_server "$2") & sentry=$!; echo "sentry $sentry" ;;
-    signal) if members; then kill "-$2" $found; kill -CONT $found; fi ;;
+    signal) signal "$2"; echo ok ;;
     tidy) tidy; echo ok ;;
     finish) stop_countdowns; finish; echo ok ;;
     dismiss) stop_countdowns; exit ;;

@@ -23,6 +23,7 @@ interface Question {
 const MOST_REPLACEMENTS = 10;
 /** It looks again for ten seconds whether what it killed has gone. */
 const LONGEST_ANSWER_MS = 15_000;
+const LONGEST_SIGNAL_MS = 1000;
 
 /**
  * The process that ends the command when the runner cannot: because it was killed, or stopped for longer
@@ -66,10 +67,9 @@ export class Guardian implements Disposable {
     if (this.#options.serverLine) this.#stand(`server ${secondsText(graceMs)}`);
   }
 
-  /** To the command and all that it started. False: there is no guardian any more. */
-  signal(signal: NodeJS.Signals): boolean {
-    this.#order(`signal ${signal.slice('SIG'.length)}`);
-    return this.#process !== undefined;
+  /** To the command and all that it started. False: it did not answer. */
+  signal(signal: NodeJS.Signals): Promise<boolean> {
+    return this.#ask(`signal ${signal.slice('SIG'.length)}`, LONGEST_SIGNAL_MS);
   }
 
   /** Ends what is left of the command's group, gently. False: it did not answer. */

@@ -11,10 +11,11 @@ import { type OpenStore, openStore } from './open-store.ts';
 import { checkProgram } from './program.ts';
 import type { RunRequest } from './run-options.ts';
 import { Signals } from './signals.ts';
-import { type Outcome, Supervision } from './supervision.ts';
+import { type Outcome, Supervision, type SupervisionOptions } from './supervision.ts';
 import { takeAll } from './take.ts';
 import { hasTerminal } from './terminal.ts';
 import { WaitingLine } from './waiting-line.ts';
+import { Witness } from './witness.ts';
 
 /** Runs the command while the lock is held; gives the exit code. Throws UsageError. */
 export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
@@ -41,6 +42,8 @@ interface End {
   readonly code: number;
   readonly signal: NodeJS.Signals | null;
 }
+
+type Helpers = Pick<SupervisionOptions, 'guardian' | 'witness' | 'store'>;
 
 class Run {
   readonly #request: RunRequest;
@@ -108,10 +111,11 @@ class Run {
       environment,
       clock: systemClock,
     });
+    using witness = this.#isOnTerminal ? new Witness(systemClock) : undefined;
     const held = await taking;
     if (held === undefined) return undefined;
     try {
-      const outcome = await this.#runHeld(held, guardian, store);
+      const outcome = await this.#runHeld(held, { guardian, witness, store });
       return await this.#giveBack(held, outcome);
     } finally {
       await held.release();
@@ -134,21 +138,22 @@ class Run {
     }
   }
 
-  async #runHeld(held: Held, guardian: Guardian, store: OpenStore): Promise<Outcome> {
+  async #runHeld(held: Held, helpers: Helpers): Promise<Outcome> {
     this.#signals.interrupted.throwIfAborted();
     // Both before the command starts: from then on this process may be stopped or killed at any point.
     const supervision = new Supervision({
       ...this.#request,
-      guardian,
+      ...helpers,
       held,
-      store,
       clock: systemClock,
       report: (message) => this.#report(message),
       stopSelf: () => this.#signals.takeEffect('SIGTSTP'),
     });
     this.#signals.forwardTo(supervision);
     try {
-      return await supervision.watch(await this.#start(held));
+      const command = await this.#start(held);
+      this.#signals.forwardAll();
+      return await supervision.watch(command);
     } finally {
       this.#signals.stopForwarding();
     }

@@ -3,22 +3,20 @@ const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] 
 /** What is of no use to anybody but a command. */
 const OTHERS = ['SIGCONT', 'SIGWINCH', 'SIGTSTP'] as const;
 
-/** Ctrl-C, Ctrl-\\, Ctrl-Z, a resize and `fg`: a command on the same terminal has them already. */
-const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set([
-  'SIGINT',
-  'SIGQUIT',
-  'SIGTSTP',
-  'SIGWINCH',
-  'SIGCONT',
-]);
+/** A resize and `fg`: a command on the same terminal has them already, and once more would change nothing. */
+const HARMLESS: ReadonlySet<NodeJS.Signals> = new Set(['SIGWINCH', 'SIGCONT']);
+/** Ctrl-C, Ctrl-\\ and Ctrl-Z: a command has them already, unless they were sent to this process alone. */
+const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTSTP']);
 
 export interface SignalTarget {
-  forward(signal: NodeJS.Signals): void;
+  forward(signal: NodeJS.Signals): Promise<void>;
   /** Ctrl-Z stopped the command, and the runner is to stop with it. */
   suspend(): void;
+  /** On a terminal: whether the command got this signal too. */
+  gotIt(signal: NodeJS.Signals): Promise<boolean>;
 }
 
-const NOBODY: SignalTarget = { forward() {}, suspend() {} };
+const NOBODY: SignalTarget = { async forward() {}, suspend() {}, gotIt: async () => true };
 
 /**
  * What becomes of the signals that this process gets. None ends it, so that no lock stays behind: before
@@ -48,6 +46,13 @@ export class Signals implements Disposable {
   /** From now on the command gets them. */
   forwardTo(target: SignalTarget): void {
     this.#target = target;
+  }
+
+  /**
+   * Those too that are of no use to anybody but a command; when it runs, and no earlier: Ctrl-Z while it
+   * starts stops both it and this process, which would otherwise wait for the start to go on.
+   */
+  forwardAll(): void {
     for (const signal of OTHERS) this.#listen(signal);
   }
 
@@ -73,10 +78,18 @@ export class Signals implements Disposable {
 
   readonly #receive = (signal: NodeJS.Signals): void => {
     if (this.#target === undefined) this.#interrupt(signal);
-    else if (!this.#hasTerminal) this.#target.forward(signal);
-    else if (signal === 'SIGTSTP') this.#target.suspend();
-    else if (!FROM_TERMINAL.has(signal)) this.#target.forward(signal);
+    else if (!this.#hasTerminal) void this.#target.forward(signal);
+    else if (FROM_KEYBOARD.has(signal)) void this.#receiveKey(signal, this.#target);
+    else if (!HARMLESS.has(signal)) void this.#target.forward(signal);
   };
+
+  async #receiveKey(signal: NodeJS.Signals, target: SignalTarget): Promise<void> {
+    const isShared = await target.gotIt(signal);
+    // In the meantime the command may have ended.
+    if (target !== this.#target) return;
+    if (!isShared) await target.forward(signal);
+    if (signal === 'SIGTSTP') target.suspend();
+  }
 
   #interrupt(signal: NodeJS.Signals): void {
     this.#interruptedBy ??= signal;

@@ -6,6 +6,7 @@ import type { Guardian } from './guardian.ts';
 import type { Held } from './held.ts';
 import type { OpenStore } from './open-store.ts';
 import type { SignalTarget } from './signals.ts';
+import type { Witness } from './witness.ts';
 
 /** How much of the lease is kept to end the command in, and of that for the kill itself, at most. */
 const ENDING_PART = 1 / 4;
@@ -23,8 +24,10 @@ const NEWS_MS = 50;
 /** How long Ctrl-Z waits for the lease to be prolonged. */
 const SUSPEND_MS = 500;
 
-interface SupervisionOptions {
+export interface SupervisionOptions {
   readonly guardian: Guardian;
+  /** On a terminal. */
+  readonly witness: Witness | undefined;
   readonly held: Held;
   readonly store: Pick<OpenStore, 'ended' | 'graceMs'>;
   readonly leaseMs: number;
@@ -84,11 +87,21 @@ export class Supervision implements SignalTarget {
     return { ...ending, endedFor: this.#endedFor };
   }
 
-  forward(signal: NodeJS.Signals): void {
+  async forward(signal: NodeJS.Signals): Promise<void> {
     // A group that no shell looks after is not stopped by SIGTSTP.
     const sent = signal === 'SIGTSTP' ? 'SIGSTOP' : signal;
-    const command = this.#command;
-    if (command?.ownsGroup || !this.#options.guardian.signal(sent)) command?.signal(sent);
+    if (this.#command?.ownsGroup) this.#command.signal(sent);
+    else await this.#signalAll(sent);
+  }
+
+  /** By the guardian, which knows who belongs to the command; without it, to the command at least. */
+  async #signalAll(signal: NodeJS.Signals): Promise<void> {
+    const isDone = await this.#options.guardian.signal(signal);
+    if (!isDone && !this.#hasEnded) this.#command?.signal(signal);
+  }
+
+  async gotIt(signal: NodeJS.Signals): Promise<boolean> {
+    return this.#options.witness?.saw(signal) ?? true;
   }
 
   async suspend(): Promise<void> {
@@ -153,7 +166,7 @@ export class Supervision implements SignalTarget {
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
     this.#report(reason);
-    if (isFirst && !guardian.signal('SIGTERM')) this.#command?.signal('SIGTERM');
+    if (isFirst) void this.#signalAll('SIGTERM');
     // After the signal: who is found then is known to this countdown too.
     guardian.setDeadline(graceMs);
     this.#killTimer?.cancel();
