@@ -6,7 +6,8 @@ import { Redis } from 'ioredis';
 const { createLocks } = await import(process.env.HOLDFAST_BUILD);
 const { createCache } = await import(new URL('cache/index.js', process.env.HOLDFAST_BUILD));
 const port = Number(process.env.HOLDFAST_PORT);
-const locks = createLocks(`redis://127.0.0.1:${port}`);
+const session = process.env.HOLDFAST_SESSION === 'yes';
+const locks = createLocks(`redis://127.0.0.1:${port}`, { session });
 const cache = createCache({ locks });
 /** What is loaded from: it counts loads, and has the server's time. */
 const database = new Redis({ port, host: '127.0.0.1' });

@@ -33,15 +33,16 @@ export class CallerProcess {
   readonly #child: ChildProcess;
   #lastId = 0;
 
-  static async start(port: number): Promise<CallerProcess> {
-    const program = new CallerProcess(port);
+  static async start(port: number, session = false): Promise<CallerProcess> {
+    const program = new CallerProcess(port, session);
     await once(program.#child, 'message');
     return program;
   }
 
-  private constructor(port: number) {
+  private constructor(port: number, session: boolean) {
+    const given = { HOLDFAST_PORT: `${port}`, HOLDFAST_SESSION: session ? 'yes' : '' };
     this.#child = fork(join(import.meta.dirname, 'cache-caller-process.child.js'), {
-      env: { ...process.env, HOLDFAST_BUILD: BUILD, HOLDFAST_PORT: `${port}` },
+      env: { ...process.env, HOLDFAST_BUILD: BUILD, ...given },
       execArgv: [],
     });
     this.#child.setMaxListeners(0);

@@ -96,6 +96,22 @@ describe.each(Object.keys(SERVERS) as (keyof typeof SERVERS)[])('processes, on %
     for (const { longestMs } of called) expect(longestMs).toBeLessThan(8000);
   });
 
+  // Redis has no sessions.
+  it.runIf(kind === 'our server')('follow a loader that had a session at once', async () => {
+    const loader = await CallerProcess.start(server.port, true);
+    programs.push(loader);
+    const options = { ...calls, lease: '1m' } as const;
+    const killed = loader.call({ ...options, loadMs: 60_000 }).catch(() => 'killed');
+    await loader.loading(calls.key);
+    const waiting = programs[0]!.call(options);
+    const isWaiting = (): Promise<number> => observer.exists(`value:{cache:${calls.key}}:waiters`);
+    while ((await isWaiting()) === 0);
+    await loader.kill();
+    expect(await killed).toBe('killed');
+    // Without a session its callers would give up first, after 30 s.
+    expect(await waiting).toMatchObject({ values: [2] });
+  });
+
   it('follow a loader that was paused beyond its lease, and whose value comes too late', async () => {
     const working = programs.map((program) => program.call({ ...calls, fresh: '1m' }));
     const loader = await Promise.race(programs.map((program) => program.loading(calls.key)));

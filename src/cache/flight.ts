@@ -168,7 +168,7 @@ export class Flight {
       return entry !== undefined || this.#isClosed ? entry : await this.#load(lease, opened);
     } finally {
       this.#isLeading = false;
-      void lease.release().then(() => this.#wake());
+      void lease.release().then(() => this.#wake(lease.fence));
     }
   }
 
@@ -237,9 +237,9 @@ export class Flight {
   }
 
   /** Whoever waits should look again. They do so at the end of the lease if they do not hear of this. */
-  async #wake(): Promise<void> {
+  async #wake(fence?: number): Promise<void> {
     const { key, store } = this.#plan;
-    await settle(() => store.wake(key)).catch(() => {});
+    await settle(() => store.wake(key, fence)).catch(() => {});
   }
 
   /** The new value, if it is there. */

@@ -20,8 +20,8 @@ export interface CacheStore {
   write(key: string, tags: Tags, value: Write): boolean | Promise<boolean>;
   /** Remembers that a load failed, and tells whoever waits. For how many milliseconds nobody should load. */
   fail(key: string, failed: Failed): number | Promise<number>;
-  /** Nothing came of a load: whoever waits should look again. */
-  wake(key: string): void | Promise<void>;
+  /** Whoever waits should look again. With the fence of a load that is over, whatever came of it. */
+  wake(key: string, fence?: number): void | Promise<void>;
   /** How many of them were there. */
   delete(keys: readonly string[]): number | Promise<number>;
   /** Makes everything that carries one of the tags as good as deleted. */

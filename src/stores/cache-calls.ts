@@ -37,6 +37,15 @@ export class CacheCalls {
     return this.#batchFor(key).add(key, verb, args);
   }
 
+  /** This request is made for this program if it ends, where the server learns of that. */
+  leave(name: string, key: string, verb: string): void {
+    this.#runner.leaveWill?.(name, SCRIPT, key, [verb, '0']).catch(() => {});
+  }
+
+  takeBack(name: string): void {
+    this.#runner.takeBackWill?.(name).catch(() => {});
+  }
+
   close(): void {
     this.#isClosed = true;
     for (const batch of this.#underWay.close()) batch.fail(new Error(CLOSED));

@@ -47,7 +47,9 @@ class ScriptCacheStore implements CacheStore {
     return toSight(reply, stamp);
   }
 
+  /** If this program dies with its session, its mutex is released, and then whoever waits is told. */
   open(key: string, tags: Tags, times: Times, fence: number): Promise<Stamped> {
+    this.#calls.leave(willOf(key, fence), keyOf(key), 'wake');
     return this.#open('open', key, tags, times, String(fence));
   }
 
@@ -76,8 +78,9 @@ class ScriptCacheStore implements CacheStore {
     return Number(await this.#calls.send(keyOf(key), 'fail', ...words, ...times, error));
   }
 
-  async wake(key: string): Promise<void> {
+  async wake(key: string, fence?: number): Promise<void> {
     await this.#calls.send(keyOf(key), 'wake');
+    if (fence !== undefined) this.#calls.takeBack(willOf(key, fence));
   }
 
   async delete(keys: readonly string[]): Promise<number> {
@@ -151,6 +154,10 @@ class ScriptCacheStore implements CacheStore {
 
 function keyOf(key: string): string {
   return `value:{cache:${key}}`;
+}
+
+function willOf(key: string, fence: number): string {
+  return `wake ${fence} ${key}`;
 }
 
 function tagKeyOf(tag: string): string {

@@ -79,6 +79,21 @@ export class SessionRunner implements ScriptRunner {
     await this.#drop(willOf({ key, owner }));
   }
 
+  async leaveWill(
+    name: string,
+    script: Script,
+    key: string,
+    args: readonly string[],
+  ): Promise<void> {
+    if (this.#session === undefined) return;
+    const call = ['EVALSHA', script.sha, '1', this.#options.keyPrefix + key, ...args];
+    await this.#say('SET', this.#session.id, name, ...call);
+  }
+
+  async takeBackWill(name: string): Promise<void> {
+    if (this.#session !== undefined) await this.#say('DROP', this.#session.id, name);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     const session = this.#session;

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type CacheOptions, createCache } from '../src/cache/index.ts';
+import { CachingLocks } from '../src/caching-locks.ts';
+import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
+import { createEngine, type Engine, execute } from '../src/engine/index.ts';
+import { ErrorReply } from '../src/resp/index.ts';
+import { engineRunner } from '../src/stores/engine-runner.ts';
+import { ScriptStore } from '../src/stores/index.ts';
+import { SessionRunner } from '../src/stores/session-runner.ts';
+import { elapse, heldLoad, neverEarly, openProgram, settled, turn } from './cache-scene.ts';
+
+const KEPT: CacheOptions = { fresh: '1m', lease: '10s' };
+
+let clock: VirtualClock;
+let engine: Engine;
+let allLocks: CachingLocks[];
+/** The server alone knows of the end, as if the program had died. */
+let killSession: () => void;
+
+beforeEach(() => {
+  clock = virtualClock();
+  engine = createEngine({ clock, random: seededRandom(1) });
+  allLocks = [];
+});
+afterEach(async () => {
+  for (const locks of allLocks) await locks.close();
+  engine.close();
+});
+
+function sessionRunner(): SessionRunner {
+  const open = async () => {
+    const session = engine.session();
+    execute(session, ['HOLDFAST.SESSION', 'session']);
+    killSession = () => session.close();
+    return { id: 'session', ended: new Promise<void>(() => {}), close: killSession };
+  };
+  const command = async (words: string[]): Promise<unknown> => {
+    const reply = execute(engine.session(), words);
+    if (reply instanceof ErrorReply) throw new Error(reply.message);
+    return reply;
+  };
+  return new SessionRunner({ runner: engineRunner(engine), command, open, keyPrefix: '' });
+}
+
+function openLoader(): CachingLocks {
+  const options = { clock, clientId: 'loader', requestTimeoutMs: 5000 };
+  const store = new ScriptStore(sessionRunner(), options);
+  const locks = new CachingLocks({ store, clock, random: neverEarly(1) });
+  allLocks.push(locks);
+  return locks;
+}
+
+it('a loader that dies with its session is followed at once, by one of those who wait', async () => {
+  const { load, loads } = heldLoad<string>();
+  void settled(createCache({ locks: openLoader() }).get('a', KEPT, load));
+  await turn();
+  expect(loads).toHaveLength(1);
+  let followers = 0;
+  const waiting = [1, 2].map((number) => {
+    const { locks, cache } = openProgram(engine, clock, number);
+    allLocks.push(locks);
+    return cache.get('a', KEPT, () => `follower ${++followers}`);
+  });
+  await turn();
+  expect(followers).toBe(0);
+  killSession();
+  // Wills are run in the next turn, by the engine's clock.
+  await elapse(clock, 0);
+  expect(await Promise.all(waiting)).toEqual(['follower 1', 'follower 1']);
+});
+
+it('a load that is over leaves no will', async () => {
+  const locks = openLoader();
+  const cache = createCache({ locks });
+  await cache.get('a', KEPT, () => 1);
+  await settled(cache.get('b', KEPT, () => Promise.reject(new Error('no'))));
+  await turn();
+  expect(engine.wills.count).toBe(0);
+});
