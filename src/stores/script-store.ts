@@ -27,6 +27,9 @@ export interface ScriptRunner {
   onLost?(listener: (reason: Error) => void): void;
   /** The lock of this key and owner is no longer to end with this program. */
   disown?(key: string, owner: string): Promise<void>;
+  /** Where the server learns of the end of this program: it then runs the script, unless that is taken back. */
+  leaveWill?(name: string, script: Script, key: string, args: readonly string[]): Promise<void>;
+  takeBackWill?(name: string): Promise<void>;
   close(): Promise<void>;
 }
 
