@@ -151,6 +151,37 @@ describe('what keeps out what', () => {
   });
 });
 
+describe('a run inside of a run of the same name', () => {
+  it('is told that it may wait for itself, and waits', async () => {
+    const inner = runWords(`itself --store ${store} --wait 100ms -- echo ran`);
+    await using outer = startRun([
+      'itself',
+      '--store',
+      store,
+      '--',
+      'sh',
+      '-c',
+      `${inner}; exit $?`,
+    ]);
+    expect(await outer.ended()).toBe(75);
+    const told = `lock 'itself' is held by pid ${outer.child.pid}, which this was started by`;
+    expect(outer.text).toContain(told);
+    expect(outer.text).not.toContain('ran');
+  });
+
+  it('is told nothing when the holder is somebody else', async () => {
+    await using holder = startRun(['other', '--store', store, '--', 'sh', '-c', HOLD]);
+    await holder.waitFor(/held/);
+    await using runner = startRun(['other', '--store', store, '--wait', '100ms', '--', 'true'], {
+      HOLDFAST_RUN: 'of-another',
+    });
+    expect(await runner.ended()).toBe(75);
+    expect(runner.text).toMatch(/^holdfast: lock 'other' is busy: .*\n$/);
+    holder.type('\n');
+    await holder.ended();
+  });
+});
+
 /** A command that holds the lock until it is told to go on. */
 const HOLD = 'echo held; read line';
 
@@ -197,7 +228,8 @@ describe('what cannot be done', () => {
     });
     writeFileSync(join(folder, 'text'), 'no program', { mode: 0o644 });
     expect((await run('missing', '--', join(folder, 'text'))).code).toBe(126);
-    expect((await run('missing', '--', '/etc')).code).toBe(127);
+    expect((await run('missing', '--', '/etc')).code).toBe(126);
+    expect((await run('missing', '--', '/etc/no-such-command')).code).toBe(127);
   });
 
   // A shell writes the byte: whoever starts a process from here cannot.

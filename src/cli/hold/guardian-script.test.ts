@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { GUARDIAN_SCRIPT } from './guardian-script.ts';
@@ -11,9 +12,12 @@ const SHELLS: readonly (readonly string[])[] = [['sh'], ['bash', '--posix']];
 class Guardian implements AsyncDisposable {
   readonly process: ChildProcess;
 
-  constructor([program, ...flags]: readonly string[]) {
+  constructor([program, ...flags]: readonly string[], serverLine: Socket | 'ignore' = 'ignore') {
     const words = [...flags, '-c', GUARDIAN_SCRIPT, 'holdfast-guardian', 'no-such-cookie'];
-    this.process = spawn(program!, words, { stdio: ['ignore', 'pipe', 'ignore', 'pipe'] });
+    this.process = spawn(program!, words, {
+      argv0: 'sh',
+      stdio: [serverLine, 'pipe', 'ignore', 'pipe'],
+    });
   }
 
   order(orders: readonly string[]): void {
@@ -58,6 +62,26 @@ describe.each(SHELLS)('the guardian in %s', (...shell) => {
     const left = running(`sleep\0${seconds}\0`);
     for (const pid of left) process.kill(Number(pid), 'SIGKILL');
     expect(left).toEqual([]);
+  });
+
+  it('kills what it watches when the server has ended, and no earlier', async () => {
+    await using server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const line = connect({ port, host: '127.0.0.1' }).pause();
+    const [[peer]] = await Promise.all([once(server, 'connection'), once(line, 'connect')]);
+    const watched = spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
+    const ended = once(watched, 'exit');
+    await using guardian = new Guardian(shell, line);
+    guardian.order([`watch ${watched.pid} own`, 'server 0.100']);
+    // An empty line, with which it makes sure that the server is there.
+    expect(String((await once(peer, 'data'))[0])).toBe('\n');
+    guardian.order(['signal CONT']);
+    await guardian.answered();
+    expect(watched.signalCode).toBe(null);
+    peer.destroy();
+    expect(await ended).toEqual([null, 'SIGKILL']);
+    line.destroy();
   });
 
   it('counts no longer down when the command has ended, whose number may be used again', async () => {

@@ -130,6 +130,8 @@ class Run {
         clock: systemClock,
         signal: AbortSignal.any([this.#signals.interrupted, ended]),
         waitingLine: new WaitingLine(this.#io, systemClock),
+        report: (message) => this.#report(message),
+        isNested: this.#io.environment.HOLDFAST_RUN !== undefined,
       });
     } catch (error) {
       if (!ended.aborted || this.#signals.interrupted.aborted) throw error;

@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { RunError } from './exit-codes.ts';
 
@@ -12,8 +12,15 @@ export function checkProgram(command: string, path = DEFAULT_PATH): void {
     : path.split(delimiter).map((folder) => join(folder === '' ? '.' : folder, command));
   const files = places.filter(isFile);
   if (files.some(isExecutable)) return;
-  if (files.length === 0) throw new RunError('notFound', `'${command}' was not found.`);
+  if (files.length === 0) throw missing(command);
   throw new RunError('notExecutable', `'${files[0]}' cannot be executed: it lacks the permission.`);
+}
+
+function missing(command: string): RunError {
+  if (!command.includes('/') || !existsSync(command)) {
+    return new RunError('notFound', `'${command}' was not found.`);
+  }
+  return new RunError('notExecutable', `'${command}' cannot be executed: it is no file.`);
 }
 
 function isFile(place: string): boolean {

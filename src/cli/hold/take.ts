@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock/index.ts';
 import type { Lease, Lock } from '../../lock/index.ts';
 import { LockTimeoutError } from '../../lock/index.ts';
+import { ancestorAmong } from './ancestors.ts';
 import { RunError } from './exit-codes.ts';
 import { Held } from './held.ts';
 import type { RunRequest } from './run-options.ts';
@@ -12,6 +13,10 @@ interface TakeOptions {
   /** Gives up waiting. */
   readonly signal: AbortSignal;
   readonly waitingLine: WaitingLine;
+  /** Told what the user should know, in a sentence. */
+  readonly report: (message: string) => void;
+  /** Whether this is run by a command that a run has started. */
+  readonly isNested: boolean;
 }
 
 /** Takes the locks one after the other, or none of them. Throws RunError if busy, else as the library does. */
@@ -42,6 +47,7 @@ async function take(lock: Lock, options: TakeOptions & { untilMs: number }): Pro
   const how = { lease: request.leaseMs, label: request.label, signal };
   const lease = await lock.tryAcquire(how);
   if (lease !== null) return lease;
+  if (options.isNested && request.waitMs > 0) await warnOfDeadlock(lock, options.report);
   const waitMs = Math.max(0, untilMs - clock.monotonicMs());
   try {
     using _shown = waitingLine.show(lock);
@@ -54,4 +60,14 @@ async function take(lock: Lock, options: TakeOptions & { untilMs: number }): Pro
 async function busyError(lock: Lock): Promise<RunError> {
   const holder = await lock.inspect().then(describe, () => 'nobody knows by whom');
   return new RunError('busy', `lock '${lock.name}' is busy: ${holder}.`);
+}
+
+/** It is only told: who is left to itself by its parents may well wait for them. */
+async function warnOfDeadlock(lock: Lock, report: TakeOptions['report']): Promise<void> {
+  const inspection = await lock.inspect().catch(() => undefined);
+  const holder = ancestorAmong(inspection?.holders ?? []);
+  if (holder === undefined) return;
+  report(
+    `lock '${lock.name}' is held by pid ${holder.pid}, which this was started by: if that waits for this, neither goes on.`,
+  );
 }
