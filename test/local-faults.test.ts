@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   lstatSync,
@@ -237,6 +238,18 @@ describe('a folder that is emptied', () => {
     // From then on all is as it was.
     await holder!.release();
     await other!.acquire('a', {});
+  });
+
+  it('again and again costs nobody a lock either', async () => {
+    const folder = newFolder();
+    const [holder, other] = await starts(2, folder);
+    const { pid, address } = await holder!.open();
+    await holder!.acquire('a', { lease: '1h' });
+    // It removes also what comes while it works.
+    const loop = 'for turn in $(seq 200); do rm -rf "$0"; done';
+    await once(spawn('sh', ['-c', loop, folder]), 'exit');
+    await expect(other!.open()).resolves.toEqual({ pid, address });
+    await expect(other!.acquire('a', { wait: 0 })).rejects.toThrow(/busy|held|wait/i);
   });
 
   it('stays empty if nobody needs the server', async () => {

@@ -12,7 +12,7 @@ export class Entrance {
   readonly server: Server;
   readonly place: Place;
   readonly #path: string;
-  readonly #inode: number;
+  readonly #inode: number | undefined;
 
   /** Of this number, or a higher one. Undefined: another server serves. */
   static async open(engine: Engine, folder: string, number: number): Promise<Entrance | undefined> {
@@ -31,13 +31,13 @@ export class Entrance {
     this.server = server;
     this.place = place;
     this.#path = path;
-    this.#inode = lstatSync(path).ino;
+    this.#inode = lstatSync(path, { throwIfNoEntry: false })?.ino;
   }
 
   /** Whether its name leads to it. */
   isOpen(): boolean {
     const found = lstatSync(this.#path, { throwIfNoEntry: false });
-    if (found?.ino !== this.#inode) return false;
+    if (found === undefined || found.ino !== this.#inode) return false;
     keepYoung(this.#path, found.mtimeMs);
     return true;
   }

@@ -12,6 +12,10 @@ const LOOK_MS = 500;
 /** How long a server waits for its first client, however little patience it has later. */
 const FIRST_CLIENT_MS = 1000;
 
+/** How often a server tries to come back to its folder. */
+const MOST_RETURNS = 400;
+const RETURN_PAUSE_MS = 5;
+
 export interface Serving {
   /** The server ends when nobody has needed it for so long. */
   readonly idleMs: number;
@@ -61,7 +65,8 @@ class LocalServer implements AsyncDisposable {
     using watch = new FolderWatch(this.#folder);
     while (!this.#isOver) {
       await watch.change(Math.min(LOOK_MS, Math.max(1, idleMs / 4)));
-      if (!this.#entrance.isOpen()) {
+      // What is removed before the new folder is watched would be seen too late.
+      while (!this.#isOver && !this.#entrance.isOpen()) {
         await this.#comeBack();
         watch.renew();
       }
@@ -90,16 +95,32 @@ class LocalServer implements AsyncDisposable {
    * another was faster it ends, so that its holders are told.
    */
   async #comeBack(): Promise<void> {
-    const entrance = this.#isFree() ? undefined : await this.#openAgain().catch(() => undefined);
+    const entrance = this.#isFree() ? undefined : await this.#openAgain();
     if (entrance !== undefined) this.#add(entrance);
     if (entrance === undefined || this.#isOver) this.#end();
   }
 
+  /** Whoever empties the folder may not be done yet. */
   async #openAgain(): Promise<Entrance | undefined> {
-    prepareFolder(this.#folder);
-    // Nobody emptied it: another server has removed the name, one that did not see us (of another machine).
-    if (highestNumber(this.#folder) > 0) return undefined;
-    return Entrance.open(this.#engine, this.#folder, this.#entrance.place.number);
+    for (let left = MOST_RETURNS; left > 0 && !this.#isOver && this.#isVacant(); left--) {
+      const { number } = this.#entrance.place;
+      const entrance = await Entrance.open(this.#engine, this.#folder, number).catch(() => {});
+      if (entrance) return entrance;
+      await pause(RETURN_PAUSE_MS);
+    }
+    return undefined;
+  }
+
+  /** Else another server has removed the name, one that could not see us: on another machine. */
+  #isVacant(): boolean {
+    try {
+      prepareFolder(this.#folder);
+      return highestNumber(this.#folder) === 0;
+    } catch (error) {
+      // It was removed between two looks at it.
+      const { code, cause } = error as { code: string; cause?: NodeJS.ErrnoException };
+      return code === 'ENOENT' || cause?.code === 'ENOENT';
+    }
   }
 
   #wasIdle(idleMs: number): boolean {
@@ -131,4 +152,10 @@ class LocalServer implements AsyncDisposable {
     this.#isOver = true;
     void this[Symbol.asyncDispose]();
   }
+}
+
+function pause(durationMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    systemClock.setTimer(durationMs, resolve).keepAlive(true);
+  });
 }
