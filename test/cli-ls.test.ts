@@ -244,7 +244,7 @@ describe.each([
     expect(output).toMatch(/^job \(semaphore\): held by 1, 2 waiting$/m);
     expect(output).toMatch(/^job \(write\): held by 1, 2 waiting$/m);
     expect(output).toContain(`  holds   ${who}, “first” (takes 2)\n`);
-    expect(output).toMatch(/^ {10}for \d\.\ds, \d+s left, fence \d{16}, owner [0-9a-f]+\.\w+$/m);
+    expect(output).toMatch(/^ {10}for \d\.\ds, \d+s left, fence \d{16}, owner [\w-]+\.\w+$/m);
     expect(output).toContain(`  waits   1. ${who}, “second”, wants 30s\n`);
     expect(output).toContain(`  waits   2. ${who}, “third”, wants 30s\n`);
   });
