@@ -25,7 +25,7 @@ the lock is lost, it and all that it started are ended before somebody else can 
 
 A run without --shared or --permits keeps out, and waits for, all others of the same name: other runs,
 shared ones too, and programs that use mutex() or readWrite(). A run with --permits counts only others that
-have it too.
+have it too. A run with --shared does not see programs that use mutex().
 
 Exit codes:
 ${describeExitCodes()}

@@ -30,7 +30,7 @@ export function describeExitCodes(): string {
   const own = Object.values(EXIT_CODES).map(({ code, help }) => line(String(code), help));
   return [
     line('0–255', 'as the command ended'),
-    line('128+n', 'it was ended by signal n; so was the wait for the lock (130: Ctrl-C)'),
+    line('128+n', 'it was ended by signal n, up to 31; so was the wait for the lock (130: Ctrl-C)'),
     ...own,
   ].join('\n');
 }
