@@ -186,6 +186,19 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(cache.counts).toMatchObject({ miss: 3, hit: 1 });
     });
 
+    it('that cannot read what another program has loaded meanwhile: loads anew', async () => {
+      const text: Serializer = { encode: String, decode: String };
+      const { load, loads } = heldLoad<string>();
+      const other = createCache({ locks });
+      const first = other.get('a', { ...KEPT, serializer: text }, load);
+      await turn();
+      const waiting = cache.get('a', KEPT, () => 'JSON');
+      await turn();
+      loads[0]!.resolve('no { JSON');
+      expect(await first).toBe('no { JSON');
+      expect(await waiting).toBe('JSON');
+    });
+
     it('that can read nothing tells why', async () => {
       const decode = (): never => {
         throw new RangeError('unreadable');

@@ -15,6 +15,7 @@ const open = (): Program => {
   programs.push(program);
   return program;
 };
+type Loads = ReturnType<typeof heldLoad<string>>['loads'][number];
 const isRelease = (words: readonly string[]): boolean => words.includes('release');
 
 beforeEach(() => {
@@ -343,6 +344,65 @@ describe('a caller whose store does not answer', () => {
     expect(await asked).toMatchObject({ code: 'timeout' });
     loads[0]!.resolve(1);
     expect(await other.cache.get('a', options, load)).toBe(1);
+  });
+});
+
+it('a load does not begin when its lease was lost on the way to it', async () => {
+  const { cache, network } = open();
+  const { load, loads } = heldLoad<number>();
+  const options = { ...KEPT, lease: 1000, maxLoad: 1000 } as const;
+  network.holdsAnswer = (words) => words.includes('open');
+  const asked = cache.get('a', options, load);
+  await elapse(clock, 1000);
+  network.letGo();
+  await turn();
+  expect(loads).toHaveLength(1);
+  expect(loads[0]!.signal.aborted).toBe(false);
+  loads[0]!.resolve(1);
+  expect(await asked).toBe(1);
+});
+
+it('a load of several keys is given each once, also if one was lost while it was gathered', async () => {
+  const { cache, network } = open();
+  const elsewhere = heldLoad<number>();
+  const other = open().cache.get('b', KEPT, elsewhere.load);
+  await turn();
+  network.holds = (words) => words.includes('wait');
+  const seen: string[][] = [];
+  const options = { ...KEPT, lease: 1000, maxLoad: 1000 } as const;
+  const asked = cache.getMany(['a', 'b'], options, (keys, { signal }) => {
+    seen.push([...keys, String(signal.aborted)]);
+    return new Map(keys.map((key) => [key, 1]));
+  });
+  await elapse(clock, 1000);
+  await turn();
+  network.letGo();
+  await turn();
+  elsewhere.loads[0]!.resolve(2);
+  expect(Object.fromEntries(await asked)).toEqual({ a: 1, b: 2 });
+  expect(await other).toBe(2);
+  expect(seen).toEqual([['a', 'false']]);
+});
+
+describe('a later caller of a process whose message was lost', () => {
+  it.each([
+    ['that a value came, which is gone', (first: Loads) => first.resolve('old'), '1s'],
+    ['that a load failed', (first: Loads) => first.reject(new Error('no')), '1m'],
+  ] as const)('does not wait for the end of a lease: %s', async (_, end, fresh) => {
+    const [loader, waiter] = [open(), open()];
+    const options = { ...KEPT, fresh, backoff: 0, lease: '1m' } as const;
+    const { load, loads } = heldLoad<string>();
+    const first = settled(loader.cache.get('a', options, load));
+    await turn();
+    waiter.network.holdsMessages = true;
+    const next = (): string => 'new';
+    const gone = settled(waiter.cache.get('a', { ...options, hardTimeout: 100 }, next));
+    await turn();
+    end(loads[0]!);
+    await first;
+    await elapse(clock, 5000);
+    expect(await gone).toMatchObject({ code: 'timeout' });
+    expect(await waiter.cache.get('a', options, next)).toBe('new');
   });
 });
 

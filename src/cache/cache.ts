@@ -193,11 +193,11 @@ export class Cache implements AsyncDisposable {
     const isGone = (): boolean => this.#clock.monotonicMs() >= staleUntilMs;
     try {
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
-      const entry = await this.#newEntry(call, sight, softMs);
-      if (entry === null) return undefined;
-      if (entry !== undefined) {
+      const found = await this.#loaded(call, sight, softMs);
+      if (found === null) return undefined;
+      if (found !== undefined) {
         this.#count(call, 'miss');
-        return { value: options.serializer.decode(entry.data) };
+        return found;
       }
     } catch (error) {
       const mayBeStale = stale !== undefined && options.isStaleOnError && !isGone();
@@ -213,7 +213,7 @@ export class Cache implements AsyncDisposable {
   }
 
   /** What comes of a load. Null: nothing that is meant for this caller. Undefined: not soon enough. */
-  async #newEntry(call: Call, sight: Stamped, softMs: number): Promise<Entry | null | undefined> {
+  async #loaded(call: Call, sight: Stamped, softMs: number): Promise<Found | null | undefined> {
     const { key, source } = call;
     if (sight.failure !== undefined) {
       source.decided?.();
@@ -224,10 +224,12 @@ export class Cache implements AsyncDisposable {
     const mayBeOld = flight.hasAsked;
     const isOld = (stamp: string | undefined): boolean =>
       mayBeOld && stamp !== undefined && stamp !== sight.stamp;
+    flight.seen(sight);
     if (softMs === 0) return undefined;
     try {
       const entry = await this.#patiently(call, flight, softMs);
-      return isOld(entry?.stamp) ? null : entry;
+      if (entry === undefined || entry === null) return entry;
+      return isOld(entry.stamp) ? null : read(entry, call.options, flight);
     } catch (error) {
       if (!isOld(flight.failedStamp) || this.#isOver(call)) throw error;
       return null;
@@ -329,5 +331,15 @@ function decoded(entry: Entry | undefined, options: ResolvedCacheOptions): Found
     return { value: options.serializer.decode(entry.data) };
   } catch {
     return undefined;
+  }
+}
+
+/** Null: what another program has loaded, and this one cannot read. Of its own it is told why. */
+function read(entry: Entry, { serializer }: ResolvedCacheOptions, flight: Flight): Found | null {
+  try {
+    return { value: serializer.decode(entry.data) };
+  } catch (error) {
+    if (flight.hasLoaded(entry)) throw error;
+    return null;
   }
 }

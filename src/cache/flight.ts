@@ -65,6 +65,9 @@ export class Flight {
   #tries = 0;
   #hasAsked = false;
   #failedStamp: string | undefined;
+  #loadedFence = 0;
+  /** What was there when it began to wait, while it does. */
+  #waitsSince: Stamped | undefined;
   #isLeading = false;
   #isClosed = false;
   #isDecided = false;
@@ -85,6 +88,19 @@ export class Flight {
   /** Of the load whose failure this has ended with, which may have begun before a deletion. */
   get failedStamp(): string | undefined {
     return this.#failedStamp;
+  }
+
+  /** Whether this process has loaded it. */
+  hasLoaded({ fence }: Entry): boolean {
+    return fence === this.#loadedFence;
+  }
+
+  /** A caller has looked. If it saw what this has not heard of, a message was lost. */
+  seen({ stamp, lastFence, entry }: Stamped): void {
+    const since = this.#waitsSince;
+    // That look does not tell the stamp.
+    if (since === undefined || (entry?.freshLeftMs ?? 0) > 0) return;
+    if (stamp !== since.stamp || lastFence > since.lastFence) this.#hear(undefined);
   }
 
   /** A caller waits from now on. Gives what ends that. Throws if the running code is part of this very load. */
@@ -137,7 +153,9 @@ export class Flight {
     this.#decided();
     const entry = this.#judge(seen);
     if (entry !== undefined) return entry;
+    this.#waitsSince = seen;
     const news = await this.#orLeaseEnd(told);
+    this.#waitsSince = undefined;
     if (news === undefined) return undefined;
     const isClear = isAfter(news, seen) && !mayBeStale(news, clock.monotonicMs() - askedMs);
     return this.#judge(isClear ? news : await this.#ask(store.look(key, options.tags)));
@@ -165,7 +183,8 @@ export class Flight {
       const opening = store.open(key, options.tags, timesOf(options), lease.fence);
       const opened = await this.#ask(opening);
       const entry = this.#judge(opened);
-      return entry !== undefined || this.#isClosed ? entry : await this.#load(lease, opened);
+      if (entry !== undefined || this.#isClosed || !lease.isHeld) return entry;
+      return await this.#load(lease, opened);
     } finally {
       this.#isLeading = false;
       void lease.release().then(() => this.#wake(lease.fence));
@@ -175,6 +194,7 @@ export class Flight {
   async #load(lease: Lease, { stamp }: Stamped): Promise<Entry | undefined> {
     const { key, clock, announcer } = this.#plan;
     const { fence, signal } = lease;
+    this.#loadedFence = fence;
     announcer.announce('load', { key, fence });
     const beganMs = clock.monotonicMs();
     const loadMs = (): number => clock.monotonicMs() - beganMs;

@@ -23,7 +23,8 @@ export class Gathering {
   readonly #load: LoadMany<unknown>;
   readonly #undecided: Set<string>;
   readonly #isClosed: () => boolean;
-  #wanted: Wanted[] = [];
+  /** A key that is lost while the others are gathered is asked for again: the later one counts. */
+  readonly #wanted = new Map<string, Wanted>();
 
   constructor(load: LoadMany<unknown>, keys: readonly string[], isClosed: () => boolean) {
     this.#load = load;
@@ -33,7 +34,7 @@ export class Gathering {
 
   load(key: string, context: LoadContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#wanted.push({ key, context, tasks: Task.current, resolve, reject });
+      this.#wanted.set(key, { key, context, tasks: Task.current, resolve, reject });
       this.decided(key);
     });
   }
@@ -41,12 +42,13 @@ export class Gathering {
   /** It is known whether this key is loaded here. */
   decided(key: string): void {
     this.#undecided.delete(key);
-    if (this.#undecided.size === 0 && this.#wanted.length > 0) void this.#loadWanted();
+    if (this.#undecided.size > 0) return;
+    const wanted = [...this.#wanted.values()].filter(({ context }) => !context.signal.aborted);
+    this.#wanted.clear();
+    if (wanted.length > 0) void this.#loadAll(wanted);
   }
 
-  async #loadWanted(): Promise<void> {
-    const wanted = this.#wanted;
-    this.#wanted = [];
+  async #loadAll(wanted: readonly Wanted[]): Promise<void> {
     const keys = wanted.map(({ key }) => key);
     const fences = new Map(wanted.map(({ key, context }) => [key, context.fence]));
     const signal = whenAllAborted(wanted.map(({ context }) => context.signal));
