@@ -93,7 +93,7 @@ class Source {
     const { version } = this;
     await pause(upTo(300));
     this.#underWay--;
-    if (random.next() < 0.1) throw new Error('no luck');
+    if (random.next() < 0.1) throw new Error(`no luck with ${version}`);
     return version;
   }
 
@@ -151,7 +151,10 @@ describe.each(Object.keys(CASES) as (keyof typeof CASES)[])(
           if (waitedMs > LONGEST_WAIT_MS) violations.push(`waited for ${waitedMs} ms: ${key}`);
           gets++;
         } catch (error) {
-          if (!String(error).includes('no luck')) throw error;
+          const version = /no luck with (\d+)/.exec(String(error))?.[1];
+          if (version === undefined) throw error;
+          if (Number(version) < least)
+            violations.push(`failed with ${version}, after ${least} was settled: ${key}`);
         }
       };
       const change = (cache: Cache, key: string): Promise<void> =>
