@@ -208,6 +208,15 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await settled(cache.get('a', options, () => 1))).toBeInstanceOf(RangeError);
     });
 
+    it.each(['\ud800 half a character', '\udc00\ud800', '\0\r\n\u2028 😀', ''])(
+      'of texts keeps %j as it was',
+      async (text) => {
+        const options = { ...KEPT, serializer: { encode: String, decode: String } };
+        await cache.get('a', options, () => text);
+        expect(await cache.get('a', options, () => 'not called')).toBe(text);
+      },
+    );
+
     it('of bytes keeps them as they were', async () => {
       const options = { ...KEPT, serializer: bytesSerializer };
       const bytes = Uint8Array.of(1, 2, 3);

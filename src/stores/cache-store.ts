@@ -237,16 +237,21 @@ function splitAt(text: string, separator: string): [string, string] {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Clients send and give text, so bytes travel as base64. */
+/** Clients send and give text in UTF-8, so bytes travel as base64, and so do halves of characters. */
 function toText(data: Encoded): string {
-  if (typeof data === 'string') return `t${data}`;
+  if (typeof data === 'string') {
+    const isWhole = !/\p{Surrogate}/u.test(data);
+    return isWhole ? `t${data}` : `u${Buffer.from(data, 'utf16le').toString('base64')}`;
+  }
   return `b${Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('base64')}`;
 }
 
 function fromText(text: string, start: number): Encoded | undefined {
   const kind = text[start];
   if (kind === 't') return text.slice(start + 1);
-  return kind === 'b' ? Buffer.from(text.slice(start + 1), 'base64') : undefined;
+  if (kind !== 'b' && kind !== 'u') return undefined;
+  const bytes = Buffer.from(text.slice(start + 1), 'base64');
+  return kind === 'b' ? bytes : bytes.toString('utf16le');
 }
 
 function wholeText(number: number): string {
