@@ -41,6 +41,16 @@ describe('a place', () => {
     expect(readdirSync(folder)).toEqual(['server-1.sock']);
   });
 
+  it('is one of a number that is asked for, whatever is there', async () => {
+    const folder = newFolder();
+    const { temporary } = await candidate(folder);
+    expect(await takePlace(folder, temporary, 5)).toEqual({ number: 5, isFresh: true });
+    expect(readdirSync(folder)).toEqual(['server-5.sock']);
+    const late = await candidate(folder);
+    expect(await takePlace(folder, late.temporary, 7)).toBe(undefined);
+    expect(highestNumber(folder)).toBe(5);
+  });
+
   it('is nobody’s while another serves', async () => {
     const folder = newFolder();
     const first = await candidate(folder);
