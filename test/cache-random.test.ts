@@ -4,7 +4,8 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute, type Session } from '../src/engine/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { type ScriptRunner, ScriptStore } from '../src/stores/index.ts';
+import { ScriptStore } from '../src/stores/index.ts';
+import { pauseOf, slowRunner, turn } from './cache-scene.ts';
 import { newSeed } from './new-seed.ts';
 
 /**
@@ -29,33 +30,13 @@ let closers: (() => Promise<unknown>)[];
 let violations: string[];
 
 const upTo = (most: number): number => Math.floor(random.next() * (most + 1));
-const turn = (): Promise<void> => new Promise(setImmediate);
-const pause = (durationMs: number): Promise<void> =>
-  new Promise((resolve) => clock.setTimer(durationMs, resolve));
-
-function slowRunner(lossRate: number): ScriptRunner {
-  const runner = engineRunner(engine);
-  return {
-    async run(...call) {
-      await pause(upTo(LONGEST_MS));
-      const reply = await runner.run(...call);
-      await pause(upTo(LONGEST_MS));
-      return reply;
-    },
-    async listen(channel, onMessage, onGap) {
-      await pause(upTo(LONGEST_MS));
-      const later = (text: string): void => {
-        if (random.next() >= lossRate) clock.setTimer(upTo(LONGEST_MS), () => onMessage(text));
-      };
-      await runner.listen(channel, later, onGap);
-    },
-    close: () => runner.close(),
-  };
-}
+const pause = (durationMs: number): Promise<void> => pauseOf(clock, durationMs);
 
 function openCache(client: number, lossRate: number): Cache {
   const options = { clock, clientId: `client${client}`, requestTimeoutMs: 5000 };
-  const store = new ScriptStore(slowRunner(lossRate), options);
+  const isLost = (): boolean => random.next() < lossRate;
+  const network = slowRunner(engineRunner(engine), clock, () => upTo(LONGEST_MS), isLost);
+  const store = new ScriptStore(network, options);
   const locks = new CachingLocks({ store, clock, random: seededRandom(client) });
   closers.push(() => locks.close());
   return createCache({ locks });

@@ -103,3 +103,33 @@ export class Network implements ScriptRunner {
     return this.#runner.close();
   }
 }
+
+/** A network on which requests, answers and messages take as long as `delayMs` says each time. */
+export function slowRunner(
+  runner: ScriptRunner,
+  clock: Clock,
+  delayMs: () => number,
+  isLost = (): boolean => false,
+): ScriptRunner {
+  const pause = (): Promise<void> => pauseOf(clock, delayMs());
+  return {
+    async run(...call) {
+      await pause();
+      const reply = await runner.run(...call);
+      await pause();
+      return reply;
+    },
+    async listen(channel, onMessage, onGap) {
+      await pause();
+      const later = (text: string): void => {
+        if (!isLost()) clock.setTimer(delayMs(), () => onMessage(text));
+      };
+      await runner.listen(channel, later, onGap);
+    },
+    close: () => runner.close(),
+  };
+}
+
+export function pauseOf(clock: Clock, durationMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.setTimer(durationMs, resolve));
+}
