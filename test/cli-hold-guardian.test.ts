@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,11 +25,21 @@ afterAll(async () => {
   rmSync(runtime, { recursive: true, force: true });
 });
 
-/** The guardian of one run, which nobody else's cookie names; its countdowns get no orders. */
+/** The guardian of one run, which nobody else's cookie names. What it starts tells the runner nothing. */
 function guardianOf(cookie: string): number | undefined {
-  const found = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], { encoding: 'utf8' });
-  const pids = found.trim().split('\n').map(Number);
-  return pids.find((pid) => readlinkSync(`/proc/${pid}/fd/0`).startsWith('socket:'));
+  const { stdout } = spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]);
+  const pids = String(stdout).trim().split('\n').map(Number);
+  return pids.find((pid) => {
+    try {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      const [, parent, session] = /\) \S (\d+) \d+ (\d+)/.exec(stat)!.map(Number);
+      const tells = readlinkSync(`/proc/${pid}/fd/1`).startsWith('socket:');
+      // The shell that starts it leads its session, and ends at once.
+      return tells && !pids.includes(parent!) && pid !== session;
+    } catch {
+      return false;
+    }
+  });
 }
 
 function countdownsOf(guardian: number): number {
@@ -66,10 +76,26 @@ describe('a grandchild that nothing tells of any more', () => {
 });
 
 describe('a runner that is stopped', () => {
+  it('before the first renewal: the command ends before the lease does', async () => {
+    using line = new Lifeline();
+    const script = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
+    const options = ['--store', store, '--lease', '4s'];
+    const command = ['env', '-i', 'sh', '-c', script];
+    await using runner = startRun(['early', ...options, '--', ...command]);
+    await line.next();
+    runner.child.kill('SIGSTOP');
+    await line.ended();
+    expect(await scene.leftMs('early')).toBeGreaterThan(0);
+    runner.child.kill('SIGCONT');
+    expect(await runner.ended()).toBe(LOST);
+  });
+
   it('while the local server is killed: the command ends before anybody else gets the lock', async () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo $$ >&9; while :; do sleep 1000; done`;
-    await using runner = startRun(['stopped', '--', 'sh', '-c', stubborn], LOCAL);
+    // Without its environment it is known by its number alone.
+    const command = ['env', '-i', 'sh', '-c', stubborn];
+    await using runner = startRun(['stopped', '--', ...command], LOCAL);
     const pid = await line.next();
     runner.child.kill('SIGSTOP');
     await killLocalServer();
@@ -101,12 +127,8 @@ describe('a guardian', () => {
   async function anotherGuardian(cookie: string, before: number): Promise<number> {
     for (;;) {
       await scene.direct.ping();
-      try {
-        const found = guardianOf(cookie);
-        if (found !== undefined && found !== before) return found;
-      } catch {
-        // There is none yet, or one of them has just ended.
-      }
+      const found = guardianOf(cookie);
+      if (found !== undefined && found !== before) return found;
     }
   }
 

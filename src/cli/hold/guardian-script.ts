@@ -31,7 +31,7 @@
  * runner's descendants does not find it before it has done its work.
  */
 export const GUARDIAN_SCRIPT = `
-cookie=$1 root= group= shared= timer= sentry= self= known=' '
+cookie=$1 root= group= shared= timer= sentry= self= known=' ' runner_start=
 
 processes() {
   if [ -r /proc/self/stat ]; then
@@ -144,12 +144,25 @@ watch() {
   shared=$3
 }
 
+# Whether this countdown has outlived its guardian, while the runner is there to start another one.
+is_superseded() {
+  if [ -z "$self" ]; then return 1; fi
+  read -r line </proc/self/stat
+  set -- \${line##*) }
+  if [ "$2" = "$self" ]; then return 1; fi
+  read -r line <"/proc/$PPID/stat" || return
+  set -- \${line##*) }
+  case $1 in T | t | Z | X) return 1 ;; esac
+  [ "\${20}" = "$runner_start" ]
+}
+
 count_down() {
   before=$!
   trap 'if [ "$!" != "$before" ]; then kill -KILL "$!"; fi; exit' TERM
   sleep "$1" 4<&- 5<&- &
   wait "$!"
   trap '' TERM
+  if is_superseded; then exit; fi
   finish
 }
 
@@ -209,7 +222,12 @@ obey() {
 guard() {
   # The runner may be dead before it has read what it is told here.
   trap '' PIPE
-  if [ -r /proc/self/stat ]; then read -r self line </proc/self/stat; fi
+  if [ -r /proc/self/stat ]; then
+    read -r self line </proc/self/stat
+    read -r line <"/proc/$PPID/stat"
+    set -- \${line##*) }
+    runner_start=\${20}
+  fi
   echo "self \${self:-0}"
   while read -r order first second; do
     obey "$order" "$first" "$second"

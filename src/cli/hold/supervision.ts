@@ -68,14 +68,16 @@ export class Supervision implements SignalTarget {
     this.#endingMs = Math.min(LONGEST_ENDING_MS, leaseMs * ENDING_PART);
     this.#killMs = Math.min(LONGEST_KILL_MS, leaseMs * KILL_PART);
     this.#tellGuardian();
-    options.guardian.watchServer(options.store.graceMs - LOCAL_MARGIN_MS);
   }
 
   /** Resolves when the command has ended and nothing of it is left that has to end with it. */
   async watch(command: Command): Promise<Outcome> {
-    const { guardian } = this.#options;
+    const { guardian, store } = this.#options;
     this.#command = command;
     guardian.watch(command.pid, command.ownsGroup);
+    // Anew, as a countdown knows only what the guardian knew when it began.
+    this.#tellGuardian();
+    guardian.watchServer(store.graceMs - LOCAL_MARGIN_MS);
     this.#startWatching();
     const ending = await command.ended;
     this.#hasEnded = true;
