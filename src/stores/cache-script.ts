@@ -62,16 +62,16 @@ local function look(key, isWhole)
   return { left, text or '', guard[1] or '', guard[2] or '0', failure, failureLeft }
 end
 
-local function isNewest(key, fence, version)
-  local guard = call('HMGET', key .. ':guard', 'version', 'fence')
-  return guard[1] == version and tonumber(fence) >= tonumber(guard[2] or '0')
+local function larger(one, other)
+  return tonumber(one) < tonumber(other or '0') and other or one
 end
 
--- Notes that this load has ended. Whether a newer one is under way.
-local function finish(key, fence)
-  local guard = call('HMGET', key .. ':guard', 'opened', 'ended')
-  if tonumber(fence) > tonumber(guard[2] or '0') then call('HSET', key .. ':guard', 'ended', fence) end
-  return tonumber(fence) < tonumber(guard[1] or '0')
+-- Whether nothing newer was written or deleted; the fence of the newest load that ended, with this one; and
+-- whether a newer one is under way.
+local function judge(key, fence, version)
+  local guard = call('HMGET', key .. ':guard', 'version', 'fence', 'ended', 'opened')
+  local isNewest = guard[1] == version and larger(fence, guard[2]) == fence
+  return isNewest, larger(fence, guard[3]), larger(fence, guard[4]) ~= fence
 end
 
 local function lengthen(key, keep)
@@ -97,13 +97,14 @@ function verbs.wait(key, keep, version, waiter)
 end
 
 function verbs.write(key, fence, version, fresh, stale, text)
-  if not isNewest(key, fence, version) then
+  local isNewest, ended, isLate = judge(key, fence, version)
+  if not isNewest then
     tell(key, 'again')
     return 0
   end
-  local life = whole(fresh + stale)
-  call('HSET', key .. ':guard', 'fence', fence)
-  if finish(key, fence) then lengthen(key .. ':guard', life) else call('PEXPIRE', key .. ':guard', life) end
+  local guard, life = key .. ':guard', whole(fresh + stale)
+  call('HSET', guard, 'fence', fence, 'ended', ended)
+  if isLate then lengthen(guard, life) else call('PEXPIRE', guard, life) end
   call('DEL', key .. ':failed', key .. ':failures')
   call('SET', key, text, 'PX', life)
   tell(key, #text > LARGEST_MESSAGE and 'again' or 'value ' .. life .. ' ' .. text)
@@ -111,11 +112,12 @@ function verbs.write(key, fence, version, fresh, stale, text)
 end
 
 function verbs.fail(key, fence, version, tags, pause, longest, failure)
-  if not isNewest(key, fence, version) then
+  local isNewest, ended = judge(key, fence, version)
+  if not isNewest then
     tell(key, 'again')
     return 0
   end
-  finish(key, fence)
+  call('HSET', key .. ':guard', 'ended', ended)
   local ms, failures = 0, key .. ':failures'
   if tonumber(pause) > 0 then
     if call('HEXISTS', failures, tags) == 0 then call('DEL', failures) end
