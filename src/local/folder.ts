@@ -1,5 +1,6 @@
-import { existsSync, lstatSync, mkdirSync } from 'node:fs';
-import { dirname, isAbsolute, resolve } from 'node:path';
+import { lstatSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { makeFolder } from '../server/index.ts';
 import { LocalError } from './errors.ts';
 
 /** The variables that are looked at. */
@@ -28,17 +29,6 @@ export function prepareFolder(folder: string): void {
     checkFolder(folder);
   } catch (error) {
     throw error instanceof LocalError ? error : cannotUse(folder, error);
-  }
-}
-
-/** With the folders above it. Node's own way to do so never ends below /proc, where no folder can be made. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder, 0o700);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
 }
 

@@ -409,6 +409,13 @@ describe('Unix socket', () => {
     await new Client({ path }).command('PING').expect('+PONG\r\n');
   });
 
+  it.each(['/proc/no/such/socket', '/dev/null/no/socket'])(
+    'says that it cannot be at %s',
+    async (path) => {
+      await expect(serve({}, { unix: path })).rejects.toThrow(/cannot listen on .*--unix/);
+    },
+  );
+
   it('refuses a folder that others may enter', async () => {
     const open = join(folder(), 'open');
     mkdirSync(open);

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, statSync, unlinkSync } from 'node:fs';
+import { chmodSync, lstatSync, statSync, unlinkSync } from 'node:fs';
 import {
   connect,
   createServer as createNetServer,
@@ -10,6 +10,7 @@ import type { Engine } from '../engine/index.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
+import { makeFolder } from './make-folder.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -123,8 +124,7 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   async #listenUnix(path: string): Promise<void> {
-    prepareSocketFolder(dirname(path));
-    await removeStaleSocket(path);
+    await prepareSocket(path);
     await listening(this.#createListener(), { path });
     chmodSync(path, 0o600);
     this.addresses.push(path);
@@ -196,8 +196,17 @@ function openToAll(host: string): ServerError {
 }
 
 /** A socket file is open to all between its creation and chmod, so that its folder must keep others out. */
+async function prepareSocket(path: string): Promise<void> {
+  try {
+    prepareSocketFolder(dirname(path));
+    await removeStaleSocket(path);
+  } catch (error) {
+    throw error instanceof ServerError ? error : listenError(error as Error, { path });
+  }
+}
+
 function prepareSocketFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   if ((statSync(folder).mode & 0o077) === 0) return;
   throw new ServerError(
     'open-folder',
