@@ -1,9 +1,8 @@
-import { changedArguments } from './hold/changed-words.ts';
 import { describeExitCodes } from './hold/exit-codes.ts';
 import { holdAndRun } from './hold/hold-and-run.ts';
 import { RUN_OPTIONS, readRunRequest } from './hold/run-options.ts';
 import { describeOptions } from './options.ts';
-import { print, UsageError, type Verb, VerbError } from './verb.ts';
+import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
 
 /** `holdfast run`: a command that runs while a lock is held. */
 export const run: Verb = {
@@ -42,14 +41,24 @@ Examples:
     const request = readRunRequest(args, io.environment);
     if (request === 'help') return print(io, this.help);
     if (process.platform === 'win32') throw new VerbError('run needs a system with signals.');
-    refuseChanged(args);
+    await checkWords(args, io);
     return holdAndRun(request, io);
   },
 };
 
-/** Rather no command than another one than was asked for. */
-function refuseChanged(args: readonly string[]): void {
+/** What Node puts where bytes are not UTF-8. It may also have been written so. */
+const REPLACEMENT = '\uFFFD';
+
+async function checkWords(args: readonly string[], io: Io): Promise<void> {
+  const words = [...args, ...Object.entries(io.environment).flat()];
+  if (!words.some((word) => word?.includes(REPLACEMENT))) return;
+  const { changedArguments, changedVariables } = await import('./hold/changed-words.ts');
   const [word] = changedArguments(args);
-  if (word === undefined) return;
-  throw new UsageError(`'${word}' is not UTF-8 and cannot be passed on as it was written.`);
+  // Rather no command than another one than was asked for.
+  if (word !== undefined) {
+    throw new UsageError(`'${word}' is not UTF-8 and cannot be passed on as it was written.`);
+  }
+  for (const name of changedVariables(io.environment)) {
+    io.errors.write(`holdfast: the variable ${name} is not UTF-8: the command gets it changed.\n`);
+  }
 }

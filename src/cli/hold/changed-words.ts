@@ -1,15 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 
-/** What Node puts where bytes are not UTF-8. It may also have been written so. */
-const REPLACEMENT = '\uFFFD';
-
 /**
  * The arguments that are not UTF-8, as Node shows them: a command that gets these would get others than
  * were written. Only Linux tells what was written; elsewhere none is found.
  */
 export function changedArguments(args: readonly string[]): string[] {
-  if (!args.some((word) => word.includes(REPLACEMENT))) return [];
   const written = entriesOf('/proc/self/cmdline').slice(-args.length);
   return args.filter((word, at) => isOtherThan(word, written[at]));
 }
@@ -18,13 +14,11 @@ export function changedArguments(args: readonly string[]): string[] {
 export function changedVariables(
   environment: Readonly<Record<string, string | undefined>>,
 ): string[] {
-  const suspects = Object.entries(environment).filter((pair) =>
-    pair.join('=').includes(REPLACEMENT),
-  );
-  if (suspects.length === 0) return [];
   const written = entriesOf('/proc/self/environ').filter((entry) => !isUtf8(entry));
-  const changed = new Set(written.map((entry) => String(entry)));
-  return suspects.filter((pair) => changed.has(pair.join('='))).map(([name]) => name);
+  const changed = new Set(written.map(String));
+  return Object.entries(environment)
+    .filter((pair) => changed.has(pair.join('=')))
+    .map(([name]) => name);
 }
 
 function isOtherThan(word: string, written: Buffer | undefined): boolean {

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
 import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
 import { type Io, UsageError } from '../verb.ts';
-import { changedVariables } from './changed-words.ts';
 import { Command, codeOfSignal } from './command.ts';
 import { EXIT_CODES, RunError } from './exit-codes.ts';
 import { Guardian } from './guardian.ts';
@@ -15,7 +14,7 @@ import { type Outcome, Supervision, type SupervisionOptions } from './supervisio
 import { takeAll } from './take.ts';
 import { hasTerminal } from './terminal.ts';
 import { WaitingLine } from './waiting-line.ts';
-import { Witness } from './witness.ts';
+import type { Witness } from './witness.ts';
 
 /** Runs the command while the lock is held; gives the exit code. Throws UsageError. */
 export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
@@ -26,6 +25,12 @@ export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
   // A script on this terminal goes on after Ctrl-C unless who it waits for dies of it.
   if (isOnTerminal && signal === 'SIGINT') signals.takeEffect(signal);
   return code;
+}
+
+/** Loaded where there is a terminal: nowhere else is it needed. */
+async function startWitness(): Promise<Witness> {
+  const { Witness } = await import('./witness.ts');
+  return new Witness(systemClock);
 }
 
 /** Whoever waits without an end, for a store that is away, has nothing else that keeps a process alive. */
@@ -68,7 +73,6 @@ class Run {
   }
 
   async #attempt(): Promise<End> {
-    this.#warnOfVariables();
     checkProgram(this.#request.command, this.#io.environment.PATH);
     const untilMs = systemClock.monotonicMs() + this.#request.waitMs;
     let end = await this.#attemptOnce(untilMs);
@@ -91,12 +95,6 @@ class Run {
     interrupted.throwIfAborted();
   }
 
-  #warnOfVariables(): void {
-    for (const name of changedVariables(this.#io.environment)) {
-      this.#report(`the variable ${name} is not UTF-8: the command gets it changed.`);
-    }
-  }
-
   /** Undefined: the session has ended while the lock was waited for, and there is patience left. */
   async #attemptOnce(untilMs: number): Promise<End | undefined> {
     const { environment } = this.#io;
@@ -106,12 +104,13 @@ class Run {
     const taking = this.#take(store, untilMs);
     taking.catch(() => {});
     using guardian = new Guardian({
-      ...store,
+      socket: store.socket,
+      serverLine: await store.serverLine,
       cookie: this.#cookie,
       environment,
       clock: systemClock,
     });
-    using witness = this.#isOnTerminal ? new Witness(systemClock) : undefined;
+    using witness = this.#isOnTerminal ? await startWitness() : undefined;
     const held = await taking;
     if (held === undefined) return undefined;
     try {

@@ -22,7 +22,7 @@ export interface OpenStore extends AsyncDisposable {
   /** With a session: the locks are free when nobody has this open any more. */
   readonly socket?: Socket;
   /** On the local server, another connection: the guardian hears by it that the server has ended. */
-  readonly serverLine?: Socket | undefined;
+  readonly serverLine?: Promise<Socket | undefined>;
   /** Aborts when the session has ended without being asked to, and its locks with it. */
   readonly ended: AbortSignal;
   /** How long nobody else can get them then: so long does the next local server wait. */
@@ -70,7 +70,7 @@ async function openLocal(environment: Environment, signal: AbortSignal): Promise
     throw error instanceof LocalError ? new RunError('unavailable', error.message) : explain(error);
   });
   const address = parseStoreAddress(session.address);
-  const serverLine = await connectQuietly(address);
+  const serverLine = connectQuietly(address);
   return inSession(session, address, { graceMs: LOST_GRACE_MS, serverLine });
 }
 
@@ -91,7 +91,7 @@ function inSession(session: Session, address: StoreAddress, traits: SessionTrait
     isClosing = true;
     await locks.close();
     client.disconnect();
-    traits.serverLine?.destroy();
+    (await traits.serverLine)?.destroy();
     await session.close();
   };
   const { socket } = session;

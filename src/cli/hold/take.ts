@@ -1,7 +1,6 @@
 import type { Clock } from '../../clock/index.ts';
 import type { Lease, Lock } from '../../lock/index.ts';
 import { LockTimeoutError } from '../../lock/index.ts';
-import { ancestorAmong } from './ancestors.ts';
 import { RunError } from './exit-codes.ts';
 import { Held } from './held.ts';
 import type { RunRequest } from './run-options.ts';
@@ -65,6 +64,7 @@ async function busyError(lock: Lock): Promise<RunError> {
 /** It is only told: who is left to itself by its parents may well wait for them. */
 async function warnOfDeadlock(lock: Lock, report: TakeOptions['report']): Promise<void> {
   const inspection = await lock.inspect().catch(() => undefined);
+  const { ancestorAmong } = await import('./ancestors.ts');
   const holder = ancestorAmong(inspection?.holders ?? []);
   if (holder === undefined) return;
   report(
