@@ -249,6 +249,18 @@ it('who waits for a value with tags is told of it as others are', async () => {
   expect(await Promise.all(asked), 'without another request').toEqual(['value', 'value']);
 });
 
+it('who waits hears of the value although the store does not say how long the lease runs', async () => {
+  const [loader, waiter] = [open(), open()];
+  const { load, loads } = heldLoad<string>();
+  const asked = [loader.cache.get('a', KEPT, load)];
+  await turn();
+  waiter.network.holds = (words) => words.includes('show');
+  asked.push(waiter.cache.get('a', KEPT, load));
+  await turn();
+  loads[0]!.resolve('value');
+  expect(await Promise.all(asked)).toEqual(['value', 'value']);
+});
+
 describe('a caller whose store does not answer', () => {
   const isLook = (words: readonly string[]): boolean => words.includes('look');
 

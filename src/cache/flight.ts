@@ -163,9 +163,13 @@ export class Flight {
 
   async #orLeaseEnd(told: Promise<News | undefined>): Promise<News | undefined> {
     const { clock, mutex } = this.#plan;
-    const { holders } = await this.#ask(mutex.inspect());
-    const leftMs = holders[0]?.leftMs ?? PAUSE_MS * Math.min(this.#tries, LONGEST_PAUSES);
-    this.#tries++;
+    const tries = this.#tries++;
+    const asking = this.#ask(mutex.inspect());
+    // Who has heard the news need not know how long the lease runs.
+    const isTold = await Promise.race([told.then(() => true), asking.then(() => false)]);
+    if (isTold) return told;
+    const { holders } = await asking;
+    const leftMs = holders[0]?.leftMs ?? PAUSE_MS * Math.min(tries, LONGEST_PAUSES);
     if (this.#isClosed) return undefined;
     const timer = clock.setTimer(leftMs, () => this.#hear(undefined));
     // Whoever waits without an end has nothing else that keeps a process alive.
