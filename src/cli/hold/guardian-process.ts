@@ -28,9 +28,8 @@ export class GuardianProcess {
   /** Not its stdin, which would be closed when the shell has left the guardian an orphan. */
   readonly #orders: Writable;
   readonly #handlers: Handlers;
-  /** What it told of itself and its countdowns; 0 is none. */
-  readonly #pids = new Map<string, number>();
-  #heard = '';
+  /** Its own, in which its countdowns are too. */
+  readonly #group: number;
   #isDismissed = false;
 
   /** Throws RunError if it cannot be started. */
@@ -44,6 +43,7 @@ export class GuardianProcess {
     });
     this.#shell.on('error', () => {});
     if (this.#shell.pid === undefined) throw new RunError('failed', 'cannot start /bin/sh.');
+    this.#group = this.#shell.pid;
     this.#orders = this.#shell.stdio[3] as Writable;
     this.#orders.on('error', () => {});
     this.#shell.stdout!.setEncoding('latin1').on('data', (chunk: string) => this.#hear(chunk));
@@ -53,7 +53,7 @@ export class GuardianProcess {
   /** A guardian that somebody stopped obeys nobody: it is woken. */
   order(order: string): void {
     this.#orders.write(`${order}\n`);
-    send(this.#pids.get('self'), 'SIGCONT');
+    this.#signal('SIGCONT');
   }
 
   dismiss(): void {
@@ -65,35 +65,25 @@ export class GuardianProcess {
     this.#shell.unref();
   }
 
+  /** All that it says is `ok`. */
   #hear(chunk: string): void {
-    const lines = `${this.#heard}${chunk}`.split('\n');
-    this.#heard = lines.pop()!;
-    for (const line of lines) this.#hearLine(line);
-  }
-
-  #hearLine(line: string): void {
-    const [word, pid] = line.split(' ');
-    if (word === 'ok') this.#handlers.onAnswer();
-    else this.#pids.set(word!, Number(pid));
+    for (const character of chunk) if (character === '\n') this.#handlers.onAnswer();
   }
 
   /** Its countdowns go on without it, and know nothing of what another one is told. */
   #closed(): void {
     if (this.#isDismissed) return;
-    for (const pid of [this.#pids.get('timer'), this.#pids.get('sentry')]) {
-      send(pid, 'SIGTERM');
-      send(pid, 'SIGCONT');
-    }
+    this.#signal('SIGTERM');
+    this.#signal('SIGCONT');
     this.#orders.destroy();
     this.#handlers.onKilled();
   }
-}
 
-function send(pid: number | undefined, signal: NodeJS.Signals): void {
-  if (!pid) return;
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // It has ended.
+  #signal(signal: NodeJS.Signals): void {
+    try {
+      process.kill(-this.#group, signal);
+    } catch {
+      // Nobody is left in it.
+    }
   }
 }

@@ -13,25 +13,25 @@
  * - `finish`: kill everything, and look again until nothing is left;
  * - `dismiss`: end, and do nothing.
  *
- * It tells its own number and those of its two countdowns (`self`, `timer`, `sentry`; 0 is none), so that
- * the runner can wake it when it was stopped, and stop them when it was killed.
- *
  * The end of the orders, without `dismiss`, means that the runner was killed: everything is killed, and
  * only then does the guardian end, and with it the last copy of the session's socket (descriptor 4).
  *
  * Everything is the command's own group, its descendants, and, on Linux, who has the cookie in the
- * environment: a grandchild that left the group and whose parent is dead. Who was found once is known by
- * the time of its start, and found again when nothing else tells of it any more: its parent may have died
- * of the SIGTERM that it ignored. The dead that nobody has buried (state Z) do not count.
+ * environment: a grandchild that left the group and whose parent is dead. Before the guardian is told what
+ * to watch, it takes the runner's other children for the command, which may have started already. Who was
+ * found once is known by the time of its start, and found again when nothing else tells of it any more: its
+ * parent may have died of the SIGTERM that it ignored. The dead that nobody has buried (state Z) do not
+ * count.
  *
  * Numbers of processes are used again. Those that are kept are forgotten as soon as what they stood for is
  * gone, and a countdown, which may have ended by itself long ago, is only stopped if it is still a child.
  *
- * It runs as an orphan in a session of its own: no signal to a group reaches it, and whoever kills the
- * runner's descendants does not find it before it has done its work.
+ * It runs as an orphan in a session of its own: no signal to the runner's group reaches it, and whoever
+ * kills the runner's descendants does not find it before it has done its work. The runner knows its group,
+ * to wake it when it was stopped, and to stop its countdowns when it was killed.
  */
 export const GUARDIAN_SCRIPT = `
-cookie=$1 root= group= shared= timer= sentry= self= known=' ' runner_start=
+cookie=$1 root= group= shared= timer= sentry= self= known=' ' starter=$PPID
 
 processes() {
   if [ -r /proc/self/stat ]; then
@@ -58,6 +58,13 @@ is_known() {
   case $known in *" $1:$2 "*) ;; *) return 1 ;; esac
 }
 
+belongs() {
+  [ "$pgid" = "\${group:--}" ] || is_known "$pid" "$start" || {
+    # The shell that started this one is in the group of its number.
+    [ "$parent" = "\${starter:--}" ] && [ "$pgid" != $$ ]
+  }
+}
+
 members() {
   listing=$(processes)
   family=" $root $(carriers)" before=
@@ -67,11 +74,7 @@ members() {
       case $family in
         *" $pid "*) ;;
         *" $parent "*) family="$family$pid " ;;
-        *)
-          if [ "$pgid" = "\${group:--}" ] || is_known "$pid" "$start"; then
-            family="$family$pid "
-          fi
-          ;;
+        *) if belongs; then family="$family$pid "; fi ;;
       esac
     done <<LISTING
 $listing
@@ -137,23 +140,11 @@ gone() {
 }
 
 watch() {
-  root=$1
+  root=$1 starter=
   if [ "$2" = own ]; then group=$1; return; fi
   read -r line <"/proc/$1/stat" || return
   set -- \${line##*) }
   shared=$3
-}
-
-# Whether this countdown has outlived its guardian, while the runner is there to start another one.
-is_superseded() {
-  if [ -z "$self" ]; then return 1; fi
-  read -r line </proc/self/stat
-  set -- \${line##*) }
-  if [ "$2" = "$self" ]; then return 1; fi
-  read -r line <"/proc/$PPID/stat" || return
-  set -- \${line##*) }
-  case $1 in T | t | Z | X) return 1 ;; esac
-  [ "\${20}" = "$runner_start" ]
 }
 
 count_down() {
@@ -162,7 +153,6 @@ count_down() {
   sleep "$1" 4<&- 5<&- &
   wait "$!"
   trap '' TERM
-  if is_superseded; then exit; fi
   finish
 }
 
@@ -196,8 +186,6 @@ stop_countdowns() {
   stop_timer
   stop "$sentry"
   sentry=
-  echo timer 0
-  echo sentry 0
 }
 
 signal() {
@@ -210,8 +198,8 @@ obey() {
   case $1 in
     watch) watch "$2" "$3" ;;
     gone) gone ;;
-    left) stop_timer; (exec >/dev/null; count_down "$2") & timer=$!; echo "timer $timer" ;;
-    server) (exec >/dev/null 4<&-; await_server "$2") & sentry=$!; echo "sentry $sentry" ;;
+    left) stop_timer; (exec >/dev/null; count_down "$2") & timer=$! ;;
+    server) stop "$sentry"; (exec >/dev/null 4<&-; await_server "$2") & sentry=$! ;;
     signal) signal "$2"; echo ok ;;
     tidy) tidy; echo ok ;;
     finish) stop_countdowns; finish; echo ok ;;
@@ -222,13 +210,7 @@ obey() {
 guard() {
   # The runner may be dead before it has read what it is told here.
   trap '' PIPE
-  if [ -r /proc/self/stat ]; then
-    read -r self line </proc/self/stat
-    read -r line <"/proc/$PPID/stat"
-    set -- \${line##*) }
-    runner_start=\${20}
-  fi
-  echo "self \${self:-0}"
+  if [ -r /proc/self/stat ]; then read -r self line </proc/self/stat; fi
   while read -r order first second; do
     obey "$order" "$first" "$second"
   done

@@ -67,17 +67,16 @@ export class Supervision implements SignalTarget {
     this.#options = options;
     this.#endingMs = Math.min(LONGEST_ENDING_MS, leaseMs * ENDING_PART);
     this.#killMs = Math.min(LONGEST_KILL_MS, leaseMs * KILL_PART);
-    this.#tellGuardian();
+    this.#startCountdowns();
   }
 
   /** Resolves when the command has ended and nothing of it is left that has to end with it. */
   async watch(command: Command): Promise<Outcome> {
-    const { guardian, store } = this.#options;
+    const { guardian } = this.#options;
     this.#command = command;
     guardian.watch(command.pid, command.ownsGroup);
     // Anew, as a countdown knows only what the guardian knew when it began.
-    this.#tellGuardian();
-    guardian.watchServer(store.graceMs - LOCAL_MARGIN_MS);
+    this.#startCountdowns();
     this.#startWatching();
     const ending = await command.ended;
     this.#hasEnded = true;
@@ -112,6 +111,12 @@ export class Supervision implements SignalTarget {
     await Promise.race([held.extend().catch(() => {}), patience]);
     this.#tellGuardian();
     stopSelf();
+  }
+
+  #startCountdowns(): void {
+    const { guardian, store } = this.#options;
+    this.#tellGuardian();
+    guardian.watchServer(store.graceMs - LOCAL_MARGIN_MS);
   }
 
   #tellGuardian(): void {
