@@ -1,7 +1,9 @@
 /** What ends a wait for the lock; a command gets them too. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 /** What is of no use to anybody but a command. */
-const OTHERS = ['SIGCONT', 'SIGWINCH', 'SIGTSTP'] as const;
+const OTHERS = ['SIGCONT', 'SIGWINCH'] as const;
+/** Heard last of all, see forwardAll. */
+const STOP = 'SIGTSTP';
 
 /** A resize and `fg`: a command on the same terminal has them already, and once more would change nothing. */
 const HARMLESS: ReadonlySet<NodeJS.Signals> = new Set(['SIGWINCH', 'SIGCONT']);
@@ -46,14 +48,15 @@ export class Signals implements Disposable {
   /** From now on the command gets them. */
   forwardTo(target: SignalTarget): void {
     this.#target = target;
+    for (const signal of OTHERS) this.#listen(signal);
   }
 
   /**
-   * Those too that are of no use to anybody but a command; when it runs, and no earlier: Ctrl-Z while it
-   * starts stops both it and this process, which would otherwise wait for the start to go on.
+   * The command runs: it is to be stopped too. No earlier, as Ctrl-Z while it starts stops both it and
+   * this process, which would otherwise wait for the start to go on.
    */
   forwardAll(): void {
-    for (const signal of OTHERS) this.#listen(signal);
+    this.#listen(STOP);
   }
 
   /** The command has ended, and how it did is what will be told. */
@@ -69,7 +72,7 @@ export class Signals implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const signal of [...ENDING, ...OTHERS]) process.off(signal, this.#receive);
+    for (const signal of [...ENDING, ...OTHERS, STOP]) process.off(signal, this.#receive);
   }
 
   #listen(signal: NodeJS.Signals): void {
