@@ -68,7 +68,7 @@ describe('a lock that is lost', () => {
 
   it('because the store is silent ends them before the lease can end', async () => {
     using line = new Lifeline();
-    await using runner = startShell('silent', proxied, '2s', stubborn(line));
+    await using runner = startShell('silent', proxied, '4s', stubborn(line));
     await line.next();
     await scene.proxy.set({ kind: 'swallow' });
     await line.ended();

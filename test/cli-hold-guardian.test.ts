@@ -79,7 +79,7 @@ describe('a runner that is stopped', () => {
   it('before the first renewal: the command ends before the lease does', async () => {
     using line = new Lifeline();
     const script = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
-    const options = ['--store', store, '--lease', '4s'];
+    const options = ['--store', store, '--lease', '8s'];
     const command = ['env', '-i', 'sh', '-c', script];
     await using runner = startRun(['early', ...options, '--', ...command]);
     await line.next();
