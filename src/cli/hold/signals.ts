@@ -2,7 +2,7 @@
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 /** What is of no use to anybody but a command. */
 const OTHERS = ['SIGCONT', 'SIGWINCH'] as const;
-/** Heard last of all, see forwardAll. */
+/** On a terminal it is heard last of all, see forwardAll. */
 const STOP = 'SIGTSTP';
 
 /** A resize and `fg`: a command on the same terminal has them already, and once more would change nothing. */
@@ -49,14 +49,15 @@ export class Signals implements Disposable {
   forwardTo(target: SignalTarget): void {
     this.#target = target;
     for (const signal of OTHERS) this.#listen(signal);
+    if (!this.#hasTerminal) this.#listen(STOP);
   }
 
   /**
-   * The command runs: it is to be stopped too. No earlier, as Ctrl-Z while it starts stops both it and
-   * this process, which would otherwise wait for the start to go on.
+   * The command runs: on a terminal it is to be stopped too. No earlier, as Ctrl-Z while it starts stops
+   * both it and this process, which would otherwise wait for the start to go on.
    */
   forwardAll(): void {
-    this.#listen(STOP);
+    if (this.#hasTerminal) this.#listen(STOP);
   }
 
   /** The command has ended, and how it did is what will be told. */
