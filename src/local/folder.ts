@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
-import { makeFolder } from '../server/index.ts';
+import { makeFolder } from '../make-folder.ts';
 import { LocalError } from './errors.ts';
 
 /** The variables that are looked at. */

@@ -7,10 +7,10 @@ import {
 } from 'node:net';
 import { dirname } from 'node:path';
 import type { Engine } from '../engine/index.ts';
+import { makeFolder } from '../make-folder.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
-import { makeFolder } from './make-folder.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
