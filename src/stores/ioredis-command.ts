@@ -35,7 +35,7 @@ export function callOfTwo(client: CommandTaker): CallOfTwo | undefined {
     constructor(sha: string, key: string, first: string, second: string) {
       super('evalsha', [], READS_TEXT);
       this.args = [sha, '1', key, first, second];
-      this.#text = `*6\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n$1\r\n1\r\n${bulk(key)}${bulk(first)}${bulk(second)}`;
+      this.#text = `${headOf(sha)}${Buffer.byteLength(key)}\r\n${key}\r\n$${Buffer.byteLength(first)}\r\n${first}\r\n$${Buffer.byteLength(second)}\r\n${second}\r\n`;
     }
 
     override toWritable(): string {
@@ -49,8 +49,16 @@ export function callOfTwo(client: CommandTaker): CallOfTwo | undefined {
 
 const READS_TEXT = { replyEncoding: 'utf8' } as const;
 
-function bulk(word: string): string {
-  return `$${Buffer.byteLength(word)}\r\n${word}\r\n`;
+let lastSha = '';
+let lastHead = '';
+
+/** Most calls are of one script. */
+function headOf(sha: string): string {
+  if (sha !== lastSha) {
+    lastSha = sha;
+    lastHead = `*6\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n$1\r\n1\r\n$`;
+  }
+  return lastHead;
 }
 
 /** That of the very copy of ioredis which the client is from: a command of another may lack what it needs. */

@@ -50,6 +50,8 @@ export interface ScriptStoreOptions {
 const MOST_AT_ONCE = 100;
 const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
+/** Of whatever there is mostly one: that comes in an array of its own, since the first push makes room for 17. */
+const NONE: never[] = [];
 /** The same for every store: a digest takes longer than a request. */
 const SCRIPT = withSha(LOCK_SCRIPT);
 
@@ -68,7 +70,7 @@ export class ScriptStore implements LockStore {
   /** What stands in line, or may soon, by owner. */
   readonly #waiting = new Map<string, Claim>();
   /** What this turn sends. */
-  #batches: Batch[] = [];
+  #batches: Batch[] = NONE;
   /** In a cluster: the last of them for each slot. */
   #bySlot = new Map<number, Batch>();
   #listening: Promise<void> | undefined;
@@ -200,16 +202,19 @@ export class ScriptStore implements LockStore {
   }
 
   #openBatch(): Batch {
-    // A promise that is there costs a fifth of queueMicrotask, which makes an asynchronous resource.
-    if (this.#batches.length === 0) READY.then(this.#flush);
     const batch = new Batch(this.ownerPrefix);
-    this.#batches.push(batch);
+    if (this.#batches.length > 0) this.#batches.push(batch);
+    else {
+      this.#batches = [batch];
+      // A promise that is there costs a fifth of queueMicrotask, which makes an asynchronous resource.
+      READY.then(this.#flush);
+    }
     return batch;
   }
 
   readonly #flush = (): void => {
     const batches = this.#batches;
-    this.#batches = [];
+    this.#batches = NONE;
     if (this.#bySlot.size > 0) this.#bySlot = new Map();
     for (const batch of batches) if (!batch.isSent) this.#call(batch);
   };
@@ -385,7 +390,6 @@ class Batch extends Due<Batch> {
     if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
     const digits = toDigits(Math.round(number));
     if (this.keys.length === 0) {
-      // Mostly it stays alone, and the first that is pushed makes room for seventeen.
       this.keys = [key];
       this.#words = [verb, token, digits];
       this.settlers = [settler];
@@ -407,8 +411,6 @@ class Batch extends Due<Batch> {
     return parts;
   }
 }
-
-const NONE: never[] = [];
 
 interface Settler<Result> {
   readonly parse: (reply: unknown) => Result;
