@@ -257,7 +257,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     if (isPatient && this.#isInTime(nowMs - sentMs, sentWallMs)) {
       const lease = this.#lease ?? new StoreLease(this.core, this.claim, this.#options);
       this.#lease = lease;
-      lease.begin(fence, sentMs, sentWallMs);
+      lease.begin(fence, sentMs, sentWallMs, isReserved ? nowMs : sentMs);
       // It leaves before the caller goes on, who may block.
       if (isReserved) lease.renew();
       this.#end('held');

@@ -55,10 +55,10 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#options = options;
   }
 
-  /** It was granted, by a request that left at these times. */
-  begin(fence: number, sentMs: number, sentWallMs: number): void {
+  /** It was granted, by a request that left at these times, and is held since then, or a later time. */
+  begin(fence: number, sentMs: number, sentWallMs: number, grantedMs = sentMs): void {
     this.fence = fence;
-    this.#grantedMs = sentMs;
+    this.#grantedMs = grantedMs;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
     this.#core.watchdog.add(this);

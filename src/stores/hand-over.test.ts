@@ -113,6 +113,20 @@ describe('a lock that is handed to another process', () => {
     await lease.release();
   });
 
+  it('is told to have been held since then', async () => {
+    const times: number[] = [];
+    const note = (event: unknown): void => void times.push((event as { heldMs: number }).heldMs);
+    const [holder, waiting] = await waiter();
+    clock.advance(1000);
+    await holder.release();
+    const lease = await waiting;
+    diagnostics.subscribe('holdfast:release', note);
+    onTestFinished(() => void diagnostics.unsubscribe('holdfast:release', note));
+    clock.advance(70);
+    await lease.release();
+    expect(times).toEqual([70]);
+  });
+
   it('is held with a message that overtakes the answer that it has to wait', async () => {
     const [answered, answer] = gate();
     answering = answered;
