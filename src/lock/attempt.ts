@@ -239,13 +239,16 @@ export class Attempt extends Due<Attempt> implements Waiter {
     if (this.#isOver) return;
     if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
     else if (this.#asking?.wasCalled) this.#ask();
-    else this.#wait(retryInMs);
+    else {
+      this.core.scopes.stand(this.claim);
+      this.#wait(retryInMs);
+    }
   }
 
+  /** Also for a store that failed: whether the claim stands in line there is then not known. */
   #wait(durationMs: number): void {
     this.#state = 'waiting';
     this.#scope?.startWaiting(this);
-    this.core.scopes.stand(this.claim);
     if (Number.isFinite(durationMs)) this.#askIn(durationMs);
   }
 

@@ -184,6 +184,30 @@ describe('a body that asks for its own lock again', () => {
     await (await all).release();
   });
 
+  it('may wait while who wants more has not reached the store', async () => {
+    const store = memoryStore(clock);
+    const { ask } = store;
+    store.ask = (claim, queues) =>
+      claim.take === 3 ? Promise.reject(new Error('away')) : ask.call(store, claim, queues);
+    const others = new Locks({ store, clock, random: seededRandom(2) });
+    const one = others.semaphore('s', 3);
+    const away = gate();
+    const task = one.run(async () => {
+      await away.opened;
+      return (await one.acquire()).release();
+    });
+    await settle();
+    const theirs = await others.semaphore('s', 3, { take: 2 }).acquire();
+    const all = others.semaphore('s', 3, { take: 3 }).acquire().catch(String);
+    await settle();
+    away.open();
+    await settle();
+    await theirs.release();
+    expect(await task).toBe('released');
+    await others.close();
+    await all;
+  });
+
   it('may wait behind who wants no more than it leaves, and before who does', async () => {
     const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 2 })];
     const [inLine, asked] = [gate(), gate()];
