@@ -65,13 +65,16 @@ export class GroupLock extends Lock {
     const { members } = lease as GroupLease;
     const inside = members.reduce(
       (inner: () => Promise<Result>, member) => {
-        const { claim } = member;
-        const shared = { core: this.#core, ...claim };
-        return () => new Scope(this.#core, claim, shared, member).run(inner);
+        return () => this.#scopeOf(member).run(inner);
       },
       async () => body(),
     );
     return inside();
+  }
+
+  #scopeOf(member: StoreLease, parent?: Scope): Scope {
+    const { claim } = member;
+    return new Scope(this.#core, claim, { core: this.#core, ...claim }, member, parent);
   }
 
   /** Undefined: try in order. Null: busy, and nobody wants to wait. */
@@ -129,12 +132,17 @@ export class GroupLock extends Lock {
     const { clock } = this.#core;
     const untilMs = clock.monotonicMs() + options.waitMs - lateMs;
     const members: StoreLease[] = [];
+    // Who waits for the next one holds those before it, as the bodies of nested runs would.
+    const holding: Scope[] = [];
     try {
       for (const claim of claims) {
         const waitMs = options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
-        const lease = await acquire(this.#core, claim, { ...options, waitMs }, scope);
+        const inside = holding.at(-1) ?? scope;
+        const lease = await acquire(this.#core, claim, { ...options, waitMs }, inside);
         if (lease === null) return await this.#rollBack(members);
         members.push(lease);
+        holding.push(this.#scopeOf(lease, inside));
+        this.#core.scopes.add(holding.at(-1)!);
       }
       const fence = await this.#raise(members);
       return await this.#checked(new GroupLease(members, fence), options);
@@ -145,6 +153,8 @@ export class GroupLock extends Lock {
       }
       await this.#rollBack(members);
       throw error;
+    } finally {
+      for (const each of holding) this.#core.scopes.delete(each);
     }
   }
 

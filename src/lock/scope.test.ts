@@ -252,6 +252,38 @@ describe('a circle of bodies', () => {
     expect(await first).toBe('first');
   });
 
+  it('is found through what all() has taken while it waits for the rest', async () => {
+    const [a, b] = [locks.mutex('a'), locks.mutex('b')];
+    const waits = gate();
+    const body = b.run(async () => {
+      await waits.opened;
+      return a.run(() => 'body');
+    });
+    await settle();
+    const all = locks.all(['a', 'b']).run(() => 'all');
+    await settle();
+    waits.open();
+    await expect(body).rejects.toThrow(DeadlockError);
+    expect(await all).toBe('all');
+  });
+
+  it('is told to all(), if that closes it, and leaves nothing taken', async () => {
+    const [a, b] = [locks.mutex('a'), locks.mutex('b')];
+    const waits = gate();
+    const body = b.run(async () => {
+      await waits.opened;
+      return a.run(() => 'body');
+    });
+    const held = await a.acquire();
+    const all = locks.all(['a', 'b']).run(() => 'all');
+    await settle();
+    waits.open();
+    await settle();
+    await held.release();
+    await expect(all).rejects.toThrow(DeadlockError);
+    expect(await body).toBe('body');
+  });
+
   it('is found through three', async () => {
     const names = ['a', 'b', 'c'];
     const gates = names.map(() => gate());

@@ -23,16 +23,23 @@ export class Scope {
   /** The lock that asking again, reentrantly, shares; for a shared lease that of the lease it shares. */
   readonly shared: SharedLock;
   readonly lease: Lease;
-  readonly parent: Scope | undefined = currentScope();
+  readonly parent: Scope | undefined;
   /** Who waits inside of it, at any depth. */
   readonly #waiting = new Set<Attempt>();
   #turns: LockCore | undefined;
 
-  constructor(core: LockCore, claim: Claim, shared: SharedLock, lease: Lease) {
+  constructor(
+    core: LockCore,
+    claim: Claim,
+    shared: SharedLock,
+    lease: Lease,
+    parent = currentScope(),
+  ) {
     this.core = core;
     this.claim = claim;
     this.shared = shared;
     this.lease = lease;
+    this.parent = parent;
   }
 
   async run<Result>(body: () => Promise<Result> | Result): Promise<Result> {
