@@ -21,7 +21,7 @@ export class LockCore {
   readonly watchdog: Watchdog;
   /** The bodies of run() that hold locks of this store. */
   readonly scopes = new Scopes();
-  readonly aborts = new AbortHub<Attempt>();
+  readonly aborts = new AbortHub<{ aborted(): void }>();
   readonly #random: Random;
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;

@@ -169,6 +169,40 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     await failure;
   });
 
+  it.each([
+    ['patience', { wait: '1s' }, LockUnavailableError],
+    ['signal', { wait: '60s', signal: true }, LockAbortedError],
+  ] as const)(
+    'are not waited for beyond the %s when the store is silent, and given back if it answers',
+    async (_name, { wait, ...given }, failure) => {
+      const askAll = store.askAll.bind(store);
+      let answer = (): void => {};
+      store.askAll = async (...call) => {
+        await new Promise<void>((resolve) => {
+          answer = resolve;
+        });
+        return askAll(...call);
+      };
+      const abort = new AbortController();
+      const signal = 'signal' in given ? { signal: abort.signal } : {};
+      let isTold = false;
+      const failed = expect(locks.all(['a', 'b']).acquire({ wait, ...signal })).rejects.toThrow(
+        failure,
+      );
+      void failed.then(() => {
+        isTold = true;
+      });
+      await elapse(clock, 1000);
+      abort.abort();
+      await settle();
+      expect(isTold).toBe(true);
+      await failed;
+      answer();
+      await settle();
+      expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
+    },
+  );
+
   it('need names, and cannot be shared', async () => {
     expect(() => locks.all([])).toThrow(LockArgumentError);
     expect(() => locks.all(['a', ''])).toThrow(/needs a name/);

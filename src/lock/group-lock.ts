@@ -1,6 +1,12 @@
 import { acquire, throwIfOver } from './attempt.ts';
 import type { LockCore } from './core.ts';
-import { LockArgumentError, LockTimeoutError, LockUnavailableError } from './errors.ts';
+import {
+  LockAbortedError,
+  LockArgumentError,
+  LockError,
+  LockTimeoutError,
+  LockUnavailableError,
+} from './errors.ts';
 import { announceAcquire, announceFail, announceGrant, type LockEvents } from './events.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
@@ -101,18 +107,53 @@ export class GroupLock extends Lock {
   }
 
   /** If the store cannot be reached, trying in order will find out for how long. */
-  async #askAll(
-    claims: readonly Claim[],
-    { waitMs }: ResolvedOptions,
-  ): Promise<Answer | undefined> {
+  async #askAll(claims: readonly Claim[], options: ResolvedOptions): Promise<Answer | undefined> {
     try {
-      return await this.#core.store.askAll(claims, 0);
+      return await this.#inTime(claims, this.#core.store.askAll(claims, 0), options);
     } catch (error) {
-      if (waitMs > 0) return undefined;
+      if (error instanceof LockError) {
+        this.#fail(claims, error.code);
+        throw error;
+      }
+      if (options.waitMs > 0) return undefined;
       for (const claim of claims) this.#core.giveBack(claim, claim.leaseMs);
       this.#fail(claims, 'unavailable');
       throw new LockUnavailableError(this.name, error);
     }
+  }
+
+  /** What the store says, unless the caller gives up before: what is granted after that is given back. */
+  #inTime<Result>(
+    claims: readonly Claim[],
+    asked: Promise<Result>,
+    { waitMs, signal }: ResolvedOptions,
+  ): Promise<Result> {
+    const core = this.#core;
+    return new Promise((resolve, reject) => {
+      const giveUp = (error: LockError): void => {
+        reject(error);
+        done();
+        const giveBack = (): void => {
+          for (const claim of claims) core.giveBack(claim, claim.leaseMs);
+        };
+        core.track(asked.then(giveBack, giveBack));
+      };
+      const waiter = {
+        aborted: () => giveUp(new LockAbortedError(this.name, signal?.reason)),
+      };
+      // Who asks once waits for the answer, for as long as the store takes.
+      const hasEnd = waitMs > 0 && waitMs !== Number.POSITIVE_INFINITY;
+      const timer = hasEnd
+        ? core.clock.setTimer(waitMs, () => giveUp(noAnswer(this.name)))
+        : undefined;
+      timer?.keepAlive(true);
+      if (signal) core.aborts.add(signal, waiter);
+      const done = (): void => {
+        timer?.cancel();
+        if (signal) core.aborts.remove(signal, waiter);
+      };
+      asked.then(resolve, reject).finally(done);
+    });
   }
 
   /** Which of them stood in the way is not known: they are told of as one. */
@@ -202,6 +243,10 @@ export class GroupLock extends Lock {
       info,
     }));
   }
+}
+
+function noAnswer(name: string): LockUnavailableError {
+  return new LockUnavailableError(name, new Error('no answer yet'));
 }
 
 function reentrantError(name: string): LockArgumentError {
