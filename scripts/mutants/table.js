@@ -370,7 +370,7 @@ export const MUTANTS = [
   mutant(
     'deadlock: not seen',
     'src/lock/scope.ts',
-    "  return isShort(core, claim, waitsForUs) ? 'cycle' : undefined;",
+    "  return isShort(core, claim, (holder) => stuck.has(holder)) ? 'cycle' : undefined;",
     '  return undefined;',
     ['src/lock/scope.test.ts', 'src/lock/lock.test.ts'],
   ),

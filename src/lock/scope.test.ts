@@ -322,6 +322,50 @@ describe('a circle of bodies', () => {
     expect(await inFront).toBe('in front');
   });
 
+  it('is found through a writer who waits in front of a reader', async () => {
+    const { read, write } = locks.readWrite('book');
+    const other = locks.mutex('other');
+    const [reads, writerWaits] = [gate(), gate()];
+    const reader = read.run(async () => {
+      reads.open();
+      await writerWaits.opened;
+      return other.run(() => 'reader');
+    });
+    const second = other.run(async () => {
+      await writerWaits.opened;
+      await settle();
+      return read.run(() => 'second');
+    });
+    await reads.opened;
+    const writer = write.run(() => 'writer');
+    await settle();
+    writerWaits.open();
+    await expect(second).rejects.toThrow(DeadlockError);
+    expect(await reader).toBe('reader');
+    expect(await writer).toBe('writer');
+  });
+
+  it('is found where a body holds some of what it wants more of', async () => {
+    const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 2 })];
+    const other = locks.mutex('other');
+    const [hasOne, wantsTwo] = [gate(), gate()];
+    const first = one.run(async () => {
+      hasOne.open();
+      await wantsTwo.opened;
+      await settle();
+      return other.run(() => 'first');
+    });
+    await hasOne.opened;
+    const second = other.run(() =>
+      one.run(async () => {
+        wantsTwo.open();
+        return two.run(() => 'second');
+      }),
+    );
+    await expect(first).rejects.toThrow(DeadlockError);
+    expect(await second).toBe('second');
+  });
+
   it('is not seen through who waits behind', async () => {
     const [one, all] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 3 })];
     const mutex = locks.mutex('m');

@@ -58,6 +58,11 @@ export class Scope {
     return this.#turns;
   }
 
+  /** Who holds, in a body, what something inside of it waits for. */
+  *waitedFor(): Iterable<Scope> {
+    for (const { core, claim } of this.#waiting) yield* core.scopes.holding(claim);
+  }
+
   /** Whether something inside of it waits for a lock that those holders keep from it. */
   waitsFor(isStuck: (holder: Scope) => boolean): boolean {
     for (const { core, claim } of this.#waiting) if (isShort(core, claim, isStuck)) return true;
@@ -94,7 +99,7 @@ export interface SharedLock extends Target {
   readonly take: number;
 }
 
-/** The bodies that hold locks of one store, and who stands in line for its semaphores. */
+/** The bodies that hold locks of one store, and who stands in line for those that many can hold. */
 export class Scopes {
   readonly #bodies = new SetsByLock<Scope>();
   readonly #lines = new SetsByLock<Claim>();
@@ -111,13 +116,13 @@ export class Scopes {
     this.#bodies.delete(scope.claim, scope);
   }
 
-  /** Of all other kinds, those in front want as much, or are known by the answer that it is busy. */
+  /** Those in front for a mutex want as much. */
   stand(claim: Claim): void {
-    if (claim.kind === 'semaphore') this.#lines.add(claim, claim);
+    if (claim.kind !== 'mutex') this.#lines.add(claim, claim);
   }
 
   leave(claim: Claim): void {
-    if (claim.kind === 'semaphore') this.#lines.delete(claim, claim);
+    if (claim.kind !== 'mutex') this.#lines.delete(claim, claim);
   }
 
   /** Those of this process who go before a claim, which may not stand in line yet. */
@@ -173,16 +178,30 @@ export function findDeadlock(core: LockCore, claim: Claim, scope: Scope): Deadlo
   }
   if (claim.kind === 'rw' && shared?.lease.isHeld) return 'behind';
   if (isBehind(core, claim, leftCount)) return 'behind';
-  const known = new Map<Scope, boolean>();
-  const waitsForUs = (holder: Scope): boolean => {
-    if (ours.has(holder)) return true;
-    if (!known.has(holder)) {
-      known.set(holder, false);
-      known.set(holder, holder.waitsFor(waitsForUs));
+  const stuck = findStuck(core.scopes.holding(claim), ours);
+  return isShort(core, claim, (holder) => stuck.has(holder)) ? 'cycle' : undefined;
+}
+
+/**
+ * Who can never go on while ours do not: of all that these holders wait for, at any depth, what is left when
+ * those are taken out, again and again, whose waits would end if all but the others let go. A body that waits
+ * for one of several holders is stuck only if they all are, which may be since it is.
+ */
+function findStuck(holders: Iterable<Scope>, ours: ReadonlySet<Scope>): ReadonlySet<Scope> {
+  const stuck = new Set([...ours, ...holders]);
+  for (const scope of stuck) {
+    if (ours.has(scope)) continue;
+    for (const other of scope.waitedFor()) stuck.add(other);
+  }
+  let sizeBefore: number;
+  do {
+    sizeBefore = stuck.size;
+    for (const scope of stuck) {
+      const isStuck = ours.has(scope) || scope.waitsFor((holder) => stuck.has(holder));
+      if (!isStuck) stuck.delete(scope);
     }
-    return known.get(holder)!;
-  };
-  return isShort(core, claim, waitsForUs) ? 'cycle' : undefined;
+  } while (stuck.size < sizeBefore);
+  return stuck;
 }
 
 /** Whether too little is left for the claim, or for who goes before it, if those holders never let go. */
