@@ -53,7 +53,7 @@ local function general(line)
 
   function mutex.renew(lock, token, lease)
     call('PEXPIRE', lock.holder, lease)
-    keep(lock.fence, tonumber(lease))
+    line.keepFence(lock.fence, lease)
   end
 
   function mutex.drop(lock)
@@ -121,6 +121,7 @@ local function general(line)
     call('ZADD', lock.holder, 'XX', whole(lock.now + ms), token)
     keep(lock.holder, ms)
     keep(lock.state, ms)
+    line.keepFence(lock.fence, lease)
   end
 
   function several.drop(lock, token)

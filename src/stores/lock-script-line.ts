@@ -60,6 +60,11 @@ local function lining()
     if call('PTTL', key) < ms then call('PEXPIRE', key, line.whole(ms + DAY)) end
   end
 
+  -- The fence is known for half a day after the last renewal, however long ago the grant was.
+  function line.keepFence(key, lease)
+    line.keep(key, lease + DAY / 2)
+  end
+
   function line.placeOf(queue, token)
     return queue .. ':' .. string.match(token, '^%S*')
   end
@@ -112,7 +117,7 @@ local function lining()
   local function extend(holder, token, lease)
     if call('GET', holder) ~= token then return end
     call('PEXPIRE', holder, lease)
-    line.keep(holder .. ':fence', tonumber(lease))
+    line.keepFence(holder .. ':fence', lease)
     return 1
   end
 

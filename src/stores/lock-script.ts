@@ -33,7 +33,8 @@ export const RESERVED_MS = 5000;
  * fence   the fence of the last grant: the server's time then, in microseconds, or one more than the fence
  *         before, whichever is larger. So it rises also if keys were lost, or are those of an older
  *         snapshot or of a replica that lagged behind, unless the clock was set back by more than the
- *         loss took. It is kept for a day after the last grant or renewal.
+ *         loss took. It is kept for a day after the grant, and for half a day or more
+ *         after the last renewal.
  * state   of a lock that is no mutex: a hash of `ended`, the token of the last release; `used`, the sum
  *         of what is taken; and `h:<token>`, the holder's fence, take and beginning.
  * queue   a sorted set of waiting tokens by ticket. Each has a key of its own with its lease, take and

@@ -34,6 +34,40 @@ describe('the script store', () => {
   });
 });
 
+describe('the fence', () => {
+  it.each(['mutex', 'rw', 'semaphore'] as const)(
+    'of a %s is known for long after a lease that was renewed for a day',
+    async (kind) => {
+      const clock = virtualClock();
+      const engine = createEngine({ clock, random: seededRandom(1) });
+      const runner = engineRunner(engine);
+      const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+      const locks = new Locks({ store, clock });
+      const lock = { mutex: locks.mutex('a'), rw: locks.readWrite('a').write };
+      const lease = await (kind === 'semaphore' ? locks.semaphore('a', 3) : lock[kind]).acquire();
+      for (let hour = 0; hour < 25; hour++) {
+        // As if it had been renewed in between, which takes longer.
+        clock.advance(29_000);
+        await lease.extend();
+        const sooner =
+          "return redis.call('PEXPIRE', KEYS[1], redis.call('PTTL', KEYS[1]) - 3571000)";
+        await runner.run({ text: sooner, sha: '' }, [KEYS_OF_A[kind]], []);
+      }
+      const left = "return redis.call('PTTL', KEYS[1])";
+      const leftMs = await runner.run({ text: left, sha: '' }, [KEYS_OF_A[kind]], []);
+      expect(leftMs).toBeGreaterThan(11 * 3_600_000);
+      await locks.close();
+      engine.close();
+    },
+  );
+});
+
+const KEYS_OF_A = {
+  mutex: 'lock:{a}:fence',
+  rw: 'rw:{a}:fence',
+  semaphore: 'semaphore:{a}:fence',
+} as const;
+
 describe('requests that travel together', () => {
   it('do not fail for a key among them that is no lock', async () => {
     const clock = virtualClock();
