@@ -27,4 +27,12 @@ describe('options', () => {
     expect(resolveOptions('a', { signal }).signal).toBe(signal);
     expect(resolveOptions('a', {}).signal).toBeUndefined();
   });
+
+  it('that cannot be are told before anything is asked for', () => {
+    const controller = new AbortController() as unknown as AbortSignal;
+    expect(() => resolveOptions('a', { signal: controller })).toThrow(
+      /signal must be an AbortSignal/,
+    );
+    expect(() => resolveOptions('a', { label: 1n as unknown as string })).toThrow(/label must be/);
+  });
 });

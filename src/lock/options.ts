@@ -67,11 +67,25 @@ function resolve(lock: string, options: AcquireOptions): ResolvedOptions {
     leaseMs: durationMs(lease, 'lease', lock, { leastMs: SHORTEST_LEASE_MS }),
     waitMs: durationMs(wait, 'wait', lock, { leastMs: 0, endless: true }),
     maxHoldMs: durationMs(maxHold, 'maxHold', lock, { leastMs: SHORTEST_LEASE_MS, endless: true }),
-    signal: options.signal,
+    signal: checkSignal(lock, options.signal ?? undefined),
     renews: options.renew ?? true,
-    label: options.label ?? '',
+    label: checkLabel(lock, options.label ?? ''),
     isReentrant: options.reentrant ?? false,
   };
+}
+
+/** What fails only after the store was asked would leave a lock behind that nobody holds. */
+function checkSignal(lock: string, signal: AbortSignal | undefined): AbortSignal | undefined {
+  if (signal === undefined || typeof signal.addEventListener === 'function') return signal;
+  throw new LockArgumentError(
+    lock,
+    'signal must be an AbortSignal, such as AbortSignal.timeout(500) or the signal of an AbortController',
+  );
+}
+
+function checkLabel(lock: string, label: string): string {
+  if (typeof label === 'string') return label;
+  throw new LockArgumentError(lock, `label must be a string; got ${String(label)}`);
 }
 
 const DEFAULTS = resolve('', {});
