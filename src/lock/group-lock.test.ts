@@ -203,6 +203,23 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     },
   );
 
+  it.each([
+    ['not to be renewed', { lease: '1s', renew: false }],
+    ['not to be held for long', { lease: '30s', maxHold: '1s' }],
+  ] as const)('are waited for together, though they are %s', async (_name, options) => {
+    const last = await locks.mutex('b').acquire();
+    const waiting = locks.all(['a', 'b']).acquire({ ...options, wait: '60s' });
+    await elapse(clock, 5000);
+    expect(await locks.mutex('a').tryAcquire()).toBe(null);
+    await last.release();
+    const lease = await waiting;
+    await elapse(clock, 900);
+    expect(lease.isHeld).toBe(true);
+    await elapse(clock, 200);
+    expect(lease.isHeld).toBe(false);
+    expect(await locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
+  });
+
   it('need names, and cannot be shared', async () => {
     expect(() => locks.all([])).toThrow(LockArgumentError);
     expect(() => locks.all(['a', ''])).toThrow(/needs a name/);

@@ -179,14 +179,18 @@ export class GroupLock extends Lock {
       for (const claim of claims) {
         const waitMs = options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
         const inside = holding.at(-1) ?? scope;
-        const lease = await acquire(this.#core, claim, { ...options, waitMs }, inside);
+        const waiting = { ...options, ...WHILE_WAITING, waitMs };
+        const lease = await acquire(this.#core, claim, waiting, inside);
         if (lease === null) return await this.#rollBack(members);
         members.push(lease);
         holding.push(this.#scopeOf(lease, inside));
         this.#core.scopes.add(holding.at(-1)!);
       }
-      const fence = await this.#raise(members);
-      return await this.#checked(new GroupLease(members, fence), options);
+      const lease = new GroupLease(members, await this.#raise(members));
+      for (const member of members) if (member.isHeld) member.holdAs(options);
+      // Else its time would be that since the last renewal.
+      if (!options.renews) await lease.extend();
+      return await this.#checked(lease, options);
     } catch (error) {
       // The request for all of them may have been granted, and its answer lost.
       for (const claim of claims.slice(members.length)) {
@@ -244,6 +248,9 @@ export class GroupLock extends Lock {
     }));
   }
 }
+
+/** What is held already is kept for as long as the others take: how it is to be held counts from the last. */
+const WHILE_WAITING = { renews: true, maxHoldMs: Number.POSITIVE_INFINITY } as const;
 
 function noAnswer(name: string): LockUnavailableError {
   return new LockUnavailableError(name, new Error('no answer yet'));

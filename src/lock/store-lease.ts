@@ -39,7 +39,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   sentMs = 0;
   #sentWallMs = 0;
   readonly #core: LockCore;
-  readonly #options: HoldOptions;
+  #options: HoldOptions;
   #grantedMs = 0;
   /** Why it is no longer held, other than by a release. */
   #end: LockError | undefined = undefined;
@@ -64,6 +64,17 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#core.watchdog.add(this);
     const { maxHoldMs } = this.#options;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(maxHoldMs);
+  }
+
+  /** From now on, until it ends. */
+  holdAs(options: HoldOptions): void {
+    const { watchdog } = this.#core;
+    this.#options = options;
+    if (!options.renews) {
+      watchdog.drop(this);
+      watchdog.add(this);
+    }
+    if (options.maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(options.maxHoldMs);
   }
 
   get renews(): boolean {
