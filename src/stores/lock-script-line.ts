@@ -17,23 +17,29 @@ export const RAISE_FENCE = `
 /**
  * Lua for a lock that was handed to a waiter on the channel `called`. If that one has died, somebody behind it
  * finds out when the reservation ends: the first that is another client's, since those of one client die
- * together, if it is not far behind. Mostly it is among the first: to read the others' tokens takes longer than
- * all else.
+ * together. Mostly it is among the first three: to read the others' tokens takes longer than all else. Far
+ * behind, only the last is looked at.
  */
 export const WARN_NEXT = `
-      local watcher, itsChannel
       local from, to = '0', NEAR
+      local watcher, itsChannel, isOther
       repeat
-        local isFound, isLast = false, to == WATCHED
-        for _, token in ipairs(call('ZRANGE', queue, from, to)) do
+        local tokens = call('ZRANGE', queue, from, to)
+        for _, token in ipairs(tokens) do
           local place = call('GET', queue .. ':' .. string.match(token, '^%S*'))
           local channel = string.match(place or '', '%S+$')
-          isFound = channel and channel ~= called
-          if isFound or (channel and not watcher) then watcher, itsChannel = token, channel end
-          if isFound then break end
+          isOther = channel and channel ~= called
+          if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
+          if isOther then break end
         end
-        from, to = AFTER_NEAR, WATCHED
-      until isFound or isLast
+        if isOther or #tokens < 3 then
+          from = nil
+        elseif to == NEAR then
+          from, to = AFTER_NEAR, WATCHED
+        else
+          from, to = LAST, LAST
+        end
+      until not from
       if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end`;
 
 /**

@@ -57,7 +57,7 @@ export const RESERVED_MS = 5000;
 export const LOCK_SCRIPT = `
 local DAY = '86400000'
 local RESERVE = '${RESERVED_MS}'
-local NEAR, AFTER_NEAR, WATCHED = '2', '3', '20'
+local NEAR, AFTER_NEAR, WATCHED, LAST = '2', '3', '20', '-1'
 local call = redis.call
 
 local channel, verb, token, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -469,8 +469,8 @@ let lastInfoText = '';
 /** Most claims of a process share one. */
 function infoText(info: HolderInfo): string {
   if (info !== lastInfo) {
-    lastInfo = info;
     lastInfoText = JSON.stringify([info.host, info.pid, info.label]);
+    lastInfo = info;
   }
   return lastInfoText;
 }
