@@ -41,6 +41,20 @@ afterEach(async () => {
 const KEPT: CacheOptions = { fresh: '10s', stale: '60s' };
 const PATIENT: CacheOptions = { ...KEPT, softTimeout: Number.POSITIVE_INFINITY };
 
+/** Errors that throw when they are looked at. */
+function unreadableErrors(): unknown[] {
+  const get = (): never => {
+    throw new Error('not to be read');
+  };
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return [
+    Object.defineProperty(new Error(), 'message', { get }),
+    Object.defineProperty(new Error(), 'name', { get }),
+    proxy,
+  ];
+}
+
 describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kind) => {
   let locks: CachingLocks;
   let cache: Cache;
@@ -275,7 +289,8 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
 
   it('tells of errors that are no errors, and of long ones in short', async () => {
     const others = createCache({ locks });
-    const odd = [Object.create(null), Symbol('s'), undefined, new Error('x'.repeat(100_000))];
+    const long = Object.assign(new Error('x'.repeat(100_000)), { name: 'y'.repeat(100_000) });
+    const odd = [Object.create(null), Symbol('s'), undefined, long, ...unreadableErrors()];
     for (const [index, thrown] of odd.entries()) {
       const { load, loads } = heldLoad<number>();
       const key = `odd ${index}`;
@@ -284,7 +299,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       const other = settled(others.get(key, KEPT, load));
       await turn();
       loads[0]!.reject(thrown);
-      expect(await own).toEqual({ error: thrown });
+      expect((await own) as { error: unknown }).toSatisfy(({ error }) => Object.is(error, thrown));
       expect(await other).toMatchObject({ code: 'load' });
       expect(String(await other).length).toBeLessThan(1200);
     }

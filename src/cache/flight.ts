@@ -320,21 +320,24 @@ async function settle<Answer>(act: () => Answer | Promise<Answer>): Promise<Answ
   return act();
 }
 
+const LONGEST_NAME = 100;
 const LONGEST_MESSAGE = 1000;
 
-/** An error as others are told of it. */
+/** An error as others are told of it. Whatever it is: if this threw, they would not be told, and all would load. */
 function describe(error: unknown): { name: string; message: string } {
-  const isError = error instanceof Error;
-  const message = isError ? String(error.message) : shown(error);
-  const name = isError ? String(error.name) : typeof error;
-  return { name, message: message.slice(0, LONGEST_MESSAGE) };
+  const isError = shownBy(() => error instanceof Error, false);
+  const message = shownBy(() => String(isError ? (error as Error).message : error), NO_TEXT);
+  const name = shownBy(() => (isError ? String((error as Error).name) : typeof error), 'Error');
+  return { name: name.slice(0, LONGEST_NAME), message: message.slice(0, LONGEST_MESSAGE) };
 }
 
-/** Not everything can be made a text. */
-function shown(value: unknown): string {
+const NO_TEXT = 'something without a text';
+
+/** Not everything can be made a text, or even be looked at. */
+function shownBy<Shown>(show: () => Shown, otherwise: Shown): Shown {
   try {
-    return String(value);
+    return show();
   } catch {
-    return 'something without a text';
+    return otherwise;
   }
 }
