@@ -156,6 +156,40 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       await elapse(clock, 1500);
     });
 
+    describe.each(['get', 'getMany'] as const)(
+      'and is asked for by %s in the body of a run()',
+      (way) => {
+        const reentrant = { reentrant: true };
+        let steps: string[];
+        const ask = (options: CacheOptions, load: () => Promise<unknown>): Promise<unknown> =>
+          way === 'get'
+            ? cache.get('a', options, load)
+            : cache.getMany(['a'], options, async () => new Map([['a', await load()]]));
+        beforeEach(() => {
+          steps = [];
+        });
+
+        it.each([{}, reentrant])('loads in the background when that lets go: %j', async (asked) => {
+          const lock = locks.mutex('guarded');
+          await lock.run(async () => {
+            await ask(KEPT, () => lock.run(() => steps.push('load'), asked));
+            await turn();
+            steps.push('body');
+          });
+          await turn();
+          expect(steps).toEqual(['body', 'load']);
+          expect(cache.counts.fail).toBe(0);
+        });
+
+        it('shares the lock with a load that the body waits for', async () => {
+          const lock = locks.mutex('guarded');
+          const load = () => lock.run(() => steps.push('load'), reentrant);
+          await lock.run(() => ask(PATIENT, load));
+          expect(steps).toEqual(['load']);
+        });
+      },
+    );
+
     it('does not give it out for a load that fails when it is gone', async () => {
       const { load, loads } = heldLoad<string>();
       const options = { ...short, softTimeout: Number.POSITIVE_INFINITY };

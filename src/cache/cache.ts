@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../clock/index.ts';
-import type { Lock, Locks } from '../lock/index.ts';
+import { currentScope, inScope, type Lock, type Locks } from '../lock/index.ts';
 import { abortedError, CLOSED, closedError, loadError, unavailableError } from './errors.ts';
 import { Announcer, type CacheCounts, type CacheEvents } from './events.ts';
 import { Flight, type Load, type LoadContext } from './flight.ts';
@@ -180,7 +180,7 @@ export class Cache implements AsyncDisposable {
   }
 
   #hit(call: Call, entry: Entry): void {
-    if (this.#isEarly(entry, call.options)) this.#flightOf(call, entry.fence);
+    if (this.#isEarly(entry, call.options)) this.#flightOf(call, entry.fence, 0);
     else call.source.decided?.();
     this.#count(call, 'hit');
   }
@@ -219,7 +219,7 @@ export class Cache implements AsyncDisposable {
       source.decided?.();
       throw loadError(key, sight.failure);
     }
-    const flight = this.#flightOf(call, sight.entry?.fence ?? 0);
+    const flight = this.#flightOf(call, sight.entry?.fence ?? 0, softMs);
     // What it gives may have been read before a deletion that this caller comes after.
     const mayBeOld = flight.hasAsked;
     const isOld = (stamp: string | undefined): boolean =>
@@ -263,8 +263,12 @@ export class Cache implements AsyncDisposable {
     this.#announcer.asked(name, call.key);
   }
 
-  /** The one that is under way in this process, or a new one. None begins for who has given up meanwhile. */
-  #flightOf(call: Call, seenFence: number): Flight {
+  /**
+   * The one that is under way in this process, or a new one. None begins for who has given up meanwhile.
+   * What the caller does not wait for is no part of the body of a run() that it is in: else it would share
+   * the locks of that body, at the same time as the body goes on.
+   */
+  #flightOf(call: Call, seenFence: number, softMs: number): Flight {
     this.#throwIfOver(call);
     const { key, options, source } = call;
     const underWay = this.#flights.get(key);
@@ -272,7 +276,7 @@ export class Cache implements AsyncDisposable {
       source.decided?.();
       return underWay;
     }
-    const flight = new Flight({
+    const plan = {
       key,
       options,
       seenFence,
@@ -282,7 +286,9 @@ export class Cache implements AsyncDisposable {
       store: this.#store,
       clock: this.#clock,
       announcer: this.#announcer,
-    });
+    };
+    const scope = softMs === Number.POSITIVE_INFINITY ? currentScope() : undefined;
+    const flight = inScope(scope, () => new Flight(plan));
     this.#flights.set(key, flight);
     const ended = (): void => void this.#flights.delete(key);
     flight.result.then(ended, ended);

@@ -1,3 +1,4 @@
+import { currentScope, inScope, type Scope } from '../lock/index.ts';
 import { type LoadContext, NOT_BEGUN } from './flight.ts';
 import { Task } from './task.ts';
 
@@ -11,6 +12,8 @@ interface Wanted {
   readonly key: string;
   readonly context: LoadContext;
   readonly tasks: readonly Task[];
+  /** The body of a run() that waits for it. */
+  readonly scope: Scope | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -34,7 +37,8 @@ export class Gathering {
 
   load(key: string, context: LoadContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      this.#wanted.set(key, { key, context, tasks: Task.current, resolve, reject });
+      const [tasks, scope] = [Task.current, currentScope()];
+      this.#wanted.set(key, { key, context, tasks, scope, resolve, reject });
       this.decided(key);
     });
   }
@@ -53,9 +57,12 @@ export class Gathering {
     const fences = new Map(wanted.map(({ key, context }) => [key, context.fence]));
     const signal = whenAllAborted(wanted.map(({ context }) => context.signal));
     const tasks = wanted.flatMap((each) => each.tasks);
+    const waiting = wanted.find(({ scope }) => scope !== undefined);
+    const load = async (): Promise<ReadonlyMap<string, unknown>> =>
+      inScope(waiting?.scope, () => this.#load(keys, { signal, fences }));
     try {
       if (this.#isClosed()) throw NOT_BEGUN;
-      const values = await Task.run(tasks, async () => this.#load(keys, { signal, fences }));
+      const values = await Task.run(tasks, load);
       if (!(values instanceof Map)) throw new TypeError('the load of several keys gives a Map');
       for (const each of wanted) settle(each, values);
     } catch (error) {

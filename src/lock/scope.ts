@@ -5,11 +5,16 @@ import type { Deadlock } from './errors.ts';
 import type { Lease } from './lease.ts';
 import type { Claim, Target } from './store.ts';
 
-const current = new AsyncLocalStorage<Scope>();
+const current = new AsyncLocalStorage<Scope | undefined>();
 
 /** The innermost body of a run() that the caller is part of. */
 export function currentScope(): Scope | undefined {
   return current.getStore();
+}
+
+/** Runs what belongs to this body, or to none, wherever it is started. */
+export function inScope<Result>(scope: Scope | undefined, act: () => Result): Result {
+  return current.run(scope, act);
 }
 
 /**
