@@ -31,6 +31,15 @@ function keep(key: string, data: string | Uint8Array = 'x', tags = NO_TAGS): boo
   return store.write(key, tags, { data, fence: ++fences, stamp, ...times }) as boolean;
 }
 
+/** As a load that fails at once does it. */
+function fail(key: string): void {
+  const { stamp } = store.open(key, NO_TAGS, TIMES, fences + 1) as Stamped;
+  const limits = { pauseMs: 10_000, longestPauseMs: 300_000 };
+  store.fail(key, { name: 'Error', message: 'no', fence: ++fences, stamp, ...limits });
+}
+
+const hasFailed = (key: string): boolean => look(key).failure !== undefined;
+
 const keys = (count: number, prefix = 'key'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
 
@@ -84,6 +93,34 @@ describe('a store with room for some values', () => {
     keep('d', 'xxxxx');
     keep('e', 'xxxxx');
     expect([has('d'), has('e')]).toEqual([true, true]);
+  });
+
+  it('counts a failure as a value, and a value that fails to be renewed once', () => {
+    limited({ entries: 2 });
+    keep('a');
+    fail('a');
+    fail('b');
+    expect([has('a'), hasFailed('a'), hasFailed('b')]).toEqual([true, true, true]);
+    store.delete(['a', 'b']);
+    for (const key of ['c', 'd', 'e']) fail(key);
+    expect(['c', 'd', 'e'].filter(hasFailed)).toEqual(['d', 'e']);
+    clock.advance(20_000);
+    keep('d');
+    keep('f');
+    expect([has('d'), has('f'), hasFailed('d')]).toEqual([true, true, false]);
+  });
+
+  it('keeps the failure when the value ends', () => {
+    limited({ entries: 2 });
+    keep('a');
+    clock.advance(9999);
+    fail('a');
+    clock.advance(1);
+    expect([has('a'), hasFailed('a')]).toEqual([false, true]);
+    keep('b');
+    expect([has('b'), hasFailed('a')]).toEqual([true, true]);
+    for (const key of ['c', 'd']) keep(key);
+    expect(hasFailed('a')).toBe(false);
   });
 
   it('keeps the place of who loads, whose write is not refused for want of room', () => {
@@ -162,6 +199,14 @@ describe('a store that lives for long', () => {
         store.delete([`${key} deleted`]);
       }
       clock.advance(20_000);
+    });
+    expect(grown).toBeLessThan(MOST_BYTES);
+  });
+
+  it('forgets failures when there are too many', () => {
+    limited({ entries: 1000 });
+    const grown = growth((number) => {
+      for (const key of keys(PER_ROUND, `round ${number}`)) fail(key);
     });
     expect(grown).toBeLessThan(MOST_BYTES);
   });

@@ -32,7 +32,7 @@ class MemoryCacheStore implements CacheStore {
   readonly #clock: Clock;
   readonly #limits: ResolvedCacheLimits;
   readonly #cells = new Map<string, Cell>();
-  /** Those that have a value. */
+  /** Those that have a value, or a failure that is remembered. */
   readonly #order = new LinkedList<Cell>();
   /** The versions of those that somebody has loaded with. A tag that is forgotten gets another. */
   readonly #tags = new Map<string, number>();
@@ -77,7 +77,9 @@ class MemoryCacheStore implements CacheStore {
   }
 
   fail(key: string, failed: Failed): number {
-    const leftMs = this.#cells.get(key)?.fail(failed, this.#clock.monotonicMs());
+    const cell = this.#cells.get(key);
+    const leftMs = cell?.fail(failed, this.#clock.monotonicMs());
+    if (leftMs !== undefined) this.#list(cell!, 0);
     this.#tell(key, leftMs === undefined ? {} : { failure: { ...failed, leftMs } });
     return leftMs ?? 0;
   }
@@ -101,7 +103,7 @@ class MemoryCacheStore implements CacheStore {
   }
 
   close(): void {
-    for (const cell of this.#cells.values()) this.#drop(cell);
+    for (const cell of this.#cells.values()) this.#empty(cell);
     this.#cells.clear();
     this.#tags.clear();
   }
@@ -128,23 +130,41 @@ class MemoryCacheStore implements CacheStore {
     return tags.map((tag) => `${this.#tags.get(tag) ?? ''} ${tag}`).join();
   }
 
-  /** At the end of the order, after the others have made room. */
   #keep(cell: Cell, write: Write, tagStamp: string): void {
-    this.#drop(cell);
+    this.#empty(cell);
     const bytes = Buffer.byteLength(write.data);
-    if (bytes <= this.#limits.bytes) this.#makeRoom(bytes);
+    this.#list(cell, bytes);
     cell.keep(write, bytes, tagStamp, this.#clock.monotonicMs());
-    this.#order.push(cell);
-    this.#entries++;
     this.#bytes += bytes;
+  }
+
+  /** At the end of the order, after the others have made room. What is larger than all of it needs none. */
+  #list(cell: Cell, bytes: number): void {
+    if (cell.isListed) return;
+    if (bytes <= this.#limits.bytes) this.#makeRoom(bytes);
+    this.#order.push(cell);
+    cell.isListed = true;
+    this.#entries++;
   }
 
   #drop(cell: Cell): void {
     if (cell.kept === undefined) return;
-    this.#order.remove(cell);
-    this.#entries--;
     this.#bytes -= cell.kept.bytes;
     cell.kept = undefined;
+    if (!cell.hasFailed) this.#unlist(cell);
+  }
+
+  #unlist(cell: Cell): void {
+    if (!cell.isListed) return;
+    this.#order.remove(cell);
+    cell.isListed = false;
+    this.#entries--;
+  }
+
+  #empty(cell: Cell): void {
+    this.#drop(cell);
+    cell.forgetFailure();
+    this.#unlist(cell);
   }
 
   /** Whether there was a value. */
@@ -152,7 +172,7 @@ class MemoryCacheStore implements CacheStore {
     const cell = this.#cells.get(key);
     if (cell === undefined) return false;
     const wasThere = cell.kept !== undefined && cell.kept.staleUntilMs > nowMs;
-    this.#drop(cell);
+    this.#empty(cell);
     this.#cells.delete(key);
     return wasThere;
   }
@@ -174,7 +194,7 @@ class MemoryCacheStore implements CacheStore {
       this.#order.remove(cell);
       this.#order.push(cell);
     } else {
-      this.#drop(cell);
+      this.#empty(cell);
       if (cell.isOver(nowMs)) this.#cells.delete(cell.key);
     }
   }
@@ -222,6 +242,7 @@ class Cell implements Linked<Cell> {
   /** Somebody may be loading until then. */
   openUntilMs = 0;
   isUsed = false;
+  isListed = false;
   #failures = 0;
   #failed: Failed | undefined = undefined;
   #failedUntilMs = 0;
@@ -230,6 +251,15 @@ class Cell implements Linked<Cell> {
   constructor(key: string, version: number) {
     this.key = key;
     this.version = version;
+  }
+
+  get hasFailed(): boolean {
+    return this.#failed !== undefined;
+  }
+
+  forgetFailure(): void {
+    this.#failures = 0;
+    this.#failed = undefined;
   }
 
   stamp(tagStamp: string): string {
@@ -260,8 +290,7 @@ class Cell implements Linked<Cell> {
       freshUntilMs,
       staleUntilMs: freshUntilMs + staleMs,
     };
-    this.#failures = 0;
-    this.#failed = undefined;
+    this.forgetFailure();
     this.#end(fence);
   }
 
