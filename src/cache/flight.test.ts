@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
@@ -61,4 +63,24 @@ it.each(['look', 'open'] as const)('tells when the store fails to %s', async (na
     key: 'a',
     cause: new Error('gone'),
   });
+});
+
+it('keeps of a long message no more than what it tells', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const cache = cacheOn(() => ({}));
+  const failing = (index: number): Promise<void> =>
+    cache
+      .get(`key ${index}`, {}, () => {
+        throw new Error(Buffer.alloc(1_000_000, 97 + index).toString());
+      })
+      .catch(() => {});
+  await failing(0);
+  await turn();
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  for (let index = 1; index <= 20; index++) await failing(index);
+  await turn();
+  collectGarbage();
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(10_000_000);
 });

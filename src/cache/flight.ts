@@ -328,7 +328,13 @@ function describe(error: unknown): { name: string; message: string } {
   const isError = shownBy(() => error instanceof Error, false);
   const message = shownBy(() => String(isError ? (error as Error).message : error), NO_TEXT);
   const name = shownBy(() => (isError ? String((error as Error).name) : typeof error), 'Error');
-  return { name: name.slice(0, LONGEST_NAME), message: message.slice(0, LONGEST_MESSAGE) };
+  return { name: startOf(name, LONGEST_NAME), message: startOf(message, LONGEST_MESSAGE) };
+}
+
+/** A copy: V8 keeps the whole of a text for as long as there is a slice of it. */
+function startOf(text: string, length: number): string {
+  if (text.length <= length) return text;
+  return Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le');
 }
 
 const NO_TEXT = 'something without a text';
