@@ -396,6 +396,27 @@ it('a load of several keys is given each once, also if one was lost while it was
   expect(seen).toEqual([['a', 'false']]);
 });
 
+it('a load of very many keys that loses all of them in the same moment is told once', async () => {
+  const { cache, network } = open();
+  const keys = Array.from({ length: 3000 }, (_, index) => `key ${index}`);
+  let aborts = 0;
+  let goOn = (): void => {};
+  const asked = cache.getMany(keys, { ...KEPT, hardTimeout: 1000 }, (_, { signal }) => {
+    signal.addEventListener('abort', () => aborts++);
+    return new Promise<Map<string, number>>((resolve) => {
+      goOn = () => resolve(new Map());
+    });
+  });
+  const outcome = settled(asked);
+  await turn();
+  network.loses = (words) => words.includes('extend');
+  await elapse(clock, 9999);
+  expect(await outcome).toMatchObject({ code: 'timeout' });
+  await elapse(clock, 10_000);
+  expect(aborts).toBe(1);
+  goOn();
+});
+
 describe('a later caller of a process whose message was lost', () => {
   it.each([
     ['that a value came, which is gone', (first: Loads) => first.resolve('old'), '1s'],

@@ -76,13 +76,19 @@ function settle({ key, resolve, reject }: Wanted, values: ReadonlyMap<string, un
   else reject(new Error(`the load gave no value for '${key}'`));
 }
 
+/**
+ * They are counted, and not looked at again: a signal of a lease looks at the clock when it is asked, and may
+ * abort by that. After a pause each would ask for the next, thousands deep.
+ */
 function whenAllAborted(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
-  const check = (): void => {
-    const isAll = signals.every(({ aborted }) => aborted);
-    if (isAll) controller.abort(signals[0]?.reason);
+  let leftCount = signals.length;
+  const aborted = (): void => {
+    if (--leftCount === 0) controller.abort(signals[0]?.reason);
   };
-  for (const signal of signals) signal.addEventListener('abort', check, { once: true });
-  check();
+  for (const signal of signals) {
+    if (signal.aborted) aborted();
+    else signal.addEventListener('abort', aborted, { once: true });
+  }
   return controller.signal;
 }
