@@ -5,7 +5,7 @@ import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/inde
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { ErrorReply } from '../src/resp/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { ScriptStore } from '../src/stores/index.ts';
+import { type ScriptRunner, ScriptStore } from '../src/stores/index.ts';
 import { SessionRunner } from '../src/stores/session-runner.ts';
 import { elapse, heldLoad, neverEarly, openProgram, settled, turn } from './cache-scene.ts';
 
@@ -21,11 +21,25 @@ beforeEach(() => {
   clock = virtualClock();
   engine = createEngine({ clock, random: seededRandom(1) });
   allLocks = [];
+  forgets = false;
 });
 afterEach(async () => {
   for (const locks of allLocks) await locks.close();
   engine.close();
 });
+
+/** Whether the server forgets its scripts after each call. */
+let forgets: boolean;
+
+function forgetfulRunner(): ScriptRunner {
+  const runner = engineRunner(engine);
+  const run: ScriptRunner['run'] = async (...call) => {
+    const reply = await runner.run(...call);
+    if (forgets) execute(engine.session(), ['SCRIPT', 'FLUSH']);
+    return reply;
+  };
+  return { run, listen: runner.listen.bind(runner), close: () => runner.close() };
+}
 
 function sessionRunner(): SessionRunner {
   const open = async () => {
@@ -39,7 +53,7 @@ function sessionRunner(): SessionRunner {
     if (reply instanceof ErrorReply) throw new Error(reply.message);
     return reply;
   };
-  return new SessionRunner({ runner: engineRunner(engine), command, open, keyPrefix: '' });
+  return new SessionRunner({ runner: forgetfulRunner(), command, open, keyPrefix: '' });
 }
 
 function openLoader(): CachingLocks {
@@ -50,24 +64,28 @@ function openLoader(): CachingLocks {
   return locks;
 }
 
-it('a loader that dies with its session is followed at once, by one of those who wait', async () => {
-  const { load, loads } = heldLoad<string>();
-  void settled(createCache({ locks: openLoader() }).get('a', KEPT, load));
-  await turn();
-  expect(loads).toHaveLength(1);
-  let followers = 0;
-  const waiting = [1, 2].map((number) => {
-    const { locks, cache } = openProgram(engine, clock, number);
-    allLocks.push(locks);
-    return cache.get('a', KEPT, () => `follower ${++followers}`);
-  });
-  await turn();
-  expect(followers).toBe(0);
-  killSession();
-  // Wills are run in the next turn, by the engine's clock.
-  await elapse(clock, 0);
-  expect(await Promise.all(waiting)).toEqual(['follower 1', 'follower 1']);
-});
+it.each([false, true])(
+  'a loader that dies with its session is followed at once, by one of those who wait, also if scripts are forgotten: %j',
+  async (isForgetful) => {
+    forgets = isForgetful;
+    const { load, loads } = heldLoad<string>();
+    void settled(createCache({ locks: openLoader() }).get('a', KEPT, load));
+    await turn();
+    expect(loads).toHaveLength(1);
+    let followers = 0;
+    const waiting = [1, 2].map((number) => {
+      const { locks, cache } = openProgram(engine, clock, number);
+      allLocks.push(locks);
+      return cache.get('a', KEPT, () => `follower ${++followers}`);
+    });
+    await turn();
+    expect(followers).toBe(0);
+    killSession();
+    // Wills are run in the next turn, by the engine's clock.
+    await elapse(clock, 0);
+    expect(await Promise.all(waiting)).toEqual(['follower 1', 'follower 1']);
+  },
+);
 
 it('a load that is over leaves no will', async () => {
   const locks = openLoader();

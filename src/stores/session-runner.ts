@@ -85,9 +85,15 @@ export class SessionRunner implements ScriptRunner {
     key: string,
     args: readonly string[],
   ): Promise<void> {
-    if (this.#session === undefined) return;
+    const session = this.#session;
+    if (session === undefined) return;
     const call = ['EVALSHA', script.sha, '1', this.#options.keyPrefix + key, ...args];
-    await this.#say('SET', this.#session.id, name, ...call);
+    const leave = (): Promise<unknown> => this.#say('SET', session.id, name, ...call);
+    await leave().catch((error: unknown) => {
+      if (!isForgotten(error)) throw error;
+      this.#teach(script);
+      return leave();
+    });
   }
 
   async takeBackWill(name: string): Promise<void> {
@@ -122,8 +128,8 @@ export class SessionRunner implements ScriptRunner {
     left: readonly Promise<unknown>[],
   ): Promise<void> {
     let failure = await firstOf(left);
-    // The script has been sent again with the request.
-    if (/^NOSCRIPT/.test(messageOf(failure))) {
+    if (isForgotten(failure)) {
+      this.#teach(script);
       failure = await firstOf(asked.map((request) => this.#leave(session, script, request)));
     }
     if (failure !== undefined) {
@@ -133,6 +139,11 @@ export class SessionRunner implements ScriptRunner {
       throw failure;
     }
     if (session !== this.#session) throw new SessionError('ended', ENDED);
+  }
+
+  /** Right before what needs it, so that no SCRIPT FLUSH comes between. */
+  #teach({ text }: Script): void {
+    this.#options.command(['SCRIPT', 'LOAD', text]).catch(() => {});
   }
 
   #giveBack(script: Script, requests: readonly Request[]): void {
@@ -250,6 +261,10 @@ function willOf({ key, owner }: Pick<Request, 'key' | 'owner'>): string {
 
 async function firstOf(failures: readonly Promise<unknown>[]): Promise<unknown> {
   return (await Promise.all(failures)).find((each) => each !== undefined);
+}
+
+function isForgotten(failure: unknown): boolean {
+  return /^NOSCRIPT/.test(messageOf(failure));
 }
 
 function messageOf(error: unknown): string {
