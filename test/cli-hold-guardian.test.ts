@@ -159,6 +159,34 @@ describe('a guardian', () => {
     await line.ended();
   });
 
+  it('that took the place of a killed one leaves the runner to hear of the end of the server', async () => {
+    using line = new Lifeline();
+    const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
+    await using runner = startRun(['heard', '--', 'sh', '-c', polite], LOCAL);
+    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
+    const first = guardianOf(cookie!)!;
+    process.kill(first, 'SIGKILL');
+    await anotherGuardian(cookie!, first);
+    await killLocalServer();
+    expect(await line.next()).toBe('told');
+    expect(await runner.ended()).toBe(LOST);
+  });
+
+  it('that is killed after the server is replaced all the same, and nothing of the command is left', async () => {
+    using line = new Lifeline();
+    const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
+    const script = `(setsid sh -c '${stubborn}' &); trap "echo told" TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1; done`;
+    await using runner = startRun(['both', '--', 'sh', '-c', script], LOCAL);
+    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
+    await line.next();
+    const guardian = guardianOf(cookie!)!;
+    await killLocalServer();
+    await runner.waitFor(/told/);
+    process.kill(guardian, 'SIGKILL');
+    await line.ended();
+    expect(await runner.ended()).toBe(LOST);
+  });
+
   it.each(['SIGKILL', 'SIGSTOP'] as const)(
     'that got %s: what the command leaves in its group is ended all the same',
     async (signal) => {

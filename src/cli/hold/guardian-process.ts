@@ -35,12 +35,16 @@ export class GuardianProcess {
   /** Throws RunError if it cannot be started. */
   constructor({ cookie, environment, socket, serverLine }: ProcessOptions, handlers: Handlers) {
     this.#handlers = handlers;
+    // One that takes the place of another may come when the session has ended already.
+    const kept = socket === undefined || socket.destroyed ? [] : [socket];
     this.#shell = spawn('/bin/sh', ['-c', GUARDIAN_SCRIPT, 'holdfast-guardian', cookie], {
       detached: true,
       cwd: '/',
       env: { PATH: `${TOOLS}:${environment.PATH ?? ''}`, LC_ALL: 'C' },
-      stdio: [serverLine ?? 'ignore', 'pipe', 'ignore', 'pipe', ...(socket ? [socket] : [])],
+      stdio: [serverLine ?? 'ignore', 'pipe', 'ignore', 'pipe', ...kept],
     });
+    // Node stops to read what a child gets; then the end of the session would not be heard.
+    for (const each of kept) each.resume();
     this.#shell.on('error', () => {});
     if (this.#shell.pid === undefined) throw new RunError('failed', 'cannot start /bin/sh.');
     this.#group = this.#shell.pid;
