@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -147,6 +147,18 @@ describe('a lock that is lost', () => {
 });
 
 describe('--max-hold', () => {
+  it('ends the command also when nobody reads what the run says of it', async () => {
+    using line = new Lifeline();
+    // By an opening of its own: the run's is to stay one that waits.
+    const fill = `exec 8>&2; dd if=/dev/zero of=/proc/$$/fd/8 bs=4096 count=1000 oflag=nonblock 2>/dev/null`;
+    const script = `exec 9>"${line.path}"; ${fill}; trap 'echo told >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 9>&- & wait; done`;
+    const words = `'${process.execPath}' '${MAIN}' run unread --store ${direct} --max-hold 1s -- sh -c "$0"`;
+    const { pid } = spawn('setsid', ['sh', '-c', `{ ${words} 2>&1 | sleep 1000; }`, script]);
+    using _ended = { [Symbol.dispose]: () => execFileSync('pkill', ['-KILL', '-s', String(pid)]) };
+    await line.next();
+    expect(await line.next()).toBe('told');
+  });
+
   it('ends the command while the lock is still held, with 124', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; trap 'echo $(redis-cli -p ${scene.port} exists "lock:{long}") >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;

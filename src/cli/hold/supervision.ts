@@ -172,7 +172,6 @@ export class Supervision implements SignalTarget {
     if (this.#endedFor === 'lost') return;
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
-    this.#report(reason);
     if (isFirst) void this.#signalAll('SIGTERM');
     // After the signal: who is found then is known to this countdown too.
     guardian.setDeadline(graceMs);
@@ -181,6 +180,8 @@ export class Supervision implements SignalTarget {
       Math.max(0, graceMs),
       () => void this.#finish(this.#killMs / 2),
     );
+    // Last: where nobody reads stderr this process hangs here, and the guardian does the rest.
+    this.#report(reason);
   }
 
   /**
