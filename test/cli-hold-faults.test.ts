@@ -1,6 +1,14 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import {
+  constants as fileConstants,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -256,6 +264,18 @@ describe('a runner that cannot do its work', () => {
     await line.next();
     runner.child.kill('SIGKILL');
     await line.ended();
+  });
+
+  it('that waits leaves its stdin as it is, for others that have it too', async () => {
+    const lease = await scene.neighbour().mutex('stdin').acquire();
+    await using runner = startRun(['stdin', '--store', direct, '--', 'true']);
+    while ((await scene.neighbour().mutex('stdin').inspect()).waiters.length === 0);
+    const [, flags] = /flags:\s+(\d+)/.exec(
+      readFileSync(`/proc/${runner.child.pid}/fdinfo/0`, 'latin1'),
+    )!;
+    expect(Number.parseInt(flags!, 8) & fileConstants.O_NONBLOCK).toBe(0);
+    await lease.release();
+    expect(await runner.ended()).toBe(0);
   });
 
   it('killed while it waits: its place in the line is free, on the local server', async () => {

@@ -69,7 +69,10 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
 ]);
 
 const PROCESS_IO: Io = {
-  input: process.stdin,
+  /** Only for who reads it: Node makes a pipe non-blocking, also for all others that have it open. */
+  get input() {
+    return process.stdin;
+  },
   output: process.stdout,
   errors: process.stderr,
   environment: process.env,
