@@ -172,6 +172,21 @@ describe('a guardian', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
+  it('that is killed with its runner leaves nobody behind when the lease has ended', async () => {
+    using line = new Lifeline();
+    const script = `exec 9>"${line.path}"; echo cookie $HOLDFAST_RUN.; sleep 1000`;
+    await using runner = startRun(['pair', '--lease', '3s', '--', 'sh', '-c', script], LOCAL);
+    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
+    const guardian = guardianOf(cookie!)!;
+    while (countdownsOf(guardian) < 2) await scene.direct.ping();
+    runner.child.kill('SIGSTOP');
+    process.kill(guardian, 'SIGKILL');
+    runner.child.kill('SIGKILL');
+    await line.ended();
+    const left = () => spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]).status === 0;
+    await expect.poll(left, { timeout: 5000 }).toBe(false);
+  });
+
   it('that is killed after the server is replaced all the same, and nothing of the command is left', async () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;

@@ -156,6 +156,11 @@ count_down() {
   finish
 }
 
+retire() {
+  # When the guardian was killed, nobody else ends who waits for the server, and keeps it from ending.
+  if [ -n "$self" ] && ! kill -0 "$self"; then kill -TERM "-$$"; fi
+}
+
 await_server() {
   # An empty line is no command, and cannot be sent to who is dead.
   while echo >&5; do
@@ -198,7 +203,7 @@ obey() {
   case $1 in
     watch) watch "$2" "$3" ;;
     gone) gone ;;
-    left) stop_timer; (exec >/dev/null; count_down "$2") & timer=$! ;;
+    left) stop_timer; (exec >/dev/null; count_down "$2"; retire) & timer=$! ;;
     server) stop "$sentry"; (exec >/dev/null 4<&-; await_server "$2") & sentry=$! ;;
     signal) signal "$2"; echo ok ;;
     tidy) tidy; echo ok ;;
