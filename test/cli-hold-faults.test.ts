@@ -266,14 +266,16 @@ describe('a runner that cannot do its work', () => {
     await line.ended();
   });
 
-  it('that waits leaves its stdin as it is, for others that have it too', async () => {
-    const lease = await scene.neighbour().mutex('stdin').acquire();
-    await using runner = startRun(['stdin', '--store', direct, '--', 'true']);
-    while ((await scene.neighbour().mutex('stdin').inspect()).waiters.length === 0);
-    const [, flags] = /flags:\s+(\d+)/.exec(
-      readFileSync(`/proc/${runner.child.pid}/fdinfo/0`, 'latin1'),
-    )!;
-    expect(Number.parseInt(flags!, 8) & fileConstants.O_NONBLOCK).toBe(0);
+  it('that waits leaves its streams as they are, for others that have them too', async () => {
+    const lease = await scene.neighbour().mutex('streams').acquire();
+    await using runner = startRun(['streams', '--store', direct, '--', 'true']);
+    while ((await scene.neighbour().mutex('streams').inspect()).waiters.length === 0);
+    const isNonBlocking = [0, 1, 2].map((descriptor) => {
+      const info = readFileSync(`/proc/${runner.child.pid}/fdinfo/${descriptor}`, 'latin1');
+      const [, flags] = /flags:\s+(\d+)/.exec(info)!;
+      return (Number.parseInt(flags!, 8) & fileConstants.O_NONBLOCK) !== 0;
+    });
+    expect(isNonBlocking).toEqual([false, false, false]);
     await lease.release();
     expect(await runner.ended()).toBe(0);
   });

@@ -144,6 +144,32 @@ describe('on a terminal', () => {
     await terminal.ended();
   });
 
+  it('SIGCONT that the runner alone gets lets the command go on that SIGTSTP has stopped', async () => {
+    await using terminal = startOnTerminal(SHELL);
+    await terminal.waitFor(/ready/);
+    // What reads the terminal would be stopped by that, once the shell has it.
+    const script = `'trap "echo over; exit 0" TERM; echo on $$ $PPID; while :; do sleep 1000 & wait; done'`;
+    terminal.type(`${runWords(`again ${store} -- sh -c ${script}`)}\n`);
+    const [, command, runner] = await terminal.waitFor(/on (\d+) (\d+)\n/);
+    const isStopped = (): boolean =>
+      readFileSync(`/proc/${command}/stat`, 'latin1').includes(') T ');
+    await hasWitness(runner!);
+    process.kill(Number(runner), 'SIGTSTP');
+    await terminal.waitFor(/Stopped/);
+    expect(isStopped()).toBe(true);
+    process.kill(Number(runner), 'SIGCONT');
+    while (isStopped()) await scene.direct.ping();
+    // One that comes before it was decided whose the stop is takes it back. That takes half a second.
+    process.kill(Number(runner), 'SIGTSTP');
+    process.kill(Number(runner), 'SIGCONT');
+    await scene.direct.blpop('nothing', 0.8);
+    expect(isStopped()).toBe(false);
+    process.kill(Number(runner), 'SIGTERM');
+    await terminal.waitFor(/over/);
+    terminal.type('exit\n');
+    await terminal.ended();
+  });
+
   it('Ctrl-Z stops it, and fg lets it go on', async () => {
     await using terminal = startOnTerminal(SHELL);
     await terminal.waitFor(/ready/);

@@ -1,4 +1,5 @@
 import { nearest } from './nearest.ts';
+import { leaveStderr } from './plain-errors.ts';
 import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
@@ -68,15 +69,26 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
   ],
 ]);
 
+/** Only for who uses it: Node makes a pipe non-blocking, also for all others that have it open. */
 const PROCESS_IO: Io = {
-  /** Only for who reads it: Node makes a pipe non-blocking, also for all others that have it open. */
   get input() {
     return process.stdin;
   },
-  output: process.stdout,
-  errors: process.stderr,
+  /** Who reads it may leave early (`| head`): no reason to print an exception. */
+  get output() {
+    return onceBroken(process.stdout, () => process.exit());
+  },
+  /** A server goes on when nobody reads its reports. */
+  get errors() {
+    return onceBroken(process.stderr, () => {});
+  },
   environment: process.env,
 };
+
+function onceBroken<Stream extends NodeJS.WriteStream>(stream: Stream, act: () => void): Stream {
+  if (stream.listenerCount('error') === 0) stream.on('error', act);
+  return stream;
+}
 
 /** The whole command line: `holdfast <verb> …`. Gives the exit code. */
 export async function run(args: readonly string[], io: Io = PROCESS_IO): Promise<number> {
@@ -92,7 +104,9 @@ async function dispatch([word = '--help', ...args]: readonly string[], io: Io): 
   if (word === 'help' || word === '--help' || word === '-h') {
     return print(io, args[0] === undefined ? overview() : (await find(args[0])).help);
   }
-  return (await find(word)).run(args, io);
+  const verb = await find(word);
+  if (verb.sharesStderr && io === PROCESS_IO) leaveStderr();
+  return verb.run(args, io);
 }
 
 function find(word: string): Promise<Verb> {

@@ -37,6 +37,8 @@ Examples:
   holdfast run data --shared -- ./read.sh           beside other readers, not beside a writer
   holdfast run jobs --store redis://10.0.0.7 -- sh -c './job --fence "$HOLDFAST_FENCE"'`,
 
+  sharesStderr: true,
+
   async run(args, io) {
     const request = readRunRequest(args, io.environment);
     if (request === 'help') return print(io, this.help);

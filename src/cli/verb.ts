@@ -8,6 +8,8 @@ export interface Verb {
   /** What completion and the manual tell of it: the options, and what its first word may be. */
   readonly options?: OptionTable;
   readonly words?: 'locks' | readonly string[];
+  /** Others may write to its stderr while it waits: that stays as it is. */
+  readonly sharesStderr?: true;
   /** Does it; gives the exit code. */
   run(args: readonly string[], io: Io): Promise<number>;
 }

@@ -1,5 +1,4 @@
 export { cacheStoreBeside } from './cache-store.ts';
-export { type Case, CONFORMANCE, type Examined } from './conformance.ts';
 export { toWords } from './lock-call.ts';
 export {
   type ForcedRelease,

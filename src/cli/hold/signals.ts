@@ -5,8 +5,8 @@ const OTHERS = ['SIGCONT', 'SIGWINCH'] as const;
 /** On a terminal it is heard last of all, see forwardAll. */
 const STOP = 'SIGTSTP';
 
-/** A resize and `fg`: a command on the same terminal has them already, and once more would change nothing. */
-const HARMLESS: ReadonlySet<NodeJS.Signals> = new Set(['SIGWINCH', 'SIGCONT']);
+/** A resize: a command on the same terminal has it already, and once more would change nothing. */
+const HARMLESS: ReadonlySet<NodeJS.Signals> = new Set(['SIGWINCH']);
 /** Ctrl-C, Ctrl-\\ and Ctrl-Z: a command has them already, unless they were sent to this process alone. */
 const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTSTP']);
 
@@ -29,6 +29,9 @@ export class Signals implements Disposable {
   readonly #hasTerminal: boolean;
   readonly #interruption = new AbortController();
   #target: SignalTarget | undefined;
+  /** Whether the command was stopped by what this process alone was sent: so it is to go on. */
+  #hasPassedStop = false;
+  #continueCount = 0;
   #interruptedBy: NodeJS.Signals | undefined;
 
   constructor(hasTerminal: boolean) {
@@ -84,15 +87,28 @@ export class Signals implements Disposable {
     if (this.#target === undefined) this.#interrupt(signal);
     else if (!this.#hasTerminal) void this.#target.forward(signal);
     else if (FROM_KEYBOARD.has(signal)) void this.#receiveKey(signal, this.#target);
+    else if (signal === 'SIGCONT') this.#goOn(this.#target);
     else if (!HARMLESS.has(signal)) void this.#target.forward(signal);
   };
 
   async #receiveKey(signal: NodeJS.Signals, target: SignalTarget): Promise<void> {
+    const continueCount = this.#continueCount;
     const isShared = await target.gotIt(signal);
     // In the meantime the command may have ended.
     if (target !== this.#target) return;
-    if (!isShared) await target.forward(signal);
-    if (signal === 'SIGTSTP') target.suspend();
+    if (signal !== STOP) {
+      if (!isShared) await target.forward(signal);
+    } else if (continueCount === this.#continueCount) {
+      this.#hasPassedStop = !isShared;
+      if (!isShared) await target.forward(signal);
+      target.suspend();
+    }
+  }
+
+  #goOn(target: SignalTarget): void {
+    this.#continueCount++;
+    if (this.#hasPassedStop) void target.forward('SIGCONT');
+    this.#hasPassedStop = false;
   }
 
   #interrupt(signal: NodeJS.Signals): void {
