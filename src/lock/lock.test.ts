@@ -2,8 +2,9 @@ import diagnostics from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { closeMemoryLocks, openMemoryLocks } from '../../test/memory-locks.ts';
 import { elapse, settle } from '../../test/virtual-time.ts';
-import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import type { VirtualClock } from '../clock/index.ts';
 import {
   LockAbortedError,
   LockArgumentError,
@@ -14,29 +15,16 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from './index.ts';
-import { memoryStore } from './memory-store.ts';
 
 let clock: VirtualClock;
 let store: LockStore;
 let locks: Locks;
 
-function open(): Locks {
-  return new Locks({ store, clock, random: seededRandom(1) });
-}
-
 beforeEach(() => {
-  clock = virtualClock();
-  store = memoryStore(clock);
-  locks = open();
+  ({ clock, store, locks } = openMemoryLocks());
 });
 
-afterEach(async () => {
-  const closing = locks.close();
-  await settle();
-  clock.advance(500);
-  await closing;
-  expect(clock.pendingTimers).toBe(0);
-});
+afterEach(() => closeMemoryLocks({ clock, locks }));
 
 describe('acquire', () => {
   it('gives a lease with a rising fence', async () => {
@@ -134,8 +122,8 @@ describe('acquire', () => {
   });
 
   it('is not possible twice from one store, in which owners of both would have the same names', () => {
-    expect(open).toThrow(LockArgumentError);
-    expect(open).toThrow(/this store has locks already/);
+    expect(() => new Locks({ store, clock })).toThrow(LockArgumentError);
+    expect(() => new Locks({ store, clock })).toThrow(/this store has locks already/);
   });
 
   it('holds for a month without ending at once', async () => {

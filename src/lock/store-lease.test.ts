@@ -1,30 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { closeMemoryLocks, openMemoryLocks } from '../../test/memory-locks.ts';
 import { elapse, settle } from '../../test/virtual-time.ts';
-import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
-import { LockAbortedError, LockLostError, type LockStore, Locks } from './index.ts';
-import { memoryStore } from './memory-store.ts';
+import type { VirtualClock } from '../clock/index.ts';
+import { LockAbortedError, LockLostError, type LockStore, type Locks } from './index.ts';
 
 let clock: VirtualClock;
 let store: LockStore;
 let locks: Locks;
 
-function open(): Locks {
-  return new Locks({ store, clock, random: seededRandom(1) });
-}
-
 beforeEach(() => {
-  clock = virtualClock();
-  store = memoryStore(clock);
-  locks = open();
+  ({ clock, store, locks } = openMemoryLocks());
 });
 
-afterEach(async () => {
-  const closing = locks.close();
-  await settle();
-  clock.advance(500);
-  await closing;
-  expect(clock.pendingTimers).toBe(0);
-});
+afterEach(() => closeMemoryLocks({ clock, locks }));
 
 describe('a lease', () => {
   it('is renewed for as long as it is held', async () => {
