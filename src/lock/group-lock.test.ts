@@ -220,6 +220,49 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(await locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
   });
 
+  it('are left free, if one was lost while the others were waited for', async () => {
+    const last = await locks.mutex('b').acquire();
+    const failed = expect(locks.all(['a', 'b']).acquire({ wait: '60s' })).rejects.toThrow(
+      LockLostError,
+    );
+    await settle();
+    await locks.mutex('a').forceRelease();
+    await elapse(clock, 15_000);
+    await last.release();
+    await failed;
+    await settle();
+    expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
+  });
+
+  it('are left free, if it is told that one was lost while its fence is raised', async () => {
+    const { extend } = store;
+    let answer = (): void => {};
+    const late = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const last = await locks.mutex('b').acquire();
+    const failed = expect(locks.all(['a', 'b']).acquire({ wait: '60s' })).rejects.toThrow();
+    await settle();
+    await locks.mutex('a').forceRelease();
+    store.extend = async (...call) => {
+      const isOurs = await extend.apply(store, call);
+      await late;
+      return isOurs;
+    };
+    const askAll = store.askAll.bind(store);
+    store.askAll = async (...call) => {
+      const raised = await askAll(...call);
+      answer();
+      await settle();
+      return raised;
+    };
+    await elapse(clock, 11_000);
+    await last.release();
+    await failed;
+    await settle();
+    expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
+  });
+
   it('need names, and cannot be shared', async () => {
     expect(() => locks.all([])).toThrow(LockArgumentError);
     expect(() => locks.all(['a', ''])).toThrow(/needs a name/);

@@ -186,15 +186,18 @@ export class GroupLock extends Lock {
         holding.push(this.#scopeOf(lease, inside));
         this.#core.scopes.add(holding.at(-1)!);
       }
+      // To raise the fence of one that was lost would take it anew.
+      for (const member of members) member.assertHeld();
       const lease = new GroupLease(members, await this.#raise(members));
       for (const member of members) if (member.isHeld) member.holdAs(options);
       // Else its time would be that since the last renewal.
       if (!options.renews) await lease.extend();
       return await this.#checked(lease, options);
     } catch (error) {
-      // The request for all of them may have been granted, and its answer lost.
-      for (const claim of claims.slice(members.length)) {
-        this.#core.giveBack(claim, claim.leaseMs);
+      // The request for all of them may have been granted, and its answer lost; or one was lost, and taken anew
+      // when its fence was raised.
+      for (const [index, claim] of claims.entries()) {
+        if (!members[index]?.isHeld) this.#core.giveBack(claim, claim.leaseMs);
       }
       await this.#rollBack(members);
       throw error;
