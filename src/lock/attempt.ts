@@ -237,7 +237,9 @@ export class Attempt extends Due<Attempt> implements Waiter {
     const deadlock = this.#scope && findDeadlock(this.core, this.claim, this.#scope);
     // To look for one can end leases, and so abort the signal.
     if (this.#isOver) return;
-    if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
+    // Who goes before may have given up, and be about to leave: who asks again comes after that.
+    if (deadlock === 'behind' && this.#asking?.count === 1) this.#ask();
+    else if (deadlock) this.#giveUp(new DeadlockError(this.claim.name, deadlock));
     else if (this.#asking?.wasCalled) this.#ask();
     else {
       this.core.scopes.stand(this.claim);

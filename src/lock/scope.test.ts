@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
+import { createEngine } from '../engine/index.ts';
+import { engineRunner } from '../stores/engine-runner.ts';
+import { ScriptStore } from '../stores/script-store.ts';
 import { DeadlockError, type Lease, Locks, LockTimeoutError, memoryStore } from './index.ts';
 
 let clock: VirtualClock;
@@ -158,6 +161,34 @@ describe('a body that asks for its own lock again', () => {
     begin();
     await reading;
     await writing;
+  });
+
+  it('may wait for a writer who is refused at the same time', async () => {
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const store = new ScriptStore(engineRunner(engine), {
+      clock,
+      clientId: 'client',
+      requestTimeoutMs: 5000,
+    });
+    const others = new Locks({ store, clock, random: seededRandom(2) });
+    const { read, write } = others.readWrite('book');
+    // Who has waited once stands in line at once.
+    await Promise.all([others.mutex('a').run(settle), others.mutex('a').run(settle)]);
+    const bothRead = gate();
+    const upgrading = read.run(async () => {
+      await bothRead.opened;
+      await expect(write.acquire()).rejects.toThrow(DeadlockError);
+    });
+    const reading = read.run(async () => {
+      await bothRead.opened;
+      return (await read.acquire()).release();
+    });
+    await settle();
+    bothRead.open();
+    expect(await reading).toBe('released');
+    await upgrading;
+    await others.close();
+    engine.close();
   });
 
   it('counts the permits that it holds', async () => {
