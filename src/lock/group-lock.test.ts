@@ -220,6 +220,41 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(await locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
   });
 
+  it.each([
+    ['patience', { wait: '2s' }, true],
+    ['patience', { wait: '2s' }, false],
+    ['signal', { wait: '60s' }, true],
+    ['signal', { wait: '60s' }, false],
+  ] as const)(
+    'are not waited for beyond the %s when the store falls silent after the last (%o, renew: %s)',
+    async (_name, { wait }, renew) => {
+      const abort = new AbortController();
+      const last = await locks.mutex('b').acquire();
+      let isTold = false;
+      const waiting = locks.all(['a', 'b']).acquire({ wait, renew, signal: abort.signal });
+      const failed = expect(waiting.finally(() => (isTold = true))).rejects.toThrow();
+      await elapse(clock, 1000);
+      const { extend, askAll } = store;
+      let fail = (_error: Error): void => {};
+      const silence = new Promise<never>((_resolve, reject) => {
+        fail = reject;
+      });
+      if (renew) store.askAll = () => silence;
+      else store.extend = () => silence;
+      await last.release();
+      await elapse(clock, 1000);
+      abort.abort();
+      await settle();
+      const wasTold = isTold;
+      Object.assign(store, { extend, askAll });
+      fail(new Error('no answer'));
+      expect(wasTold).toBe(true);
+      await failed;
+      await settle();
+      expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
+    },
+  );
+
   it('are left free, if one was lost while the others were waited for', async () => {
     const last = await locks.mutex('b').acquire();
     const failed = expect(locks.all(['a', 'b']).acquire({ wait: '60s' })).rejects.toThrow(

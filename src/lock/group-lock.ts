@@ -172,26 +172,23 @@ export class GroupLock extends Lock {
   ): Promise<Lease | null> {
     const { clock } = this.#core;
     const untilMs = clock.monotonicMs() + options.waitMs - lateMs;
+    const leftMs = (): number =>
+      options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
     const members: StoreLease[] = [];
     // Who waits for the next one holds those before it, as the bodies of nested runs would.
     const holding: Scope[] = [];
     try {
       for (const claim of claims) {
-        const waitMs = options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
         const inside = holding.at(-1) ?? scope;
-        const waiting = { ...options, ...WHILE_WAITING, waitMs };
+        const waiting = { ...options, ...WHILE_WAITING, waitMs: leftMs() };
         const lease = await acquire(this.#core, claim, waiting, inside);
         if (lease === null) return await this.#rollBack(members);
         members.push(lease);
         holding.push(this.#scopeOf(lease, inside));
         this.#core.scopes.add(holding.at(-1)!);
       }
-      // To raise the fence of one that was lost would take it anew.
-      for (const member of members) member.assertHeld();
-      const lease = new GroupLease(members, await this.#raise(members));
-      for (const member of members) if (member.isHeld) member.holdAs(options);
-      // Else its time would be that since the last renewal.
-      if (!options.renews) await lease.extend();
+      const joined = this.#join(members, options);
+      const lease = await this.#inTime(claims, joined, { ...options, waitMs: leftMs() });
       return await this.#checked(lease, options);
     } catch (error) {
       // The request for all of them may have been granted, and its answer lost; or one was lost, and taken anew
@@ -204,6 +201,17 @@ export class GroupLock extends Lock {
     } finally {
       for (const each of holding) this.#core.scopes.delete(each);
     }
+  }
+
+  /** What was taken one by one becomes one lease, held as it is to be. */
+  async #join(members: readonly StoreLease[], options: ResolvedOptions): Promise<GroupLease> {
+    // To raise the fence of one that was lost would take it anew.
+    for (const member of members) member.assertHeld();
+    const lease = new GroupLease(members, await this.#raise(members));
+    for (const member of members) if (member.isHeld) member.holdAs(options);
+    // Else its time would be that since the last renewal.
+    if (!options.renews) await lease.extend();
+    return lease;
   }
 
   async #rollBack(members: readonly StoreLease[]): Promise<null> {
