@@ -83,8 +83,9 @@ export class LockCore {
   }
 
   /** Ends early when the library is closed. */
-  pause(durationMs: number): Promise<void> {
-    return new Promise((resolve) => {
+  async pause(durationMs: number): Promise<void> {
+    if (this.closed !== undefined) return;
+    await new Promise<void>((resolve) => {
       const end = (): void => {
         this.#pauses.delete(end);
         timer.cancel();
