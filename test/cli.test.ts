@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +7,7 @@ import { parseStoreAddress } from '../src/cli/console/store-address.ts';
 import { VERBS } from '../src/cli/dispatch.ts';
 import { refusal } from '../src/cli/node-version.ts';
 import { readServeOptions } from '../src/cli/serve-options.ts';
-import { ROOT, runCli } from './cli-run.ts';
+import { MAIN, ROOT, runCli } from './cli-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -104,6 +105,24 @@ describe('options of serve', () => {
   it('take only a clear yes or no from the environment', () => {
     expect(readServeOptions([], { HOLDFAST_UNPROTECTED: 'no' }).unprotected).toBe(false);
     expect(() => readServeOptions([], { HOLDFAST_UNPROTECTED: 'maybe' })).toThrow('write 1 or 0');
+  });
+});
+
+describe.runIf(process.platform === 'linux')('output', () => {
+  const help = (where: string) => {
+    const words = `'${process.execPath}' '${MAIN}' --help`;
+    return spawnSync('bash', ['-c', `${words} ${where}; exit "\${PIPESTATUS[0]}"`]);
+  };
+
+  it('that cannot be written is told, and fails', () => {
+    const { status, stderr } = help('>/dev/full');
+    expect(String(stderr)).toBe('holdfast: the output cannot be written (ENOSPC).\n');
+    expect(status).toBe(1);
+  });
+
+  it('that nobody reads any more is no failure', () => {
+    const { status, stderr } = help('| true');
+    expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' });
   });
 });
 

@@ -74,9 +74,8 @@ const PROCESS_IO: Io = {
   get input() {
     return process.stdin;
   },
-  /** Who reads it may leave early (`| head`): no reason to print an exception. */
   get output() {
-    return onceBroken(process.stdout, () => process.exit());
+    return onceBroken(process.stdout, leave);
   },
   /** A server goes on when nobody reads its reports. */
   get errors() {
@@ -85,9 +84,19 @@ const PROCESS_IO: Io = {
   environment: process.env,
 };
 
-function onceBroken<Stream extends NodeJS.WriteStream>(stream: Stream, act: () => void): Stream {
+function onceBroken(
+  stream: NodeJS.WriteStream,
+  act: (error: NodeJS.ErrnoException) => void,
+): NodeJS.WriteStream {
   if (stream.listenerCount('error') === 0) stream.on('error', act);
   return stream;
+}
+
+/** Who reads the output may leave early (`| head`). On a full disk, what was asked for is missing. */
+function leave({ code }: NodeJS.ErrnoException): never {
+  if (code === 'EPIPE') process.exit();
+  PROCESS_IO.errors.write(`holdfast: the output cannot be written (${code}).\n`);
+  process.exit(1);
 }
 
 /** The whole command line: `holdfast <verb> …`. Gives the exit code. */
