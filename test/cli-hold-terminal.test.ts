@@ -91,6 +91,21 @@ describe('on a terminal', () => {
     expect(await isFree('runs')).toBe(true);
   });
 
+  it.each([
+    ['sleep 60', 129],
+    ['trap exit\\ 3 HUP; sleep 60 & wait', 3],
+  ])('that is closed ends the command, and its end is told: %s', async (rest, code) => {
+    using line = new Lifeline();
+    const words = runWords(`closed ${store} -- sh -c 'echo runs; ${rest}'`);
+    // A shell that outlives its terminal.
+    const script = `trap : HUP; exec 9>${line.path}; ${words}; echo \\$? >&9`;
+    await using terminal = startOnTerminal(`sh -c "${script}"`);
+    await terminal.waitFor(/runs/);
+    terminal.child.kill('SIGKILL');
+    expect(await line.next()).toBe(String(code));
+    expect(await isFree('closed')).toBe(true);
+  });
+
   it('Ctrl-C reaches a command once, and its end is told', async () => {
     const script = `'n=0; trap "n=\\$((n+1)); echo got \\$n" INT; echo on; read x; read x; exit 6'`;
     await using terminal = startOnTerminal(`exec ${runWords(`once ${store} -- sh -c ${script}`)}`);

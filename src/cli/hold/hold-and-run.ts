@@ -12,7 +12,7 @@ import type { RunRequest } from './run-options.ts';
 import { Signals } from './signals.ts';
 import { type Outcome, Supervision, type SupervisionOptions } from './supervision.ts';
 import { takeAll } from './take.ts';
-import { hasTerminal } from './terminal.ts';
+import { closeStreams, hasTerminal } from './terminal.ts';
 import { WaitingLine } from './waiting-line.ts';
 import type { Witness } from './witness.ts';
 
@@ -24,6 +24,7 @@ export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
   const { code, signal } = await new Run(request, io, signals, isOnTerminal).end();
   // A script on this terminal goes on after Ctrl-C unless who it waits for dies of it.
   if (isOnTerminal && signal === 'SIGINT') signals.takeEffect(signal);
+  if (isOnTerminal && !hasTerminal()) closeStreams();
   return code;
 }
 

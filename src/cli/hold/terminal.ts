@@ -12,3 +12,11 @@ export function hasTerminal(): boolean {
     return false;
   }
 }
+
+/**
+ * For the end of a process whose terminal was closed: Node wants to put back how that was, and aborts when
+ * it cannot. It leaves alone what is not open.
+ */
+export function closeStreams(): void {
+  for (const stream of [0, 1, 2]) closeSync(stream);
+}
