@@ -64,6 +64,16 @@ function hasGuardian(cookie: string): boolean {
 }
 
 describe('a lock that is lost', () => {
+  it('of one of two leases leaves a second to end in, though the other is renewed', async () => {
+    const script =
+      'trap "sleep 0.6; echo cleaned; exit" TERM; echo on; while :; do sleep 0.05; done';
+    await using runner = startShell('half', direct, '3s', script);
+    await runner.waitFor(/on/);
+    await scene.neighbour().mutex('half').forceRelease();
+    expect(await runner.ended()).toBe(LOST);
+    expect(runner.text).toContain('cleaned');
+  });
+
   it('by force ends the command and a stubborn grandchild', async () => {
     using line = new Lifeline();
     await using runner = startShell('forced', direct, '1s', stubborn(line));

@@ -121,6 +121,8 @@ export class Supervision implements SignalTarget {
 
   #tellGuardian(): void {
     const { guardian, held } = this.#options;
+    // One of two leases may be renewed after the other was lost: the time to end in is told already.
+    if (this.#endedFor === 'lost') return;
     guardian.setDeadline(held.leftMs - this.#killMs);
   }
 
