@@ -92,11 +92,11 @@ describe('on a terminal', () => {
   });
 
   it.each([
-    ['sleep 60', 129],
-    ['trap exit\\ 3 HUP; sleep 60 & wait', 3],
-  ])('that is closed ends the command, and its end is told: %s', async (rest, code) => {
+    ['echo runs; sleep 60', 129],
+    ['trap exit\\ 3 HUP; echo runs; sleep 60 & wait', 3],
+  ])('that is closed ends the command, and its end is told: %s', async (command, code) => {
     using line = new Lifeline();
-    const words = runWords(`closed ${store} -- sh -c 'echo runs; ${rest}'`);
+    const words = runWords(`closed ${store} -- sh -c '${command}'`);
     // A shell that outlives its terminal.
     const script = `trap : HUP; exec 9>${line.path}; ${words}; echo \\$? >&9`;
     await using terminal = startOnTerminal(`sh -c "${script}"`);
