@@ -1,6 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { settle } from '../../test/virtual-time.ts';
+import { gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { type Lease, Locks } from '../lock/index.ts';
@@ -74,14 +74,6 @@ function open(clientId: string, seed: number): Locks {
   return new Locks({ store, clock, random: seededRandom(seed) });
 }
 
-function gate(): [Promise<void>, () => void] {
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return [opened, open];
-}
-
 /** Holds it up to just before somebody there is to be called. */
 async function waiter(options = {}): Promise<[Lease, Promise<Lease>]> {
   const holder = await here.mutex('a').acquire({ lease: '60s', renew: false });
@@ -94,7 +86,7 @@ describe('a lock that is handed to another process', () => {
   it('is held with the message, and its lease is confirmed while the holder goes on', async () => {
     const [holder, waiting] = await waiter();
     verbs = [];
-    const [confirmed, confirm] = gate();
+    const { opened: confirmed, open: confirm } = gate();
     confirming = confirmed;
     clock.advance(1000);
     const sentBefore = waiting.then(() => [...verbs]);
@@ -128,7 +120,7 @@ describe('a lock that is handed to another process', () => {
   });
 
   it('is held with a message that overtakes the answer that it has to wait', async () => {
-    const [answered, answer] = gate();
+    const { opened: answered, open: answer } = gate();
     answering = answered;
     let waits = 0;
     const count = (): void => void waits++;
@@ -147,7 +139,7 @@ describe('a lock that is handed to another process', () => {
   });
 
   it('is asked for again if the message came late, and before the answer', async () => {
-    const [answered, answer] = gate();
+    const { opened: answered, open: answer } = gate();
     answering = answered;
     const [holder, waiting] = await waiter();
     clock.advance(4900);
@@ -165,7 +157,7 @@ describe('a lock that is handed to another process', () => {
     const holder = await here.mutex('a').acquire({ lease: '3s' });
     const waiting = here.mutex('a').acquire({ wait: '50s' });
     await settle();
-    const [answered, answer] = gate();
+    const { opened: answered, open: answer } = gate();
     answering = answered;
     for (let step = 0; step < 40; step++) {
       clock.advance(100);
@@ -183,7 +175,7 @@ describe('a lock that is handed to another process', () => {
     const holder = await here.mutex('a').acquire({ lease: '3s' });
     const waiting = here.mutex('a').acquire({ wait: '50s' });
     await settle();
-    const [sent, send] = gate();
+    const { opened: sent, open: send } = gate();
     sending = sent;
     for (let step = 0; step < 40; step++) {
       clock.advance(100);

@@ -5,8 +5,8 @@ const OTHERS = ['SIGCONT', 'SIGWINCH'] as const;
 /** On a terminal it is heard last of all, see forwardAll. */
 const STOP = 'SIGTSTP';
 
-/** A resize: a command on the same terminal has it already, and once more would change nothing. */
-const HARMLESS: ReadonlySet<NodeJS.Signals> = new Set(['SIGWINCH']);
+/** A command on the same terminal has it already. */
+const RESIZE = 'SIGWINCH';
 /** Ctrl-C, Ctrl-\\ and Ctrl-Z: a command has them already, unless they were sent to this process alone. */
 const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTSTP']);
 
@@ -88,7 +88,7 @@ export class Signals implements Disposable {
     else if (!this.#hasTerminal) void this.#target.forward(signal);
     else if (FROM_KEYBOARD.has(signal)) void this.#receiveKey(signal, this.#target);
     else if (signal === 'SIGCONT') this.#goOn(this.#target);
-    else if (!HARMLESS.has(signal)) void this.#target.forward(signal);
+    else if (signal !== RESIZE) void this.#target.forward(signal);
   };
 
   async #receiveKey(signal: NodeJS.Signals, target: SignalTarget): Promise<void> {
