@@ -18,7 +18,7 @@ import {
 } from './events.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
-import type { Answer, Call, Claim, Reservation, Waiter } from './store.ts';
+import type { Answer, Call, Claim, Hearer, Reservation, Waiter } from './store.ts';
 import { StoreLease, safeMs } from './store-lease.ts';
 
 /** Between two tries of a store that cannot be reached. */
@@ -43,8 +43,9 @@ export function acquire(
   announceAcquire(claim);
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
-  const answer = core.store.ask(claim, options.waitMs > 0);
-  if (!(answer instanceof Promise) && answer.held) {
+  const isTold = core.store.askAndTell !== undefined;
+  const answer = isTold ? undefined : core.store.ask(claim, options.waitMs > 0);
+  if (answer !== undefined && !(answer instanceof Promise) && answer.held) {
     const lease = new StoreLease(core, claim, options);
     lease.begin(answer.fence, sentMs, sentWallMs);
     announceGrant(claim, answer.fence, 0);
@@ -57,7 +58,7 @@ export function acquire(
  * States: asking ⇄ waiting, until it is over: held, or given up. Several things can end it, and what
  * arrives after that must not be lost: a grant that nobody wants any more is given back.
  */
-export class Attempt extends Due<Attempt> implements Waiter {
+export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
   readonly core: LockCore;
   readonly claim: Claim;
   readonly beganMs: number;
@@ -90,8 +91,9 @@ export class Attempt extends Due<Attempt> implements Waiter {
     return this.#options.waitMs;
   }
 
+  /** With the first answer, unless it will be told. */
   start(
-    answer: Answer | Promise<Answer>,
+    answer: Answer | Promise<Answer> | undefined,
     sentMs: number,
     sentWallMs: number,
   ): Promise<StoreLease | null> {
@@ -100,7 +102,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
       this.claim.waiter = this;
       this.core.began(this);
       if (this.#options.signal) this.core.aborts.add(this.#options.signal, this);
-      this.#hear(answer, sentMs, sentWallMs);
+      if (answer === undefined) this.#askAndHear(sentMs, sentWallMs);
+      else this.#hear(answer, sentMs, sentWallMs);
     });
   }
 
@@ -179,7 +182,15 @@ export class Attempt extends Due<Attempt> implements Waiter {
     this.#state = 'asking';
     const { clock, store } = this.core;
     const sentMs = clock.monotonicMs();
-    this.#hear(store.ask(this.claim, this.waitMs > 0), sentMs, clock.wallMs());
+    const sentWallMs = clock.wallMs();
+    if (store.askAndTell !== undefined) this.#askAndHear(sentMs, sentWallMs);
+    else this.#hear(store.ask(this.claim, this.waitMs > 0), sentMs, sentWallMs);
+  }
+
+  #askAndHear(sentMs: number, sentWallMs: number): void {
+    this.#asking ??= new Asking();
+    this.#asking.begin(sentMs, sentWallMs);
+    this.core.store.askAndTell!(this.claim, this.waitMs > 0, sentMs, this);
   }
 
   #hear(answer: Answer | Promise<Answer>, sentMs: number, sentWallMs: number): void {
@@ -188,24 +199,27 @@ export class Attempt extends Due<Attempt> implements Waiter {
       return;
     }
     this.#asking ??= new Asking();
-    this.#asking.begin(
-      sentMs,
-      sentWallMs,
-      answer.then(
-        (later) => this.#answered(later, sentMs, sentWallMs),
-        (error: unknown) => this.#failed(error),
-      ),
+    this.#asking.begin(sentMs, sentWallMs);
+    answer.then(
+      (later) => this.answered(later),
+      (error: unknown) => this.failed(error),
     );
   }
 
+  /** By a store that takes time. */
+  answered(answer: Answer): void {
+    const asking = this.#asking!;
+    asking.answered();
+    this.#answered(answer, asking.sentMs, asking.sentWallMs);
+  }
+
   #answered(answer: Answer, sentMs: number, sentWallMs: number): void {
-    this.#asking?.answered();
     if (this.#isOver) this.#answeredLate(answer);
     else if (answer.held) this.#accept(answer.fence, sentMs, sentWallMs);
     else this.#busy(answer.retryInMs);
   }
 
-  #failed(error: unknown): void {
+  failed(error: unknown): void {
     const pauseMs = this.#asking!.failed(error);
     if (this.#isOver) this.#answeredLate();
     else if (isFinal(error) || this.#waitedMs() + pauseMs >= this.waitMs) {
@@ -298,7 +312,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     announceFail(this.claim, error.code, this.#waitedMs());
     // What is under way could still be granted after this: it is given back when it has been answered.
     if (!this.#isAsking) this.core.giveBack(this.claim, this.claim.leaseMs);
-    else this.core.track(this.#asking!.answer);
+    else this.core.track(this.#asking!.whenAnswered());
   }
 
   /**
@@ -344,28 +358,35 @@ class Asking {
   /** Whether the store answered when it was last asked, or what it failed with. */
   hasAnswer: boolean;
   failure: unknown = undefined;
-  answer: Promise<void> = READY;
   sentMs = 0;
   sentWallMs = 0;
   #pauseMs = FIRST_PAUSE_MS;
+  #onAnswered: (() => void) | undefined = undefined;
 
   constructor(hasAnswer = false) {
     this.hasAnswer = hasAnswer;
   }
 
-  begin(sentMs: number, sentWallMs: number, answer: Promise<void>): void {
+  begin(sentMs: number, sentWallMs: number): void {
     this.count++;
     this.isUnderWay = true;
     this.wasCalled = false;
     this.sentMs = sentMs;
     this.sentWallMs = sentWallMs;
-    this.answer = answer;
   }
 
   answered(): void {
     this.isUnderWay = false;
     this.hasAnswer = true;
     this.#pauseMs = FIRST_PAUSE_MS;
+    this.#onAnswered?.();
+  }
+
+  /** What is under way has come to something. */
+  whenAnswered(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onAnswered = resolve;
+    });
   }
 
   /** How long to wait before the next. */
@@ -375,6 +396,7 @@ class Asking {
     this.failure = error;
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    this.#onAnswered?.();
     return pauseMs;
   }
 }

@@ -25,7 +25,9 @@ export class LockCore {
   readonly #random: Random;
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
+  /** Owners are named in blocks, by the names of the blocks and those within one. */
   #ownerCount = 0;
+  #ownerBlock = '';
   /** All attempts, by how long they wait. Who waits for a lock wants to live until then. */
   readonly #patience: DueLists<Attempt>;
   /** How much there is that close() waits for, and who is told when nothing is left. */
@@ -69,7 +71,11 @@ export class LockCore {
 
   /** A name that nobody else has. */
   newOwner(): string {
-    return this.#ownerPrefix + (++this.#ownerCount).toString(36);
+    const within = this.#ownerCount % NAMES.length;
+    const block = (this.#ownerCount - within) / NAMES.length;
+    if (within === 0) this.#ownerBlock = this.#ownerPrefix + block.toString(36);
+    this.#ownerCount++;
+    return this.#ownerBlock + NAMES[within];
   }
 
   infoOf(label: string): HolderInfo {
@@ -99,7 +105,8 @@ export class LockCore {
   /** Releases what nobody will use. If the store does not hear of it, the lease, or place, ends by itself. */
   giveBack(hold: Hold, leaseMs: number): void {
     const endsInMs = leaseMs + PLACE_MS;
-    this.track((async () => letGo(this, hold, undefined, endsInMs))());
+    const nowMs = this.clock.monotonicMs();
+    this.track((async () => letGo(this, hold, undefined, nowMs, endsInMs))());
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
@@ -170,6 +177,9 @@ export class LockCore {
 const inUse = new WeakSet<LockStore>();
 const TAKEN =
   'this store has locks already: share those, or make another store, of the same client if you like';
+
+/** Two digits each. To look one up takes a third of writing a number down. */
+const NAMES = Array.from({ length: 36 * 36 }, (_, index) => index.toString(36).padStart(2, '0'));
 
 /** How long close() waits for what is given back. */
 const CLOSING_MS = 500;

@@ -25,9 +25,11 @@ export { currentScope, inScope, type Scope } from './scope.ts';
 export type {
   Answer,
   Claim,
+  Hearer,
   Hold,
   Holder,
   HolderInfo,
+  HoldWords,
   Inspection,
   LockKind,
   LockStore,

@@ -1,7 +1,7 @@
 import type { LockCore } from './core.ts';
 import { isFinal } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
-import type { Hold } from './store.ts';
+import type { Hearer, Hold } from './store.ts';
 
 /** Between two tries, and how long the caller waits for one that succeeds. */
 const FIRST_PAUSE_MS = 50;
@@ -17,52 +17,95 @@ export function letGo(
   core: LockCore,
   hold: Hold,
   fence: number | undefined,
+  nowMs: number,
   endsInMs: number,
   onTold: (outcome: ReleaseOutcome) => ReleaseOutcome = asItIs,
 ): ReleaseOutcome | Promise<ReleaseOutcome> {
-  const wasOurs = core.store.release(hold, fence);
+  const { store } = core;
+  const isTold = store.releaseAndTell !== undefined;
+  const wasOurs = isTold ? undefined : store.release(hold, fence);
   if (typeof wasOurs === 'boolean') return onTold(outcomeOf(wasOurs));
-  const nowMs = core.clock.monotonicMs();
-  return wasOurs.then(
-    (ours) => onTold(outcomeOf(ours)),
-    (error: unknown) => {
-      if (isFinal(error)) return onTold('unknown');
-      const untilMs = nowMs + endsInMs;
-      return new Promise<ReleaseOutcome>((tell) => {
-        void persist(core, hold, fence, untilMs, nowMs + AWAITED_MS, tell);
-      }).then(onTold);
-    },
-  );
+  return new Promise((resolve) => {
+    const parting = new Parting(core, hold, fence, nowMs, endsInMs, onTold, resolve);
+    if (wasOurs === undefined) store.releaseAndTell!(hold, fence, nowMs, parting);
+    else
+      wasOurs.then(
+        (ours) => parting.answered(ours),
+        (error: unknown) => parting.failed(error),
+      );
+  });
+}
+
+/** A release that is under way. */
+class Parting implements Hearer<boolean> {
+  readonly #core: LockCore;
+  readonly #hold: Hold;
+  readonly #fence: number | undefined;
+  readonly #beganMs: number;
+  readonly #endsInMs: number;
+  readonly #onTold: (outcome: ReleaseOutcome) => ReleaseOutcome;
+  readonly #resolve: (outcome: ReleaseOutcome) => void;
+
+  constructor(
+    core: LockCore,
+    hold: Hold,
+    fence: number | undefined,
+    beganMs: number,
+    endsInMs: number,
+    onTold: (outcome: ReleaseOutcome) => ReleaseOutcome,
+    resolve: (outcome: ReleaseOutcome) => void,
+  ) {
+    this.#core = core;
+    this.#hold = hold;
+    this.#fence = fence;
+    this.#beganMs = beganMs;
+    this.#endsInMs = endsInMs;
+    this.#onTold = onTold;
+    this.#resolve = resolve;
+  }
+
+  answered(wasOurs: boolean): void {
+    this.#tell(outcomeOf(wasOurs));
+  }
+
+  failed(error: unknown): void {
+    if (isFinal(error)) this.#tell('unknown');
+    else void this.#outcomeInTime().then((outcome) => this.#tell(outcome));
+  }
+
+  /** It goes on after having told that it does not know. */
+  #outcomeInTime(): Promise<ReleaseOutcome> {
+    return new Promise((tell) => void this.#persist(tell));
+  }
+
+  #tell(outcome: ReleaseOutcome): void {
+    this.#resolve(this.#onTold(outcome));
+  }
+
+  async #persist(tell: (outcome: ReleaseOutcome) => void): Promise<void> {
+    const core = this.#core;
+    const awaitedUntilMs = this.#beganMs + AWAITED_MS;
+    const deadlineMs = this.#beganMs + this.#endsInMs;
+    let pauseMs = FIRST_PAUSE_MS;
+    while (!core.closed) {
+      const nowMs = core.clock.monotonicMs();
+      if (nowMs >= awaitedUntilMs) tell('unknown');
+      if (nowMs + pauseMs >= deadlineMs) break;
+      await core.pause(pauseMs);
+      try {
+        tell(outcomeOf(await core.store.release(this.#hold, this.#fence)));
+        return;
+      } catch (error) {
+        if (isFinal(error)) break;
+        pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+      }
+    }
+    tell('unknown');
+  }
 }
 
 function asItIs(outcome: ReleaseOutcome): ReleaseOutcome {
   return outcome;
-}
-
-/** Tells what became of it, and goes on after having told that it does not know. */
-async function persist(
-  core: LockCore,
-  hold: Hold,
-  fence: number | undefined,
-  deadlineMs: number,
-  awaitedUntilMs: number,
-  tell: (outcome: ReleaseOutcome) => void,
-): Promise<void> {
-  let pauseMs = FIRST_PAUSE_MS;
-  while (!core.closed) {
-    const nowMs = core.clock.monotonicMs();
-    if (nowMs >= awaitedUntilMs) tell('unknown');
-    if (nowMs + pauseMs >= deadlineMs) break;
-    await core.pause(pauseMs);
-    try {
-      tell(outcomeOf(await core.store.release(hold, fence)));
-      return;
-    } catch (error) {
-      if (isFinal(error)) break;
-      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-    }
-  }
-  tell('unknown');
 }
 
 function outcomeOf(wasOurs: boolean): ReleaseOutcome {

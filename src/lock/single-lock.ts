@@ -79,6 +79,7 @@ export class SingleLock extends Lock {
       leaseMs,
       info: this.#core.infoOf(label),
       // Always the same fields in the same order, for the sake of V8.
+      words: undefined,
       waiter: undefined,
       isInLine: false,
       before: undefined,

@@ -238,15 +238,15 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   }
 
   /** Either clock may say that it is over: the monotonic one stops while a machine sleeps. */
-  #leftMs(): number {
+  #leftMs(nowMs = this.#core.clock.monotonicMs()): number {
     const { clock, watchdog } = this.#core;
     watchdog.look(this);
-    const spentMs = Math.max(clock.monotonicMs() - this.sentMs, clock.wallMs() - this.#sentWallMs);
+    const spentMs = Math.max(nowMs - this.sentMs, clock.wallMs() - this.#sentWallMs);
     return this.safeMs - spentMs;
   }
 
-  #checkDeadline(): void {
-    if (this.#isOpen && this.#leftMs() < TINY_MS)
+  #checkDeadline(nowMs?: number): void {
+    if (this.#isOpen && this.#leftMs(nowMs) < TINY_MS)
       this.#lose(this.renews ? 'unreachable' : 'expired');
   }
 
@@ -277,17 +277,19 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   }
 
   #release(): Promise<ReleaseOutcome> {
-    this.#checkDeadline();
+    const nowMs = this.#core.clock.monotonicMs();
+    this.#checkDeadline(nowMs);
     this.#settle();
     if (this.isGivenAway) return OUTCOMES.notHeld;
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES.notHeld;
-    return this.#letGo(this.#end instanceof LockLostError);
+    return this.#letGo(nowMs, this.#end instanceof LockLostError);
   }
 
   /** A lease that its holder had to give up for lost is not one that lasted until its release. */
-  #letGo(hasLost: boolean): Promise<ReleaseOutcome> {
-    const outcome = letGo(this.#core, this.claim, this.fence, this.claim.leaseMs, (told) => {
+  #letGo(nowMs: number, hasLost: boolean): Promise<ReleaseOutcome> {
+    const { claim, fence } = this;
+    const outcome = letGo(this.#core, claim, fence, nowMs, claim.leaseMs, (told) => {
       if (hasLost) return told === 'released' ? 'notHeld' : told;
       this.#announceRelease(told);
       return told;

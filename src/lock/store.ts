@@ -21,6 +21,11 @@ export interface LockStore {
    */
   ask(claim: Claim, queues: boolean): Answer | Promise<Answer>;
   /**
+   * The same, of a store that never answers at once: without the turns that a promise takes to tell, which
+   * over a network are a hundredth of taking a lock. `nowMs` is the monotonic time, which who asks has read.
+   */
+  askAndTell?(claim: Claim, queues: boolean, nowMs: number, hearer: Hearer<Answer>): void;
+  /**
    * Asks for several mutexes at once, all or none, with one fence for all that is not below the one
    * given. What the owner has already is kept. Undefined: these do not live together (in a cluster).
    */
@@ -34,6 +39,13 @@ export interface LockStore {
    * fence, a release that is sent again, after which nobody was granted the lock, is known for one.
    */
   release(hold: Hold, fence?: number): boolean | Promise<boolean>;
+  /** The same, of a store that never answers at once. */
+  releaseAndTell?(
+    hold: Hold,
+    fence: number | undefined,
+    nowMs: number,
+    hearer: Hearer<boolean>,
+  ): void;
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;
@@ -42,6 +54,12 @@ export interface LockStore {
   /** The hold is over, or another process's: what would end it with this one is called off. */
   disown?(hold: Hold): Promise<void> | undefined;
   close(): Promise<void>;
+}
+
+/** Who is told what came of a request: once, and never inside of the call that makes it. */
+export interface Hearer<Result> {
+  answered(result: Result): void;
+  failed(error: unknown): void;
 }
 
 /**
@@ -92,6 +110,15 @@ export interface Hold extends Target {
   readonly take: number;
   /** What `inspect` shows of the holder. */
   readonly info: HolderInfo;
+  /** What a store in another process calls it. */
+  words?: HoldWords | undefined;
+}
+
+/** Made once, for the one object that they are of: a copy has others. */
+export interface HoldWords {
+  readonly of: Hold;
+  readonly key: string;
+  readonly token: string;
 }
 
 /** It is the very object that stands in line, and leaves it: a copy is another's. */

@@ -35,7 +35,8 @@ export function callOfTwo(client: CommandTaker): CallOfTwo | undefined {
     constructor(sha: string, key: string, first: string, second: string) {
       super('evalsha', [], READS_TEXT);
       this.args = [sha, '1', key, first, second];
-      this.#text = `${headOf(sha)}${Buffer.byteLength(key)}\r\n${key}\r\n$${Buffer.byteLength(first)}\r\n${first}\r\n$${Buffer.byteLength(second)}\r\n${second}\r\n`;
+      const words = `${lengthOf(key)}${key}${lengthOf(first)}${first}${lengthOf(second)}${second}`;
+      this.#text = `${headOf(sha)}${words}\r\n`;
     }
 
     override toWritable(): string {
@@ -56,9 +57,17 @@ let lastHead = '';
 function headOf(sha: string): string {
   if (sha !== lastSha) {
     lastSha = sha;
-    lastHead = `*6\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n$1\r\n1\r\n$`;
+    lastHead = `*6\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n$1\r\n1`;
   }
   return lastHead;
+}
+
+/** What stands before a word, by its length: made once, so that a command is put together from few pieces. */
+const LENGTHS: string[] = Array.from({ length: 256 }, (_, bytes) => `\r\n$${bytes}\r\n`);
+
+function lengthOf(word: string): string {
+  const bytes = Buffer.byteLength(word);
+  return LENGTHS[bytes] ?? `\r\n$${bytes}\r\n`;
 }
 
 /** That of the very copy of ioredis which the client is from: a command of another may lack what it needs. */

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock/index.ts';
+import type { Hearer } from '../lock/index.ts';
 import { warnOfEviction } from './eviction.ts';
 import { guardSlot, isMoving } from './moving-slot.ts';
 import type { RedisLink } from './redis-link.ts';
@@ -28,10 +29,16 @@ class LinkRunner implements ScriptRunner {
   }
 
   run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    return new Promise((answered, failed) =>
+      this.runAndTell(script, keys, args, { answered, failed }),
+    );
+  }
+
+  runAndTell(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
     const inCluster = this.slotOf !== undefined;
-    const reply = inCluster ? this.#sendToSlot(script, keys, args) : this.#send(script, keys, args);
+    if (inCluster) this.#sendToSlot(script, keys, args, hearer);
+    else this.#send(script, keys, args, hearer);
     if (!this.#hasAsked) this.#checkEviction();
-    return reply;
   }
 
   async listen(
@@ -50,24 +57,27 @@ class LinkRunner implements ScriptRunner {
   }
 
   /** The one place where a script that the server has forgotten is sent again. */
-  #send({ sha, text }: Script, keys: string[], args: string[]): Promise<unknown> {
-    return this.#link.evalsha(sha, keys, args).catch((error: unknown) => {
-      if (isUnknownScript(error)) return this.#link.eval(text, keys, args);
-      throw error;
+  #send({ sha, text }: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
+    const answered = (reply: unknown): void => hearer.answered(reply);
+    this.#link.evalsha(sha, keys, args).then(answered, (error: unknown) => {
+      if (!isUnknownScript(error)) hearer.failed(error);
+      else this.#link.eval(text, keys, args).then(answered, (again) => hearer.failed(again));
     });
   }
 
-  async #sendToSlot(script: Script, keys: string[], args: string[]): Promise<unknown> {
+  #sendToSlot(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
     const guarded = guardSlot(script, keys);
     const untilMs = this.#clock.monotonicMs() + MOVE_MS;
-    for (;;) {
-      try {
-        return await this.#send(guarded.script, guarded.keys, args);
-      } catch (error) {
-        if (!isMoving(error) || this.#clock.monotonicMs() > untilMs) throw error;
-      }
-      await new Promise<void>((resolve) => this.#clock.setTimer(MOVE_PAUSE_MS, resolve));
-    }
+    const send = (): void =>
+      this.#send(guarded.script, guarded.keys, args, {
+        answered: (reply) => hearer.answered(reply),
+        failed: (error) => {
+          const isOver = !isMoving(error) || this.#clock.monotonicMs() > untilMs;
+          if (isOver) hearer.failed(error);
+          else this.#clock.setTimer(MOVE_PAUSE_MS, send);
+        },
+      });
+    send();
   }
 
   /** In the background: no request waits for it or fails with it. */
