@@ -1,6 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { gate, settle } from '../../test/virtual-time.ts';
+import { elapse, gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { type Lease, Locks } from '../lock/index.ts';
@@ -212,8 +212,11 @@ describe('a lock that is handed to another process', () => {
     // Too far behind: its own timer tells it.
     [21, 0],
   ])('is watched by another client, past %i of the one that was called', async (between) => {
-    const [holder, ...others] = await waiter();
-    const ours = Array.from({ length: between }, () => there.mutex('a').acquire({ wait: '50s' }));
+    const elsewhere = open('elsewhere', 3);
+    const holder = await elsewhere.mutex('a').acquire();
+    const ours = Array.from({ length: between + 1 }, () =>
+      there.mutex('a').acquire({ wait: '50s' }),
+    );
     await settle();
     const watching = here.mutex('a').acquire({ wait: '50s' });
     await settle();
@@ -225,7 +228,30 @@ describe('a lock that is handed to another process', () => {
     );
     await holder.release();
     expect(heard.filter((text) => text.startsWith('0 here.'))).toHaveLength(1);
-    for (const waiting of [...others, ...ours, watching]) await (await waiting).release();
+    for (const waiting of [...ours, watching]) await (await waiting).release();
+    await elsewhere.close();
+  });
+
+  it('is watched by the client that released it, which the reply tells', async () => {
+    const holder = await here.mutex('a').acquire();
+    heldUp = [];
+    const dead = there.mutex('a').acquire({ wait: '50s' });
+    await settle();
+    const watching = here.mutex('a').acquire({ wait: '50s' });
+    await settle();
+    const heard: string[] = [];
+    await engineRunner(engine).listen(
+      'holdfast:here',
+      (text) => heard.push(text),
+      () => {},
+    );
+    await holder.release();
+    // Long before its own time to look, which was that of the first holder's lease.
+    await elapse(clock, 5100);
+    await (await watching).release();
+    expect(heard).toEqual([]);
+    for (const message of heldUp) message();
+    await (await dead).release();
   });
 
   it('is confirmed even if it is not to be renewed', async () => {

@@ -29,7 +29,8 @@ time = time[1] .. string.sub('00000' .. time[2], -6)
 local function mutexHolders(holder)
   local token = ask('GET', holder)
   if not token then return 0, {} end
-  return 1, { { token, '1', ask('GET', holder .. ':fence') or '', whole(ask('PTTL', holder) or 0), '' } }
+  local fence = string.match(ask('GET', holder .. ':fence') or '', '%d*$')
+  return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '' } }
 end
 
 local function severalHolders(holder, most)

@@ -12,7 +12,7 @@ local function general(line)
   end
 
   local function lastFence(lock)
-    return call('GET', lock.fence) or '0'
+    return string.match(call('GET', lock.fence) or '0', '%d+')
   end
 
   -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock
@@ -48,7 +48,11 @@ local function general(line)
 
   function mutex.put(lock, token, take, lease)
     call('SET', lock.holder, token, 'PX', lease)
-    return nextFence(lock.fence)
+    return mutex.raise(lock)
+  end
+
+  function mutex.raise(lock)
+    return nextFence(lock.fence, line.markOf(lock.queue))
   end
 
   function mutex.renew(lock, token, lease)
@@ -107,13 +111,17 @@ local function general(line)
   end
 
   function several.put(lock, token, take, lease)
-    local fence, ms = nextFence(lock.fence), tonumber(lease)
+    local fence, ms = several.raise(lock), tonumber(lease)
     call('HSET', lock.state, 'h:' .. token, fence .. ' ' .. take .. ' ' .. whole(lock.now))
     call('HINCRBY', lock.state, 'used', take)
     call('ZADD', lock.holder, whole(lock.now + ms), token)
     keep(lock.holder, ms)
     keep(lock.state, ms)
     return fence
+  end
+
+  function several.raise(lock)
+    return nextFence(lock.fence, '')
   end
 
   function several.renew(lock, token, lease)
@@ -195,14 +203,17 @@ local function general(line)
           return tonumber(kind.put(lock, token, lock.take, lease))
         end
         local left = kind.left(lock)
-        if stands then keep(lock.state, line.stand(lock.queue, token, lease, lock.take, left)) end
+        if stands then
+          if kind == mutex then line.mark(lock.fence) end
+          keep(lock.state, line.stand(lock.queue, token, lease, lock.take, left))
+        end
         return -math.max(left, 0)
       end
     end
     kind.renew(lock, token, lease)
     local _, fence = kind.details(lock, token)
     -- Somebody deleted it.
-    if fence == '0' then fence = nextFence(lock.fence) end
+    if fence == '0' then fence = kind.raise(lock) end
     return tonumber(fence)
   end
 
@@ -241,7 +252,7 @@ local function general(line)
   function verbs.force(lock)
     local tokens = lock.kind.tokens(lock)
     for _, token in ipairs(tokens) do lock.kind.drop(lock, token) end
-    nextFence(lock.fence)
+    lock.kind.raise(lock)
     serve(lock)
     return #tokens
   end
@@ -279,7 +290,7 @@ local function general(line)
     end
     for each = index, index + count - 1 do
       call('SET', KEYS[each], ARGV[3 * each], 'PX', lease)
-      call('SET', KEYS[each] .. ':fence', whole(fence), 'PX', DAY)
+      call('SET', KEYS[each] .. ':fence', line.markOf(KEYS[each] .. ':queue') .. whole(fence), 'PX', DAY)
     end
     return fence
   end

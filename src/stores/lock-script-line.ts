@@ -1,18 +1,42 @@
-/**
- * Lua that gives the lock whose fence is `key` its next `fence`. Time stands still while a script runs: one
- * look is enough. Of the same length, as they are until the year 2286, texts compare as their numbers do.
- */
-export const RAISE_FENCE = `
+/** Lua that reads the clock. Time stands still while a script runs: one look is enough. */
+const READ_TIME = `
     if not time then
       local parts = call('TIME')
-      time = parts[1] .. string.sub('00000' .. parts[2], -6)
-    end
+      local rest = parts[2]
+      if #rest < 6 then rest = string.sub('00000' .. rest, -6) end
+      time = parts[1] .. rest
+    end`;
+
+/**
+ * Lua that gives the lock whose fence is `key` its next `fence`, with the `mark` given. Of the same length, as they
+ * are until the year 2286, texts compare as their numbers do; with a mark before it, a text is a number too.
+ */
+export const RAISE_FENCE = `${READ_TIME}
     local fence = time
-    local last = call('SET', key, time, 'PX', DAY, 'GET')
+    local last = call('SET', key, mark .. time, 'PX', DAY, 'GET')
     if last and (#last ~= #time or last >= time) and last + 0 >= time + 0 then
       fence = string.format('%.0f', last + 1)
-      call('SET', key, fence, 'PX', DAY)
+      call('SET', key, mark .. fence, 'PX', DAY)
     end`;
+
+/**
+ * The same for a mutex that was free, and was taken at once: `fence`, or none if it is somebody's turn in line,
+ * whom only a mark tells of, or a fence that is gone. What was done is then undone.
+ */
+export const TAKE_FENCE = `${READ_TIME}
+      local key = holder .. ':fence'
+      local last = call('SET', key, time, 'PX', DAY, 'GET')
+      local fence = time
+      if not last or #last ~= #time or last >= time then
+        if (not last or string.byte(last) == PLUS) and call('EXISTS', holder .. ':queue') == 1 then
+          call('DEL', holder, key)
+          if last then call('SET', key, last, 'PX', DAY) end
+          fence = nil
+        elseif last and last + 0 >= time + 0 then
+          fence = string.format('%.0f', last + 1)
+          call('SET', key, fence, 'PX', DAY)
+        end
+      end`;
 
 /**
  * Lua for a lock that was handed to a waiter on the channel `called`. If that one has died, somebody behind it
@@ -21,26 +45,32 @@ export const RAISE_FENCE = `
  * behind, only the last is looked at.
  */
 export const WARN_NEXT = `
-      local from, to = '0', NEAR
-      local watcher, itsChannel, isOther
-      repeat
-        local tokens = call('ZRANGE', queue, from, to)
-        for _, token in ipairs(tokens) do
-          local place = call('GET', queue .. ':' .. string.match(token, '^%S*'))
-          local channel = string.match(place or '', '%S+$')
-          isOther = channel and channel ~= called
-          if isOther or (channel and not watcher) then watcher, itsChannel = token, channel end
-          if isOther then break end
-        end
-        if isOther or #tokens < 3 then
-          from = nil
-        elseif to == NEAR then
-          from, to = AFTER_NEAR, WATCHED
-        else
-          from, to = LAST, LAST
-        end
-      until not from
-      if watcher then call('PUBLISH', itsChannel, '0 ' .. watcher) end`;
+          local from, to = '0', NEAR
+          local watcher, itsChannel, isOther
+          repeat
+            local tokens = call('ZRANGE', queue, from, to)
+            for _, token in ipairs(tokens) do
+              local place = call('GET', queue .. ':' .. string.match(token, '^%S*'))
+              local at = string.match(place or '', '%S+$')
+              isOther = at and at ~= called
+              if isOther or (at and not watcher) then watcher, itsChannel = token, at end
+              if isOther then break end
+            end
+            if isOther or #tokens < 3 then
+              from = nil
+            elseif to == NEAR then
+              from, to = AFTER_NEAR, WATCHED
+            else
+              from, to = LAST, LAST
+            end
+          until not from
+          if watcher and itsChannel == channel then
+            served = served or {}
+            served[#served + 1] = watcher
+            served[#served + 1] = 0
+          elseif watcher then
+            call('PUBLISH', itsChannel, '0 ' .. watcher)
+          end`;
 
 /**
  * The part of the lock script that knows the line of any lock, and what is frequent with a mutex that somebody
@@ -53,7 +83,12 @@ local function lining()
 
   local line = {}
 
-  function line.nextFence(key)${RAISE_FENCE}
+  -- What says that somebody may stand in line: only a mutex needs it.
+  function line.markOf(queue)
+    return call('EXISTS', queue) == 1 and '+' or ''
+  end
+
+  function line.nextFence(key, mark)${RAISE_FENCE}
     return fence
   end
 
@@ -83,13 +118,18 @@ local function lining()
   end
 
   function line.tell(queue, token, called, isOwn, fence)
-    if not isOwn then
-      call('PUBLISH', called, fence .. ' ' .. token)${WARN_NEXT}
+    if not isOwn then${WARN_NEXT}
+      call('PUBLISH', called, fence .. ' ' .. token)
     else
       served = served or {}
       served[#served + 1] = token
       served[#served + 1] = tonumber(fence)
     end
+  end
+
+  function line.mark(key)
+    local fence = call('GET', key)
+    if fence and string.byte(fence) ~= PLUS then call('SET', key, '+' .. fence, 'KEEPTTL') end
   end
 
   function line.stand(queue, token, lease, take, left)
@@ -116,6 +156,7 @@ local function lining()
     local other = call('GET', holder)
     if not other or other == token then return end
     local left = line.leftOfMutex(holder, other)
+    line.mark(holder .. ':fence')
     line.stand(holder .. ':queue', token, lease, '1', left)
     return -math.max(left, 0)
   end

@@ -19,7 +19,30 @@ const STEPS = 120;
 const NAMES = ['lock:{a}', 'lock:{b}'];
 const CLIENTS = ['own', 'other'];
 const TOKENS = ['own.1 x', 'own.2 x', 'own.3 x', 'other.1 x', 'other.2 x', 'other.3 x'];
-const VERBS = ['line', 'line', 'line', 'ask', 'release', 'release', 'release', 'extend', 'force'];
+const OFTEN = ['line', 'line', 'line', 'ask', 'release', 'release', 'release', 'extend'];
+const SELDOM = ['force', 'adopt :own.2 x', 'all 1 7'];
+const VERBS = [...OFTEN, ...OFTEN, ...SELDOM];
+
+/** What strangers may do between two requests: end a lock, take one, or lose what helps it. */
+const STRANGERS = {
+  text: `
+    if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'stranger', 'NX', 'PX', 4000) end
+    return redis.call('DEL', KEYS[1] .. (ARGV[1] == 'lose' and ':fence' or ''))`,
+  sha: '',
+};
+
+/** Locks that somebody waits for, though no mark says so. */
+const UNMARKED = {
+  text: `
+    local found = {}
+    for _, key in ipairs(KEYS) do
+      local fence = redis.call('GET', key .. ':fence')
+      local isMarked = not fence or string.sub(fence, 1, 1) == '+'
+      if not isMarked and redis.call('EXISTS', key .. ':queue') == 1 then found[#found + 1] = key end
+    end
+    return found`,
+  sha: '',
+};
 
 const ALL_PLACES = {
   text: "local keys = redis.call('KEYS', '*:queue:*') table.sort(keys) return keys",
@@ -47,6 +70,8 @@ function openWorld(text: string) {
     },
     run: (keys: string[], args: string[]) => runner.run(script, keys, args),
     places: () => runner.run(ALL_PLACES, [], []),
+    unmarked: () => runner.run(UNMARKED, NAMES, []),
+    strangers: (key: string, act: string) => runner.run(STRANGERS, [key], [act]),
     shown: (key: string) => runner.run(script, [key], ['none', 'show', '', '0']),
     async close() {
       await runner.close();
@@ -93,11 +118,14 @@ describe('the lock script', () => {
       const fences = new Map<string, string>();
       for (let step = 0; step < STEPS; step++) {
         const { keys, clientId, words, passMs } = drawRequest(random, fences);
+        const act = random.next() < 0.1 ? ['take', 'end', 'lose'][step % 3]! : undefined;
         const inShort = toArgs(prefixOf(clientId), words);
         const inFull = [channelOf(clientId), ...words];
         const told = [];
         for (const [world, args] of [[worlds[0], inShort] as const, [worlds[1], inFull] as const]) {
+          if (act !== undefined) await world.strangers(NAMES[step % 2]!, act);
           const replies = await world.run([...keys], args);
+          expect(await world.unmarked()).toEqual([]);
           world.clock.advance(passMs);
           const shown = await Promise.all(NAMES.map(world.shown));
           told.push({ replies, shown, places: await world.places() });

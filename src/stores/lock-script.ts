@@ -1,5 +1,5 @@
 import { GENERAL_PART } from './lock-script-general.ts';
-import { LINE_PART, RAISE_FENCE, WARN_NEXT } from './lock-script-line.ts';
+import { LINE_PART, RAISE_FENCE, TAKE_FENCE, WARN_NEXT } from './lock-script-line.ts';
 
 /** How long a waiter that was called has to confirm. If it died meanwhile, so much is lost. */
 export const RESERVED_MS = 5000;
@@ -24,8 +24,8 @@ export const RESERVED_MS = 5000;
  *       ask again. Extending and releasing: 1, or 0 when not held. `force` counts holders. `show` gives
  *       { holders, waiters }, lists of { token, take, fence, leftMs, ageMs } and of
  *       { token, take }.
- *       After these, if other waiters of the caller were served, the list { token, fence, token, … }.
- *       The reply to a single request comes without a list around it, if nobody was served.
+ *       After these, if waiters of the caller were served, or are to watch, the list { token, fence, token, … }.
+ *       The reply to a single request comes without a list around it, if there is none of that.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses
  *         SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set of tokens
@@ -34,7 +34,8 @@ export const RESERVED_MS = 5000;
  *         before, whichever is larger. So it rises also if keys were lost, or are those of an older
  *         snapshot or of a replica that lagged behind, unless the clock was set back by more than the
  *         loss took. It is kept for a day after the grant, and for half a day or more
- *         after the last renewal.
+ *         after the last renewal. For a mutex, a plus before it is the mark that somebody may stand in line: if
+ *         it is there and has none, nobody does. So neither taking nor releasing a mutex has to look.
  * state   of a lock that is no mutex: a hash of `ended`, the token of the last release; `used`, the sum
  *         of what is taken; and `h:<token>`, the holder's fence, take and beginning.
  * queue   a sorted set of waiting tokens by ticket. Each has a key of its own with its lease, take and
@@ -42,8 +43,9 @@ export const RESERVED_MS = 5000;
  *
  * A release hands over inside this script, to the first live waiter. If that is the caller's own, the
  * reply tells it. Another's is called by a message, of the fence and the token; it gets the lock for RESERVE
- * milliseconds and confirms, which starts its lease: it cannot know how long the message took. The one
- * behind it is told, with a fence of 0, to look when the reservation ends; nobody else hears of it.
+ * milliseconds and confirms, which starts its lease: it cannot know how long the message took. One behind
+ * it is told, with a fence of 0, to look when the reservation ends: by the reply, if it is the caller's own;
+ * nobody else hears of it.
  *
  * A release whose reply was lost may be sent again: it was the last, if nobody was granted the lock since.
  *
@@ -57,6 +59,7 @@ export const RESERVED_MS = 5000;
 export const LOCK_SCRIPT = `
 local DAY = '86400000'
 local RESERVE = '${RESERVED_MS}'
+local PLUS = string.byte('+')
 local NEAR, AFTER_NEAR, WATCHED, LAST = '2', '3', '20', '-1'
 local call = redis.call
 
@@ -77,48 +80,45 @@ end
 -- The caller's own waiters that were served.
 local served
 local time, replies, act
--- The first in line of a mutex that is handed over, and its channel.
-local first, called
 
 local count = #KEYS
 for index = 1, count do
   local at = index * 3 - 1
   if index > 1 then verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2] end
-  local holder, reply, key = KEYS[index], nil, nil
-  local queue = holder .. ':queue'
-  first = nil
+  local holder, reply = KEYS[index], nil
   if verb == 'ask' or verb == 'line' then
-    if call('EXISTS', queue) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
-      key = holder .. ':fence'
+    if call('SET', holder, token, 'NX', 'PX', number) then${TAKE_FENCE}
+      reply = fence and tonumber(fence)
     end
   elseif verb == 'also' then
     reply = 0
-  elseif verb == 'release' and call('GET', holder) == token then
-    local place, lease
-    repeat
-      first = call('ZPOPMIN', queue)[1]
-      place = first and call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
-    until place or not first
-    if first then
-      lease, called = string.match(place, '^(%d+) %d+ (%S+)$')
-      channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
-      call('SET', holder, first, 'PX', called == channel and lease or RESERVE)
-      key = holder .. ':fence'
-    else
-      call('DEL', holder)
-      reply = 1
-    end
-  end
-  if key then${RAISE_FENCE}
-    if not first then
-      reply = tonumber(fence)
-    elseif called == channel then
-      served = served or {}
-      served[#served + 1] = first
-      served[#served + 1] = tonumber(fence)
-      reply = 1
-    else
-      call('PUBLISH', called, fence .. ' ' .. first)${WARN_NEXT}
+  elseif verb == 'release' then
+    local key = holder .. ':fence'
+    local held = call('MGET', holder, key)
+    if held[1] == token then
+      local queue, first, place = holder .. ':queue', nil, nil
+      -- Behind a holder whose fence has no mark there is nobody.
+      if not held[2] or string.byte(held[2]) == PLUS then
+        repeat
+          first = call('ZPOPMIN', queue)[1]
+          place = first and call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
+        until place or not first
+      end
+      if first then
+        local lease, called = string.match(place, '^(%d+) %d+ (%S+)$')
+        channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
+        local isOwn, mark = called == channel, '+'
+        call('SET', holder, first, 'PX', isOwn and lease or RESERVE)${RAISE_FENCE}
+        if isOwn then
+          served = served or {}
+          served[#served + 1] = first
+          served[#served + 1] = tonumber(fence)
+        else${WARN_NEXT}
+          call('PUBLISH', called, fence .. ' ' .. first)
+        end
+      else
+        call('DEL', holder)
+      end
       reply = 1
     end
   end
