@@ -83,6 +83,12 @@ export class ScriptStore implements LockStore {
   /** How often all locks were lost, and with them what was handed over before. */
   #lossCount = 0;
 
+  /** What becomes of a batch. */
+  readonly #ends: BatchEnds = {
+    answered: (batch, replies) => this.#answered(batch, replies),
+    failed: (batch, error) => this.#failed(batch, error),
+  };
+
   constructor(runner: ScriptRunner, { clock, clientId, requestTimeoutMs }: ScriptStoreOptions) {
     this.runner = runner;
     if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
@@ -106,7 +112,7 @@ export class ScriptStore implements LockStore {
     const stands = queues && this.#isListening;
     if (stands) this.#waiting.set(claim.owner, claim);
     const whenBusy = queues ? claim : undefined;
-    const settler = { hearer, parse: toAnswer, whenBusy, stands, released: undefined, fence: 0 };
+    const settler = { hearer, parse: toAnswer, whenBusy, stands, released: undefined };
     this.#add(stands ? 'line' : 'ask', claim, claim.leaseMs, nowMs, settler);
   }
 
@@ -146,12 +152,12 @@ export class ScriptStore implements LockStore {
 
   releaseAndTell(
     hold: Hold,
-    fence: number | undefined = 0,
+    fence: number | undefined,
     nowMs: number,
     hearer: Hearer<boolean>,
   ): void {
     if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
-    const released = fence > 0 ? hold : undefined;
+    const released = fence === undefined ? undefined : hold;
     const settler = { hearer, parse: isOne, whenBusy: undefined, stands: false, released, fence };
     // To write down a fence takes a hundredth of a cycle: it is told only to who says that nothing was held.
     this.#add('release', hold, 0, nowMs, settler);
@@ -254,7 +260,7 @@ export class ScriptStore implements LockStore {
     batch.isSent = true;
     batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
-    if (this.#waiting.size > 0) batch.readClocks(this.#clock);
+    if (this.#waiting.size > 0) batch.sentWallMs = this.#clock.wallMs();
     if (this.#isClosed) {
       this.#failed(batch, new Error(CLOSED));
       return;
@@ -270,12 +276,6 @@ export class ScriptStore implements LockStore {
     // While the server works on it.
     this.#calls.add(batch, batch.beganMs);
   }
-
-  /** What becomes of a batch. */
-  readonly #ends: BatchEnds = {
-    answered: (batch, replies) => this.#answered(batch, replies),
-    failed: (batch, error) => this.#failed(batch, error),
-  };
 
   #answered(batch: Batch, replies: unknown): void {
     const { settlers } = batch;
@@ -329,7 +329,7 @@ export class ScriptStore implements LockStore {
     );
   }
 
-  #serve({ sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
+  #serve({ beganMs: sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
     for (let index = 0; index < served.length; index += 2) {
       const owner = ownerOf(served[index]);
       const fence = Number(served[index + 1]);
@@ -422,7 +422,6 @@ class Batch extends Due<Batch> implements Hearer<unknown> {
   isSent = false;
   lossCount = 0;
   hasFailed = false;
-  sentMs = 0;
   sentWallMs = 0;
 
   constructor(ownerPrefix: string, beganMs: number, ends: BatchEnds) {
@@ -440,11 +439,6 @@ class Batch extends Due<Batch> implements Hearer<unknown> {
   failed(error: unknown): void {
     this.drop();
     this.#ends.failed(this, error);
-  }
-
-  readClocks(clock: Clock): void {
-    this.sentMs = clock.monotonicMs();
-    this.sentWallMs = clock.wallMs();
   }
 
   get args(): string[] {
@@ -490,7 +484,7 @@ interface Settler<Result> {
   readonly stands?: boolean;
   /** What was held, and is released, and its fence. */
   readonly released?: Hold | undefined;
-  readonly fence?: number;
+  readonly fence?: number | undefined;
 }
 
 /** A script that was stopped by a key of another type; anything else would happen to all alike. */
