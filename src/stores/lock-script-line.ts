@@ -41,7 +41,7 @@ export const TAKE_FENCE = `${READ_TIME}
 /**
  * Lua for a lock that was handed to a waiter on the channel `called`. If that one has died, somebody behind it
  * finds out when the reservation ends: the first that is another client's, since those of one client die
- * together. Mostly it is among the first three: to read the others' tokens takes longer than all else. Far
+ * together. Who makes this request with the `token` is told by its answer. Mostly it is among the first three: to read the others' tokens takes longer than all else. Far
  * behind, only the last is looked at.
  */
 export const WARN_NEXT = `
@@ -49,11 +49,11 @@ export const WARN_NEXT = `
           local watcher, itsChannel, isOther
           repeat
             local tokens = call('ZRANGE', queue, from, to)
-            for _, token in ipairs(tokens) do
-              local place = call('GET', queue .. ':' .. string.match(token, '^%S*'))
+            for _, waiting in ipairs(tokens) do
+              local place = call('GET', queue .. ':' .. string.match(waiting, '^%S*'))
               local at = string.match(place or '', '%S+$')
               isOther = at and at ~= called
-              if isOther or (at and not watcher) then watcher, itsChannel = token, at end
+              if isOther or (at and not watcher) then watcher, itsChannel = waiting, at end
               if isOther then break end
             end
             if isOther or #tokens < 3 then
@@ -64,6 +64,7 @@ export const WARN_NEXT = `
               from, to = LAST, LAST
             end
           until not from
+          if watcher == token then watcher = nil end
           if watcher and itsChannel == channel then
             served = served or {}
             served[#served + 1] = watcher
@@ -117,12 +118,12 @@ local function lining()
     return isOwn and lease or RESERVE, take, itsChannel, isOwn
   end
 
-  function line.tell(queue, token, called, isOwn, fence)
+  function line.tell(queue, first, called, isOwn, fence)
     if not isOwn then${WARN_NEXT}
-      call('PUBLISH', called, fence .. ' ' .. token)
+      call('PUBLISH', called, fence .. ' ' .. first)
     else
       served = served or {}
-      served[#served + 1] = token
+      served[#served + 1] = first
       served[#served + 1] = tonumber(fence)
     end
   end
