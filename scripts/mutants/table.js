@@ -25,8 +25,8 @@ export const MUTANTS = [
   mutant(
     'release: a free lock is deleted without a look at whose it is',
     SCRIPT,
-    "elseif verb == 'release' and call('GET', holder) == token then",
-    "elseif verb == 'release' then",
+    'if held[1] == token then',
+    'if held[1] then',
   ),
   mutant(
     'release: a lock that others wait for is handed over without a look at whose it is',
@@ -55,8 +55,14 @@ export const MUTANTS = [
   mutant(
     'fence: not raised',
     LINE,
-    "fence = string.format('%.0f', last + 1)",
-    "fence = string.format('%.0f', last + 0)",
+    "fence = string.format('%.0f', last + 1)\n          call('SET', key, fence, 'PX', DAY)",
+    "fence = string.format('%.0f', last + 0)\n          call('SET', key, fence, 'PX', DAY)",
+  ),
+  mutant(
+    'fence: not raised by a hand-over',
+    LINE,
+    "fence = string.format('%.0f', last + 1)\n      call('SET', key, mark",
+    "fence = string.format('%.0f', last + 0)\n      call('SET', key, mark",
   ),
   mutant(
     'fence: the message that hands over says the one before',
@@ -67,19 +73,19 @@ export const MUTANTS = [
   mutant(
     'hand-over: the waiter is called before it has the lock, which it then does not get',
     SCRIPT,
-    "      call('SET', holder, first, 'PX', called == channel and lease or RESERVE)\n",
+    "call('SET', holder, first, 'PX', isOwn and lease or RESERVE)",
     '',
   ),
   mutant(
     'hand-over: nobody is called',
     SCRIPT,
-    "      call('PUBLISH', called, fence .. ' ' .. first)",
+    "call('PUBLISH', called, fence .. ' ' .. first)",
     '',
   ),
   mutant(
     'hand-over: nobody is called for a semaphore',
     LINE,
-    "      call('PUBLISH', called, fence .. ' ' .. token)",
+    "call('PUBLISH', called, fence .. ' ' .. first)",
     '',
   ),
   {
@@ -87,8 +93,9 @@ export const MUTANTS = [
     edits: [
       {
         file: SCRIPT,
-        find: '    if first then\n      lease, called',
-        replace: "    if first then\n      call('ZADD', queue, '0', first)\n      lease, called",
+        find: '      if first then\n        local lease, called',
+        replace:
+          "      if first then\n        call('ZADD', queue, '0', first)\n        local lease, called",
       },
       {
         file: SCRIPT,
@@ -107,26 +114,19 @@ export const MUTANTS = [
   mutant(
     'hand-over: a mutex is freed, and those in line hear nothing of it',
     SCRIPT,
-    '    if first then\n      lease, called',
-    '    if false then\n      lease, called',
-  ),
-  mutant(
-    'hand-over: a grant in the same call is taken for one',
-    SCRIPT,
-    "  first = nil\n  if verb == 'ask'",
-    "  if verb == 'ask'",
-    ['src/stores/lock-script.test.ts'],
+    '      if first then\n        local lease, called',
+    '      if false then\n        local lease, called',
   ),
   mutant(
     'hand-over: the caller’s own waiter is not told',
     SCRIPT,
-    '      served[#served + 1] = first\n',
-    "      served[#served + 1] = ''\n",
+    '          served[#served + 1] = first\n',
+    "          served[#served + 1] = ''\n",
   ),
   mutant(
     'hand-over: reserved for as long as a whole lease',
     SCRIPT,
-    'called == channel and lease or RESERVE)',
+    'isOwn and lease or RESERVE)',
     'lease)',
     ['src/stores/hand-over.test.ts'],
   ),
@@ -134,9 +134,16 @@ export const MUTANTS = [
     'hand-over: nobody looks when the one that was called has died',
     SCRIPT,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: so it stands in the file.
-    "call('PUBLISH', called, fence .. ' ' .. first)${WARN_NEXT}",
-    "call('PUBLISH', called, fence .. ' ' .. first)",
+    'else${WARN_NEXT}',
+    'else',
     ['src/stores/hand-over.test.ts', 'src/lock/lock.test.ts'],
+  ),
+  mutant(
+    'hand-over: the caller’s own watcher is not told',
+    LINE,
+    'served[#served + 1] = watcher',
+    "served[#served + 1] = ''",
+    ['src/stores/hand-over.test.ts'],
   ),
   mutant(
     'line: served from its end',
@@ -161,9 +168,37 @@ export const MUTANTS = [
   ),
   mutant(
     'line: a free mutex is taken past those who wait',
+    LINE,
+    "and call('EXISTS', holder .. ':queue') == 1 then",
+    'and false then',
+  ),
+  mutant(
+    'line: a free mutex whose fence is gone is taken past those who wait',
+    LINE,
+    'if (not last or string.byte(last) == PLUS) and',
+    'if last and string.byte(last) == PLUS and',
+    ['src/stores/lock-script.test.ts'],
+  ),
+  mutant('line: who stands in it leaves no mark', LINE, "    line.mark(holder .. ':fence')\n", ''),
+  mutant(
+    'line: a hand-over loses the mark of those behind',
     SCRIPT,
-    "if call('EXISTS', queue) == 0 and call('SET', holder, token, 'NX', 'PX', number) then",
-    "if call('SET', holder, token, 'NX', 'PX', number) then",
+    "local isOwn, mark = called == channel, '+'",
+    "local isOwn, mark = called == channel, ''",
+  ),
+  mutant(
+    'line: a grant by the long way loses the mark',
+    GENERAL,
+    'nextFence(lock.fence, line.markOf(lock.queue))',
+    "nextFence(lock.fence, '')",
+    ['src/stores/lock-script.test.ts'],
+  ),
+  mutant(
+    'line: several at once lose the mark',
+    GENERAL,
+    "line.markOf(KEYS[each] .. ':queue') .. whole(fence)",
+    'whole(fence)',
+    ['src/stores/lock-script.test.ts'],
   ),
   mutant(
     'ask: not idempotent, the holder itself finds it busy',
@@ -201,8 +236,8 @@ export const MUTANTS = [
   mutant(
     'mutex: handed over without an end',
     GENERAL,
-    "    call('SET', lock.holder, token, 'PX', lease)\n    return nextFence",
-    "    call('SET', lock.holder, token)\n    return nextFence",
+    "    call('SET', lock.holder, token, 'PX', lease)\n    return mutex.raise",
+    "    call('SET', lock.holder, token)\n    return mutex.raise",
   ),
   mutant(
     'semaphore: holders whose lease has ended are kept',
@@ -351,7 +386,7 @@ export const MUTANTS = [
   mutant(
     'store: requests have no time-out',
     STORE,
-    'this.#calls.add(batch, this.#clock.monotonicMs());',
+    'this.#calls.add(batch, batch.beganMs);',
     'this.#calls.add(batch, Number.MAX_SAFE_INTEGER);',
   ),
   mutant(
@@ -364,8 +399,14 @@ export const MUTANTS = [
   mutant(
     'release: not tried again when the store did not answer',
     'src/lock/let-go.ts',
-    'void persist(core, hold, fence, untilMs, nowMs + AWAITED_MS, tell);',
-    "tell('unknown');",
+    'return new Promise((tell) => void this.#persist(tell));',
+    "return Promise.resolve('unknown');",
+  ),
+  mutant(
+    'release: not asked for again with its fence',
+    STORE,
+    'if (released !== undefined && result === false) this.#releaseAgain(released, settler);\n    else if',
+    'if',
   ),
   mutant(
     'deadlock: not seen',
