@@ -66,8 +66,9 @@ local function general(line)
 
   function mutex.ended() end
 
+  -- Without a fence nothing is known, also where the last one was forgotten, and counts as 0.
   function mutex.hasEnded(lock, token, fence)
-    return mutex.fits(lock) and lastFence(lock) == fence
+    return fence ~= '0' and mutex.fits(lock) and lastFence(lock) == fence
   end
 
   function mutex.tokens(lock)

@@ -243,6 +243,21 @@ describe('what others did to a lock', () => {
   });
 });
 
+describe('a mutex that the store has forgotten', () => {
+  it('was not held until its release', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const lease = await locks.mutex('a').acquire();
+    await runner.run({ text: "return redis.call('FLUSHALL')", sha: '' }, [], []);
+    expect(await lease.release()).toBe('notHeld');
+    await locks.close();
+    engine.close();
+  });
+});
+
 describe('several locks at once', () => {
   it('are not kept from anybody by the dead who stand in line', async () => {
     const clock = virtualClock();
