@@ -131,9 +131,9 @@ export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
   #retryIn(durationMs: number): void {
     const { clock } = this.core;
     const asking = this.#asking;
-    if (!asking || asking.isUnderWay || clock.monotonicMs() + durationMs >= asking.againAtMs)
-      return;
-    this.#askIn(durationMs);
+    // What is under way may have been answered before: only who asks once more knows how long to wait.
+    if (asking?.isUnderWay) asking.wasCalled = true;
+    else if (asking && clock.monotonicMs() + durationMs < asking.againAtMs) this.#askIn(durationMs);
   }
 
   #askIn(durationMs: number): void {

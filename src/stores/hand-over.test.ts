@@ -329,4 +329,21 @@ describe('a waiter that is told to watch over those before it', () => {
     await last;
     await other.close();
   });
+
+  it('looks when the reservation ends, though it began to wait in the same call', async () => {
+    // The first of a client to wait begins to listen before it stands in line.
+    const other = await here.mutex('b').acquire();
+    const listening = here.mutex('b').acquire({ wait: '1s' });
+    await settle();
+    await other.release();
+    await (await listening).release();
+    const [holder, dead] = await waiter({ wait: '300s' });
+    void dead.catch(() => {});
+    heldUp = [];
+    const waiting = here.mutex('a').acquire({ lease: '60s', wait: '50s' });
+    await holder.release();
+    await elapse(clock, 5010);
+    expect((await here.mutex('a').inspect()).waiters).toEqual([]);
+    await (await waiting).release();
+  });
 });
