@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKS, type CheckName, type Exploration, explore, RECIPES } from '../index.ts';
+import {
+  CHECKS,
+  type CheckName,
+  type Exploration,
+  explore,
+  exploreAtRandom,
+  RECIPES,
+} from '../index.ts';
 
 type Steps = Partial<Record<CheckName, number>>;
 
@@ -198,5 +205,15 @@ describe('the recipes that are right', () => {
       expect(world.pauses, title).not.toBe(0);
       expect(Object.keys(RIGHT).map((each) => each.split(' ')[0])).toContain(title.split(' ')[0]);
     }
+  });
+});
+
+describe('the script of this library', () => {
+  const names = variants.map(([title]) => title).filter((title) => title.startsWith('holdfast-'));
+
+  it.each(names)('%s: breaks nothing that is promised at random', (title) => {
+    const [recipe, variant] = title.split(' ');
+    const found = exploreAtRandom(recipe!, { variant: variant!, seed: 1, runs: 5 });
+    expect(found.failure).toBeUndefined();
   });
 });
