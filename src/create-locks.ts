@@ -30,6 +30,7 @@ export function createLocks(
   refuseRenewFrom({ ...where, ...options });
   refuseSession({ ...where, ...options });
   if ('store' in where) return new CachingLocks(where);
+  refuseStore(where);
   const store = memoryStore(where.clock ?? systemClock);
   return new CachingLocks({ ...where, store, isInMemory: true });
 }
@@ -59,6 +60,15 @@ function refuseSession(options: object): void {
     '',
     "session: it is opened on a server, and needs an address. Use createLocks('unix:/path', { session: true }), " +
       'or redisStore(client, { session: true }).',
+  );
+}
+
+/** Its locks would be those of this process alone, and nobody would notice. */
+function refuseStore(options: object): void {
+  if (!['ask', 'evalsha', 'evalSha'].some((name) => name in options)) return;
+  throw new LockArgumentError(
+    '',
+    'a store, or a client, is given by its name. Use createLocks({ store: redisStore(client) }).',
   );
 }
 

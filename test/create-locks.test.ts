@@ -33,6 +33,15 @@ describe('createLocks', () => {
     expect(await locks.mutex('order:42').tryAcquire()).toBe(null);
   });
 
+  it('refuses a store, or a client, that is not named as such', async () => {
+    const client = new Redis({ lazyConnect: true });
+    for (const where of [client, redisStore(client), createClient()]) {
+      expect(() => createLocks(where as object)).toThrow(
+        'createLocks({ store: redisStore(client) })',
+      );
+    }
+  });
+
   it('keeps them in a Redis, for several programs at once', async () => {
     const { port } = await realRedis();
     await using here = createLocks(`redis://127.0.0.1:${port}`);
