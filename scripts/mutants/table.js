@@ -386,7 +386,7 @@ export const MUTANTS = [
   mutant(
     'store: requests have no time-out',
     STORE,
-    'this.#calls.add(batch, batch.beganMs);',
+    'this.#calls.add(batch, this.#clock.monotonicMs());',
     'this.#calls.add(batch, Number.MAX_SAFE_INTEGER);',
   ),
   mutant(

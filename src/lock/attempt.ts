@@ -40,10 +40,10 @@ export function acquire(
   scope: Scope | undefined,
 ): StoreLease | Promise<StoreLease | null> {
   throwIfOver(core, claim.name, options);
-  announceAcquire(claim);
+  if (isObserved('acquire')) announceAndLook(core, claim, options);
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
-  const isTold = core.store.askAndTell !== undefined;
+  const isTold = canTell(core);
   const answer = isTold ? undefined : core.store.ask(claim, options.waitMs > 0);
   if (answer !== undefined && !(answer instanceof Promise) && answer.held) {
     const lease = new StoreLease(core, claim, options);
@@ -52,6 +52,23 @@ export function acquire(
     return lease;
   }
   return new Attempt(core, claim, options, scope, sentMs).start(answer, sentMs, sentWallMs);
+}
+
+/** Who hears of events hears of them in the context of who asks, which a promise keeps. */
+function canTell({ store }: LockCore): boolean {
+  const isHeard = isObserved('wait') || isObserved('grant') || isObserved('fail');
+  return store.askAndTell !== undefined && !isHeard;
+}
+
+/** Who hears of it may abort the signal, or close the library. */
+function announceAndLook(core: LockCore, claim: Claim, options: ResolvedOptions): void {
+  announceAcquire(claim);
+  try {
+    throwIfOver(core, claim.name, options);
+  } catch (error) {
+    announceFail(claim, 'aborted', 0);
+    throw error;
+  }
 }
 
 /**
@@ -183,14 +200,14 @@ export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
     const { clock, store } = this.core;
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
-    if (store.askAndTell !== undefined) this.#askAndHear(sentMs, sentWallMs);
+    if (canTell(this.core)) this.#askAndHear(sentMs, sentWallMs);
     else this.#hear(store.ask(this.claim, this.waitMs > 0), sentMs, sentWallMs);
   }
 
   #askAndHear(sentMs: number, sentWallMs: number): void {
     this.#asking ??= new Asking();
     this.#asking.begin(sentMs, sentWallMs);
-    this.core.store.askAndTell!(this.claim, this.waitMs > 0, sentMs, this);
+    this.core.store.askAndTell!(this.claim, this.waitMs > 0, this);
   }
 
   #hear(answer: Answer | Promise<Answer>, sentMs: number, sentWallMs: number): void {

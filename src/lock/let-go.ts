@@ -1,5 +1,6 @@
 import type { LockCore } from './core.ts';
 import { isFinal } from './errors.ts';
+import { isObserved } from './events.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import type { Hearer, Hold } from './store.ts';
 
@@ -22,12 +23,13 @@ export function letGo(
   onTold: (outcome: ReleaseOutcome) => ReleaseOutcome = asItIs,
 ): ReleaseOutcome | Promise<ReleaseOutcome> {
   const { store } = core;
-  const isTold = store.releaseAndTell !== undefined;
+  // Who hears of events hears of them in the context of who releases.
+  const isTold = store.releaseAndTell !== undefined && !isObserved('release');
   const wasOurs = isTold ? undefined : store.release(hold, fence);
   if (typeof wasOurs === 'boolean') return onTold(outcomeOf(wasOurs));
   return new Promise((resolve) => {
     const parting = new Parting(core, hold, fence, nowMs, endsInMs, onTold, resolve);
-    if (wasOurs === undefined) store.releaseAndTell!(hold, fence, nowMs, parting);
+    if (wasOurs === undefined) store.releaseAndTell!(hold, fence, parting);
     else
       wasOurs.then(
         (ours) => parting.answered(ours),

@@ -27,6 +27,24 @@ beforeEach(() => {
 afterEach(() => closeMemoryLocks({ clock, locks }));
 
 describe('acquire', () => {
+  it.each([
+    ['aborts the signal', (controller: AbortController) => controller.abort(new Error('no'))],
+    ['closes the library', () => void locks.close()],
+  ])('is not begun if who hears of it %s', async (_what, act) => {
+    const controller = new AbortController();
+    const failed: unknown[] = [];
+    const onAcquire = (): void => act(controller);
+    const onFail = (event: unknown): void => void failed.push((event as { code: string }).code);
+    diagnostics.subscribe('holdfast:acquire', onAcquire);
+    diagnostics.subscribe('holdfast:fail', onFail);
+    const acquiring = locks.mutex('a').acquire({ signal: controller.signal });
+    await expect(acquiring).rejects.toThrow(LockAbortedError);
+    diagnostics.unsubscribe('holdfast:acquire', onAcquire);
+    diagnostics.unsubscribe('holdfast:fail', onFail);
+    expect(failed).toEqual(['aborted']);
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
+  });
+
   it('gives a lease with a rising fence', async () => {
     const first = await locks.mutex('a').acquire();
     expect(first.isHeld).toBe(true);
@@ -148,6 +166,16 @@ describe('run', () => {
     const failure = expect(locks.mutex('a').run(body)).rejects.toThrow('business');
     await elapse(clock, 1000);
     await failure;
+  });
+
+  it('says when the lease was taken away, though only its release told', async () => {
+    const running = locks.mutex('a').run(() => locks.mutex('a').forceRelease());
+    await expect(running).rejects.toThrow(LockLostError);
+    const failing = locks.mutex('a').run(async () => {
+      await locks.mutex('a').forceRelease();
+      throw new RangeError('of the body');
+    });
+    await expect(failing).rejects.toThrow(RangeError);
   });
 
   it('says when the lease did not last', async () => {

@@ -1,4 +1,4 @@
-import { LockAbortedError, LockTimeoutError } from './errors.ts';
+import { LockAbortedError, LockLostError, LockTimeoutError } from './errors.ts';
 import type { Lease } from './lease.ts';
 import { type AcquireOptions, type ResolvedOptions, resolveOptions } from './options.ts';
 import { currentScope, type Scope } from './scope.ts';
@@ -28,21 +28,25 @@ export abstract class Lock {
   }
 
   /**
-   * Runs `body` while holding the lock. Throws LockLostError if the lease did not last to its end. What
-   * is started inside belongs to the body: if it waits for what the body holds, it gets a DeadlockError.
+   * Runs `body` while holding the lock. Throws LockLostError if the lease did not last to its end, also if
+   * only its release tells so. What is started inside belongs to the body: if it waits for what the body
+   * holds, it gets a DeadlockError.
    */
   async run<Result>(
     body: (lease: Lease) => Promise<Result> | Result,
     options?: AcquireOptions,
   ): Promise<Result> {
     const lease = await this.acquire(options);
+    let result: Result;
     try {
-      const result = await this.enter(lease, () => body(lease));
+      result = await this.enter(lease, () => body(lease));
       lease.assertHeld();
-      return result;
-    } finally {
+    } catch (error) {
       await lease.release();
+      throw error;
     }
+    if ((await lease.release()) === 'notHeld') throw new LockLostError(this.name, 'stolen');
+    return result;
   }
 
   /** Who holds the lock, and who waits for it. */

@@ -22,9 +22,9 @@ export interface LockStore {
   ask(claim: Claim, queues: boolean): Answer | Promise<Answer>;
   /**
    * The same, of a store that never answers at once: without the turns that a promise takes to tell, which
-   * over a network are a hundredth of taking a lock. `nowMs` is the monotonic time, which who asks has read.
+   * over a network are a hundredth of taking a lock. The hearer is told in no asynchronous context of its own.
    */
-  askAndTell?(claim: Claim, queues: boolean, nowMs: number, hearer: Hearer<Answer>): void;
+  askAndTell?(claim: Claim, queues: boolean, hearer: Hearer<Answer>): void;
   /**
    * Asks for several mutexes at once, all or none, with one fence for all that is not below the one
    * given. What the owner has already is kept. Undefined: these do not live together (in a cluster).
@@ -40,12 +40,7 @@ export interface LockStore {
    */
   release(hold: Hold, fence?: number): boolean | Promise<boolean>;
   /** The same, of a store that never answers at once. */
-  releaseAndTell?(
-    hold: Hold,
-    fence: number | undefined,
-    nowMs: number,
-    hearer: Hearer<boolean>,
-  ): void;
+  releaseAndTell?(hold: Hold, fence: number | undefined, hearer: Hearer<boolean>): void;
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;

@@ -21,7 +21,8 @@ export const RAISE_FENCE = `${READ_TIME}
 
 /**
  * The same for a mutex that was free, and was taken at once: `fence`, or none if it is somebody's turn in line,
- * whom only a mark tells of, or a fence that is gone. What was done is then undone.
+ * whom only a mark tells of, or a fence that is gone. What was done is then undone. A fence with a mark is longer than
+ * the time, unless it is from before September 2001 and the clock has been set since.
  */
 export const TAKE_FENCE = `${READ_TIME}
       local key = holder .. ':fence'

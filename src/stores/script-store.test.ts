@@ -1,4 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
+import { gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import { type Claim, type Lease, Locks } from '../lock/index.ts';
@@ -31,6 +34,53 @@ describe('the script store', () => {
     await store.close();
     await Promise.all([underWay, unsent]);
     expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a request', () => {
+  it('has its time from when it is sent, which a program that is blocked does late', async () => {
+    const clock = virtualClock();
+    const { opened, open } = gate();
+    const runner = {
+      run: () => opened.then(() => 7),
+      listen: async () => {},
+      close: async () => {},
+    };
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const taking = locks.mutex('a').tryAcquire();
+    clock.advance(6000);
+    await settle();
+    clock.advance(1000);
+    open();
+    expect((await taking)?.fence).toBe(7);
+    await store.close();
+  });
+
+  it('is told of in the context of who made it, though others travel with it', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const context = new AsyncLocalStorage<string>();
+    const heard: string[] = [];
+    const channels = ['grant', 'release', 'fail'].map((name) => `holdfast:${name}`);
+    const note = (event: unknown): void =>
+      void heard.push(`${(event as { lock: string }).lock} in ${context.getStore()}`);
+    for (const channel of channels) diagnostics.subscribe(channel, note);
+    const use = async (name: string): Promise<void> => {
+      const lease = await locks.mutex(name).acquire();
+      await locks.mutex(name).tryAcquire();
+      await lease.release();
+    };
+    await Promise.all(['a', 'b'].map((name) => context.run(name, () => use(name))));
+    for (const channel of channels) diagnostics.unsubscribe(channel, note);
+    expect(heard.sort()).toEqual(
+      ['a', 'a', 'a', 'b', 'b', 'b'].map((name) => `${name} in ${name}`),
+    );
+    await locks.close();
+    engine.close();
   });
 });
 

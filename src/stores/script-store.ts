@@ -101,19 +101,16 @@ export class ScriptStore implements LockStore {
   }
 
   ask(claim: Claim, queues: boolean): Promise<Answer> {
-    const nowMs = this.#clock.monotonicMs();
-    return new Promise((answered, failed) =>
-      this.askAndTell(claim, queues, nowMs, { answered, failed }),
-    );
+    return new Promise((answered, failed) => this.askAndTell(claim, queues, { answered, failed }));
   }
 
-  askAndTell(claim: Claim, queues: boolean, nowMs: number, hearer: Hearer<Answer>): void {
+  askAndTell(claim: Claim, queues: boolean, hearer: Hearer<Answer>): void {
     // Who stands in line must hear the call; a lock that is free does not wait for that.
     const stands = queues && this.#isListening;
     if (stands) this.#waiting.set(claim.owner, claim);
     const whenBusy = queues ? claim : undefined;
     const settler = { hearer, parse: toAnswer, whenBusy, stands, released: undefined };
-    this.#add(stands ? 'line' : 'ask', claim, claim.leaseMs, nowMs, settler);
+    this.#add(stands ? 'line' : 'ask', claim, claim.leaseMs, settler);
   }
 
   askAll(claims: readonly Claim[], leastFence: number): Promise<Answer | undefined> {
@@ -123,7 +120,7 @@ export class ScriptStore implements LockStore {
     return new Promise((answered, failed) => {
       const [first, ...others] = claims;
       const verb = `all ${claims.length} ${leastFence}`;
-      const batch = this.#batchFor(first!, claims.length, this.#clock.monotonicMs());
+      const batch = this.#batchFor(first!, claims.length);
       const settler = { hearer: { answered, failed }, parse: toAnswer };
       batch.add(wordsOf(first!), verb, first!.leaseMs, settler);
       for (const claim of others) {
@@ -144,23 +141,17 @@ export class ScriptStore implements LockStore {
   }
 
   release(hold: Hold, fence?: number): Promise<boolean> {
-    const nowMs = this.#clock.monotonicMs();
     return new Promise((answered, failed) =>
-      this.releaseAndTell(hold, fence, nowMs, { answered, failed }),
+      this.releaseAndTell(hold, fence, { answered, failed }),
     );
   }
 
-  releaseAndTell(
-    hold: Hold,
-    fence: number | undefined,
-    nowMs: number,
-    hearer: Hearer<boolean>,
-  ): void {
+  releaseAndTell(hold: Hold, fence: number | undefined, hearer: Hearer<boolean>): void {
     if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
     const released = fence === undefined ? undefined : hold;
     const settler = { hearer, parse: isOne, whenBusy: undefined, stands: false, released, fence };
     // To write down a fence takes a hundredth of a cycle: it is told only to who says that nothing was held.
-    this.#add('release', hold, 0, nowMs, settler);
+    this.#add('release', hold, 0, settler);
   }
 
   /**
@@ -169,7 +160,7 @@ export class ScriptStore implements LockStore {
    */
   #releaseAgain<Result>(hold: Hold, { hearer, parse, fence = 0 }: Settler<Result>): void {
     this.#callWaiters(keyOf(hold));
-    this.#add('release', hold, fence, this.#clock.monotonicMs(), { hearer, parse });
+    this.#add('release', hold, fence, { hearer, parse });
   }
 
   forceRelease(target: Target): Promise<number> {
@@ -206,40 +197,33 @@ export class ScriptStore implements LockStore {
     number: number,
     parse: (reply: unknown) => Result,
   ): Promise<Result> {
-    const nowMs = this.#clock.monotonicMs();
     return new Promise((answered, failed) => {
-      this.#add(verb, hold, number, nowMs, { hearer: { answered, failed }, parse });
+      this.#add(verb, hold, number, { hearer: { answered, failed }, parse });
     });
   }
 
-  #add<Result>(
-    verb: string,
-    hold: Hold,
-    number: number,
-    nowMs: number,
-    settler: Settler<Result>,
-  ): void {
+  #add<Result>(verb: string, hold: Hold, number: number, settler: Settler<Result>): void {
     // A mutex needs no more than the word, and what adopts has its numbers already.
     const isPlain = hold.kind === 'mutex' || verb.includes(' ');
     const verbs = isPlain ? verb : `${verb} ${hold.slots} ${hold.take}`;
-    this.#batchFor(hold, 1, nowMs).add(wordsOf(hold), verbs, number, settler);
+    this.#batchFor(hold, 1).add(wordsOf(hold), verbs, number, settler);
   }
 
   /** The batch that the next requests belong to, with room for so many. */
-  #batchFor(target: Target, count: number, nowMs: number): Batch {
+  #batchFor(target: Target, count: number): Batch {
     const { slotOf } = this.runner;
     const slot = slotOf === undefined ? 0 : slotOf(keyOf(target));
     const open = slotOf === undefined ? this.#batches.at(-1) : this.#bySlot.get(slot);
     if (open !== undefined && open.keys.length + count <= MOST_AT_ONCE) return open;
     // The server works on what is full while the rest of this turn is gathered.
     if (open !== undefined) this.#call(open);
-    const batch = this.#openBatch(nowMs);
+    const batch = this.#openBatch();
     if (slotOf !== undefined) this.#bySlot.set(slot, batch);
     return batch;
   }
 
-  #openBatch(nowMs: number): Batch {
-    const batch = new Batch(this.ownerPrefix, nowMs, this.#ends);
+  #openBatch(): Batch {
+    const batch = new Batch(this.ownerPrefix, this.#ends);
     if (this.#batches.length > 0) this.#batches.push(batch);
     else {
       this.#batches = [batch];
@@ -260,7 +244,7 @@ export class ScriptStore implements LockStore {
     batch.isSent = true;
     batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
-    if (this.#waiting.size > 0) batch.sentWallMs = this.#clock.wallMs();
+    if (this.#waiting.size > 0) batch.readClocks(this.#clock);
     if (this.#isClosed) {
       this.#failed(batch, new Error(CLOSED));
       return;
@@ -274,7 +258,7 @@ export class ScriptStore implements LockStore {
         (error: unknown) => batch.failed(error),
       );
     // While the server works on it.
-    this.#calls.add(batch, batch.beganMs);
+    this.#calls.add(batch, this.#clock.monotonicMs());
   }
 
   #answered(batch: Batch, replies: unknown): void {
@@ -323,13 +307,13 @@ export class ScriptStore implements LockStore {
     this.#listen().then(
       () => {
         this.#waiting.set(claim.owner, claim);
-        this.#add('line', claim, claim.leaseMs, this.#clock.monotonicMs(), inLine);
+        this.#add('line', claim, claim.leaseMs, inLine);
       },
       (error: unknown) => settler.hearer.failed(told(error)),
     );
   }
 
-  #serve({ beganMs: sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
+  #serve({ sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
     for (let index = 0; index < served.length; index += 2) {
       const owner = ownerOf(served[index]);
       const fence = Number(served[index + 1]);
@@ -350,7 +334,7 @@ export class ScriptStore implements LockStore {
     if (batch.hasFailed) return;
     batch.hasFailed = true;
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
-    const parts = isFaultOfOne(error) ? batch.split(this.#clock.monotonicMs()) : [];
+    const parts = isFaultOfOne(error) ? batch.split() : [];
     if (parts.length > 1) for (const part of parts) this.#call(part);
     else for (const { hearer } of batch.settlers) hearer.failed(told(error));
     // The call may have been run, and have handed a lock to one of our own waiters.
@@ -410,8 +394,6 @@ interface BatchEnds {
 /** The requests of one call. */
 class Batch extends Due<Batch> implements Hearer<unknown> {
   keys: string[] = NONE;
-  /** When its first request was made. */
-  readonly beganMs: number;
   readonly #ownerPrefix: string;
   readonly #ends: BatchEnds;
   /** Three for each: verb, token, number. */
@@ -422,13 +404,18 @@ class Batch extends Due<Batch> implements Hearer<unknown> {
   isSent = false;
   lossCount = 0;
   hasFailed = false;
+  sentMs = 0;
   sentWallMs = 0;
 
-  constructor(ownerPrefix: string, beganMs: number, ends: BatchEnds) {
+  constructor(ownerPrefix: string, ends: BatchEnds) {
     super();
     this.#ownerPrefix = ownerPrefix;
-    this.beganMs = beganMs;
     this.#ends = ends;
+  }
+
+  readClocks(clock: Clock): void {
+    this.sentMs = clock.monotonicMs();
+    this.sentWallMs = clock.wallMs();
   }
 
   answered(replies: unknown): void {
@@ -465,11 +452,11 @@ class Batch extends Due<Batch> implements Hearer<unknown> {
   }
 
   /** Each request for itself, with those that belong to it. */
-  split(nowMs: number): Batch[] {
+  split(): Batch[] {
     const parts: Batch[] = [];
     for (const [index, settler] of this.settlers.entries()) {
       const [verb, token, number] = this.#words.slice(3 * index, 3 * index + 3) as LockRequest;
-      if (verb !== 'also') parts.push(new Batch(this.#ownerPrefix, nowMs, this.#ends));
+      if (verb !== 'also') parts.push(new Batch(this.#ownerPrefix, this.#ends));
       parts.at(-1)?.add({ key: this.keys[index]!, token }, verb, Number(number), settler);
     }
     return parts;

@@ -87,10 +87,7 @@ function sender({ command, sleep, token, name }: Tools, { key, slots, take = 1 }
   return function* send(verb, number) {
     for (;;) {
       try {
-        const reply =
-          yield* command`EVAL ${SCRIPT} 1 ${key} ${name} ${verb + numbers} ${`${token} []`} ${number}`;
-        // With a list of those who are to watch, which is nobody but the client itself.
-        return Array.isArray(reply) ? (reply[0] as Answer) : reply;
+        return yield* command`EVAL ${SCRIPT} 1 ${key} ${name} ${verb + numbers} ${`${token} []`} ${number}`;
       } catch {
         yield* sleep(1000);
       }
