@@ -133,9 +133,12 @@ function cycleRates(sides, load, rounds) {
   });
 }
 
-/** What is called seldom is not optimised: some ten thousand calls go before what is measured. */
+/** What is called seldom is not optimised: some ten thousand calls go before what is measured, also in its own way. */
 async function rates(sides, load, rounds, actOf) {
-  for (const side of Object.values(sides)) await rate(actOf(side), warmUp);
+  for (const side of Object.values(sides)) {
+    await rate(actOf(side), warmUp);
+    await rate(actOf(side), { ...load, turnMs: 1000 });
+  }
   return interleaveTurns(sides, rounds, load.turns, (side) => rate(actOf(side), load));
 }
 
