@@ -6,7 +6,8 @@ import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
 import { toWords } from '../stores/lock-call.ts';
-import { type ScriptRunner, ScriptStore } from '../stores/script-store.ts';
+import type { ScriptRunner } from '../stores/script-runner.ts';
+import { ScriptStore } from '../stores/script-store.ts';
 import {
   LockAbortedError,
   type LockStore,

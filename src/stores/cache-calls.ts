@@ -1,17 +1,14 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../clock/index.ts';
 import { Due, DueList } from '../lock/index.ts';
 import { CACHE_SCRIPT } from './cache-script.ts';
-import type { ScriptRunner } from './script-store.ts';
+import { isFaultOfOne } from './script-fault.ts';
+import { type ScriptRunner, scriptOf } from './script-runner.ts';
 
 /** The most requests of one call, so that no call keeps the server for long. */
 const MOST_AT_ONCE = 100;
 const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
-const SCRIPT = {
-  text: CACHE_SCRIPT,
-  sha: createHash('sha1').update(CACHE_SCRIPT).digest('hex'),
-} as const;
+const SCRIPT = scriptOf(CACHE_SCRIPT);
 
 /**
  * Runs the cache's script. Requests that are made in the same turn travel in one call; what only reads, and
@@ -92,11 +89,6 @@ export class CacheCalls {
       },
     );
   }
-}
-
-/** A script that was stopped by a key of another type; anything else would happen to all alike. */
-function isFaultOfOne(error: unknown): boolean {
-  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
 }
 
 interface Request {

@@ -15,7 +15,8 @@ import type {
 import type { Clock } from '../clock/index.ts';
 import type { LockStore } from '../lock/index.ts';
 import { CacheCalls } from './cache-calls.ts';
-import { type ScriptRunner, ScriptStore } from './script-store.ts';
+import type { ScriptRunner } from './script-runner.ts';
+import { ScriptStore } from './script-store.ts';
 
 const TIMEOUT_MS = 5000;
 

@@ -1,6 +1,6 @@
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
-import type { ScriptRunner } from './script-store.ts';
+import type { ScriptRunner } from './script-runner.ts';
 
 /** Runs scripts on an engine in this process: the same scripts as on Redis, without a socket. */
 export function engineRunner(engine: Engine = createEngine()): ScriptRunner {

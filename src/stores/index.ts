@@ -15,7 +15,8 @@ export {
 export { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { redisUrlStore } from './redis-url.ts';
-export { type ScriptRunner, ScriptStore } from './script-store.ts';
+export type { ScriptRunner } from './script-runner.ts';
+export { ScriptStore } from './script-store.ts';
 export {
   openSession,
   type Session,

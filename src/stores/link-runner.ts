@@ -3,7 +3,7 @@ import type { Hearer } from '../lock/index.ts';
 import { warnOfEviction } from './eviction.ts';
 import { guardSlot, isMoving } from './moving-slot.ts';
 import type { RedisLink } from './redis-link.ts';
-import type { Script, ScriptRunner } from './script-store.ts';
+import type { Script, ScriptRunner } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs scripts over a link, and hears messages on one connection of its own. */

@@ -1,6 +1,6 @@
 import type { LockKind } from '../lock/index.ts';
 import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
-import { keyOf } from './script-store.ts';
+import { keyOf } from './lock-words.ts';
 
 /** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
 export type RunScript = (

@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { Script } from './script-store.ts';
+import { type Script, scriptOf } from './script-runner.ts';
 
 /**
  * A slot that moves to another node of a cluster has some of a lock's keys here and some there, for as
@@ -22,8 +21,7 @@ const guarded = new WeakMap<Script, Script>();
 function withoutLastKey(script: Script): Script {
   const known = guarded.get(script);
   if (known !== undefined) return known;
-  const text = `KEYS[#KEYS] = nil\n${script.text}`;
-  const made = { text, sha: createHash('sha1').update(text).digest('hex') };
+  const made = scriptOf(`KEYS[#KEYS] = nil\n${script.text}`);
   guarded.set(script, made);
   return made;
 }

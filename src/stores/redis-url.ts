@@ -4,7 +4,7 @@ import { ioredisLink } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
 import { type RedisStoreOptions, scriptStore, withSession } from './redis.ts';
 import type { RedisLink } from './redis-link.ts';
-import type { Script, ScriptRunner } from './script-store.ts';
+import type { Script, ScriptRunner } from './script-runner.ts';
 import { openSession, type Session } from './session.ts';
 
 /** A store at `redis://…`, `rediss://…` or `unix:/path`, with a client of its own that it closes. */

@@ -5,7 +5,8 @@ import { type IoredisClient, ioredisLink, isIoredis } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './node-redis-link.ts';
 import type { PlainLink, RedisLink } from './redis-link.ts';
-import { type ScriptRunner, ScriptStore } from './script-store.ts';
+import type { ScriptRunner } from './script-runner.ts';
+import { ScriptStore } from './script-store.ts';
 import { type Session, SessionError, sessionError } from './session.ts';
 import { type LiveSession, SessionRunner, type SessionRunnerOptions } from './session-runner.ts';
 

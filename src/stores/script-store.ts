@@ -1,46 +1,21 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../clock/index.ts';
 import {
   type Answer,
   type Claim,
-  Due,
   DueList,
   type Hearer,
   type Hold,
-  type HolderInfo,
-  type HoldWords,
   type Inspection,
-  type LockKind,
   type LockStore,
   type Target,
 } from '../lock/index.ts';
-import { channelOf, type LockRequest, prefixOf, toArgs, toDigits } from './lock-call.ts';
+import { type BatchEnds, LockBatch, NONE, type Settler } from './lock-batch.ts';
+import { channelOf, prefixOf } from './lock-call.ts';
 import { isListOfServed, isOne, ownerOf, parseInspection, toAnswer } from './lock-reply.ts';
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
-
-/** Whatever can run a script on a Redis, and hear messages from it. */
-export interface ScriptRunner {
-  run(script: Script, keys: string[], args: string[]): Promise<unknown>;
-  /** The same, without the turns that a promise takes to tell. */
-  runAndTell?(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void;
-  /** Hears one channel. `onGap` is called when messages may have been lost: after each reconnection. */
-  listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void>;
-  /** In a cluster: which requests may travel together. Left out: all. */
-  slotOf?(key: string): number;
-  /** Calls back when all locks are lost; where they can end with something other than their lease. */
-  onLost?(listener: (reason: Error) => void): void;
-  /** The lock of this key and owner is no longer to end with this program. */
-  disown?(key: string, owner: string): Promise<void>;
-  /** Where the server learns of the end of this program: it then runs the script, unless that is taken back. */
-  leaveWill?(name: string, script: Script, key: string, args: readonly string[]): Promise<void>;
-  takeBackWill?(name: string): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface Script {
-  readonly text: string;
-  readonly sha: string;
-}
+import { keyOf, wordsOf } from './lock-words.ts';
+import { isFaultOfOne, told } from './script-fault.ts';
+import { type ScriptRunner, scriptOf } from './script-runner.ts';
 
 export interface ScriptStoreOptions {
   readonly clock: Clock;
@@ -54,10 +29,8 @@ export interface ScriptStoreOptions {
 const MOST_AT_ONCE = 100;
 const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
-/** Of whatever there is mostly one: that comes in an array of its own, since the first push makes room for 17. */
-const NONE: never[] = [];
 /** The same for every store: a digest takes longer than a request. */
-const SCRIPT = withSha(LOCK_SCRIPT);
+const SCRIPT = scriptOf(LOCK_SCRIPT);
 
 /**
  * Locks in Redis, or in whatever runs its scripts. Requests that are made in the same turn travel in one
@@ -70,13 +43,13 @@ export class ScriptStore implements LockStore {
   readonly #clock: Clock;
   readonly #channel: string;
   /** Calls under way. */
-  readonly #calls: DueList<Batch>;
+  readonly #calls: DueList<LockBatch>;
   /** What stands in line, or may soon, by owner. */
   readonly #waiting = new Map<string, Claim>();
   /** What this turn sends. */
-  #batches: Batch[] = NONE;
+  #batches: LockBatch[] = NONE;
   /** In a cluster: the last of them for each slot. */
-  #bySlot = new Map<number, Batch>();
+  #bySlot = new Map<number, LockBatch>();
   #listening: Promise<void> | undefined;
   #isListening = false;
   #isClosed = false;
@@ -210,7 +183,7 @@ export class ScriptStore implements LockStore {
   }
 
   /** The batch that the next requests belong to, with room for so many. */
-  #batchFor(target: Target, count: number): Batch {
+  #batchFor(target: Target, count: number): LockBatch {
     const { slotOf } = this.runner;
     const slot = slotOf === undefined ? 0 : slotOf(keyOf(target));
     const open = slotOf === undefined ? this.#batches.at(-1) : this.#bySlot.get(slot);
@@ -222,8 +195,8 @@ export class ScriptStore implements LockStore {
     return batch;
   }
 
-  #openBatch(): Batch {
-    const batch = new Batch(this.ownerPrefix, this.#ends);
+  #openBatch(): LockBatch {
+    const batch = new LockBatch(this.ownerPrefix, this.#ends);
     if (this.#batches.length > 0) this.#batches.push(batch);
     else {
       this.#batches = [batch];
@@ -240,7 +213,7 @@ export class ScriptStore implements LockStore {
     for (const batch of batches) if (!batch.isSent) this.#call(batch);
   };
 
-  #call(batch: Batch): void {
+  #call(batch: LockBatch): void {
     batch.isSent = true;
     batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
@@ -261,7 +234,7 @@ export class ScriptStore implements LockStore {
     this.#calls.add(batch, this.#clock.monotonicMs());
   }
 
-  #answered(batch: Batch, replies: unknown): void {
+  #answered(batch: LockBatch, replies: unknown): void {
     const { settlers } = batch;
     // One alone comes without a list around it, unless somebody else was served.
     const isAlone = settlers.length === 1 && !isListOfServed(replies);
@@ -313,7 +286,7 @@ export class ScriptStore implements LockStore {
     );
   }
 
-  #serve({ sentMs, sentWallMs, lossCount }: Batch, served: unknown[]): void {
+  #serve({ sentMs, sentWallMs, lossCount }: LockBatch, served: unknown[]): void {
     for (let index = 0; index < served.length; index += 2) {
       const owner = ownerOf(served[index]);
       const fence = Number(served[index + 1]);
@@ -330,7 +303,7 @@ export class ScriptStore implements LockStore {
     this.#waiting.get(owner)?.waiter?.called({ retryInMs: RESERVED_MS });
   }
 
-  #failed(batch: Batch, error: unknown): void {
+  #failed(batch: LockBatch, error: unknown): void {
     if (batch.hasFailed) return;
     batch.hasFailed = true;
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
@@ -386,155 +359,9 @@ export class ScriptStore implements LockStore {
   }
 }
 
-interface BatchEnds {
-  answered(batch: Batch, replies: unknown): void;
-  failed(batch: Batch, error: unknown): void;
-}
-
-/** The requests of one call. */
-class Batch extends Due<Batch> implements Hearer<unknown> {
-  keys: string[] = NONE;
-  readonly #ownerPrefix: string;
-  readonly #ends: BatchEnds;
-  /** Three for each: verb, token, number. */
-  #words: string[] = NONE;
-  settlers: Settler<unknown>[] = NONE;
-  /** Whether somebody may be served by it who did not ask. */
-  mayServe = false;
-  isSent = false;
-  lossCount = 0;
-  hasFailed = false;
-  sentMs = 0;
-  sentWallMs = 0;
-
-  constructor(ownerPrefix: string, ends: BatchEnds) {
-    super();
-    this.#ownerPrefix = ownerPrefix;
-    this.#ends = ends;
-  }
-
-  readClocks(clock: Clock): void {
-    this.sentMs = clock.monotonicMs();
-    this.sentWallMs = clock.wallMs();
-  }
-
-  answered(replies: unknown): void {
-    this.drop();
-    this.#ends.answered(this, replies);
-  }
-
-  failed(error: unknown): void {
-    this.drop();
-    this.#ends.failed(this, error);
-  }
-
-  get args(): string[] {
-    return toArgs(this.#ownerPrefix, this.#words);
-  }
-
-  add<Result>(
-    { key, token }: Pick<HoldWords, 'key' | 'token'>,
-    verb: string,
-    number: number,
-    settler: Settler<Result>,
-  ): void {
-    if (verb.startsWith('release') || verb.startsWith('force')) this.mayServe = true;
-    const digits = toDigits(Math.round(number));
-    if (this.keys.length === 0) {
-      this.keys = [key];
-      this.#words = [verb, token, digits];
-      this.settlers = [settler];
-      return;
-    }
-    this.keys.push(key);
-    this.#words.push(verb, token, digits);
-    this.settlers.push(settler);
-  }
-
-  /** Each request for itself, with those that belong to it. */
-  split(): Batch[] {
-    const parts: Batch[] = [];
-    for (const [index, settler] of this.settlers.entries()) {
-      const [verb, token, number] = this.#words.slice(3 * index, 3 * index + 3) as LockRequest;
-      if (verb !== 'also') parts.push(new Batch(this.#ownerPrefix, this.#ends));
-      parts.at(-1)?.add({ key: this.keys[index]!, token }, verb, Number(number), settler);
-    }
-    return parts;
-  }
-}
-
-interface Settler<Result> {
-  readonly hearer: Hearer<Result>;
-  readonly parse: (reply: unknown) => Result;
-  /** Who wants to stand in line if it is busy, and whether it has asked for that. */
-  readonly whenBusy?: Claim | undefined;
-  readonly stands?: boolean;
-  /** What was held, and is released, and its fence. */
-  readonly released?: Hold | undefined;
-  readonly fence?: number | undefined;
-}
-
-/** A script that was stopped by a key of another type; anything else would happen to all alike. */
-function isFaultOfOne(error: unknown): boolean {
-  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
-}
-
-/** A server that knows this client, or does not, and will not serve it. */
-function isRefusal(error: unknown): error is Error {
-  const refusals = /^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b/;
-  return error instanceof Error && refusals.test(error.message);
-}
-
-/** Asking again is in vain where there is no lock, and none will be, or where others have to act first. */
-function told(error: unknown): unknown {
-  if (isFaultOfOne(error)) return Object.assign(error as Error, { isFinal: true });
-  if (!isRefusal(error)) return error;
-  const message = `${error.message} Check the client's user, its password and its rights.`;
-  return Object.assign(new Error(message, { cause: error }), { isFinal: true });
-}
-
 const UNHEARD: Settler<unknown> = {
   hearer: { answered: () => {}, failed: () => {} },
   parse: Number,
 };
 
 const NOBODY = { owner: '', take: 1, info: { host: '', pid: 0, label: '' } } as const;
-
-const PREFIXES = { mutex: 'lock', semaphore: 'semaphore', rw: 'rw' } as const satisfies Record<
-  LockKind,
-  string
->;
-
-/**
- * All keys of a lock share a hash tag, its name, or the part of it before a closing brace. A name that
- * begins with one would have an empty tag, which is none; a sign before it keeps names apart.
- */
-export function keyOf({ kind, name }: Omit<Target, 'slots'>): string {
-  const first = name.charCodeAt(0);
-  const isMarked = first === 0x7d || first === 0x25;
-  return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
-}
-
-function wordsOf(hold: Hold): HoldWords {
-  if (hold.words?.of === hold) return hold.words;
-  const token = `${hold.owner} ${infoText(hold.info)}`;
-  const words = { of: hold, key: keyOf(hold), token };
-  hold.words = words;
-  return words;
-}
-
-let lastInfo: HolderInfo | undefined;
-let lastInfoText = '';
-
-/** Most claims of a process share one. */
-function infoText(info: HolderInfo): string {
-  if (info !== lastInfo) {
-    lastInfoText = JSON.stringify([info.host, info.pid, info.label]);
-    lastInfo = info;
-  }
-  return lastInfoText;
-}
-
-function withSha(text: string): Script {
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
-}

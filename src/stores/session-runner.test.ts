@@ -8,7 +8,8 @@ import { Locks } from '../lock/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { type ScriptRunner, ScriptStore } from './script-store.ts';
+import type { ScriptRunner } from './script-runner.ts';
+import { ScriptStore } from './script-store.ts';
 import { SessionRunner } from './session-runner.ts';
 
 const SCRIPT = {

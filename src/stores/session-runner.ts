@@ -1,7 +1,7 @@
 import { type LockRequest, toWords } from './lock-call.ts';
 import { isListOfServed } from './lock-reply.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import type { Script, ScriptRunner } from './script-store.ts';
+import type { Script, ScriptRunner } from './script-runner.ts';
 import { SessionError } from './session.ts';
 
 /** What locks are tied to: it ends when its connection does. */

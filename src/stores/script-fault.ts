@@ -1,0 +1,18 @@
+/** A script that was stopped by a key of another type; anything else would happen to all alike. */
+export function isFaultOfOne(error: unknown): boolean {
+  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
+}
+
+/** A server that knows this client, or does not, and will not serve it. */
+function isRefusal(error: unknown): error is Error {
+  const refusals = /^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b/;
+  return error instanceof Error && refusals.test(error.message);
+}
+
+/** Asking again is in vain where there is no lock, and none will be, or where others have to act first. */
+export function told(error: unknown): unknown {
+  if (isFaultOfOne(error)) return Object.assign(error as Error, { isFinal: true });
+  if (!isRefusal(error)) return error;
+  const message = `${error.message} Check the client's user, its password and its rights.`;
+  return Object.assign(new Error(message, { cause: error }), { isFinal: true });
+}
