@@ -380,7 +380,13 @@ export const MUTANTS = [
   mutant(
     'store: a list of others that were served is not read',
     STORE,
-    'if (served !== undefined) this.#serve(batch, served as unknown[]);',
+    'this.#serve(batch, { owner: ownerOf(served[index]), fence: Number(served[index + 1]) });',
+    '',
+  ),
+  mutant(
+    'store: another that was served alone is not read',
+    STORE,
+    'if (call !== undefined) this.#serve(batch, call);',
     '',
   ),
   mutant(

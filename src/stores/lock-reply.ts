@@ -49,6 +49,22 @@ export function ownerOf(token: unknown): string {
   return end < 0 ? text : text.slice(0, end);
 }
 
+/** Whose turn it is, and the fence of the grant; 0: one behind them is to watch. */
+export interface LockCall {
+  readonly owner: string;
+  readonly fence: number;
+}
+
+/** A message, or a reply that is one: fence, owner, and what others may know of that. Some clients write numbers as text. */
+export function readCall(reply: unknown): LockCall | undefined {
+  if (typeof reply === 'number') return undefined;
+  // Some clients give text as bytes.
+  const text = Array.isArray(reply) ? '' : String(reply);
+  const end = text.indexOf(' ');
+  if (end < 0) return undefined;
+  return { owner: ownerOf(text.slice(end + 1)), fence: Number(text.slice(0, end)) };
+}
+
 /** A reply of several holders is a list too, but of no list that is its last. */
 export function isListOfServed(reply: unknown): boolean {
   return Array.isArray(reply) && reply.length === 2 && !Array.isArray(reply[0]);

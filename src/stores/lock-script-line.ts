@@ -125,7 +125,7 @@ local function lining()
     else
       served = served or {}
       served[#served + 1] = first
-      served[#served + 1] = tonumber(fence)
+      served[#served + 1] = fence
     end
   end
 

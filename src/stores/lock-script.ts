@@ -25,7 +25,8 @@ export const RESERVED_MS = 5000;
  *       { holders, waiters }, lists of { token, take, fence, leftMs, ageMs } and of
  *       { token, take }.
  *       After these, if waiters of the caller were served, or are to watch, the list { token, fence, token, … }.
- *       The reply to a single request comes without a list around it, if there is none of that.
+ *       The reply to a single request comes without a list around it, if there is none of that; if it is 1, and
+ *       one waiter was served, that one's fence and token come instead, as in a message.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses
  *         SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set of tokens
@@ -112,7 +113,7 @@ for index = 1, count do
         if isOwn then
           served = served or {}
           served[#served + 1] = first
-          served[#served + 1] = tonumber(fence)
+          served[#served + 1] = fence
         else${WARN_NEXT}
           call('PUBLISH', called, fence .. ' ' .. first)
         end
@@ -135,7 +136,10 @@ for index = 1, count do
     end)()
     reply = act(index, holder, verb, token, number)
   end
-  if count == 1 and not served then return reply end
+  if count == 1 then
+    if not served then return reply end
+    if reply == 1 and #served == 2 and served[2] ~= 0 then return served[2] .. ' ' .. served[1] end
+  end
   replies = replies or {}
   replies[index] = reply
 end

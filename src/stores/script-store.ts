@@ -11,7 +11,15 @@ import {
 } from '../lock/index.ts';
 import { type BatchEnds, LockBatch, NONE, type Settler } from './lock-batch.ts';
 import { channelOf, prefixOf } from './lock-call.ts';
-import { isListOfServed, isOne, ownerOf, parseInspection, toAnswer } from './lock-reply.ts';
+import {
+  isListOfServed,
+  isOne,
+  type LockCall,
+  ownerOf,
+  parseInspection,
+  readCall,
+  toAnswer,
+} from './lock-reply.ts';
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 import { keyOf, wordsOf } from './lock-words.ts';
 import { isFaultOfOne, told } from './script-fault.ts';
@@ -234,21 +242,27 @@ export class ScriptStore implements LockStore {
     this.#calls.add(batch, this.#clock.monotonicMs());
   }
 
-  #answered(batch: LockBatch, replies: unknown): void {
+  /** Who was served goes on before who made room for it. */
+  #answered(batch: LockBatch, reply: unknown): void {
     const { settlers } = batch;
-    // One alone comes without a list around it, unless somebody else was served.
-    const isAlone = settlers.length === 1 && !isListOfServed(replies);
-    if (isAlone) {
-      if (!batch.hasFailed) this.#settle(settlers[0]!, replies);
+    if (settlers.length > 1 || isListOfServed(reply)) {
+      this.#answeredEach(batch, reply as unknown[]);
       return;
     }
-    const each = replies as unknown[];
-    // The next holder goes on before who made room for it.
-    const { [settlers.length]: served } = each;
-    if (served !== undefined) this.#serve(batch, served as unknown[]);
+    const call = readCall(reply);
+    if (call !== undefined) this.#serve(batch, call);
+    if (!batch.hasFailed) this.#settle(settlers[0]!, call === undefined ? reply : 1);
+  }
+
+  #answeredEach(batch: LockBatch, replies: unknown[]): void {
+    const { settlers } = batch;
+    const { [settlers.length]: served = [] } = replies as unknown[][];
+    for (let index = 0; index < served.length; index += 2) {
+      this.#serve(batch, { owner: ownerOf(served[index]), fence: Number(served[index + 1]) });
+    }
     // Who was told that no answer came has asked again, or given up.
     for (let index = 0; index < settlers.length && !batch.hasFailed; index++) {
-      this.#settle(settlers[index]!, each[index]);
+      this.#settle(settlers[index]!, replies[index]);
     }
   }
 
@@ -286,15 +300,11 @@ export class ScriptStore implements LockStore {
     );
   }
 
-  #serve({ sentMs, sentWallMs, lossCount }: LockBatch, served: unknown[]): void {
-    for (let index = 0; index < served.length; index += 2) {
-      const owner = ownerOf(served[index]);
-      const fence = Number(served[index + 1]);
-      if (fence === 0) this.#watch(owner);
-      else {
-        const grant = lossCount === this.#lossCount ? { fence, sentMs, sentWallMs } : undefined;
-        this.#noLongerWaiting(owner)?.waiter?.called(grant);
-      }
+  #serve({ sentMs, sentWallMs, lossCount }: LockBatch, { owner, fence }: LockCall): void {
+    if (fence === 0) this.#watch(owner);
+    else {
+      const grant = lossCount === this.#lossCount ? { fence, sentMs, sentWallMs } : undefined;
+      this.#noLongerWaiting(owner)?.waiter?.called(grant);
     }
   }
 
@@ -334,12 +344,9 @@ export class ScriptStore implements LockStore {
   }
 
   #called(message: string): void {
-    const [fence, owner = ''] = message.split(' ', 2);
-    if (fence === '0') this.#watch(owner);
-    else {
-      const reservation = { fence: Number(fence), reservedMs: RESERVED_MS };
-      this.#noLongerWaiting(owner)?.waiter?.called(reservation);
-    }
+    const { owner, fence } = readCall(message) ?? NO_CALL;
+    if (fence === 0) this.#watch(owner);
+    else this.#noLongerWaiting(owner)?.waiter?.called({ fence, reservedMs: RESERVED_MS });
   }
 
   #noLongerWaiting(owner: string): Claim | undefined {
@@ -363,5 +370,8 @@ const UNHEARD: Settler<unknown> = {
   hearer: { answered: () => {}, failed: () => {} },
   parse: Number,
 };
+
+/** What a stranger may have published. */
+const NO_CALL: LockCall = { owner: '', fence: 0 };
 
 const NOBODY = { owner: '', take: 1, info: { host: '', pid: 0, label: '' } } as const;
