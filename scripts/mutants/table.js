@@ -347,7 +347,7 @@ export const MUTANTS = [
     LEASE,
     "(isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen'))",
     'this.#renewed(sentMs, sentWallMs)',
-    ['src/lock/lock.test.ts'],
+    ['src/lock/store-lease.test.ts'],
   ),
   rare(
     'mutex-renewed',
@@ -382,6 +382,7 @@ export const MUTANTS = [
     STORE,
     'this.#serve(batch, { owner: ownerOf(served[index]), fence: Number(served[index + 1]) });',
     '',
+    ['src/stores/script-store.test.ts'],
   ),
   mutant(
     'store: another that was served alone is not read',
@@ -398,8 +399,8 @@ export const MUTANTS = [
   mutant(
     'store: an answer is heard although its request was given up',
     STORE,
-    '&& !batch.hasFailed; index++',
-    '; index++',
+    '    if (batch.hasFailed) return;\n    const { parse',
+    '    const { parse',
     ['src/stores/script-store.test.ts'],
   ),
   mutant(

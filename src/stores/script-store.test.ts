@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
-import { gate, settle } from '../../test/virtual-time.ts';
+import { elapse, gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import { type Claim, type Lease, Locks } from '../lock/index.ts';
@@ -55,6 +55,59 @@ describe('a request', () => {
     open();
     expect((await taking)?.fence).toBe(7);
     await store.close();
+  });
+
+  it('is not heard after its time, since who has asked again would count from then', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const { opened, open } = gate();
+    let calls = 0;
+    const slow = {
+      ...runner,
+      async run(...call: Parameters<typeof runner.run>) {
+        if (++calls > 1) return new Promise(() => {});
+        const reply = await runner.run(...call);
+        await opened;
+        return reply;
+      },
+    };
+    const store = new ScriptStore(slow, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    let isGranted = false;
+    const taking = locks.mutex('a').acquire({ wait: '60s' });
+    taking.then(
+      () => {
+        isGranted = true;
+      },
+      () => {},
+    );
+    await elapse(clock, 5200);
+    expect(calls).toBe(2);
+    open();
+    await settle();
+    expect(isGranted).toBe(false);
+    const closing = locks.close();
+    await elapse(clock, 6000);
+    await closing;
+    await expect(taking).rejects.toThrow('aborted');
+    engine.close();
+  });
+
+  it('that frees a lock beside others serves who waits for it, without a timer', async () => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const runner = engineRunner(engine);
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const names = ['a', 'b'];
+    const held = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+    const waiting = names.map((name) => locks.mutex(name).acquire({ wait: '50s' }));
+    await settle();
+    await Promise.all(held.map((lease) => lease.release()));
+    for (const lease of await Promise.all(waiting)) await lease.release();
+    await locks.close();
+    engine.close();
   });
 
   it('is told of in the context of who made it, though others travel with it', async () => {

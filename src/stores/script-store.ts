@@ -251,7 +251,7 @@ export class ScriptStore implements LockStore {
     }
     const call = readCall(reply);
     if (call !== undefined) this.#serve(batch, call);
-    if (!batch.hasFailed) this.#settle(settlers[0]!, call === undefined ? reply : 1);
+    this.#settle(batch, settlers[0]!, call === undefined ? reply : 1);
   }
 
   #answeredEach(batch: LockBatch, replies: unknown[]): void {
@@ -260,14 +260,15 @@ export class ScriptStore implements LockStore {
     for (let index = 0; index < served.length; index += 2) {
       this.#serve(batch, { owner: ownerOf(served[index]), fence: Number(served[index + 1]) });
     }
-    // Who was told that no answer came has asked again, or given up.
-    for (let index = 0; index < settlers.length && !batch.hasFailed; index++) {
-      this.#settle(settlers[index]!, replies[index]);
+    for (const [index, settler] of settlers.entries()) {
+      this.#settle(batch, settler, replies[index]);
     }
   }
 
   /** A reply that cannot be understood is a failure of its own request alone. */
-  #settle<Result>(settler: Settler<Result>, reply: unknown): void {
+  #settle<Result>(batch: LockBatch, settler: Settler<Result>, reply: unknown): void {
+    // Who was told that no answer came has asked again, or given up.
+    if (batch.hasFailed) return;
     const { parse, hearer, whenBusy, released } = settler;
     let result: Result;
     try {
