@@ -74,6 +74,17 @@ function open(clientId: string, seed: number): Locks {
   return new Locks({ store, clock, random: seededRandom(seed) });
 }
 
+/** What is published there from now on. */
+async function messagesTo(channel: string): Promise<string[]> {
+  const heard: string[] = [];
+  await engineRunner(engine).listen(
+    channel,
+    (text) => heard.push(text),
+    () => {},
+  );
+  return heard;
+}
+
 /** Holds it up to just before somebody there is to be called. */
 async function waiter(options = {}): Promise<[Lease, Promise<Lease>]> {
   const holder = await here.mutex('a').acquire({ lease: '60s', renew: false });
@@ -220,12 +231,7 @@ describe('a lock that is handed to another process', () => {
     await settle();
     const watching = here.mutex('a').acquire({ wait: '50s' });
     await settle();
-    const heard: string[] = [];
-    await engineRunner(engine).listen(
-      'holdfast:here',
-      (text) => heard.push(text),
-      () => {},
-    );
+    const heard = await messagesTo('holdfast:here');
     await holder.release();
     expect(heard.filter((text) => text.startsWith('0 here.'))).toHaveLength(1);
     for (const waiting of [...ours, watching]) await (await waiting).release();
@@ -239,12 +245,7 @@ describe('a lock that is handed to another process', () => {
     await settle();
     const watching = here.mutex('a').acquire({ wait: '50s' });
     await settle();
-    const heard: string[] = [];
-    await engineRunner(engine).listen(
-      'holdfast:here',
-      (text) => heard.push(text),
-      () => {},
-    );
+    const heard = await messagesTo('holdfast:here');
     await holder.release();
     // Long before its own time to look, which was that of the first holder's lease.
     await elapse(clock, 5100);
