@@ -2,9 +2,6 @@ import type { Clock } from '../clock/index.ts';
 import { type Claim, Due, type Hearer, type Hold, type HoldWords } from '../lock/index.ts';
 import { type LockRequest, toArgs, toDigits } from './lock-call.ts';
 
-/** Of whatever there is mostly one: that comes in an array of its own, since the first push makes room for 17. */
-export const NONE: never[] = [];
-
 /** The requests of one call. */
 export class LockBatch extends Due<LockBatch> implements Hearer<unknown> {
   keys: string[] = NONE;
@@ -94,3 +91,6 @@ export interface Settler<Result> {
   readonly released?: Hold | undefined;
   readonly fence?: number | undefined;
 }
+
+/** Of whatever there is mostly one: that comes in an array of its own, since the first push makes room for 17. */
+export const NONE: never[] = [];

@@ -2,23 +2,7 @@
 export type LockRequest = [verb: string, token: string, number: string];
 
 /** Verbs that a mutex needs no more than the first letter of. */
-const SHORT_VERBS = ['ask', 'line', 'extend', 'release'] as const;
-
-/** Without a table, where nothing else is done so often. */
-function letterOf(verb: string): string | undefined {
-  switch (verb) {
-    case 'ask':
-      return 'a';
-    case 'line':
-      return 'l';
-    case 'extend':
-      return 'e';
-    case 'release':
-      return 'r';
-    default:
-      return undefined;
-  }
-}
+const SHORT_VERBS: readonly string[] = ['ask', 'line', 'extend', 'release'];
 
 export function channelOf(clientId: string): string {
   return `holdfast:${clientId}`;
@@ -31,10 +15,10 @@ export function prefixOf(clientId: string): string {
 
 /** What a client says in a call for requests, three words each; in short, if that can be. */
 export function toArgs(prefix: string, words: readonly string[]): string[] {
-  const letter = words.length === 3 ? letterOf(words[0]!) : undefined;
+  const verb = words[0]!;
   const token = words[1]!;
-  const isShort = letter !== undefined && token.startsWith(prefix);
-  return isShort ? [token, letter + words[2]] : [channelOf(prefix.slice(0, -1)), ...words];
+  const isShort = words.length === 3 && SHORT_VERBS.includes(verb) && token.startsWith(prefix);
+  return isShort ? [token, verb[0]! + words[2]!] : [channelOf(prefix.slice(0, -1)), ...words];
 }
 
 const DIGITS = 1e8;

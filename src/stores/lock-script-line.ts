@@ -42,8 +42,8 @@ export const TAKE_FENCE = `${READ_TIME}
 /**
  * Lua for a lock that was handed to a waiter on the channel `called`. If that one has died, somebody behind it
  * finds out when the reservation ends: the first that is another client's, since those of one client die
- * together. Who makes this request with the `token` is told by its answer. Mostly it is among the first three: to read the others' tokens takes longer than all else. Far
- * behind, only the last is looked at.
+ * together. Mostly it is among the first three: to read the others' tokens takes longer than all else. Far
+ * behind, only the last is looked at. Who makes this request, with the `token`, is told by its answer.
  */
 export const WARN_NEXT = `
           local from, to = '0', NEAR

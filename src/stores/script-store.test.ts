@@ -12,6 +12,15 @@ import { ScriptStore } from './script-store.ts';
 
 let clients = 0;
 
+/** A store on an engine of its own, and locks in it, whose time is moved by the test. */
+function openStore() {
+  const clock = virtualClock();
+  const engine = createEngine({ clock, random: seededRandom(1) });
+  const runner = engineRunner(engine);
+  const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+  return { clock, engine, runner, store, locks: new Locks({ store, clock }) };
+}
+
 describe('the script store', () => {
   it('waits for an answer for so long, and no longer', async () => {
     const clock = virtualClock();
@@ -95,11 +104,7 @@ describe('a request', () => {
   });
 
   it('that frees a lock beside others serves who waits for it, without a timer', async () => {
-    const clock = virtualClock();
-    const engine = createEngine({ clock, random: seededRandom(1) });
-    const runner = engineRunner(engine);
-    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
-    const locks = new Locks({ store, clock });
+    const { engine, locks } = openStore();
     const names = ['a', 'b'];
     const held = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
     const waiting = names.map((name) => locks.mutex(name).acquire({ wait: '50s' }));
@@ -111,11 +116,7 @@ describe('a request', () => {
   });
 
   it('is told of in the context of who made it, though others travel with it', async () => {
-    const clock = virtualClock();
-    const engine = createEngine({ clock, random: seededRandom(1) });
-    const runner = engineRunner(engine);
-    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
-    const locks = new Locks({ store, clock });
+    const { engine, locks } = openStore();
     const context = new AsyncLocalStorage<string>();
     const heard: string[] = [];
     const channels = ['grant', 'release', 'fail'].map((name) => `holdfast:${name}`);
@@ -141,11 +142,7 @@ describe('the fence', () => {
   it.each(['mutex', 'rw', 'semaphore'] as const)(
     'of a %s is known for long after a lease that was renewed for a day',
     async (kind) => {
-      const clock = virtualClock();
-      const engine = createEngine({ clock, random: seededRandom(1) });
-      const runner = engineRunner(engine);
-      const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
-      const locks = new Locks({ store, clock });
+      const { clock, engine, runner, locks } = openStore();
       const lock = { mutex: locks.mutex('a'), rw: locks.readWrite('a').write };
       const lease = await (kind === 'semaphore' ? locks.semaphore('a', 3) : lock[kind]).acquire();
       for (let hour = 0; hour < 25; hour++) {
@@ -173,11 +170,7 @@ const KEYS_OF_A = {
 
 describe('requests that travel together', () => {
   it('do not fail for a key among them that is no lock', async () => {
-    const clock = virtualClock();
-    const engine = createEngine({ clock, random: seededRandom(1) });
-    const runner = engineRunner(engine);
-    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
-    const locks = new Locks({ store, clock });
+    const { engine, runner, locks } = openStore();
     const text = "return redis.call('HSET', KEYS[1], 'field', 'value')";
     await runner.run({ text, sha: '' }, ['lock:{bad}'], []);
     const names = ['a', 'bad', 'b', 'c'];
@@ -322,10 +315,7 @@ describe('a release that the client sends twice', () => {
 
 describe('what others did to a lock', () => {
   it('is seen as it is: a token of any form, a fence that is gone', async () => {
-    const clock = virtualClock();
-    const engine = createEngine({ clock, random: seededRandom(1) });
-    const runner = engineRunner(engine);
-    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const { clock, engine, runner, store } = openStore();
     const foreign = {
       text: "return redis.call('SET', 'lock:{a}', 'x [abc]', 'PX', 1000)",
       sha: '',
@@ -348,11 +338,7 @@ describe('what others did to a lock', () => {
 
 describe('a mutex that the store has forgotten', () => {
   it('was not held until its release', async () => {
-    const clock = virtualClock();
-    const engine = createEngine({ clock, random: seededRandom(1) });
-    const runner = engineRunner(engine);
-    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
-    const locks = new Locks({ store, clock });
+    const { engine, runner, locks } = openStore();
     const lease = await locks.mutex('a').acquire();
     await runner.run({ text: "return redis.call('FLUSHALL')", sha: '' }, [], []);
     expect(await lease.release()).toBe('notHeld');
@@ -413,10 +399,7 @@ function claimOf(lease: Lease): Claim {
 
 describe('the fence', () => {
   it('rises though the store went back to an older state, as after a failover', async () => {
-    const clock = virtualClock();
-    const engine = createEngine({ clock, random: seededRandom(1) });
-    const runner = engineRunner(engine);
-    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const { clock, engine, runner, store } = openStore();
     const info = { host: '', pid: 0, label: '' };
     const target = { kind: 'mutex', name: 'a', slots: 1, take: 1, info } as const;
     const grant = async (owner: string): Promise<number> => {
