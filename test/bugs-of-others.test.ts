@@ -333,11 +333,11 @@ describe.concurrent('renewal, expiry and release', () => {
     await using scene = await LockScene.open();
     const other = scene.neighbour().mutex('a');
     const body = async (): Promise<string> => {
-      await elapse(1500);
+      await elapse(4000);
       expect(await other.tryAcquire()).toBe(null);
       return 'done';
     };
-    expect(await (await scene.locks()).mutex('a').run(body, { lease: '400ms' })).toBe('done');
+    expect(await (await scene.locks()).mutex('a').run(body, { lease: '1500ms' })).toBe('done');
   });
 
   it('verrou, and every DEL without a look: a stale holder does not free the new one', async () => {
