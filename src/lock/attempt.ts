@@ -18,7 +18,7 @@ import {
 } from './events.ts';
 import type { ResolvedOptions } from './options.ts';
 import { findDeadlock, type Scope } from './scope.ts';
-import type { Answer, Call, Claim, Hearer, Reservation, Waiter } from './store.ts';
+import type { Answer, Call, Claim, Requester, Reservation, Waiter } from './store.ts';
 import { StoreLease, safeMs } from './store-lease.ts';
 
 /** Between two tries of a store that cannot be reached. */
@@ -75,7 +75,7 @@ function announceAndLook(core: LockCore, claim: Claim, options: ResolvedOptions)
  * States: asking ⇄ waiting, until it is over: held, or given up. Several things can end it, and what
  * arrives after that must not be lost: a grant that nobody wants any more is given back.
  */
-export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
+export class Attempt extends Due<Attempt> implements Waiter, Requester<Answer> {
   readonly core: LockCore;
   readonly claim: Claim;
   readonly beganMs: number;
@@ -84,8 +84,10 @@ export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
   /** To reject, it is given a promise that is: of so many waiters, each would keep one more function. */
   #resolve!: (lease: StoreLease | null | Promise<never>) => void;
   #state: 'asking' | 'waiting' | 'held' | 'over' = 'asking';
-  /** What is accepted, or will be: there since it first had to wait. */
+  /** What is accepted, or will be: made while there is time, or before it is old. */
   #lease: StoreLease | undefined = undefined;
+  /** Whether it had to wait. */
+  #hasStood = false;
   /** Of a store that does not answer at once. */
   #asking: Asking | undefined = undefined;
 
@@ -117,11 +119,30 @@ export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
     return new Promise((resolve) => {
       this.#resolve = resolve;
       this.claim.waiter = this;
-      this.core.began(this);
       if (this.#options.signal) this.core.aborts.add(this.#options.signal, this);
       if (answer === undefined) this.#askAndHear(sentMs, sentWallMs);
-      else this.#hear(answer, sentMs, sentWallMs);
+      else {
+        this.core.began(this);
+        this.#hear(answer, sentMs, sentWallMs);
+      }
     });
+  }
+
+  /** Since then it may have been aborted, or the library closed, which did not know of it. */
+  sent(): void {
+    if (this.#isOver || this.list !== undefined) return;
+    const { closed } = this.core;
+    if (closed !== undefined) {
+      this.closed(closed.reason);
+      return;
+    }
+    this.core.began(this);
+    this.#prepareLease();
+  }
+
+  #prepareLease(): StoreLease {
+    this.#lease ??= new StoreLease(this.core, this.claim, this.#options);
+    return this.#lease;
   }
 
   /** It may be our turn, or it is: the store has handed the lock over. */
@@ -256,9 +277,10 @@ export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
 
   /** Who hears of it may abort the signal. */
   #stands(): void {
-    if (this.#lease !== undefined) return;
-    // Made now, since what is young when an old promise is resolved with it outlives many collections.
-    this.#lease = new StoreLease(this.core, this.claim, this.#options);
+    if (this.#hasStood) return;
+    this.#hasStood = true;
+    // What is young when an old promise is resolved with it outlives many collections.
+    this.#prepareLease();
     announceWait(this.claim);
   }
 
@@ -291,8 +313,7 @@ export class Attempt extends Due<Attempt> implements Waiter, Hearer<Answer> {
     const waitedMs = nowMs - this.beganMs;
     const isPatient = this.waitMs === 0 || waitedMs <= this.waitMs;
     if (isPatient && this.#isInTime(nowMs - sentMs, sentWallMs)) {
-      const lease = this.#lease ?? new StoreLease(this.core, this.claim, this.#options);
-      this.#lease = lease;
+      const lease = this.#prepareLease();
       lease.begin(fence, sentMs, sentWallMs, isReserved ? nowMs : sentMs);
       // It leaves before the caller goes on, who may block.
       if (isReserved) lease.renew();

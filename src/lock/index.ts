@@ -33,6 +33,7 @@ export type {
   Inspection,
   LockKind,
   LockStore,
+  Requester,
   Target,
   Waiter,
 } from './store.ts';

@@ -2,7 +2,7 @@ import type { LockCore } from './core.ts';
 import { isFinal } from './errors.ts';
 import { isObserved } from './events.ts';
 import type { ReleaseOutcome } from './lease.ts';
-import type { Hearer, Hold } from './store.ts';
+import type { Hold, Requester } from './store.ts';
 
 /** Between two tries, and how long the caller waits for one that succeeds. */
 const FIRST_PAUSE_MS = 50;
@@ -10,7 +10,7 @@ const LONGEST_PAUSE_MS = 1000;
 const AWAITED_MS = 500;
 
 /**
- * Releases a hold, and tells what became of it, as `onTold` puts it. A store that cannot be reached is tried
+ * Releases a hold, and tells what became of it, as its holder puts it. A store that cannot be reached is tried
  * again until the lease has ended by itself, so that a short outage does not cost the others a whole lease;
  * `unknown` is told before that. The end is counted from now: a renewal that is still under way may move it.
  */
@@ -20,15 +20,16 @@ export function letGo(
   fence: number | undefined,
   nowMs: number,
   endsInMs: number,
-  onTold: (outcome: ReleaseOutcome) => ReleaseOutcome = asItIs,
+  holder: Leaver = NOBODY,
 ): ReleaseOutcome | Promise<ReleaseOutcome> {
   const { store } = core;
   // Who hears of events hears of them in the context of who releases.
   const isTold = store.releaseAndTell !== undefined && !isObserved('release');
   const wasOurs = isTold ? undefined : store.release(hold, fence);
-  if (typeof wasOurs === 'boolean') return onTold(outcomeOf(wasOurs));
+  if (wasOurs !== undefined) holder.left();
+  if (typeof wasOurs === 'boolean') return holder.told(outcomeOf(wasOurs));
   return new Promise((resolve) => {
-    const parting = new Parting(core, hold, fence, nowMs, endsInMs, onTold, resolve);
+    const parting = new Parting(core, hold, fence, nowMs, endsInMs, holder, resolve);
     if (wasOurs === undefined) store.releaseAndTell!(hold, fence, parting);
     else
       wasOurs.then(
@@ -38,14 +39,24 @@ export function letGo(
   });
 }
 
+/** Who releases. */
+export interface Leaver {
+  /** The request is on its way. */
+  left(): void;
+  /** What the outcome is to its caller. */
+  told(outcome: ReleaseOutcome): ReleaseOutcome;
+}
+
+const NOBODY: Leaver = { left() {}, told: (outcome) => outcome };
+
 /** A release that is under way. */
-class Parting implements Hearer<boolean> {
+class Parting implements Requester<boolean> {
   readonly #core: LockCore;
   readonly #hold: Hold;
   readonly #fence: number | undefined;
   readonly #beganMs: number;
   readonly #endsInMs: number;
-  readonly #onTold: (outcome: ReleaseOutcome) => ReleaseOutcome;
+  readonly #holder: Leaver;
   readonly #resolve: (outcome: ReleaseOutcome) => void;
 
   constructor(
@@ -54,7 +65,7 @@ class Parting implements Hearer<boolean> {
     fence: number | undefined,
     beganMs: number,
     endsInMs: number,
-    onTold: (outcome: ReleaseOutcome) => ReleaseOutcome,
+    holder: Leaver,
     resolve: (outcome: ReleaseOutcome) => void,
   ) {
     this.#core = core;
@@ -62,8 +73,12 @@ class Parting implements Hearer<boolean> {
     this.#fence = fence;
     this.#beganMs = beganMs;
     this.#endsInMs = endsInMs;
-    this.#onTold = onTold;
+    this.#holder = holder;
     this.#resolve = resolve;
+  }
+
+  sent(): void {
+    this.#holder.left();
   }
 
   answered(wasOurs: boolean): void {
@@ -81,7 +96,7 @@ class Parting implements Hearer<boolean> {
   }
 
   #tell(outcome: ReleaseOutcome): void {
-    this.#resolve(this.#onTold(outcome));
+    this.#resolve(this.#holder.told(outcome));
   }
 
   async #persist(tell: (outcome: ReleaseOutcome) => void): Promise<void> {
@@ -104,10 +119,6 @@ class Parting implements Hearer<boolean> {
     }
     tell('unknown');
   }
-}
-
-function asItIs(outcome: ReleaseOutcome): ReleaseOutcome {
-  return outcome;
 }
 
 function outcomeOf(wasOurs: boolean): ReleaseOutcome {

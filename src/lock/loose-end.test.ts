@@ -188,6 +188,23 @@ describe('a place in line', () => {
 });
 
 describe('close()', () => {
+  it('ends what was asked for in the same turn, and leaves nothing held', async () => {
+    const { store, slow } = slowStore(/^(ask|line)/);
+    const locks = open(store);
+    let isOver = false;
+    const failure = expect(locks.mutex('a').acquire())
+      .rejects.toThrow(LockAbortedError)
+      .then(() => {
+        isOver = true;
+      });
+    const closing = locks.close();
+    await settle();
+    expect(isOver).toBe(true);
+    slow.answer();
+    await Promise.all([failure, closing]);
+    expect(await holdersOf('a')).toBe(0);
+  });
+
   it('resolves when all is done, also if it was called before', async () => {
     const { store, slow } = slowStore(/^release/);
     const locks = open(store);

@@ -12,7 +12,7 @@ import {
 } from './errors.ts';
 import { announce } from './events.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
-import { letGo } from './let-go.ts';
+import { type Leaver, letGo } from './let-go.ts';
 import { loseSignal } from './lose-signal.ts';
 import type { Claim } from './store.ts';
 import { transferText } from './transfer.ts';
@@ -31,7 +31,7 @@ const RETRY_PART = 1 / 20;
  * States: held → released, given away or lost. Whatever arrives later for a lease that is no longer held
  * (a renewal that was under way, a second release) changes nothing.
  */
-export class StoreLease extends Due<StoreLease> implements Lease {
+export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   readonly claim: Claim;
   fence = 0;
   #isSettled = false;
@@ -279,22 +279,23 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   #release(): Promise<ReleaseOutcome> {
     const nowMs = this.#core.clock.monotonicMs();
     this.#checkDeadline(nowMs);
-    this.#settle();
     if (this.isGivenAway) return OUTCOMES.notHeld;
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES.notHeld;
-    return this.#letGo(nowMs, this.#end instanceof LockLostError);
+    const { claim, fence } = this;
+    const outcome = letGo(this.#core, claim, fence, nowMs, claim.leaseMs, this);
+    return typeof outcome === 'string' ? OUTCOMES[outcome] : outcome;
+  }
+
+  left(): void {
+    this.#settle();
   }
 
   /** A lease that its holder had to give up for lost is not one that lasted until its release. */
-  #letGo(nowMs: number, hasLost: boolean): Promise<ReleaseOutcome> {
-    const { claim, fence } = this;
-    const outcome = letGo(this.#core, claim, fence, nowMs, claim.leaseMs, (told) => {
-      if (hasLost) return told === 'released' ? 'notHeld' : told;
-      this.#announceRelease(told);
-      return told;
-    });
-    return typeof outcome === 'string' ? OUTCOMES[outcome] : outcome;
+  told(outcome: ReleaseOutcome): ReleaseOutcome {
+    if (this.#end instanceof LockLostError) return outcome === 'released' ? 'notHeld' : outcome;
+    this.#announceRelease(outcome);
+    return outcome;
   }
 
   #announceRelease(outcome: ReleaseOutcome): void {

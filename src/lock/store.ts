@@ -24,7 +24,7 @@ export interface LockStore {
    * The same, of a store that never answers at once: without the turns that a promise takes to tell, which
    * over a network are a hundredth of taking a lock. The hearer is told in no asynchronous context of its own.
    */
-  askAndTell?(claim: Claim, queues: boolean, hearer: Hearer<Answer>): void;
+  askAndTell?(claim: Claim, queues: boolean, asker: Requester<Answer>): void;
   /**
    * Asks for several mutexes at once, all or none, with one fence for all that is not below the one
    * given. What the owner has already is kept. Undefined: these do not live together (in a cluster).
@@ -40,7 +40,7 @@ export interface LockStore {
    */
   release(hold: Hold, fence?: number): boolean | Promise<boolean>;
   /** The same, of a store that never answers at once. */
-  releaseAndTell?(hold: Hold, fence: number | undefined, hearer: Hearer<boolean>): void;
+  releaseAndTell?(hold: Hold, fence: number | undefined, leaver: Requester<boolean>): void;
   /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
   forceRelease(target: Target): Promise<number>;
   inspect(target: Target): Promise<Inspection>;
@@ -55,6 +55,14 @@ export interface LockStore {
 export interface Hearer<Result> {
   answered(result: Result): void;
   failed(error: unknown): void;
+}
+
+export interface Requester<Result> extends Hearer<Result> {
+  /**
+   * The request has left: while it is on its way there is time for what need not be done before. Told in the
+   * turn of the request, and maybe again: what is not answered well may be sent once more.
+   */
+  sent?(): void;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { type CommandTaker, callOfTwo } from './ioredis-command.ts';
+import { type CommandTaker, shortCalls } from './ioredis-command.ts';
 
 const SHA = 'a'.repeat(40);
 
@@ -22,14 +22,16 @@ const taker = (client: unknown): CommandTaker => client as CommandTaker;
 
 describe('a call that comes with its text', () => {
   it.each([
-    ['lock:{a}', 'owner ["host",1,""]', 'a30000'],
-    ['lock:{锁🔒}', 'owner ["host",1,"naïve\0"]', 'r1763211111000000'],
-    ['lock:{}', '', ''],
-  ])('is what ioredis itself would send: %j %j %j', (key, first, second) => {
+    ['lock:{a}', ['owner ["host",1,""]', '30000']],
+    ['lock:{a}', ['owner ["host",1,""]']],
+    ['lock:{锁🔒}', ['owner ["host",1,"naïve\0"]', 'r1763211111000000']],
+    ['lock:{锁🔒}', ['owner ["host",1,"naïve\0"]']],
+    ['lock:{}', ['', '']],
+  ])('is what ioredis itself would send: %j %j', (key, words) => {
     for (const keyPrefix of ['', 'mine:', '我:']) {
       const { client, sent } = openClient({ keyPrefix });
-      callOfTwo(taker(client))!(SHA, key, first, second);
-      void client.evalsha(SHA, 1, key, first, second);
+      shortCalls(taker(client))!(SHA, key, words);
+      void client.evalsha(SHA, 1, key, ...words);
       const [ours, its] = sent;
       expect(ours!.toWritable()).toBe(its!.toWritable());
       expect([ours!.name, ours!.args]).toEqual([its!.name, its!.args]);
@@ -37,7 +39,7 @@ describe('a call that comes with its text', () => {
   });
 
   it('is left alone where the client gathers commands', () => {
-    expect(callOfTwo(taker(openClient({ enableAutoPipelining: true }).client))).toBeUndefined();
+    expect(shortCalls(taker(openClient({ enableAutoPipelining: true }).client))).toBeUndefined();
   });
 
   it.each([
@@ -45,6 +47,6 @@ describe('a call that comes with its text', () => {
     { options: {}, createBuiltinCommand: () => ({ string: () => undefined }) },
     { options: {}, createBuiltinCommand: () => ({ string: () => ({ name: 'evalsha' }) }) },
   ])('is not tried with a client that is made in another way: %j', (client) => {
-    expect(callOfTwo(taker(client))).toBeUndefined();
+    expect(shortCalls(taker(client))).toBeUndefined();
   });
 });

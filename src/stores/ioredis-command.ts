@@ -15,28 +15,27 @@ interface Command {
 
 type CommandClass = new (name: string, args: string[], options: object) => Command;
 
-type CallOfTwo = (sha: string, key: string, first: string, second: string) => Promise<unknown>;
+type ShortCall = (sha: string, key: string, words: readonly string[]) => Promise<unknown>;
 
 /**
- * EVALSHA with one key and two words, which most calls of a lock are. ioredis walks over the words of a
- * command four times before they are sent, and that takes longer than all that the lock does: so this one
+ * EVALSHA with one key and one or two words, which most calls of a lock are. ioredis walks over the words of
+ * a command four times before they are sent, and that takes longer than all that the lock does: so this one
  * comes with its text. The rest, from the offline queue to tracing, is the client's own.
  *
  * Undefined: the client gathers commands by itself, or is not made in the way that this relies on.
  */
-export function callOfTwo(client: CommandTaker): CallOfTwo | undefined {
+export function shortCalls(client: CommandTaker): ShortCall | undefined {
   const { keyPrefix = '', enableAutoPipelining } = client.options;
   const Command = enableAutoPipelining ? undefined : commandClassOf(client);
   if (Command === undefined || typeof keyPrefix !== 'string') return undefined;
 
-  class EncodedCommand extends Command {
+  class ShortCommand extends Command {
     readonly #text: string;
 
-    constructor(sha: string, key: string, first: string, second: string) {
+    constructor(sha: string, key: string, words: readonly string[]) {
       super('evalsha', [], READS_TEXT);
-      this.args = [sha, '1', key, first, second];
-      const words = `${lengthOf(key)}${key}${lengthOf(first)}${first}${lengthOf(second)}${second}`;
-      this.#text = `${headOf(sha)}${words}\r\n`;
+      this.args = [sha, '1', key, ...words];
+      this.#text = textOf(sha, key, words);
     }
 
     override toWritable(): string {
@@ -44,22 +43,29 @@ export function callOfTwo(client: CommandTaker): CallOfTwo | undefined {
     }
   }
 
-  return (sha, key, first, second) =>
-    client.sendCommand(new EncodedCommand(sha, keyPrefix + key, first, second));
+  return (sha, key, words) => client.sendCommand(new ShortCommand(sha, keyPrefix + key, words));
 }
 
 const READS_TEXT = { replyEncoding: 'utf8' } as const;
 
+function textOf(sha: string, key: string, [first, second]: readonly string[]): string {
+  const heads = headsOf(sha);
+  const words = `${lengthOf(key)}${key}${lengthOf(first!)}${first}`;
+  if (second === undefined) return `${heads.ofOne}${words}\r\n`;
+  return `${heads.ofTwo}${words}${lengthOf(second)}${second}\r\n`;
+}
+
 let lastSha = '';
-let lastHead = '';
+let lastHeads = { ofOne: '', ofTwo: '' };
 
 /** Most calls are of one script. */
-function headOf(sha: string): string {
+function headsOf(sha: string): typeof lastHeads {
   if (sha !== lastSha) {
     lastSha = sha;
-    lastHead = `*6\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n$1\r\n1`;
+    const rest = `\r\n$7\r\nevalsha\r\n$40\r\n${sha}\r\n$1\r\n1`;
+    lastHeads = { ofOne: `*5${rest}`, ofTwo: `*6${rest}` };
   }
-  return lastHead;
+  return lastHeads;
 }
 
 /** What stands before a word, by its length: made once, so that a command is put together from few pieces. */

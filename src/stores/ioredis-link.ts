@@ -1,4 +1,4 @@
-import { type CommandTaker, callOfTwo } from './ioredis-command.ts';
+import { type CommandTaker, shortCalls } from './ioredis-command.ts';
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
@@ -47,11 +47,11 @@ export function ioredisLink(client: IoredisClient): RedisLink {
   const nodes = isCluster(client) ? () => client.nodes() : () => [client as Single];
   const nextOf = inTurn();
   // In a cluster, the client looks for the keys among the words.
-  const quick = isSingle(client) ? callOfTwo(client) : undefined;
+  const callShort = isSingle(client) ? shortCalls(client) : undefined;
   const link: RedisLink = {
     evalsha: (sha, keys, args) =>
-      quick && keys.length === 1 && args.length === 2
-        ? quick(sha, keys[0]!, args[0]!, args[1]!)
+      callShort && keys.length === 1 && (args.length === 1 || args.length === 2)
+        ? callShort(sha, keys[0]!, args)
         : client.evalsha(sha, keys.length, ...keys, ...args),
     eval: (text, keys, args) => client.eval(text, keys.length, ...keys, ...args),
     info: (section) => client.info(section),

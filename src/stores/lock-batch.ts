@@ -1,5 +1,12 @@
 import type { Clock } from '../clock/index.ts';
-import { type Claim, Due, type Hearer, type Hold, type HoldWords } from '../lock/index.ts';
+import {
+  type Claim,
+  Due,
+  type Hearer,
+  type Hold,
+  type HoldWords,
+  type Requester,
+} from '../lock/index.ts';
 import { type LockRequest, toArgs, toDigits } from './lock-call.ts';
 
 /** The requests of one call. */
@@ -82,7 +89,7 @@ export interface BatchEnds {
 
 /** What is done with the reply to one request. */
 export interface Settler<Result> {
-  readonly hearer: Hearer<Result>;
+  readonly requester: Requester<Result>;
   readonly parse: (reply: unknown) => Result;
   /** Who wants to stand in line if it is busy, and whether it has asked for that. */
   readonly whenBusy?: Claim | undefined;

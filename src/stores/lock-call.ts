@@ -1,8 +1,8 @@
 /** One request to the lock script: its verb, token and number. See the head of the script. */
 export type LockRequest = [verb: string, token: string, number: string];
 
-/** Verbs that a mutex needs no more than the first letter of. */
-const SHORT_VERBS: readonly string[] = ['ask', 'line', 'extend', 'release'];
+/** Verbs that a mutex needs no more than the first letter of, with the number. */
+const SHORT_VERBS: readonly string[] = ['line', 'extend', 'release'];
 
 export function channelOf(clientId: string): string {
   return `holdfast:${clientId}`;
@@ -17,9 +17,16 @@ export function prefixOf(clientId: string): string {
 export function toArgs(prefix: string, words: readonly string[]): string[] {
   const verb = words[0]!;
   const token = words[1]!;
-  const isShort = words.length === 3 && SHORT_VERBS.includes(verb) && token.startsWith(prefix);
-  return isShort ? [token, verb[0]! + words[2]!] : [channelOf(prefix.slice(0, -1)), ...words];
+  const number = words[2]!;
+  if (words.length === 3 && token.startsWith(prefix)) {
+    if (verb === 'ask') return [token, number];
+    if (verb === 'release' && number === UNKNOWN_FENCE) return [token];
+    if (SHORT_VERBS.includes(verb)) return [token, verb[0]! + number];
+  }
+  return [channelOf(prefix.slice(0, -1)), ...words];
 }
+
+const UNKNOWN_FENCE = '0';
 
 const DIGITS = 1e8;
 
@@ -32,8 +39,9 @@ export function toDigits(number: number): string {
 
 /** The requests of a call, three words each. */
 export function toWords(args: readonly string[]): string[] {
-  const [token, said = ''] = args;
-  if (args.length !== 2 || token === undefined) return args.slice(1);
-  const verb = SHORT_VERBS.find((word) => word[0] === said[0])!;
-  return [verb, token, said.slice(1)];
+  const [token, said] = args;
+  if (args.length > 2 || token === undefined) return args.slice(1);
+  if (said === undefined) return ['release', token, UNKNOWN_FENCE];
+  const verb = SHORT_VERBS.find((word) => word[0] === said[0]);
+  return verb === undefined ? ['ask', token, said] : [verb, token, said.slice(1)];
 }

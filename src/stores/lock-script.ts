@@ -10,9 +10,10 @@ export const RESERVED_MS = 5000;
  * KEYS  for each request one, the lock's holder key. The others are made from it and share its hash tag:
  *       `:fence`, `:queue`, `:queue:<owner>`, `:state`, `:clock`. All of a call are in one slot of a cluster.
  * ARGV  the channel of who calls; then for each request three: verb, token, number. Words cost as much as
- *       commands do, so what is asked most often is said in short: one request for a mutex has two, the token,
- *       and the first letter of the verb with the number (`ask`, `line`, `extend`, `release`). The channel is
- *       then `holdfast:` and what the owner begins with, up to a dot.
+ *       commands do, so what is asked most often is said in short. Of one request for a mutex: the token alone
+ *       releases, with no fence known; with a number after it, it asks; with the first letter of the verb and
+ *       the number, it does one of `line`, `extend`, `release`. The channel is then `holdfast:` and what the
+ *       owner begins with, up to a dot.
  *       verb, for a mutex one word, for any other lock followed by its slots and what is taken of them:
  *         `ask` grants or says busy, `line` also stands in line, `extend`; the number is the lease in ms.
  *         `release`; the number is the fence, or 0 if it is not known.
@@ -60,21 +61,21 @@ export const RESERVED_MS = 5000;
 export const LOCK_SCRIPT = `
 local DAY = '86400000'
 local RESERVE = '${RESERVED_MS}'
-local PLUS = string.byte('+')
+local PLUS, NINE = string.byte('+9', 1, 2)
 local NEAR, AFTER_NEAR, WATCHED, LAST = '2', '3', '20', '-1'
 local call = redis.call
 
 local channel, verb, token, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if not token then
-  token, channel = channel, nil
-  number = string.sub(verb, 2)
-  verb = string.sub(verb, 1, 1)
-  if verb == 'a' then
+  token, channel, number = channel, nil, verb
+  if not verb then
+    verb, number = 'release', '0'
+  elseif string.byte(verb) <= NINE then
     verb = 'ask'
-  elseif verb == 'r' then
-    verb = 'release'
   else
-    verb = verb == 'l' and 'line' or 'extend'
+    number = string.sub(verb, 2)
+    verb = string.sub(verb, 1, 1)
+    verb = verb == 'l' and 'line' or verb == 'e' and 'extend' or 'release'
   end
 end
 

@@ -3,10 +3,10 @@ import {
   type Answer,
   type Claim,
   DueList,
-  type Hearer,
   type Hold,
   type Inspection,
   type LockStore,
+  type Requester,
   type Target,
 } from '../lock/index.ts';
 import { type BatchEnds, LockBatch, NONE, type Settler } from './lock-batch.ts';
@@ -85,12 +85,12 @@ export class ScriptStore implements LockStore {
     return new Promise((answered, failed) => this.askAndTell(claim, queues, { answered, failed }));
   }
 
-  askAndTell(claim: Claim, queues: boolean, hearer: Hearer<Answer>): void {
+  askAndTell(claim: Claim, queues: boolean, requester: Requester<Answer>): void {
     // Who stands in line must hear the call; a lock that is free does not wait for that.
     const stands = queues && this.#isListening;
     if (stands) this.#waiting.set(claim.owner, claim);
     const whenBusy = queues ? claim : undefined;
-    const settler = { hearer, parse: toAnswer, whenBusy, stands, released: undefined };
+    const settler = { requester, parse: toAnswer, whenBusy, stands, released: undefined };
     this.#add(stands ? 'line' : 'ask', claim, claim.leaseMs, settler);
   }
 
@@ -102,7 +102,7 @@ export class ScriptStore implements LockStore {
       const [first, ...others] = claims;
       const verb = `all ${claims.length} ${leastFence}`;
       const batch = this.#batchFor(first!, claims.length);
-      const settler = { hearer: { answered, failed }, parse: toAnswer };
+      const settler = { requester: { answered, failed }, parse: toAnswer };
       batch.add(wordsOf(first!), verb, first!.leaseMs, settler);
       for (const claim of others) {
         batch.add(wordsOf(claim), 'also', claim.leaseMs, UNHEARD);
@@ -127,10 +127,17 @@ export class ScriptStore implements LockStore {
     );
   }
 
-  releaseAndTell(hold: Hold, fence: number | undefined, hearer: Hearer<boolean>): void {
+  releaseAndTell(hold: Hold, fence: number | undefined, requester: Requester<boolean>): void {
     if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
     const released = fence === undefined ? undefined : hold;
-    const settler = { hearer, parse: isOne, whenBusy: undefined, stands: false, released, fence };
+    const settler = {
+      requester,
+      parse: isOne,
+      whenBusy: undefined,
+      stands: false,
+      released,
+      fence,
+    };
     // To write down a fence takes a hundredth of a cycle: it is told only to who says that nothing was held.
     this.#add('release', hold, 0, settler);
   }
@@ -139,9 +146,9 @@ export class ScriptStore implements LockStore {
    * The client may have sent it twice, and the first have released the lock, whose reply was lost: if so, the
    * fence is still the last one, unless the lock was handed on, maybe to a waiter of our own.
    */
-  #releaseAgain<Result>(hold: Hold, { hearer, parse, fence = 0 }: Settler<Result>): void {
+  #releaseAgain<Result>(hold: Hold, { requester, parse, fence = 0 }: Settler<Result>): void {
     this.#callWaiters(keyOf(hold));
-    this.#add('release', hold, fence, { hearer, parse });
+    this.#add('release', hold, fence, { requester, parse });
   }
 
   forceRelease(target: Target): Promise<number> {
@@ -179,7 +186,7 @@ export class ScriptStore implements LockStore {
     parse: (reply: unknown) => Result,
   ): Promise<Result> {
     return new Promise((answered, failed) => {
-      this.#add(verb, hold, number, { hearer: { answered, failed }, parse });
+      this.#add(verb, hold, number, { requester: { answered, failed }, parse });
     });
   }
 
@@ -226,10 +233,12 @@ export class ScriptStore implements LockStore {
     batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
     if (this.#waiting.size > 0) batch.readClocks(this.#clock);
-    if (this.#isClosed) {
-      this.#failed(batch, new Error(CLOSED));
-      return;
-    }
+    if (!this.#isClosed) this.#run(batch);
+    for (const { requester } of batch.settlers) requester.sent?.();
+    if (this.#isClosed) this.#failed(batch, new Error(CLOSED));
+  }
+
+  #run(batch: LockBatch): void {
     const { runner } = this;
     const { keys, args } = batch;
     if (runner.runAndTell !== undefined) runner.runAndTell(SCRIPT, keys, args, batch);
@@ -269,26 +278,26 @@ export class ScriptStore implements LockStore {
   #settle<Result>(batch: LockBatch, settler: Settler<Result>, reply: unknown): void {
     // Who was told that no answer came has asked again, or given up.
     if (batch.hasFailed) return;
-    const { parse, hearer, whenBusy, released } = settler;
+    const { parse, requester, whenBusy, released } = settler;
     let result: Result;
     try {
       result = parse(reply);
     } catch (error) {
-      hearer.failed(error);
+      requester.failed(error);
       return;
     }
     if (released !== undefined && result === false) this.#releaseAgain(released, settler);
     else if (whenBusy !== undefined && !(Number(reply) > 0)) this.#stand(whenBusy, settler, result);
     else {
       if (whenBusy && this.#waiting.size > 0) this.#waiting.delete(whenBusy.owner);
-      hearer.answered(result);
+      requester.answered(result);
     }
   }
 
   /** It is busy, and the claim wants to wait: it does already, or must be able to hear the call first. */
   #stand<Result>(claim: Claim, settler: Settler<Result>, result: Result): void {
     if (settler.stands) {
-      settler.hearer.answered(result);
+      settler.requester.answered(result);
       return;
     }
     const inLine = { ...settler, stands: true };
@@ -297,7 +306,7 @@ export class ScriptStore implements LockStore {
         this.#waiting.set(claim.owner, claim);
         this.#add('line', claim, claim.leaseMs, inLine);
       },
-      (error: unknown) => settler.hearer.failed(told(error)),
+      (error: unknown) => settler.requester.failed(told(error)),
     );
   }
 
@@ -320,7 +329,7 @@ export class ScriptStore implements LockStore {
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
     const parts = isFaultOfOne(error) ? batch.split() : [];
     if (parts.length > 1) for (const part of parts) this.#call(part);
-    else for (const { hearer } of batch.settlers) hearer.failed(told(error));
+    else for (const { requester } of batch.settlers) requester.failed(told(error));
     // The call may have been run, and have handed a lock to one of our own waiters.
     if (batch.mayServe) this.#callEverybody();
   }
@@ -368,7 +377,7 @@ export class ScriptStore implements LockStore {
 }
 
 const UNHEARD: Settler<unknown> = {
-  hearer: { answered: () => {}, failed: () => {} },
+  requester: { answered: () => {}, failed: () => {} },
   parse: Number,
 };
 
