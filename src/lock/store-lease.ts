@@ -282,6 +282,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
     if (this.isGivenAway) return OUTCOMES.notHeld;
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES.notHeld;
+    this.#core.watchdog.leaveToEnd(this);
     const { claim, fence } = this;
     const outcome = letGo(this.#core, claim, fence, nowMs, claim.leaseMs, this);
     return typeof outcome === 'string' ? OUTCOMES[outcome] : outcome;

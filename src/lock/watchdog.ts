@@ -53,6 +53,11 @@ export class Watchdog {
 
   drop(lease: StoreLease): void {
     lease.drop();
+    this.leaveToEnd(lease);
+  }
+
+  /** It is being released: the worker is not to keep it, though this thread may be blocked before that leaves. */
+  leaveToEnd(lease: StoreLease): void {
     this.#worker?.drop(lease);
   }
 
