@@ -288,6 +288,27 @@ export const MUTANTS = [
     'return this.#asking?.count === 1 && !this.#asking.wasCalled;',
     'return this.#asking !== undefined;',
   ),
+  mutant(
+    'attempt: has no end to its patience once it is sent',
+    ATTEMPT,
+    '    this.core.began(this);\n    this.#prepareLease();',
+    '    this.#prepareLease();',
+    ['src/lock/loose-end.test.ts'],
+  ),
+  mutant(
+    'attempt: the library was closed before it was sent, and it does not look',
+    ATTEMPT,
+    '    if (closed !== undefined) {\n      this.closed(closed.reason);\n      return;\n    }\n    this.core.began(this);',
+    '    this.core.began(this);',
+    ['src/lock/loose-end.test.ts'],
+  ),
+  mutant(
+    'release: a worker keeps what is being released',
+    LEASE,
+    '    this.#core.watchdog.leaveToEnd(this);\n',
+    '',
+    ['test/worker-renewal.test.ts'],
+  ),
   mutant('reservation: not confirmed', ATTEMPT, 'if (isReserved) lease.renew();', ''),
   mutant(
     'give-back: forgotten when the answer comes after giving up',

@@ -187,6 +187,30 @@ describe('a place in line', () => {
   });
 });
 
+describe('patience', () => {
+  it('ends also while the store has longer to answer', async () => {
+    const { store, slow } = slowStore(/^ask/);
+    const failure = expect(open(store).mutex('a').acquire({ wait: '1s' })).rejects.toThrow(
+      LockUnavailableError,
+    );
+    await elapse(clock, 1000);
+    await failure;
+    slow.answer();
+    await settle();
+    expect(await holdersOf('a')).toBe(0);
+  });
+
+  it('ends while the claim stands in line', async () => {
+    await open().mutex('a').acquire();
+    const failure = expect(open().mutex('a').acquire({ wait: '1s' })).rejects.toThrow(
+      LockTimeoutError,
+    );
+    await elapse(clock, 1000);
+    await failure;
+    expect((await open().mutex('a').inspect()).waiters).toEqual([]);
+  });
+});
+
 describe('close()', () => {
   it('ends what was asked for in the same turn, and leaves nothing held', async () => {
     const { store, slow } = slowStore(/^(ask|line)/);
