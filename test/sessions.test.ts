@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
 import { createClientPool } from 'redis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   createLocks,
   type Lease,
@@ -58,6 +58,11 @@ async function killSessions(): Promise<number> {
 async function lossOf({ signal }: Lease): Promise<unknown> {
   if (!signal.aborted) await once(signal, 'abort');
   return signal.reason;
+}
+
+/** Of timers that a process waits for before it ends. */
+function timerCount(): number {
+  return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 }
 
 /** The ways to have locks with a session of their own. */
@@ -343,6 +348,19 @@ describe('locks with a session', () => {
     await lossOf(first);
     while ((await admin.keys('lock:{?}')).length > 0);
   });
+
+  it.each(['ioredis', 'node-redis'] as const)(
+    'do not keep the process alive when it has ended (%s)',
+    async (library) => {
+      await using locks = createLocks({ store: await storeOf(library) });
+      const lease = await locks.mutex('a').acquire({ lease: '1h' });
+      const before = timerCount();
+      await killSessions();
+      await lossOf(lease);
+      // Timers of commands under way end with their answers.
+      await vi.waitFor(() => expect(timerCount()).toBeLessThanOrEqual(before));
+    },
+  );
 
   it('are released in the database in which they are', async () => {
     await using locks = createLocks(`${url()}/5`, { session: true });

@@ -95,13 +95,17 @@ async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
     failure = error;
   });
   const ended = new Promise<void>((resolve) => own.on('end', resolve));
+  // To disconnect what has ended would keep the process alive for two more seconds.
+  const close = (): void => {
+    if (own.status !== 'end') own.disconnect();
+  };
   try {
     await call(own, words);
   } catch (error) {
-    if (own.status !== 'end') own.disconnect();
+    close();
     throw failure ?? error;
   }
-  return { ended, close: () => own.disconnect() };
+  return { ended, close };
 }
 
 function call(client: Pick<Own, 'call'>, [name, ...words]: string[]): Promise<unknown> {
