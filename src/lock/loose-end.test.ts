@@ -211,6 +211,24 @@ describe('patience', () => {
   });
 });
 
+describe('a lease that is released', () => {
+  it('leaves no timer behind, from when the request is on its way', async () => {
+    const { store, slow } = slowStore(/^release/);
+    slow.isOn = false;
+    const locks = open(store);
+    await locks.mutex('a').run(() => {});
+    const before = clock.pendingTimers;
+    const lease = await locks.mutex('a').acquire({ maxHold: '1h' });
+    expect(clock.pendingTimers).toBe(before + 1);
+    slow.isOn = true;
+    const released = lease.release();
+    await settle();
+    expect(clock.pendingTimers).toBe(before);
+    slow.answer();
+    expect(await released).toBe('released');
+  });
+});
+
 describe('close()', () => {
   it('ends what was asked for in the same turn, and leaves nothing held', async () => {
     const { store, slow } = slowStore(/^(ask|line)/);
