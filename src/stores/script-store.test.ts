@@ -66,6 +66,21 @@ describe('a request', () => {
     await store.close();
   });
 
+  it('that the client throws at has failed: whoever made it is told', async () => {
+    const clock = virtualClock();
+    const runner = {
+      run: (): Promise<unknown> => {
+        throw new Error('no client');
+      },
+      listen: async () => {},
+      close: async () => {},
+    };
+    const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    const locks = new Locks({ store, clock });
+    const asking = Array.from({ length: 101 }, (_, index) => locks.mutex(`${index}`).tryAcquire());
+    for (const each of asking) await expect(each).rejects.toThrow('no client');
+  });
+
   it('is not heard after its time, since who has asked again would count from then', async () => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });

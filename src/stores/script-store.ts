@@ -233,9 +233,18 @@ export class ScriptStore implements LockStore {
     batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
     if (this.#waiting.size > 0) batch.readClocks(this.#clock);
-    if (!this.#isClosed) this.#run(batch);
+    if (!this.#isClosed) this.#tryRun(batch);
     for (const { requester } of batch.settlers) requester.sent?.();
     if (this.#isClosed) this.#failed(batch, new Error(CLOSED));
+  }
+
+  /** A client that throws has failed, no more: whoever asked is told so, later as always. */
+  #tryRun(batch: LockBatch): void {
+    try {
+      this.#run(batch);
+    } catch (error) {
+      READY.then(() => batch.failed(error));
+    }
   }
 
   #run(batch: LockBatch): void {
