@@ -24,6 +24,10 @@ let opened: number;
 let endSession: () => void;
 /** The server alone knows of the end, as if this process had died. */
 let killSession: () => void;
+/** This process alone knows of the end, and the server will hear of it later. */
+let loseSession: () => void;
+/** Whether commands that take a will back are lost. */
+let losesDrops: boolean;
 /** Until then no session is opened, and no will dropped. */
 let waitingFor: Promise<void> | undefined;
 /** Until then all replies of scripts are on their way. */
@@ -34,6 +38,7 @@ let losses: string[];
 beforeEach(() => {
   engine = createEngine();
   failures = [];
+  losesDrops = false;
   opened = 0;
   losses = [];
   waitingFor = undefined;
@@ -58,6 +63,7 @@ async function command(words: string[]): Promise<unknown> {
   const failure = words[1] === 'SET' ? failures.shift() : undefined;
   if (failure !== undefined) throw new Error(failure);
   if (words[1] === 'DROP') await waitingFor;
+  if (words[1] === 'DROP' && losesDrops) throw new Error('Connection is closed.');
   const reply = execute(client(), words);
   if (reply instanceof ErrorReply) throw new Error(reply.message);
   return reply;
@@ -73,11 +79,15 @@ async function open(): Promise<{ id: string; ended: Promise<void>; close(): void
     tell = resolve;
   });
   killSession = () => session.close();
+  loseSession = () => {
+    endSession = () => {};
+    tell();
+  };
   endSession = () => {
     session.close();
     tell();
   };
-  return { id, ended, close: endSession };
+  return { id, ended, close: () => endSession() };
 }
 
 const ask = (...names: string[]): Promise<unknown> =>
@@ -149,6 +159,22 @@ describe('a runner with a session', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(engine.wills.count).toBe(0);
     expect(losses.length).toBe(1);
+  });
+
+  it('asks for nothing before it has taken back what a session has left that the server still knows', async () => {
+    await ask('a');
+    const endOnServer = killSession;
+    losesDrops = true;
+    loseSession();
+    await settle();
+    // It could be granted, and then be released by the will of the first session.
+    await expect(ask('a')).rejects.toThrow(/Connection is closed/);
+    losesDrops = false;
+    await ask('a');
+    endOnServer();
+    await settle();
+    expect(value('a')).toBe('a1 []');
+    expect(engine.wills.count).toBe(1);
   });
 
   it('leaves wills for the keys as the server knows them', async () => {

@@ -45,6 +45,8 @@ export class SessionRunner implements ScriptRunner {
   readonly #wills = new Map<string, Request>();
   #session: LiveSession | undefined;
   #opening: Promise<LiveSession> | undefined;
+  /** Of sessions that have ended: nothing is asked for in the next before it was taken back. */
+  readonly #remains = new Set<Remains>();
   #onLost = (_reason: Error): void => {};
   #isClosed = false;
 
@@ -134,7 +136,7 @@ export class SessionRunner implements ScriptRunner {
     }
     if (failure !== undefined) {
       for (const request of asked) void this.#drop(willOf(request));
-      this.#giveBack(script, asked);
+      for (const call of this.#giveBack(script, asked)) call.catch(() => {});
       if (/^NOSESSION/.test(messageOf(failure))) this.#ended(session, script);
       throw failure;
     }
@@ -146,13 +148,35 @@ export class SessionRunner implements ScriptRunner {
     this.#options.command(['SCRIPT', 'LOAD', text]).catch(() => {});
   }
 
-  #giveBack(script: Script, requests: readonly Request[]): void {
+  /**
+   * The server may not know yet that the session has ended, and run its wills minutes later: one that is
+   * still there would then release what its owner, who asks again, was granted since.
+   */
+  #takeBack(remains: Remains): Promise<void> {
+    remains.takenBack ??= this.#takeBackOnce(remains).finally(() => {
+      remains.takenBack = undefined;
+    });
+    return remains.takenBack;
+  }
+
+  async #takeBackOnce(remains: Remains): Promise<void> {
+    const { id, script, requests } = remains;
+    const dropped = requests.map((request) => this.#say('DROP', id, willOf(request)));
+    const wills = dropped.map((each) => each.catch(unless(/^NOSESSION/)));
+    const locks = this.#giveBack(script, requests).map((each) => each.catch(unless(ERROR_REPLY)));
+    await Promise.all([...wills, ...locks]);
+    this.#remains.delete(remains);
+  }
+
+  #giveBack(script: Script, requests: readonly Request[]): Promise<unknown>[] {
+    const calls: Promise<unknown>[] = [];
     for (let start = 0; start < requests.length; start += MOST_AT_ONCE) {
       const some = requests.slice(start, start + MOST_AT_ONCE);
       const words = some.flatMap(({ verb, token }) => [releaseOf(verb), token, '0']);
       const keys = some.map(({ key }) => key);
-      this.#runner.run(script, keys, ['', ...words]).catch(() => {});
+      calls.push(this.#runner.run(script, keys, ['', ...words]));
     }
+    return calls;
   }
 
   /** Wills that have become superfluous by what was answered. */
@@ -186,6 +210,7 @@ export class SessionRunner implements ScriptRunner {
     const { open, command } = this.#options;
     const session = await open();
     try {
+      await Promise.all([...this.#remains].map((remains) => this.#takeBack(remains)));
       const sha = String(await command(['SCRIPT', 'LOAD', LOCK_SCRIPT]));
       if (this.#isClosed) throw new Error(CLOSED);
       this.#session = session;
@@ -200,10 +225,10 @@ export class SessionRunner implements ScriptRunner {
   #ended(session: LiveSession, script: Script): void {
     if (this.#session !== session) return;
     this.#session = undefined;
-    const requests = [...this.#wills.values()];
-    for (const will of this.#wills.keys()) this.#say('DROP', session.id, will).catch(() => {});
+    const remains: Remains = { id: session.id, script, requests: [...this.#wills.values()] };
     this.#wills.clear();
-    this.#giveBack(script, requests);
+    this.#remains.add(remains);
+    this.#takeBack(remains).catch(() => {});
     this.#onLost(new SessionError('ended', ENDED));
     session.close();
   }
@@ -234,6 +259,24 @@ interface Request {
   readonly word: string;
   readonly token: string;
   readonly owner: string;
+}
+
+/** What a session that has ended leaves: its wills, and what they were for. */
+interface Remains {
+  readonly id: string;
+  readonly script: Script;
+  readonly requests: readonly Request[];
+  /** While it is under way. */
+  takenBack?: Promise<void> | undefined;
+}
+
+/** What the server itself has answered, and would answer again. */
+const ERROR_REPLY = /^[A-Z]+ /;
+
+function unless(expected: RegExp): (error: unknown) => void {
+  return (error) => {
+    if (!expected.test(messageOf(error))) throw error;
+  };
 }
 
 /** What a call of the lock script asks for: see its header. */
