@@ -28,6 +28,8 @@ let killSession: () => void;
 let loseSession: () => void;
 /** Whether commands that take a will back are lost. */
 let losesDrops: boolean;
+/** Called when a session was opened, and the script is about to be loaded. */
+let onLoad = (): void => {};
 /** Until then no session is opened, and no will dropped. */
 let waitingFor: Promise<void> | undefined;
 /** Until then all replies of scripts are on their way. */
@@ -39,6 +41,7 @@ beforeEach(() => {
   engine = createEngine();
   failures = [];
   losesDrops = false;
+  onLoad = () => {};
   opened = 0;
   losses = [];
   waitingFor = undefined;
@@ -62,6 +65,7 @@ const client = (): ReturnType<Engine['session']> => engine.session();
 async function command(words: string[]): Promise<unknown> {
   const failure = words[1] === 'SET' ? failures.shift() : undefined;
   if (failure !== undefined) throw new Error(failure);
+  if (words[1] === 'LOAD') onLoad();
   if (words[1] === 'DROP') await waitingFor;
   if (words[1] === 'DROP' && losesDrops) throw new Error('Connection is closed.');
   const reply = execute(client(), words);
@@ -174,6 +178,16 @@ describe('a runner with a session', () => {
     endOnServer();
     await settle();
     expect(value('a')).toBe('a1 []');
+    expect(engine.wills.count).toBe(1);
+  });
+
+  it('leaves no will with a session that ended while it was opened', async () => {
+    onLoad = () => loseSession();
+    await expect(ask('a')).rejects.toThrow(/has ended/);
+    expect(engine.wills.count).toBe(0);
+    expect(value('a')).toBe(null);
+    onLoad = () => {};
+    await ask('a');
     expect(engine.wills.count).toBe(1);
   });
 

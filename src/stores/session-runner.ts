@@ -62,6 +62,8 @@ export class SessionRunner implements ScriptRunner {
     // What is given up while a session is opened must not be released before it is asked for.
     if (asked.length === 0 && this.#opening) await this.#opening.catch(() => {});
     const session = asked.length === 0 ? undefined : (this.#session ?? (await this.#opened()));
+    // It may have ended while it was opened: what is left with it now would be taken back by nobody.
+    if (session !== undefined && session !== this.#session) throw new SessionError('ended', ENDED);
     const left = asked.map((request) => this.#leave(session!, script, request));
     const reply = await this.#runner.run(script, keys, args);
     if (session !== undefined) await this.#makeSure(session, script, asked, left);
