@@ -11,6 +11,7 @@ import {
   redisStore,
 } from '../src/index.ts';
 import { openSession, SessionError } from '../src/stores/index.ts';
+import { FaultProxy } from './fault-proxy.ts';
 import { LocalClient } from './local-client.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { SINGLE_CLIENTS } from './redis-clients.ts';
@@ -291,6 +292,25 @@ describe('a session that was opened before', () => {
 });
 
 describe('locks with a session', () => {
+  it.each(['ioredis', 'node-redis'] as const)(
+    'open another if the first is swallowed by the network (%s)',
+    async (library) => {
+      await using proxy = await FaultProxy.start(server.port);
+      await proxy.set({ kind: 'swallow' });
+      const { port } = proxy;
+      const { client, close } = await SINGLE_CLIENTS[library](server);
+      onTestFinished(() => void close());
+      const astray = client as unknown as { duplicate(options: { socket?: object }): unknown };
+      const duplicate = astray.duplicate.bind(astray);
+      astray.duplicate = (options) => {
+        astray.duplicate = duplicate;
+        return duplicate({ ...options, socket: { ...options.socket, port }, port } as object);
+      };
+      await using locks = createLocks({ store: redisStore(client, { session: true }) });
+      expect((await locks.mutex('a').acquire({ wait: '20s' })).isHeld).toBe(true);
+    },
+  );
+
   it('need our server, and say so', async () => {
     const redis = await startRealRedis();
     onTestFinished(() => redis.stop());

@@ -64,7 +64,8 @@ export function ioredisLink(client: IoredisClient): RedisLink {
   const { keyPrefix = '' } = client.options;
   if (isCluster(client)) return { ...link, slotOf: (key) => slotOf(keyPrefix + key) };
   if (!isSingle(client)) return link;
-  const open = (words: string[]) => openOwn(client.duplicate(OWN_OPTIONS), words);
+  const open = (words: string[], signal: AbortSignal) =>
+    openOwn(client.duplicate(OWN_OPTIONS), words, signal);
   return { ...link, plain: { keyPrefix, open, command: (words) => call(client, words) } };
 }
 
@@ -89,7 +90,7 @@ async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal):
   }
 }
 
-async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
+async function openOwn(own: Own, words: string[], signal: AbortSignal): Promise<OwnConnection> {
   let failure: unknown;
   own.on('error', (error: unknown) => {
     failure = error;
@@ -99,11 +100,14 @@ async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
   const close = (): void => {
     if (own.status !== 'end') own.disconnect();
   };
+  signal.addEventListener('abort', close);
   try {
     await call(own, words);
   } catch (error) {
     close();
     throw failure ?? error;
+  } finally {
+    signal.removeEventListener('abort', close);
   }
   return { ended, close };
 }

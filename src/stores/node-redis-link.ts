@@ -75,7 +75,8 @@ export function nodeRedisLink(client: NodeRedisClient): RedisLink {
   if (isCluster(client)) return { ...link, slotOf: (key) => slotOf(keyPrefix + key) };
   if (!isSingle(client)) return link;
   const command = (words: string[]) => (plain as Single).sendCommand(words);
-  const open = async (words: string[]) => openOwn(duplicate(client), words);
+  const open = async (words: string[], signal: AbortSignal) =>
+    openOwn(duplicate(client), words, signal);
   return { ...link, plain: { keyPrefix, command, open } };
 }
 
@@ -134,7 +135,7 @@ async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal):
   }
 }
 
-async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
+async function openOwn(own: Own, words: string[], signal: AbortSignal): Promise<OwnConnection> {
   const ended = new Promise<void>((resolve) => {
     own.on('end', resolve);
     own.on('error', () => {
@@ -142,12 +143,15 @@ async function openOwn(own: Own, words: string[]): Promise<OwnConnection> {
     });
   });
   const close = (): void => destroyQuietly(own);
+  signal.addEventListener('abort', close);
   try {
     await own.connect();
     await own.sendCommand(words);
   } catch (error) {
     close();
     throw error;
+  } finally {
+    signal.removeEventListener('abort', close);
   }
   return { ended, close };
 }

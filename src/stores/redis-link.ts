@@ -23,9 +23,9 @@ export interface PlainLink {
   command(words: string[]): Promise<unknown>;
   /**
    * Opens a connection of its own, which says one command and stays open; resolves when that was answered.
-   * It is not reconnected.
+   * It is not reconnected. An abort of the signal before that ends it.
    */
-  open(words: string[]): Promise<OwnConnection>;
+  open(words: string[], signal: AbortSignal): Promise<OwnConnection>;
 }
 
 export interface OwnConnection {

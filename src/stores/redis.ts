@@ -53,12 +53,22 @@ export function withSession(session: true | Session, options: SessionRunnerOptio
 /** A session on a connection of its own, to where a client is connected. */
 async function openBeside({ open }: PlainLink): Promise<LiveSession> {
   const id = randomUUID();
+  // A connection that is swallowed would never say so, and all who ask would wait for it.
+  const trial = new AbortController();
+  const timer = systemClock.setTimer(PATIENCE_MS, () => trial.abort());
   try {
-    return { id, ...(await open(['HOLDFAST.SESSION', id])) };
+    return { id, ...(await open(['HOLDFAST.SESSION', id], trial.signal)) };
   } catch (error) {
-    throw sessionError(error, 'the end of this client');
+    const isLate = trial.signal.aborted;
+    const reason = isLate ? new Error(`no answer within ${PATIENCE_MS} ms`) : error;
+    throw sessionError(reason, 'the end of this client');
+  } finally {
+    timer.cancel();
   }
 }
+
+/** How long the server may take to open a session. */
+const PATIENCE_MS = 5000;
 
 const OVER = 'the session of these locks has ended';
 
