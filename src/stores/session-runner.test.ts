@@ -191,6 +191,19 @@ describe('a runner with a session', () => {
     expect(engine.wills.count).toBe(1);
   });
 
+  it('keeps the will of who asked again before the first answer came', async () => {
+    const { opened: replied, open: reply } = gate();
+    await runner.run(SCRIPT, ['a'], ['channel', 'ask', 'a2 []', '3600000']);
+    replying = replied;
+    const asked = ask('a');
+    const standing = runner.run(SCRIPT, ['a'], ['channel', 'line', 'a1 []', '3600000']);
+    await settle();
+    reply();
+    await Promise.all([asked, standing]);
+    await settle();
+    expect(engine.wills.count).toBe(2);
+  });
+
   it('leaves wills for the keys as the server knows them', async () => {
     runner = newRunner('prefix:');
     await ask('a');

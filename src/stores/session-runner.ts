@@ -191,8 +191,13 @@ export class SessionRunner implements ScriptRunner {
       if (request.word !== 'also') {
         hasEnded = ENDS[request.word]?.(Number(replies[index])) ?? false;
       }
-      if (hasEnded) void this.#drop(willOf(request));
+      if (hasEnded && !this.#isAskedAgain(request)) void this.#drop(willOf(request));
     }
+  }
+
+  /** By who was told that no answer came: its will is now that of the later request. */
+  #isAskedAgain(request: Request): boolean {
+    return ASKS.has(request.word) && this.#wills.get(willOf(request)) !== request;
   }
 
   async #drop(will: string): Promise<void> {
