@@ -263,6 +263,20 @@ describe('a runner with a session', () => {
     expect(value('lock:{a}')).not.toBe(null);
   });
 
+  it('takes a will back as soon as the server hears of it, unless it was left again', async () => {
+    await ask('a', 'b');
+    losesDrops = true;
+    const disowned = runner.disown('a', 'a1');
+    void runner.disown('b', 'b1');
+    await ask('b');
+    losesDrops = false;
+    await disowned;
+    expect(engine.wills.count).toBe(1);
+    killSession();
+    await settle();
+    expect([value('a'), value('b')]).toEqual(['a1 []', null]);
+  });
+
   it('keeps no will for a lease that ended by itself', async () => {
     const clock = virtualClock();
     const store = new ScriptStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });

@@ -1,3 +1,4 @@
+import { systemClock } from '../clock/index.ts';
 import { type LockRequest, toWords } from './lock-call.ts';
 import { isListOfServed } from './lock-reply.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
@@ -23,6 +24,8 @@ export interface SessionRunnerOptions {
 
 /** The most locks that one call gives back. */
 const MOST_AT_ONCE = 100;
+/** Between two tries to take a will back. */
+const DROP_PAUSE_MS = 200;
 
 /**
  * Ties locks to a session: just before a lock is asked for, a will is left with the session to release it
@@ -201,8 +204,21 @@ export class SessionRunner implements ScriptRunner {
   }
 
   async #drop(will: string): Promise<void> {
-    if (!this.#wills.delete(will) || this.#session === undefined) return;
-    await this.#say('DROP', this.#session.id, will).catch(() => {});
+    const session = this.#session;
+    if (!this.#wills.delete(will) || session === undefined) return;
+    while (!(await this.#isDropped(session, will))) {
+      await new Promise<void>((resolve) => systemClock.setTimer(DROP_PAUSE_MS, resolve));
+      const isLeftAgain = session === this.#session && this.#wills.has(will);
+      if (this.#isClosed || isLeftAgain) return;
+    }
+  }
+
+  /** False: the server may not have heard of it, and would end what was given away. */
+  #isDropped({ id }: LiveSession, will: string): Promise<boolean> {
+    return this.#say('DROP', id, will).then(
+      () => true,
+      (error: unknown) => ERROR_REPLY.test(messageOf(error)),
+    );
   }
 
   #opened(): Promise<LiveSession> {
