@@ -323,6 +323,25 @@ describe('a runner with a session', () => {
     await Promise.all([here.close(), there.close()]);
   });
 
+  it('has lost what was granted by an answer that came together with that of its end', async () => {
+    const here = locksOf(runner, 'here');
+    await (await here.mutex('first').acquire()).release();
+    const { opened: replied, open: reply } = gate();
+    replying = replied;
+    const granted = here.mutex('a').acquire({ wait: '5s', lease: '1h' });
+    await settle();
+    failures = ['NOSESSION There is no session of this name'];
+    const refused = here.mutex('b').acquire({ wait: '5s' });
+    await settle();
+    replying = undefined;
+    reply();
+    const lease = await granted;
+    await refused;
+    await settle();
+    if (lease.isHeld) expect(value('lock:{a}')).not.toBe(null);
+    await here.close();
+  });
+
   it('looks again for what was handed over, if no will could be left for it', async () => {
     const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
     await startListening(here, settle);

@@ -142,7 +142,10 @@ export class SessionRunner implements ScriptRunner {
     if (failure !== undefined) {
       for (const request of asked) void this.#drop(willOf(request));
       for (const call of this.#giveBack(script, asked)) call.catch(() => {});
-      if (/^NOSESSION/.test(messageOf(failure))) this.#ended(session, script);
+      if (/^NOSESSION/.test(messageOf(failure))) {
+        await turnOfAnswers();
+        this.#ended(session, script);
+      }
       throw failure;
     }
     if (session !== this.#session) throw new SessionError('ended', ENDED);
@@ -327,6 +330,14 @@ function willOf({ key, owner }: Pick<Request, 'key' | 'owner'>): string {
 
 async function firstOf(failures: readonly Promise<unknown>[]): Promise<unknown> {
   return (await Promise.all(failures)).find((each) => each !== undefined);
+}
+
+/**
+ * Until all who were answered by the same bytes have been told: a grant among them must have become a
+ * lease, or it would not be lost with the others.
+ */
+function turnOfAnswers(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 function isForgotten(failure: unknown): boolean {
