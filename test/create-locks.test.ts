@@ -83,6 +83,39 @@ describe('createLocks', () => {
     await expect(stranger.mutex('a').tryAcquire()).rejects.toThrow(/WRONGPASS/);
   });
 
+  it('uses no other database than the one that the address says', async () => {
+    const { port } = await realRedis();
+    const client = new Redis({ port });
+    onTestFinished(() => client.disconnect());
+    const rights = ['~*', '&*', '+@scripting', '+@read', '+@write', '+@pubsub', '+time', '+info'];
+    await client.acl('SETUSER', 'locks', 'on', '>secret', ...rights);
+    for (const [where, reason] of [
+      [`127.0.0.1:${port}/99`, 'DB index is out of range'],
+      [`locks:secret@127.0.0.1:${port}/3`, 'NOPERM'],
+    ]) {
+      await using locks = createLocks(`redis://${where}`);
+      await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(reason);
+    }
+    expect(await client.dbsize()).toBe(0);
+  });
+
+  it('goes to no other database when it connects again', async () => {
+    const { port } = await realRedis();
+    const client = new Redis({ port });
+    onTestFinished(() => client.disconnect());
+    await client.acl('SETUSER', 'locks', 'on', '>secret', '~*', '&*', '+@all');
+    await using locks = createLocks(`redis://locks:secret@127.0.0.1:${port}/3`);
+    await locks.mutex('a').run(() => {});
+    await client.acl('SETUSER', 'locks', '-select');
+    await client.client('KILL', 'USER', 'locks');
+    const asking = locks.mutex('a').acquire({ wait: '500ms' });
+    await expect(asking).rejects.toBeInstanceOf(LockUnavailableError);
+    expect(await client.dbsize()).toBe(0);
+    await client.acl('SETUSER', 'locks', '+select');
+    await locks.mutex('a').run(() => {});
+    expect(await client.dbsize()).toBe(0);
+  });
+
   it('uses a client that it was given, and does not close it', async () => {
     const { port } = await realRedis();
     const client = new Redis({ port });

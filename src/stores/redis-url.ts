@@ -87,6 +87,8 @@ async function connect(url: string, signal: AbortSignal): Promise<Connected> {
   });
   client.on('error', (error) => {
     failure = error;
+    // It would go on in database 0, beside those who hold the same locks in the one that was asked for.
+    if (isRefusedDatabase(error)) client.disconnect(true);
   });
   const disconnect = (): void => client.disconnect();
   signal.addEventListener('abort', disconnect);
@@ -103,6 +105,10 @@ async function connect(url: string, signal: AbortSignal): Promise<Connected> {
   return Object.assign(linkRunner(link), {
     command: (words: string[]) => link.plain!.command(words),
   });
+}
+
+function isRefusedDatabase(error: object): boolean {
+  return 'command' in error && (error.command as { name?: unknown }).name === 'select';
 }
 
 interface Connected extends ScriptRunner {
