@@ -26,11 +26,13 @@ export function createLocks(
   where: Url | LocksOptions | Omit<CachingLocksOptions, 'store' | 'isInMemory'> = {},
   options: AddressOptions = {},
 ): CachingLocks {
+  refuseOthers(options, ADDRESS_OPTIONS);
   if (typeof where === 'string') return locksAt(checkUrl(where), options);
   refuseRenewFrom({ ...where, ...options });
   refuseSession({ ...where, ...options });
-  if ('store' in where) return new CachingLocks(where);
-  refuseStore(where);
+  if (typeof where === 'object' && where !== null) refuseStore(where);
+  refuseOthers(where, LOCKS_OPTIONS);
+  if ('store' in where) return new CachingLocks(withStore(where));
   const store = memoryStore(where.clock ?? systemClock);
   return new CachingLocks({ ...where, store, isInMemory: true });
 }
@@ -72,10 +74,46 @@ function refuseStore(options: object): void {
   );
 }
 
-function checkUrl(url: string): string {
-  if (/^(rediss?:\/\/|unix:\/)/.test(url)) return url;
+/** A client in the place of a store would fail only when it is asked, and then say nothing. */
+function withStore(options: LocksOptions): LocksOptions {
+  if (typeof options.store?.ask === 'function') return options;
   throw new LockArgumentError(
     '',
-    `'${url}' is not an address of locks. Use redis://host:port, rediss://host:port or unix:/path.`,
+    'store: that is no store. Use createLocks({ store: redisStore(client) }).',
   );
+}
+
+const ADDRESS_OPTIONS = ['renewFrom', 'session'];
+const LOCKS_OPTIONS = [...ADDRESS_OPTIONS, 'store', 'clock', 'random', 'telemetry', 'cacheLimits'];
+
+/** An address in an object, or a store that is misspelt, would be left out: see refuseStore. */
+function refuseOthers(options: object, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw unknownOption(`'${String(options)}'`);
+  // Inherited ones too: those of a URL are.
+  for (const name in options) if (!known.includes(name)) throw unknownOption(`'${name}'`);
+}
+
+function unknownOption(what: string): LockArgumentError {
+  return new LockArgumentError(
+    '',
+    `createLocks does not know ${what}. Use createLocks(), createLocks('redis://host:port', { renewFrom, session }) ` +
+      'or createLocks({ store: redisStore(client) }).',
+  );
+}
+
+/** A database that is not a number would be chosen, and refused, where nobody can be told. */
+function checkUrl(url: string): string {
+  if (/^unix:\/./.test(url)) return url;
+  if (/^rediss?:\/\//.test(url) && URL.canParse(url)) {
+    if (/^(\/\d*)?$/.test(new URL(url).pathname)) return url;
+  }
+  throw new LockArgumentError(
+    '',
+    `'${withoutPassword(url)}' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
+      'rediss://host:port or unix:/path.',
+  );
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/.*@/, '//');
 }

@@ -42,6 +42,12 @@ describe('createLocks', () => {
     }
   });
 
+  it('refuses what is named as a store and is none', () => {
+    for (const store of [undefined, null, {}, createClient()]) {
+      expect(() => createLocks({ store: store as never })).toThrow('redisStore(client)');
+    }
+  });
+
   it('keeps them in a Redis, for several programs at once', async () => {
     const { port } = await realRedis();
     await using here = createLocks(`redis://127.0.0.1:${port}`);
@@ -128,6 +134,33 @@ describe('createLocks', () => {
 
   it('refuses an address that it does not know', () => {
     expect(() => createLocks('http://localhost' as never)).toThrow(/redis:\/\/host:port/);
+    expect(() => createLocks('redis://localhost:port')).toThrow(/redis:\/\/host:port/);
+  });
+
+  it('does not tell the password of an address that it does not know', () => {
+    const told = (): unknown => createLocks(' redis://user:pass@word@localhost' as never);
+    expect(told).toThrow("' redis://localhost' is not");
+  });
+
+  it.each(['first', '-1', '1.5', '1/2'])('refuses the database %s', (database) => {
+    expect(() => createLocks(`redis://localhost/${database}`)).toThrow('host:port/database');
+  });
+
+  it.each([
+    new URL('redis://localhost'),
+    { url: 'redis://localhost' },
+    { host: 'localhost', port: 6379 },
+    { sotre: {} },
+    null,
+    6379,
+  ])('does not take %o for locks in this process', (where) => {
+    expect(() => createLocks(where as never)).toThrow(/createLocks does not know .* Use/);
+  });
+
+  it('refuses an option of an address that it does not know', () => {
+    expect(() => createLocks('redis://localhost', { renewform: 'worker' } as never)).toThrow(
+      "createLocks does not know 'renewform'",
+    );
   });
 });
 
