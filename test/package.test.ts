@@ -84,6 +84,17 @@ describe('the package', () => {
     expect(runFile('all.cjs', source)).toBe('loaded');
   });
 
+  it('has types that need no package that is optional', () => {
+    const optional = Object.keys(manifest.peerDependencies);
+    const types = readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.d.ts'))
+      .filter((file) => {
+        const text = readFileSync(join(ROOT, 'dist', file), 'utf8');
+        return optional.some((name) => text.includes(`'${name}'`));
+      });
+    expect(types).toEqual([]);
+  });
+
   it('brings the command holdfast', () => {
     const args = ['--no-install', 'holdfast', '--version'];
     // A cache of its own: npx links the package there, and does not mend a link that was interrupted. It

@@ -9,7 +9,7 @@ type Api = typeof import('@opentelemetry/api');
 /** Tells OpenTelemetry of all caches of this process, as it is told of locks: if the program uses it. */
 export async function observeCaches(): Promise<void> {
   if (isObserving) return;
-  const api = await telemetryApi();
+  const api = (await telemetryApi()) as Api | undefined;
   if (api === undefined || isObserving) return;
   isObserving = true;
   for (const [name, listener] of Object.entries(listenersFor(api))) {

@@ -16,7 +16,7 @@ type Api = typeof import('@opentelemetry/api');
  */
 export async function observeLocks(): Promise<void> {
   if (isObserving) return;
-  const api = await telemetryApi();
+  const api = (await telemetryApi()) as Api | undefined;
   if (api === undefined || isObserving) return;
   isObserving = true;
   const listeners = Object.entries(new Telemetry(api).listeners);
@@ -28,8 +28,11 @@ export async function observeLocks(): Promise<void> {
 let isObserving = false;
 let loading: Promise<Api | undefined> | undefined;
 
-/** Undefined: the program has not got the package, or has registered no SDK yet. */
-export async function telemetryApi(): Promise<Api | undefined> {
+/**
+ * Undefined: the program has not got the package, or has registered no SDK yet. Its type is not told, since
+ * a program without the package could not compile what names it.
+ */
+export async function telemetryApi(): Promise<unknown> {
   loading ??= import('@opentelemetry/api').catch(() => undefined);
   const api = await loading;
   return api !== undefined && hasSdk(api) ? api : undefined;
