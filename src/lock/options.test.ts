@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AcquireOptions, resolveOptions } from './options.ts';
+import { type AcquireOptions, checkNames, resolveOptions } from './options.ts';
 
 describe('options', () => {
   it('that are given again are resolved once', () => {
@@ -34,5 +34,30 @@ describe('options', () => {
       /signal must be an AbortSignal/,
     );
     expect(() => resolveOptions('a', { label: 1n as unknown as string })).toThrow(/label must be/);
+  });
+
+  it.each(['false', 0, {}])('do not take %o for true or false', (flag) => {
+    for (const option of ['renew', 'reentrant']) {
+      const options = { [option]: flag } as AcquireOptions;
+      expect(() => resolveOptions('a', options)).toThrow(`${option} must be true or false`);
+    }
+  });
+
+  it.each([null, 5000, '5s'])('are not %o', (given) => {
+    expect(() => resolveOptions('a', given as never)).toThrow('options are an object');
+  });
+
+  it('do not take what only listens for a signal', () => {
+    const others = [new EventTarget(), { aborted: false, addEventListener() {} }];
+    for (const signal of others) {
+      expect(() => resolveOptions('a', { signal: signal as never })).toThrow(/AbortSignal/);
+    }
+  });
+});
+
+describe('names', () => {
+  it('may have no holes', () => {
+    // biome-ignore lint/suspicious/noSparseArray: that is what is tested.
+    expect(() => checkNames([, 'b'] as string[])).toThrow('a lock needs a name');
   });
 });

@@ -40,6 +40,7 @@ const SHORTEST_LEASE_MS = 10;
 /** Who asks often asks in the same way: what was resolved last is shared, by all that wait with it. */
 export function resolveOptions(lock: string, options?: AcquireOptions): ResolvedOptions {
   if (options === undefined) return DEFAULTS;
+  if (typeof options !== 'object' || options === null) throw notOptions(lock, options);
   if (options.signal !== undefined) return resolve(lock, options);
   if (areSame(options, lastGiven)) return lastResolved;
   const resolved = resolve(lock, options);
@@ -68,18 +69,37 @@ function resolve(lock: string, options: AcquireOptions): ResolvedOptions {
     waitMs: durationMs(wait, 'wait', lock, { leastMs: 0, endless: true }),
     maxHoldMs: durationMs(maxHold, 'maxHold', lock, { leastMs: SHORTEST_LEASE_MS, endless: true }),
     signal: checkSignal(lock, options.signal ?? undefined),
-    renews: options.renew ?? true,
+    renews: checkFlag(lock, options.renew ?? true, 'renew'),
     label: checkLabel(lock, options.label ?? ''),
-    isReentrant: options.reentrant ?? false,
+    isReentrant: checkFlag(lock, options.reentrant ?? false, 'reentrant'),
   };
 }
 
 /** What fails only after the store was asked would leave a lock behind that nobody holds. */
 function checkSignal(lock: string, signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal === undefined || typeof signal.addEventListener === 'function') return signal;
+  if (signal === undefined || isSignal(signal)) return signal;
   throw new LockArgumentError(
     lock,
     'signal must be an AbortSignal, such as AbortSignal.timeout(500) or the signal of an AbortController',
+  );
+}
+
+/** Told by its shape: it may be of another copy of the class. */
+function isSignal({ aborted, addEventListener, removeEventListener }: AbortSignal): boolean {
+  const methods = [addEventListener, removeEventListener];
+  return typeof aborted === 'boolean' && methods.every((method) => typeof method === 'function');
+}
+
+/** `'false'`, as a variable of the environment has it, would mean true. */
+function checkFlag(lock: string, flag: boolean, option: string): boolean {
+  if (typeof flag === 'boolean') return flag;
+  throw new LockArgumentError(lock, `${option} must be true or false; got ${String(flag)}`);
+}
+
+function notOptions(lock: string, given: unknown): LockArgumentError {
+  return new LockArgumentError(
+    lock,
+    `options are an object, such as { wait: '5s', lease: '30s' }; got ${String(given)}`,
   );
 }
 
@@ -125,5 +145,6 @@ export function checkNames(names: readonly string[]): readonly string[] {
       'all() needs the names of the locks: an array with at least one',
     );
   }
-  return names.map(checkName);
+  // Not by map(), which leaves out holes.
+  return Array.from(names, checkName);
 }
