@@ -1,6 +1,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { LockErrorCode, LossReason } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
+import { acquisitionOf } from './owner.ts';
 import type { Claim, LockKind } from './store.ts';
 
 /**
@@ -80,6 +81,6 @@ export function announceFail(
   announce('fail', () => ({ ...asked(claim), code, waitedMs }));
 }
 
-function asked({ name, kind, owner }: Claim): Asked {
-  return { lock: name, kind, owner };
+export function asked({ name, kind, owner }: Claim): Asked {
+  return { lock: name, kind, owner: acquisitionOf(owner) };
 }

@@ -10,7 +10,7 @@ import {
   type LossReason,
   NotHeldError,
 } from './errors.ts';
-import { announce } from './events.ts';
+import { announce, asked } from './events.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import { type Leaver, letGo } from './let-go.ts';
 import { loseSignal } from './lose-signal.ts';
@@ -316,8 +316,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   }
 
   #event(): { lock: string; kind: Claim['kind']; owner: string; fence: number } {
-    const { name, kind, owner } = this.claim;
-    return { lock: name, kind, owner, fence: this.fence };
+    return { ...asked(this.claim), fence: this.fence };
   }
 }
 

@@ -126,6 +126,8 @@ export interface HoldWords {
 
 /** It is the very object that stands in line, and leaves it: a copy is another's. */
 export interface Claim extends Hold, Linked<Claim> {
+  /** A store that has released it may ask under another name: see ownerAgain. */
+  owner: string;
   readonly leaseMs: number;
   waiter?: Waiter | undefined;
   /** Whether a store in this process has it in a line, and its neighbours there. */

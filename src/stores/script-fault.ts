@@ -16,3 +16,13 @@ export function told(error: unknown): unknown {
   const message = `${error.message} Check the client's user, its password and its rights.`;
   return Object.assign(new Error(message, { cause: error }), { isFinal: true });
 }
+
+/** The runner could not keep what was asked for, and has released it under the name that it was asked for with. */
+export function wasGivenBack(error: unknown): boolean {
+  return error instanceof Error && 'isGivenBack' in error;
+}
+
+export function givenBack(error: unknown): Error {
+  const failure = error instanceof Error ? error : new Error(String(error));
+  return Object.assign(failure, { isGivenBack: true });
+}

@@ -6,6 +6,7 @@ import {
   type Hold,
   type Inspection,
   type LockStore,
+  ownerAgain,
   type Requester,
   type Target,
 } from '../lock/index.ts';
@@ -22,7 +23,7 @@ import {
 } from './lock-reply.ts';
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 import { keyOf, wordsOf } from './lock-words.ts';
-import { isFaultOfOne, told } from './script-fault.ts';
+import { isFaultOfOne, told, wasGivenBack } from './script-fault.ts';
 import { type ScriptRunner, scriptOf } from './script-runner.ts';
 
 export interface ScriptStoreOptions {
@@ -63,6 +64,8 @@ export class ScriptStore implements LockStore {
   #isClosed = false;
   /** How often all locks were lost, and with them what was handed over before. */
   #lossCount = 0;
+  /** How often the runner has released what was asked for. */
+  #givenBackCount = 0;
 
   /** What becomes of a batch. */
   readonly #ends: BatchEnds = {
@@ -86,6 +89,7 @@ export class ScriptStore implements LockStore {
   }
 
   askAndTell(claim: Claim, queues: boolean, requester: Requester<Answer>): void {
+    this.#nameAgain(claim);
     // Who stands in line must hear the call; a lock that is free does not wait for that.
     const stands = queues && this.#isListening;
     if (stands) this.#waiting.set(claim.owner, claim);
@@ -99,6 +103,7 @@ export class ScriptStore implements LockStore {
     const slots = new Set(slotOf && claims.map((claim) => slotOf(keyOf(claim))));
     if (slots.size > 1) return Promise.resolve(undefined);
     return new Promise((answered, failed) => {
+      for (const claim of claims) this.#nameAgain(claim);
       const [first, ...others] = claims;
       const verb = `all ${claims.length} ${leastFence}`;
       const batch = this.#batchFor(first!, claims.length);
@@ -111,6 +116,7 @@ export class ScriptStore implements LockStore {
   }
 
   adopt(claim: Claim, from: Hold): Promise<Answer> {
+    this.#nameAgain(claim);
     const word = claim.kind === 'mutex' ? 'adopt' : `adopt ${claim.slots} ${claim.take}`;
     return this.#send(`${word} :${wordsOf(from).token}`, claim, claim.leaseMs, (reply) =>
       Number(reply) === 0 ? { held: false, retryInMs: 0 } : toAnswer(reply),
@@ -162,6 +168,7 @@ export class ScriptStore implements LockStore {
   onLost(listener: (reason: Error) => void): void {
     this.runner.onLost?.((reason) => {
       this.#lossCount++;
+      this.#givenBackCount++;
       listener(reason);
       // Their places in line are lost as well.
       this.#callEverybody();
@@ -335,6 +342,7 @@ export class ScriptStore implements LockStore {
   #failed(batch: LockBatch, error: unknown): void {
     if (batch.hasFailed) return;
     batch.hasFailed = true;
+    if (wasGivenBack(error)) this.#gaveBack(batch);
     // One key that is no lock must not be the end of all who travelled with it: each is asked for alone.
     const parts = isFaultOfOne(error) ? batch.split() : [];
     if (parts.length > 1) for (const part of parts) this.#call(part);
@@ -366,6 +374,22 @@ export class ScriptStore implements LockStore {
     const { owner, fence } = readCall(message) ?? NO_CALL;
     if (fence === 0) this.#watch(owner);
     else this.#noLongerWaiting(owner)?.waiter?.called({ fence, reservedMs: RESERVED_MS });
+  }
+
+  /** What is handed over to them from now on is released as well. */
+  #gaveBack({ settlers }: LockBatch): void {
+    this.#givenBackCount++;
+    for (const { whenBusy } of settlers) if (whenBusy) this.#waiting.delete(whenBusy.owner);
+  }
+
+  /** All that asked before the runner last gave back: only a few of them were, and to be renamed costs little. */
+  #nameAgain(claim: Claim): void {
+    if (this.#givenBackCount === 0) return;
+    const owner = ownerAgain(claim.owner, this.#givenBackCount);
+    if (owner === claim.owner) return;
+    this.#waiting.delete(claim.owner);
+    claim.owner = owner;
+    claim.words = undefined;
   }
 
   #noLongerWaiting(owner: string): Claim | undefined {

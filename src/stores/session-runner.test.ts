@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { beforeEach, describe, expect, it } from 'vitest';
+import diagnostics from 'node:diagnostics_channel';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startListening } from '../../test/listening.ts';
 import { gate, settle } from '../../test/virtual-time.ts';
 import { systemClock, virtualClock } from '../clock/index.ts';
@@ -7,6 +8,7 @@ import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { Locks } from '../lock/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { engineRunner } from './engine-runner.ts';
+import { toWords } from './lock-call.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 import type { ScriptRunner } from './script-runner.ts';
 import { ScriptStore } from './script-store.ts';
@@ -34,6 +36,8 @@ let onLoad = (): void => {};
 let waitingFor: Promise<void> | undefined;
 /** Until then all replies of scripts are on their way. */
 let replying: Promise<void> | undefined;
+/** Releases that are on their way for long, though the connection has ended that they were sent on. */
+let delayed: (() => Promise<unknown>)[] | undefined;
 let runner: SessionRunner;
 let losses: string[];
 
@@ -46,6 +50,7 @@ beforeEach(() => {
   losses = [];
   waitingFor = undefined;
   replying = undefined;
+  delayed = undefined;
   runner = newRunner('');
   runner.onLost(({ message }) => losses.push(message));
 });
@@ -53,6 +58,10 @@ beforeEach(() => {
 function newRunner(keyPrefix: string): SessionRunner {
   const inner = engineRunner(engine);
   const run: ScriptRunner['run'] = async (...call) => {
+    if (delayed && toWords(call[2])[0] === 'release') {
+      delayed.push(() => inner.run(...call));
+      throw new Error('Connection is closed.');
+    }
     const reply = await inner.run(...call);
     await replying;
     return reply;
@@ -322,6 +331,40 @@ describe('a runner with a session', () => {
     await granted;
     await Promise.all([here.close(), there.close()]);
   });
+
+  it.each(['ends', 'cannot take a will'])(
+    'is not hurt by a late release of who waited, after a session that %s',
+    async (fault) => {
+      const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
+      await startListening(here, settle);
+      const holder = await there.mutex('a').acquire();
+      delayed = [];
+      if (fault !== 'ends') failures = ['Connection is closed.'];
+      const owners: string[] = [];
+      const onEvent = (event: unknown): void =>
+        void owners.push((event as { owner: string }).owner);
+      for (const name of ['holdfast:acquire', 'holdfast:grant']) {
+        diagnostics.subscribe(name, onEvent);
+        onTestFinished(() => void diagnostics.unsubscribe(name, onEvent));
+      }
+      const waiting = here.mutex('a').acquire({ wait: '5s' });
+      await settle();
+      if (fault === 'ends') loseSession();
+      await settle();
+      const late = delayed;
+      expect(late.length).toBeGreaterThan(0);
+      delayed = undefined;
+      await holder.release();
+      if (fault === 'ends') await waiting;
+      await settle();
+      for (const arrive of late) await arrive();
+      const lease = await waiting;
+      expect(await there.mutex('a').tryAcquire()).toBe(null);
+      expect(await lease.release()).toBe('released');
+      expect(owners[0]).toBe(owners[1]);
+      await Promise.all([here.close(), there.close()]);
+    },
+  );
 
   it('has lost what was granted by an answer that came together with that of its end', async () => {
     const here = locksOf(runner, 'here');

@@ -2,6 +2,7 @@ import { systemClock } from '../clock/index.ts';
 import { type LockRequest, toWords } from './lock-call.ts';
 import { isListOfServed } from './lock-reply.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
+import { givenBack } from './script-fault.ts';
 import type { Script, ScriptRunner } from './script-runner.ts';
 import { SessionError } from './session.ts';
 
@@ -146,7 +147,7 @@ export class SessionRunner implements ScriptRunner {
         await turnOfAnswers();
         this.#ended(session, script);
       }
-      throw failure;
+      throw givenBack(failure);
     }
     if (session !== this.#session) throw new SessionError('ended', ENDED);
   }
