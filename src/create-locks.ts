@@ -5,6 +5,8 @@ import { redisUrlStore, type Session, startRenewalWorker } from './stores/index.
 
 type Url = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
 
+type Where = Url | LocksOptions | Omit<CachingLocksOptions, 'store' | 'isInMemory'>;
+
 export interface AddressOptions {
   /**
    * `worker`: a worker thread with a connection of its own renews leases while the event loop is blocked.
@@ -22,10 +24,10 @@ export interface AddressOptions {
  * Locks. Without an argument they live in this process; with an address they live in that Redis, Valkey
  * or `holdfast serve`; with `{ store }` wherever the store says.
  */
-export function createLocks(
-  where: Url | LocksOptions | Omit<CachingLocksOptions, 'store' | 'isInMemory'> = {},
-  options: AddressOptions = {},
-): CachingLocks {
+export function createLocks(where?: Where, options?: AddressOptions): CachingLocks;
+export function createLocks(...given: [Where?, AddressOptions?]): CachingLocks {
+  const [where = {}, options = {}] = given;
+  if (given.length > 0) refuseUnset(given[0]);
   refuseOthers(options, ADDRESS_OPTIONS);
   if (typeof where === 'string') return locksAt(checkUrl(where), options);
   refuseRenewFrom({ ...where, ...options });
@@ -65,7 +67,17 @@ function refuseSession(options: object): void {
   );
 }
 
-/** Its locks would be those of this process alone, and nobody would notice. */
+/** As from a variable that is not set: its locks would be those of this process alone, and nobody would notice. */
+function refuseUnset(where: unknown): void {
+  if (where !== undefined) return;
+  throw new LockArgumentError(
+    '',
+    'the address of the locks is undefined. Is a variable of the environment not set? Use createLocks() for locks ' +
+      'of this process alone.',
+  );
+}
+
+/** Its locks would be those of this process alone too. */
 function refuseStore(options: object): void {
   if (!['ask', 'evalsha', 'evalSha'].some((name) => name in options)) return;
   throw new LockArgumentError(

@@ -33,6 +33,11 @@ describe('createLocks', () => {
     expect(await locks.mutex('order:42').tryAcquire()).toBe(null);
   });
 
+  it('refuses an address that is not set, which would give locks of this process alone', () => {
+    expect(() => createLocks(undefined)).toThrow(/variable of the environment not set/);
+    expect(() => createLocks(undefined, {})).toThrow(/variable of the environment not set/);
+  });
+
   it('refuses a store, or a client, that is not named as such', async () => {
     const client = new Redis({ lazyConnect: true });
     for (const where of [client, redisStore(client), createClient()]) {

@@ -52,8 +52,9 @@ export class Locks implements AsyncDisposable {
   }
 
   /** As many holders as there are permits; each takes one, or `take` of them. */
-  semaphore(name: string, permits: number, { take = 1 }: { take?: number } = {}): Lock {
+  semaphore(name: string, permits: number, options?: { take?: number }): Lock {
     checkName(name);
+    const take = options?.take ?? 1;
     const slots = checkCount(name, permits, 'permits', READERS);
     const target = { kind: 'semaphore', name, slots } as const;
     return new SingleLock(this.#core, target, checkCount(name, take, 'take', permits));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type AcquireOptions, checkNames, resolveOptions } from './options.ts';
+import { type AcquireOptions, checkName, checkNames, resolveOptions } from './options.ts';
 
 describe('options', () => {
   it('that are given again are resolved once', () => {
@@ -47,6 +47,12 @@ describe('options', () => {
     expect(() => resolveOptions('a', given as never)).toThrow('options are an object');
   });
 
+  it.each(['ttl', 'Wait', 'toString', '0'])('are none that is named %j', (name) => {
+    expect(() => resolveOptions('a', { [name]: 5000 })).toThrow(
+      `there is no option '${name}'. There are: lease, wait,`,
+    );
+  });
+
   it('do not take what only listens for a signal', () => {
     const others = [new EventTarget(), { aborted: false, addEventListener() {} }];
     for (const signal of others) {
@@ -56,6 +62,17 @@ describe('options', () => {
 });
 
 describe('names', () => {
+  it.each(['x\ud800', '\udfff', '\ud800\ud800\udc00'])('have no half characters: %j', (name) => {
+    expect(() => checkName(name)).toThrow(/half a character/);
+    expect(checkName('锁🔒')).toBe('锁🔒');
+  });
+
+  it('are strings', () => {
+    for (const name of ['', null, 5, Symbol('a'), Object.create(null)]) {
+      expect(() => checkName(name)).toThrow('a lock needs a name');
+    }
+  });
+
   it('may have no holes', () => {
     // biome-ignore lint/suspicious/noSparseArray: that is what is tested.
     expect(() => checkNames([, 'b'] as string[])).toThrow('a lock needs a name');

@@ -41,6 +41,7 @@ const SHORTEST_LEASE_MS = 10;
 export function resolveOptions(lock: string, options?: AcquireOptions): ResolvedOptions {
   if (options === undefined) return DEFAULTS;
   if (typeof options !== 'object' || options === null) throw notOptions(lock, options);
+  refuseOthers(lock, options);
   if (options.signal !== undefined) return resolve(lock, options);
   if (areSame(options, lastGiven)) return lastResolved;
   const resolved = resolve(lock, options);
@@ -96,6 +97,25 @@ function checkFlag(lock: string, flag: boolean, option: string): boolean {
   throw new LockArgumentError(lock, `${option} must be true or false; got ${String(flag)}`);
 }
 
+/** Misspelt, it would be left out: a lock would be waited for, or kept, for another time than was meant. */
+function refuseOthers(lock: string, options: object): void {
+  for (const name in options) {
+    if (KNOWN.has(name)) continue;
+    const known = [...KNOWN].join(', ');
+    throw new LockArgumentError(lock, `there is no option '${name}'. There are: ${known}`);
+  }
+}
+
+const KNOWN: ReadonlySet<string> = new Set<keyof AcquireOptions>([
+  'lease',
+  'wait',
+  'signal',
+  'renew',
+  'maxHold',
+  'label',
+  'reentrant',
+]);
+
 function notOptions(lock: string, given: unknown): LockArgumentError {
   return new LockArgumentError(
     lock,
@@ -113,12 +133,15 @@ let lastGiven: Given = {};
 let lastResolved = DEFAULTS;
 
 const LONGEST_NAME_BYTES = 1024;
+const HALF_A_CHARACTER =
+  'the name of a lock has half a character (a lone surrogate), which others would not see. Use name.toWellFormed(), or a hash of it.';
 
 /** A name that can be a lock's, in any language and with any bytes. */
 export function checkName(name: string): string {
   if (typeof name !== 'string' || name === '') {
-    throw new LockArgumentError(String(name), 'a lock needs a name: a string that is not empty');
+    throw new LockArgumentError('', 'a lock needs a name: a string that is not empty');
   }
+  if (!name.isWellFormed()) throw new LockArgumentError(name, HALF_A_CHARACTER);
   // A char has at most three bytes.
   if (name.length <= LONGEST_NAME_BYTES / 3) return name;
   const bytes = Buffer.byteLength(name);

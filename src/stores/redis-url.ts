@@ -127,7 +127,8 @@ function explained(link: RedisLink, reason: () => unknown): RedisLink {
 /** The library is an optional peer, so that who needs no Redis need not install one. */
 async function createClient(url: string, options: RedisOptions): Promise<Redis> {
   const { Redis } = await import('ioredis').catch((cause: unknown) => {
-    throw new Error('locks in Redis need a client: npm install ioredis', { cause });
+    const failure = new Error('locks in Redis need a client: npm install ioredis', { cause });
+    throw Object.assign(failure, { isFinal: true });
   });
   const path = /^unix:(?:\/\/)?(\/.+)$/.exec(url)?.[1];
   return path === undefined ? new Redis(url, options) : new Redis({ ...options, path });
