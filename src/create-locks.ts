@@ -117,7 +117,9 @@ function unknownOption(what: string): LockArgumentError {
 function checkUrl(url: string): string {
   if (/^unix:\/./.test(url)) return url;
   if (/^rediss?:\/\//.test(url) && URL.canParse(url)) {
-    if (/^(\/\d*)?$/.test(new URL(url).pathname)) return url;
+    const { pathname, searchParams } = new URL(url);
+    const areDatabases = searchParams.getAll('db').every((database) => /^\d+$/.test(database));
+    if (/^(\/\d*)?$/.test(pathname) && areDatabases) return url;
   }
   throw new LockArgumentError(
     '',

@@ -149,6 +149,7 @@ describe('createLocks', () => {
 
   it.each(['first', '-1', '1.5', '1/2'])('refuses the database %s', (database) => {
     expect(() => createLocks(`redis://localhost/${database}`)).toThrow('host:port/database');
+    expect(() => createLocks(`redis://localhost?db=${database}`)).toThrow('host:port/database');
   });
 
   it.each([
