@@ -100,7 +100,8 @@ const LOCKS_OPTIONS = [...ADDRESS_OPTIONS, 'store', 'clock', 'random', 'telemetr
 
 /** An address in an object, or a store that is misspelt, would be left out: see refuseStore. */
 function refuseOthers(options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw unknownOption(`'${String(options)}'`);
+  if (typeof options !== 'object' || options === null)
+    throw unknownOption(`'${withoutPassword(String(options))}'`);
   // Inherited ones too: those of a URL are.
   for (const name in options) if (!known.includes(name)) throw unknownOption(`'${name}'`);
 }
@@ -128,6 +129,7 @@ function checkUrl(url: string): string {
   );
 }
 
+/** It may stand in the query too, and an address that is wrong may lack its slashes. */
 function withoutPassword(url: string): string {
-  return url.replace(/\/\/.*@/, '//');
+  return url.replace(/^([a-z+ ]*:\/*)?.*@/is, '$1').replace(/(password=)[^&#]*/gi, '$1…');
 }

@@ -147,6 +147,19 @@ describe('createLocks', () => {
     expect(told).toThrow("' redis://localhost' is not");
   });
 
+  it.each([
+    'redis:user:secret@host',
+    'redis://host/a?password=secret',
+    'redis://a:sec\nsecret@h/x',
+    'secret@h',
+  ])('does not tell the password of %j', (url) => {
+    for (const given of [[url], [{}, url]]) {
+      const told = (): unknown => createLocks(...(given as never[]));
+      expect(told).toThrow(LockError);
+      expect(told).not.toThrow(/secret/);
+    }
+  });
+
   it.each(['first', '-1', '1.5', '1/2'])('refuses the database %s', (database) => {
     expect(() => createLocks(`redis://localhost/${database}`)).toThrow('host:port/database');
     expect(() => createLocks(`redis://localhost?db=${database}`)).toThrow('host:port/database');
