@@ -142,6 +142,7 @@ describe('the address of a store', () => {
       database: 0,
     });
     expect(parseStoreAddress('rediss://host')).toMatchObject({ isSecure: true });
+    expect(() => parseStoreAddress('redis://host?db=3')).toThrow('no options after a ?');
     expect(parseStoreAddress('unix:/run/a%20b').socket).toEqual({ path: '/run/a b' });
   });
 

@@ -16,6 +16,7 @@ export interface StoreAddress {
 /** Reads `redis[s]://[user:password@]host[:port][/database]` or `unix:/path`. Throws UsageError. */
 export function parseStoreAddress(text: string): StoreAddress {
   const url = parseUrl(text);
+  refuseQuery(url);
   if (url.protocol === 'unix:') return unixAddress(url);
   if (url.protocol === 'redis:' || url.protocol === 'rediss:') return tcpAddress(url);
   throw new UsageError(`'${url.protocol}' is not known. ${FORMS}`);
@@ -28,6 +29,11 @@ const DEFAULT_PORT = 6379;
 function parseUrl(text: string): URL {
   if (URL.canParse(text)) return new URL(text);
   throw new UsageError(`The store cannot be read. ${FORMS}`);
+}
+
+/** The library reads a database in it, or a prefix of keys: without them, this would be another store than it says. */
+function refuseQuery({ search }: URL): void {
+  if (search !== '') throw new UsageError(`A store has no options after a ?. ${FORMS}`);
 }
 
 function unixAddress(url: URL): StoreAddress {
