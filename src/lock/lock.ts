@@ -24,7 +24,8 @@ export abstract class Lock {
 
   /** Takes the lock if it is free now; null if it is busy. */
   async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<Lease | null> {
-    return this.take(resolveOptions(this.name, { ...options, wait: 0 }), currentScope());
+    // After they were read, since a copy of the options would lack what is inherited.
+    return this.take({ ...resolveOptions(this.name, options), waitMs: 0 }, currentScope());
   }
 
   /**

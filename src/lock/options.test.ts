@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../clock/index.ts';
+import { Locks } from './locks.ts';
+import { memoryStore } from './memory-store.ts';
 import { type AcquireOptions, checkName, checkNames, resolveOptions } from './options.ts';
 
 describe('options', () => {
@@ -40,6 +43,16 @@ describe('options', () => {
     for (const option of ['renew', 'reentrant']) {
       const options = { [option]: flag } as AcquireOptions;
       expect(() => resolveOptions('a', options)).toThrow(`${option} must be true or false`);
+    }
+  });
+
+  it('are the same to who asks once', async () => {
+    await using locks = new Locks({ store: memoryStore(systemClock), telemetry: false });
+    const inherited = Object.create({ lease: '100s' }) as AcquireOptions;
+    const lease = await locks.mutex('a').tryAcquire(inherited);
+    expect(lease!.expiresInMs).toBeGreaterThan(90_000);
+    for (const given of [null, 5000, AbortSignal.timeout(5)]) {
+      await expect(locks.mutex('b').tryAcquire(given as never)).rejects.toThrow(/option/);
     }
   });
 
