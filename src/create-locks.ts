@@ -49,8 +49,8 @@ function locksAt(url: string, options: AddressOptions): CachingLocks {
   throw new LockArgumentError('', `renewFrom is 'main' or 'worker'; got '${renewFrom}'`);
 }
 
-function refuseRenewFrom(options: object): void {
-  if (!('renewFrom' in options) || options.renewFrom === 'main') return;
+function refuseRenewFrom({ renewFrom = 'main' }: AddressOptions): void {
+  if (renewFrom === 'main') return;
   throw new LockArgumentError(
     '',
     'renewFrom: a worker thread needs a connection of its own, and so an address. Use ' +
@@ -58,8 +58,8 @@ function refuseRenewFrom(options: object): void {
   );
 }
 
-function refuseSession(options: object): void {
-  if (!('session' in options) || options.session === false) return;
+function refuseSession({ session = false }: AddressOptions): void {
+  if (session === false) return;
   throw new LockArgumentError(
     '',
     "session: it is opened on a server, and needs an address. Use createLocks('unix:/path', { session: true }), " +

@@ -176,6 +176,18 @@ describe('createLocks', () => {
     expect(() => createLocks(where as never)).toThrow(/createLocks does not know .* Use/);
   });
 
+  it('leaves out options that are undefined', async () => {
+    const unset = { session: undefined, renewFrom: undefined } as object;
+    for (const given of [[unset], [{}, unset]]) await createLocks(...(given as [object])).close();
+  });
+
+  it.each(['false', 1, {}, Promise.resolve()])('does not take %o for a session', (session) => {
+    const options = { session: session as never };
+    expect(() => createLocks('redis://localhost', options)).toThrow('session is true');
+    const client = new Redis({ lazyConnect: true });
+    expect(() => redisStore(client, options)).toThrow('session is true');
+  });
+
   it('refuses an option of an address that it does not know', () => {
     expect(() => createLocks('redis://localhost', { renewform: 'worker' } as never)).toThrow(
       "createLocks does not know 'renewform'",

@@ -74,6 +74,9 @@ const OVER = 'the session of these locks has ended';
 
 /** It is its owner's to close, and cannot be opened again. */
 function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
+  if (typeof id !== 'string' || typeof ended?.then !== 'function') {
+    throw new LockArgumentError('', 'session is true, false, or what `await openSession()` gave');
+  }
   let isOver = false;
   void ended.then(() => {
     isOver = true;
