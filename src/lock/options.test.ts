@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../clock/index.ts';
 import { Locks } from './locks.ts';
 import { memoryStore } from './memory-store.ts';
-import { type AcquireOptions, checkName, checkNames, resolveOptions } from './options.ts';
+import { type AcquireOptions, checkName, checkNames, resolveOptions, takeOf } from './options.ts';
 
 describe('options', () => {
   it('that are given again are resolved once', () => {
@@ -53,6 +53,14 @@ describe('options', () => {
     expect(lease!.expiresInMs).toBeGreaterThan(90_000);
     for (const given of [null, 5000, AbortSignal.timeout(5)]) {
       await expect(locks.mutex('b').tryAcquire(given as never)).rejects.toThrow(/option/);
+    }
+  });
+
+  it('of a semaphore are how many permits to take', () => {
+    expect(takeOf('a', undefined)).toBe(1);
+    expect(takeOf('a', { take: 3 })).toBe(3);
+    for (const given of [3, 'take', { takes: 3 }, [3]]) {
+      expect(() => takeOf('a', given as never)).toThrow('{ take: how many permits }');
     }
   });
 

@@ -161,6 +161,14 @@ export function checkCount(lock: string, count: number, option: string, most: nu
   );
 }
 
+/** A number in its place, or a word that is misspelt, would take one permit where several were meant. */
+export function takeOf(lock: string, options?: { readonly take?: number }): number {
+  const { take = 1, ...others } = Object(options ?? {}) as { readonly take?: number };
+  const isKnown = typeof (options ?? {}) === 'object' && Object.keys(others).length === 0;
+  if (isKnown) return take;
+  throw new LockArgumentError(lock, 'the options of a semaphore are { take: how many permits }');
+}
+
 export function checkNames(names: readonly string[]): readonly string[] {
   if (!Array.isArray(names) || names.length === 0) {
     throw new LockArgumentError(
