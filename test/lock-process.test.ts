@@ -59,4 +59,19 @@ describe('a program', () => {
         process.stdout.write('done')`),
     ).toBe('done');
   });
+
+  it('ends soon after it has closed its locks, though their server is gone', async () => {
+    const server = await startRealRedis();
+    onTestFinished(() => server.stop());
+    const text = await program(`
+      import { Redis } from 'ioredis';
+      const locks = createLocks('redis://127.0.0.1:${server.port}');
+      await locks.mutex('a').run(() => {});
+      await new Redis(${server.port}, { retryStrategy: null }).shutdown('NOSAVE').catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await locks.close();
+      const closedMs = performance.now();
+      process.on('exit', () => process.stdout.write(String(performance.now() - closedMs)));`);
+    expect(Number(text)).toBeLessThan(1500);
+  });
 });

@@ -83,6 +83,8 @@ async function connect(url: string, signal: AbortSignal): Promise<Connected> {
     // A connection that is dead but does not know it is left before a request is given up.
     socketTimeout: 4000,
     maxRetriesPerRequest: 1,
+    // The client waits so long for the end of a connection, also of one that has ended, and so does the process.
+    disconnectTimeout: 200,
     retryStrategy: (tries) => (isConnected ? Math.min(50 * tries, 2000) : null),
   });
   client.on('error', (error) => {
@@ -136,5 +138,10 @@ async function createClient(url: string, options: RedisOptions): Promise<Redis> 
 
 type RedisOptions = Pick<
   AllRedisOptions,
-  'connectTimeout' | 'lazyConnect' | 'maxRetriesPerRequest' | 'retryStrategy' | 'socketTimeout'
+  | 'connectTimeout'
+  | 'disconnectTimeout'
+  | 'lazyConnect'
+  | 'maxRetriesPerRequest'
+  | 'retryStrategy'
+  | 'socketTimeout'
 >;
