@@ -162,10 +162,11 @@ export function checkCount(lock: string, count: number, option: string, most: nu
 }
 
 /** A number in its place, or a word that is misspelt, would take one permit where several were meant. */
-export function takeOf(lock: string, options?: { readonly take?: number }): number {
-  const { take = 1, ...others } = Object(options ?? {}) as { readonly take?: number };
-  const isKnown = typeof (options ?? {}) === 'object' && Object.keys(others).length === 0;
-  if (isKnown) return take;
+export function takeOf(lock: string, options?: { readonly take?: number } | null): number {
+  if (options === undefined || options === null) return 1;
+  const isKnown =
+    typeof options === 'object' && Object.keys(options).every((name) => name === 'take');
+  if (isKnown) return options.take ?? 1;
   throw new LockArgumentError(lock, 'the options of a semaphore are { take: how many permits }');
 }
 
