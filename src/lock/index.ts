@@ -20,7 +20,7 @@ export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
 export type { AcquireOptions } from './options.ts';
-export { ownerAgain } from './owner.ts';
+export { nameCountOf, ownerAgain } from './owner.ts';
 export { serveRenewals } from './renewal-service.ts';
 export { currentScope, inScope, type Scope } from './scope.ts';
 export type {

@@ -10,3 +10,8 @@ export function ownerAgain(owner: string, count: number): string {
 export function acquisitionOf(owner: string): string {
   return owner.replace(/~\d+$/, '');
 }
+
+/** The count of its name; 0: its first. */
+export function nameCountOf(owner: string): number {
+  return Number(/~(\d+)$/.exec(owner)?.[1] ?? 0);
+}

@@ -50,6 +50,11 @@ export class LockBatch extends Due<LockBatch> implements Hearer<unknown> {
     return toArgs(this.#ownerPrefix, this.#words);
   }
 
+  /** In the order of the keys. */
+  get owners(): string[] {
+    return this.keys.map((_, index) => this.#words[3 * index + 1]!.split(' ', 1)[0]!);
+  }
+
   add<Result>(
     { key, token }: Pick<HoldWords, 'key' | 'token'>,
     verb: string,

@@ -6,6 +6,7 @@ import {
   type Hold,
   type Inspection,
   type LockStore,
+  nameCountOf,
   ownerAgain,
   type Requester,
   type Target,
@@ -64,8 +65,11 @@ export class ScriptStore implements LockStore {
   #isClosed = false;
   /** How often all locks were lost, and with them what was handed over before. */
   #lossCount = 0;
-  /** How often the runner has released what was asked for. */
-  #givenBackCount = 0;
+  /** How often there was a reason for other names, and how often when all locks were lost: those before are old. */
+  #nameCount = 0;
+  #lostNameCount = 0;
+  /** What the runner has released since then, though its session lives. */
+  readonly #givenBack = new Set<string>();
 
   /** What becomes of a batch. */
   readonly #ends: BatchEnds = {
@@ -135,6 +139,7 @@ export class ScriptStore implements LockStore {
 
   releaseAndTell(hold: Hold, fence: number | undefined, requester: Requester<boolean>): void {
     if (this.#waiting.size > 0) this.#waiting.delete(hold.owner);
+    if (this.#givenBack.size > 0) this.#givenBack.delete(nameOf(keyOf(hold), hold.owner));
     const released = fence === undefined ? undefined : hold;
     const settler = {
       requester,
@@ -168,7 +173,8 @@ export class ScriptStore implements LockStore {
   onLost(listener: (reason: Error) => void): void {
     this.runner.onLost?.((reason) => {
       this.#lossCount++;
-      this.#givenBackCount++;
+      this.#lostNameCount = ++this.#nameCount;
+      this.#givenBack.clear();
       listener(reason);
       // Their places in line are lost as well.
       this.#callEverybody();
@@ -377,18 +383,24 @@ export class ScriptStore implements LockStore {
   }
 
   /** What is handed over to them from now on is released as well. */
-  #gaveBack({ settlers }: LockBatch): void {
-    this.#givenBackCount++;
+  #gaveBack({ settlers, keys, owners }: LockBatch): void {
+    this.#nameCount++;
+    for (const [index, owner] of owners.entries()) {
+      this.#givenBack.add(nameOf(keys[index]!, owner));
+    }
     for (const { whenBusy } of settlers) if (whenBusy) this.#waiting.delete(whenBusy.owner);
   }
 
-  /** All that asked before the runner last gave back: only a few of them were, and to be renamed costs little. */
+  /**
+   * Only who was released: anybody else may stand in line, or hold the lock, under the name that it has, and
+   * would wait for itself under another.
+   */
   #nameAgain(claim: Claim): void {
-    if (this.#givenBackCount === 0) return;
-    const owner = ownerAgain(claim.owner, this.#givenBackCount);
-    if (owner === claim.owner) return;
+    if (this.#nameCount === 0) return;
+    const isOld = nameCountOf(claim.owner) < this.#lostNameCount;
+    if (!this.#givenBack.delete(nameOf(keyOf(claim), claim.owner)) && !isOld) return;
     this.#waiting.delete(claim.owner);
-    claim.owner = owner;
+    claim.owner = ownerAgain(claim.owner, this.#nameCount);
     claim.words = undefined;
   }
 
@@ -407,6 +419,11 @@ export class ScriptStore implements LockStore {
       if (keyOf(claim) === key) claim.waiter?.called();
     }
   }
+}
+
+/** Who adopts several locks has one name for all. */
+function nameOf(key: string, owner: string): string {
+  return `${owner} ${key}`;
 }
 
 const UNHEARD: Settler<unknown> = {

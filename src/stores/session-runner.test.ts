@@ -366,6 +366,26 @@ describe('a runner with a session', () => {
     },
   );
 
+  it.each(['NOSESSION There is no session of this name', 'ERR too many wills'])(
+    'leaves the others in line as they are when it gives something back: %s',
+    async (failure) => {
+      const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
+      await startListening(here, settle);
+      const holder = await there.mutex('a').acquire();
+      const waiting = here.mutex('a').acquire({ wait: '4s' });
+      await settle();
+      failures = [failure];
+      await (await here.mutex('b').acquire({ wait: '4s' })).release();
+      await settle();
+      expect((await there.mutex('a').inspect()).waiters).toHaveLength(1);
+      await holder.release();
+      const lease = await waiting;
+      expect(engine.wills.count).toBe(1);
+      expect(await lease.release()).toBe('released');
+      await Promise.all([here.close(), there.close()]);
+    },
+  );
+
   it('has lost what was granted by an answer that came together with that of its end', async () => {
     const here = locksOf(runner, 'here');
     await (await here.mutex('first').acquire()).release();
