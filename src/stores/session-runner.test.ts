@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import diagnostics from 'node:diagnostics_channel';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startListening } from '../../test/listening.ts';
 import { gate, settle } from '../../test/virtual-time.ts';
 import { systemClock, virtualClock } from '../clock/index.ts';
@@ -128,6 +128,16 @@ describe('a runner with a session', () => {
     expect(value('kept')).toBe('kept1 []');
     expect(engine.wills.count).toBe(1);
     expect(losses).toEqual([]);
+  });
+
+  it('gives back what it has no will for until the server has heard of it', async () => {
+    await ask('kept');
+    failures = ['ERR A session cannot have more than 100000 wills'];
+    delayed = [];
+    await expect(ask('a')).rejects.toThrow(/more than 100000 wills/);
+    expect(value('a')).toBe('a1 []');
+    delayed = undefined;
+    await vi.waitFor(() => expect(value('a')).toBe(null));
   });
 
   it('leaves the will again when the server had forgotten the script', async () => {

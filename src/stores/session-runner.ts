@@ -25,8 +25,8 @@ export interface SessionRunnerOptions {
 
 /** The most locks that one call gives back. */
 const MOST_AT_ONCE = 100;
-/** Between two tries to take a will back. */
-const DROP_PAUSE_MS = 200;
+/** Between two tries to take a will or a lock back. */
+const PAUSE_MS = 200;
 
 /**
  * Ties locks to a session: just before a lock is asked for, a will is left with the session to release it
@@ -142,7 +142,7 @@ export class SessionRunner implements ScriptRunner {
     }
     if (failure !== undefined) {
       for (const request of asked) void this.#drop(willOf(request));
-      for (const call of this.#giveBack(script, asked)) call.catch(() => {});
+      void this.#giveBackForSure(script, asked);
       if (/^NOSESSION/.test(messageOf(failure))) {
         await turnOfAnswers();
         this.#ended(session, script);
@@ -175,6 +175,16 @@ export class SessionRunner implements ScriptRunner {
     const locks = this.#giveBack(script, requests).map((each) => each.catch(unless(ERROR_REPLY)));
     await Promise.all([...wills, ...locks]);
     this.#remains.delete(remains);
+  }
+
+  /** Until the server has heard of it: no will and no lease of the holder's ends what nobody knows of. */
+  async #giveBackForSure(script: Script, requests: readonly Request[]): Promise<void> {
+    const isGivenBack = async (): Promise<boolean> => {
+      const calls = this.#giveBack(script, requests);
+      const ends = await Promise.allSettled(calls.map((each) => each.catch(unless(ERROR_REPLY))));
+      return ends.every(({ status }) => status === 'fulfilled');
+    };
+    while (!(await isGivenBack()) && !this.#isClosed) await pause();
   }
 
   #giveBack(script: Script, requests: readonly Request[]): Promise<unknown>[] {
@@ -211,7 +221,7 @@ export class SessionRunner implements ScriptRunner {
     const session = this.#session;
     if (!this.#wills.delete(will) || session === undefined) return;
     while (!(await this.#isDropped(session, will))) {
-      await new Promise<void>((resolve) => systemClock.setTimer(DROP_PAUSE_MS, resolve));
+      await pause();
       const isLeftAgain = session === this.#session && this.#wills.has(will);
       if (this.#isClosed || isLeftAgain) return;
     }
@@ -327,6 +337,10 @@ function releaseOf(verb: string): string {
 
 function willOf({ key, owner }: Pick<Request, 'key' | 'owner'>): string {
   return `${owner} ${key}`;
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => systemClock.setTimer(PAUSE_MS, resolve));
 }
 
 async function firstOf(failures: readonly Promise<unknown>[]): Promise<unknown> {
