@@ -396,6 +396,30 @@ describe('a runner with a session', () => {
     },
   );
 
+  it('gives nothing back that was asked for again before the first answer came', async () => {
+    const store = new ScriptStore(runner, {
+      clock: systemClock,
+      clientId: 'here',
+      requestTimeoutMs: 200,
+    });
+    const [here, there] = [new Locks({ store }), locksOf(engineRunner(engine), 'there')];
+    await (await here.mutex('first').acquire()).release();
+    const { opened: replied, open: reply } = gate();
+    replying = replied;
+    failures = ['ERR too many wills'];
+    const granted = here.mutex('a').acquire({ wait: '4s' });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    replying = undefined;
+    reply();
+    const lease = await granted;
+    await settle();
+    expect(await there.mutex('a').tryAcquire()).toBe(null);
+    expect(await lease.release()).toBe('released');
+    await settle();
+    expect(engine.wills.count).toBe(0);
+    await Promise.all([here.close(), there.close()]);
+  });
+
   it('has lost what was granted by an answer that came together with that of its end', async () => {
     const here = locksOf(runner, 'here');
     await (await here.mutex('first').acquire()).release();

@@ -141,8 +141,9 @@ export class SessionRunner implements ScriptRunner {
       failure = await firstOf(asked.map((request) => this.#leave(session, script, request)));
     }
     if (failure !== undefined) {
-      for (const request of asked) void this.#drop(willOf(request));
-      void this.#giveBackForSure(script, asked);
+      const unkept = asked.filter((request) => !this.#isAskedAgain(request));
+      for (const request of unkept) void this.#drop(willOf(request));
+      void this.#giveBackForSure(script, unkept);
       if (/^NOSESSION/.test(messageOf(failure))) {
         await turnOfAnswers();
         this.#ended(session, script);
