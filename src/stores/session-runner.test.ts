@@ -140,6 +140,23 @@ describe('a runner with a session', () => {
     await vi.waitFor(() => expect(value('a')).toBe(null));
   });
 
+  it('leaves no will for a key that is no lock', async () => {
+    execute(client(), ['LPUSH', 'a', 'x']);
+    await expect(ask('a')).rejects.toThrow(/WRONGTYPE/);
+    await settle();
+    expect(engine.wills.count).toBe(0);
+  });
+
+  it('takes back what stands beside a key that is no lock any more', async () => {
+    await ask('a');
+    await ask('b');
+    execute(client(), ['DEL', 'a']);
+    execute(client(), ['LPUSH', 'a', 'x']);
+    loseSession();
+    await settle();
+    expect(value('b')).toBe(null);
+  });
+
   it('leaves the will again when the server had forgotten the script', async () => {
     await ask('kept');
     failures = ['NOSCRIPT No matching script. Please use EVAL.'];

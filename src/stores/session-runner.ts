@@ -2,7 +2,7 @@ import { systemClock } from '../clock/index.ts';
 import { type LockRequest, toWords } from './lock-call.ts';
 import { isListOfServed } from './lock-reply.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { givenBack } from './script-fault.ts';
+import { givenBack, isFaultOfOne } from './script-fault.ts';
 import type { Script, ScriptRunner } from './script-runner.ts';
 import { SessionError } from './session.ts';
 
@@ -69,7 +69,11 @@ export class SessionRunner implements ScriptRunner {
     // It may have ended while it was opened: what is left with it now would be taken back by nobody.
     if (session !== undefined && session !== this.#session) throw new SessionError('ended', ENDED);
     const left = asked.map((request) => this.#leave(session!, script, request));
-    const reply = await this.#runner.run(script, keys, args);
+    const reply = await this.#runner.run(script, keys, args).catch((error: unknown) => {
+      // Where there is no lock nothing is held. Of several requests, each is sent again alone.
+      if (requests.length === 1 && isFaultOfOne(error)) void this.#drop(willOf(requests[0]!));
+      throw error;
+    });
     if (session !== undefined) await this.#makeSure(session, script, asked, left);
     this.#dropEnded(requests, reply);
     return reply;
@@ -188,15 +192,27 @@ export class SessionRunner implements ScriptRunner {
     while (!(await isGivenBack()) && !this.#isClosed) await pause();
   }
 
-  #giveBack(script: Script, requests: readonly Request[]): Promise<unknown>[] {
-    const calls: Promise<unknown>[] = [];
+  #giveBack(script: Script, requests: readonly Request[]): Promise<void>[] {
+    const calls: Promise<void>[] = [];
     for (let start = 0; start < requests.length; start += MOST_AT_ONCE) {
       const some = requests.slice(start, start + MOST_AT_ONCE);
-      const words = some.flatMap(({ verb, token }) => [releaseOf(verb), token, '0']);
-      const keys = some.map(({ key }) => key);
-      calls.push(this.#runner.run(script, keys, ['', ...words]));
+      calls.push(this.#release(script, some));
     }
     return calls;
+  }
+
+  /** One key that is no lock must not keep the others: each is then released alone. */
+  async #release(script: Script, requests: readonly Request[]): Promise<void> {
+    const words = requests.flatMap(({ verb, token }) => [releaseOf(verb), token, '0']);
+    const keys = requests.map(({ key }) => key);
+    try {
+      await this.#runner.run(script, keys, ['', ...words]);
+    } catch (error) {
+      if (!isFaultOfOne(error)) throw error;
+      if (requests.length > 1) {
+        await Promise.all(requests.map((request) => this.#release(script, [request])));
+      }
+    }
   }
 
   /** Wills that have become superfluous by what was answered. */
