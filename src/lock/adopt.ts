@@ -83,6 +83,8 @@ async function groupOf(core: LockCore, leases: readonly StoreLease[]): Promise<L
     for (const lease of leases) await raise(core, lease, fence);
     return new GroupLease(leases, fence);
   } catch (error) {
+    // One that was lost may have been taken anew when its fence was raised.
+    for (const { isHeld, claim } of leases) if (!isHeld) core.giveBack(claim, claim.leaseMs);
     await Promise.all(leases.map((lease) => lease.release()));
     throw error;
   }

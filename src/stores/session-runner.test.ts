@@ -437,6 +437,21 @@ describe('a runner with a session', () => {
     await Promise.all([here.close(), there.close()]);
   });
 
+  it('leaves nothing of a group that was lost while it was adopted', async () => {
+    const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
+    const text = (await there.all(['a', 'b']).acquire({ lease: '1h' })).transfer();
+    const onGrant = (): void => {
+      failures = ['NOSESSION There is no session of this name'];
+    };
+    diagnostics.subscribe('holdfast:grant', onGrant);
+    onTestFinished(() => void diagnostics.unsubscribe('holdfast:grant', onGrant));
+    await expect(here.adopt(text)).rejects.toThrow(/not held/);
+    await settle();
+    expect(await there.all(['a', 'b']).tryAcquire()).not.toBe(null);
+    expect(engine.wills.count).toBe(0);
+    await Promise.all([here.close(), there.close()]);
+  });
+
   it('has lost what was granted by an answer that came together with that of its end', async () => {
     const here = locksOf(runner, 'here');
     await (await here.mutex('first').acquire()).release();
