@@ -232,7 +232,8 @@ local function general(line)
     local isOurs = lock.kind.owns(lock, token)
     if isOurs then
       lock.kind.drop(lock, token)
-      lock.kind.ended(lock, token)
+      -- What a will has ended was lost to its holder, who may release it later.
+      if fence ~= '-1' then lock.kind.ended(lock, token) end
     else
       leave(lock, token)
       isOurs = lock.kind.hasEnded(lock, token, fence)

@@ -16,7 +16,7 @@ export const RESERVED_MS = 5000;
  *       owner begins with, up to a dot.
  *       verb, for a mutex one word, for any other lock followed by its slots and what is taken of them:
  *         `ask` grants or says busy, `line` also stands in line, `extend`; the number is the lease in ms.
- *         `release`; the number is the fence, or 0 if it is not known.
+ *         `release`; the number is the fence, or 0 if it is not known, or -1 if it is not the holder who does it.
  *         `force`, `show`; `adopt`, which takes over from the token that follows the verb and a `:`.
  *         `all <count> <fence>` takes so many mutexes or none, with one fence that is not below the one
  *         given; the requests after it say `also`.

@@ -437,6 +437,16 @@ describe('a runner with a session', () => {
     await Promise.all([here.close(), there.close()]);
   });
 
+  it('does not let a holder believe that it released what a will has ended', async () => {
+    const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
+    const lease = await here.semaphore('a', 1).acquire();
+    killSession();
+    const other = await there.semaphore('a', 1).acquire({ wait: '4s' });
+    expect(await lease.release()).toBe('notHeld');
+    expect(await other.release()).toBe('released');
+    await Promise.all([here.close(), there.close()]);
+  });
+
   it('leaves nothing of a group that was lost while it was adopted', async () => {
     const [here, there] = [locksOf(runner, 'here'), locksOf(engineRunner(engine), 'there')];
     const text = (await there.all(['a', 'b']).acquire({ lease: '1h' })).transfer();

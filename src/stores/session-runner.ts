@@ -126,7 +126,7 @@ export class SessionRunner implements ScriptRunner {
     this.#wills.set(will, request);
     const { key, verb, token } = request;
     const call = ['EVALSHA', sha, '1', this.#options.keyPrefix + key];
-    return this.#say('SET', id, will, ...call, '', releaseOf(verb), token, '0').then(
+    return this.#say('SET', id, will, ...call, '', releaseOf(verb), token, NOT_THE_HOLDER).then(
       () => undefined,
       (error: unknown) => error,
     );
@@ -203,7 +203,7 @@ export class SessionRunner implements ScriptRunner {
 
   /** One key that is no lock must not keep the others: each is then released alone. */
   async #release(script: Script, requests: readonly Request[]): Promise<void> {
-    const words = requests.flatMap(({ verb, token }) => [releaseOf(verb), token, '0']);
+    const words = requests.flatMap(({ verb, token }) => [releaseOf(verb), token, NOT_THE_HOLDER]);
     const keys = requests.map(({ key }) => key);
     try {
       await this.#runner.run(script, keys, ['', ...words]);
@@ -294,6 +294,9 @@ export class SessionRunner implements ScriptRunner {
 
 const CLOSED = 'the store is closed';
 const ENDED = 'the session of these locks has ended, and the locks with it';
+
+/** Instead of a fence. */
+const NOT_THE_HOLDER = '-1';
 
 /** The verbs after which something may be held, or stand in line. */
 const ASKS: ReadonlySet<string> = new Set(['ask', 'line', 'all', 'also', 'adopt']);
