@@ -246,29 +246,21 @@ export class ScriptStore implements LockStore {
     batch.lossCount = this.#lossCount;
     // Of those who wait already one may be served; later ones ask later.
     if (this.#waiting.size > 0) batch.readClocks(this.#clock);
-    if (!this.#isClosed) this.#tryRun(batch);
+    if (!this.#isClosed) this.#run(batch);
     for (const { requester } of batch.settlers) requester.sent?.();
     if (this.#isClosed) this.#failed(batch, new Error(CLOSED));
   }
 
   /** A client that throws has failed, no more: whoever asked is told so, later as always. */
-  #tryRun(batch: LockBatch): void {
-    try {
-      this.#run(batch);
-    } catch (error) {
-      READY.then(() => batch.failed(error));
-    }
-  }
-
   #run(batch: LockBatch): void {
     const { runner } = this;
     const { keys, args } = batch;
-    if (runner.runAndTell !== undefined) runner.runAndTell(SCRIPT, keys, args, batch);
-    else
-      runner.run(SCRIPT, keys, args).then(
-        (replies) => batch.answered(replies),
-        (error: unknown) => batch.failed(error),
-      );
+    try {
+      if (runner.runAndTell !== undefined) runner.runAndTell(SCRIPT, keys, args, batch);
+      else tell(batch, runner.run(SCRIPT, keys, args));
+    } catch (error) {
+      tell(batch, Promise.reject(error));
+    }
     // While the server works on it.
     this.#calls.add(batch, this.#clock.monotonicMs());
   }
@@ -419,6 +411,13 @@ export class ScriptStore implements LockStore {
       if (keyOf(claim) === key) claim.waiter?.called();
     }
   }
+}
+
+function tell(batch: LockBatch, replies: Promise<unknown>): void {
+  replies.then(
+    (answer) => batch.answered(answer),
+    (error: unknown) => batch.failed(error),
+  );
 }
 
 /** Who adopts several locks has one name for all. */
