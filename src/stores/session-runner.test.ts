@@ -477,7 +477,7 @@ describe('a runner with a session', () => {
     const lease = await granted;
     await refused;
     await settle();
-    if (lease.isHeld) expect(value('lock:{a}')).not.toBe(null);
+    expect(lease.isHeld && value('lock:{a}') === null).toBe(false);
     await here.close();
   });
 
