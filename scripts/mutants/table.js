@@ -179,7 +179,33 @@ export const MUTANTS = [
     'if last and string.byte(last) == PLUS and',
     ['src/stores/lock-script.test.ts'],
   ),
-  mutant('line: who stands in it leaves no mark', LINE, "    line.mark(holder .. ':fence')\n", ''),
+  mutant('line: who stands in it leaves no mark', LINE, '    line.mark(holder, held)\n', ''),
+  mutant(
+    'line: who stands in it leaves a mark on the fence alone',
+    LINE,
+    'if held and string.byte(held) ~= PLUS and line.isOurs(held) then',
+    'if false then',
+  ),
+  mutant(
+    "line: who stands in it changes a stranger's token",
+    LINE,
+    'string.byte(held) ~= PLUS and line.isOurs(held) then',
+    'string.byte(held) ~= PLUS then',
+    ['src/stores/lock-script.test.ts'],
+  ),
+  mutant(
+    'release: by a holder that somebody waits for, it is not known',
+    SCRIPT,
+    "elseif held == '+' .. token then",
+    'elseif false then',
+    ['src/stores/lock-script.test.ts'],
+  ),
+  mutant(
+    'extend: of a holder that somebody waits for, it is not known',
+    LINE,
+    "return held == token or held == '+' .. token",
+    'return held == token',
+  ),
   mutant(
     'line: a hand-over loses the mark of those behind',
     SCRIPT,
@@ -194,10 +220,17 @@ export const MUTANTS = [
     ['src/stores/lock-script.test.ts'],
   ),
   mutant(
+    'line: a grant by the long way has no mark',
+    GENERAL,
+    'line.markOf(lock.queue) .. token',
+    'token',
+    ['src/stores/lock-script.test.ts'],
+  ),
+  mutant(
     'line: several at once lose the mark',
     GENERAL,
-    "line.markOf(KEYS[each] .. ':queue') .. whole(fence)",
-    'whole(fence)',
+    "local mark = line.markOf(KEYS[each] .. ':queue')",
+    "local mark = ''",
     ['src/stores/lock-script.test.ts'],
   ),
   mutant(
@@ -209,8 +242,8 @@ export const MUTANTS = [
   mutant(
     'line: the holder that asks again stands behind itself',
     LINE,
-    'if not other or other == token then return end',
-    'if not other then return end',
+    'if not held or line.isOf(held, token) then return end\n    local left',
+    'if not held then return end\n    local left',
   ),
   mutant(
     'extend: of a mutex, without a look at whose it is',
@@ -236,8 +269,8 @@ export const MUTANTS = [
   mutant(
     'mutex: handed over without an end',
     GENERAL,
-    "    call('SET', lock.holder, token, 'PX', lease)\n    return mutex.raise",
-    "    call('SET', lock.holder, token)\n    return mutex.raise",
+    "line.markOf(lock.queue) .. token, 'PX', lease)",
+    'line.markOf(lock.queue) .. token)',
   ),
   mutant(
     'semaphore: holders whose lease has ended are kept',

@@ -22,11 +22,12 @@ type Found = ReadonlyMap<string, Entry>;
 
 function grantsIn(holder: Entry, key: string, found: Found, fence: number): Grant[] {
   if (holder.type === 'zset') return severalIn(holder, key, found);
-  const [token] = holder.parts;
-  // Another program's token has no space, and its grant no fence.
-  const isForeign = !token!.includes(' ');
+  const [held] = holder.parts;
+  // Another program's token has no space, and its grant no fence; a plus says that somebody stands in line.
+  const isForeign = !held!.includes(' ');
+  const owner = ownerOf(isForeign ? held! : held!.replace(/^\+/, ''));
   const { deadlineMs: endMs } = holder;
-  return [{ owner: ownerOf(token!), take: 1, fence: isForeign ? 0 : fence, endMs }];
+  return [{ owner, take: 1, fence: isForeign ? 0 : fence, endMs }];
 }
 
 /** The ends of several holders are scores on the lock's own clock, which began with another key's life. */

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
+import type { Hearer } from '../lock/index.ts';
 import { type CommandTaker, shortCalls } from './ioredis-command.ts';
 
 const SHA = 'a'.repeat(40);
@@ -7,6 +8,9 @@ const SHA = 'a'.repeat(40);
 interface Sent {
   readonly name: string;
   readonly args: unknown[];
+  readonly promise: Promise<unknown>;
+  resolve(reply: unknown): void;
+  reject(error: Error): void;
   toWritable(): unknown;
 }
 
@@ -20,6 +24,35 @@ function openClient(options: object = {}): { client: Redis; sent: Sent[] } {
 
 const taker = (client: unknown): CommandTaker => client as CommandTaker;
 
+/** Writes down what it is told. */
+function openEar(): { told: unknown[]; hearer: Hearer<unknown> } {
+  const told: unknown[] = [];
+  const hear = (word: unknown): unknown => told.push(word);
+  return { told, hearer: { answered: hear, failed: hear } };
+}
+
+/** A call that was sent, and who hears of it. */
+function call(): { told: unknown[]; command: Sent } {
+  const { client, sent } = openClient();
+  const { told, hearer } = openEar();
+  shortCalls(taker(client))!(SHA, 'lock:{a}', ['owner []'], hearer);
+  return { told, command: sent[0]! };
+}
+
+function lookedAt<Call extends { command: Sent }>(
+  given: Call,
+): Call & { promise: Promise<unknown> } {
+  return { ...given, promise: given.command.promise };
+}
+
+/** A command that is made with what settles it. */
+class SettledAlready {
+  resolve = (): void => {};
+  initPromise(): void {}
+  transformReply(): void {}
+  toWritable(): void {}
+}
+
 describe('a call that comes with its text', () => {
   it.each([
     ['lock:{a}', ['owner ["host",1,""]', '30000']],
@@ -30,7 +63,7 @@ describe('a call that comes with its text', () => {
   ])('is what ioredis itself would send: %j %j', (key, words) => {
     for (const keyPrefix of ['', 'mine:', '我:']) {
       const { client, sent } = openClient({ keyPrefix });
-      shortCalls(taker(client))!(SHA, key, words);
+      shortCalls(taker(client))!(SHA, key, words, openEar().hearer);
       void client.evalsha(SHA, 1, key, ...words);
       const [ours, its] = sent;
       expect(ours!.toWritable()).toBe(its!.toWritable());
@@ -38,14 +71,58 @@ describe('a call that comes with its text', () => {
     }
   });
 
-  it('is left alone where the client gathers commands', () => {
-    expect(shortCalls(taker(openClient({ enableAutoPipelining: true }).client))).toBeUndefined();
+  it.each([{ enableAutoPipelining: true }, { commandTimeout: 100 }])(
+    'is left alone where the client gathers commands, or ends them: %j',
+    (options) => {
+      expect(shortCalls(taker(openClient(options).client))).toBeUndefined();
+    },
+  );
+
+  it('tells its reply at once, as text, and once', async () => {
+    const { told, command } = call();
+    command.resolve(Buffer.from('17 owner'));
+    expect(told).toEqual(['17 owner']);
+    command.resolve(2);
+    command.reject(new Error('too late'));
+    await new Promise(setImmediate);
+    expect(told).toEqual(['17 owner']);
+  });
+
+  it('tells its failure after the call', async () => {
+    const { told, command } = call();
+    command.reject(new Error('closed'));
+    expect(told).toEqual([]);
+    await expect(command.promise).rejects.toThrow('closed');
+    expect(told).toEqual([new Error('closed')]);
+  });
+
+  it('has a promise for who looks at it, who need not catch', async () => {
+    const { promise, ...rest } = lookedAt(call());
+    rest.command.resolve(1);
+    expect(await promise).toBe(1);
+    const failing = lookedAt(call());
+    failing.command.reject(new Error('closed'));
+    await new Promise(setImmediate);
+    expect(failing.told).toHaveLength(1);
+  });
+
+  it('can be traced by functions in the place of its own', () => {
+    const { told, command } = call();
+    const { resolve } = command;
+    const seen: unknown[] = [];
+    command.resolve = (reply) => {
+      seen.push(reply);
+      resolve(reply);
+    };
+    command.resolve(1);
+    expect([seen, told]).toEqual([[1], [1]]);
   });
 
   it.each([
     { options: {} },
     { options: {}, createBuiltinCommand: () => ({ string: () => undefined }) },
     { options: {}, createBuiltinCommand: () => ({ string: () => ({ name: 'evalsha' }) }) },
+    { options: {}, createBuiltinCommand: () => ({ string: () => new SettledAlready() }) },
   ])('is not tried with a client that is made in another way: %j', (client) => {
     expect(shortCalls(taker(client))).toBeUndefined();
   });

@@ -1,5 +1,6 @@
 import { type CommandTaker, shortCalls } from './ioredis-command.ts';
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
+import { tell } from './script-runner.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of an ioredis client: single, Sentinel or Cluster. */
@@ -7,6 +8,7 @@ export interface IoredisClient {
   readonly options: {
     readonly keyPrefix?: string | undefined;
     readonly enableAutoPipelining?: boolean | undefined;
+    readonly commandTimeout?: number | undefined;
   };
   evalsha(sha: string, keyCount: number, ...words: string[]): Promise<unknown>;
   eval(text: string, keyCount: number, ...words: string[]): Promise<unknown>;
@@ -49,10 +51,11 @@ export function ioredisLink(client: IoredisClient): RedisLink {
   // In a cluster, the client looks for the keys among the words.
   const callShort = isSingle(client) ? shortCalls(client) : undefined;
   const link: RedisLink = {
-    evalsha: (sha, keys, args) =>
-      callShort && keys.length === 1 && (args.length === 1 || args.length === 2)
-        ? callShort(sha, keys[0]!, args)
-        : client.evalsha(sha, keys.length, ...keys, ...args),
+    evalsha(sha, keys, args, hearer) {
+      const isShort = keys.length === 1 && (args.length === 1 || args.length === 2);
+      if (callShort && isShort) callShort(sha, keys[0]!, args, hearer);
+      else tell(hearer, client.evalsha(sha, keys.length, ...keys, ...args));
+    },
     eval: (text, keys, args) => client.eval(text, keys.length, ...keys, ...args),
     info: (section) => client.info(section),
     async hear(channel, ears, signal) {

@@ -3,7 +3,7 @@ import type { Hearer } from '../lock/index.ts';
 import { warnOfEviction } from './eviction.ts';
 import { guardSlot, isMoving } from './moving-slot.ts';
 import type { RedisLink } from './redis-link.ts';
-import type { Script, ScriptRunner } from './script-runner.ts';
+import { type Script, type ScriptRunner, tell } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs scripts over a link, and hears messages on one connection of its own. */
@@ -56,13 +56,8 @@ class LinkRunner implements ScriptRunner {
     this.#closing.abort();
   }
 
-  /** The one place where a script that the server has forgotten is sent again. */
-  #send({ sha, text }: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
-    const answered = (reply: unknown): void => hearer.answered(reply);
-    this.#link.evalsha(sha, keys, args).then(answered, (error: unknown) => {
-      if (!isUnknownScript(error)) hearer.failed(error);
-      else this.#link.eval(text, keys, args).then(answered, (again) => hearer.failed(again));
-    });
+  #send(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
+    this.#link.evalsha(script.sha, keys, args, new Call(this.#link, script, keys, args, hearer));
   }
 
   #sendToSlot(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
@@ -84,6 +79,38 @@ class LinkRunner implements ScriptRunner {
   #checkEviction(): void {
     this.#hasAsked = true;
     this.#link.info('memory').then(warnOfEviction, () => {});
+  }
+}
+
+/** The one place where a script that the server has forgotten is sent again. */
+class Call implements Hearer<unknown> {
+  readonly #link: RedisLink;
+  readonly #script: Script;
+  readonly #keys: string[];
+  readonly #args: string[];
+  readonly #hearer: Hearer<unknown>;
+
+  constructor(
+    link: RedisLink,
+    script: Script,
+    keys: string[],
+    args: string[],
+    hearer: Hearer<unknown>,
+  ) {
+    this.#link = link;
+    this.#script = script;
+    this.#keys = keys;
+    this.#args = args;
+    this.#hearer = hearer;
+  }
+
+  answered(reply: unknown): void {
+    this.#hearer.answered(reply);
+  }
+
+  failed(error: unknown): void {
+    if (!isUnknownScript(error)) this.#hearer.failed(error);
+    else tell(this.#hearer, this.#link.eval(this.#script.text, this.#keys, this.#args));
   }
 }
 

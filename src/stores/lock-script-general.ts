@@ -39,7 +39,7 @@ local function general(line)
   function mutex.open() end
 
   function mutex.owns(lock, token)
-    return call('GET', lock.holder) == token
+    return line.isOf(call('GET', lock.holder), token)
   end
 
   function mutex.fits(lock)
@@ -47,7 +47,7 @@ local function general(line)
   end
 
   function mutex.put(lock, token, take, lease)
-    call('SET', lock.holder, token, 'PX', lease)
+    call('SET', lock.holder, line.markOf(lock.queue) .. token, 'PX', lease)
     return mutex.raise(lock)
   end
 
@@ -72,8 +72,8 @@ local function general(line)
   end
 
   function mutex.tokens(lock)
-    local token = call('GET', lock.holder)
-    return token and { token } or {}
+    local held = call('GET', lock.holder)
+    return held and { line.tokenOf(held) } or {}
   end
 
   function mutex.details(lock)
@@ -205,7 +205,7 @@ local function general(line)
         end
         local left = kind.left(lock)
         if stands then
-          if kind == mutex then line.mark(lock.fence) end
+          if kind == mutex then line.mark(lock.holder, call('GET', lock.holder)) end
           keep(lock.state, line.stand(lock.queue, token, lease, lock.take, left))
         end
         return -math.max(left, 0)
@@ -291,8 +291,9 @@ local function general(line)
       fence = math.max(fence, isOurs and known or math.max(known + 1, microseconds()))
     end
     for each = index, index + count - 1 do
-      call('SET', KEYS[each], ARGV[3 * each], 'PX', lease)
-      call('SET', KEYS[each] .. ':fence', line.markOf(KEYS[each] .. ':queue') .. whole(fence), 'PX', DAY)
+      local mark = line.markOf(KEYS[each] .. ':queue')
+      call('SET', KEYS[each], mark .. ARGV[3 * each], 'PX', lease)
+      call('SET', KEYS[each] .. ':fence', mark .. whole(fence), 'PX', DAY)
     end
     return fence
   end

@@ -129,9 +129,27 @@ local function lining()
     end
   end
 
-  function line.mark(key)
+  function line.isOf(held, token)
+    return held == token or held == '+' .. token
+  end
+
+  -- Another program's token calls nobody when it is done, and must stay as it is.
+  function line.isOurs(token)
+    return string.find(token, '^%S+ %[.*%]$') ~= nil
+  end
+
+  function line.tokenOf(held)
+    return string.match(held, '^%+(%S+ %[.*%])$') or held
+  end
+
+  -- Says that somebody stands in line, whoever holds it: on the fence, and on the holder if that is ours.
+  function line.mark(holder, held)
+    local key = holder .. ':fence'
     local fence = call('GET', key)
     if fence and string.byte(fence) ~= PLUS then call('SET', key, '+' .. fence, 'KEEPTTL') end
+    if held and string.byte(held) ~= PLUS and line.isOurs(held) then
+      call('SET', holder, '+' .. held, 'KEEPTTL')
+    end
   end
 
   function line.stand(queue, token, lease, take, left)
@@ -144,27 +162,26 @@ local function lining()
     return patience
   end
 
-  -- A token without a space is another program's, which calls nobody when it is done, and may have no
-  -- end: look every second.
-  function line.leftOfMutex(holder, token)
+  -- What another program holds may have no end: look every second.
+  function line.leftOfMutex(holder, held)
     local left = call('PTTL', holder)
-    local isForeign = token and not string.find(token, ' ', 1, true)
-    if token and (left < 0 or (isForeign and left > 1000)) then return 1000 end
+    if held and (left < 0 or (left > 1000 and not line.isOurs(held))) then return 1000 end
     return left
   end
 
   -- Held by another: to stand in line is all that is left.
   local function await(holder, token, lease)
-    local other = call('GET', holder)
-    if not other or other == token then return end
-    local left = line.leftOfMutex(holder, other)
-    line.mark(holder .. ':fence')
+    local held = call('GET', holder)
+    if not held or line.isOf(held, token) then return end
+    local left = line.leftOfMutex(holder, held)
+    line.mark(holder, held)
     line.stand(holder .. ':queue', token, lease, '1', left)
     return -math.max(left, 0)
   end
 
   local function extend(holder, token, lease)
-    if call('GET', holder) ~= token then return end
+    local held = call('GET', holder)
+    if not held or not line.isOf(held, token) then return end
     call('PEXPIRE', holder, lease)
     line.keepFence(holder .. ':fence', lease)
     return 1

@@ -18,27 +18,29 @@ const RUNS = 25;
 const STEPS = 120;
 const NAMES = ['lock:{a}', 'lock:{b}'];
 const CLIENTS = ['own', 'other'];
-const TOKENS = ['own.1 x', 'own.2 x', 'own.3 x', 'other.1 x', 'other.2 x', 'other.3 x'];
+const TOKENS = ['own.1 []', 'own.2 []', 'own.3 []', 'other.1 []', 'other.2 []', 'other.3 []'];
 const OFTEN = ['line', 'line', 'line', 'ask', 'release', 'release', 'release', 'extend'];
-const SELDOM = ['force', 'adopt :own.2 x', 'all 1 7'];
+const SELDOM = ['force', 'adopt :own.2 []', 'all 1 7'];
 const VERBS = [...OFTEN, ...OFTEN, ...SELDOM];
 
 /** What strangers may do between two requests: end a lock, take one, or lose what helps it. */
 const STRANGERS = {
   text: `
-    if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'stranger', 'NX', 'PX', 4000) end
+    if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'stranger 4711', 'NX', 'PX', 4000) end
     return redis.call('DEL', KEYS[1] .. (ARGV[1] == 'lose' and ':fence' or ''))`,
   sha: '',
 };
 
-/** Locks that somebody waits for, though no mark says so. */
+/** What has no mark although somebody waits for the lock; and strangers that have one. */
 const UNMARKED = {
   text: `
     local found = {}
     for _, key in ipairs(KEYS) do
-      local fence = redis.call('GET', key .. ':fence')
-      local isMarked = not fence or string.sub(fence, 1, 1) == '+'
-      if not isMarked and redis.call('EXISTS', key .. ':queue') == 1 then found[#found + 1] = key end
+      local holder, fence = redis.call('GET', key), redis.call('GET', key .. ':fence')
+      local isWaitedFor = redis.call('EXISTS', key .. ':queue') == 1
+      if isWaitedFor and fence and not string.find(fence, '^%+') then found[#found + 1] = fence end
+      if isWaitedFor and holder and string.find(holder, '^o') then found[#found + 1] = holder end
+      if holder and string.find(holder, 'stranger', 2, true) then found[#found + 1] = holder end
     end
     return found`,
   sha: '',
@@ -145,13 +147,13 @@ describe('the lock script', () => {
     await world.open();
     const run = (keys: string[], words: string[]): Promise<unknown> =>
       world.run(keys, toArgs(prefixOf('own'), words));
-    await run(['lock:{a}'], ['ask', 'own.1 x', '30000']);
-    await run(['lock:{a}'], ['line', 'own.2 x', '30000']);
-    const requests = ['release', 'own.1 x', '0', 'ask', 'own.3 x', '30000'];
+    await run(['lock:{a}'], ['ask', 'own.1 []', '30000']);
+    await run(['lock:{a}'], ['line', 'own.2 []', '30000']);
+    const requests = ['release', 'own.1 []', '0', 'ask', 'own.3 []', '30000'];
     const [released, fence, served] = (await run(['lock:{a}', 'lock:{b}'], requests)) as unknown[];
     expect(released).toBe(1);
     expect(fence).toBeGreaterThan(1);
-    expect(served).toEqual(['own.2 x', expect.anything()]);
+    expect(served).toEqual(['own.2 []', expect.anything()]);
     await world.close();
   });
 });

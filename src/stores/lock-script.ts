@@ -30,14 +30,16 @@ export const RESERVED_MS = 5000;
  *       one waiter was served, that one's fence and token come instead, as in a message.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses
- *         SET key token NX PX and compare-and-delete takes part. Any other lock: a sorted set of tokens
- *         by the end of their lease, on the lock's own clock (see `elapsed`).
+ *         SET key token NX PX and compare-and-delete takes part. A plus before it is the mark that somebody may
+ *         stand in line: without it nobody does, and a release has not to look. A stranger's is never marked.
+ *         Any other lock: a sorted set of tokens by the end of their lease, on the lock's own clock (see
+ *         `elapsed`).
  * fence   the fence of the last grant: the server's time then, in microseconds, or one more than the fence
  *         before, whichever is larger. So it rises also if keys were lost, or are those of an older
  *         snapshot or of a replica that lagged behind, unless the clock was set back by more than the
  *         loss took. It is kept for a day after the grant, and for half a day or more
- *         after the last renewal. For a mutex, a plus before it is the mark that somebody may stand in line: if
- *         it is there and has none, nobody does. So neither taking nor releasing a mutex has to look.
+ *         after the last renewal. For a mutex it is marked as well, also behind a stranger: if it is there and
+ *         has no plus, nobody stands in line. So who takes a mutex that is free has not to look.
  * state   of a lock that is no mutex: a hash of `ended`, the token of the last release; `used`, the sum
  *         of what is taken; and `h:<token>`, the holder's fence, take and beginning.
  * queue   a sorted set of waiting tokens by ticket. Each has a key of its own with its lease, take and
@@ -95,22 +97,21 @@ for index = 1, count do
   elseif verb == 'also' then
     reply = 0
   elseif verb == 'release' then
-    local key = holder .. ':fence'
-    local held = call('MGET', holder, key)
-    if held[1] == token then
-      local queue, first, place = holder .. ':queue', nil, nil
-      -- Behind a holder whose fence has no mark there is nobody.
-      if not held[2] or string.byte(held[2]) == PLUS then
-        repeat
-          first = call('ZPOPMIN', queue)[1]
-          place = first and call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
-        until place or not first
-      end
+    local held = call('GET', holder)
+    if held == token then
+      call('DEL', holder)
+      reply = 1
+    elseif held == '+' .. token then
+      local key, queue, first, place = holder .. ':fence', holder .. ':queue', nil, nil
+      repeat
+        first = call('ZPOPMIN', queue)[1]
+        place = first and call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
+      until place or not first
       if first then
         local lease, called = string.match(place, '^(%d+) %d+ (%S+)$')
         channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
         local isOwn, mark = called == channel, '+'
-        call('SET', holder, first, 'PX', isOwn and lease or RESERVE)${RAISE_FENCE}
+        call('SET', holder, mark .. first, 'PX', isOwn and lease or RESERVE)${RAISE_FENCE}
         if isOwn then
           served = served or {}
           served[#served + 1] = first

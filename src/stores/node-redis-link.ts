@@ -1,4 +1,5 @@
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
+import { tell } from './script-runner.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of a node-redis client: single, Sentinel, Cluster or pool. */
@@ -57,11 +58,12 @@ export function isNodeRedis(client: object): client is NodeRedisClient {
 export function nodeRedisLink(client: NodeRedisClient): RedisLink {
   const use = useOf(client)!;
   const plain = withoutTypeMapping(client);
+  const evalSha = async (sha: string, keys: string[], args: string[]): Promise<unknown> => {
+    checkOpen(client);
+    return plain.evalSha(sha, { keys, arguments: args });
+  };
   const link: RedisLink = {
-    async evalsha(sha, keys, args) {
-      checkOpen(client);
-      return plain.evalSha(sha, { keys, arguments: args });
-    },
+    evalsha: (sha, keys, args, hearer) => tell(hearer, evalSha(sha, keys, args)),
     eval: (text, keys, args) => plain.eval(text, { keys, arguments: args }),
     info: (section) => use((single) => single.info(section)),
     async hear(channel, ears, signal) {

@@ -119,9 +119,10 @@ interface Connected extends ScriptRunner {
 
 /** Why a client is not connected says more than that it reached a limit of tries. */
 function explained(link: RedisLink, reason: () => unknown): RedisLink {
-  const evalsha: RedisLink['evalsha'] = (...words) =>
-    link.evalsha(...words).catch((error: unknown) => {
-      throw reason() ?? error;
+  const evalsha: RedisLink['evalsha'] = (sha, keys, args, hearer) =>
+    link.evalsha(sha, keys, args, {
+      answered: (reply) => hearer.answered(reply),
+      failed: (error) => hearer.failed(reason() ?? error),
     });
   return { ...link, evalsha };
 }

@@ -20,6 +20,14 @@ export interface ScriptRunner {
   close(): Promise<void>;
 }
 
+/** Tells what a promise comes to. */
+export function tell(hearer: Hearer<unknown>, promise: Promise<unknown>): void {
+  promise.then(
+    (result) => hearer.answered(result),
+    (error: unknown) => hearer.failed(error),
+  );
+}
+
 export interface Script {
   readonly text: string;
   readonly sha: string;

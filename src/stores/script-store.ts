@@ -25,7 +25,7 @@ import {
 import { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 import { keyOf, wordsOf } from './lock-words.ts';
 import { isFaultOfOne, told, wasGivenBack } from './script-fault.ts';
-import { type ScriptRunner, scriptOf } from './script-runner.ts';
+import { type ScriptRunner, scriptOf, tell } from './script-runner.ts';
 
 export interface ScriptStoreOptions {
   readonly clock: Clock;
@@ -411,13 +411,6 @@ export class ScriptStore implements LockStore {
       if (keyOf(claim) === key) claim.waiter?.called();
     }
   }
-}
-
-function tell(batch: LockBatch, replies: Promise<unknown>): void {
-  replies.then(
-    (answer) => batch.answered(answer),
-    (error: unknown) => batch.failed(error),
-  );
 }
 
 /** Who adopts several locks has one name for all. */
