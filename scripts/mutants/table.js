@@ -25,8 +25,14 @@ export const MUTANTS = [
   mutant(
     'release: a free lock is deleted without a look at whose it is',
     SCRIPT,
-    'if held[1] == token then',
-    'if held[1] then',
+    'if held == token then',
+    'if held and string.byte(held) ~= PLUS then',
+  ),
+  mutant(
+    'release: one that others wait for is handed over without a look at whose it is',
+    SCRIPT,
+    "elseif held == '+' .. token then",
+    'elseif held and string.byte(held) == PLUS then',
   ),
   mutant(
     'release: a lock that others wait for is handed over without a look at whose it is',
@@ -73,7 +79,7 @@ export const MUTANTS = [
   mutant(
     'hand-over: the waiter is called before it has the lock, which it then does not get',
     SCRIPT,
-    "call('SET', holder, first, 'PX', isOwn and lease or RESERVE)",
+    "call('SET', holder, mark .. first, 'PX', isOwn and lease or RESERVE)",
     '',
   ),
   mutant(
@@ -248,7 +254,7 @@ export const MUTANTS = [
   mutant(
     'extend: of a mutex, without a look at whose it is',
     LINE,
-    "    if call('GET', holder) ~= token then return end\n    call('PEXPIRE'",
+    "    if not held or not line.isOf(held, token) then return end\n    call('PEXPIRE'",
     "    call('PEXPIRE'",
   ),
   mutant(
