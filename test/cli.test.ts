@@ -149,9 +149,11 @@ describe('the address of a store', () => {
   it.each([
     ['http://host', "'http:' is not known"],
     ['127.0.0.1:6379', 'A store is redis://'],
-    ['redis://host/one', "'one' is not a database"],
+    ['redis://host/one', 'A database is a number'],
+    ['redis:user:secret@host', 'A database is a number'],
     ['redis://:%zz@host', '%25'],
   ])('is refused: %s', (address, message) => {
     expect(() => parseStoreAddress(address)).toThrow(message);
+    expect(() => parseStoreAddress(address)).not.toThrow('secret');
   });
 });

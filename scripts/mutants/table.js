@@ -200,13 +200,6 @@ export const MUTANTS = [
     ['src/stores/lock-script.test.ts'],
   ),
   mutant(
-    'release: by a holder that somebody waits for, it is not known',
-    SCRIPT,
-    "elseif held == '+' .. token then",
-    'elseif false then',
-    ['src/stores/lock-script.test.ts'],
-  ),
-  mutant(
     'extend: of a holder that somebody waits for, it is not known',
     LINE,
     "return held == token or held == '+' .. token",

@@ -46,8 +46,8 @@ function tcpAddress(url: URL): StoreAddress {
   const host = url.hostname === '' ? '127.0.0.1' : url.hostname;
   const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
   const database = url.pathname.replace(/^\/$/, '').slice(1);
-  if (!/^\d{0,9}$/.test(database))
-    throw new UsageError(`'${database}' is not a database. ${FORMS}`);
+  // What stands there is not repeated: without the slashes before it, it is a password.
+  if (!/^\d{0,9}$/.test(database)) throw new UsageError(`A database is a number. ${FORMS}`);
   return {
     label: `${host}:${port}`,
     // A URL keeps the brackets of an IPv6 address, a socket does not take them.
