@@ -188,6 +188,12 @@ describe('createLocks', () => {
     expect(() => redisStore(client, options)).toThrow('session is true');
   });
 
+  it.each(['sesion', 'requestTimeOut'])('refuses %s as an option of a store', (name) => {
+    const client = new Redis({ lazyConnect: true });
+    const options = { [name]: true } as object;
+    expect(() => redisStore(client, options)).toThrow(`redisStore does not know '${name}'`);
+  });
+
   it('refuses an option of an address that it does not know', () => {
     expect(() => createLocks('redis://localhost', { renewform: 'worker' } as never)).toThrow(
       "createLocks does not know 'renewform'",

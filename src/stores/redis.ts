@@ -22,6 +22,7 @@ export function redisStore(
   options: RedisStoreOptions = {},
 ): LockStore {
   const link = linkTo(client);
+  refuseOthers(options);
   const runner = linkRunner(link);
   if (!options.session) return scriptStore(runner, options);
   if (link.plain === undefined) throw new LockArgumentError('', ONE_CONNECTION);
@@ -43,6 +44,16 @@ export interface RedisStoreOptions {
    */
   readonly session?: boolean | Session;
 }
+
+/** A session that is misspelt would be left out, and locks outlive their program. */
+function refuseOthers(options: object): void {
+  for (const name in options) {
+    if (name === 'requestTimeout' || name === 'session') continue;
+    throw new LockArgumentError('', `redisStore does not know '${name}'. ${STORE_OPTIONS}`);
+  }
+}
+
+const STORE_OPTIONS = "Its options are { requestTimeout: '5s', session: true }.";
 
 /** Locks that are tied to a session: the one that is given, or one that is opened for them. */
 export function withSession(session: true | Session, options: SessionRunnerOptions): ScriptRunner {
