@@ -107,13 +107,13 @@ describe('a client that listens', () => {
         .trace.filter(({ client }) => client === 'B')
         .map(({ action, reply }) => [action.split(' ')[0], reply]);
     expect(told('ab.aaabb').slice(1)).toEqual([
-      ['message', '"1001000000 B1 []"'],
+      ['message', expect.stringMatching(/^"1001000000 B1 /)],
       ['EVAL', '(integer) 1'],
     ]);
     expect(told('ab.aaazb.wbb').slice(1)).toEqual([
       ['pause', null],
       ['go', null],
-      ['message', '"1001000000 B1 []"'],
+      ['message', expect.stringMatching(/^"1001000000 B1 /)],
     ]);
     // Its reservation and its patience have passed when it asks again.
     expect(told('ab.aaalb..b', { lostReplies: 1 }).slice(1)).toEqual([

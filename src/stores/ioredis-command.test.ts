@@ -11,6 +11,7 @@ interface Sent {
   readonly promise: Promise<unknown>;
   resolve(reply: unknown): void;
   reject(error: Error): void;
+  transformReply(reply: unknown): unknown;
   toWritable(): unknown;
 }
 
@@ -37,6 +38,12 @@ function call(): { told: unknown[]; command: Sent } {
   const { told, hearer } = openEar();
   shortCalls(taker(client))!(SHA, 'lock:{a}', ['owner []'], hearer);
   return { told, command: sent[0]! };
+}
+
+/** As a wrapper does that measures how long a command takes. */
+function failed(command: Sent): Promise<unknown> {
+  command.reject(new Error('refused'));
+  return command.promise.finally(() => {});
 }
 
 function lookedAt<Call extends { command: Sent }>(
@@ -104,6 +111,29 @@ describe('a call that comes with its text', () => {
     failing.command.reject(new Error('closed'));
     await new Promise(setImmediate);
     expect(failing.told).toHaveLength(1);
+  });
+
+  it.each([
+    ['fails before it', () => Promise.reject(new Error('open circuit')), 'open circuit'],
+    ['tells in a promise of its own', failed, 'refused'],
+  ])('is told once by a client whose wrapper %s', async (_, sendCommand, message) => {
+    const client = Object.assign(openClient().client, { sendCommand });
+    const { told, hearer } = openEar();
+    // What nobody catches fails the run of all tests.
+    shortCalls(taker(client))!(SHA, 'lock:{a}', ['owner []'], hearer);
+    await new Promise(setImmediate);
+    expect(told).toEqual([new Error(message)]);
+  });
+
+  it('fails if its reply cannot be read', async () => {
+    const { told, command } = call();
+    const broken = new Error('a transformer that throws');
+    command.transformReply = () => {
+      throw broken;
+    };
+    command.resolve('text');
+    await new Promise(setImmediate);
+    expect(told).toEqual([broken]);
   });
 
   it('can be traced by functions in the place of its own', () => {

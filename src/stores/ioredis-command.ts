@@ -87,10 +87,16 @@ export function shortCalls(client: CommandTaker): ShortCall | undefined {
     /** Who asked goes on before who looks. */
     answered(reply: unknown): void {
       if (this.isSettled) return;
+      let result: unknown;
+      try {
+        // Most replies are numbers, which it would look at in vain.
+        result = typeof reply === 'number' ? reply : this.transformReply(reply);
+      } catch (error) {
+        this.failed(error);
+        return;
+      }
       this.isSettled = true;
       this.isResolved = true;
-      // Most replies are numbers, which it would look at in vain.
-      const result = typeof reply === 'number' ? reply : this.transformReply(reply);
       this.hearer.answered(result);
       this.seen?.resolve(result);
     }
@@ -107,7 +113,10 @@ export function shortCalls(client: CommandTaker): ShortCall | undefined {
 
   if (!canBeMade(() => new ShortCommand('', '', [''], NOBODY))) return undefined;
   return (sha, key, words, hearer) => {
-    client.sendCommand(new ShortCommand(sha, keyPrefix + key, words, hearer));
+    const command = new ShortCommand(sha, keyPrefix + key, words, hearer);
+    const said = client.sendCommand(command);
+    // Who has wrapped the client may fail for itself, or tell in a promise of its own what the command came to.
+    if (said !== command.seen?.promise) Promise.resolve(said).catch(command.reject);
   };
 }
 

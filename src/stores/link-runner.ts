@@ -109,8 +109,12 @@ class Call implements Hearer<unknown> {
   }
 
   failed(error: unknown): void {
-    if (!isUnknownScript(error)) this.#hearer.failed(error);
-    else tell(this.#hearer, this.#link.eval(this.#script.text, this.#keys, this.#args));
+    if (isUnknownScript(error)) tell(this.#hearer, this.#again());
+    else this.#hearer.failed(error);
+  }
+
+  async #again(): Promise<unknown> {
+    return this.#link.eval(this.#script.text, this.#keys, this.#args);
   }
 }
 

@@ -29,7 +29,7 @@ time = time[1] .. string.sub('00000' .. time[2], -6)
 local function mutexHolders(holder)
   local held = ask('GET', holder)
   if not held then return 0, {} end
-  local token = string.match(held, '^%+(%S+ %[.*%])$') or held
+  local token = string.match(held, '^%+(%S+ %[".*",%d+,".*"%])$') or held
   local fence = string.match(ask('GET', holder .. ':fence') or '', '%d*$')
   return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '' } }
 end

@@ -135,11 +135,11 @@ local function lining()
 
   -- Another program's token calls nobody when it is done, and must stay as it is.
   function line.isOurs(token)
-    return string.find(token, '^%S+ %[.*%]$') ~= nil
+    return string.find(token, '^%S+ %[".*",%d+,".*"%]$') ~= nil
   end
 
   function line.tokenOf(held)
-    return string.match(held, '^%+(%S+ %[.*%])$') or held
+    return string.match(held, '^%+(%S+ %[".*",%d+,".*"%])$') or held
   end
 
   -- Says that somebody stands in line, whoever holds it: on the fence, and on the holder if that is ours.

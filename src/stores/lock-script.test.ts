@@ -18,15 +18,22 @@ const RUNS = 25;
 const STEPS = 120;
 const NAMES = ['lock:{a}', 'lock:{b}'];
 const CLIENTS = ['own', 'other'];
-const TOKENS = ['own.1 []', 'own.2 []', 'own.3 []', 'other.1 []', 'other.2 []', 'other.3 []'];
+const TOKENS = [
+  'own.1 ["",0,""]',
+  'own.2 ["",0,""]',
+  'own.3 ["",0,""]',
+  'other.1 ["",0,""]',
+  'other.2 ["",0,""]',
+  'other.3 ["",0,""]',
+];
 const OFTEN = ['line', 'line', 'line', 'ask', 'release', 'release', 'release', 'extend'];
-const SELDOM = ['force', 'adopt :own.2 []', 'all 1 7'];
+const SELDOM = ['force', 'adopt :own.2 ["",0,""]', 'all 1 7'];
 const VERBS = [...OFTEN, ...OFTEN, ...SELDOM];
 
 /** What strangers may do between two requests: end a lock, take one, or lose what helps it. */
 const STRANGERS = {
   text: `
-    if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'stranger 4711', 'NX', 'PX', 4000) end
+    if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'stranger [4711]', 'NX', 'PX', 4000) end
     return redis.call('DEL', KEYS[1] .. (ARGV[1] == 'lose' and ':fence' or ''))`,
   sha: '',
 };
@@ -147,13 +154,13 @@ describe('the lock script', () => {
     await world.open();
     const run = (keys: string[], words: string[]): Promise<unknown> =>
       world.run(keys, toArgs(prefixOf('own'), words));
-    await run(['lock:{a}'], ['ask', 'own.1 []', '30000']);
-    await run(['lock:{a}'], ['line', 'own.2 []', '30000']);
-    const requests = ['release', 'own.1 []', '0', 'ask', 'own.3 []', '30000'];
+    await run(['lock:{a}'], ['ask', 'own.1 ["",0,""]', '30000']);
+    await run(['lock:{a}'], ['line', 'own.2 ["",0,""]', '30000']);
+    const requests = ['release', 'own.1 ["",0,""]', '0', 'ask', 'own.3 ["",0,""]', '30000'];
     const [released, fence, served] = (await run(['lock:{a}', 'lock:{b}'], requests)) as unknown[];
     expect(released).toBe(1);
     expect(fence).toBeGreaterThan(1);
-    expect(served).toEqual(['own.2 []', expect.anything()]);
+    expect(served).toEqual(['own.2 ["",0,""]', expect.anything()]);
     await world.close();
   });
 });

@@ -20,7 +20,7 @@ export const RESERVED_MS = 5000;
  *         `force`, `show`; `adopt`, which takes over from the token that follows the verb and a `:`.
  *         `all <count> <fence>` takes so many mutexes or none, with one fence that is not below the one
  *         given; the requests after it say `also`.
- *       token: the owner, which is unique, a space, and what others may know of it.
+ *       token: the owner, which is unique, a space, and what others may know of it, as `["host",pid,"label"]`.
  * Reply for each request a number. Asking: the fence, or when busy minus the milliseconds after which to
  *       ask again. Extending and releasing: 1, or 0 when not held. `force` counts holders. `show` gives
  *       { holders, waiters }, lists of { token, take, fence, leftMs, ageMs } and of

@@ -106,14 +106,14 @@ async function open(): Promise<{ id: string; ended: Promise<void>; close(): void
 const ask = (...names: string[]): Promise<unknown> =>
   runner.run(SCRIPT, names, [
     'channel',
-    ...names.flatMap((name) => ['ask', `${name}1 []`, '3600000']),
+    ...names.flatMap((name) => ['ask', `${name}1 ["",0,""]`, '3600000']),
   ]);
 
 const value = (key: string): unknown => execute(client(), ['GET', key]);
 
 describe('a runner with a session', () => {
   it('opens one session, when it is first needed', async () => {
-    await runner.run(SCRIPT, ['a'], ['channel', 'release', 'a1 []', '0']);
+    await runner.run(SCRIPT, ['a'], ['channel', 'release', 'a1 ["",0,""]', '0']);
     expect(opened).toBe(0);
     await Promise.all([ask('a'), ask('b')]);
     expect(opened).toBe(1);
@@ -125,7 +125,7 @@ describe('a runner with a session', () => {
     failures = ['ERR A session cannot have more than 100000 wills'];
     await expect(ask('a', 'b')).rejects.toThrow(/more than 100000 wills/);
     expect([value('a'), value('b')]).toEqual([null, null]);
-    expect(value('kept')).toBe('kept1 []');
+    expect(value('kept')).toBe('kept1 ["",0,""]');
     expect(engine.wills.count).toBe(1);
     expect(losses).toEqual([]);
   });
@@ -135,7 +135,7 @@ describe('a runner with a session', () => {
     failures = ['ERR A session cannot have more than 100000 wills'];
     delayed = [];
     await expect(ask('a')).rejects.toThrow(/more than 100000 wills/);
-    expect(value('a')).toBe('a1 []');
+    expect(value('a')).toBe('a1 ["",0,""]');
     delayed = undefined;
     await vi.waitFor(() => expect(value('a')).toBe(null));
   });
@@ -188,7 +188,7 @@ describe('a runner with a session', () => {
     await ask('c');
     expect(losses.length).toBe(1);
     expect([value('a'), value('b')]).toEqual([null, null]);
-    expect(value('c')).toBe('c1 []');
+    expect(value('c')).toBe('c1 ["",0,""]');
   });
 
   it('takes its wills back from a session that has ended, so that they cannot come late', async () => {
@@ -213,7 +213,7 @@ describe('a runner with a session', () => {
     await ask('a');
     endOnServer();
     await settle();
-    expect(value('a')).toBe('a1 []');
+    expect(value('a')).toBe('a1 ["",0,""]');
     expect(engine.wills.count).toBe(1);
   });
 
@@ -229,10 +229,10 @@ describe('a runner with a session', () => {
 
   it('keeps the will of who asked again before the first answer came', async () => {
     const { opened: replied, open: reply } = gate();
-    await runner.run(SCRIPT, ['a'], ['channel', 'ask', 'a2 []', '3600000']);
+    await runner.run(SCRIPT, ['a'], ['channel', 'ask', 'a2 ["",0,""]', '3600000']);
     replying = replied;
     const asked = ask('a');
-    const standing = runner.run(SCRIPT, ['a'], ['channel', 'line', 'a1 []', '3600000']);
+    const standing = runner.run(SCRIPT, ['a'], ['channel', 'line', 'a1 ["",0,""]', '3600000']);
     await settle();
     reply();
     await Promise.all([asked, standing]);
@@ -243,7 +243,7 @@ describe('a runner with a session', () => {
   it('leaves wills for the keys as the server knows them', async () => {
     runner = newRunner('prefix:');
     await ask('a');
-    execute(client(), ['SET', 'prefix:a', 'a1 []']);
+    execute(client(), ['SET', 'prefix:a', 'a1 ["",0,""]']);
     killSession();
     await new Promise((resolve) => setImmediate(resolve));
     expect(value('prefix:a')).toBe(null);
@@ -251,7 +251,7 @@ describe('a runner with a session', () => {
 
   it('leaves wills that speak for nobody’s channel: a waiter of the same client is called', async () => {
     await ask('a');
-    await runner.run(SCRIPT, ['a'], ['channel', 'line', 'a2 []', '3600000']);
+    await runner.run(SCRIPT, ['a'], ['channel', 'line', 'a2 ["",0,""]', '3600000']);
     const heard: unknown[] = [];
     const listener = engine.session({
       push: (reply) => heard.push(reply),
@@ -279,7 +279,7 @@ describe('a runner with a session', () => {
     });
     const asked = ask('a');
     // Whoever asked has given up meanwhile.
-    const released = runner.run(SCRIPT, ['a'], ['channel', 'release', 'a1 []', '0']);
+    const released = runner.run(SCRIPT, ['a'], ['channel', 'release', 'a1 ["",0,""]', '0']);
     go();
     await Promise.all([asked, released]);
     expect(value('a')).toBe(null);
@@ -310,7 +310,7 @@ describe('a runner with a session', () => {
     expect(engine.wills.count).toBe(1);
     killSession();
     await settle();
-    expect([value('a'), value('b')]).toEqual(['a1 []', null]);
+    expect([value('a'), value('b')]).toEqual(['a1 ["",0,""]', null]);
   });
 
   it('keeps no will for a lease that ended by itself', async () => {

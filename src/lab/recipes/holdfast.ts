@@ -15,6 +15,8 @@ export interface Wish {
 const SCRIPT = `-- the lock script${LOCK_SCRIPT}`;
 const LEASE_MS = 2000;
 const RENEW_MS = 1000;
+/** What others may know of a client. */
+const NOTHING_KNOWN = '["",0,""]';
 /** Redis ends a key in the millisecond after its last. */
 const MARGIN_MS = 2;
 
@@ -87,7 +89,7 @@ function sender({ command, sleep, token, name }: Tools, { key, slots, take = 1 }
   return function* send(verb, number) {
     for (;;) {
       try {
-        return yield* command`EVAL ${SCRIPT} 1 ${key} ${name} ${verb + numbers} ${`${token} []`} ${number}`;
+        return yield* command`EVAL ${SCRIPT} 1 ${key} ${name} ${verb + numbers} ${`${token} ${NOTHING_KNOWN}`} ${number}`;
       } catch {
         yield* sleep(1000);
       }
