@@ -19,7 +19,10 @@ interface Sent {
 function openClient(options: object = {}): { client: Redis; sent: Sent[] } {
   const sent: Sent[] = [];
   const client = new Redis({ lazyConnect: true, ...options });
-  const sendCommand = (command: object): unknown => sent.push(command as Sent);
+  const sendCommand = (command: object): Promise<unknown> => {
+    sent.push(command as Sent);
+    return (command as Sent).promise;
+  };
   return { client: Object.assign(client, { sendCommand }), sent };
 }
 
@@ -114,15 +117,16 @@ describe('a call that comes with its text', () => {
   });
 
   it.each([
-    ['fails before it', () => Promise.reject(new Error('open circuit')), 'open circuit'],
-    ['tells in a promise of its own', failed, 'refused'],
-  ])('is told once by a client whose wrapper %s', async (_, sendCommand, message) => {
+    ['answers in its place', () => Promise.resolve(2), 2],
+    ['fails before it', () => Promise.reject(new Error('open circuit')), new Error('open circuit')],
+    ['tells in a promise of its own', failed, new Error('refused')],
+  ])('is told once by a client whose wrapper %s', async (_, sendCommand, what) => {
     const client = Object.assign(openClient().client, { sendCommand });
     const { told, hearer } = openEar();
     // What nobody catches fails the run of all tests.
     shortCalls(taker(client))!(SHA, 'lock:{a}', ['owner []'], hearer);
     await new Promise(setImmediate);
-    expect(told).toEqual([new Error(message)]);
+    expect(told).toEqual([what]);
   });
 
   it('fails if its reply cannot be read', async () => {

@@ -8,7 +8,7 @@ export interface CommandTaker {
     readonly commandTimeout?: number | undefined;
   };
   createBuiltinCommand(name: string): { string(this: object, ...words: string[]): unknown };
-  sendCommand(command: object): unknown;
+  sendCommand(command: object): Promise<unknown>;
 }
 
 /** What is relied on of its class, beyond that the promise of a command is made by `initPromise`. */
@@ -115,8 +115,8 @@ export function shortCalls(client: CommandTaker): ShortCall | undefined {
   return (sha, key, words, hearer) => {
     const command = new ShortCommand(sha, keyPrefix + key, words, hearer);
     const said = client.sendCommand(command);
-    // Who has wrapped the client may fail for itself, or tell in a promise of its own what the command came to.
-    if (said !== command.seen?.promise) Promise.resolve(said).catch(command.reject);
+    // Who has wrapped the client may answer or fail in its place, or tell in a promise of its own what it came to.
+    if (said !== command.seen?.promise) said.then(command.resolve, command.reject);
   };
 }
 
