@@ -8,6 +8,8 @@ const CTRL_C = '\x03';
 const CTRL_Z = '\x1a';
 /** One that can stop jobs and let them go on. */
 const SHELL = 'PS1=ready bash --norc --noprofile -i';
+/** What is typed before the shell has its prompt may be lost. */
+const STOPPED = /Stopped[\s\S]*ready/;
 let scene: LockScene;
 let store: string;
 
@@ -148,13 +150,13 @@ describe('on a terminal', () => {
     const [, command, runner] = await terminal.waitFor(/on (\d+) (\d+)\n/);
     await hasWitness(runner!);
     process.kill(Number(runner), 'SIGTSTP');
-    await terminal.waitFor(/Stopped/);
+    await terminal.waitFor(STOPPED);
     expect(readFileSync(`/proc/${command}/stat`, 'latin1')).toContain(') T ');
     const start = terminal.screen.length;
     terminal.type('fg\n');
     await terminal.waitFor(/read x/, start);
     terminal.type('typed\n');
-    await terminal.waitFor(/got typed/);
+    await terminal.waitFor(/got typed[\s\S]*ready/);
     terminal.type('exit\n');
     await terminal.ended();
   });
@@ -170,7 +172,7 @@ describe('on a terminal', () => {
       readFileSync(`/proc/${command}/stat`, 'latin1').includes(') T ');
     await hasWitness(runner!);
     process.kill(Number(runner), 'SIGTSTP');
-    await terminal.waitFor(/Stopped/);
+    await terminal.waitFor(STOPPED);
     // The shell may learn of the runner's stop before the kernel has come to that of the command.
     while (!isStopped()) await scene.direct.ping();
     process.kill(Number(runner), 'SIGCONT');
@@ -192,16 +194,16 @@ describe('on a terminal', () => {
     terminal.type(`${runWords(`job ${store} -- sh -c 'echo on; read x; echo got $x'`)}\n`);
     await terminal.waitFor(/on\n/);
     terminal.type(CTRL_Z);
-    await terminal.waitFor(/Stopped/);
+    await terminal.waitFor(STOPPED);
     expect(await isFree('job')).toBe(false);
     const start = terminal.screen.length;
     terminal.type('fg\n');
     // The shell names the job as it lets it go on.
     await terminal.waitFor(/read x/, start);
     terminal.type('typed\n');
-    await terminal.waitFor(/got typed/);
+    await terminal.waitFor(/got typed[\s\S]*ready/);
     terminal.type('echo code $?\n');
-    await terminal.waitFor(/code 0/);
+    await terminal.waitFor(/code 0[\s\S]*ready/);
     expect(await isFree('job')).toBe(true);
     terminal.type('exit\n');
     await terminal.ended();
@@ -215,14 +217,14 @@ describe('on a terminal', () => {
     terminal.type(`${runWords(`long ${store} --lease 4s -- sh -c ${script}`)}\n`);
     await line.next();
     terminal.type(CTRL_Z);
-    await terminal.waitFor(/Stopped/);
+    await terminal.waitFor(STOPPED);
     await line.ended();
     expect(await scene.leftMs('long')).toBeGreaterThan(0);
     const start = terminal.screen.length;
     terminal.type('fg\n');
     await terminal.waitFor(/is ended\.[\s\S]*ready/, start);
     terminal.type('echo code $?\n');
-    await terminal.waitFor(/code 79/);
+    await terminal.waitFor(/code 79[\s\S]*ready/);
     terminal.type('exit\n');
     await terminal.ended();
   });
