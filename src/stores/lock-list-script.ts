@@ -1,4 +1,5 @@
 import { LOCK_SCRIPT } from './lock-script.ts';
+import { OUR_TOKEN } from './lock-script-line.ts';
 
 /**
  * What an operator sees of locks, read without changing anything. `look(holder, most)` gives for the holder
@@ -29,7 +30,7 @@ time = time[1] .. string.sub('00000' .. time[2], -6)
 local function mutexHolders(holder)
   local held = ask('GET', holder)
   if not held then return 0, {} end
-  local token = string.match(held, '^%+(%S+ %[".*",%d+,".*"%])$') or held
+  local token = string.match(held, '^%+(${OUR_TOKEN})$') or held
   local fence = string.match(ask('GET', holder .. ':fence') or '', '%d*$')
   return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '' } }
 end

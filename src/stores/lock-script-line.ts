@@ -1,3 +1,6 @@
+/** A Lua pattern: the owner, and what others may know of it. Strangers' tokens are of another form. */
+export const OUR_TOKEN = '%S+ %[".*",%d+,".*"%]';
+
 /** Lua that reads the clock. Time stands still while a script runs: one look is enough. */
 const READ_TIME = `
     if not time then
@@ -135,11 +138,11 @@ local function lining()
 
   -- Another program's token calls nobody when it is done, and must stay as it is.
   function line.isOurs(token)
-    return string.find(token, '^%S+ %[".*",%d+,".*"%]$') ~= nil
+    return string.find(token, '^${OUR_TOKEN}$') ~= nil
   end
 
   function line.tokenOf(held)
-    return string.match(held, '^%+(%S+ %[".*",%d+,".*"%])$') or held
+    return string.match(held, '^%+(${OUR_TOKEN})$') or held
   end
 
   -- Says that somebody stands in line, whoever holds it: on the fence, and on the holder if that is ours.
