@@ -149,6 +149,7 @@ class House {
     const state = {
       heard,
       waiting: this.#engine.blocking.count,
+      bytes: this.#engine.memory.data.bytes,
       isWatchBroken: this.#watcher.watchBroken,
       databases: DATABASES.map((database) => this.#databaseState(database)),
     };
@@ -171,7 +172,12 @@ class House {
 
   #keyState(key: string): string[] {
     const type = this.#say(['TYPE', key]).slice(1, -2);
-    const looks = [['OBJECT', 'ENCODING', key], ['PEXPIRETIME', key], ...LOOKS[type]!(key)];
+    const looks = [
+      ['OBJECT', 'ENCODING', key],
+      ['PEXPIRETIME', key],
+      ['MEMORY', 'USAGE', key],
+      ...LOOKS[type]!(key),
+    ];
     return looks.map((argv) => this.#say(argv));
   }
 

@@ -104,11 +104,17 @@ export const SERVE_OPTIONS = {
     setting: 'output-limit-pubsub',
     help: 'the same for subscribers',
   },
-  'output-limit-total': {
+  maxmemory: {
     placeholder: 'bytes',
     environment: true,
-    setting: 'output-limit-total',
-    help: 'the same for all clients together',
+    setting: 'maxmemory',
+    help: 'what keys, clients and scripts may take, such as 2gb; from the machine if not given',
+  },
+  'maxmemory-clients': {
+    placeholder: 'bytes',
+    environment: true,
+    setting: 'maxmemory-clients',
+    help: 'what buffers of clients may take, 25% of it if not given; then the largest is closed',
   },
   help: HELP,
 } as const satisfies OptionTable & Record<string, ServeOption>;

@@ -2,6 +2,7 @@ import type { Timer } from '../clock/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
+import { argumentBytes } from './footprint.ts';
 import type { Session } from './session.ts';
 
 /** Stands for a reply that comes later, by the session's listener. */
@@ -42,6 +43,9 @@ export class Blocking {
 
   park(session: Session, request: WaitRequest): Reply | Parked {
     if (!session.mayPark) return request.timeoutReply;
+    const bytes = WAITER_BYTES * request.keys.length + argumentBytes(request.keys);
+    session.memory.reserve(bytes);
+    session.memory.add('blocked', bytes);
     const waiter = new Waiter(session, request.timeoutReply, () => this.#remove(waiter, request));
     waiter.serve = request.serve;
     const byKey = this.#byKey(waiter.database);
@@ -151,6 +155,7 @@ export class Waiter {
   leave(): void {
     if (this.session.waiter !== this) return;
     this.session.waiter = null;
+    this.session.memory.set('blocked', 0);
     this.#timer?.cancel();
     this.#onLeave();
   }
@@ -170,3 +175,6 @@ export class Waiter {
     }
   }
 }
+
+/** An entry in the table of keys that clients wait for, with a set of its own. */
+const WAITER_BYTES = 300;

@@ -9,7 +9,7 @@ export function clientType(session: Session): ClientType {
 
 /**
  * One client as a line of CLIENT LIST, with the fields of Redis 7.0 in their order and the library's
- * name and version of 7.2 at the end. What has no counterpart here is 0: buffers belong to the socket.
+ * name and version of 7.2 at the end. What has no counterpart here is 0.
  */
 export function clientLine(session: Session): string {
   return Object.entries(clientFields(session))
@@ -18,7 +18,8 @@ export function clientLine(session: Session): string {
 }
 
 function clientFields(session: Session): Record<string, string | number> {
-  const { engine, outputBytes } = session;
+  const { engine, memory } = session;
+  const { input, output, queue } = memory.uses;
   return {
     id: session.id,
     addr: session.address,
@@ -33,16 +34,16 @@ function clientFields(session: Session): Record<string, string | number> {
     psub: session.patterns.size,
     ssub: session.shardChannels.size,
     multi: session.queue?.length ?? -1,
-    qbuf: 0,
+    qbuf: input,
     'qbuf-free': 0,
     'argv-mem': 0,
-    'multi-mem': 0,
+    'multi-mem': queue,
     rbs: 0,
     rbp: 0,
     obl: 0,
     oll: 0,
-    omem: outputBytes,
-    'tot-mem': outputBytes,
+    omem: output + memory.sharedBytes,
+    'tot-mem': memory.totalBytes,
     events: 'r',
     cmd: session.lastCommand,
     user: DEFAULT_USER,

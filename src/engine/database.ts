@@ -26,6 +26,7 @@ export class Database {
     this.#engine = engine;
     this.number = number;
     this.#keyspace = new Keyspace(engine.hashSeed);
+    this.#keyspace.footprint.moveInto(engine.memory.data);
   }
 
   get size(): number {
@@ -87,7 +88,7 @@ export class Database {
       // As in Redis, whoever waits is told of a key that was created, not of one that was overwritten.
       if (canBeAwaited(value)) this.#engine.blocking.signal(this, key);
     } else {
-      keyspace.values[slot] = value;
+      keyspace.setValue(slot, value);
       keyspace.deadlines.set(slot, deadlineMs);
     }
     if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
@@ -190,7 +191,12 @@ export class Database {
     for (const key of this.#watchers.keys()) {
       if (emptied.find(key) >= 0) this.#touchWatchers(key);
     }
-    this.#swapKeyspace(new Keyspace(this.#engine.hashSeed));
+    const created = new Keyspace(this.#engine.hashSeed);
+    this.#swapKeyspace(created);
+    this.#countInstead(created, emptied);
+    if (this.#engine.journal.active) {
+      this.#engine.journal.record(() => this.#countInstead(emptied, created));
+    }
     this.#engine.stats.changes += emptied.size;
     return emptied.size;
   }
@@ -295,6 +301,11 @@ export class Database {
     this.#keyspace = keyspace;
   }
 
+  #countInstead(counted: Keyspace, uncounted: Keyspace): void {
+    uncounted.footprint.moveInto(null);
+    counted.footprint.moveInto(this.#engine.memory.data);
+  }
+
   #recordSlot(key: string, slot: number): void {
     const keyspace = this.#keyspace;
     if (slot < 0) {
@@ -305,7 +316,7 @@ export class Database {
     const deadlineMs = keyspace.deadlines.get(slot);
     this.#engine.journal.record(() => {
       if (keyspace.keys[slot] !== key) return keyspace.restore(slot, key, value, deadlineMs);
-      keyspace.values[slot] = value;
+      keyspace.setValue(slot, value);
       keyspace.deadlines.set(slot, deadlineMs);
     });
   }

@@ -5,6 +5,7 @@ import { Database } from './database.ts';
 import { NEVER } from './deadline-heap.ts';
 import { Journal } from './journal.ts';
 import { LatencyMonitor } from './latency.ts';
+import { Memory } from './memory.ts';
 import { EVENT_BITS } from './notifications.ts';
 import { Pause } from './pause.ts';
 import { PubSub } from './pub-sub.ts';
@@ -48,6 +49,7 @@ export class Engine {
   readonly scripts: Scripts;
   readonly statistics = new Statistics();
   readonly stats = this.statistics.counters;
+  readonly memory = new Memory();
   readonly journal = new Journal();
   readonly blocking = new Blocking(this);
   readonly pubSub = new PubSub();
@@ -98,6 +100,7 @@ export class Engine {
 
   session(listener: SessionListener = SILENT): Session {
     const session = new Session(this, this.#nextSessionId++, listener);
+    session.memory.moveInto(this.memory.clients);
     this.sessions.set(session.id, session);
     this.stats.sessions++;
     return session;

@@ -26,3 +26,7 @@ export function wrongArity(commandName: string): ErrorReply {
 export function invalidExpire(commandName: string): ErrorReply {
   return new ErrorReply(`ERR invalid expire time in '${commandName}' command`);
 }
+
+export const OUT_OF_MEMORY = new ErrorReply(
+  "OOM command not allowed when used memory > 'maxmemory'.",
+);

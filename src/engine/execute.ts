@@ -3,7 +3,7 @@ import { type Command, FLAGS, type Outcome } from './command.ts';
 import { findCommand } from './commands/index.ts';
 import { NEVER } from './deadline-heap.ts';
 import type { Engine } from './engine.ts';
-import { wrongArity } from './errors.ts';
+import { OUT_OF_MEMORY, wrongArity } from './errors.ts';
 import { showToMonitors } from './monitor.ts';
 import type { Session } from './session.ts';
 
@@ -26,7 +26,7 @@ export function executeNow(session: Session, argv: readonly string[]): Outcome {
   const { pause } = session.engine;
   if (pause.holds(session, command)) return pause.hold(session, argv, execute);
   if (session.queue !== null && !command.facts.actsInMulti) {
-    session.queue.push({ command, argv });
+    session.enqueue({ command, argv });
     return QUEUED;
   }
   return timed(session, command, argv);
@@ -135,7 +135,16 @@ function refuse(
   if (session.monitoring && (command.bits & (FLAGS.write | FLAGS.readonly)) !== 0) {
     return MONITORS_ONLY;
   }
+  if (session.engine.memory.isFull && needsMemory(session, command)) return OUT_OF_MEMORY;
   return undefined;
+}
+
+/** As in Redis: commands that add data, transactions with such a command, and the queueing of any. */
+function needsMemory({ queue }: Session, command: Command): boolean {
+  if ((command.bits & FLAGS.denyoom) !== 0) return true;
+  if (queue === null) return false;
+  if (!command.facts.actsInMulti) return true;
+  return command.name === 'exec' && queue.some((queued) => queued.command.has('denyoom'));
 }
 
 function reject(session: Session, error: ErrorReply, command?: Command): ErrorReply {

@@ -1,9 +1,10 @@
 import type { Random } from '../clock/index.ts';
 import { Dictionary } from './dictionary.ts';
+import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
 
 /** Fields and their values. Every change leaves its inverse in the journal while that is open. */
-export class HashValue {
+export class HashValue extends Footprint {
   readonly type = 'hash';
   readonly journal: Journal;
   #entries = new Dictionary<string>();
@@ -11,6 +12,7 @@ export class HashValue {
   #isTable = false;
 
   constructor(journal: Journal) {
+    super(EMPTY_BYTES);
     this.journal = journal;
   }
 
@@ -32,7 +34,7 @@ export class HashValue {
 
   /** True if the field is new. */
   set(field: string, value: string): boolean {
-    const previous = this.#entries.set(field, value);
+    const previous = this.#put(field, value);
     if (this.journal.active) this.#recordSet(field, previous);
     if (!this.#isTable) this.#convertIfLarge(field, value);
     return previous === undefined;
@@ -42,10 +44,8 @@ export class HashValue {
   delete(field: string): boolean {
     const slot = this.#entries.slotOf(field);
     if (slot < 0) return false;
-    const value = this.#entries.removeAt(slot);
-    if (this.journal.active) {
-      this.journal.record(() => this.#entries.restoreAt(slot, field, value));
-    }
+    const value = this.#removeAt(slot);
+    if (this.journal.active) this.journal.record(() => this.#restoreAt(slot, field, value));
     return true;
   }
 
@@ -82,13 +82,33 @@ export class HashValue {
     const copy = new HashValue(this.journal);
     copy.#entries = this.#entries.copy();
     copy.#isTable = this.#isTable;
+    copy.bytes = this.bytes;
     return copy;
+  }
+
+  #put(field: string, value: string): string | undefined {
+    const previous = this.#entries.set(field, value);
+    if (previous === undefined) this.grow(entryBytes(field, value));
+    else this.grow(stringBytes(value) - stringBytes(previous));
+    return previous;
+  }
+
+  #removeAt(slot: number): string {
+    const field = this.#entries.nameAt(slot);
+    const value = this.#entries.removeAt(slot);
+    this.grow(-entryBytes(field, value));
+    return value;
+  }
+
+  #restoreAt(slot: number, field: string, value: string): void {
+    this.#entries.restoreAt(slot, field, value);
+    this.grow(entryBytes(field, value));
   }
 
   #recordSet(field: string, previous: string | undefined): void {
     this.journal.record(() => {
-      if (previous !== undefined) this.#entries.set(field, previous);
-      else this.#entries.removeAt(this.#entries.size - 1);
+      if (previous !== undefined) this.#put(field, previous);
+      else this.#removeAt(this.#entries.size - 1);
     });
   }
 
@@ -109,6 +129,13 @@ export class HashValue {
   }
 }
 
+function entryBytes(field: string, value: string): number {
+  return ENTRY_BYTES + stringBytes(field) + stringBytes(value);
+}
+
+const EMPTY_BYTES = 480;
+/** A field's places in the dictionary, when that has just grown. */
+const ENTRY_BYTES = 80;
 /** Redis's defaults of hash-max-listpack-value and hash-max-listpack-entries. */
 const LISTPACK_BYTES = 64;
 const LISTPACK_ENTRIES = 512;

@@ -1,6 +1,8 @@
 export { PARKED, type Parked } from './blocking.ts';
+export { CLIENT_BYTES, type ClientMemory, type ClientPool } from './client-memory.ts';
 export type { Command, Outcome } from './command.ts';
 export { COMMANDS } from './commands/index.ts';
 export { createEngine, type Engine, type EngineOptions } from './engine.ts';
 export { execute, executeNow } from './execute.ts';
+export { capacityFor, heapFor } from './memory.ts';
 export type { Session, SessionListener } from './session.ts';

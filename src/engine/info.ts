@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { getHeapStatistics } from 'node:v8';
 import { everyCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
 import { lower } from './text.ts';
@@ -92,11 +93,15 @@ function clientFields(engine: Engine): Fields {
   };
 }
 
-/** The memory is JavaScript's: what its heap and buffers use, and what the process holds. */
-function memoryFields(engine: Engine): Fields {
+/**
+ * `used_memory` is the account that `maxmemory` limits. What JavaScript's heap really holds, with garbage,
+ * and what the process has from the system follow behind it.
+ */
+function memoryFields({ memory, settings }: Engine): Fields {
   const { heapUsed, external, rss } = process.memoryUsage();
-  const usedBytes = heapUsed + external;
-  const peakBytes = Math.max(usedBytes, process.resourceUsage().maxRSS * 1024);
+  const usedBytes = memory.used.bytes;
+  const maxBytes = Number.isFinite(memory.limitBytes) ? memory.limitBytes : 0;
+  const peakBytes = process.resourceUsage().maxRSS * 1024;
   return {
     used_memory: usedBytes,
     used_memory_human: humanBytes(usedBytes),
@@ -105,10 +110,17 @@ function memoryFields(engine: Engine): Fields {
     used_memory_peak: peakBytes,
     used_memory_peak_human: humanBytes(peakBytes),
     used_memory_peak_perc: `${((usedBytes / peakBytes) * 100).toFixed(2)}%`,
-    maxmemory: engine.settings.text('maxmemory'),
-    maxmemory_human: humanBytes(engine.settings.number('maxmemory')),
-    maxmemory_policy: engine.settings.text('maxmemory-policy'),
-    mem_fragmentation_ratio: (rss / usedBytes).toFixed(2),
+    used_memory_dataset: memory.data.bytes,
+    used_memory_scripts: memory.scripts.bytes,
+    mem_clients_normal: memory.clients.bytes,
+    maxmemory: maxBytes,
+    maxmemory_human: humanBytes(maxBytes),
+    maxmemory_policy: settings.text('maxmemory-policy'),
+    holdfast_wills_memory: memory.wills.bytes,
+    holdfast_heap_used: heapUsed,
+    holdfast_heap_limit: getHeapStatistics().heap_size_limit,
+    holdfast_external: external,
+    mem_fragmentation_ratio: (rss / Math.max(usedBytes, 1)).toFixed(2),
     mem_allocator: 'v8',
     active_defrag_running: 0,
     lazyfree_pending_objects: 0,
@@ -156,7 +168,7 @@ function statisticsFields(engine: Engine): Fields {
     sync_partial_err: 0,
     expired_keys: stats.expiredKeys,
     evicted_keys: 0,
-    evicted_clients: 0,
+    evicted_clients: stats.evictedSessions,
     keyspace_hits: stats.keyspaceHits,
     keyspace_misses: stats.keyspaceMisses,
     pubsub_channels: pubSub.channels.subscribers.size,

@@ -1,4 +1,5 @@
 import { DeadlineHeap } from './deadline-heap.ts';
+import { Footprint, stringBytes } from './footprint.ts';
 import { KeyIndex } from './key-index.ts';
 import type { Value } from './value.ts';
 
@@ -10,6 +11,8 @@ import type { Value } from './value.ts';
  * This is storage only. What a change means (expiry, WATCH, events) is decided in Database.
  */
 export class Keyspace {
+  /** The bytes of all keys and values. */
+  readonly footprint = new Footprint();
   readonly keys: string[] = [];
   readonly values: Value[] = [];
   readonly deadlines = new DeadlineHeap();
@@ -30,6 +33,8 @@ export class Keyspace {
 
   /** Adds a key that is not there. */
   insert(key: string, value: Value, deadlineMs: number): number {
+    this.footprint.grow(SLOT_BYTES + stringBytes(key));
+    this.#countIn(value);
     const slot = this.keys.push(key) - 1;
     this.values.push(value);
     this.#index.insert(key, slot);
@@ -38,12 +43,20 @@ export class Keyspace {
   }
 
   remove(slot: number): void {
+    this.footprint.grow(-SLOT_BYTES - stringBytes(this.keys[slot]!));
+    this.#countOut(this.values[slot]!);
     this.deadlines.set(slot, Number.POSITIVE_INFINITY);
     this.#index.remove(this.keys[slot]!, slot);
     const last = this.keys.length - 1;
     if (slot !== last) this.#moveLast(last, slot);
     this.keys.pop();
     this.values.pop();
+  }
+
+  setValue(slot: number, value: Value): void {
+    this.#countOut(this.values[slot]!);
+    this.#countIn(value);
+    this.values[slot] = value;
   }
 
   /** Takes back a `remove`: the key returns to its slot, and what had moved there to the end. */
@@ -76,6 +89,16 @@ export class Keyspace {
     return this.#usedSeconds[slot] ?? 0;
   }
 
+  #countIn(value: Value): void {
+    if (typeof value === 'string') this.footprint.grow(stringBytes(value));
+    else value.moveInto(this.footprint);
+  }
+
+  #countOut(value: Value): void {
+    if (typeof value === 'string') this.footprint.grow(-stringBytes(value));
+    else value.moveInto(null);
+  }
+
   #moveLast(last: number, hole: number): void {
     const key = this.keys[last]!;
     this.#index.move(key, last, hole);
@@ -85,3 +108,6 @@ export class Keyspace {
     this.markUsed(hole, this.usedSeconds(last));
   }
 }
+
+/** A key's places in the columns and the index, with a deadline, when they have just grown. */
+export const SLOT_BYTES = 80;

@@ -1,3 +1,4 @@
+import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
 
 export type End = 'left' | 'right';
@@ -7,7 +8,7 @@ export type End = 'left' | 'right';
  * The ring doubles when it is full and halves when three quarters are empty. Every change leaves its
  * inverse in the journal while that is open.
  */
-export class ListValue {
+export class ListValue extends Footprint {
   readonly type = 'list';
   readonly encoding = 'quicklist';
   readonly journal: Journal;
@@ -17,6 +18,7 @@ export class ListValue {
   #size = 0;
 
   constructor(journal: Journal) {
+    super(EMPTY_BYTES);
     this.journal = journal;
   }
 
@@ -45,11 +47,9 @@ export class ListValue {
     const place = this.#place(index);
     if (this.journal.active) {
       const previous = this.#ring[place]!;
-      this.journal.record(() => {
-        this.#ring[this.#place(index)] = previous;
-      });
+      this.journal.record(() => this.#put(this.#place(index), previous));
     }
-    this.#ring[place] = element;
+    this.#put(place, element);
   }
 
   /** Puts an element before the one at `index`. */
@@ -88,6 +88,11 @@ export class ListValue {
     return copy;
   }
 
+  #put(place: number, element: string): void {
+    this.grow(stringBytes(element) - stringBytes(this.#ring[place]!));
+    this.#ring[place] = element;
+  }
+
   #place(index: number): number {
     return (this.#first + index) & (this.#ring.length - 1);
   }
@@ -101,6 +106,7 @@ export class ListValue {
       this.#ring[this.#first] = element;
     }
     this.#size++;
+    this.grow(elementBytes(element));
   }
 
   #popRaw(end: End): string {
@@ -109,6 +115,7 @@ export class ListValue {
     this.#ring[place] = '';
     if (end === 'left') this.#first = this.#place(1);
     this.#size--;
+    this.grow(-elementBytes(element));
     const capacity = this.#ring.length;
     if (capacity > LEAST_CAPACITY && this.#size * 4 <= capacity) this.#resize(capacity / 2);
     return element;
@@ -138,8 +145,19 @@ export class ListValue {
     this.#ring = ring;
     this.#first = 0;
     this.#size = elements.length;
+    let bytes = EMPTY_BYTES;
+    for (const element of elements) bytes += elementBytes(element);
+    this.grow(bytes - this.bytes);
   }
 }
+
+function elementBytes(element: string): number {
+  return ELEMENT_BYTES + stringBytes(element);
+}
+
+const EMPTY_BYTES = 184;
+/** An element's place in the ring, when that has just grown. */
+const ELEMENT_BYTES = 16;
 
 function emptyRing(capacity: number): string[] {
   return new Array<string>(capacity).fill('');

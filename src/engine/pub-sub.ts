@@ -1,4 +1,5 @@
 import { PushReply } from '../resp/index.ts';
+import { stringBytes } from './footprint.ts';
 import { matchesGlob } from './glob.ts';
 import type { Session } from './session.ts';
 
@@ -34,12 +35,13 @@ export class PubSub {
   #outbox: { session: Session; message: PushReply }[] = [];
 
   subscribe(session: Session, kind: SubscriptionKind, name: string): void {
+    if (!session[kind].has(name)) session.memory.add('subscriptions', subscriptionBytes(name));
     session[kind].add(name);
     this[kind].add(name, session);
   }
 
   unsubscribe(session: Session, kind: SubscriptionKind, name: string): void {
-    session[kind].delete(name);
+    if (session[kind].delete(name)) session.memory.add('subscriptions', -subscriptionBytes(name));
     this[kind].remove(name, session);
   }
 
@@ -85,6 +87,7 @@ export class PubSub {
       for (const name of session[kind]) this[kind].remove(name, session);
       session[kind].clear();
     }
+    session.memory.set('subscriptions', 0);
   }
 
   #send(registry: Registry, name: string, items: readonly string[]): number {
@@ -95,3 +98,10 @@ export class PubSub {
     return sessions.size;
   }
 }
+
+function subscriptionBytes(name: string): number {
+  return SUBSCRIPTION_BYTES + stringBytes(name);
+}
+
+/** Entries in the session's set and in the registry, with a set of its own there, and the confirmation. */
+export const SUBSCRIPTION_BYTES = 500;

@@ -1,8 +1,10 @@
 import type { Protocol, Reply } from '../resp/index.ts';
 import type { Waiter } from './blocking.ts';
+import { ClientMemory } from './client-memory.ts';
 import type { Command } from './command.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
+import { argumentBytes } from './footprint.ts';
 
 /** What a session says without being asked. All of it is called from inside the engine's own turn. */
 export interface SessionListener {
@@ -12,6 +14,8 @@ export interface SessionListener {
   resume(reply: Reply): void;
   /** Somebody ended this session (CLIENT KILL); what was written before still counts. */
   close(): void;
+  /** The session takes too much memory: close it at once, unread replies and all. */
+  evict?(reason: string): void;
 }
 
 export interface QueuedCommand {
@@ -25,6 +29,7 @@ export class Session {
   readonly id: number;
   readonly createdMs: number;
   readonly listener: SessionListener;
+  readonly memory: ClientMemory;
   database: Database;
   protocol: Protocol = 2;
   authenticated: boolean;
@@ -48,9 +53,9 @@ export class Session {
   /** The session that a script's commands run in, not a client. */
   isScript = false;
 
-  name = '';
-  libraryName = '';
-  libraryVersion = '';
+  #name = '';
+  #libraryName = '';
+  #libraryVersion = '';
   address = '';
   localAddress = '';
   noEvict = false;
@@ -62,8 +67,6 @@ export class Session {
   replies: 'on' | 'off' | 'skip' | 'skip-next' = 'on';
   /** The connection ends after the reply that is being written (QUIT, CLIENT KILL of oneself). */
   closing = false;
-  /** Bytes of replies that the client has not taken yet, where they are many: the server counts them. */
-  outputBytes = 0;
   lastCommand = 'NULL';
   lastUsedMs: number;
   closed = false;
@@ -72,6 +75,7 @@ export class Session {
     this.engine = engine;
     this.id = id;
     this.listener = listener;
+    this.memory = new ClientMemory(engine.memory.clients, (reason) => listener.evict?.(reason));
     this.database = engine.database(0);
     this.authenticated = !engine.needsPassword;
     this.createdMs = engine.clock.monotonicMs();
@@ -82,16 +86,51 @@ export class Session {
     return this.channels.size + this.patterns.size + this.shardChannels.size;
   }
 
+  get name(): string {
+    return this.#name;
+  }
+
+  set name(name: string) {
+    this.memory.add('names', name.length - this.#name.length);
+    this.#name = name;
+  }
+
+  get libraryName(): string {
+    return this.#libraryName;
+  }
+
+  set libraryName(name: string) {
+    this.memory.add('names', name.length - this.#libraryName.length);
+    this.#libraryName = name;
+  }
+
+  get libraryVersion(): string {
+    return this.#libraryVersion;
+  }
+
+  set libraryVersion(version: string) {
+    this.memory.add('names', version.length - this.#libraryVersion.length);
+    this.#libraryVersion = version;
+  }
+
+  /** Adds a command to the transaction that MULTI began. */
+  enqueue(queued: QueuedCommand): void {
+    this.queue!.push(queued);
+    this.memory.add('queue', argumentBytes(queued.argv));
+  }
+
   unwatchAll(): void {
     for (const [database, keys] of this.watched) {
       for (const key of keys) database.unwatch(key, this);
     }
     this.watched.clear();
+    this.memory.set('watches', 0);
     this.watchBroken = false;
   }
 
   discardTransaction(): void {
     this.queue = null;
+    this.memory.set('queue', 0);
     this.queueBroken = false;
     this.unwatchAll();
   }
@@ -120,5 +159,6 @@ export class Session {
     this.discardTransaction();
     this.waiter?.leave();
     this.engine.forget(this);
+    this.memory.close();
   }
 }

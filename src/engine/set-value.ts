@@ -1,10 +1,11 @@
 import type { Random } from '../clock/index.ts';
 import { Dictionary } from './dictionary.ts';
+import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
 import { parseInteger } from './number.ts';
 
 /** Members without order. Every change leaves its inverse in the journal while that is open. */
-export class SetValue {
+export class SetValue extends Footprint {
   readonly type = 'set';
   readonly journal: Journal;
   #entries = new Dictionary<true>();
@@ -12,6 +13,7 @@ export class SetValue {
   #isTable = false;
 
   constructor(journal: Journal) {
+    super(EMPTY_BYTES);
     this.journal = journal;
   }
 
@@ -30,8 +32,12 @@ export class SetValue {
   /** True if the member is new. */
   add(member: string): boolean {
     if (this.#entries.set(member, true)) return false;
+    this.grow(memberBytes(member));
     if (this.journal.active) {
-      this.journal.record(() => this.#entries.removeAt(this.#entries.size - 1));
+      this.journal.record(() => {
+        this.#entries.removeAt(this.#entries.size - 1);
+        this.grow(-memberBytes(member));
+      });
     }
     if (!this.#isTable) this.#convertIfLarge(member);
     return true;
@@ -78,14 +84,19 @@ export class SetValue {
     const copy = new SetValue(this.journal);
     copy.#entries = this.#entries.copy();
     copy.#isTable = this.#isTable;
+    copy.bytes = this.bytes;
     return copy;
   }
 
   #removeAt(slot: number): string {
     const member = this.#entries.nameAt(slot);
     this.#entries.removeAt(slot);
+    this.grow(-memberBytes(member));
     if (this.journal.active) {
-      this.journal.record(() => this.#entries.restoreAt(slot, member, true));
+      this.journal.record(() => {
+        this.#entries.restoreAt(slot, member, true);
+        this.grow(memberBytes(member));
+      });
     }
     return member;
   }
@@ -101,5 +112,12 @@ export class SetValue {
   }
 }
 
+function memberBytes(member: string): number {
+  return MEMBER_BYTES + stringBytes(member);
+}
+
+const EMPTY_BYTES = 480;
+/** A member's places in the dictionary, when that has just grown. */
+const MEMBER_BYTES = 80;
 /** Redis's default of set-max-intset-entries. */
 const INTSET_ENTRIES = 512;

@@ -29,6 +29,12 @@ export function memory(least: number | bigint, most: number | bigint = INT64_MAX
   };
 }
 
+/** Bytes, or a share of maxmemory such as `25%`. */
+export const memoryOrPercent: SettingKind = (text) => {
+  if (!text.endsWith('%')) return memory(0)(text);
+  return `${integer(0, 100)(text.slice(0, -1))}%`;
+};
+
 export const yesOrNo: SettingKind = (text) => {
   const word = lower(text);
   if (word !== 'yes' && word !== 'no') throw new ErrorReply("argument must be 'yes' or 'no'");

@@ -7,9 +7,9 @@ import {
   anyText,
   integer,
   memory,
+  memoryOrPercent,
   oneOf,
   only,
-  type SettingKind,
   yesOrNo,
 } from './setting-kinds.ts';
 import { lower, printed } from './text.ts';
@@ -18,7 +18,7 @@ export type SettingValues = Readonly<Partial<Record<SettingName, string>>>;
 
 interface Setting {
   readonly default: string;
-  readonly kind: SettingKind;
+  readonly kind: (text: string, engine: Engine) => string;
   /** CONFIG SET refuses it: it is chosen when the server starts, or is a fact. */
   readonly fixed?: true;
   /** Redacted wherever commands are shown. */
@@ -50,13 +50,21 @@ const SETTINGS = {
   requirepass: { default: '', kind: anyText, secret: true, apply: applyPassword },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
-  // Bytes that may wait for one client, for one subscriber, and for all together.
+  // Bytes that may wait for one client, and for one subscriber.
   'output-limit-normal': { default: '268435456', kind: memory(2 ** 20) },
   'output-limit-pubsub': { default: '33554432', kind: memory(2 ** 20) },
-  'output-limit-total': { default: '1073741824', kind: memory(2 ** 20) },
 
-  // Memory.
-  maxmemory: { default: '0', kind: onlyNoLimit },
+  // Memory. 0: what the process can hold. Clients are evicted beyond their share of it.
+  maxmemory: {
+    default: '0',
+    kind: memoryWithinCapacity,
+    apply: (engine, value) => engine.memory.setLimit(Number(value)),
+  },
+  'maxmemory-clients': {
+    default: '25%',
+    kind: memoryOrPercent,
+    apply: (engine, value) => engine.memory.setClientsLimit(value),
+  },
   'maxmemory-policy': { default: 'noeviction', kind: only('noeviction', NO_EVICTION) },
 
   // What outlives a restart.
@@ -159,7 +167,7 @@ export class Settings {
   /** Sets any setting, also a fixed one: for whoever starts the server. */
   put(name: SettingName, value: string): void {
     try {
-      this.#use(name, SETTINGS[name].kind(value));
+      this.#use(name, SETTINGS[name].kind(value, this.#engine));
     } catch (error) {
       if (error instanceof ErrorReply) throw new Error(`${name}: ${error.message}`);
       throw error;
@@ -199,7 +207,7 @@ export class Settings {
 
   #read(name: SettingName, words: readonly string[], at: number): string {
     try {
-      return SETTINGS[name].kind(words[at + 1]!);
+      return SETTINGS[name].kind(words[at + 1]!, this.#engine);
     } catch (error) {
       throw error instanceof ErrorReply ? refusal(lower(words[at]!), error.message) : error;
     }
@@ -248,15 +256,17 @@ function fact(value: string, ...aliases: readonly string[]): Setting {
   return { default: value, kind: anyText, fixed: true, aliases };
 }
 
-function onlyNoLimit(text: string): string {
-  const bytes = memory(0)(text);
-  if (bytes !== '0') throw new ErrorReply(NO_EVICTION);
-  return bytes;
-}
-
 function eventClasses(text: string): string {
   parseEventClasses(text);
   return text;
+}
+
+function memoryWithinCapacity(text: string, { memory: { capacityBytes } }: Engine): string {
+  const bytes = memory(0)(text);
+  if (Number(bytes) <= capacityBytes) return bytes;
+  throw new ErrorReply(
+    `the heap of this process holds at most ${capacityBytes} bytes; start the server with a larger --maxmemory`,
+  );
 }
 
 function applyEvents(engine: Engine, value: string): void {

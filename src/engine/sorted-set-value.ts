@@ -1,5 +1,6 @@
 import type { Random } from '../clock/index.ts';
 import { Dictionary } from './dictionary.ts';
+import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
 import { type Entries, ScoreTree } from './score-tree.ts';
 
@@ -13,7 +14,7 @@ export type { Entries } from './score-tree.ts';
  * lies before the first entry that is not less. The empty string cuts before all members of a score, and
  * AFTER_ALL, which no string of bytes reaches, behind them; `x` followed by a zero byte cuts right after x.
  */
-export class SortedSetValue {
+export class SortedSetValue extends Footprint {
   readonly type = 'zset';
   readonly journal: Journal;
   readonly #scores = new Dictionary<number>();
@@ -21,6 +22,7 @@ export class SortedSetValue {
   #isListpack = true;
 
   constructor(journal: Journal) {
+    super(EMPTY_BYTES);
     this.journal = journal;
   }
 
@@ -70,8 +72,7 @@ export class SortedSetValue {
   delete(member: string): number | undefined {
     const slot = this.#scores.slotOf(member);
     if (slot < 0) return undefined;
-    const score = this.#scores.removeAt(slot);
-    this.#order.remove(score, member);
+    const score = this.#removeAt(slot);
     if (this.journal.active) this.journal.record(() => this.#undoDelete(slot, member, score));
     return score;
   }
@@ -165,26 +166,45 @@ export class SortedSetValue {
 
   /** Puts the score of the member at `slot`; a negative slot stands for a new member. */
   #write(slot: number, member: string, score: number): void {
-    if (slot < 0) this.#scores.append(member, score);
-    else {
+    if (slot < 0) {
+      this.#scores.append(member, score);
+      this.grow(memberBytes(member));
+    } else {
       this.#order.remove(this.#scores.valueAt(slot), member);
       this.#scores.setAt(slot, score);
     }
     this.#order.insert(score, member);
   }
 
+  #removeAt(slot: number): number {
+    const member = this.#scores.nameAt(slot);
+    const score = this.#scores.removeAt(slot);
+    this.#order.remove(score, member);
+    this.grow(-memberBytes(member));
+    return score;
+  }
+
   #undoSet(member: string, previous: number | undefined, wasListpack: boolean): void {
     this.#isListpack = wasListpack;
     const slot = this.#scores.slotOf(member);
-    if (previous === undefined) this.#order.remove(this.#scores.removeAt(slot), member);
+    if (previous === undefined) this.#removeAt(slot);
     else this.#write(slot, member, previous);
   }
 
   #undoDelete(slot: number, member: string, score: number): void {
     this.#scores.restoreAt(slot, member, score);
     this.#order.insert(score, member);
+    this.grow(memberBytes(member));
   }
 }
+
+function memberBytes(member: string): number {
+  return MEMBER_BYTES + stringBytes(member);
+}
+
+const EMPTY_BYTES = 920;
+/** A member's places in the dictionary and in the tree, when they have just grown. */
+const MEMBER_BYTES = 136;
 
 /** Ranks from `from` up to but not including `to`; empty unless from < to. */
 export interface Span {

@@ -18,6 +18,7 @@ export class Statistics {
     errors: 0,
     /** These are counted by the server. */
     rejectedSessions: 0,
+    evictedSessions: 0,
     inputBytes: 0,
     outputBytes: 0,
   };

@@ -241,7 +241,7 @@ describe('wills', () => {
       ['HOLDFAST.WILL DROP s a', 1],
       [['HOLDFAST.WILL', 'SET', 's', 'b', 'SET', 'k', half], '+OK'],
     ]);
-    dialogue.say(['HOLDFAST.WILL', 'SET', 's', 'd', 'SET', 'k', half.slice(1000)]);
+    dialogue.say(['HOLDFAST.WILL', 'SET', 's', 'd', 'SET', 'k', half.slice(2000)]);
     const sha = dialogue.say(['SCRIPT', 'LOAD', `return '${half.slice(0, 10_000)}'`]);
     expect(dialogue.say(`HOLDFAST.WILL SET s c EVALSHA ${sha} 0`)).toBe('+OK');
   });

@@ -3,13 +3,16 @@ import { PARKED } from './blocking.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
 import { execute } from './execute.ts';
+import { type Footprint, stringBytes } from './footprint.ts';
 import { Session } from './session.ts';
 
 /** A command to run when somebody's session has ended, and the database to run it in. */
 export interface Will {
   readonly argv: readonly string[];
   readonly database: Database;
-  /** What it costs to keep. */
+  /** The text of a script, which many wills share; empty if it has none. */
+  readonly script: string;
+  /** What it costs to keep, without the script. */
   readonly bytes: number;
 }
 
@@ -34,11 +37,13 @@ const LOG_NOTICE = 2;
  */
 export class Wills {
   readonly #engine: Engine;
+  readonly #scripts: ScriptTexts;
   readonly #legacies = new Map<string, Legacy>();
   readonly #bySession = new Map<Session, Legacy>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
+    this.#scripts = new ScriptTexts(engine.memory.wills);
   }
 
   get sessionCount(): number {
@@ -62,7 +67,7 @@ export class Wills {
   open(session: Session, id: string): void {
     if (this.#bySession.has(session)) throw HAS_ONE;
     if (this.#legacies.has(id)) throw IN_USE;
-    const legacy = new Legacy(this.#engine, () => this.#legacies.delete(id));
+    const legacy = new Legacy(this.#engine, this.#scripts, () => this.#legacies.delete(id));
     this.#legacies.set(id, legacy);
     this.#bySession.set(session, legacy);
   }
@@ -94,19 +99,46 @@ export class Wills {
   }
 }
 
+/** The texts of scripts that wills keep alive, each counted once. */
+class ScriptTexts {
+  readonly #footprint: Footprint;
+  readonly #uses = new Map<string, number>();
+
+  constructor(footprint: Footprint) {
+    this.#footprint = footprint;
+  }
+
+  hold(text: string): void {
+    const uses = this.#uses.get(text) ?? 0;
+    if (uses === 0) this.#footprint.grow(stringBytes(text));
+    this.#uses.set(text, uses + 1);
+  }
+
+  release(text: string): void {
+    const uses = this.#uses.get(text)! - 1;
+    if (uses > 0) this.#uses.set(text, uses);
+    else {
+      this.#uses.delete(text);
+      this.#footprint.grow(-stringBytes(text));
+    }
+  }
+}
+
 /** What one session leaves, and the client that runs it in the end. */
 class Legacy {
   readonly wills = new Map<string, Will>();
   isOpen = true;
   readonly #engine: Engine;
+  readonly #scripts: ScriptTexts;
   readonly #onDone: () => void;
   readonly #executor: Session;
   #bytes = 0;
   /** The will that CLIENT PAUSE holds up. */
   #heldUp: string | undefined;
 
-  constructor(engine: Engine, onDone: () => void) {
+  constructor(engine: Engine, scripts: ScriptTexts, onDone: () => void) {
     this.#engine = engine;
+    this.#scripts = scripts;
     this.#onDone = onDone;
     this.#executor = new Session(engine, 0, {
       push() {},
@@ -120,15 +152,15 @@ class Legacy {
     const bytes = this.#bytes + will.bytes - (before?.bytes ?? 0);
     if (before === undefined && this.wills.size >= MOST_WILLS) throw TOO_MANY;
     if (bytes > MOST_WILL_BYTES) throw TOO_LARGE;
+    this.#scripts.hold(will.script);
+    if (before !== undefined) this.#scripts.release(before.script);
     this.wills.set(willId, will);
-    this.#bytes = bytes;
+    this.#count(bytes);
   }
 
   drop(willId: string): boolean {
-    const will = this.wills.get(willId);
-    if (will === undefined) return false;
-    this.#bytes -= will.bytes;
-    this.wills.delete(willId);
+    if (!this.wills.has(willId)) return false;
+    this.#forget(willId);
     if (this.#heldUp === willId) {
       this.#executor.waiter?.leave();
       this.#engine.clock.defer(() => this.#run());
@@ -149,7 +181,7 @@ class Legacy {
     for (const [willId, will] of this.wills) {
       this.#heldUp = willId;
       if (!this.#execute(will)) return;
-      this.wills.delete(willId);
+      this.#forget(willId);
       if (clock.monotonicMs() > sliceEndMs) {
         clock.defer(() => this.#run());
         return;
@@ -158,8 +190,21 @@ class Legacy {
     this.#onDone();
   }
 
+  #count(bytes: number): void {
+    this.#engine.memory.wills.grow(bytes - this.#bytes);
+    this.#bytes = bytes;
+  }
+
+  #forget(willId: string): void {
+    const will = this.wills.get(willId);
+    if (will === undefined) return;
+    this.wills.delete(willId);
+    this.#scripts.release(will.script);
+    this.#count(this.#bytes - will.bytes);
+  }
+
   #goOn(): void {
-    if (this.#heldUp !== undefined) this.wills.delete(this.#heldUp);
+    if (this.#heldUp !== undefined) this.#forget(this.#heldUp);
     this.#run();
   }
 

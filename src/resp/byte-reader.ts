@@ -88,7 +88,7 @@ export class ByteReader {
   /** Takes exactly so many bytes. */
   takeBytes(count: number): boolean {
     const end = this.position + count - this.#keptLength;
-    if (end > this.chunk.length) return this.#keepRest();
+    if (end > this.chunk.length) return this.#keepRest(count);
     this.#takeTo(end);
     return true;
   }
@@ -133,21 +133,23 @@ export class ByteReader {
     this.position = end;
   }
 
-  #keepRest(): false {
-    this.#keep(this.chunk.length);
+  /** `maxBytes`: no more will ever have to be kept of this piece. */
+  #keepRest(maxBytes = Number.POSITIVE_INFINITY): false {
+    this.#keep(this.chunk.length, maxBytes);
     this.position = this.chunk.length;
     return false;
   }
 
-  #keep(end: number): void {
+  #keep(end: number, maxBytes = Number.POSITIVE_INFINITY): void {
     const length = this.#keptLength + end - this.position;
-    if (length > this.#kept.length) this.#growTo(length);
+    if (length > this.#kept.length) this.#growTo(length, maxBytes);
     this.chunk.copy(this.#kept, this.#keptLength, this.position, end);
     this.#keptLength = length;
   }
 
-  #growTo(length: number): void {
-    const grown = Buffer.allocUnsafe(Math.max(length, this.#kept.length * 2, MIN_KEPT_BYTES));
+  #growTo(length: number, maxBytes: number): void {
+    const doubledBytes = Math.max(this.#kept.length * 2, MIN_KEPT_BYTES);
+    const grown = Buffer.allocUnsafe(Math.max(length, Math.min(doubledBytes, maxBytes)));
     this.#kept.copy(grown, 0, 0, this.#keptLength);
     this.#kept = grown;
   }

@@ -29,12 +29,14 @@ export function writeReply(writer: ByteWriter, reply: Reply, protocol: Protocol)
 
 /** A reply as text, one latin1 char a byte. */
 export function encode(reply: Reply, protocol: Protocol): string {
+  scratch.clear();
   writeReply(scratch, reply, protocol);
   return scratch.takeText();
 }
 
 /** A command as a client sends it. */
 export function encodeRequest(argv: readonly string[]): string {
+  scratch.clear();
   scratch.text(`*${argv.length}\r\n`);
   for (const argument of argv) writeBulk(scratch, argument);
   return scratch.takeText();
@@ -158,11 +160,9 @@ function oneLine(text: string): string {
 }
 
 function withoutLineBreaks(text: string): string {
-  let line = '';
-  for (let index = 0; index < text.length; index++) {
-    line += isLineBreak(text.charCodeAt(index)) ? ' ' : text.charAt(index);
-  }
-  return line;
+  const bytes = Buffer.from(text, 'latin1');
+  for (let at = 0; at < bytes.length; at++) if (isLineBreak(bytes[at]!)) bytes[at] = SPACE;
+  return bytes.latin1Slice();
 }
 
 function isLineBreak(code: number): boolean {
@@ -174,6 +174,7 @@ function isArray(reply: object): reply is readonly Reply[] {
   return Array.isArray(reply);
 }
 
+const SPACE = 0x20;
 /** `$0` … `$1023`, and `:-1` … `:1023` at the index one higher. */
 const BULK_HEADERS: readonly string[] = Array.from({ length: 1024 }, (_, size) => `$${size}\r\n`);
 const INTEGERS: readonly string[] = Array.from({ length: 1025 }, (_, index) => `:${index - 1}\r\n`);

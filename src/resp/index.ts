@@ -1,4 +1,4 @@
-export { ByteWriter } from './byte-writer.ts';
+export { ByteWriter, WriteLimitError } from './byte-writer.ts';
 export { encode, encodeRequest, writeReply } from './encoder.ts';
 export { splitInlineArguments } from './inline-arguments.ts';
 export { ProtocolError } from './protocol-error.ts';

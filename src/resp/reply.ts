@@ -120,3 +120,35 @@ export const NULL_ARRAY = new NullArrayReply();
 export const NO_REPLY = new ManyReply([]);
 
 export type Protocol = 2 | 3;
+
+/** About how many bytes a reply takes, in memory or on the wire, whichever is more. */
+export function replyBytes(reply: Reply): number {
+  if (typeof reply === 'string') return ITEM_BYTES + reply.length;
+  if (typeof reply !== 'object' || reply === null) return ITEM_BYTES;
+  if (Array.isArray(reply)) return listBytes(reply);
+  const tagged = reply as Exclude<typeof reply, readonly Reply[]>;
+  switch (tagged.kind) {
+    case 'map':
+      return listBytes(tagged.entries.flat());
+    case 'set':
+      return listBytes(tagged.members);
+    case 'push':
+      return listBytes(tagged.items);
+    case 'many':
+      return listBytes(tagged.replies);
+    case 'error':
+      return ITEM_BYTES + tagged.message.length;
+    case 'nullarray':
+      return ITEM_BYTES;
+    default:
+      return ITEM_BYTES + tagged.text.length;
+  }
+}
+
+function listBytes(items: readonly Reply[]): number {
+  let bytes = ITEM_BYTES;
+  for (const item of items) bytes += replyBytes(item);
+  return bytes;
+}
+
+const ITEM_BYTES = 16;

@@ -154,14 +154,21 @@ describe('the decoder', () => {
     expect(decoder.bufferedBytes).toBe(0);
   });
 
-  it('counts the bytes of an unfinished request', () => {
+  it('counts the bytes of an unfinished request, and 32 for each argument', () => {
     const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
     let pushed = 0;
-    for (const piece of ['*3\r', '\n$3\r\nGET', '\r\n$5\r\nab', 'c', 'de\r\n$', '1\r\n']) {
+    for (const [piece, count] of [
+      ['*3\r', 0],
+      ['\n$3\r\nGET', 0],
+      ['\r\n$5\r\nab', 1],
+      ['c', 1],
+      ['de\r\n$', 2],
+      ['1\r\n', 2],
+    ] as const) {
       decoder.push(Buffer.from(piece));
       expect(decoder.next()).toBeNull();
       pushed += piece.length;
-      expect(decoder.bufferedBytes).toBe(pushed);
+      expect(decoder.bufferedBytes).toBe(pushed + count * 32);
     }
   });
 

@@ -62,9 +62,9 @@ export class RequestDecoder {
     }
   }
 
-  /** Bytes that were pushed and are not yet part of a request that was handed out. */
+  /** What is kept of bytes that were pushed and are not yet part of a request that was handed out. */
   get bufferedBytes(): number {
-    return this.#reader.takenBytes + this.#reader.unreadBytes;
+    return this.#reader.takenBytes + this.#reader.unreadBytes + this.#argv.length * ARGUMENT_BYTES;
   }
 
   #read(): string[] | null {
@@ -198,6 +198,8 @@ const LF = 0x0a;
 const ASTERISK = 0x2a;
 const DOLLAR = 0x24;
 const ZERO = 0x30;
+/** What an argument takes beside its bytes: a string's header and a place in an array that grows. */
+const ARGUMENT_BYTES = 32;
 /** A longer request spans chunks as a rule, and would be begun in vain. */
 const MAX_WHOLE_ARGUMENTS = 128;
 const MAX_ARGUMENTS_BEFORE_SIGN_IN = 10;

@@ -40,7 +40,7 @@ function wordOf(bytes: Buffer, start: number, end: number): string {
 declare global {
   interface Buffer {
     /** What toString('latin1', …) calls in the end; Node has it, its types do not tell. */
-    latin1Slice(start: number, end: number): string;
+    latin1Slice(start?: number, end?: number): string;
   }
 }
 

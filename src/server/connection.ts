@@ -4,25 +4,31 @@ import {
   type ByteWriter,
   DEFAULT_REQUEST_LIMITS,
   ErrorReply,
+  encode,
   ManyReply,
   ProtocolError,
   type Reply,
   RequestDecoder,
   type RequestLimits,
+  WriteLimitError,
   writeReply,
 } from '../resp/index.ts';
+import { Output } from './output.ts';
+import type { SharedEncoder } from './shared-chunks.ts';
 
 /** What a connection needs from the server that accepted it. */
 export interface ConnectionOwner {
   readonly engine: Engine;
   /** For the replies to one chunk; empty between chunks. */
   readonly writer: ByteWriter;
-  /** For one reply that comes while another connection uses `writer`; empty otherwise. */
-  readonly pushWriter: ByteWriter;
+  /** For the reply to a blocked command, which comes while another connection may use `writer`. */
+  readonly lateWriter: ByteWriter;
+  /** For messages that go to many connections. */
+  readonly sharedEncoder: SharedEncoder;
   /** Calls `flush` when the chunks that have arrived for all connections are done. */
   flushLater(connection: Connection): void;
-  /** Bytes that wait for clients that do not read, over all connections. */
-  backlogBytes: number;
+  /** Calls `run` in a later turn, after the other connections had theirs. */
+  runLater(connection: Connection): void;
   report(message: string): void;
   forget(connection: Connection): void;
 }
@@ -30,7 +36,11 @@ export interface ConnectionOwner {
 /**
  * One client's socket: bytes in, commands to the engine, replies out. All replies to one chunk leave in
  * one write, after the chunks of the other clients were read: first all the work, then all the writing.
- * A parked command stops the reading of further ones, not of bytes, until its reply came.
+ *
+ * A blocked command stops the reading of further ones, not of bytes, until its reply came. A pipeline that
+ * takes longer than its time slice goes on in a later turn.
+ *
+ * An exception ends this connection and no other: every entry from outside catches it.
  */
 export class Connection {
   readonly session: Session;
@@ -38,10 +48,10 @@ export class Connection {
   readonly #owner: ConnectionOwner;
   readonly #limits: RequestLimits;
   readonly #decoder: RequestDecoder;
-  /** What is to be written, in order. */
-  #outgoing: Buffer[] = [];
+  readonly #output: Output;
   #isWorking = false;
   #parked = false;
+  #hasYielded = false;
   #flushScheduled = false;
   #ending = false;
 
@@ -51,41 +61,73 @@ export class Connection {
     this.#limits = requestLimits(owner.engine);
     this.#decoder = new RequestDecoder(this.#limits);
     this.session = owner.engine.session({
-      push: (reply) => this.#push(reply),
-      resume: (reply) => this.#resume(reply),
+      push: (reply) => this.#guard(() => this.#push(reply)),
+      resume: (reply) => this.#guard(() => this.#resume(reply)),
       close: () => this.#endAfterWrite(),
+      evict: (reason) => this.#evict(reason),
     });
+    this.#output = new Output(socket, this.session.memory);
     socket.on('data', (chunk) => this.#receive(chunk));
     // The client has said everything (`… | nc`); it still reads the answers.
-    socket.on('end', () => this.#endAfterWrite());
+    socket.on('end', () => {
+      if (!this.#hasYielded) this.#endAfterWrite();
+    });
     // A socket that breaks is only ever this client's loss.
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
-    socket.on('drain', () => this.#countBacklog(0));
     this.#limitIdleTime(owner.engine.settings.number('timeout') * 1000);
   }
 
   /** Refuses the client with one line. */
   refuse(message: string): void {
-    this.#write(new ErrorReply(message));
+    this.#output.add([Buffer.from(encode(new ErrorReply(message), 2), 'latin1')]);
     this.#endAfterWrite();
   }
 
-  /** Answers what has arrived, then ends: for a server that shuts down. */
+  /** Answers what has been run, then ends: for a server that shuts down. */
   end(): void {
     this.#endAfterWrite();
   }
 
   destroy(): void {
     this.#ending = true;
-    this.#outgoing = [];
-    this.#countBacklog(0);
     this.session.close();
+    this.#output.close();
     this.#socket.destroy();
     this.#owner.forget(this);
   }
 
-  /** Who waits for a reply or for messages is not idle, nor one that keeps a session alive. */
+  /** Runs what has arrived, up to a command that blocks or the end of the time slice. */
+  run(): void {
+    this.#hasYielded = false;
+    if (this.#ending || this.#parked) return;
+    const { writer, engine } = this.#owner;
+    this.#isWorking = true;
+    try {
+      engine.freeze();
+      writer.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
+      this.#runSlice();
+      this.#collect();
+    } catch (error) {
+      // Only a reply that was cut off is worth nothing: those before it were promised.
+      if (error instanceof WriteLimitError) writer.clear();
+      this.#collect();
+      this.#fail(error);
+    }
+    this.#isWorking = false;
+    this.#accountMemory();
+    if (!this.#hasYielded) this.#readOn();
+  }
+
+  /** Writes what has been collected. */
+  flush(): void {
+    this.#flushScheduled = false;
+    if (this.#output.isEmpty || this.#socket.destroyed) return;
+    this.#output.flush();
+    this.#checkOutput();
+  }
+
+  /** A client that waits for a reply or for messages is not idle, nor one that keeps a session alive. */
   #limitIdleTime(idleMs: number): void {
     if (idleMs === 0) return;
     const { session } = this;
@@ -99,39 +141,36 @@ export class Connection {
   #receive(chunk: Buffer): void {
     if (this.#ending) return;
     this.#decoder.push(chunk);
-    const limitBytes = this.#inputLimitBytes();
-    if (this.#decoder.bufferedBytes > limitBytes) {
-      this.#owner.report(
-        `closed ${this.session.address}: more than ${limitBytes} bytes of input wait`,
-      );
-      this.destroy();
-      return;
-    }
-    this.#work();
+    if (this.#hasYielded || this.#parked) this.#accountMemory();
+    else this.run();
   }
 
-  /** Runs what has arrived, up to a command that parks. */
-  #work(): void {
-    this.#isWorking = true;
-    try {
-      this.#owner.engine.freeze();
-      this.#runAll();
-    } catch (error) {
-      this.#fail(error);
-    }
-    this.#isWorking = false;
-    this.#collect();
+  /** Counts the bytes that wait, and ends a client that takes more than it may. */
+  #accountMemory(): void {
+    if (this.#ending) return;
+    const { memory } = this.session;
+    const { bufferedBytes } = this.#decoder;
+    memory.set('input', bufferedBytes);
+    if (memory.totalBytes <= MIN_CHECKED_BYTES) return;
+    const limitBytes = this.#inputLimitBytes();
+    const { clients } = this.#owner.engine.memory;
+    if (bufferedBytes > limitBytes) this.#evict(`more than ${limitBytes} bytes of input wait`);
+    else if (memory.totalBytes > clients.maxClientBytes) {
+      this.#evict(`it takes more than ${clients.maxClientBytes} bytes of memory`);
+    } else clients.evictIfFull();
   }
 
   /** Takes the replies to this chunk; they leave together with those of all connections. */
   #collect(): void {
     const { writer } = this.#owner;
-    if (writer.length > 0) this.#outgoing.push(writer.take());
-    if (this.#outgoing.length > 0) this.#scheduleFlush();
+    if (writer.length > 0) this.#output.add(writer.take());
+    if (!this.#output.isEmpty) this.#scheduleFlush();
   }
 
-  #runAll(): void {
+  #runSlice(): void {
     const { session } = this;
+    const { engine, writer } = this.#owner;
+    const sliceEndMs = engine.nowMs + SLICE_MS;
     while (!this.#parked && !this.#ending) {
       this.#limits.signedIn = session.authenticated;
       const argv = this.#decoder.next();
@@ -140,8 +179,23 @@ export class Connection {
       if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
-      else if (this.#owner.writer.length > FLUSH_BYTES) this.#collectAndFlush();
+      else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
+      if (engine.nowMs > sliceEndMs) return this.#yield();
     }
+  }
+
+  /** Lets the others run first. Bytes stay in the socket meanwhile, where they make the client wait. */
+  #yield(): void {
+    this.#hasYielded = true;
+    this.#socket.pause();
+    this.#owner.runLater(this);
+  }
+
+  /** What has arrived was run, or waits for a blocked command. */
+  #readOn(): void {
+    if (this.#ending) return;
+    if (this.#socket.isPaused()) this.#socket.resume();
+    if (this.#socket.readableEnded) this.#endAfterWrite();
   }
 
   #answer(outcome: Outcome): void {
@@ -163,19 +217,36 @@ export class Connection {
 
   #push(reply: Reply): void {
     if (this.#ending) return;
-    this.#write(reply);
-    if (!this.#isWorking) this.#scheduleFlush();
-  }
-
-  #write(reply: Reply): void {
-    const { protocol } = this.session;
-    const { writer, pushWriter } = this.#owner;
     if (this.#isWorking) {
-      writeReply(writer, reply, protocol);
+      this.#write(reply);
       return;
     }
-    writeReply(pushWriter, reply, protocol);
-    this.#outgoing.push(pushWriter.take());
+    this.#output.addShared(this.#owner.sharedEncoder.encode(reply, this.session.protocol));
+    this.#scheduleFlush();
+    this.#checkOutput();
+  }
+
+  /** Into the reply to the chunk that is being run, or as a reply of its own. */
+  #write(reply: Reply): void {
+    const { writer, lateWriter } = this.#owner;
+    if (this.#isWorking) {
+      writeReply(writer, reply, this.session.protocol);
+      return;
+    }
+    lateWriter.clear();
+    lateWriter.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
+    writeReply(lateWriter, reply, this.session.protocol);
+    this.#output.add(lateWriter.take());
+    this.#scheduleFlush();
+  }
+
+  /** Ends a client that leaves more unread than it may. */
+  #checkOutput(): void {
+    const { unreadBytes } = this.#output;
+    if (unreadBytes <= MIN_CHECKED_BYTES) return;
+    if (unreadBytes > this.#outputLimitBytes()) {
+      this.#evict(`it does not read, ${unreadBytes} bytes of output wait`);
+    } else this.#owner.engine.memory.clients.evictIfFull();
   }
 
   /**
@@ -187,7 +258,7 @@ export class Connection {
     queueMicrotask(() => {
       this.#parked = false;
       if (this.session.closing) this.#endAfterWrite();
-      if (!this.#ending) this.#work();
+      this.run();
     });
   }
 
@@ -197,50 +268,31 @@ export class Connection {
     this.#owner.flushLater(this);
   }
 
-  /** Writes what has been collected. */
-  flush(): void {
-    this.#flushScheduled = false;
-    const socket = this.#socket;
-    const outgoing = this.#outgoing;
-    if (outgoing.length === 0) return;
-    this.#outgoing = [];
-    if (socket.destroyed) return;
-    if (outgoing.length === 1) socket.write(outgoing[0]!);
-    else socket.write(Buffer.concat(outgoing));
-    if (socket.writableLength > SMALL_BACKLOG_BYTES) this.#checkBacklog();
-  }
-
   #collectAndFlush(): void {
     this.#collect();
     this.flush();
-  }
-
-  #checkBacklog(): void {
-    const waitingBytes = this.#socket.writableLength;
-    this.#countBacklog(waitingBytes);
-    const totalLimitBytes = this.#owner.engine.settings.number('output-limit-total');
-    const isWithinTotal = this.#owner.backlogBytes <= totalLimitBytes;
-    if (isWithinTotal && waitingBytes <= this.#outputLimitBytes()) return;
-    this.#owner.report(
-      `closed ${this.session.address}: it does not read, ${waitingBytes} bytes of output wait`,
-    );
-    this.destroy();
-  }
-
-  #countBacklog(bytes: number): void {
-    const { session } = this;
-    this.#owner.backlogBytes += bytes - session.outputBytes;
-    session.outputBytes = bytes;
+    this.#owner.writer.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
   }
 
   #outputLimitBytes(): number {
     if (!this.session.authenticated) return OUTPUT_BEFORE_SIGN_IN_BYTES;
+    const { settings, memory } = this.#owner.engine;
     const kind = this.session.subscriptionCount > 0 ? 'pubsub' : 'normal';
-    return this.#owner.engine.settings.number(`output-limit-${kind}`);
+    return Math.min(settings.number(`output-limit-${kind}`), memory.clients.maxClientBytes);
   }
 
   #inputLimitBytes(): number {
-    return this.session.authenticated ? this.#limits.maxQueryBytes : INPUT_BEFORE_SIGN_IN_BYTES;
+    if (!this.session.authenticated) return INPUT_BEFORE_SIGN_IN_BYTES;
+    return Math.min(this.#limits.maxQueryBytes, this.#owner.engine.memory.clients.maxClientBytes);
+  }
+
+  /** Runs a callback of the engine, whose own work must not suffer from this client's faults. */
+  #guard(callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   #fail(error: unknown): void {
@@ -248,9 +300,22 @@ export class Connection {
       this.refuse(`ERR ${error.message}`);
       return;
     }
+    if (error instanceof WriteLimitError) {
+      this.#evict(`a reply would make it owe more than ${this.#outputLimitBytes()} bytes`);
+      return;
+    }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#owner.report(`closed ${this.session.address} after an internal error: ${text}`);
+    this.#owner.report(
+      `closed ${this.session.address} after an internal error in ${this.session.lastCommand}: ${text}`,
+    );
     this.refuse('ERR internal error, the connection closes');
+  }
+
+  #evict(reason: string): void {
+    if (this.#socket.destroyed) return;
+    this.#owner.engine.stats.evictedSessions++;
+    this.#owner.report(`closed ${this.session.address}: ${reason}`);
+    this.destroy();
   }
 
   /** A web page can be made to send requests here; its first line shows it. */
@@ -275,7 +340,10 @@ export class Connection {
 /** How long a client that is to be closed may take no byte of what is still to be written. */
 const LINGER_MS = 2_000;
 const FLUSH_BYTES = 64 * 1024;
-const SMALL_BACKLOG_BYTES = 16 * 1024;
+/** Less than this is within any limit. */
+const MIN_CHECKED_BYTES = 16 * 1024;
+/** How long one connection may run commands before the others have a turn. */
+const SLICE_MS = 10;
 const OUTPUT_BEFORE_SIGN_IN_BYTES = 16 * 1024;
 const INPUT_BEFORE_SIGN_IN_BYTES = 1024 * 1024;
 
@@ -303,8 +371,11 @@ const HTTP_WORDS = new Set([
   'HOST:',
 ]);
 
+const LONGEST_HTTP_WORD = 8;
+
 /** Asked only of a command that failed, since GET is a verb of both. */
 function isHttp(argv: readonly string[]): boolean {
+  if (argv[0]!.length > LONGEST_HTTP_WORD) return false;
   const word = argv[0]!.toUpperCase();
   return HTTP_WORDS.has(word) || (word === 'GET' && (argv[2]?.startsWith('HTTP/') ?? false));
 }

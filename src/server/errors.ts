@@ -1,4 +1,9 @@
-export type ServerErrorCode = 'unprotected' | 'open-folder' | 'in-use' | 'cannot-listen';
+export type ServerErrorCode =
+  | 'unprotected'
+  | 'open-folder'
+  | 'in-use'
+  | 'cannot-listen'
+  | 'heap-too-small';
 
 /** Why the server did not start; the message says what to do. */
 export class ServerError extends Error {

@@ -87,9 +87,10 @@ describe('replies', () => {
   it('answers the commands of a chunk in one write', async () => {
     const { port } = await serve();
     const client = new Client({ port });
+    await client.command('PING').expect('+PONG\r\n');
     client.write(encodeRequest(['PING']).repeat(100));
     await client.expect('+PONG\r\n'.repeat(100));
-    expect(client.chunks).toBe(1);
+    expect(client.chunks).toBe(2);
   });
 
   it('answers inline commands', async () => {
@@ -260,20 +261,96 @@ describe('bad input', () => {
     slow.write(encodeRequest(['GET', 'big']).repeat(500));
     const other = new Client({ port });
     while (reports.length === 0) await other.command('PING').expect('+PONG\r\n');
-    expect(reports.join()).toContain('does not read');
+    expect(reports.join()).toContain('owe more than 1048576 bytes');
   });
 
-  it('closes a client that does not read at the limit of all together', async () => {
-    const { port, reports } = await serve({ 'output-limit-total': '1048576' });
-    const slow = Array.from({ length: 8 }, () => new Client({ port }));
-    await slow[0]!.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
-    for (const client of slow) {
-      client.socket.pause();
-      client.write(encodeRequest(['GET', 'big']).repeat(100));
-    }
+  it('closes the client that leaves most unread at the limit of all together', async () => {
+    const { port, reports } = await serve({ 'maxmemory-clients': '64mb' });
+    const slow = Array.from({ length: 7 }, () => new Client({ port }));
     const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(1_000_000)).expect('+OK\r\n');
+    const leaveUnread = (client: Client, count: number): void => {
+      client.socket.pause();
+      client.write(encodeRequest(['GET', 'big']).repeat(count));
+    };
+    for (const client of slow) leaveUnread(client, 10);
+    const greedy = new Client({ port });
+    leaveUnread(greedy, 40);
     while (reports.length === 0) await other.command('PING').expect('+PONG\r\n');
-    expect(reports.join()).toContain('does not read');
+    expect(reports).toEqual([
+      expect.stringContaining(`closed 127.0.0.1:${greedy.socket.localPort}: `),
+    ]);
+    await other.command('PING').expect('+PONG\r\n');
+  });
+
+  it('closes a client whose one reply is larger than it may leave unread, and no other', async () => {
+    const { port, reports } = await serve({ 'output-limit-normal': '1048576' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('MGET', ...Array<string>(10_000).fill('big'));
+    await greedy.closed();
+    expect(greedy.text).toBe('');
+    expect(reports.join()).toContain('a reply would make it owe more than 1048576 bytes');
+    await other.command('PING').expect('+PONG\r\n');
+  });
+
+  it('runs all commands of a transaction whose replies are too large, and closes its client', async () => {
+    const { port } = await serve({ 'maxmemory-clients': '2mb' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('MULTI');
+    for (let count = 0; count < 100; count++) greedy.command('GET', 'big');
+    await greedy.command('INCR', 'done').command('EXEC').closed();
+    await other.command('GET', 'done').expect('$1\r\n1\r\n');
+  });
+
+  it('sends no byte of one client to another when a reply to a blocked client is too large', async () => {
+    const { port } = await serve({ 'output-limit-normal': '1048576' });
+    const blocked = new Client({ port }).command('BLMPOP', '0', '1', 'l', 'LEFT', 'COUNT', '100');
+    const subscriber = new Client({ port }).command('SUBSCRIBE', 'c');
+    await subscriber.expect('*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n');
+    const other = new Client({ port });
+    const element = 'x'.repeat(100_000);
+    await other.command('RPUSH', 'l', ...Array<string>(100).fill(element)).expect(':100\r\n');
+    await other.command('PUBLISH', 'c', 'm').expect(':1\r\n');
+    await subscriber.expect('*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n');
+    await blocked.closed();
+    expect(blocked.text).toBe('');
+  });
+
+  it('counts a message to many subscribers once', async () => {
+    const { port, reports } = await serve({ 'maxmemory-clients': '16mb' });
+    const subscribers = Array.from({ length: 20 }, () => new Client({ port }));
+    for (const each of subscribers)
+      await each.command('SUBSCRIBE', 'c').until(() => each.text !== '');
+    for (const each of subscribers) each.socket.pause();
+    const publisher = new Client({ port });
+    await publisher.command('PUBLISH', 'c', 'x'.repeat(6_000_000)).expect(':20\r\n');
+    expect(reports).toEqual([]);
+    await publisher
+      .command('CLIENT', 'LIST', 'TYPE', 'pubsub')
+      .until(() => publisher.text.endsWith('\n\r\n'));
+    expect(publisher.text.match(/omem=[1-9]\d{6}/g)?.length).toBe(20);
+  });
+
+  it('lets others run between the scripts of one pipeline', async () => {
+    const { port } = await serve({ 'script-budget-ms': '50' });
+    const busy = new Client({ port });
+    busy.write(encodeRequest(['EVAL', 'while true do end', '0']).repeat(20));
+    await busy.until(() => busy.text !== '');
+    const other = new Client({ port });
+    await other.command('PING').expect('+PONG\r\n');
+    expect(busy.text.match(/Script stopped/g)!.length).toBeLessThan(10);
+    await busy.until(() => busy.text.match(/Script stopped/g)!.length === 20);
+  });
+
+  it('answers a pipeline of several time slices in order, also to a client that has ended its side', async () => {
+    const { port } = await serve({ 'script-budget-ms': '20' });
+    const client = new Client({ port });
+    const pair = encodeRequest(['EVAL', 'while true do end', '0']) + encodeRequest(['INCR', 'n']);
+    client.socket.end(pair.repeat(5), 'latin1');
+    await client.closed();
+    expect(client.text.match(/^:\d+/gm)).toEqual([':1', ':2', ':3', ':4', ':5']);
   });
 
   it('closes a subscriber that does not read at its own limit', async () => {

@@ -6,11 +6,13 @@ import {
   type Socket,
 } from 'node:net';
 import { dirname } from 'node:path';
-import type { Engine } from '../engine/index.ts';
+import { getHeapStatistics } from 'node:v8';
+import { CLIENT_BYTES, capacityFor, type Engine } from '../engine/index.ts';
 import { makeFolder } from '../make-folder.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
+import { SharedEncoder } from './shared-chunks.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -61,18 +63,22 @@ class SocketServer implements Server, ConnectionOwner {
   readonly engine: Engine;
   readonly addresses: string[] = [];
   port = 0;
-  backlogBytes = 0;
   readonly writer = new ByteWriter();
-  readonly pushWriter = new ByteWriter();
+  readonly lateWriter = new ByteWriter();
+  readonly sharedEncoder: SharedEncoder;
   readonly #options: ServerOptions;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
   #unflushed: Connection[] = [];
+  readonly #yielded = new Set<Connection>();
+  #isRunScheduled = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
     this.engine = options.engine;
     this.#options = options;
+    this.sharedEncoder = new SharedEncoder(this.engine.memory.clients);
+    limitMemory(this.engine);
     this.engine.log = (level, message) => {
       if (level >= LOG_NOTICE) this.report(message);
     };
@@ -100,18 +106,38 @@ class SocketServer implements Server, ConnectionOwner {
     if (this.#unflushed.push(connection) === 1) this.engine.clock.defer(() => this.#flushAll());
   }
 
+  runLater(connection: Connection): void {
+    this.#yielded.add(connection);
+    if (this.#isRunScheduled) return;
+    this.#isRunScheduled = true;
+    this.engine.clock.defer(() => this.#runYielded());
+  }
+
   report(message: string): void {
     this.#options.report?.(message);
   }
 
   forget(connection: Connection): void {
     this.#connections.delete(connection);
+    this.#yielded.delete(connection);
   }
 
   #flushAll(): void {
     const unflushed = this.#unflushed;
     this.#unflushed = [];
+    this.sharedEncoder.forget();
     for (const connection of unflushed) connection.flush();
+  }
+
+  /** One of the long pipelines goes on; between two of them everybody else's bytes are read. */
+  #runYielded(): void {
+    const [connection] = this.#yielded;
+    if (connection !== undefined) {
+      this.#yielded.delete(connection);
+      connection.run();
+    }
+    this.#isRunScheduled = this.#yielded.size > 0;
+    if (this.#isRunScheduled) this.engine.clock.defer(() => this.#runYielded());
   }
 
   async #listenTcp(host: string, port: number): Promise<void> {
@@ -149,13 +175,19 @@ class SocketServer implements Server, ConnectionOwner {
     const { session } = connection;
     session.address = socketAddress(socket.remoteAddress, socket.remotePort);
     session.localAddress = socketAddress(socket.localAddress, socket.localPort);
-    if (this.#connections.size >= this.engine.settings.number('maxclients')) {
+    if (!this.#hasRoom()) {
       this.engine.stats.rejectedSessions++;
       connection.refuse('ERR max number of clients reached');
       return;
     }
     this.#connections.add(connection);
     if (!session.authenticated) this.#limitSignIn(socket, connection);
+  }
+
+  #hasRoom(): boolean {
+    const { settings, memory } = this.engine;
+    if (memory.clients.bytes + CLIENT_BYTES > memory.clients.limitBytes) return false;
+    return this.#connections.size < settings.number('maxclients');
   }
 
   #limitSignIn(socket: Socket, connection: Connection): void {
@@ -185,6 +217,21 @@ class SocketServer implements Server, ConnectionOwner {
   #turn(): Promise<void> {
     return new Promise((resolve) => this.engine.clock.defer(resolve));
   }
+}
+
+/** A server without a limit of its own has that of the heap: V8 ends a process that exceeds it. */
+function limitMemory({ memory, settings }: Engine): void {
+  memory.capacityBytes = capacityFor(getHeapStatistics().heap_size_limit);
+  if (settings.number('maxmemory') > memory.capacityBytes) throw heapTooSmall(memory.capacityBytes);
+  if (settings.number('maxmemory') === 0) settings.put('maxmemory', String(memory.capacityBytes));
+}
+
+function heapTooSmall(capacityBytes: number): ServerError {
+  return new ServerError(
+    'heap-too-small',
+    `refused to start: the heap of this process holds at most ${capacityBytes} bytes of data. ` +
+      'Lower maxmemory, or give Node a larger heap (--max-old-space-size).',
+  );
 }
 
 function openToAll(host: string): ServerError {

@@ -18,7 +18,10 @@ describe('CONFIG GET', () => {
     ['timeout', '*2 $7 timeout $1 0'],
     ['TIMEOUT timeout', '*2 $7 TIMEOUT $1 0'],
     ['nonsense', '*0'],
-    ['maxmem*', '*4 $9 maxmemory $1 0 $16 maxmemory-policy $10 noeviction'],
+    [
+      'maxmemory*',
+      '*6 $9 maxmemory $1 0 $17 maxmemory-clients $3 25% $16 maxmemory-policy $10 noeviction',
+    ],
     ['MAXMEMORY-P* timeout', '*4 $16 maxmemory-policy $10 noeviction $7 timeout $1 0'],
     ['lua-time-limit', '*2 $14 lua-time-limit $4 5000'],
     ['hash-max-ziplist-v*', '*2 $22 hash-max-ziplist-value $2 64'],
@@ -64,8 +67,8 @@ describe('CONFIG SET', () => {
     ],
     ['maxmemory 1x', refusal('maxmemory', 'argument must be a memory value')],
     [
-      'maxmemory 1mb',
-      refusal('maxmemory', 'keys are never evicted here: a lock that vanishes is no lock'),
+      'maxmemory-clients 101%',
+      refusal('maxmemory-clients', 'argument must be between 0 and 100 inclusive'),
     ],
     [
       'maxmemory-policy allkeys-lru',

@@ -1,10 +1,11 @@
 import { MapReply, type Reply, VerbatimReply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
+import { stringBytes } from '../footprint.ts';
+import { SLOT_BYTES } from '../keyspace.ts';
 import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
-import type { Collection, Value } from '../value.ts';
 import { container, help } from './help.ts';
 import { helpLines } from './subcommand-help.ts';
 
@@ -46,65 +47,32 @@ export const memory = {
 const NOTHING_TO_REPORT =
   'The memory belongs to the JavaScript engine, of which there is nothing to report.';
 
-/** A key's slot: its entry in the index, its places in the columns of keys, values and deadlines. */
-const KEY_BYTES = 48;
-/** What V8 needs for a string beside its chars. */
-const STRING_BYTES = 16;
-const COLLECTION_BYTES = 160;
-/** Beside the element's own strings: slots, index, score. */
-const ELEMENT_BYTES = { hash: 40, list: 8, set: 32, zset: 64 } as const;
-const SAMPLES_UNLESS_ASKED = 5;
-
+/** What the account counts for the key. Redis estimates from samples; their number is only checked. */
 function usage(session: Session, argv: readonly string[]): Reply {
-  const samples = samplesArgument(argv);
+  checkSamples(argv);
   const key = argv[2]!;
   const value = session.database.peek(key);
-  return value === undefined ? null : KEY_BYTES + stringBytes(key) + valueBytes(value, samples);
+  if (value === undefined) return null;
+  const valueBytes = typeof value === 'string' ? stringBytes(value) : value.bytes;
+  return SLOT_BYTES + stringBytes(key) + valueBytes;
 }
 
-function samplesArgument(argv: readonly string[]): number {
-  let samples = SAMPLES_UNLESS_ASKED;
+function checkSamples(argv: readonly string[]): void {
   for (let at = 3; at < argv.length; at += 2) {
     if (upper(argv[at]!) !== 'SAMPLES' || at + 1 === argv.length) throw SYNTAX_ERROR;
-    samples = integerArgument(argv[at + 1]!);
-    if (samples < 0) throw SYNTAX_ERROR;
-  }
-  return samples === 0 ? Number.POSITIVE_INFINITY : samples;
-}
-
-function stringBytes(text: string): number {
-  return STRING_BYTES + text.length;
-}
-
-function valueBytes(value: Value, samples: number): number {
-  if (typeof value === 'string') return stringBytes(value);
-  const sampled = Math.min(samples, value.size);
-  let contentBytes = 0;
-  for (let at = 0; at < sampled; at++) contentBytes += contentBytesAt(value, at);
-  const meanBytes = sampled === 0 ? 0 : contentBytes / sampled;
-  return COLLECTION_BYTES + Math.round(value.size * (ELEMENT_BYTES[value.type] + meanBytes));
-}
-
-function contentBytesAt(value: Collection, at: number): number {
-  switch (value.type) {
-    case 'hash':
-      return stringBytes(value.fields()[at]!) + stringBytes(value.values()[at]!);
-    case 'list':
-      return stringBytes(value.at(at));
-    case 'set':
-      return stringBytes(value.memberAt(at));
-    case 'zset':
-      return stringBytes(value.members()[at]!);
+    if (integerArgument(argv[at + 1]!) < 0) throw SYNTAX_ERROR;
   }
 }
 
 function statistics(session: Session): Reply {
-  const { heapUsed, external } = process.memoryUsage();
+  const { memory } = session.engine;
   const keys = session.engine.usedDatabases().reduce((sum, { size }) => sum + size, 0);
   return new MapReply([
     ['peak.allocated', process.resourceUsage().maxRSS * 1024],
-    ['total.allocated', heapUsed + external],
+    ['total.allocated', memory.used.bytes],
+    ['clients.normal', memory.clients.bytes],
+    ['dataset.bytes', memory.data.bytes],
     ['keys.count', keys],
-    ['keys.bytes-per-key', keys === 0 ? 0 : Math.floor((heapUsed + external) / keys)],
+    ['keys.bytes-per-key', keys === 0 ? 0 : Math.floor(memory.data.bytes / keys)],
   ]);
 }

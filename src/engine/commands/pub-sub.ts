@@ -1,7 +1,8 @@
 import { ErrorReply, ManyReply, PushReply, type Reply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
+import { argumentBytes } from '../footprint.ts';
 import { matchesGlob } from '../glob.ts';
-import type { SubscriptionKind } from '../pub-sub.ts';
+import { SUBSCRIPTION_BYTES, type SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
 import { container, help } from './help.ts';
 import { helpLines, wrongSubcommand } from './subcommand-help.ts';
@@ -156,6 +157,7 @@ function countMessages(session: Session): number {
 function subscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
   const { prefix, count } = KINDS[kind];
   const confirmations: Reply[] = [];
+  session.memory.reserve(argv.length * SUBSCRIPTION_BYTES + argumentBytes(argv));
   for (let at = 1; at < argv.length; at++) {
     session.engine.pubSub.subscribe(session, kind, argv[at]!);
     confirmations.push(new PushReply([`${prefix}subscribe`, argv[at]!, count(session)]));

@@ -1,6 +1,7 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { type Command, type CommandTable, FLAGS, NO_KEYS } from '../command.ts';
 import { wrongArity } from '../errors.ts';
+import { argumentBytes, stringBytes } from '../footprint.ts';
 import type { Session } from '../session.ts';
 import { printed, upper } from '../text.ts';
 import { container, help } from './help.ts';
@@ -15,7 +16,7 @@ const subcommands: CommandTable = {
   SET: {
     arity: -5,
     keys: NO_KEYS,
-    flags: NOT_FOR_SCRIPTS,
+    flags: [...NOT_FOR_SCRIPTS, 'denyoom'],
     run: setWill,
     syntax: 'session will command [argument [argument ...]]',
     summary: 'Leaves a command to be run when the session ends',
@@ -62,8 +63,10 @@ function setWill({ engine, database }: Session, argv: readonly string[]): Reply 
   if (!canBeWill(command)) {
     throw new ErrorReply(`ERR ${printed(upper(command.name))} cannot be a will`);
   }
-  const bytes = words.reduce((sum, word) => sum + word.length, willId!.length);
-  engine.wills.set(id!, willId!, { argv: withText(engine, command, words), database, bytes });
+  const bytes = WILL_BYTES + stringBytes(willId!) + argumentBytes(words);
+  const script = scriptOf(engine, command, words);
+  const run = script === '' ? words : [command.name.replace('sha', ''), script, ...words.slice(2)];
+  engine.wills.set(id!, willId!, { argv: run, script, database, bytes });
   return OK;
 }
 
@@ -73,15 +76,16 @@ function canBeWill(command: Command): boolean {
   return (isScript || !command.has('noscript')) && (command.bits & FLAGS.blocking) === 0;
 }
 
-/** A script is looked up now, so that SCRIPT FLUSH does not undo the will. The text is shared, not copied. */
-function withText(
+/** The text of a script that is named by its SHA1, looked up now, so that SCRIPT FLUSH does not undo the will. */
+function scriptOf(
   { scripts }: Session['engine'],
   { name }: Command,
   words: readonly string[],
-): readonly string[] {
-  if (!name.startsWith('evalsha')) return words;
-  return [name.replace('sha', ''), scripts.textOf(words[1]!), ...words.slice(2)];
+): string {
+  return name.startsWith('evalsha') ? scripts.textOf(words[1]!) : '';
 }
 
+/** A will without its words: its entry, its object and their array. */
+const WILL_BYTES = 200;
 const LONGEST_ID = 256;
 const BAD_ID = new ErrorReply(`ERR The name of a session has 1 to ${LONGEST_ID} bytes`);

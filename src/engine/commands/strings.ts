@@ -425,7 +425,10 @@ function storeAll(session: Session, argv: readonly string[]): void {
 function append(session: Session, argv: readonly string[]): Reply {
   const current = session.database.string(argv[1]!) ?? '';
   assertFits(current.length + argv[2]!.length);
-  session.database.replace(argv[1]!, current + argv[2]!);
+  session.engine.memory.reserve(current.length + argv[2]!.length);
+  const value = current + argv[2]!;
+  if (argv[2]!.length < MIN_ROPE_BYTES) flatten(value);
+  session.database.replace(argv[1]!, value);
   session.database.notify('string', 'append', argv[1]!);
   return current.length + argv[2]!.length;
 }
@@ -447,11 +450,25 @@ function setrange(session: Session, argv: readonly string[]): Reply {
   const current = session.database.string(argv[1]!) ?? '';
   if (part.length === 0) return current.length;
   assertFits(offset + part.length);
-  const value = current.slice(0, offset).padEnd(offset, '\0') + part;
-  session.database.replace(argv[1]!, value + current.slice(value.length));
+  session.engine.memory.reserve(Math.max(offset + part.length, current.length));
+  const head = current.slice(0, offset).padEnd(offset, '\0') + part;
+  const value = head + current.slice(head.length);
+  flatten(value);
+  session.database.replace(argv[1]!, value);
   session.database.notify('string', 'setrange', argv[1]!);
-  return Math.max(value.length, current.length);
+  return value.length;
 }
+
+/**
+ * V8 joins strings into a tree of parts, which takes more memory than is counted and keeps the whole of a
+ * string alive of which it has a slice. Looking at a char makes it copy the parts into one string.
+ */
+function flatten(value: string): void {
+  value.charCodeAt(0);
+}
+
+/** A part of this length weighs more than its node in the tree, so that APPEND need not copy what was there. */
+const MIN_ROPE_BYTES = 256;
 
 function assertFits(length: number): void {
   if (length <= LONGEST_BYTES) return;

@@ -1,7 +1,15 @@
-import { ErrorReply, NULL_ARRAY, OK, type Reply } from '../../resp/index.ts';
+import {
+  ErrorReply,
+  NULL_ARRAY,
+  OK,
+  type Reply,
+  replyBytes,
+  WriteLimitError,
+} from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
 import { call } from '../execute.ts';
-import type { Session } from '../session.ts';
+import { argumentBytes, stringBytes } from '../footprint.ts';
+import type { QueuedCommand, Session } from '../session.ts';
 
 const FLAGS = ['noscript', 'loading', 'stale', 'fast', 'allow_busy'] as const;
 
@@ -72,10 +80,24 @@ function exec(session: Session): Reply {
   const mayPark = session.mayPark;
   session.mayPark = false;
   try {
-    return queue.map(({ command, argv }) => atOnce(call(session, command, argv)));
+    return runAll(session, queue);
   } finally {
     session.mayPark = mayPark;
   }
+}
+
+/** Runs all commands, but keeps no more replies than the client may be sent. Throws WriteLimitError. */
+function runAll(session: Session, queue: readonly QueuedCommand[]): Reply {
+  const limitBytes = session.engine.memory.clients.maxClientBytes;
+  const replies: Reply[] = [];
+  let bytes = 0;
+  for (const { command, argv } of queue) {
+    const reply = atOnce(call(session, command, argv));
+    bytes += replyBytes(reply);
+    if (bytes <= limitBytes) replies.push(reply);
+  }
+  if (bytes > limitBytes) throw new WriteLimitError(limitBytes);
+  return replies;
 }
 
 function refusalToExec(session: Session): Reply | undefined {
@@ -104,9 +126,12 @@ function watch(session: Session, argv: readonly string[]): Reply {
   const { database } = session;
   const keys = session.watched.get(database) ?? new Set();
   session.watched.set(database, keys);
+  session.memory.reserve(argv.length * WATCH_BYTES + argumentBytes(argv));
   for (let at = 1; at < argv.length; at++) {
     // Expires the key first: what had ended before WATCH is not a change.
     database.has(argv[at]!);
+    if (keys.has(argv[at]!)) continue;
+    session.memory.add('watches', WATCH_BYTES + stringBytes(argv[at]!));
     keys.add(argv[at]!);
     database.watch(argv[at]!, session);
   }
@@ -117,3 +142,6 @@ function unwatch(session: Session): Reply {
   session.unwatchAll();
   return OK;
 }
+
+/** Entries in the session's set and in the database's table of watchers, with a set of its own there. */
+const WATCH_BYTES = 300;

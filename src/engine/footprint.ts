@@ -1,0 +1,41 @@
+/**
+ * Counts the bytes of a value, a key space or a whole engine. A footprint may lie inside another one,
+ * which then counts its bytes too: value → key space → engine. So the total is always known, and every
+ * change costs a few additions.
+ *
+ * The bytes are estimates of what V8 allocates, measured at the worst fill of each structure and rounded
+ * up: the sum must never be less than the heap really holds.
+ */
+export class Footprint {
+  bytes: number;
+  #outer: Footprint | null = null;
+
+  constructor(bytes = 0) {
+    this.bytes = bytes;
+  }
+
+  /** Adds bytes; a negative number removes them. */
+  grow(bytes: number): void {
+    this.bytes += bytes;
+    this.#outer?.grow(bytes);
+  }
+
+  /** Puts this footprint, with all its bytes, inside another one, or with null inside none. */
+  moveInto(outer: Footprint | null): void {
+    this.#outer?.grow(-this.bytes);
+    this.#outer = outer;
+    outer?.grow(this.bytes);
+  }
+}
+
+/** The bytes of a string: V8's header, and the chars rounded up to whole words. */
+export function stringBytes(text: string): number {
+  return 16 + ((text.length + 7) & ~7);
+}
+
+/** The bytes of a command's arguments as strings in an array. */
+export function argumentBytes(argv: readonly string[]): number {
+  let bytes = 0;
+  for (const argument of argv) bytes += 16 + stringBytes(argument);
+  return bytes;
+}

@@ -1,0 +1,223 @@
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Dialogue, expectReplies, startDialogue } from '../../test/engine-dialogue.ts';
+import { capacityFor, heapFor } from './memory.ts';
+
+const OOM = "-OOM command not allowed when used memory > 'maxmemory'.";
+
+let client: Dialogue;
+
+beforeEach(() => {
+  client = startDialogue();
+});
+
+function usage(key: string): number {
+  return client.say(['MEMORY', 'USAGE', key]) as number;
+}
+
+describe('the account of the data', () => {
+  const word = fc.constantFrom('', 'a', 'b', 'c', 'x'.repeat(7), 'x'.repeat(70), '5');
+  const index = fc.integer({ min: -3, max: 3 }).map(String);
+  const COMMANDS: Record<string, fc.Arbitrary<string[]>> = {
+    string: fc.oneof(
+      fc.tuple(fc.constant('SET'), fc.constant('k'), word),
+      fc.tuple(fc.constant('APPEND'), fc.constant('k'), word),
+      fc.tuple(fc.constant('SETRANGE'), fc.constant('k'), fc.nat(99).map(String), word),
+    ),
+    list: fc.oneof(
+      fc.tuple(fc.constantFrom('RPUSH', 'LPUSH'), fc.constant('k'), word, word),
+      fc.tuple(fc.constantFrom('RPOP', 'LPOP'), fc.constant('k')),
+      fc.tuple(fc.constant('LSET'), fc.constant('k'), index, word),
+      fc.tuple(fc.constant('LREM'), fc.constant('k'), index, word),
+      fc.tuple(fc.constant('LINSERT'), fc.constant('k'), fc.constant('BEFORE'), word, word),
+      fc.tuple(fc.constant('LTRIM'), fc.constant('k'), index, index),
+    ),
+    set: fc.oneof(
+      fc.tuple(fc.constantFrom('SADD', 'SREM'), fc.constant('k'), word, word),
+      fc.tuple(fc.constant('SPOP'), fc.constant('k')),
+    ),
+    hash: fc.oneof(
+      fc.tuple(fc.constant('HSET'), fc.constant('k'), word, word),
+      fc.tuple(fc.constant('HDEL'), fc.constant('k'), word),
+    ),
+    zset: fc.oneof(
+      fc.tuple(fc.constant('ZADD'), fc.constant('k'), fc.constantFrom('1', '2', '0.5'), word),
+      fc.tuple(fc.constant('ZREM'), fc.constant('k'), word),
+    ),
+  };
+  /** The command that makes the same value again from its content. */
+  const REBUILT: Record<string, () => string[]> = {
+    string: () => ['SET', 'r', client.say('GET k') as string],
+    list: () => ['RPUSH', 'r', ...(client.say('LRANGE k 0 -1') as string[])],
+    set: () => ['SADD', 'r', ...(client.say('SORT k BY nosort') as string[])],
+    hash: () => [
+      'HSET',
+      'r',
+      ...(client.say(['EVAL', "return redis.call('HGETALL','k')", '0']) as string[]),
+    ],
+    zset: () => ['ZADD', 'r', ...pairsReversed(client.say('ZRANGE k 0 -1 WITHSCORES') as string[])],
+  };
+
+  it.each(Object.keys(COMMANDS))('is that of the content, however a %s came to it', (type) => {
+    const history = fc.array(COMMANDS[type]!, { minLength: 1, maxLength: 60, size: 'max' });
+    fc.assert(
+      fc.property(history, (commands) => {
+        client.say('FLUSHALL');
+        for (const argv of commands) client.say(argv);
+        const bytes = client.engine.memory.data.bytes;
+        if (client.say('EXISTS k') === 0) {
+          expect(bytes).toBe(0);
+          return;
+        }
+        expect(bytes).toBe(usage('k'));
+        client.say(REBUILT[type]!());
+        expect(usage('r')).toBe(bytes);
+        for (const key of ['k', 'r']) client.say(['DEL', key]);
+        expect(client.engine.memory.data.bytes).toBe(0);
+      }),
+    );
+  });
+
+  it('stays the same when databases are swapped, and is 0 when they are flushed', () => {
+    client.say('SET k v');
+    const { data } = client.engine.memory;
+    const { bytes } = data;
+    client.say('SWAPDB 0 1');
+    expect(data.bytes).toBe(bytes);
+    client.say('SWAPDB 1 2');
+    client.say('FLUSHDB');
+    expect(data.bytes).toBe(bytes);
+    client.say('FLUSHALL');
+    expect(data.bytes).toBe(0);
+  });
+});
+
+function pairsReversed(words: readonly string[]): string[] {
+  return words.flatMap((_, at) => (at % 2 === 0 ? [words[at + 1]!, words[at]!] : []));
+}
+
+describe('maxmemory', () => {
+  beforeEach(() => {
+    client.say(['SET', 'big', 'x'.repeat(50_000)]);
+    client.say('CONFIG SET maxmemory 40kb');
+  });
+
+  it('refuses commands that add data, and no others', () => {
+    expectReplies(client, [
+      ['SET k v', OOM],
+      ['SETNX k v', OOM],
+      ['RPUSH l a', OOM],
+      ['STRLEN big', 50_000],
+      ['EXPIRE big 100', 1],
+      ['DEL big', 1],
+      ['SETNX k v', 1],
+    ]);
+  });
+
+  it('refuses to queue any command, and EXEC with one that adds data', () => {
+    expectReplies(client, [
+      ['MULTI', '+OK'],
+      ['GET k', OOM],
+      ['EXEC', '-EXECABORT Transaction discarded because of previous errors.'],
+      ['CONFIG SET maxmemory 0', '+OK'],
+      ['MULTI', '+OK'],
+      ['SET k v', '+QUEUED'],
+    ]);
+    client.other().say('CONFIG SET maxmemory 40kb');
+    expect(client.say('EXEC')).toBe(
+      "-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.",
+    );
+    expect(client.say('EXISTS k')).toBe(0);
+  });
+
+  it.each([
+    ['SETRANGE', 'SETRANGE k 100000000 x'],
+    ['APPEND', ['APPEND', 'k', 'x'.repeat(70_000)]],
+    ['COPY', 'COPY list copy'],
+    ['SUNIONSTORE', 'SUNIONSTORE copy set'],
+    ['SDIFFSTORE', 'SDIFFSTORE copy set'],
+    ['SINTERSTORE', 'SINTERSTORE copy set'],
+    ['ZUNIONSTORE', 'ZUNIONSTORE copy 1 zset'],
+    ['ZRANGESTORE', 'ZRANGESTORE copy zset 0 -1'],
+    ['SORT', 'SORT list ALPHA STORE copy'],
+  ])('refuses %s of more than is left, before it is made', (_name, command) => {
+    client.say('CONFIG SET maxmemory 0');
+    client.say('DEL big');
+    const words = Array.from({ length: 500 }, (_, at) => `word${at}`);
+    client.say(['RPUSH', 'list', ...words]);
+    client.say(['SADD', 'set', ...words]);
+    client.say(['ZADD', 'zset', ...words.flatMap((each, at) => [String(at), each])]);
+    const { used } = client.engine.memory;
+    client.say(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 10_000)]);
+    expect(client.say(command)).toBe(OOM);
+    expect(client.say('EXISTS copy k')).toBe(0);
+  });
+
+  it('is shown by INFO with what is used', () => {
+    const { text } = client.say('INFO memory') as { text: string };
+    expect(text).toContain('\r\nmaxmemory:40960\r\n');
+    expect(text).toContain(`\r\nused_memory:${client.engine.memory.used.bytes}\r\n`);
+  });
+});
+
+describe('the memory of a client', () => {
+  it.each([
+    ['a queue', ['MULTI', 'SET k v'], 'DISCARD'],
+    ['subscriptions', ['SUBSCRIBE a b a', 'PSUBSCRIBE c*'], 'RESET'],
+    ['watched keys', ['WATCH a b a'], 'UNWATCH'],
+    ['a blocked command', ['BLPOP a b 10'], undefined],
+    ['a name', ['CLIENT SETNAME somebody'], 'RESET'],
+  ])('counts %s until it ends', (_what, commands, end) => {
+    const before = client.session.memory.bytes;
+    for (const command of commands) client.say(command);
+    expect(client.session.memory.bytes).toBeGreaterThan(before);
+    if (end === undefined) client.clock.advance(10_000);
+    else client.say(end);
+    expect(client.session.memory.bytes).toBe(before);
+  });
+
+  it('is forgotten when the session closes', () => {
+    const { clients } = client.engine.memory;
+    const before = clients.bytes;
+    const other = client.other();
+    for (const command of ['CLIENT SETNAME x', 'WATCH a', 'SUBSCRIBE c']) other.say(command);
+    expect(clients.bytes).toBeGreaterThan(before);
+    other.session.close();
+    expect(clients.bytes).toBe(before);
+  });
+
+  it('has a limit that one command cannot jump over', () => {
+    client.say('CONFIG SET maxmemory-clients 1mb');
+    const many = Array.from({ length: 2000 }, (_, at) => `name${at}`);
+    expectReplies(client, [
+      [['SUBSCRIBE', ...many], OOM],
+      [['WATCH', ...many], OOM],
+      [['BLPOP', ...many, '0'], OOM],
+    ]);
+    expect(client.session.memory.uses).toMatchObject({ subscriptions: 0, watches: 0, blocked: 0 });
+  });
+});
+
+describe('wills', () => {
+  it('count, and their scripts count once', () => {
+    const { wills } = client.engine.memory;
+    client.say('HOLDFAST.SESSION s');
+    const sha = client.say(['SCRIPT', 'LOAD', `return '${'x'.repeat(10_000)}'`]);
+    client.say(`HOLDFAST.WILL SET s a EVALSHA ${sha} 0`);
+    const { bytes } = wills;
+    expect(bytes).toBeGreaterThan(10_000);
+    client.say(`HOLDFAST.WILL SET s b EVALSHA ${sha} 0`);
+    expect(wills.bytes - bytes).toBeLessThan(1000);
+    client.say('HOLDFAST.WILL DROP s a');
+    client.session.close();
+    client.clock.advance(0);
+    expect(wills.bytes).toBe(0);
+  });
+});
+
+describe('the capacity of a heap', () => {
+  it('is what heapFor is the inverse of', () => {
+    for (const bytes of [2 ** 27, 2 ** 30, 2 ** 33])
+      expect(capacityFor(heapFor(bytes))).toBe(bytes);
+  });
+});

@@ -1,0 +1,72 @@
+import { ClientPool } from './client-memory.ts';
+import { OUT_OF_MEMORY } from './errors.ts';
+import { Footprint } from './footprint.ts';
+
+/**
+ * What the engine's data and clients take, and how much they may take. Commands that add data are refused
+ * when `used` exceeds the limit; clients are evicted when their buffers exceed a share of it.
+ *
+ * An engine inside a process has no limit unless `maxmemory` is set. A server has one always, because V8
+ * ends the process when its heap is full: see `capacityFor`.
+ */
+export class Memory {
+  readonly used = new Footprint();
+  readonly data = this.#part(new Footprint());
+  readonly scripts = this.#part(new Footprint());
+  readonly wills = this.#part(new Footprint());
+  readonly clients = this.#part(new ClientPool());
+  /** More than this does not fit into the process. */
+  capacityBytes = Number.POSITIVE_INFINITY;
+  limitBytes = Number.POSITIVE_INFINITY;
+  #clientsLimit = '0';
+
+  get isFull(): boolean {
+    return this.used.bytes > this.limitBytes;
+  }
+
+  /** Throws unless so many bytes more would fit: for commands that make much out of a short request. */
+  reserve(bytes: number): void {
+    if (this.used.bytes + bytes > this.limitBytes) throw OUT_OF_MEMORY;
+  }
+
+  /** The setting maxmemory; 0 stands for what the process can hold. */
+  setLimit(bytes: number): void {
+    this.limitBytes = bytes === 0 ? this.capacityBytes : bytes;
+    this.setClientsLimit(this.#clientsLimit);
+  }
+
+  /** The setting maxmemory-clients: bytes, or a percentage of the limit; 0 for the whole of it. */
+  setClientsLimit(text: string): void {
+    this.#clientsLimit = text;
+    const isShare = text.endsWith('%');
+    const bytes = isShare ? this.limitBytes * (Number.parseInt(text, 10) / 100) : Number(text);
+    this.clients.limitBytes = bytes === 0 ? this.limitBytes : Math.floor(bytes);
+  }
+
+  /** The limit of something that may take a share of all memory. */
+  share(fraction: number, mostBytes: number): number {
+    return Math.min(Math.floor(this.limitBytes * fraction), mostBytes);
+  }
+
+  #part<Part extends Footprint>(part: Part): Part {
+    part.moveInto(this.used);
+    return part;
+  }
+}
+
+/**
+ * How many accounted bytes a heap can hold. Above them it must have room for clients that are not evicted
+ * yet (a quarter), for what one command or script builds (an eighth), and for garbage.
+ */
+export function capacityFor(heapBytes: number): number {
+  return Math.max(MIN_CAPACITY_BYTES, Math.floor((heapBytes - HEAP_BASE_BYTES) / HEAP_PER_BYTE));
+}
+
+/** The heap that `capacityFor` needs to come to so many bytes. */
+export function heapFor(capacityBytes: number): number {
+  return Math.ceil(capacityBytes * HEAP_PER_BYTE) + HEAP_BASE_BYTES;
+}
+
+const HEAP_BASE_BYTES = 64 * 1024 ** 2;
+const HEAP_PER_BYTE = 1.5;
+const MIN_CAPACITY_BYTES = 16 * 1024 ** 2;

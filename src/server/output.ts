@@ -1,0 +1,123 @@
+import type { Socket } from 'node:net';
+import type { ClientMemory } from '../engine/index.ts';
+import type { SharedChunk } from './shared-chunks.ts';
+
+/**
+ * What is to be written to one client, in order, and what it has not read yet. The client's memory is
+ * charged for the unread bytes once they are more than the kernel takes at once.
+ */
+export class Output {
+  readonly #socket: Socket;
+  readonly #memory: ClientMemory;
+  #pending: (Buffer | SharedChunk)[] = [];
+  #pendingBytes = 0;
+
+  constructor(socket: Socket, memory: ClientMemory) {
+    this.#socket = socket;
+    this.#memory = memory;
+    socket.on('drain', () => this.#account());
+  }
+
+  get isEmpty(): boolean {
+    return this.#pending.length === 0;
+  }
+
+  /** Bytes that wait here or in the socket. */
+  get unreadBytes(): number {
+    return this.#pendingBytes + this.#socket.writableLength;
+  }
+
+  add(chunks: readonly Buffer[]): void {
+    for (const chunk of chunks) {
+      this.#pending.push(chunk);
+      this.#pendingBytes += chunk.length + CHUNK_BYTES;
+    }
+  }
+
+  addShared(chunks: readonly SharedChunk[]): void {
+    for (const chunk of chunks) {
+      if (chunk.bytes.length < MIN_SHARED_BYTES) this.add([chunk.bytes]);
+      else {
+        chunk.hold();
+        this.#memory.share(chunk.bytes.length);
+        this.#pending.push(chunk);
+        this.#pendingBytes += chunk.bytes.length;
+      }
+    }
+  }
+
+  /** Hands everything to the socket, in one system call if it is little. */
+  flush(): void {
+    const pending = this.#takePending();
+    const socket = this.#socket;
+    if (pending.length === 1 && Buffer.isBuffer(pending[0])) socket.write(pending[0]);
+    else {
+      socket.cork();
+      for (const chunk of joined(pending)) this.#write(chunk);
+      socket.uncork();
+    }
+    if (socket.writableLength > MIN_ACCOUNTED_BYTES || this.#memory.uses.output > 0) {
+      this.#account();
+    }
+  }
+
+  /** Drops what was not written: the connection ends. */
+  close(): void {
+    for (const chunk of this.#takePending()) if (!Buffer.isBuffer(chunk)) this.#release(chunk);
+    this.#memory.set('output', 0);
+  }
+
+  #takePending(): (Buffer | SharedChunk)[] {
+    const pending = this.#pending;
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    return pending;
+  }
+
+  #write(chunk: Buffer | SharedChunk): void {
+    if (Buffer.isBuffer(chunk)) this.#socket.write(chunk);
+    // The callback is called when the bytes are written, and when the socket is destroyed before.
+    else this.#socket.write(chunk.bytes, () => this.#release(chunk));
+  }
+
+  #release(chunk: SharedChunk): void {
+    chunk.release();
+    this.#memory.share(-chunk.bytes.length);
+  }
+
+  #account(): void {
+    if (this.#socket.destroyed) return;
+    const ownBytes = this.#socket.writableLength - this.#memory.sharedBytes;
+    this.#memory.set('output', Math.max(0, ownBytes));
+  }
+}
+
+/** Joins runs of small chunks: each chunk costs the socket an object and a part of a system call. */
+function joined(chunks: readonly (Buffer | SharedChunk)[]): (Buffer | SharedChunk)[] {
+  const result: (Buffer | SharedChunk)[] = [];
+  let small: Buffer[] = [];
+  let smallBytes = 0;
+  const join = (): void => {
+    if (small.length > 0) result.push(small.length === 1 ? small[0]! : Buffer.concat(small));
+    small = [];
+    smallBytes = 0;
+  };
+  for (const chunk of chunks) {
+    if (!Buffer.isBuffer(chunk) || smallBytes + chunk.length > JOINED_BYTES) join();
+    if (!Buffer.isBuffer(chunk)) result.push(chunk);
+    else {
+      small.push(chunk);
+      smallBytes += chunk.length;
+    }
+  }
+  join();
+  return result;
+}
+
+/** A Buffer object, beside its bytes. */
+const CHUNK_BYTES = 128;
+/** Smaller messages are counted for each receiver: that is less work than sharing them. */
+const MIN_SHARED_BYTES = 16 * 1024;
+/** What the kernel takes at once. */
+const MIN_ACCOUNTED_BYTES = 16 * 1024;
+const JOINED_BYTES = 64 * 1024;
