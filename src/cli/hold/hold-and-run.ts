@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
 import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
-import { type Io, UsageError } from '../verb.ts';
+import { type Io, printError, UsageError } from '../verb.ts';
 import { Command, codeOfSignal } from './command.ts';
 import { EXIT_CODES, RunError } from './exit-codes.ts';
 import { Guardian } from './guardian.ts';
@@ -213,7 +213,7 @@ class Run {
   }
 
   #report(message: string): void {
-    this.#io.errors.write(`holdfast: ${message}\n`);
+    printError(this.#io, message);
   }
 }
 
