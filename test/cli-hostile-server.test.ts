@@ -9,7 +9,7 @@ const HARMLESS = /\\x1b\[2Jowned\\x1b\]0;title\\x07/;
 /** What a terminal acts on, in the output of which a char is a byte. */
 const CONTROLS = /[\x00-\x09\x0b-\x1f\x7f]|(?<![\xc2-\xf4][\x80-\xbf]{0,2})[\x80-\x9f]/;
 
-const PATH = process.env['PATH'] ?? '';
+const { PATH = '' } = process.env;
 
 /** A server that gives the same reply to every write of a client. */
 async function startHostile(reply: string): Promise<string> {
