@@ -44,6 +44,21 @@ describe('holdfast run', () => {
     expect(Number(fence)).toBeGreaterThan(1e15);
   });
 
+  it('does not give the command the password of the store', async () => {
+    const protectedServer = await startRealRedis('--requirepass', 'secret');
+    const at = `127.0.0.1:${protectedServer.port}`;
+    const script = 'echo "$HOLDFAST_PASSWORD|$HOLDFAST_STORE"; env | grep -c secret';
+    for (const environment of [
+      { HOLDFAST_STORE: `redis://${at}`, HOLDFAST_PASSWORD: 'secret' },
+      { HOLDFAST_STORE: `redis://:secret@${at}` },
+    ]) {
+      await using runner = startRun(['data', '--', 'sh', '-c', script], environment);
+      await runner.ended();
+      expect(runner.text).toBe(`|redis://${at}\n0\n`);
+    }
+    await protectedServer.stop();
+  });
+
   it('ends with every code that a command can end with', async () => {
     const codes = Array.from({ length: 256 }, (_, code) => code);
     const ends: number[] = [];

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,6 +66,23 @@ describe('holdfast serve', () => {
     expect((await runCli([...store, 'PING'], { environment })).output).toBe('PONG\n');
     const wrong = await runCli(['cli', '--store', `redis://:wrong@127.0.0.1:${port}`, 'PING']);
     expect(wrong.errors).toMatch(/^Could not sign in: WRONGPASS/);
+  });
+
+  it('warns of a password file that other users can read, and uses it', async () => {
+    const path = join(folder, 'password');
+    writeFileSync(path, 'secret\n');
+    chmodSync(path, 0o644);
+    await using server = CliProcess.node(['serve', '--port', '0', '--password-file', path]);
+    expect(await ask(await portOf(server), 'PING')).toMatch(/^NOAUTH/);
+    expect(server.text).toContain(
+      `holdfast: warning: the password file ${path} is open to other users (mode 0644). Use chmod 600 ${path}.\n`,
+    );
+  });
+
+  it('reads the password from its standard input', async () => {
+    const words = `exec '${process.execPath}' '${MAIN}' serve --port 0 --password-file /dev/stdin`;
+    await using server = new CliProcess('sh', ['-c', `${words} <<END\nsecret\nEND\n`]);
+    expect(await ask(await portOf(server), 'PING')).toMatch(/^NOAUTH/);
   });
 
   it('listens on a Unix socket alone', async () => {

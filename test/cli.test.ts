@@ -70,7 +70,7 @@ describe('Node', () => {
 
 describe('options of serve', () => {
   const passwordFile = join(folder, 'password');
-  writeFileSync(passwordFile, 'from file\nnot this\n');
+  writeFileSync(passwordFile, 'from file\nnot this\n', { mode: 0o600 });
 
   it('come from flags, then from the environment', () => {
     const environment = {

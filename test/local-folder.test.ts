@@ -1,8 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { LocalClient } from './local-client.ts';
+import { until } from './local-scene.ts';
 
 /** `nobody`, on all systems that have one. */
 const OTHER_UID = 65534;
@@ -48,8 +58,9 @@ describe('two users', () => {
     const theirs = await start(environment, AS_OTHER);
     const here = await mine.open();
     const there = await theirs.open();
-    expect(here.address).toContain(`/tmp/holdfast-${process.geteuid!()}/`);
-    expect(there.address).toContain(`/tmp/holdfast-${OTHER_UID}/`);
+    expect(here.address).toContain(`unix:${userInfo().homedir}/.holdfast-run/`);
+    // Its home folder is /nonexistent, or that of root.
+    expect(there.address).toContain(`unix:/tmp/holdfast-${OTHER_UID}/`);
     const name = `two users ${process.pid}`;
     await mine.acquire(name, {});
     await theirs.acquire(name, {});
@@ -80,6 +91,97 @@ describe('two users', () => {
       code: 'foreign',
       message: expect.stringMatching(/uid 65534.*Remove it, or name a folder/s),
     });
+  });
+});
+
+/** A user of whom only these tests know. */
+class TestUser {
+  readonly uid = 2_000_000_000 + process.pid;
+  readonly home = join(newFolder(), 'home');
+  readonly temporary = `/tmp/holdfast-${this.uid}`;
+  readonly #passwd = `${this.home}-passwd`;
+
+  constructor(context: TestContext) {
+    chmodSync(join(this.home, '..'), 0o755);
+    writeFileSync(this.#passwd, `tester:x:${this.uid}:${this.uid}::${this.home}:/bin/sh\n`);
+    onTestFinished(() => rmSync(this.temporary, { recursive: true, force: true }));
+    skipUnless(context, 'may not become another user', ...this.#prefix, process.execPath, '-v');
+  }
+
+  /** With a user database of its own. */
+  get #prefix(): string[] {
+    const mount = 'mount --bind "$0" /etc/passwd && exec "$@"';
+    const become = ['setpriv', `--reuid=${this.uid}`, `--regid=${this.uid}`, '--clear-groups'];
+    return ['unshare', '-m', 'sh', '-c', mount, this.#passwd, ...become];
+  }
+
+  start(): Promise<LocalClient> {
+    // The variables are those of root.
+    return start({ HOLDFAST_RUNTIME_DIR: '' }, this.#prefix);
+  }
+
+  makeHome(): void {
+    mkdirSync(this.home, { mode: 0o700 });
+    chownSync(this.home, this.uid, this.uid);
+  }
+
+  squat(): void {
+    mkdirSync(this.temporary);
+    chownSync(this.temporary, OTHER_UID, OTHER_UID);
+  }
+
+  unsquat(): void {
+    rmSync(this.temporary, { recursive: true });
+  }
+}
+
+describe('a user whose folder in /tmp another user has made', () => {
+  it('uses the one in the home folder, before and after that', async (context) => {
+    const user = new TestUser(context);
+    user.makeHome();
+    const before = await user.start();
+    const { address } = await before.open();
+    expect(address).toMatch(`unix:${user.home}/.holdfast-run/`);
+    await before.acquire('job', {});
+    user.squat();
+    const during = await user.start();
+    expect((await during.open()).address).toBe(address);
+    await expect(during.acquire('job', { wait: 0 })).rejects.toThrow(/busy|wait/);
+    user.unsquat();
+    const after = await user.start();
+    expect((await after.open()).address).toBe(address);
+    await expect(after.acquire('job', { wait: 0 })).rejects.toThrow(/busy|wait/);
+  });
+
+  it('and who has no home folder is told both', async (context) => {
+    const user = new TestUser(context);
+    user.squat();
+    const client = await user.start();
+    await expect(client.open()).rejects.toMatchObject({
+      name: 'LocalError',
+      code: 'foreign',
+      message: expect.stringMatching(
+        `in ${user.temporary}: it belongs to another user .* is not used: ${user.home} does not exist`,
+      ),
+    });
+  });
+});
+
+describe('a user who gets a home folder while a server runs in /tmp', () => {
+  it('stays with that server until it has ended', async (context) => {
+    const user = new TestUser(context);
+    const first = await user.start();
+    const { address, pid } = await first.open();
+    expect(address).toMatch(`unix:${user.temporary}/`);
+    await first.acquire('job', {});
+    user.makeHome();
+    const second = await user.start();
+    expect((await second.open()).address).toBe(address);
+    await expect(second.acquire('job', { wait: 0 })).rejects.toThrow(/busy|wait/);
+    await Promise.all([first.close(), second.close()]);
+    await until(() => !existsSync(`/proc/${pid}`));
+    const third = await user.start();
+    expect((await third.open()).address).toMatch(`unix:${user.home}/.holdfast-run/`);
   });
 });
 

@@ -1,6 +1,7 @@
 import { nearest } from './nearest.ts';
 import { leaveStderr } from './plain-errors.ts';
-import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
+import { messageText } from './printable.ts';
+import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
 interface VerbEntry {
@@ -95,7 +96,7 @@ function onceBroken(
 /** Who reads the output may leave early (`| head`). On a full disk, what was asked for is missing. */
 function leave({ code }: NodeJS.ErrnoException): never {
   if (code === 'EPIPE') process.exit();
-  PROCESS_IO.errors.write(`holdfast: the output cannot be written (${code}).\n`);
+  printError(PROCESS_IO, `the output cannot be written (${code}).`);
   process.exit(1);
 }
 
@@ -132,14 +133,22 @@ function find(word: string): Promise<Verb> {
 function explain(error: unknown, [word]: readonly string[], io: Io): number {
   if (error instanceof UsageError) {
     const where = word !== undefined && VERBS.has(word) ? ` See holdfast ${word} --help.` : '';
-    io.errors.write(`holdfast: ${error.message}${where}\n`);
+    printError(io, `${error.message}${where}`);
     return 2;
   }
   if (error instanceof VerbError) {
-    io.errors.write(`holdfast: ${error.message}\n`);
+    printError(io, error.message);
     return 1;
   }
-  throw error;
+  throw withSafeStack(error);
+}
+
+/** A bug, which Node prints with its stack. The messages in it may quote what a server sent. */
+function withSafeStack(error: unknown): Error {
+  const { stack = String(error) } = error instanceof Error ? error : {};
+  const bug = new Error();
+  bug.stack = stack.split('\n').map(messageText).join('\n');
+  return bug;
 }
 
 function overview(): string {

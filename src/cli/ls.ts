@@ -5,13 +5,13 @@ import { listData } from './ls/as-json.ts';
 import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
 import { lockTable } from './ls/lock-table.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
-import { printable, safeJson } from './ls/printable.ts';
 import { StoreError } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
 import { withStore } from './ls/store-visit.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
-import { type Io, print, UsageError, type Verb } from './verb.ts';
+import { printable, safeJson } from './printable.ts';
+import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
 const LS_OPTIONS = {
   ...STORE_OPTION,
@@ -86,7 +86,7 @@ async function printAgainAndAgain(
       show(list);
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      io.errors.write(`holdfast: ${error.message}\n`);
+      printError(io, error.message);
     }
   }
 }
@@ -115,8 +115,9 @@ function printTable({ locks, isCut }: LockList, io: Io, paint: Paint): void {
   );
   print(io, [head, ...lines].join('\n'));
   if (isCut) {
-    io.errors.write(
-      `holdfast: ${locks.length} locks are shown, and there are more. A pattern finds those you mean.\n`,
+    printError(
+      io,
+      `${locks.length} locks are shown, and there are more. A pattern finds those you mean.`,
     );
   }
 }

@@ -85,7 +85,7 @@ function readFlags(table: OptionTable, args: string[]): Values {
     return { ...parseArgs({ args, options: parseConfig(table) }).values } as Values;
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    throw new UsageError(`${error.message.split('. ')[0]}${hint(table, error.message)}.`);
+    throw new UsageError(`${error.message.split(/\.\s/)[0]}${hint(table, error.message)}.`);
   }
 }
 

@@ -7,12 +7,12 @@ import {
   lookAtLocks,
 } from '../stores/index.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import { printable } from './ls/printable.ts';
 import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
 import { withStore } from './ls/store-visit.ts';
 import { holdingText, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
-import { type Io, print, UsageError, type Verb } from './verb.ts';
+import { printable } from './printable.ts';
+import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
 const RELEASE_OPTIONS = {
   ...STORE_OPTION,
@@ -107,7 +107,7 @@ function programsOf({ holders }: ListedLock): string {
 }
 
 function free(nameBytes: string, io: Io): number {
-  io.errors.write(`holdfast: '${printable(nameBytes)}' is free: nobody holds it.\n`);
+  printError(io, `'${printable(nameBytes)}' is free: nobody holds it.`);
   return 1;
 }
 

@@ -2,7 +2,7 @@ import { describeExitCodes } from './hold/exit-codes.ts';
 import { holdAndRun } from './hold/hold-and-run.ts';
 import { RUN_OPTIONS, readRunRequest } from './hold/run-options.ts';
 import { describeOptions } from './options.ts';
-import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
+import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 
 /** `holdfast run`: a command that runs while a lock is held. */
 export const run: Verb = {
@@ -61,6 +61,6 @@ async function checkWords(args: readonly string[], io: Io): Promise<void> {
     throw new UsageError(`'${word}' is not UTF-8 and cannot be passed on as it was written.`);
   }
   for (const name of changedVariables(io.environment)) {
-    io.errors.write(`holdfast: the variable ${name} is not UTF-8: the command gets it changed.\n`);
+    printError(io, `the variable ${name} is not UTF-8: the command gets it changed.`);
   }
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { Engine } from '../engine/index.ts';
 import { bytesOf } from './bytes.ts';
 import { HELP, type Option, type OptionTable, type OptionValues, readOptions } from './options.ts';
-import { type Environment, UsageError, VerbError } from './verb.ts';
+import { readPasswordFile } from './password-file.ts';
+import { type Environment, printError, UsageError } from './verb.ts';
 
 interface ServeOption extends Option {
   /** The setting of CONFIG that it gives the first value of. */
@@ -122,11 +122,15 @@ export const SERVE_OPTIONS = {
 export type ServeValues = OptionValues<typeof SERVE_OPTIONS>;
 
 /** What the command line and the environment say, with the password looked up. Throws UsageError. */
-export function readServeOptions(args: readonly string[], environment: Environment): ServeValues {
+export function readServeOptions(
+  args: readonly string[],
+  environment: Environment,
+  warn = (message: string): void => printError({ errors: process.stderr }, `warning: ${message}`),
+): ServeValues {
   const parsed = readOptions(SERVE_OPTIONS, args, environment);
   if (parsed.rest.length > 0) throw new UsageError(`'${parsed.rest[0]}' is not an option.`);
   // Flags beat the environment as a pair: a file that a flag names is not overruled by a variable.
-  const password = passwordIn(parsed.flags) ?? passwordIn(parsed.environment);
+  const password = passwordIn(parsed.flags, warn) ?? passwordIn(parsed.environment, warn);
   return password === undefined ? parsed.values : { ...parsed.values, password };
 }
 
@@ -143,24 +147,12 @@ export function applySettings(values: ServeValues, settings: Engine['settings'])
   }
 }
 
-function passwordIn({ password, 'password-file': file }: ServeValues): string | undefined {
+function passwordIn(
+  { password, 'password-file': file }: ServeValues,
+  warn: (message: string) => void,
+): string | undefined {
   if (password !== undefined && file !== undefined) {
     throw new UsageError('Give the password or the file that holds it, not both.');
   }
-  return file === undefined ? password : readPasswordFile(file);
-}
-
-function readPasswordFile(path: string): string {
-  const password = firstLine(path);
-  if (password === '') throw new VerbError(`the password file ${path} begins with an empty line.`);
-  return password;
-}
-
-function firstLine(path: string): string {
-  try {
-    return readFileSync(path, 'utf8').split(/\r?\n/, 1)[0]!;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    throw new VerbError(`cannot read the password file ${path} (${code}).`);
-  }
+  return file === undefined ? password : readPasswordFile(file, warn);
 }

@@ -8,11 +8,11 @@ import {
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import { printable, safeJson } from './ls/printable.ts';
 import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
 import { withStore } from './ls/store-visit.ts';
 import { durationText, forcedText, holdingText, isInUse, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
+import { printable, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
 const SHOW_OPTIONS = {

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { OptionTable } from './options.ts';
+import { messageText } from './printable.ts';
 
 /** One word after `holdfast`. */
 export interface Verb {
@@ -45,6 +46,14 @@ export type Environment = Readonly<Record<string, string | undefined>> & {
 export function print(io: Io, text: string): number {
   io.output.write(`${text}\n`);
   return 0;
+}
+
+/**
+ * Writes `holdfast: <message>` to stderr. Every message goes through here, because parts of it may come from a
+ * server or another process: no control character reaches the terminal, and the length has a limit.
+ */
+export function printError({ errors }: Pick<Io, 'errors'>, message: string): void {
+  errors.write(`holdfast: ${messageText(message)}\n`);
 }
 
 /** The command line cannot be understood; the message says what to write instead. Exit code 2. */

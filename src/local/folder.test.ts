@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { findFolder, localFolder, prepareFolder } from './folder.ts';
+import { findFolder, prepareFolder } from './folder.ts';
 
 function newFolder(): string {
   const folder = mkdtempSync('/tmp/holdfast-folder-');
@@ -18,14 +18,6 @@ function newFolder(): string {
 }
 
 describe('the folder of the local server', () => {
-  it('is of the user, whatever the shell says, unless it is named', () => {
-    const own = `/tmp/holdfast-${process.geteuid!()}`;
-    expect(localFolder({})).toBe(own);
-    expect(localFolder({ XDG_RUNTIME_DIR: '/run/x', TMPDIR: '/var/tmp' })).toBe(own);
-    expect(localFolder({ HOLDFAST_RUNTIME_DIR: '/a/b/../c/' })).toBe('/a/c');
-    expect(() => localFolder({ HOLDFAST_RUNTIME_DIR: 'a' })).toThrow(/HOLDFAST_RUNTIME_DIR.*slash/);
-  });
-
   it('is made, for its user alone', () => {
     const folder = join(newFolder(), 'a', 'b');
     prepareFolder(folder);

@@ -1,5 +1,4 @@
 import { lstatSync } from 'node:fs';
-import { isAbsolute, resolve } from 'node:path';
 import { makeFolder } from '../make-folder.ts';
 import { LocalError } from './errors.ts';
 
@@ -9,17 +8,6 @@ export type LocalEnvironment = Readonly<Record<string, string | undefined>> & {
   readonly HOLDFAST_LOCAL_IDLE_MS?: string;
   readonly LD_LIBRARY_PATH?: string;
 };
-
-/**
- * The folder of this user's local server. It does not depend on XDG_RUNTIME_DIR or TMPDIR, which a shell
- * may have and cron has not: two runs of one user would then not exclude each other.
- */
-export function localFolder({ HOLDFAST_RUNTIME_DIR: named = '' }: LocalEnvironment): string {
-  if (process.geteuid === undefined) throw new LocalError('system', NO_USERS);
-  if (named === '') return `/tmp/holdfast-${process.geteuid()}`;
-  if (!isAbsolute(named)) throw new LocalError('folder', `HOLDFAST_RUNTIME_DIR ${NOT_ABSOLUTE}`);
-  return resolve(named);
-}
 
 /** Makes the folder, if need be, and makes sure that it is ours alone. Throws LocalError. */
 export function prepareFolder(folder: string): void {
@@ -90,7 +78,7 @@ const REASONS = {
 const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
 /** What stands behind the folder at most: the name of a server that has not taken its place. */
 const LONGEST_NAME = '/.0123456789ab.sock'.length;
-const LONGEST_FOLDER = LONGEST_PATH - LONGEST_NAME;
+export const LONGEST_FOLDER = LONGEST_PATH - LONGEST_NAME;
 
 function tooLong(folder: string): LocalError {
   return new LocalError(
@@ -99,7 +87,3 @@ function tooLong(folder: string): LocalError {
       `folder ${LONGEST_FOLDER}; this one has ${Buffer.byteLength(folder)}. Name a shorter one with HOLDFAST_RUNTIME_DIR.`,
   );
 }
-
-const NO_USERS =
-  'there is no local server on this system. Name a server with --store, or start one: holdfast serve.';
-const NOT_ABSOLUTE = 'must be a whole path, that begins with a slash.';

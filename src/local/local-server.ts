@@ -1,13 +1,8 @@
 import { systemClock, type Timer } from '../clock/index.ts';
 import { openSession, type Session, SessionError, type StoreAddress } from '../stores/index.ts';
 import { LocalError } from './errors.ts';
-import {
-  cannotUse,
-  findFolder,
-  type LocalEnvironment,
-  localFolder,
-  prepareFolder,
-} from './folder.ts';
+import { cannotUse, findFolder, type LocalEnvironment, prepareFolder } from './folder.ts';
+import { earlierFolder, localFolder } from './local-folder.ts';
 import { LOST_GRACE_MS } from './lost-grace.ts';
 import { hasEnded, highestNumber, socketOf } from './place.ts';
 import { Starter } from './start.ts';
@@ -34,7 +29,8 @@ export async function openLocalSession({ environment, signal }: LocalOptions): P
   using patience = new Patience(folder, START_MS + LOST_GRACE_MS, signal);
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(1.5 * pauseMs, LONGEST_PAUSE_MS)) {
     prepareFolder(folder);
-    const found = await tryServer(folder, patience.signal);
+    const earlier = await tryEarlierServer(environment, folder, patience.signal);
+    const found = earlier ?? (await tryServer(folder, patience.signal));
     if (typeof found === 'object') return found;
     if (found !== 'busy') starter.start(numberIn(folder) + 1);
     await pause(pauseMs);
@@ -58,18 +54,33 @@ export async function findLocalAddress({
 }: LocalOptions): Promise<StoreAddress | undefined> {
   const folder = localFolder(environment);
   using patience = new Patience(folder, LOOK_MS + LOST_GRACE_MS, signal);
-  while (findFolder(folder)) {
-    const number = numberIn(folder);
-    const found = await tryServer(folder, patience.signal);
+  for (;;) {
+    const number = numberFound(folder);
+    const earlier = await tryEarlierServer(environment, folder, patience.signal);
+    const found = earlier ?? (number === 0 ? 'nobody' : await tryServer(folder, patience.signal));
     if (typeof found === 'object') {
       await found.close();
       return found.address;
     }
     // Nobody listens, unless another server has just come.
-    if (found === 'nobody' && numberIn(folder) === number) return undefined;
+    if (found === 'nobody' && numberFound(folder) === number) return undefined;
     await pause(LONGEST_PAUSE_MS);
   }
-  return undefined;
+}
+
+/**
+ * A session on the server that was started in /tmp before the home folder could be used: as long as it serves, it is
+ * the server of this user. It is never started there again. Undefined: there is none.
+ */
+async function tryEarlierServer(
+  environment: LocalEnvironment,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Session | 'busy' | undefined> {
+  const earlier = earlierFolder(environment, folder);
+  const found = earlier === undefined ? 'nobody' : await tryServer(earlier, signal);
+  if (found === 'nobody') return undefined;
+  return found === 'closed' ? 'busy' : found;
 }
 
 /** `busy`: more wait than it lets in. `closed`: it is about to end, or has just been killed. */
@@ -117,6 +128,11 @@ class Patience implements Disposable {
   [Symbol.dispose](): void {
     this.#timer.cancel();
   }
+}
+
+/** 0: there was never a server here, or the folder is not there. */
+function numberFound(folder: string): number {
+  return findFolder(folder) ? numberIn(folder) : 0;
 }
 
 function numberIn(folder: string): number {

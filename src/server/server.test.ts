@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -498,6 +507,34 @@ describe('Unix socket', () => {
     mkdirSync(open);
     await expect(serve({}, { unix: join(open, 'socket') })).rejects.toThrow(/0700/);
   });
+
+  it('listens in a folder behind a link of the same user', async () => {
+    const parent = folder();
+    mkdirSync(join(parent, 'own'), { mode: 0o700 });
+    symlinkSync('own', join(parent, 'link'));
+    const { addresses } = await serve({}, { unix: join(parent, 'link', 'socket') });
+    expect(addresses).toContain(join(parent, 'link', 'socket'));
+  });
+
+  it.for(['folder', 'folder behind a link', 'link to a folder'])(
+    'refuses a %s of another user',
+    async (kind, { skip }) => {
+      if (process.geteuid?.() !== 0) skip('may not give folders away');
+      const parent = folder();
+      const [own, link] = [join(parent, 'own'), join(parent, 'link')];
+      mkdirSync(own, { mode: 0o700 });
+      symlinkSync('own', link);
+      if (kind === 'link to a folder') lchownSync(link, 65534, 65534);
+      else chownSync(own, 65534, 65534);
+      const unix = join(kind === 'folder' ? own : link, 'socket');
+      await expect(serve({}, { unix })).rejects.toMatchObject({
+        code: 'open-folder',
+        message: expect.stringMatching(
+          /belongs to another user \(uid 65534\)\. Use a folder of your own/,
+        ),
+      });
+    },
+  );
 
   it('replaces what a dead server left, but nothing else', async () => {
     const path = join(folder(), 'socket');

@@ -254,11 +254,24 @@ async function prepareSocket(path: string): Promise<void> {
 
 function prepareSocketFolder(folder: string): void {
   makeFolder(folder);
-  if ((statSync(folder).mode & 0o077) === 0) return;
+  const reason = dangerOf(folder);
+  if (reason === undefined) return;
   throw new ServerError(
     'open-folder',
-    `refused to put a socket into ${folder}: other users may enter it. Use a folder of mode 0700 (mkdir -m 700 …).`,
+    `refused to put a socket into ${folder}: ${reason}. Use a folder of your own of mode 0700 (mkdir -m 700 …).`,
   );
+}
+
+/**
+ * The owner of the folder could replace the socket by one of its own, and so could the owner of a link to the
+ * folder, by another link.
+ */
+function dangerOf(folder: string): string | undefined {
+  const [found, target] = [lstatSync(folder), statSync(folder)];
+  const owners = [0, process.geteuid?.() ?? target.uid];
+  const foreign = [found, target].find(({ uid }) => !owners.includes(uid));
+  if (foreign !== undefined) return `it belongs to another user (uid ${foreign.uid})`;
+  return (target.mode & 0o077) === 0 ? undefined : 'other users may enter it';
 }
 
 /** Removes the file that a server which died has left; one that is in use stays, and listening fails. */

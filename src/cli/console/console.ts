@@ -1,6 +1,8 @@
 import { createInterface } from 'node:readline';
 import { systemClock } from '../../clock/index.ts';
 import { ErrorReply, type Protocol, type Reply, splitInlineArguments } from '../../resp/index.ts';
+import { bytesOf } from '../bytes.ts';
+import { lineForTerminal, messageText, pageForTerminal } from '../printable.ts';
 import type { Io } from '../verb.ts';
 import { commandHelp } from './command-help.ts';
 import { Conversation, type Result } from './conversation.ts';
@@ -118,9 +120,13 @@ export class Console {
   #show(reply: Reply, asIs: boolean): void {
     const { raw, errorsCount, paint } = this.#options;
     if (errorsCount && reply instanceof ErrorReply) {
-      this.#io.errors.write(`${reply.message}\n`, 'latin1');
+      const { message } = reply;
+      this.#io.errors.write(
+        `${this.#io.errors.isTTY ? lineForTerminal(message) : message}\n`,
+        'latin1',
+      );
     } else if (asIs) {
-      this.#write(rawReply(reply));
+      this.#write(raw ? rawReply(reply) : pageForTerminal(rawReply(reply)));
     } else {
       this.#write(`${raw ? rawReply(reply) : formatReply(reply, paint)}\n`);
     }
@@ -128,8 +134,9 @@ export class Console {
 
   #say(message: string): void {
     // The prompt must know of what is written into the middle of its line.
-    if (this.#io.output.isTTY) this.#write(`${message}\n`);
-    else this.#io.errors.write(`${message}\n`);
+    const text = messageText(message);
+    if (this.#io.output.isTTY) this.#write(`${bytesOf(text)}\n`);
+    else this.#io.errors.write(`${text}\n`);
   }
 }
 

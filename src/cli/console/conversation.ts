@@ -1,4 +1,5 @@
 import { ErrorReply, type Protocol, QUEUED, type Reply, SimpleReply } from '../../resp/index.ts';
+import { textOf } from '../bytes.ts';
 import { Client, ConnectionError } from './client.ts';
 import type { StoreAddress } from './store-address.ts';
 
@@ -113,7 +114,7 @@ export class Conversation {
     const reply = await this.#client.request(argv);
     if (!(reply instanceof ErrorReply)) return;
     if (argv[0] === 'SELECT') this.#database = 0;
-    this.#options.say(`Could not ${purpose}: ${reply.message}`);
+    this.#options.say(`Could not ${purpose}: ${textOf(reply.message)}`);
   }
 
   /** SHUTDOWN is answered by the end of the connection. */

@@ -1,9 +1,11 @@
 import type { Reply } from '../../resp/index.ts';
+import { lineForTerminal, pageForTerminal } from '../printable.ts';
 import { type Paint, PLAIN } from './paint.ts';
 
 /**
  * A reply as redis-cli 7.0 shows it to a person: `(integer) 1`, `"text"` with its bytes escaped, and
- * numbered lines for what has items. Ends without a line break; lines after the first are indented.
+ * numbered lines for what has items. Other than there, control characters in errors, statuses and pages are
+ * escaped too, since a server could move the cursor with them. Ends without a line break; lines after the first are indented.
  */
 export function formatReply(reply: Reply, paint: Paint = PLAIN, indent = ''): string {
   if (typeof reply === 'string') return quote(reply);
@@ -13,15 +15,15 @@ export function formatReply(reply: Reply, paint: Paint = PLAIN, indent = ''): st
   if (isArray(reply)) return formatItems(reply, ARRAY, paint, indent);
   switch (reply.kind) {
     case 'simple':
-      return reply.text;
+      return lineForTerminal(reply.text);
     case 'error':
-      return paint('error', `(error) ${reply.message}`);
+      return paint('error', `(error) ${lineForTerminal(reply.message)}`);
     case 'double':
-      return `${paint('faint', '(double)')} ${reply.text}`;
+      return `${paint('faint', '(double)')} ${lineForTerminal(reply.text)}`;
     case 'bignumber':
-      return `${paint('faint', '(big number)')} ${reply.text}`;
+      return `${paint('faint', '(big number)')} ${lineForTerminal(reply.text)}`;
     case 'verbatim':
-      return reply.text;
+      return pageForTerminal(reply.text);
     case 'nullarray':
       return paint('faint', '(nil)');
     case 'map':

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
 import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
-import { type Io, UsageError } from '../verb.ts';
+import { type Io, printError, UsageError } from '../verb.ts';
 import { Command, codeOfSignal } from './command.ts';
 import { EXIT_CODES, RunError } from './exit-codes.ts';
 import { Guardian } from './guardian.ts';
 import { type Held, locksFor } from './held.ts';
 import { type OpenStore, openStore } from './open-store.ts';
+import { withoutPasswords } from './passwords.ts';
 import { checkProgram } from './program.ts';
 import type { RunRequest } from './run-options.ts';
 import { Signals } from './signals.ts';
@@ -182,7 +183,7 @@ class Run {
     const { environment } = this.#io;
     const cookies = `${environment.HOLDFAST_RUN ?? ''} ${this.#cookie}`.trim();
     return {
-      ...environment,
+      ...withoutPasswords(environment),
       HOLDFAST_RUN: cookies,
       HOLDFAST_LOCK: this.#request.lock.name,
       HOLDFAST_FENCE: String(fence),
@@ -213,7 +214,7 @@ class Run {
   }
 
   #report(message: string): void {
-    this.#io.errors.write(`holdfast: ${message}\n`);
+    printError(this.#io, message);
   }
 }
 

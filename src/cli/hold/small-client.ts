@@ -1,6 +1,6 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { IoredisClient } from '../../stores/index.ts';
-import { bytesOf } from '../bytes.ts';
+import { bytesOf, textOf as textOfBytes } from '../bytes.ts';
 import { Client } from '../console/client.ts';
 import type { StoreAddress } from '../console/store-address.ts';
 
@@ -129,7 +129,7 @@ async function signIn(store: StoreAddress, handlers: Handlers): Promise<Client> 
 
 /** What ioredis gives: text, numbers, null and arrays of them. Throws what is an error. */
 function textOf(reply: Reply): unknown {
-  if (reply instanceof ErrorReply) throw new Error(reply.message);
-  if (typeof reply === 'string') return Buffer.from(reply, 'latin1').toString('utf8');
+  if (reply instanceof ErrorReply) throw new Error(textOfBytes(reply.message));
+  if (typeof reply === 'string') return textOfBytes(reply);
   return Array.isArray(reply) ? reply.map(textOf) : reply;
 }

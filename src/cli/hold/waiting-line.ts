@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock/index.ts';
 import type { Inspection, Lock } from '../../lock/index.ts';
-import { printableText } from '../ls/printable.ts';
 import { durationText } from '../ls/words.ts';
+import { printableText } from '../printable.ts';
 import type { Io } from '../verb.ts';
 
 const REFRESH_MS = 1000;

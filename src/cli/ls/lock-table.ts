@@ -1,7 +1,7 @@
 import type { ListedLock } from '../../stores/index.ts';
 import type { Paint, Style } from '../console/paint.ts';
 import { fitText, shorten, widthOf } from '../lab/text-width.ts';
-import { printable } from './printable.ts';
+import { printable } from '../printable.ts';
 import { durationText, holderText, kindText } from './words.ts';
 
 interface Column {

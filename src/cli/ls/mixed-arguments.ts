@@ -1,7 +1,7 @@
 import { bytesOf } from '../bytes.ts';
 import { type OptionTable, type OptionValues, readOptions } from '../options.ts';
+import { bytesFromPrintable } from '../printable.ts';
 import { type Environment, UsageError } from '../verb.ts';
-import { bytesFromPrintable } from './printable.ts';
 
 /** Options and words in any order, up to so many words; what follows `--` is words. Throws UsageError. */
 export function readMixed<Table extends OptionTable>(

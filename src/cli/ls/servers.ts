@@ -1,9 +1,9 @@
 import { systemClock } from '../../clock/index.ts';
 import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { RunScript } from '../../stores/index.ts';
+import { textOf } from '../bytes.ts';
 import { Client, ConnectionError } from '../console/client.ts';
 import type { StoreAddress } from '../console/store-address.ts';
-import { printableText } from './printable.ts';
 
 /** The store cannot be reached, or does not answer as one. The message says what to do. */
 export class StoreError extends Error {
@@ -147,7 +147,7 @@ function accepted({ label }: StoreAddress, reply: Reply): unknown {
   const hint = needsPassword
     ? ' Put user and password into the address of the store, or the password into HOLDFAST_PASSWORD.'
     : '';
-  const message = printableText(reply.message).replace(/\.?$/, '.');
+  const message = textOf(reply.message).replace(/\.?$/, '.');
   throw new StoreError(`${label} answers: ${message}${hint}`);
 }
 

@@ -1,4 +1,4 @@
-import type { Io } from '../verb.ts';
+import { type Io, printError } from '../verb.ts';
 import { Servers, StoreError, UNAVAILABLE } from './servers.ts';
 import { type FindStore, LOCAL, storeFinder } from './store-option.ts';
 
@@ -28,7 +28,7 @@ export class StoreVisit {
       return await question(servers);
     } catch (error) {
       this.close();
-      throw error;
+      throw error instanceof StoreError ? error : malformed(servers, error);
     }
   }
 
@@ -46,6 +46,11 @@ export class StoreVisit {
   }
 }
 
+/** What reads a reply fails on one that has another shape than the script gives it. */
+function malformed({ label }: Servers, error: unknown): StoreError {
+  return new StoreError(`${label} does not answer as a store of locks does (${error}).`);
+}
+
 /** Does something with a store, and gives the exit code; that of a store which fails stands here. */
 export async function withStore(
   url: string | undefined,
@@ -57,7 +62,7 @@ export async function withStore(
     return await act(store);
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
-    io.errors.write(`holdfast: ${error.message}\n`);
+    printError(io, error.message);
     return UNAVAILABLE;
   } finally {
     store.close();

@@ -2,6 +2,7 @@ import { emitKeypressEvents, type Key } from 'node:readline';
 import { systemClock } from '../../clock/index.ts';
 import type { Paint } from '../console/paint.ts';
 import { shorten } from '../lab/text-width.ts';
+import { messageText } from '../printable.ts';
 import type { Io } from '../verb.ts';
 import { type LockList, NO_LOCKS } from './lock-list.ts';
 import { lockTable } from './lock-table.ts';
@@ -115,7 +116,7 @@ export class Watch {
       this.#failure = undefined;
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#failure = error.message;
+      this.#failure = messageText(error.message);
     }
   }
 
@@ -151,7 +152,7 @@ export class Watch {
     const { locks, isCut } = this.#list;
     const waiters = locks.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
     const count = `${counted(locks.length, 'lock')}${isCut ? ' and more' : ''}`;
-    const words = `holdfast ls  ${this.#store.label}  ${count}, ${waiters} waiting`;
+    const words = `holdfast ls  ${messageText(this.#store.label)}  ${count}, ${waiters} waiting`;
     return this.#paint('strong', shorten(words, columns));
   }
 

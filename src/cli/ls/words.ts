@@ -5,7 +5,7 @@ import {
   type ListedWaiter,
   WRITER_TAKE,
 } from '../../stores/index.ts';
-import { printable, printableText } from './printable.ts';
+import { printable, printableText } from '../printable.ts';
 
 export function isInUse({ holderCount, waiterCount }: ListedLock): boolean {
   return holderCount + waiterCount > 0;

@@ -1,18 +1,48 @@
+import { bytesOf, textOf } from './bytes.ts';
+
 /**
  * Bytes of a name or label as text that does nothing to a terminal: what would move the cursor, change
  * colours or turn the direction of writing around is written as an escape, and a backslash as two. Bytes
  * that are no UTF-8 are `\xff`. `bytesFromPrintable` leads back.
  */
 export function printable(bytes: string): string {
-  const text = Buffer.from(bytes, 'latin1').toString('utf8');
-  const isUtf8 = Buffer.from(text, 'utf8').toString('latin1') === bytes;
-  if (isUtf8) return printableText(text);
-  return bytes.replaceAll('\\', '\\\\').replace(/[^ -~]/g, (char) => `\\x${hex(char, 2)}`);
+  const text = textOf(bytes);
+  return bytesOf(text) === bytes ? printableText(text) : asciiOf(bytes.replaceAll('\\', '\\\\'));
 }
 
 /** The same for a text that is one already. */
 export function printableText(text: string): string {
-  return text.replaceAll('\\', '\\\\').replace(HARMFUL, (char) => SHORT.get(char) ?? escaped(char));
+  return withoutControls(text.replaceAll('\\', '\\\\'));
+}
+
+/**
+ * A message for a person, parts of which may come from a server or another process. Control characters are
+ * escaped; backslashes stay, so that parts which are escaped already do too. Of a long message the middle is
+ * left out: its end says what to do.
+ */
+export function messageText(message: string): string {
+  if (message.length <= MAX_MESSAGE) return withoutControls(message);
+  const head = message.slice(0, MAX_MESSAGE - MESSAGE_END);
+  return withoutControls(`${head} … ${message.slice(-MESSAGE_END)}`);
+}
+
+/** One line of a reply, for a terminal: bytes in, bytes out. */
+export function lineForTerminal(bytes: string): string {
+  const text = textOf(bytes);
+  return bytesOf(text) === bytes ? bytesOf(withoutControls(text)) : asciiOf(bytes);
+}
+
+/** The same for a page of text, which keeps its line ends and tabs. */
+export function pageForTerminal(bytes: string): string {
+  return bytes.replace(/[^\r\n\t]+|\r(?!\n)/g, lineForTerminal);
+}
+
+const MAX_MESSAGE = 1024;
+/** How much of the end of a longer message is kept. */
+const MESSAGE_END = 256;
+
+function withoutControls(text: string): string {
+  return text.replace(HARMFUL, (char) => SHORT.get(char) ?? escaped(char));
 }
 
 /** The bytes that `printable` made a text of. A backslash before anything else stands for itself. */
@@ -24,8 +54,8 @@ export function bytesFromPrintable(text: string): string {
     .map(([piece, byte, unit, point, short]) => {
       if (byte !== undefined) return String.fromCharCode(Number.parseInt(byte, 16));
       const code = unit ?? point;
-      if (code !== undefined) return utf8(String.fromCodePoint(Number.parseInt(code, 16)));
-      return utf8(short === undefined ? piece : LONG.get(short)!);
+      if (code !== undefined) return bytesOf(String.fromCodePoint(Number.parseInt(code, 16)));
+      return bytesOf(short === undefined ? piece : LONG.get(short)!);
     })
     .join('');
 }
@@ -66,6 +96,7 @@ function hex(char: string, digits: number): string {
   return char.codePointAt(0)!.toString(16).padStart(digits, '0');
 }
 
-function utf8(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
+/** Bytes that are no UTF-8, each as `\xff`. */
+function asciiOf(bytes: string): string {
+  return bytes.replace(/[^ -~]/g, (char) => `\\x${hex(char, 2)}`);
 }

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bytesFromPrintable, printable, safeJson } from './printable.ts';
+import { bytesOf } from './bytes.ts';
+import {
+  bytesFromPrintable,
+  lineForTerminal,
+  messageText,
+  pageForTerminal,
+  printable,
+  safeJson,
+} from './printable.ts';
 
 const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
@@ -47,6 +55,42 @@ describe('a name for the terminal', () => {
         expect(json.replaceAll('\n', '')).not.toMatch(HARMFUL);
         expect(JSON.parse(json)).toEqual({ name });
       }),
+    );
+  });
+});
+
+describe('messageText', () => {
+  it('escapes control characters and leaves what is escaped already', () => {
+    const hostile = 'ERR \x1b[2J\u009b\u202e\r\n\x07 \\x1b é 锁';
+    const shown = 'ERR \\x1b[2J\\u009b\\u202e\\r\\n\\x07 \\x1b é 锁';
+    expect(messageText(hostile)).toBe(shown);
+    expect(messageText(shown)).toBe(shown);
+  });
+
+  it('leaves out the middle of a message of more than 1024 characters', () => {
+    expect(messageText('x'.repeat(1024))).toBe('x'.repeat(1024));
+    const shown = messageText(`begin ${'x'.repeat(1_000_000)} end.`);
+    expect(shown).toHaveLength(1024 + ' … '.length);
+    expect(shown).toMatch(/^begin x+ … x+ end\.$/);
+    expect(messageText('🔒'.repeat(1000))).not.toMatch(/\p{Cs}/u);
+  });
+});
+
+describe('a reply for the terminal', () => {
+  it.each([
+    ['OK', 'OK'],
+    ['ERR "a\\b"', 'ERR "a\\b"'],
+    [bytesOf('é锁'), bytesOf('é锁')],
+    ['\x1b]0;title\x07\n\r', '\\x1b]0;title\\x07\\n\\r'],
+    [bytesOf('\u009b2J'), '\\u009b2J'],
+    ['\x9b2J', '\\x9b2J'],
+  ])('shows the line %j as %j', (bytes, shown) => {
+    expect(lineForTerminal(bytes)).toBe(shown);
+  });
+
+  it('keeps the line ends and tabs of a page', () => {
+    expect(pageForTerminal('# Server\r\na:\tb\n\nover\rwritten \x1b[A')).toBe(
+      '# Server\r\na:\tb\n\nover\\rwritten \\x1b[A',
     );
   });
 });
