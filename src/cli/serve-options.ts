@@ -116,6 +116,11 @@ export const SERVE_OPTIONS = {
     setting: 'maxmemory-clients',
     help: 'what buffers of clients may take, 25% of it if not given; then the largest is closed',
   },
+  'restart-grace': {
+    placeholder: 'seconds',
+    environment: true,
+    help: 'takes no writes for so long after a crash, 30 if not given; 0 at once',
+  },
   help: HELP,
 } as const satisfies OptionTable & Record<string, ServeOption>;
 

@@ -37,6 +37,7 @@ export type Environment = Readonly<Record<string, string | undefined>> & {
   readonly LANG?: string;
   readonly LC_ALL?: string;
   readonly LC_MESSAGES?: string;
+  readonly NODE_OPTIONS?: string;
   readonly NO_COLOR?: string;
   readonly PATH?: string;
   readonly TERM?: string;

@@ -232,6 +232,17 @@ export class Database {
     return slot < 0 ? NEVER : this.#keyspace.deadlines.get(slot);
   }
 
+  /** The latest deadline of all keys; 0 if none has one. */
+  lastDeadline(): number {
+    const { keys, deadlines } = this.#keyspace;
+    let lastMs = 0;
+    for (let slot = 0; slot < keys.length; slot++) {
+      const deadlineMs = deadlines.get(slot);
+      if (deadlineMs !== NEVER && deadlineMs > lastMs) lastMs = deadlineMs;
+    }
+    return lastMs;
+  }
+
   /** Ends the key whose deadline comes first, if it has come; false when there is none. */
   expireFirst(): boolean {
     const slot = this.#keyspace.deadlines.first();

@@ -63,6 +63,10 @@ export class Engine {
 
   /** Monotonic time of the current unit of work. */
   nowMs: number;
+  /** Until then writes are refused. */
+  writesFromMs = 0;
+  /** The name of the command that ran last, for reports of faults. */
+  lastCommand = 'NULL';
   /** Commands since the clock was last looked at. */
   unmeasured = 0;
   /** The classes of keyspace events that are announced. */
@@ -183,6 +187,17 @@ export class Engine {
     if (this.pubSub.hasMessages) this.pubSub.deliver();
     this.blocking.serveReady();
     if (this.pubSub.hasMessages) this.pubSub.deliver();
+  }
+
+  /** Refuses writes for a time: locks that an earlier run granted, and lost, may still be held. */
+  refuseWritesFor(durationMs: number): void {
+    this.writesFromMs = this.nowMs + durationMs;
+  }
+
+  /** How long it takes until every key with a deadline has ended. */
+  longestLeaseMs(): number {
+    const ends = this.usedDatabases().map((database) => database.lastDeadline());
+    return Math.max(0, ...ends.map((endMs) => endMs - this.clock.monotonicMs()));
   }
 
   /** The answer to a client whose command failed by a fault of ours, which is logged. */

@@ -68,6 +68,7 @@ function timed(session: Session, command: Command, argv: readonly string[]): Out
   if (weight > 0 && engine.unmeasured > 0) engine.freeze();
   engine.unmeasured = weight > 0 ? 0 : engine.unmeasured + 1;
   session.lastCommand = command.name;
+  engine.lastCommand = command.name;
   session.lastUsedMs = engine.nowMs;
   engine.marksUse = !session.noTouch;
   const beganMs = engine.nowMs;
@@ -135,8 +136,25 @@ function refuse(
   if (session.monitoring && (command.bits & (FLAGS.write | FLAGS.readonly)) !== 0) {
     return MONITORS_ONLY;
   }
+  if (session.engine.nowMs < session.engine.writesFromMs && mayWrite(command)) {
+    return starting(session.engine);
+  }
   if (session.engine.memory.isFull && needsMemory(session, command)) return OUT_OF_MEMORY;
   return undefined;
+}
+
+function mayWrite({ bits, group }: Command): boolean {
+  return (
+    (bits & FLAGS.write) !== 0 || (group === 'scripting' && (bits & FLAGS.may_replicate) !== 0)
+  );
+}
+
+/** Clients know the code: they wait and try again. */
+function starting({ nowMs, writesFromMs }: Engine): ErrorReply {
+  const seconds = Math.ceil((writesFromMs - nowMs) / 1000);
+  return new ErrorReply(
+    `LOADING Holdfast has restarted without its data. It takes writes in ${seconds} s, when no lock of before can be held.`,
+  );
 }
 
 /** As in Redis: commands that add data, transactions with such a command, and the queueing of any. */

@@ -136,7 +136,8 @@ function humanBytes(bytes: number): string {
 function persistenceFields(engine: Engine): Fields {
   const startedSeconds = Math.floor((engine.wallMs() - (engine.nowMs - engine.startedMs)) / 1000);
   return {
-    loading: 0,
+    loading: engine.nowMs < engine.writesFromMs ? 1 : 0,
+    loading_eta_seconds: Math.max(0, Math.ceil((engine.writesFromMs - engine.nowMs) / 1000)),
     async_loading: 0,
     rdb_changes_since_last_save: engine.stats.changes,
     rdb_bgsave_in_progress: 0,

@@ -1,4 +1,6 @@
 export { LocalError, type LocalErrorCode } from './errors.ts';
+export { type LocalEnvironment, prepareFolder } from './folder.ts';
+export { localFolder } from './local-folder.ts';
 export {
   findLocalAddress,
   type LocalOptions,

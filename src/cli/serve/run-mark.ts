@@ -1,0 +1,59 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '../../clock/index.ts';
+import { type LocalEnvironment, localFolder, prepareFolder } from '../../local/index.ts';
+import type { ServeValues } from '../serve-options.ts';
+
+/**
+ * A file that exists while a server runs on an address, and afterwards while locks that it granted may still
+ * be held. A server that finds one has lost the data of its predecessor: it must not grant those locks again
+ * before they have ended.
+ */
+export class RunMark {
+  readonly #path: string;
+
+  private constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** The mark of a server's address; undefined where the address is any, or there is no folder to keep it in. */
+  static of(values: ServeValues, environment: LocalEnvironment): RunMark | undefined {
+    const { host = '127.0.0.1', unix, port = unix === undefined ? '6379' : '' } = values;
+    if (port === '0') return undefined;
+    const address = [unix ?? '', host, port].join('_').replaceAll(/[^\w.-]/g, '_');
+    try {
+      const folder = localFolder(environment);
+      prepareFolder(folder);
+      return new RunMark(join(folder, `serve-${address}.mark`));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** How long locks of the last server may still be held: at most `graceMs`, 0 if it left no mark. */
+  leftMs(graceMs: number): number {
+    const text = this.#read();
+    if (text === undefined) return 0;
+    if (!/^\d+$/.test(text)) return graceMs;
+    return Math.min(Math.max(0, Number(text) - systemClock.wallMs()), graceMs);
+  }
+
+  /** The server runs: until when its locks will be held is not known. */
+  set(): void {
+    writeFileSync(this.#path, 'running', { mode: 0o600 });
+  }
+
+  /** The server has ended in order, and its last lease ends after so long. */
+  end(leaseMs: number): void {
+    if (leaseMs === 0) rmSync(this.#path, { force: true });
+    else writeFileSync(this.#path, String(Math.ceil(systemClock.wallMs() + leaseMs)));
+  }
+
+  #read(): string | undefined {
+    try {
+      return readFileSync(this.#path, 'latin1');
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// The thread of `holdfast serve` that has the engine and the sockets. A thread of its own, because it can be
+// given a heap of the right size; because signals are received while a command runs; and because a heap that
+// is full ends the thread, and the process can still say so.
+import { parentPort, workerData } from 'node:worker_threads';
+import { createEngine, type Engine } from '../../engine/index.ts';
+import { type Server, ServerError, startServer } from '../../server/index.ts';
+import { applySettings } from '../serve-options.ts';
+import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
+
+const { values, graceMs } = workerData as ServerThreadData;
+const port = parentPort!;
+const engine = createEngine();
+let server: Server | undefined;
+let isEnding = false;
+
+// No object is reached by a name that a client chose; if it were, this name would be the dangerous one.
+Reflect.deleteProperty(Object.prototype, '__proto__');
+
+process.on('uncaughtException', (error) => {
+  report(`ends after an internal error in ${engine.lastCommand}: ${error.stack ?? error.message}`);
+  process.exitCode = 1;
+  void end();
+});
+port.on('message', (order: ServerOrder) => {
+  if (order.kind === 'stop') void end();
+  else engine.settings.put('requirepass', order.password);
+});
+engine.requestShutdown = () => void end();
+
+try {
+  applySettings(values, engine.settings);
+  engine.refuseWritesFor(graceMs);
+  server = await listen(engine);
+  engine.settings.put('port', String(server.port));
+  send({ kind: 'listening', addresses: server.addresses, port: server.port });
+} catch (error) {
+  if (!(error instanceof ServerError)) throw error;
+  send({ kind: 'refused', message: error.message });
+  port.close();
+}
+
+function listen(engine: Engine): Promise<Server> {
+  const { host, port, unix, unprotected } = values;
+  return startServer({
+    engine,
+    ...(host !== undefined && { host }),
+    ...(port !== undefined && { port: Number(port) }),
+    ...(unix !== undefined && { unix }),
+    ...(unprotected !== undefined && { unprotected }),
+    report,
+  });
+}
+
+async function end(): Promise<void> {
+  if (isEnding) return;
+  isEnding = true;
+  await server?.close();
+  send({ kind: 'ended', leaseMs: engine.longestLeaseMs() });
+  engine.close();
+  port.close();
+}
+
+function report(message: string): void {
+  send({ kind: 'report', message });
+}
+
+function send(message: ServerMessage): void {
+  port.postMessage(message);
+}
