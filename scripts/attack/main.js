@@ -52,11 +52,16 @@ if (attacks.length === 0) {
 /** The controls break a rule on purpose; they run only when they are asked for. */
 function chosen(words) {
   if (words.length === 0) return ATTACKS;
-  return [...ATTACKS, ...CONTROLS].filter(({ name, family, quick }) =>
-    words.some(
-      (word) => word === family || (word === 'quick' ? quick === true : name.includes(word)),
-    ),
-  );
+  const all = [...ATTACKS, ...CONTROLS];
+  const picked = new Set(words.flatMap((word) => matching(all, word)));
+  return all.filter((attack) => picked.has(attack));
+}
+
+/** A family, a name, or else the names that contain the word. */
+function matching(all, word) {
+  if (word === 'quick') return all.filter(({ quick }) => quick === true);
+  const exact = all.filter(({ name, family }) => name === word || family === word);
+  return exact.length > 0 ? exact : all.filter(({ name }) => name.includes(word));
 }
 
 async function runAll() {

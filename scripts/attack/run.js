@@ -96,8 +96,9 @@ export async function measure(attack, kind, { heapMb, seconds }) {
   }
 }
 
+/** What the attack reported; an attack whose time was over may go on to report. */
 function told({ notes, failures }) {
-  return { notes, failures };
+  return { notes: [...notes], failures: [...failures] };
 }
 
 /** Runs the attack; ends its clients when it returns or when its time is over. */

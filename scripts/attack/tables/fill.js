@@ -3,13 +3,13 @@ import { flood, GIB, MIB, range, text } from '../tools.js';
 
 const SMALL = 'x'.repeat(10);
 const LARGE = text(64 * 1024);
-const HOUSE = text(MIB);
+const HUGE = text(MIB);
 
 /** Rows: name, requests, and what is sent once before them. */
 const ROWS = [
   ['set-small', (i) => ['SET', `key:${i}`, SMALL]],
   ['set-64-kb', (i) => ['SET', `key:${i}`, LARGE]],
-  ['set-1-mb', (i) => ['SET', `key:${i}`, HOUSE]],
+  ['set-1-mb', (i) => ['SET', `key:${i}`, HUGE]],
   ['set-with-expiry', (i) => ['SET', `key:${i}`, SMALL, 'PX', '1000000']],
   ['set-long-names', (i) => ['SET', `${i}:${'n'.repeat(2000)}`, '']],
   ['mset', (i) => ['MSET', ...range(200, (j) => (j % 2 === 0 ? `key:${i}:${j}` : SMALL))]],
@@ -32,7 +32,7 @@ const ROWS = [
   ['hset-many-hashes', (i) => ['HSET', `hash:${i}`, 'field', SMALL]],
   ['zadd-one-set', (i) => ['ZADD', 'zset', String(i), `member:${i}`]],
   ['zadd-many-sets', (i) => ['ZADD', `zset:${i}`, '1', SMALL]],
-  ['copy', (i) => (i === 0 ? ['SET', 'key', HOUSE] : ['COPY', 'key', `copy:${i}`])],
+  ['copy', (i) => (i === 0 ? ['SET', 'key', HUGE] : ['COPY', 'key', `copy:${i}`])],
   [
     'copy-of-a-list',
     (i) => ['COPY', 'big-list', `copy:${i}`],
@@ -102,12 +102,16 @@ function fillAttack([name, args, before]) {
       // Redis has no limit by default; a part of the load shows what it does with each request.
       const bytes = context.kind === 'redis' ? GIB / 2 : 3 * GIB;
       const sent = await flood(context, client, args, { bytes });
-      context.note(
-        `${sent} requests, then ${client.lastError || (client.isClosed ? 'closed' : 'the limit of the attack')}`,
-      );
+      context.note(`${sent} requests, then ${endOf(context, client)}`);
       await readsGoOn(context);
     },
   };
+}
+
+function endOf({ isOver }, client) {
+  if (client.lastError !== '') return client.lastError;
+  if (isOver) return 'the time was over';
+  return client.isClosed ? 'the server closed the client' : 'the limit of the attack';
 }
 
 /** A server that refuses writes must still answer reads, and DEL must make room again. */
@@ -142,7 +146,7 @@ export const FILL_ATTACKS = [
         if (context.isOver) return;
         const client = await context.client();
         await client.call('HOLDFAST.SESSION', `s${index}`);
-        const args = (i) => ['HOLDFAST.WILL', 'SET', `s${index}`, `w${i}`, 'SET', 'k', HOUSE];
+        const args = (i) => ['HOLDFAST.WILL', 'SET', `s${index}`, `w${i}`, 'SET', 'k', HUGE];
         await flood(context, client, args, { requests: 30 });
         if (client.errors > 0) return;
       }
@@ -178,7 +182,7 @@ export const FILL_ATTACKS = [
       for (const client of await context.clients(1000)) {
         if (context.isOver) return;
         await client.call('MULTI');
-        for (const _ of range(4)) await client.call('SET', 'key', HOUSE);
+        for (const _ of range(4)) await client.call('SET', 'key', HUGE);
       }
     },
   },
@@ -189,7 +193,7 @@ export const FILL_ATTACKS = [
     async run(context) {
       for (const client of await context.clients(2000)) {
         if (context.isOver) return;
-        await client.call('CLIENT', 'SETNAME', HOUSE);
+        await client.call('CLIENT', 'SETNAME', HUGE);
       }
       await (await context.client()).call('CLIENT', 'LIST');
     },
