@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './cli-run.ts';
+
+const runFile = promisify(execFile);
+/** Longer than an attack and its server take; a server that hangs is killed after a minute. */
+const TIMEOUT_MS = 100_000;
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
+
+interface Result {
+  readonly name: string;
+  readonly faults: readonly string[];
+}
+
+/** Runs attacks of `scripts/attack`; returns the exit code and what is wrong, by name. */
+async function attack(
+  ...args: string[]
+): Promise<{ code: number; faults: Record<string, string> }> {
+  const script = join(ROOT, 'scripts/attack/main.js');
+  const { code, stdout } = await runFile(
+    process.execPath,
+    [script, '--no-redis', '--seconds', '4', '--json', ...args],
+    { maxBuffer: MAX_OUTPUT_BYTES },
+  ).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: number; stdout: string }) => error,
+  );
+  const results = JSON.parse(stdout) as Result[];
+  return { code, faults: Object.fromEntries(results.map((r) => [r.name, r.faults.join('; ')])) };
+}
+
+describe('hostile clients', () => {
+  /** All of them run with `npm run attack`, beside redis-server. */
+  const QUICK = [
+    'mget-4-gb-reply',
+    'lua-publishes-4-gb-unread',
+    'cjson-encode-150-mb-of-quotes',
+    'monitor-of-150-mb-of-nul',
+    'three-endless-scripts-in-one-write',
+    'unknown-command-of-40-mb',
+    'million-pings-unread',
+    'pipeline-of-slow-scripts',
+    'signal-sighup',
+    'signal-sigusr1',
+  ];
+
+  it.each(QUICK)('do no harm by %s', { timeout: TIMEOUT_MS }, async (name) => {
+    expect(await attack('--only', name)).toEqual({ code: 0, faults: { [name]: '' } });
+  });
+
+  it('are refused when a heap of 128 MB is full', { timeout: TIMEOUT_MS }, async () => {
+    const name = 'fill-set-64-kb';
+    const { faults } = await attack('--only', name, '--heap', '128');
+    expect(faults).toEqual({ [name]: '' });
+  });
+});
+
+describe('the attack suite', () => {
+  it('sees a crash, a stall, foreign bytes and a closed client', {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    const { code, faults } = await attack('--only', 'control');
+    expect(code).toBe(1);
+    expect(faults).toEqual({
+      'control-kill': 'the server ended: SIGKILL',
+      'control-stop': 'stall over 1000 ms',
+      'control-foreign-bytes': expect.stringMatching(/^\d+ foreign bytes: .*of another client/),
+      'control-kill-innocent': 'the innocent client was closed',
+    });
+  });
+});
