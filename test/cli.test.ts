@@ -7,7 +7,7 @@ import { parseStoreAddress } from '../src/cli/console/store-address.ts';
 import { VERBS } from '../src/cli/dispatch.ts';
 import { refusal } from '../src/cli/node-version.ts';
 import { readServeOptions } from '../src/cli/serve-options.ts';
-import { MAIN, ROOT, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, ROOT, runCli } from './cli-run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -57,6 +57,29 @@ describe('the verbs', () => {
     expect(errors).toMatch(new RegExp(`^holdfast: .+\\. See holdfast ${args[0]} --help\\.\n$`));
   });
 });
+
+describe('SIGUSR1', () => {
+  it.each([
+    ['cli', ['cli'], 'GET a\n'],
+    ['run', ['run', 'inspected', '--', 'cat'], 'GET a\n'],
+  ])('does not open the inspector of Node: %s', async (_verb, args, input) => {
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(ANNOUNCE)}`];
+    const environment = { HOLDFAST_RUNTIME_DIR: folder, HOLDFAST_LOCAL_IDLE_MS: '100' };
+    await using program = CliProcess.node(args, { flags, environment });
+    await program.waitFor(/listens to SIGUSR1/);
+    program.child.kill('SIGUSR1');
+    program.type(input);
+    program.child.stdin!.end();
+    await program.ended();
+    expect(program.text).not.toContain('ws://');
+  });
+});
+
+/** Reports when the program listens to SIGUSR1; before that Node opens its inspector. */
+const ANNOUNCE = `
+process.on('newListener', (name) => {
+  if (name === 'SIGUSR1') setImmediate(() => process.stdout.write('listens to SIGUSR1\\n'));
+});`;
 
 describe('Node', () => {
   it.each(['18.20.8', '20.0.0', '20.18.3'])('%s is refused', (version) => {

@@ -102,11 +102,17 @@ function leave({ code }: NodeJS.ErrnoException): never {
 
 /** The whole command line: `holdfast <verb> …`. Gives the exit code. */
 export async function run(args: readonly string[], io: Io = PROCESS_IO): Promise<number> {
+  if (io === PROCESS_IO) keepDebuggerClosed();
   try {
     return await dispatch(args, io);
   } catch (error) {
     return explain(error, args, io);
   }
+}
+
+/** Node would open its debugger at SIGUSR1, on a port that every user of the machine can connect to. */
+function keepDebuggerClosed(): void {
+  process.on('SIGUSR1', () => {});
 }
 
 async function dispatch([word = '--help', ...args]: readonly string[], io: Io): Promise<number> {

@@ -19,8 +19,9 @@ Durations are written 500ms, 30s, 5m, 1h or 2d. A store is redis://[user:passwor
 rediss://… or unix:/path; HOLDFAST_STORE names it too, and HOLDFAST_PASSWORD is sent where it has no password.
 
 The command has the streams and the terminal of this one, and in its environment HOLDFAST_LOCK, the name,
-and HOLDFAST_FENCE, a number larger than that of every earlier holder. Signals are passed on to it. When
-the lock is lost, it and all that it started are ended before somebody else can get the lock.
+and HOLDFAST_FENCE, a number larger than that of every earlier holder, but not the password of the store.
+Signals are passed on to it. When the lock is lost, it and all that it started are ended before somebody
+else can get the lock.
 
 A run without --shared or --permits keeps out, and waits for, all others of the same name: other runs,
 shared ones too, and programs that use mutex() or readWrite(). A run with --permits counts only others that

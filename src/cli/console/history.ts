@@ -1,4 +1,13 @@
-import { appendFileSync, chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
@@ -20,30 +29,56 @@ export class History {
 
   add(line: string): void {
     if (line.trim() === '' || isSecret(line)) return;
-    this.#quietly(() => {
-      appendFileSync(this.#path, `${line}\n`, { mode: OWNER_ONLY });
-      chmodSync(this.#path, OWNER_ONLY);
+    this.#withFile(APPEND, (file) => {
+      fchmodSync(file, OWNER_ONLY);
+      writeSync(file, `${line}\n`);
     });
   }
 
   #read(): string[] {
-    try {
-      return readFileSync(this.#path, 'utf8').split('\n').filter(Boolean);
-    } catch {
-      return [];
-    }
+    const lines = this.#withFile(constants.O_RDONLY, (file) => endOf(file).split('\n'));
+    return lines?.filter(Boolean) ?? [];
   }
 
   #write(lines: readonly string[]): void {
-    this.#quietly(() => writeFileSync(this.#path, `${lines.join('\n')}\n`, { mode: OWNER_ONLY }));
+    this.#withFile(APPEND, (file) => {
+      ftruncateSync(file);
+      writeSync(file, `${lines.join('\n')}\n`);
+    });
   }
 
-  /** A home that cannot be written to costs the history, not the session. */
-  #quietly(work: () => void): void {
+  /**
+   * Undefined: there is none, or it cannot be used, which costs the history, not the session. With the HOME of another
+   * user, as under sudo, it could be a link to any file of this one, or a pipe that never ends.
+   */
+  #withFile<Result>(flags: number, work: (file: number) => Result): Result | undefined {
+    let file: number | undefined;
     try {
-      work();
-    } catch {}
+      file = openSync(this.#path, flags | SAFELY, OWNER_ONLY);
+      const stats = fstatSync(file);
+      const isOwn = stats.isFile() && stats.uid === (process.geteuid?.() ?? stats.uid);
+      return isOwn ? work(file) : undefined;
+    } catch {
+      return undefined;
+    } finally {
+      if (file !== undefined) closeSync(file);
+    }
   }
+}
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
+/** Windows has neither of them. */
+const SAFELY = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+/** How much of the file is read. */
+const MAX_BYTES = 1024 * 1024;
+
+function endOf(file: number): string {
+  const { size } = fstatSync(file);
+  const bytes = Buffer.alloc(Math.min(size, MAX_BYTES));
+  const count = readSync(file, bytes, 0, bytes.length, size - bytes.length);
+  const text = bytes.subarray(0, count).toString('utf8');
+  // A line that began before is left out.
+  return size > MAX_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
 }
 
 export const MOST_LINES = 1000;
