@@ -298,16 +298,22 @@ export class Database {
   #recordSlot(key: string, slot: number): void {
     const keyspace = this.#keyspace;
     if (slot < 0) {
-      this.#engine.journal.record(() => keyspace.remove(keyspace.find(key)));
+      this.#engine.journal.record(() => {
+        const inserted = keyspace.find(key);
+        if (inserted >= 0) keyspace.remove(inserted);
+      });
       return;
     }
     const value = keyspace.values[slot]!;
     const deadlineMs = keyspace.deadlines.get(slot);
-    this.#engine.journal.record(() => {
-      if (keyspace.keys[slot] !== key) return keyspace.restore(slot, key, value, deadlineMs);
-      keyspace.values[slot] = value;
-      keyspace.deadlines.set(slot, deadlineMs);
-    });
+    this.#engine.journal.record(
+      () => {
+        if (keyspace.keys[slot] !== key) return keyspace.restore(slot, key, value, deadlineMs);
+        keyspace.values[slot] = value;
+        keyspace.deadlines.set(slot, deadlineMs);
+      },
+      typeof value === 'string' ? value.length : 0,
+    );
   }
 }
 

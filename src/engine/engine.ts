@@ -73,6 +73,10 @@ export class Engine {
   /** How much a script may do before it is stopped and undone. */
   scriptBudgetSteps = Number.POSITIVE_INFINITY;
   scriptBudgetMs = Number.POSITIVE_INFINITY;
+  /** How many bytes one script may allocate in sum, with what it makes the engine hold. */
+  scriptMemoryBytes = 256 * 1024 * 1024;
+  /** How many bytes the scripts that are kept may take. */
+  scriptCacheBytes = 32 * 1024 * 1024;
   /** Set by the server: what scripts say by redis.log, and exceptions that have no caller to go to. */
   log: (level: number, message: string) => void = () => {};
   /** Set by the server: SHUTDOWN asks it to end. */
@@ -126,6 +130,11 @@ export class Engine {
   /** The databases that were ever used. */
   usedDatabases(): Database[] {
     return this.#databases.filter((database) => database !== undefined);
+  }
+
+  /** Whether commands that need memory must be refused. */
+  isOutOfMemory(): boolean {
+    return false;
   }
 
   /** Lets time pass up to now. Called between units of work, never inside one. */

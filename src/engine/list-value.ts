@@ -125,7 +125,7 @@ export class ListValue {
   #replaceAll(elements: readonly string[]): void {
     if (this.journal.active) {
       const previous = this.slice(0, this.#size);
-      this.journal.record(() => this.#fill(previous));
+      this.journal.record(() => this.#fill(previous), previous.length * ELEMENT_BYTES);
     }
     this.#fill(elements);
   }
@@ -146,3 +146,6 @@ function emptyRing(capacity: number): string[] {
 }
 
 const LEAST_CAPACITY = 4;
+
+/** What V8 takes for an element in an array that refers to it. */
+const ELEMENT_BYTES = 8;
