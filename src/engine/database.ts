@@ -8,7 +8,7 @@ import { EVENT_BITS, type EventClass } from './notifications.ts';
 import type { Session } from './session.ts';
 import type { SetValue } from './set-value.ts';
 import type { SortedSetValue } from './sorted-set-value.ts';
-import type { Collection, Value } from './value.ts';
+import { type Collection, type Value, valueBytes } from './value.ts';
 
 /**
  * The one door to the keys of a database. Every look expires what has ended; every change tells
@@ -132,7 +132,7 @@ export class Database {
   setDeadline(key: string, deadlineMs: number): void {
     const slot = this.#find(key);
     if (slot < 0) return;
-    if (this.#engine.journal.active) this.#recordSlot(key, slot);
+    if (this.#engine.journal.active) this.#recordSlot(key, slot, false);
     this.#keyspace.deadlines.set(slot, deadlineMs);
     if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
     this.changed(key);
@@ -195,7 +195,8 @@ export class Database {
     this.#swapKeyspace(created);
     this.#countInstead(created, emptied);
     if (this.#engine.journal.active) {
-      this.#engine.journal.record(() => this.#countInstead(emptied, created));
+      const undo = (): void => this.#countInstead(emptied, created);
+      this.#engine.journal.record(undo, emptied.footprint.bytes);
     }
     this.#engine.stats.changes += emptied.size;
     return emptied.size;
@@ -317,19 +318,26 @@ export class Database {
     counted.footprint.moveInto(this.#engine.memory.data);
   }
 
-  #recordSlot(key: string, slot: number): void {
+  /** `drops`: the value that is there will be kept alive by the journal alone. */
+  #recordSlot(key: string, slot: number, drops = true): void {
     const keyspace = this.#keyspace;
     if (slot < 0) {
-      this.#engine.journal.record(() => keyspace.remove(keyspace.find(key)));
+      this.#engine.journal.record(() => {
+        const inserted = keyspace.find(key);
+        if (inserted >= 0) keyspace.remove(inserted);
+      });
       return;
     }
     const value = keyspace.values[slot]!;
     const deadlineMs = keyspace.deadlines.get(slot);
-    this.#engine.journal.record(() => {
-      if (keyspace.keys[slot] !== key) return keyspace.restore(slot, key, value, deadlineMs);
-      keyspace.setValue(slot, value);
-      keyspace.deadlines.set(slot, deadlineMs);
-    });
+    this.#engine.journal.record(
+      () => {
+        if (keyspace.keys[slot] !== key) return keyspace.restore(slot, key, value, deadlineMs);
+        keyspace.setValue(slot, value);
+        keyspace.deadlines.set(slot, deadlineMs);
+      },
+      drops ? valueBytes(value) : 0,
+    );
   }
 }
 

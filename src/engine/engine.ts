@@ -50,7 +50,7 @@ export class Engine {
   readonly statistics = new Statistics();
   readonly stats = this.statistics.counters;
   readonly memory = new Memory();
-  readonly journal = new Journal();
+  readonly journal = new Journal(this.memory.undo);
   readonly blocking = new Blocking(this);
   readonly pubSub = new PubSub();
   readonly pause = new Pause(this);

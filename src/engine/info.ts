@@ -97,7 +97,7 @@ function clientFields(engine: Engine): Fields {
  * `used_memory` is the account that `maxmemory` limits. What JavaScript's heap really holds, with garbage,
  * and what the process has from the system follow behind it.
  */
-function memoryFields({ memory, settings }: Engine): Fields {
+function memoryFields({ memory, scripts, settings }: Engine): Fields {
   const { heapUsed, external, rss } = process.memoryUsage();
   const usedBytes = memory.used.bytes;
   const maxBytes = Number.isFinite(memory.limitBytes) ? memory.limitBytes : 0;
@@ -111,7 +111,10 @@ function memoryFields({ memory, settings }: Engine): Fields {
     used_memory_peak_human: humanBytes(peakBytes),
     used_memory_peak_perc: `${((usedBytes / peakBytes) * 100).toFixed(2)}%`,
     used_memory_dataset: memory.data.bytes,
+    used_memory_scripts_eval: memory.scripts.bytes,
+    number_of_cached_scripts: scripts.count,
     used_memory_scripts: memory.scripts.bytes,
+    used_memory_scripts_human: humanBytes(memory.scripts.bytes),
     mem_clients_normal: memory.clients.bytes,
     maxmemory: maxBytes,
     maxmemory_human: humanBytes(maxBytes),

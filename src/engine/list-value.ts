@@ -132,7 +132,7 @@ export class ListValue extends Footprint {
   #replaceAll(elements: readonly string[]): void {
     if (this.journal.active) {
       const previous = this.slice(0, this.#size);
-      this.journal.record(() => this.#fill(previous));
+      this.journal.record(() => this.#fill(previous), previous.length * ELEMENT_BYTES);
     }
     this.#fill(elements);
   }

@@ -13,6 +13,8 @@ export class Memory {
   readonly used = new Footprint();
   readonly data = this.#part(new Footprint());
   readonly scripts = this.#part(new Footprint());
+  /** What a running script has removed, and would put back if it were undone. */
+  readonly undo = this.#part(new Footprint());
   readonly wills = this.#part(new Footprint());
   readonly clients = this.#part(new ClientPool());
   /** More than this does not fit into the process. */
@@ -43,9 +45,14 @@ export class Memory {
     this.clients.limitBytes = bytes === 0 ? this.limitBytes : Math.floor(bytes);
   }
 
-  /** The limit of something that may take a share of all memory. */
-  share(fraction: number, mostBytes: number): number {
-    return Math.min(Math.floor(this.limitBytes * fraction), mostBytes);
+  /** What one run of a script may allocate. */
+  get scriptBytes(): number {
+    return Math.min(Math.floor(this.limitBytes / 8), MAX_SCRIPT_BYTES);
+  }
+
+  /** What the scripts that are kept for EVALSHA may take. */
+  get scriptCacheBytes(): number {
+    return Math.min(Math.floor(this.limitBytes / 32), MAX_SCRIPT_CACHE_BYTES);
   }
 
   #part<Part extends Footprint>(part: Part): Part {
@@ -67,6 +74,8 @@ export function heapFor(capacityBytes: number): number {
   return Math.ceil(capacityBytes * HEAP_PER_BYTE) + HEAP_BASE_BYTES;
 }
 
+const MAX_SCRIPT_BYTES = 256 * 1024 ** 2;
+const MAX_SCRIPT_CACHE_BYTES = 32 * 1024 ** 2;
 const HEAP_BASE_BYTES = 64 * 1024 ** 2;
 const HEAP_PER_BYTE = 1.5;
 const MIN_CAPACITY_BYTES = 16 * 1024 ** 2;

@@ -1,12 +1,17 @@
+import { chargeScript } from '../lua/index.ts';
 import { SimpleReply } from '../resp/index.ts';
 import { type Command, FLAGS } from './command.ts';
 import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
 
+/** What a line takes in a client's output, beside its text. */
+const LINE_BYTES = 100;
+
 /** Shows a command to every session that asked for MONITOR. Administration is nobody's business. */
 export function showToMonitors(session: Session, command: Command, argv: readonly string[]): void {
   if ((command.bits & FLAGS.admin) !== 0) return;
   const line = new SimpleReply(monitorLine(session, withoutSecrets(command, argv)));
+  chargeScript(session.engine.monitors.size * (line.text.length + LINE_BYTES));
   for (const monitor of session.engine.monitors) monitor.listener.push(line);
 }
 

@@ -1,3 +1,4 @@
+import { chargeScript } from '../lua/index.ts';
 import { PushReply } from '../resp/index.ts';
 import { stringBytes } from './footprint.ts';
 import { matchesGlob } from './glob.ts';
@@ -7,6 +8,12 @@ import type { Session } from './session.ts';
 export type SubscriptionKind = 'channels' | 'patterns' | 'shardChannels';
 
 const KINDS = ['channels', 'patterns', 'shardChannels'] as const;
+
+/**
+ * What a script pays for a message to one receiver, beside its text. It is more than the outbox takes,
+ * because a message is delivered after the script, when its time is no longer measured.
+ */
+const MESSAGE_BYTES = 1024;
 
 /** A channel name or pattern and who listens to it. */
 class Registry {
@@ -93,6 +100,8 @@ export class PubSub {
   #send(registry: Registry, name: string, items: readonly string[]): number {
     const sessions = registry.subscribers.get(name);
     if (sessions === undefined) return 0;
+    const bytes = items.reduce((sum, { length }) => sum + length, MESSAGE_BYTES);
+    chargeScript(sessions.size * bytes);
     const message = new PushReply(items);
     for (const session of sessions) this.#outbox.push({ session, message });
     return sessions.size;

@@ -1,8 +1,15 @@
-import { type CompiledScript, compileScript, type LuaHost, ScriptStopped } from '../lua/index.ts';
+import {
+  type Budget,
+  type CompiledScript,
+  compileScript,
+  type LuaHost,
+  ScriptStopped,
+} from '../lua/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
 import { FLAGS } from './command.ts';
 import { findCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
+import { OUT_OF_MEMORY } from './errors.ts';
 import { call } from './execute.ts';
 import { Session } from './session.ts';
 import { lower } from './text.ts';
@@ -14,12 +21,20 @@ import { lower } from './text.ts';
  */
 export class Scripts {
   readonly #engine: Engine;
+  /** In order of use, the last one used at the end. */
   readonly #bySha = new Map<string, CompiledScript>();
   /** EVAL sends the text each time: this saves hashing it. */
   readonly #shaBySource = new Map<string, string>();
   readonly #host: LuaHost;
   readonly #session: Session;
+  #lastUsed: CompiledScript | undefined;
+
+  // The running script.
   #readOnly = false;
+  #allowsOom = false;
+  #hasWritten = false;
+  #deadlineMs = 0;
+  #logLines = 0;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -28,7 +43,7 @@ export class Scripts {
     this.#session.mayPark = false;
     this.#host = {
       call: (argv) => this.#call(argv),
-      log: (level, message) => engine.log(level, message),
+      log: (level, message) => this.#log(level, message),
       monotonicMs: () => engine.clock.monotonicMs(),
       setProtocol: (protocol) => {
         this.#session.protocol = protocol;
@@ -48,37 +63,78 @@ export class Scripts {
 
   /** The text of a script that is kept; throws ErrorReply if it is not. */
   textOf(sha: string): string {
-    const script = this.#bySha.get(lower(sha));
-    if (script === undefined) throw NO_SCRIPT;
-    return script.source;
+    return this.#find(sha).source;
   }
 
-  /** Compiles a script and keeps it; throws ErrorReply if it does not compile. */
+  /**
+   * Compiles a script and keeps it; throws ErrorReply if it does not compile. It stays until those
+   * that were used later need its memory, so that EVALSHA answers NOSCRIPT as after SCRIPT FLUSH.
+   */
   load(source: string): string {
     const known = this.#shaBySource.get(source);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      this.#find(known);
+      return known;
+    }
     const compiled = compileScript(source);
     this.#bySha.set(compiled.sha, compiled);
     this.#shaBySource.set(source, compiled.sha);
+    this.#engine.memory.scripts.grow(compiled.bytes);
+    this.#lastUsed = compiled;
+    this.#dropOldest();
     return compiled.sha;
   }
 
   flush(): void {
     this.#bySha.clear();
     this.#shaBySource.clear();
+    const { scripts } = this.#engine.memory;
+    scripts.grow(-scripts.bytes);
+    this.#lastUsed = undefined;
   }
 
-  run(caller: Session, sha: string, keys: string[], args: string[], readOnly: boolean): Reply {
+  /** Drops the scripts that were not used for longest until the others fit; the newest always stays. */
+  #dropOldest(): void {
+    const { scripts, scriptCacheBytes } = this.#engine.memory;
+    for (const script of this.#bySha.values()) {
+      if (scripts.bytes <= scriptCacheBytes || script === this.#lastUsed) return;
+      this.#bySha.delete(script.sha);
+      this.#shaBySource.delete(script.source);
+      scripts.grow(-script.bytes);
+    }
+  }
+
+  /** The script of this name, which counts as a use; throws ErrorReply if it is not kept. */
+  #find(sha: string): CompiledScript {
     // Nearly all clients write the digits in lower case, which saves folding them.
     const script = this.#bySha.get(sha) ?? this.#bySha.get(lower(sha));
     if (script === undefined) throw NO_SCRIPT;
-    const writes = !script.flags?.includes('no-writes');
-    if (readOnly && writes && script.flags !== undefined) throw NOT_READ_ONLY;
+    if (script !== this.#lastUsed) {
+      this.#bySha.delete(script.sha);
+      this.#bySha.set(script.sha, script);
+      this.#lastUsed = script;
+    }
+    return script;
+  }
+
+  run(caller: Session, sha: string, keys: string[], args: string[], readOnly: boolean): Reply {
+    const script = this.#find(sha);
+    const { flags } = script;
+    const writes = !flags?.includes('no-writes');
+    const allowsOom = flags?.includes('allow-oom') === true;
+    if (flags !== undefined && writes) {
+      if (!allowsOom && this.#engine.memory.isFull) throw OUT_OF_MEMORY;
+      if (readOnly) throw NOT_READ_ONLY;
+    }
     const session = this.#session;
     session.database = caller.database;
     session.protocol = 2;
     session.noTouch = caller.noTouch;
     this.#readOnly = readOnly || !writes;
+    this.#allowsOom = allowsOom;
+    this.#hasWritten = false;
+    this.#deadlineMs = this.#engine.nowMs + this.#engine.scriptBudgetMs;
+    this.#logLines = 0;
     return this.#runOrUndo(script, keys, args);
   }
 
@@ -96,6 +152,7 @@ export class Scripts {
       if (error instanceof ScriptStopped) return this.#stopped(error);
       throw error;
     } finally {
+      if (this.#logLines > MAX_LOG_LINES) this.#logDropped();
       if (finished) journal.commit();
       else {
         journal.rollBack();
@@ -106,20 +163,32 @@ export class Scripts {
     }
   }
 
-  #budget(): { steps: number; deadlineMs: number } {
-    const { scriptBudgetSteps, scriptBudgetMs, nowMs } = this.#engine;
+  #budget(): Budget {
+    const { scriptBudgetSteps, memory } = this.#engine;
     return {
       steps: Math.min(scriptBudgetSteps, Number.MAX_SAFE_INTEGER),
-      deadlineMs: nowMs + scriptBudgetMs,
+      deadlineMs: this.#deadlineMs,
+      bytes: memory.scriptBytes,
     };
   }
 
+  #log(level: number, message: string): void {
+    this.#logLines += 1;
+    if (this.#logLines <= MAX_LOG_LINES) this.#engine.log(level, message);
+  }
+
+  #logDropped(): void {
+    const dropped = this.#logLines - MAX_LOG_LINES;
+    this.#engine.log(LOG_NOTICE, `${dropped} more lines of a script's redis.log were dropped`);
+  }
+
   #stopped({ reason }: ScriptStopped): ErrorReply {
-    const { settings } = this.#engine;
+    if (reason === 'oom') return STOPPED_BY_OOM;
+    const { settings, memory } = this.#engine;
     const spent = {
       steps: `script-budget-steps ${settings.text('script-budget-steps')}`,
       deadline: `script-budget-ms ${settings.text('script-budget-ms')}`,
-      memory: 'what a script may allocate',
+      memory: `${memory.scriptBytes} bytes of memory`,
     }[reason];
     return new ErrorReply(
       `ERR Script stopped: it spent its budget (${spent}). Everything it wrote was undone.`,
@@ -133,16 +202,47 @@ export class Scripts {
     if (!command.takes(argv.length)) return WRONG_COUNT;
     if ((command.bits & FLAGS.noscript) !== 0) return NOT_ALLOWED;
     if (this.#readOnly && (command.bits & WRITES) !== 0) return READ_ONLY;
+    if ((command.bits & FLAGS.write) !== 0) {
+      if ((command.bits & FLAGS.denyoom) !== 0 && this.#isRefusedForMemory()) return OUT_OF_MEMORY;
+      this.#hasWritten = true;
+    }
     const outcome = call(this.#session, command, argv);
     if (typeof outcome === 'symbol') throw new Error(`${command.name} parked inside a script`);
+    if (!command.isBrief || argv.length > MAX_BRIEF_WORDS) this.#checkTime();
     return outcome;
   }
+
+  /**
+   * A script that has not written yet gets an error from its first write, as in Redis. One that has
+   * written must not stop halfway, and going on could end the process: it is stopped and undone.
+   */
+  #isRefusedForMemory(): boolean {
+    if (!this.#hasWritten && this.#allowsOom) return false;
+    if (!this.#engine.memory.isFull) return false;
+    if (this.#hasWritten) throw new ScriptStopped('oom');
+    return true;
+  }
+
+  /** A command that may take long is followed by a look at the clock; the script takes others itself. */
+  #checkTime(): void {
+    if (this.#engine.clock.monotonicMs() >= this.#deadlineMs) throw new ScriptStopped('deadline');
+  }
 }
+
+/** redis.LOG_NOTICE. */
+const LOG_NOTICE = 2;
+/** Lines of redis.log that one run of a script may write. */
+const MAX_LOG_LINES = 100;
+/** A command with more words takes time even if it is short by nature. */
+const MAX_BRIEF_WORDS = 8;
 
 /** What a script that may only read may not call. */
 const WRITES = FLAGS.write | FLAGS.may_replicate;
 
 export const NO_SCRIPT = new ErrorReply('NOSCRIPT No matching script. Please use EVAL.');
+const STOPPED_BY_OOM = new ErrorReply(
+  "OOM Script stopped: used memory > 'maxmemory'. Everything it wrote was undone.",
+);
 const NOT_READ_ONLY = new ErrorReply(
   'ERR Can not execute a script with write flag using *_ro command.',
 );

@@ -103,7 +103,7 @@ const SETTINGS = {
     },
   },
   'script-budget-ms': {
-    default: '5000',
+    default: '500',
     kind: integer(0),
     apply(engine, value) {
       engine.scriptBudgetMs = Number(value) || Number.POSITIVE_INFINITY;

@@ -1,3 +1,4 @@
+import { stringBytes } from './footprint.ts';
 import type { HashValue } from './hash-value.ts';
 import type { ListValue } from './list-value.ts';
 import type { SetValue } from './set-value.ts';
@@ -12,4 +13,8 @@ export type TypeName = 'string' | Collection['type'];
 
 export function typeName(value: Value): TypeName {
   return typeof value === 'string' ? 'string' : value.type;
+}
+
+export function valueBytes(value: Value): number {
+  return typeof value === 'string' ? stringBytes(value) : value.bytes;
 }

@@ -1,6 +1,7 @@
 import { refuel } from './budget.ts';
 import { LuaError, plainError, runtimeError } from './error.ts';
 import { yieldBuiltin } from './lib/yield.ts';
+import { allocate, VALUE_BYTES } from './memory.ts';
 import { metamethod } from './metatable.ts';
 import { NATIVE_SITE, state } from './state.ts';
 import { LuaTable } from './table.ts';
@@ -60,6 +61,7 @@ export function frameFor(callee: Closure, args: readonly LuaValue[]): Frame {
   const count = Math.min(parameterCount, args.length);
   for (let at = 0; at < count; at++) frame[at] = args[at];
   if (varargSlot >= 0) {
+    allocate(args.length * VALUE_BYTES);
     const rest = args.slice(parameterCount);
     (frame as unknown[])[varargSlot] = rest;
     if (argumentSlot >= 0) frame[argumentSlot] = argumentTable(rest);
@@ -116,6 +118,7 @@ export function* enterSteps(callee: Closure, frame: Frame, site: CallSite): Step
   const { prototype } = callee;
   const weight = prototype.weight * STEPS_WEIGHT;
   if (state.depth + weight > DEEPEST) throw runtimeError(site, 'stack overflow');
+  allocate(GENERATOR_BYTES + frame.length * VALUE_BYTES);
   state.depth += weight;
   state.sites[state.level] = site;
   state.level += 1;
@@ -128,6 +131,9 @@ export function* enterSteps(callee: Closure, frame: Frame, site: CallSite): Step
 
 /** A generator takes about three times the stack of a plain function. */
 const STEPS_WEIGHT = 3;
+
+/** What V8 takes for a function that is suspended, with the statements that it is in. */
+const GENERATOR_BYTES = 1600;
 
 /** `callValue` for a coroutine: Lua functions and yield can suspend, all others cannot. */
 export function* callSteps(
@@ -230,11 +236,9 @@ export function recover(thrown: unknown, to: Mark): LuaError {
   state.level = to.level;
   state.site = to.site;
   if (thrown instanceof LuaError) return thrown;
-  if (isStackExhausted(thrown)) return runtimeError(to.site, 'stack overflow');
+  if (!(thrown instanceof RangeError)) throw thrown;
+  // The weights and the budget should never let these happen; if they do, they are ordinary Lua errors.
+  if (/call stack/i.test(thrown.message)) return runtimeError(to.site, 'stack overflow');
+  if (/string length/i.test(thrown.message)) return new LuaError('not enough memory', to.site);
   throw thrown;
-}
-
-/** The weights should never let this happen; if they do, it is still an ordinary Lua error. */
-function isStackExhausted(thrown: unknown): boolean {
-  return thrown instanceof RangeError && /call stack/i.test(thrown.message);
 }

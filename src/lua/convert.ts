@@ -10,13 +10,22 @@ import {
   SimpleReply,
   VerbatimReply,
 } from '../resp/index.ts';
+import { spend } from './budget.ts';
 import { formatGeneral } from './format-number.ts';
+import { allocate, VALUE_BYTES } from './memory.ts';
 import { untilNul } from './number.ts';
 import { LuaTable } from './table.ts';
 import type { LuaValue } from './value.ts';
 
 /** Tables nested deeper than this end in an error reply, as circular ones must. */
 const DEEPEST_REPLY = 400;
+
+/** What V8 takes for the reply that a table becomes, and for each item that it holds. */
+const REPLY_BYTES = 64;
+const ITEM_BYTES = 16;
+
+/** Error and status replies are cut to this length: they are handled as one line in many places. */
+export const MAX_LINE = 64 * 1024;
 
 /** The reply that a script's result stands for, `protocol` being the one redis.setresp chose. */
 export function toReply(value: LuaValue, protocol: 2 | 3, depth = 0): Reply {
@@ -31,6 +40,7 @@ export function toReply(value: LuaValue, protocol: 2 | 3, depth = 0): Reply {
   }
   if (!(value instanceof LuaTable)) return null;
   if (depth >= DEEPEST_REPLY) return new ErrorReply('ERR reached lua stack limit');
+  allocate(REPLY_BYTES);
   return toTaggedReply(value, protocol, depth) ?? toArrayReply(value, protocol, depth);
 }
 
@@ -42,11 +52,18 @@ function toIntegerReply(value: number): number | bigint {
   return -(2n ** 63n);
 }
 
+/** A table that occurs several times in a result becomes as many replies, and is paid for each time. */
+function payForItem(): void {
+  allocate(ITEM_BYTES);
+  spend(1);
+}
+
 function toArrayReply(table: LuaTable, protocol: 2 | 3, depth: number): Reply[] {
   const items: Reply[] = [];
   for (let at = 1; ; at++) {
     const item = table.getNumber(at);
     if (item === undefined) return items;
+    payForItem();
     items.push(toReply(item, protocol, depth + 1));
   }
 }
@@ -79,7 +96,7 @@ function tags(table: LuaTable) {
 
 /** An error line: cut at the first NUL, trimmed of line ends, which become spaces inside. */
 export function errorReply(text: string): ErrorReply {
-  return new ErrorReply(oneLine(untilNul(text).replace(/^[\r\n]+|[\r\n]+$/g, '')));
+  return new ErrorReply(oneLine(trimLineEnds(untilNul(text))));
 }
 
 function doubleReply(value: number): DoubleReply {
@@ -95,8 +112,10 @@ function toVerbatim(value: LuaValue): VerbatimReply | undefined {
 }
 
 function toMap(table: LuaTable, protocol: 2 | 3, depth: number): MapReply {
+  spend(table.capacity() >>> 3);
   const entries: [Reply, Reply][] = [];
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    payForItem();
     entries.push([
       toReply(table.keyAt(at), protocol, depth + 1),
       toReply(table.valueAt(at), protocol, depth + 1),
@@ -106,15 +125,29 @@ function toMap(table: LuaTable, protocol: 2 | 3, depth: number): MapReply {
 }
 
 function toSet(table: LuaTable, protocol: 2 | 3, depth: number): SetReply {
+  spend(table.capacity() >>> 3);
   const members: Reply[] = [];
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
+    payForItem();
     members.push(toReply(table.keyAt(at), protocol, depth + 1));
   }
   return new SetReply(members);
 }
 
 function oneLine(text: string): string {
-  return text.replace(/[\r\n]/g, ' ');
+  return text.slice(0, MAX_LINE).replace(/[\r\n]/g, ' ');
+}
+
+function trimLineEnds(text: string): string {
+  let start = 0;
+  let end = text.length;
+  while (start < end && isLineEnd(text.charCodeAt(start))) start += 1;
+  while (end > start && isLineEnd(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isLineEnd(code: number): boolean {
+  return code === 10 || code === 13;
 }
 
 /** The Lua value of a command's reply, `protocol` being the one in which the command answered. */
@@ -161,6 +194,8 @@ function fromFlattened(
 }
 
 function fromArray(items: readonly Reply[], protocol: 2 | 3): LuaTable {
+  allocate(items.length * VALUE_BYTES);
+  spend(items.length >>> 2);
   const values: LuaValue[] = [];
   for (let at = 0; at < items.length; at++) values.push(fromReply(items[at]!, protocol));
   if (!values.includes(undefined)) return LuaTable.fromList(values);
@@ -209,6 +244,6 @@ function errorTable(message: string): LuaTable {
 
 /** Redis takes the first word for the code, and one single word for a message without a code. */
 export function withCode(message: string): string {
-  const line = message.replace(/^[\r\n]+|[\r\n]+$/g, '');
+  const line = trimLineEnds(message);
   return line.includes(' ') ? line : `ERR ${line}`;
 }

@@ -1,8 +1,10 @@
-import { spendMaking } from './budget.ts';
-import { argumentError, libraryError } from './error.ts';
+import { PIECE_BYTES, spendMaking } from './budget.ts';
+import { argumentError, libraryError, plainError } from './error.ts';
+import { escapeChars, escapeTable } from './escape.ts';
 import { formatExponential, formatFixed, formatGeneral } from './format-number.ts';
 import { expectNumber, expectString, toInteger, toUnsigned } from './lib/arguments.ts';
 import { untilNul } from './number.ts';
+import { LONGEST_STRING } from './operators.ts';
 import type { LuaValue } from './value.ts';
 
 interface Spec {
@@ -23,6 +25,8 @@ export function format(args: LuaValue[]): string {
   let at = 0;
   for (;;) {
     const mark = template.indexOf('%', at);
+    const literal = mark < 0 ? template.length - at : mark - at;
+    spendMaking(literal + 3 * PIECE_BYTES);
     if (mark < 0) return result + template.slice(at);
     result += template.slice(at, mark);
     if (template[mark + 1] === '%') {
@@ -35,6 +39,7 @@ export function format(args: LuaValue[]): string {
     const { spec, end } = readSpec(template, mark + 1);
     const piece = convert(template[end] ?? '\0', spec, args, argument);
     spendMaking(piece.length);
+    if (result.length + piece.length > LONGEST_STRING) throw plainError('not enough memory');
     result += piece;
     at = end + 1;
   }
@@ -196,10 +201,15 @@ function convertString(spec: Spec, text: string): string {
   return pad(spec, spec.precision === undefined ? shown : shown.slice(0, spec.precision));
 }
 
+/** The chars that `%q` writes in another way. */
+const QUOTED = escapeTable({
+  '"': '\\"',
+  '\\': '\\\\',
+  '\n': '\\\n',
+  '\r': '\\r',
+  '\0': '\\000',
+});
+
 function quote(text: string): string {
-  const body = text.replace(/["\\\n\r\0]/g, (char) => {
-    if (char === '\r') return '\\r';
-    return char === '\0' ? '\\000' : `\\${char}`;
-  });
-  return `"${body}"`;
+  return `"${escapeChars(text, QUOTED)}"`;
 }

@@ -5,5 +5,5 @@
  */
 export type { Budget } from './budget.ts';
 export type { LuaHost } from './host.ts';
-export { ScriptStopped } from './memory.ts';
+export { allocate as chargeScript, ScriptStopped } from './memory.ts';
 export { type CompiledScript, compileScript } from './script.ts';

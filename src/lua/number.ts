@@ -42,11 +42,15 @@ export function parseNumber(text: string): number | undefined {
   return parseAnyNumber(text);
 }
 
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+/** No number needs so many digits; reading one would take too long to be one step. */
+export const LONGEST_NUMBER = 1024 * 1024;
+
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const HEXADECIMAL = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?$/;
 const WORD = /^([+-]?)(inf|infinity|nan)$/i;
 
 function parseAnyNumber(text: string): number | undefined {
+  if (text.length > LONGEST_NUMBER) return undefined;
   if (text.length > 64) spendReading(text.length * 4);
   const trimmed = trimSpaces(untilNul(text));
   if (DECIMAL.test(trimmed)) return Number(trimmed);

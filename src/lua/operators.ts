@@ -1,4 +1,4 @@
-import { spend, spendReading } from './budget.ts';
+import { PIECE_BYTES, spend, spendReading } from './budget.ts';
 import { callMetamethod, typeError } from './call.ts';
 import { runtimeError } from './error.ts';
 import { allocate } from './memory.ts';
@@ -11,9 +11,6 @@ import { first, isFunction, isTruthy, typeName } from './value.ts';
 
 /** The longest string a script can make. */
 export const LONGEST_STRING = 64 * 1024 * 1024;
-
-/** What V8 takes for a string joined of two. */
-const ROPE_BYTES = 32;
 
 /** Work on strings up to this length counts as part of the step. */
 const SHORT_STRING = 256;
@@ -157,11 +154,11 @@ export function concatenate(
 /** Joins two strings, which pays for their length and has a limit. */
 export function join(left: string, right: string, site: CallSite): string {
   const length = left.length + right.length;
-  allocate(length + ROPE_BYTES);
   if (length > SHORT_STRING) {
     if (length > LONGEST_STRING) throw runtimeError(site, 'string length overflow');
     spend(length >>> 4);
   }
+  allocate(length + PIECE_BYTES);
   return left + right;
 }
 

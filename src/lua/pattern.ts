@@ -1,5 +1,6 @@
 import { spend } from './budget.ts';
 import { libraryError } from './error.ts';
+import { allocate } from './memory.ts';
 import type { LuaValue } from './value.ts';
 
 /** A capture in the making, and `()`, which captures a position. */
@@ -8,8 +9,14 @@ const POSITION = -2;
 
 const MOST_CAPTURES = 32;
 
+/** Looking a char up in a set up to this length counts as part of the step. */
+const SHORT_SET = 16;
+
 /** How deep quantifiers and captures of one pattern may nest before it is refused. */
 const DEEPEST_MATCH = 200;
+
+/** What V8 takes for a captured string in a list of results. */
+const CAPTURE_BYTES = 40;
 
 const NUL = 0;
 const DOLLAR = 36;
@@ -75,6 +82,7 @@ export class Matcher {
   /** All captures, or the whole match if there are none. */
   captures(start: number, end: number): LuaValue[] {
     const count = this.level === 0 ? 1 : this.level;
+    allocate(count * CAPTURE_BYTES);
     const values: LuaValue[] = [];
     for (let index = 0; index < count; index++) values.push(this.capture(index, start, end));
     return values;
@@ -108,6 +116,8 @@ export class Matcher {
         }
       }
       const after = this.classEnd(at);
+      // A set of many chars is looked through as a whole.
+      if (after - at > SHORT_SET) spend((after - at) >>> 2);
       const quantifier = after < end ? pattern.charCodeAt(after) : NUL;
       if (quantifier === STAR) return this.matchMost(place, at, after, 0);
       if (quantifier === PLUS) return this.matchMost(place, at, after, 1);
@@ -166,6 +176,7 @@ export class Matcher {
       throw libraryError("missing '[' after '%f' in pattern");
     }
     const after = this.classEnd(at);
+    spend((after - at) >>> 2);
     const before = place === 0 ? NUL : this.subject.charCodeAt(place - 1);
     const here = place < this.subject.length ? this.subject.charCodeAt(place) : NUL;
     if (this.inSet(before, at, after - 1) || !this.inSet(here, at, after - 1)) return -1;
@@ -207,9 +218,12 @@ export class Matcher {
 
   /** `*` and `+`: takes as much as it can, then gives back one by one. */
   private matchMost(place: number, at: number, after: number, least: number): number {
+    const cost = 1 + ((after - at) >>> 2);
     let count = 0;
-    while (this.matchesOne(place + count, at, after)) count += 1;
-    spend(count >>> 1);
+    while (this.matchesOne(place + count, at, after)) {
+      spend(cost);
+      count += 1;
+    }
     for (; count >= least; count--) {
       const result = this.match(place + count, after + 1);
       if (result >= 0) return result;
@@ -222,6 +236,7 @@ export class Matcher {
     for (let place = from; ; place++) {
       const result = this.match(place, after + 1);
       if (result >= 0) return result;
+      spend((after - at) >>> 2);
       if (!this.matchesOne(place, at, after)) return -1;
     }
   }

@@ -35,6 +35,8 @@ export interface Resolution {
   readonly main: FunctionScope;
   /** Whether the chunk can get hold of the globals as a table, and so of KEYS and ARGV in it. */
   readonly seesGlobals: boolean;
+  /** How many statements and expressions the chunk has. */
+  readonly nodeCount: number;
   readonly functions: ReadonlyMap<FunctionDeclaration, FunctionScope>;
   /** The variable of every identifier that names one; identifiers of globals are absent. */
   readonly variables: ReadonlyMap<Identifier, Variable>;
@@ -56,8 +58,8 @@ const DEEPEST_TREE = 500;
 export function resolve(ast: luaparse.Chunk, source: string, chunk: string): Resolution {
   const resolver = new Resolver(source, chunk);
   const main = resolver.resolveMain(ast);
-  const { functions, variables, seesGlobals } = resolver;
-  return { ast, source, chunk, main, functions, variables, seesGlobals };
+  const { functions, variables, seesGlobals, nodeCount } = resolver;
+  return { ast, source, chunk, main, functions, variables, seesGlobals, nodeCount };
 }
 
 type Block = Map<string, Variable>;
@@ -66,6 +68,7 @@ class Resolver {
   readonly functions = new Map<FunctionDeclaration, FunctionScope>();
   readonly variables = new Map<Identifier, Variable>();
   seesGlobals = false;
+  nodeCount = 0;
   private readonly source: string;
   private readonly chunk: string;
   private scope!: FunctionScope;
@@ -163,6 +166,7 @@ class Resolver {
 
   /** Visits something nested; `isSyntax` says whether C Lua's parser would recurse for it. */
   private nested(line: number, isSyntax: boolean, visit: () => void): void {
+    this.nodeCount += 1;
     this.treeDepth += 1;
     if (isSyntax) this.syntaxDepth += 1;
     if (this.syntaxDepth > DEEPEST_SYNTAX || this.treeDepth > DEEPEST_TREE) {

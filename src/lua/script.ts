@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Reply } from '../resp/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import type { Budget } from './budget.ts';
-import { openBudget } from './budget.ts';
+import { closeBudget, openBudget } from './budget.ts';
 import { enter, frameFor, recover } from './call.ts';
-import { errorReply, toReply } from './convert.ts';
+import { errorReply, MAX_LINE, toReply } from './convert.ts';
 import type { LuaError } from './error.ts';
 import type { LuaHost } from './host.ts';
 import { display } from './lib/base.ts';
@@ -12,7 +12,7 @@ import { resetCjson } from './lib/cjson.ts';
 import { seedRandom } from './lib/random.ts';
 import type { CompiledChunk } from './load.ts';
 import { compileChunk } from './load.ts';
-import { memory } from './memory.ts';
+import { memory, setBytesLeft } from './memory.ts';
 import { toText } from './number.ts';
 import { index } from './operators.ts';
 import './sandbox.ts';
@@ -42,6 +42,8 @@ export class CompiledScript {
   readonly source: string;
   /** The flags of a `#!lua flags=...` line, none without one. */
   readonly flags: readonly string[] | undefined;
+  /** About what it takes in memory. */
+  readonly bytes: number;
   private readonly main: Closure;
   private readonly seesGlobals: boolean;
 
@@ -49,6 +51,7 @@ export class CompiledScript {
     this.sha = createHash('sha1').update(source, 'latin1').digest('hex');
     this.source = source;
     this.flags = flags;
+    this.bytes = chunk.bytes;
     this.main = chunk.main;
     this.seesGlobals = chunk.seesGlobals;
   }
@@ -61,9 +64,9 @@ export class CompiledScript {
     const outer = state.isRunning
       ? { state: { ...state }, bytesLeft: memory.bytesLeft }
       : undefined;
-    open(host, keys, args, budget);
-    if (this.seesGlobals) showGlobals();
     try {
+      open(host, keys, args, budget);
+      if (this.seesGlobals) showGlobals();
       const results = enter(this.main, frameFor(this.main, NOTHING), NATIVE_SITE);
       return toReply(first(results), state.protocol);
     } catch (thrown) {
@@ -100,7 +103,7 @@ interface OuterRun {
 
 function reopen(outer: OuterRun): void {
   Object.assign(state, outer.state);
-  memory.bytesLeft = outer.bytesLeft;
+  setBytesLeft(outer.bytesLeft);
   showGlobals();
 }
 
@@ -113,6 +116,7 @@ function showGlobals(): void {
 /** Lets go of what the script held. */
 function close(): void {
   state.isRunning = false;
+  closeBudget();
   state.returned = undefined;
   state.tailCallee = undefined;
   state.tailArguments = [];
@@ -122,9 +126,13 @@ function close(): void {
 function report(error: LuaError, sha: string): ErrorReply {
   const { value, site } = error;
   if (value instanceof LuaTable && value.locked) return lockedReport(sha);
-  const message = value instanceof LuaTable ? fieldText(value) : `ERR ${displayText(value)}`;
+  const text = value instanceof LuaTable ? fieldText(value) : displayText(value);
+  const message = (value instanceof LuaTable ? '' : 'ERR ') + text.slice(0, MAX_LINE - PLACE_CHARS);
   return errorReply(`${message} script: ${sha}, on ${site.chunk.source}:${site.line}.`);
 }
+
+/** Room for the place that follows an error's text. */
+const PLACE_CHARS = 1024;
 
 /** The text of an error that is a table. Redis 7.0 crashes without one; later versions say this. */
 function fieldText(table: LuaTable): string {

@@ -2,10 +2,17 @@ import { allocate } from './memory.ts';
 import type { LuaValue } from './value.ts';
 import { nextIdentity } from './value.ts';
 
-/** About what V8 takes for a table, an item of its array part and a node. */
-const TABLE_BYTES = 80;
-const ITEM_BYTES = 8;
+/** What V8 takes for a table, an item of its array part, a node part and a node: measured, rounded up. */
+const TABLE_BYTES = 112;
+const ITEM_BYTES = 16;
+const NODE_PART_BYTES = 512;
 const NODE_BYTES = 64;
+
+/**
+ * V8 hashes a string that is longer than this by its length alone, so a Map compares such a key with
+ * every other one of the same length.
+ */
+const LONG_KEY = 16383;
 
 /**
  * A Lua table that keeps the order and the borders of C Lua 5.1's tables.
@@ -188,8 +195,12 @@ export class LuaTable {
     return this.hash ?? this.arraySize;
   }
 
-  /** Chooses new sizes for both parts with room for one more key, as C Lua's rehash does. */
+  /**
+   * Chooses new sizes for both parts with room for one more key, as C Lua's rehash does. It looks at
+   * every place, and a script can cause it with each assignment, so each place costs a byte.
+   */
   private rehash(extra: LuaValue): void {
+    allocate(this.array.length + (this.hash?.size ?? 0));
     const counts = new Array<number>(32).fill(0);
     let integers = this.countItems(counts);
     let total = integers;
@@ -236,10 +247,11 @@ class NodePart {
   readonly values: LuaValue[];
   private readonly chain: Int32Array;
   private readonly places = new Map<LuaValue, number>();
+  private longKeys = 0;
   private lastFree: number;
 
   constructor(size: number) {
-    allocate(size * NODE_BYTES);
+    allocate(NODE_PART_BYTES + size * NODE_BYTES);
     this.size = size;
     this.keys = new Array<LuaValue>(size).fill(undefined);
     this.values = new Array<LuaValue>(size).fill(undefined);
@@ -248,17 +260,23 @@ class NodePart {
   }
 
   find(key: LuaValue): number | undefined {
+    if (this.longKeys > 0) this.payForComparing(key);
     return this.places.get(key);
   }
 
+  /** Comparing 64 bytes takes about as long as making one. */
+  private payForComparing(key: LuaValue): void {
+    if (isLong(key)) allocate(Math.ceil((key.length / 64) * this.longKeys));
+  }
+
   get(key: LuaValue): LuaValue {
-    const node = this.places.get(key);
+    const node = this.find(key);
     return node === undefined ? undefined : this.values[node];
   }
 
   /** Sets a key that has a node already; false when it has none. */
   replace(key: LuaValue, value: LuaValue): boolean {
-    const node = this.places.get(key);
+    const node = this.find(key);
     if (node === undefined) return false;
     this.values[node] = value;
     return true;
@@ -288,6 +306,7 @@ class NodePart {
     if (old !== undefined && this.places.get(old) === node) this.places.delete(old);
     this.keys[node] = key;
     this.values[node] = value;
+    if (isLong(key)) this.longKeys += 1;
     this.places.set(key, node);
   }
 
@@ -295,7 +314,13 @@ class NodePart {
   private move(node: number, free: number, mainPlace: number): void {
     const { chain } = this;
     let before = mainPlace;
-    while (chain[before] !== node) before = chain[before]!;
+    let walked = 0;
+    while (chain[before] !== node) {
+      before = chain[before]!;
+      walked += 1;
+    }
+    // A script can choose keys of one chain, which C Lua's hash does not prevent.
+    if (walked > SHORT_CHAIN) allocate(walked);
     chain[before] = free;
     this.keys[free] = this.keys[node];
     this.values[free] = this.values[node];
@@ -338,6 +363,13 @@ class NodePart {
     }
     return total;
   }
+}
+
+/** Walking a chain up to this length counts as part of the step. */
+const SHORT_CHAIN = 16;
+
+function isLong(key: LuaValue): key is string {
+  return typeof key === 'string' && key.length > LONG_KEY;
 }
 
 const LARGEST_ARRAY = 2 ** 26;

@@ -6,6 +6,7 @@ import { SLOT_BYTES } from '../keyspace.ts';
 import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
+import { valueBytes } from '../value.ts';
 import { container, help } from './help.ts';
 import { helpLines } from './subcommand-help.ts';
 
@@ -53,8 +54,7 @@ function usage(session: Session, argv: readonly string[]): Reply {
   const key = argv[2]!;
   const value = session.database.peek(key);
   if (value === undefined) return null;
-  const valueBytes = typeof value === 'string' ? stringBytes(value) : value.bytes;
-  return SLOT_BYTES + stringBytes(key) + valueBytes;
+  return SLOT_BYTES + stringBytes(key) + valueBytes(value);
 }
 
 function checkSamples(argv: readonly string[]): void {

@@ -1,5 +1,6 @@
 import type luaparse from 'luaparse';
 import { runtimeError } from '../error.ts';
+import { allocate, VALUE_BYTES } from '../memory.ts';
 import type { OperandNames } from '../operators.ts';
 import {
   arithmetic,
@@ -365,6 +366,7 @@ export function compileList(
     const values: LuaValue[] = [];
     for (let at = 0; at < items.length; at++) values.push(items[at]!(frame));
     const more = rest(frame);
+    allocate(more.length * VALUE_BYTES);
     for (let at = 0; at < more.length; at++) values.push(more[at]);
     return values;
   };

@@ -13,8 +13,9 @@ export function compileFunction(context: Context, node: FunctionDeclaration): Ev
   const scope = context.resolution.functions.get(node)!;
   const prototype = compilePrototype({ ...context, scope }, node.body);
   const sources = [...scope.upvalues.keys()].map((variable) => slotOf(context, variable));
+  const bytes = CLOSURE_BYTES + sources.length * UPVALUE_BYTES;
   return (frame) => {
-    allocate(CLOSURE_BYTES);
+    allocate(bytes);
     const boxes: Box[] = [];
     for (let at = 0; at < sources.length; at++) {
       boxes.push(frame[sources[at]!] as unknown as Box);
@@ -23,8 +24,9 @@ export function compileFunction(context: Context, node: FunctionDeclaration): Ev
   };
 }
 
-/** About what V8 takes for a closure. */
-const CLOSURE_BYTES = 64;
+/** What V8 takes for a closure, and for each variable that it captures. */
+const CLOSURE_BYTES = 224;
+const UPVALUE_BYTES = 40;
 
 /** Nodes between a call and the first statement of the callee. */
 const CALL_WEIGHT = 3;

@@ -1,9 +1,17 @@
-import { spend, spendReading } from '../budget.ts';
+import { PIECE_BYTES, spend } from '../budget.ts';
 import { callBack, mark, recover } from '../call.ts';
 import { argumentError, LuaError, libraryError, plainError, position } from '../error.ts';
 import { loadChunk } from '../load.ts';
+import { allocate, VALUE_BYTES } from '../memory.ts';
 import { metamethod, metatableOf } from '../metatable.ts';
-import { numberToString, parseNumber, toText, trimSpaces, untilNul } from '../number.ts';
+import {
+  LONGEST_NUMBER,
+  numberToString,
+  parseNumber,
+  toText,
+  trimSpaces,
+  untilNul,
+} from '../number.ts';
 import { index, join } from '../operators.ts';
 import { NATIVE_SITE, state } from '../state.ts';
 import { LuaSyntaxError } from '../syntax-error.ts';
@@ -133,6 +141,7 @@ function select(args: LuaValue[]): Results {
   if (from < 0) from = args.length + from;
   else if (from > args.length) from = args.length;
   if (from < 1) throw argumentError(1, 'index out of range');
+  allocate((args.length - from) * VALUE_BYTES);
   return args.slice(from);
 }
 
@@ -147,6 +156,7 @@ function unpack(args: LuaValue[]): Results {
   const count = to - from + 1;
   if (count + args.length > LARGEST_STACK) throw libraryError('too many results to unpack');
   spend(count);
+  allocate(count * VALUE_BYTES);
   const values: LuaValue[] = [];
   for (let at = from; at <= to; at++) values.push(table.getNumber(at));
   return values;
@@ -159,6 +169,7 @@ function unpack(args: LuaValue[]): Results {
 function pcall(args: LuaValue[]): Results {
   const callee = args.length === 0 ? true : args[0];
   const before = mark();
+  allocate(args.length * VALUE_BYTES);
   try {
     return [true, ...asList(callBack(callee, args.slice(1)))];
   } catch (thrown) {
@@ -218,14 +229,15 @@ function tonumber(args: LuaValue[]): Results {
 
 /** C's strtoul on a whole string: a minus sign wraps around, what is too large sticks at the top. */
 function parseInBase(text: string, base: number): number | undefined {
+  if (text.length > LONGEST_NUMBER) return undefined;
   const match = /^([+-]?)([0-9a-z]+)$/i.exec(trimSpaces(untilNul(text)));
   if (match === null) return undefined;
   let digits = match[2]!.toLowerCase();
   if (base === 16 && digits.startsWith('0x')) digits = digits.slice(2);
-  spendReading(digits.length * 16);
   const largest = 2n ** 64n - 1n;
   let value = 0n;
   for (const digit of digits) {
+    spend(1);
     const number = Number.parseInt(digit, 36);
     if (number >= base) return undefined;
     if (value <= largest) value = value * BigInt(base) + BigInt(number);
@@ -237,6 +249,7 @@ function parseInBase(text: string, base: number): number | undefined {
 /** tostring: metamethods first, then a text for each type. */
 export function display(value: LuaValue): LuaValue {
   if (typeof value === 'string') return value;
+  allocate(PIECE_BYTES);
   if (typeof value === 'number') return numberToString(value);
   const handler = metamethod(value, '__tostring');
   if (handler !== undefined) return first(callBack(handler, [value]));

@@ -1,5 +1,6 @@
-import { spend, spendMaking } from '../budget.ts';
+import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { libraryError } from '../error.ts';
+import { allocate } from '../memory.ts';
 import { parseNumber } from '../number.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue } from '../value.ts';
@@ -11,7 +12,6 @@ export function decodeJson(text: string, settings: JsonSettings): LuaValue {
   if (text.length >= 2 && (text[0] === '\0' || text[1] === '\0')) {
     throw libraryError('JSON parser does not support UTF-16 or UTF-32');
   }
-  spendMaking(text.length * 2);
   return new Decoder(text, settings).decode();
 }
 
@@ -85,7 +85,9 @@ class Decoder {
 
   private next(): Token {
     const { text } = this;
-    while (this.at < text.length && ' \t\n\r'.includes(text[this.at]!)) this.at += 1;
+    const blanksAt = this.at;
+    while (isBlank(text.charCodeAt(this.at))) this.at += 1;
+    spendReading(this.at - blanksAt);
     this.tokenAt = this.at;
     const char = text[this.at];
     if (char === undefined || char === '\0') return END;
@@ -138,6 +140,8 @@ class Decoder {
     for (;;) {
       STRING_END.lastIndex = this.at;
       const end = STRING_END.exec(this.text)?.index ?? this.text.length;
+      // An escape makes a copy of what stands before it; a string without one is a part of the text.
+      spendMaking(end - this.at + 3 * PIECE_BYTES);
       value += this.text.slice(this.at, end);
       this.at = end;
       const char = this.text[end];
@@ -231,6 +235,7 @@ class Decoder {
     if (token.name !== 'T_ARR_END') {
       for (;;) {
         spend(1);
+        allocate(ITEM_BYTES);
         items.push(this.value(token));
         token = this.next();
         if (token.name === 'T_ARR_END') break;
@@ -241,6 +246,13 @@ class Decoder {
     this.depth -= 1;
     return LuaTable.fromList(items);
   }
+}
+
+/** What V8 takes for an item of the list that an array is read into. */
+const ITEM_BYTES = 16;
+
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9 || code === 10 || code === 13;
 }
 
 function utf8(codePoint: number): string {

@@ -1,7 +1,9 @@
-import { spendMaking } from '../budget.ts';
-import { libraryError } from '../error.ts';
+import { PIECE_BYTES, spend, spendMaking } from '../budget.ts';
+import { libraryError, plainError } from '../error.ts';
+import { escapeChars, escapeTable } from '../escape.ts';
 import { formatGeneral } from '../format-number.ts';
 import { numberToString } from '../number.ts';
+import { LONGEST_STRING } from '../operators.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue } from '../value.ts';
 import { LuaUserdata, typeName } from '../value.ts';
@@ -39,7 +41,11 @@ function encodeNumber(value: number, settings: JsonSettings): string {
   return Number.isNaN(value) ? 'nan' : formatGeneral(value, settings.precision);
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
+/** Control chars are written by their number unless they have a letter. */
+const ESCAPES = escapeTable({
+  ...Object.fromEntries(
+    [...Array(32).keys(), 127].map((code) => [String.fromCharCode(code), unicodeEscape(code)]),
+  ),
   '"': '\\"',
   '\\': '\\\\',
   '/': '\\/',
@@ -48,14 +54,15 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '\n': '\\n',
   '\r': '\\r',
   '\t': '\\t',
-};
+});
+
+function unicodeEscape(code: number): string {
+  return `\\u${code.toString(16).padStart(4, '0')}`;
+}
 
 function encodeString(text: string): string {
-  spendMaking(text.length + 16);
-  const body = text.replace(/["\\/\x00-\x1f\x7f]/g, (char) => {
-    return ESCAPES[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-  });
-  return `"${body}"`;
+  spendMaking(text.length + 2 * PIECE_BYTES);
+  return `"${escapeChars(text, ESCAPES)}"`;
 }
 
 function encodeTable(table: LuaTable, settings: JsonSettings, depth: number): string {
@@ -70,6 +77,7 @@ function encodeTable(table: LuaTable, settings: JsonSettings, depth: number): st
 
 /** The length of a table that is an array, -1 for any other. An empty one counts as an object. */
 function arrayLength(table: LuaTable, settings: JsonSettings): number {
+  spend(table.capacity() >>> 3);
   let largest = 0;
   let count = 0;
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
@@ -94,9 +102,9 @@ function encodeArray(
 ): string {
   let text = '[';
   for (let at = 1; at <= length; at++) {
-    spendMaking(48);
+    spendMaking(4 * PIECE_BYTES);
     if (at > 1) text += ',';
-    text += encodeValue(table.getNumber(at), settings, depth);
+    text = append(text, encodeValue(table.getNumber(at), settings, depth));
   }
   return `${text}]`;
 }
@@ -104,12 +112,17 @@ function encodeArray(
 function encodeObject(table: LuaTable, settings: JsonSettings, depth: number): string {
   let text = '{';
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
-    spendMaking(64);
+    spendMaking(6 * PIECE_BYTES);
     if (text.length > 1) text += ',';
-    const key = encodeKey(table.keyAt(at), settings);
-    text += `${key}:${encodeValue(table.valueAt(at), settings, depth)}`;
+    text = append(text, `${encodeKey(table.keyAt(at), settings)}:`);
+    text = append(text, encodeValue(table.valueAt(at), settings, depth));
   }
   return `${text}}`;
+}
+
+function append(text: string, piece: string): string {
+  if (text.length + piece.length > LONGEST_STRING) throw plainError('not enough memory');
+  return text + piece;
 }
 
 function encodeKey(key: LuaValue, settings: JsonSettings): string {

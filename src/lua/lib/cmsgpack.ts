@@ -1,5 +1,7 @@
-import { spend, spendMaking } from '../budget.ts';
-import { argumentError, libraryError } from '../error.ts';
+import { PIECE_BYTES, spend, spendMaking } from '../budget.ts';
+import { argumentError, libraryError, plainError } from '../error.ts';
+import { allocate } from '../memory.ts';
+import { LONGEST_STRING } from '../operators.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
 import { expectInt, expectString, makeLibrary, optionalInt } from './arguments.ts';
@@ -38,12 +40,17 @@ const MOST_RESULTS = 7990;
 function pack(args: LuaValue[]): Results {
   if (args.length === 0) throw argumentError(0, 'MessagePack pack needs input.');
   let text = '';
-  for (const value of args) text += packValue(value, 0);
+  for (const value of args) text = append(text, packValue(value, 0));
   return text;
 }
 
+function append(text: string, piece: string): string {
+  if (text.length + piece.length > LONGEST_STRING) throw plainError('not enough memory');
+  return text + piece;
+}
+
 function packValue(value: LuaValue, level: number): string {
-  spend(1);
+  spendMaking(3 * PIECE_BYTES);
   if (typeof value === 'string') return packString(value);
   if (typeof value === 'boolean') return value ? '\xc3' : '\xc2';
   if (typeof value === 'number') return packNumber(value);
@@ -107,6 +114,7 @@ function packDouble(value: number): string {
 
 /** Whether the keys are exactly 1 to n. */
 function isArray(table: LuaTable): boolean {
+  spend(table.capacity() >>> 3);
   let largest = 0;
   let count = 0;
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
@@ -126,7 +134,8 @@ function header(small: number, medium: number, count: number): string {
 function packArray(table: LuaTable, level: number): string {
   const length = table.length();
   let text = header(0x90, 0xdc, length);
-  for (let at = 1; at <= length; at++) text += packValue(table.getNumber(at), level + 1);
+  for (let at = 1; at <= length; at++)
+    text = append(text, packValue(table.getNumber(at), level + 1));
   return text;
 }
 
@@ -134,8 +143,8 @@ function packMap(table: LuaTable, level: number): string {
   let body = '';
   let count = 0;
   for (let at = table.advance(-1); at >= 0; at = table.advance(at)) {
-    body += packValue(table.keyAt(at), level + 1);
-    body += packValue(table.valueAt(at), level + 1);
+    body = append(body, packValue(table.keyAt(at), level + 1));
+    body = append(body, packValue(table.valueAt(at), level + 1));
     count += 1;
   }
   return header(0x80, 0xde, count) + body;
@@ -170,30 +179,36 @@ function tooManyValues() {
 
 class Reader {
   at: number;
-  private readonly bytes: Buffer;
+  private readonly text: string;
 
   constructor(text: string, at: number) {
-    spendMaking(text.length);
-    this.bytes = Buffer.from(text, 'latin1');
+    this.text = text;
     this.at = at;
   }
 
   get isAtEnd(): boolean {
-    return this.at >= this.bytes.length;
+    return this.at >= this.text.length;
   }
 
   /** Moves on by so many bytes and gives the place where they begin. */
   private take(size: number): number {
     const start = this.at;
-    if (this.bytes.length - start < size) throw libraryError('Missing bytes in input.');
+    if (this.text.length - start < size) throw libraryError('Missing bytes in input.');
     this.at = start + size;
     return start;
+  }
+
+  /** Copies the next bytes into the scratch view, which reads them as a number. */
+  private number(size: 1 | 2 | 4 | 8): DataView {
+    const start = this.take(size);
+    for (let at = 0; at < size; at++) scratch.setUint8(at, this.text.charCodeAt(start + at));
+    return scratch;
   }
 
   value(depth: number): LuaValue {
     spend(1);
     if (depth > DEEPEST_UNPACK) throw tooManyValues();
-    const tag = this.bytes[this.take(1)]!;
+    const tag = this.text.charCodeAt(this.take(1));
     if (tag < 0x80) return tag;
     if (tag < 0x90) return this.map(tag & 0xf, depth);
     if (tag < 0xa0) return this.array(tag & 0xf, depth);
@@ -203,7 +218,6 @@ class Reader {
   }
 
   private tagged(tag: number, depth: number): LuaValue {
-    const { bytes } = this;
     switch (tag) {
       case 0xc0:
         return undefined;
@@ -212,40 +226,40 @@ class Reader {
       case 0xc3:
         return true;
       case 0xca:
-        return bytes.readFloatBE(this.take(4));
+        return this.number(4).getFloat32(0);
       case 0xcb:
-        return bytes.readDoubleBE(this.take(8));
+        return this.number(8).getFloat64(0);
       case 0xcc:
-        return bytes.readUInt8(this.take(1));
+        return this.number(1).getUint8(0);
       case 0xcd:
-        return bytes.readUInt16BE(this.take(2));
+        return this.number(2).getUint16(0);
       case 0xce:
-        return bytes.readUInt32BE(this.take(4));
+        return this.number(4).getUint32(0);
       case 0xcf:
         // Lua 5.1 has no unsigned integers: the upper half comes out negative.
-        return Number(bytes.readBigInt64BE(this.take(8)));
+        return Number(this.number(8).getBigInt64(0));
       case 0xd0:
-        return bytes.readInt8(this.take(1));
+        return this.number(1).getInt8(0);
       case 0xd1:
-        return bytes.readInt16BE(this.take(2));
+        return this.number(2).getInt16(0);
       case 0xd2:
-        return bytes.readInt32BE(this.take(4));
+        return this.number(4).getInt32(0);
       case 0xd3:
-        return Number(bytes.readBigInt64BE(this.take(8)));
+        return Number(this.number(8).getBigInt64(0));
       case 0xd9:
-        return this.string(bytes.readUInt8(this.take(1)));
+        return this.string(this.number(1).getUint8(0));
       case 0xda:
-        return this.string(bytes.readUInt16BE(this.take(2)));
+        return this.string(this.number(2).getUint16(0));
       case 0xdb:
-        return this.string(bytes.readUInt32BE(this.take(4)));
+        return this.string(this.number(4).getUint32(0));
       case 0xdc:
-        return this.array(bytes.readUInt16BE(this.take(2)), depth);
+        return this.array(this.number(2).getUint16(0), depth);
       case 0xdd:
-        return this.array(bytes.readUInt32BE(this.take(4)), depth);
+        return this.array(this.number(4).getUint32(0), depth);
       case 0xde:
-        return this.map(bytes.readUInt16BE(this.take(2)), depth);
+        return this.map(this.number(2).getUint16(0), depth);
       case 0xdf:
-        return this.map(bytes.readUInt32BE(this.take(4)), depth);
+        return this.map(this.number(4).getUint32(0), depth);
       default:
         throw libraryError('Bad data format in input.');
     }
@@ -253,7 +267,8 @@ class Reader {
 
   private string(length: number): string {
     const start = this.take(length);
-    return this.bytes.toString('latin1', start, start + length);
+    allocate(PIECE_BYTES);
+    return this.text.slice(start, start + length);
   }
 
   private array(length: number, depth: number): LuaTable {

@@ -1,7 +1,7 @@
 import { spend } from '../budget.ts';
 import { enterSteps, frameFor, mark, recover } from '../call.ts';
 import { argumentError, LuaError, libraryError, position } from '../error.ts';
-import { allocate } from '../memory.ts';
+import { allocate, VALUE_BYTES } from '../memory.ts';
 import { toText } from '../number.ts';
 import { state } from '../state.ts';
 import type { LuaTable } from '../table.ts';
@@ -37,8 +37,8 @@ function create(args: LuaValue[]): LuaThread {
   return new LuaThread(entry);
 }
 
-/** About what V8 takes for a coroutine. */
-const THREAD_BYTES = 1000;
+/** About what V8 takes for a coroutine that did not start, and for the function of coroutine.wrap. */
+const THREAD_BYTES = 512;
 
 /** Switching costs as much as several calls. */
 const RESUME_STEPS = 8;
@@ -73,6 +73,7 @@ function resume(thread: LuaThread, values: LuaValue[]): LuaValue[] {
   }
   const outer = { thread: state.thread, sites: state.sites, registers: mark() };
   spend(RESUME_STEPS);
+  allocate(values.length * VALUE_BYTES);
   if (state.nativeDepth >= DEEPEST_RESUME) throw libraryError('C stack overflow');
   if (outer.thread !== undefined) outer.thread.status = 'normal';
   thread.status = 'running';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { ErrorReply } from '../../resp/index.ts';
-import { spendReading } from '../budget.ts';
+import { spend, spendMaking, spendReading } from '../budget.ts';
 import { fromReply, withCode } from '../convert.ts';
 import { LuaError } from '../error.ts';
 import { formatGeneral } from '../format-number.ts';
-import { toNumber, toText } from '../number.ts';
+import { toNumber, toText, untilNul } from '../number.ts';
 import { state } from '../state.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
@@ -46,6 +46,9 @@ export const redisLibrary: LuaTable = makeLibrary(
   },
 );
 
+/** A command takes as long as some dozen steps. */
+const CALL_STEPS = 32;
+
 /** redis.call and redis.pcall: the arguments become the command as they are. */
 function command(args: LuaValue[], raises: boolean): Results {
   const argv = commandArguments(args);
@@ -54,6 +57,7 @@ function command(args: LuaValue[], raises: boolean): Results {
     return argv;
   }
   const { site } = state;
+  spend(CALL_STEPS);
   const reply = state.host.call(argv);
   const value = fromReply(reply, state.protocol);
   if (raises && reply instanceof ErrorReply) throw new LuaError(value, site);
@@ -103,7 +107,7 @@ function errorReply(args: LuaValue[]): Results {
     return failure('wrong number or type of arguments');
   }
   const table = new LuaTable();
-  const line = text.split('\0', 1)[0]!;
+  const line = untilNul(text);
   table.setString('err', withCode(line.startsWith('-') ? line.slice(1) : line));
   return table;
 }
@@ -118,11 +122,18 @@ function statusReply(args: LuaValue[]): Results {
   return table;
 }
 
+/** How much is hashed between two looks at the clock. */
+const HASH_CHUNK = 1024 * 1024;
+
 function sha1hex(args: LuaValue[]): Results {
   if (args.length !== 1) fail('wrong number of arguments');
   const text = toText(args[0]) ?? '';
-  spendReading(text.length);
-  return createHash('sha1').update(text, 'latin1').digest('hex');
+  const hash = createHash('sha1');
+  for (let at = 0; at < text.length; at += HASH_CHUNK) {
+    spendReading(HASH_CHUNK);
+    hash.update(text.slice(at, at + HASH_CHUNK), 'latin1');
+  }
+  return hash.digest('hex');
 }
 
 function log(args: LuaValue[]): Results {
@@ -131,13 +142,22 @@ function log(args: LuaValue[]): Results {
   if (number === undefined) fail('First argument must be a number (log level).');
   const level = toInt(number);
   if (level < 0 || level > 3) fail('Invalid debug level.');
-  const words: string[] = [];
-  for (const argument of args.slice(1)) {
-    const word = toText(argument);
-    if (word !== undefined) words.push(word);
-  }
-  state.host.log(level, words.join(' '));
+  spendMaking(MAX_LOG_CHARS);
+  state.host.log(level, logLine(args));
   return NOTHING;
+}
+
+/** Longer lines are cut. */
+const MAX_LOG_CHARS = 1024;
+
+/** The texts and numbers after the level. */
+function logLine(args: LuaValue[]): string {
+  let line = '';
+  for (let at = 1; at < args.length && line.length < MAX_LOG_CHARS; at++) {
+    const word = toText(args[at])?.slice(0, MAX_LOG_CHARS);
+    if (word !== undefined) line += line === '' ? word : ` ${word}`;
+  }
+  return line.slice(0, MAX_LOG_CHARS);
 }
 
 function setProtocol(args: LuaValue[]): Results {

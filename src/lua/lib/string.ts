@@ -1,10 +1,12 @@
-import { spendMaking, spendReading } from '../budget.ts';
+import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { argumentError, libraryError, plainError } from '../error.ts';
 import { format } from '../format.ts';
+import { allocate, VALUE_BYTES } from '../memory.ts';
 import { toText } from '../number.ts';
 import { index, LONGEST_STRING } from '../operators.ts';
 import { isPlain, Matcher } from '../pattern.ts';
+import { indexOf } from '../search.ts';
 import { state } from '../state.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
@@ -60,12 +62,16 @@ function byte(args: LuaValue[]): Results {
   if (end - start + 1 + args.length > LARGEST_SLICE) {
     throw libraryError('stack overflow (string slice too long)');
   }
+  const count = end - start + 1;
+  spend(count >>> 2);
+  allocate(count * VALUE_BYTES);
   const codes: LuaValue[] = [];
   for (let at = start; at <= end; at++) codes.push(text.charCodeAt(at - 1));
   return codes;
 }
 
 function char(args: LuaValue[]): Results {
+  spendMaking(args.length * PIECE_BYTES);
   let text = '';
   for (let at = 0; at < args.length; at++) {
     const code = expectInt(args, at);
@@ -75,19 +81,25 @@ function char(args: LuaValue[]): Results {
   return text;
 }
 
+/** Refuses a text that would be longer than a script can make. */
+function checkLength(length: number): void {
+  if (length > LONGEST_STRING) throw plainError('not enough memory');
+}
+
 function rep(args: LuaValue[]): Results {
   const text = expectString(args, 0);
   const count = expectInt(args, 1);
   if (count <= 0 || text === '') return '';
   const length = text.length * count;
-  if (length > LONGEST_STRING) throw plainError('not enough memory');
-  spendMaking(length);
+  checkLength(length);
+  spendMaking(length + PIECE_BYTES);
   return text.repeat(count);
 }
 
 function reverse(args: LuaValue[]): Results {
   const text = expectString(args, 0);
-  spendMaking(text.length);
+  checkLength(text.length);
+  spendMaking(text.length * 2 + PIECE_BYTES);
   return Buffer.from(text, 'latin1').reverse().toString('latin1');
 }
 
@@ -97,12 +109,15 @@ function sub(args: LuaValue[]): Results {
   const to = fromEnd(optionalInteger(args, 2, -1), text.length);
   const start = Math.max(1, from);
   const end = Math.min(to, text.length);
+  // The part of a long string is a reference to it; that of a short one is a copy.
+  allocate(PIECE_BYTES);
   return start > end ? '' : text.slice(start - 1, end);
 }
 
 /** Shifts the 26 letters from `start` on; other bytes, also those above 127, stay. */
 function mapCase(text: string, start: number, shift: number): string {
-  spendMaking(text.length);
+  checkLength(text.length);
+  spendMaking(text.length * 2 + PIECE_BYTES);
   const bytes = Buffer.from(text, 'latin1');
   for (let at = 0; at < bytes.length; at++) {
     const code = bytes[at]!;
@@ -117,6 +132,7 @@ function search(args: LuaValue[], isFind: boolean): Results {
   const pattern = expectString(args, 1);
   const from = fromEnd(optionalInteger(args, 2, 1), subject.length) - 1;
   const start = Math.min(Math.max(0, from), subject.length);
+  spendReading(pattern.length);
   if (isFind && (isTruthy(args[3]) || isPlain(pattern))) {
     return findPlain(subject, pattern, start);
   }
@@ -134,14 +150,19 @@ function search(args: LuaValue[], isFind: boolean): Results {
 }
 
 function findPlain(subject: string, text: string, from: number): Results {
-  spendReading(subject.length - from);
-  const place = subject.indexOf(text, from);
+  const place = indexOf(subject, text, from);
   return place < 0 ? undefined : [place + 1, place + text.length];
 }
 
+/** What V8 takes for the iterator of string.gmatch. */
+const ITERATOR_BYTES = 320;
+
 function gmatch(args: LuaValue[]): Results {
   const subject = expectString(args, 0);
-  const matcher = new Matcher(subject, expectString(args, 1));
+  const pattern = expectString(args, 1);
+  spendReading(pattern.length);
+  allocate(ITERATOR_BYTES);
+  const matcher = new Matcher(subject, pattern);
   let next = 0;
   return new Builtin(() => {
     for (let place = next; place <= subject.length; place++) {
@@ -163,6 +184,7 @@ function gsub(args: LuaValue[]): Results {
   const replacement = expectReplacement(args);
   const limit = optionalInt(args, 3, subject.length + 1);
   const isAnchored = pattern[0] === '^';
+  spendReading(pattern.length);
   const matcher = new Matcher(subject, pattern);
   let result = '';
   let kept = 0;
@@ -173,16 +195,21 @@ function gsub(args: LuaValue[]): Results {
     if (end >= 0) {
       count += 1;
       const piece = replace(matcher, replacement, place, end);
+      const added = place - kept + piece.length;
+      checkLength(result.length + added);
+      spendMaking(added + 3 * PIECE_BYTES);
       result += subject.slice(kept, place) + piece;
       kept = end;
-      spendMaking(piece.length + 16);
-      if (result.length > LONGEST_STRING) throw plainError('not enough memory');
     }
     if (end > place) place = end;
     else if (place < subject.length) place += 1;
     else break;
     if (isAnchored) break;
   }
+  if (count === 0) return [subject, count];
+  const rest = subject.length - kept;
+  checkLength(result.length + rest);
+  spendMaking(rest + PIECE_BYTES);
   return [result + subject.slice(kept), count];
 }
 
@@ -210,19 +237,26 @@ function replace(matcher: Matcher, replacement: Replacement, start: number, end:
 
 /** Fills `%0` to `%9` into a replacement text; after another char the percent sign is dropped. */
 function expand(matcher: Matcher, replacement: string, start: number, end: number): string {
-  if (!replacement.includes('%')) return replacement;
   let text = '';
-  for (let at = 0; at < replacement.length; at++) {
-    const char = replacement[at]!;
-    if (char !== '%') {
-      text += char;
-      continue;
-    }
-    at += 1;
-    const escaped = replacement[at] ?? '\0';
-    if (escaped < '0' || escaped > '9') text += escaped;
-    else if (escaped === '0') text += matcher.subject.slice(start, end);
-    else text += toText(matcher.capture(escaped.charCodeAt(0) - 49, start, end));
+  let at = 0;
+  for (;;) {
+    const mark = replacement.indexOf('%', at);
+    if (mark < 0) return at === 0 ? replacement : append(text, replacement.slice(at));
+    const filled = fill(matcher, replacement[mark + 1] ?? '\0', start, end);
+    text = append(append(text, replacement.slice(at, mark)), filled);
+    at = mark + 2;
   }
-  return text;
+}
+
+function fill(matcher: Matcher, escaped: string, start: number, end: number): string {
+  if (escaped < '0' || escaped > '9') return escaped;
+  if (escaped === '0') return matcher.subject.slice(start, end);
+  return toText(matcher.capture(escaped.charCodeAt(0) - 49, start, end))!;
+}
+
+/** Joins two pieces and pays for it. */
+function append(text: string, piece: string): string {
+  checkLength(text.length + piece.length);
+  spendMaking(piece.length + PIECE_BYTES);
+  return text + piece;
 }

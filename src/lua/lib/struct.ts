@@ -1,6 +1,7 @@
-import { spend, spendMaking } from '../budget.ts';
+import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { argumentError, libraryError } from '../error.ts';
-import { toNumber } from '../number.ts';
+import { allocate } from '../memory.ts';
+import { toNumber, untilNul } from '../number.ts';
 import { LONGEST_STRING } from '../operators.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
@@ -44,7 +45,8 @@ class Format {
   size = 0;
 
   constructor(text: string) {
-    this.text = text.split('\0', 1)[0]!;
+    spendReading(text.length);
+    this.text = untilNul(text);
   }
 
   /** Reads the next option; false at the end. */
@@ -119,6 +121,7 @@ function pack(given: LuaValue[]): Results {
   let text = '';
   let argument = 1;
   while (format.next()) {
+    spendMaking(4 * PIECE_BYTES);
     text += '\0'.repeat(format.padding(text.length));
     const { option, size, isBig } = format;
     if (isInteger(option)) text += packInteger(expectNumber(args, argument++), size, isBig);
@@ -129,9 +132,9 @@ function pack(given: LuaValue[]): Results {
       const value = expectString(args, argument++);
       const length = size === 0 ? value.length : size;
       if (value.length < length) throw argumentError(argument + 1, 'string too short');
-      text += value.slice(0, length) + (option === 's' ? '\0' : '');
+      if (text.length + length > LONGEST_STRING) throw libraryError('string length overflow');
       spendMaking(length);
-      if (text.length > LONGEST_STRING) throw libraryError('string length overflow');
+      text += value.slice(0, length) + (option === 's' ? '\0' : '');
     } else format.control();
   }
   return text;
@@ -170,6 +173,7 @@ function unpack(args: LuaValue[]): Results {
     position += position === Number.POSITIVE_INFINITY ? 0 : format.padding(position);
     needBytes(data, position, format.size);
     if (values.length > MOST_RESULTS) throw libraryError('stack overflow (too many results)');
+    allocate(PIECE_BYTES);
     position += unpackItem(format, data, position, values);
   }
   values.push(position + 1);
@@ -194,6 +198,7 @@ function unpackItem(format: Format, data: string, position: number, values: LuaV
     return unpackChars(data, position, size, values);
   } else if (option === 's') {
     const end = data.indexOf('\0', position);
+    spendReading((end < 0 ? data.length : end) - position);
     if (end < 0) throw libraryError('unfinished string in data');
     values.push(data.slice(position, end));
     return end - position + 1;

@@ -1,4 +1,4 @@
-import { spend, spendMaking } from '../budget.ts';
+import { PIECE_BYTES, spend, spendMaking } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { libraryError, plainError } from '../error.ts';
 import { toText } from '../number.ts';
@@ -46,9 +46,10 @@ function concat(args: LuaValue[]): Results {
     if (piece === undefined) {
       throw libraryError(`invalid value (${typeName(value)}) at index ${at} in table for 'concat'`);
     }
+    const added = piece.length + separator.length;
+    if (text.length + added > LONGEST_STRING) throw plainError('not enough memory');
+    spendMaking(added + 2 * PIECE_BYTES);
     text += at < to ? piece + separator : piece;
-    spendMaking(piece.length + separator.length + 16);
-    if (text.length > LONGEST_STRING) throw plainError('not enough memory');
   }
   return text;
 }
@@ -56,6 +57,7 @@ function concat(args: LuaValue[]): Results {
 function foreach(args: LuaValue[]): Results {
   const table = expectTable(args, 0);
   const visit = expectFunction(args, 1);
+  spend(table.capacity() >>> 3);
   for (let at = table.advance(-1); at >= 0; ) {
     const key = table.keyAt(at);
     const result = first(callBack(visit, [key, table.valueAt(at)]));
@@ -88,8 +90,10 @@ function insert(args: LuaValue[]): Results {
   if (args.length !== 3) throw libraryError("wrong number of arguments to 'insert'");
   const at = expectInt(args, 1);
   if (at > end) end = at;
-  spend(end - at);
-  for (let place = end; place > at; place--) set(table, place, table.getNumber(place - 1));
+  for (let place = end; place > at; place--) {
+    spend(1);
+    set(table, place, table.getNumber(place - 1));
+  }
   set(table, at, args[2]);
   return NOTHING;
 }
@@ -105,8 +109,10 @@ function remove(args: LuaValue[]): Results {
   const at = optionalInt(args, 1, length);
   if (at < 1 || at > length) return NOTHING;
   const removed = table.getNumber(at);
-  spend(length - at);
-  for (let place = at; place < length; place++) set(table, place, table.getNumber(place + 1));
+  for (let place = at; place < length; place++) {
+    spend(1);
+    set(table, place, table.getNumber(place + 1));
+  }
   set(table, length, undefined);
   return removed;
 }
