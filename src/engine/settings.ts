@@ -1,7 +1,7 @@
 import { ErrorReply } from '../resp/index.ts';
 import type { Engine } from './engine.ts';
 import { SYNTAX_ERROR } from './errors.ts';
-import { matchesGlob } from './glob.ts';
+import { globFilter } from './glob.ts';
 import { formatEventClasses, parseEventClasses } from './notifications.ts';
 import {
   anyText,
@@ -214,8 +214,13 @@ export class Settings {
 }
 
 function namesLike(pattern: string): string[] {
-  return [...NAMES.keys()].filter((name) => matchesGlob(pattern, name));
+  if (!GLOB_SIGN.test(pattern)) return [];
+  const fits = globFilter(pattern);
+  return [...NAMES.keys()].filter(fits);
 }
+
+/** What makes CONFIG GET look through all names, as in Redis. */
+const GLOB_SIGN = /[[*?]/;
 
 /** Whether the value of a setting must not be shown. */
 export function isSecretSetting(word: string): boolean {

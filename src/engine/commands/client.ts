@@ -13,7 +13,7 @@ import { SYNTAX_ERROR } from '../errors.ts';
 import { integerArgument } from '../number.ts';
 import type { PauseMode } from '../pause.ts';
 import type { Session } from '../session.ts';
-import { upper } from '../text.ts';
+import { printed, upper } from '../text.ts';
 import { killClients } from './client-kill.ts';
 import { assertClientName } from './client-name.ts';
 import { clientTypeArgument } from './client-type.ts';
@@ -197,7 +197,7 @@ function setName(session: Session, argv: readonly string[]): Reply {
 function setInfo(session: Session, argv: readonly string[]): Reply {
   const option = upper(argv[2]!);
   if (option !== 'LIB-NAME' && option !== 'LIB-VER') {
-    throw new ErrorReply(`ERR Unrecognized option '${argv[2]}'`);
+    throw new ErrorReply(`ERR Unrecognized option '${printed(argv[2]!)}'`);
   }
   assertClientName(argv[3]!, argv[2]!);
   if (option === 'LIB-NAME') session.libraryName = argv[3]!;

@@ -2,7 +2,7 @@ import { ErrorReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
 import type { Database } from '../database.ts';
 import { NO_SUCH_KEY, SYNTAX_ERROR } from '../errors.ts';
-import { matchesGlob } from '../glob.ts';
+import { globFilter } from '../glob.ts';
 import { int32Argument } from '../number.ts';
 import { scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
@@ -172,7 +172,7 @@ function del({ database }: Session, argv: readonly string[]): Reply {
 
 function keysLike(database: Database, pattern: string): string[] {
   const keys = database.keys();
-  return pattern === '*' ? keys : keys.filter((key) => matchesGlob(pattern, key));
+  return pattern === '*' ? keys : keys.filter(globFilter(pattern));
 }
 
 /** TOUCH marks keys even for a session that asked for NO-TOUCH. */

@@ -1,6 +1,6 @@
 import { ErrorReply, ManyReply, PushReply, type Reply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
-import { matchesGlob } from '../glob.ts';
+import { assertPattern, globFilter } from '../glob.ts';
 import type { SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
 import { container, help } from './help.ts';
@@ -155,6 +155,7 @@ function countMessages(session: Session): number {
 /** One confirmation a name, also for a name that was subscribed to already. */
 function subscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
   const { prefix, count } = KINDS[kind];
+  if (kind === 'patterns') for (let at = 1; at < argv.length; at++) assertPattern(argv[at]!);
   const confirmations: Reply[] = [];
   for (let at = 1; at < argv.length; at++) {
     session.engine.pubSub.subscribe(session, kind, argv[at]!);
@@ -187,7 +188,7 @@ function activeNames(session: Session, kind: SubscriptionKind, argv: readonly st
   if (argv.length > 3) throw wrongSubcommand(argv);
   const pattern = argv[2];
   const names = [...session.engine.pubSub[kind].subscribers.keys()];
-  return pattern === undefined ? names : names.filter((name) => matchesGlob(pattern, name));
+  return pattern === undefined ? names : names.filter(globFilter(pattern));
 }
 
 function subscriberCounts(

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { HashValue } from '../hash-value.ts';
 import { ListValue } from '../list-value.ts';
-import { integerArgument, parseFloat64 } from '../number.ts';
+import { integerArgument, parseFloat64, withoutLeadingSpaces } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import type { Value } from '../value.ts';
@@ -203,7 +203,7 @@ function toNumber(text: string): number {
   const end = text.indexOf('\0');
   const body = end < 0 ? text : text.slice(0, end);
   if (body === '') return 0;
-  const value = parseFloat64(body.replace(/^[ \t-\r]+/, ''));
+  const value = parseFloat64(withoutLeadingSpaces(body));
   if (value === undefined) throw NOT_NUMBERS;
   return value;
 }
