@@ -12,6 +12,7 @@ import {
   type SettingKind,
   yesOrNo,
 } from './setting-kinds.ts';
+import { MAX_PASSWORD_BYTES } from './sign-in.ts';
 import { lower, printed } from './text.ts';
 
 export type SettingValues = Readonly<Partial<Record<SettingName, string>>>;
@@ -47,7 +48,7 @@ const SETTINGS = {
   timeout: { default: '0', kind: integer(0, INT32_MAX) },
   maxclients: { default: '10000', kind: integer(1, UINT32_MAX) },
   databases: { default: '16', kind: integer(1, 10_000), fixed: true },
-  requirepass: { default: '', kind: anyText, secret: true, apply: applyPassword },
+  requirepass: { default: '', kind: password, secret: true, apply: applyPassword },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
   // Bytes that may wait for one client, for one subscriber, and for all together.
@@ -257,6 +258,11 @@ function onlyNoLimit(text: string): string {
   const bytes = memory(0)(text);
   if (bytes !== '0') throw new ErrorReply(NO_EVICTION);
   return bytes;
+}
+
+function password(text: string): string {
+  if (text.length <= MAX_PASSWORD_BYTES) return text;
+  throw new ErrorReply(`argument must have at most ${MAX_PASSWORD_BYTES} bytes`);
 }
 
 function eventClasses(text: string): string {
