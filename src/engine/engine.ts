@@ -12,6 +12,7 @@ import { PubSub } from './pub-sub.ts';
 import { Scripts } from './script.ts';
 import { Session, type SessionListener } from './session.ts';
 import { Settings, type SettingValues } from './settings.ts';
+import { SignIns } from './sign-in.ts';
 import { SlowLog } from './slow-log.ts';
 import { Statistics } from './statistics.ts';
 import { Wills } from './wills.ts';
@@ -55,6 +56,7 @@ export class Engine {
   readonly pubSub = new PubSub();
   readonly pause = new Pause(this);
   readonly wills = new Wills(this);
+  readonly signIns = new SignIns(this);
   readonly slowLog = new SlowLog();
   readonly latency = new LatencyMonitor();
   readonly sessions = new Map<number, Session>();

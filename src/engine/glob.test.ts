@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
-import { matchesGlob } from './glob.ts';
+import { describe, expect, test } from 'vitest';
+import { globFilter, matchesGlob } from './glob.ts';
 
 describe('matchesGlob', () => {
   // What redis-server 7.0.15 answers to PUBSUB CHANNELS, on a channel of that name.
@@ -73,18 +73,59 @@ describe('matchesGlob', () => {
     fc.assert(property, { numRuns: 20_000 });
   });
 
-  test('a pattern bomb takes as many looks as pattern times text, at most', () => {
+  test('a pattern bomb takes at most pattern times text steps', () => {
     const text = 'a'.repeat(400);
-    const pattern = `${'*a'.repeat(50)}*b`;
-    const looks = vi.spyOn(String.prototype, 'charCodeAt');
-    try {
-      expect(matchesGlob(pattern, text)).toBe(false);
-      // Two for each byte that is compared: one into the pattern, one into the text.
-      expect(looks.mock.calls.length).toBeGreaterThan(text.length);
-      expect(looks.mock.calls.length).toBeLessThan(2 * pattern.length * text.length);
-    } finally {
-      looks.mockRestore();
-    }
+    const pattern = `${'*a'.repeat(50)}*?b`;
+    const budget = { steps: 1_000_000 };
+    expect(matchesGlob(pattern, text, budget)).toBe(false);
+    expect(1_000_000 - budget.steps).toBeLessThan(pattern.length * text.length);
+  });
+
+  test('takes no step behind a star that ends the pattern', () => {
+    const budget = { steps: 0 };
+    expect(matchesGlob('lock:*', `lock:${'a'.repeat(10_000)}`, budget)).toBe(true);
+    expect(budget.steps).toBe(0);
+  });
+
+  test('takes no step for the bytes between a star and the next literal', () => {
+    const budget = { steps: 0 };
+    expect(matchesGlob('lock:*b', `lock:${'a'.repeat(10_000)}b`, budget)).toBe(true);
+    expect(matchesGlob('lock:*bc', `lock:${'a'.repeat(10_000)}`, budget)).toBe(false);
+    expect(budget.steps).toBe(0);
+  });
+
+  test('charges a budget only for the steps beyond the first 1024 of a text', () => {
+    const budget = { steps: 1_000_000 };
+    expect(matchesGlob('a*b', `a${'a'.repeat(500)}b`, budget)).toBe(true);
+    expect(budget.steps).toBe(1_000_000);
+    expect(matchesGlob(`*${'a'.repeat(100)}b`, 'a'.repeat(500), budget)).toBe(false);
+    expect(budget.steps).toBeLessThan(1_000_000 - 400 * 100 + 1024);
+    expect(budget.steps).toBeGreaterThan(900_000);
+  });
+
+  test('does not match once the budget is used up, but for what is free', () => {
+    const budget = { steps: 100 };
+    const text = 'a'.repeat(2000);
+    expect(matchesGlob(`*${'a'.repeat(100)}b*`, `${text}b`, budget)).toBe(false);
+    expect(budget.steps).toBe(-1);
+    expect(matchesGlob('a*', text, budget)).toBe(true);
+    expect(matchesGlob(`*${'a'.repeat(100)}b*`, `${text}b`)).toBe(true);
+  });
+});
+
+describe('globFilter', () => {
+  test('refuses a pattern of more than 1024 bytes', () => {
+    expect(globFilter('a'.repeat(1024))('b')).toBe(false);
+    expect(() => globFilter('a'.repeat(1025))).toThrow(
+      'ERR pattern is too long (1024 bytes at most)',
+    );
+  });
+
+  test('throws when one pattern takes too many steps over all texts', () => {
+    const fits = globFilter(`*${'a'.repeat(1000)}b`);
+    const text = 'a'.repeat(20_000);
+    expect(fits(text)).toBe(false);
+    expect(() => fits(text)).toThrow('ERR pattern takes too long to match');
   });
 });
 

@@ -70,9 +70,9 @@ const FRACTION_SCALE = 10n ** BigInt(FRACTION_DIGITS);
 /** Beyond these powers of ten every mantissa of LONGEST_TEXT digits is too large or rounds to zero. */
 const LARGEST_POWER = 3 * LONGEST_TEXT;
 
-const DECIMAL = /^([+-]?)(?:(\d+)\.?(\d*)|\.(\d+))(?:[eE]([+-]?\d+))?$/;
+const DECIMAL = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d+))?$/;
 const HEXADECIMAL =
-  /^([+-]?)0[xX](?:([0-9a-fA-F]+)\.?([0-9a-fA-F]*)|\.([0-9a-fA-F]+))(?:[pP]([+-]?\d+))?$/;
+  /^([+-]?)0[xX](?:([0-9a-fA-F]+)(?:\.([0-9a-fA-F]*))?|\.([0-9a-fA-F]+))(?:[pP]([+-]?\d+))?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 
 /** Whole numbers within the doubles' exact range, the usual case, need none of this. */

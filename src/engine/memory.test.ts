@@ -148,7 +148,7 @@ describe('maxmemory', () => {
     client.say(['SADD', 'set', ...words]);
     client.say(['ZADD', 'zset', ...words.flatMap((each, at) => [String(at), each])]);
     const { used } = client.engine.memory;
-    client.say(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 10_000)]);
+    client.say(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 8_000)]);
     expect(client.say(command)).toBe(OOM);
     expect(client.say('EXISTS copy k')).toBe(0);
   });

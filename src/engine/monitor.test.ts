@@ -27,6 +27,22 @@ describe('MONITOR shows', () => {
     expect(monitor.hears()).toMatch(/"ECHO" "a\\n\\r\\t\\a\\b\\"\\\\\\x01\\xff~ "$/);
   });
 
+  it('at most 4096 bytes of an argument', () => {
+    client.say(['SET', 'k', '\0'.repeat(100_000)]);
+    expect(words(monitor.hears())).toEqual([
+      `"SET" "k" "${'\\x00'.repeat(4096)}... (95904 more bytes)"`,
+    ]);
+  });
+
+  it('at most 64 KiB of a request', () => {
+    client.say(['MGET', ...Array.from({ length: 100 }, () => '\0'.repeat(4096))]);
+    const line = monitor.hears();
+    expect(line).toMatch(/ "\.\.\. \(97 more arguments\)"$/);
+    expect(line.length).toBeLessThan(66 * 1024);
+    client.say(['MGET', ...Array.from({ length: 100_000 }, () => 'k')]);
+    expect(monitor.hears()).toMatch(/"k" "\.\.\. \(\d+ more arguments\)"$/);
+  });
+
   it('a transaction when it is run, EXEC last', () => {
     for (const command of ['MULTI', 'SET k 1', 'EXEC']) client.say(command);
     expect(words(monitor.hears())).toEqual(['"MULTI"', '"SET" "k" "1"', '"EXEC"']);

@@ -3,6 +3,7 @@ import { SimpleReply } from '../resp/index.ts';
 import { type Command, FLAGS } from './command.ts';
 import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
+import { moreArguments, shortened } from './shortened.ts';
 
 /** What a line takes in a client's output, beside its text. */
 const LINE_BYTES = 100;
@@ -15,12 +16,24 @@ export function showToMonitors(session: Session, command: Command, argv: readonl
   for (const monitor of session.engine.monitors) monitor.listener.push(line);
 }
 
-/** `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. */
+/**
+ * `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. Its length has a limit, whatever the request: the line
+ * goes to every monitor, and in quotes it can be longer than a string may be.
+ */
 function monitorLine(session: Session, argv: readonly string[]): string {
   const seconds = (session.engine.wallMs() / 1000).toFixed(6);
   const source = session.isScript ? 'lua' : session.address;
-  return `${seconds} [${session.database.number} ${source}] ${argv.map(quoted).join(' ')}`;
+  let line = `${seconds} [${session.database.number} ${source}]`;
+  for (let at = 0; at < argv.length; at++) {
+    if (line.length > FULL_LINE_BYTES) return `${line} ${quoted(moreArguments(argv.length - at))}`;
+    line += ` ${quoted(shortened(argv[at]!, MAX_ARGUMENT_BYTES))}`;
+  }
+  return line;
 }
+
+/** A byte takes four in quotes, so that a line has at most 64 KiB and a few bytes. */
+const FULL_LINE_BYTES = 48 * 1024;
+const MAX_ARGUMENT_BYTES = 4 * 1024;
 
 const ESCAPES: Partial<Record<string, string>> = {
   '"': '\\"',

@@ -1,4 +1,5 @@
 import { ErrorReply } from '../resp/index.ts';
+import { MAX_WORD_BYTES } from './text.ts';
 
 /**
  * The classes of keyspace events and their letters, in the order in which CONFIG GET prints them.
@@ -34,15 +35,18 @@ const ALL_BITS = CLASSES.reduce((bits, { all, bit }) => (all ? bits | bit : bits
 /** The bits of a `notify-keyspace-events` value such as `KEA` or `Kx`. */
 export function parseEventClasses(letters: string): number {
   let bits = 0;
+  if (letters.length > MAX_WORD_BYTES) throw INVALID_CLASS;
   for (const letter of letters) {
     const found = CLASSES.find((each) => each.letter === letter);
     if (letter !== 'A' && found === undefined) {
-      throw new ErrorReply("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+      throw INVALID_CLASS;
     }
     bits |= found?.bit ?? ALL_BITS;
   }
   return bits;
 }
+
+const INVALID_CLASS = new ErrorReply("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
 
 export function formatEventClasses(bits: number): string {
   const hasAll = (bits & ALL_BITS) === ALL_BITS;

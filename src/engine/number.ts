@@ -51,7 +51,9 @@ export function int32Argument(text: string): number {
   return value;
 }
 
-const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+/** Numbers with more chars are not read. */
+const MAX_NUMBER_BYTES = 5 * 1024;
+const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const HEXADECIMAL = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 /** A digit other than zero before the exponent. */
@@ -64,15 +66,28 @@ const NOT_ZERO = /^[+-]?(?:0[xX][0.]*[1-9a-fA-F]|[0.]*[1-9])/;
 export function parseFloat64(text: string): number | undefined {
   const integer = parseInteger(text);
   if (typeof integer === 'number') return integer;
-  const infinite = INFINITE.exec(text);
+  const infinite = text.length <= MAX_NUMBER_BYTES && INFINITE.exec(text);
   if (infinite) return infinite[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
   const value = strtod(text);
   if (value === undefined || !Number.isFinite(value)) return undefined;
   return value === 0 && NOT_ZERO.test(text) ? undefined : value;
 }
 
+/** The text behind the spaces that C's strtod skips. */
+export function withoutLeadingSpaces(text: string): string {
+  let begin = 0;
+  while (begin < text.length && isSpace(text.charCodeAt(begin))) begin++;
+  return text.slice(begin);
+}
+
+/** C's isspace. */
+function isSpace(code: number): boolean {
+  return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+}
+
 /** A finite number as C's strtod reads it, which ends in infinity or zero what is out of range. */
 export function strtod(text: string): number | undefined {
+  if (text.length > MAX_NUMBER_BYTES) return undefined;
   if (DECIMAL.test(text)) return Number(text);
   const hexadecimal = HEXADECIMAL.exec(text);
   return hexadecimal ? hexadecimalValue(hexadecimal) : undefined;

@@ -192,11 +192,20 @@ it('no timer is left when the engine closes', () => {
   expect(wire.clock.pendingTimers).toBe(0);
 });
 
+it('CLIENT PAUSE lasts at most an hour', () => {
+  expect(admin.say('CLIENT PAUSE 3600000')).toBe('+OK');
+  expect(first.say('PING')).toBe('');
+  wire.clock.advance(3_600_000);
+  expect(first.hears()).toBe('+PONG');
+});
+
 it('CLIENT PAUSE reads its arguments as Redis does', () => {
   const dialogue = [
     ['CLIENT PAUSE', "-ERR wrong number of arguments for 'client|pause' command"],
     ['CLIENT PAUSE a', '-ERR timeout is not an integer or out of range'],
     ['CLIENT PAUSE -1', '-ERR timeout is negative'],
+    ['CLIENT PAUSE 3600001', '-ERR timeout is out of range'],
+    ['CLIENT PAUSE 9223372036854775807', '-ERR timeout is out of range'],
     ['CLIENT PAUSE a foo', '-ERR CLIENT PAUSE mode must be WRITE or ALL'],
     [
       'client pause 1 all x',

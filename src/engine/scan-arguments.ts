@@ -1,8 +1,8 @@
 import { ErrorReply, type Reply } from '../resp/index.ts';
 import { NOT_AN_INTEGER, SYNTAX_ERROR } from './errors.ts';
-import { matchesGlob } from './glob.ts';
+import { globFilter } from './glob.ts';
 import { parseInteger } from './number.ts';
-import { printed, upper } from './text.ts';
+import { lower, MAX_WORD_BYTES, upper } from './text.ts';
 
 /** What the four scans can be asked for. */
 export interface ScanArguments {
@@ -26,10 +26,10 @@ export function scanArguments(argv: readonly string[], at: number): ScanArgument
     if (value === undefined) throw SYNTAX_ERROR;
     if (word === 'COUNT') count = parseCount(value);
     else if (word === 'MATCH') pattern = value === '*' ? undefined : value;
-    else if (word === 'TYPE' && at === 1) type = value.toLowerCase();
+    else if (word === 'TYPE' && at === 1) type = lower(value);
     else throw SYNTAX_ERROR;
   }
-  const admits = (name: string): boolean => pattern === undefined || matchesGlob(pattern, name);
+  const admits = pattern === undefined ? () => true : globFilter(pattern);
   return { cursor, count, admits, type };
 }
 
@@ -42,7 +42,8 @@ export function scanReply(cursor: number, items: readonly Reply[]): Reply {
  * look at the cursor first, then at the key, and only then at the options, as Redis does.
  */
 export function parseCursor(text: string): number {
-  const shown = printed(text);
+  if (text.length > MAX_WORD_BYTES) throw INVALID_CURSOR;
+  const [shown = ''] = text.split('\0', 1);
   const digits = shown === '' ? '0' : /^[+-]?(\d+)$/.exec(shown)?.[1];
   if (digits === undefined) throw INVALID_CURSOR;
   if (digits.length >= 20 && BigInt(digits) >= CURSOR_LIMIT) throw INVALID_CURSOR;

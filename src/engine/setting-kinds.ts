@@ -76,4 +76,5 @@ const UNIT_BYTES = {
   g: 1000 ** 3,
   gb: 1024 ** 3,
 } as const;
-const MEMORY = /^(\d*)(|b|k|kb|m|mb|g|gb)$/;
+/** Redis reads at most 127 digits. */
+const MEMORY = /^(\d{0,127})(|b|k|kb|m|mb|g|gb)$/;

@@ -1,7 +1,7 @@
 import { ErrorReply } from '../resp/index.ts';
 import type { Engine } from './engine.ts';
 import { SYNTAX_ERROR } from './errors.ts';
-import { matchesGlob } from './glob.ts';
+import { globFilter } from './glob.ts';
 import { formatEventClasses, parseEventClasses } from './notifications.ts';
 import {
   anyText,
@@ -12,6 +12,7 @@ import {
   only,
   yesOrNo,
 } from './setting-kinds.ts';
+import { MAX_PASSWORD_BYTES } from './sign-in.ts';
 import { lower, printed } from './text.ts';
 
 export type SettingValues = Readonly<Partial<Record<SettingName, string>>>;
@@ -47,7 +48,7 @@ const SETTINGS = {
   timeout: { default: '0', kind: integer(0, INT32_MAX) },
   maxclients: { default: '10000', kind: integer(1, UINT32_MAX) },
   databases: { default: '16', kind: integer(1, 10_000), fixed: true },
-  requirepass: { default: '', kind: anyText, secret: true, apply: applyPassword },
+  requirepass: { default: '', kind: password, secret: true, apply: applyPassword },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
   // Bytes that may wait for one client, and for one subscriber.
@@ -222,8 +223,13 @@ export class Settings {
 }
 
 function namesLike(pattern: string): string[] {
-  return [...NAMES.keys()].filter((name) => matchesGlob(pattern, name));
+  if (!GLOB_SIGN.test(pattern)) return [];
+  const fits = globFilter(pattern);
+  return [...NAMES.keys()].filter(fits);
 }
+
+/** What makes CONFIG GET look through all names, as in Redis. */
+const GLOB_SIGN = /[[*?]/;
 
 /** Whether the value of a setting must not be shown. */
 export function isSecretSetting(word: string): boolean {
@@ -254,6 +260,11 @@ function refusal(word: string, reason: string): ErrorReply {
 
 function fact(value: string, ...aliases: readonly string[]): Setting {
   return { default: value, kind: anyText, fixed: true, aliases };
+}
+
+function password(text: string): string {
+  if (text.length <= MAX_PASSWORD_BYTES) return text;
+  throw new ErrorReply(`argument must have at most ${MAX_PASSWORD_BYTES} bytes`);
 }
 
 function eventClasses(text: string): string {

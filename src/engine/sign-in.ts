@@ -1,27 +1,188 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { ErrorReply } from '../resp/index.ts';
+import { ErrorReply, type Reply } from '../resp/index.ts';
+import { PARKED, Waiter } from './blocking.ts';
+import type { Outcome } from './command.ts';
+import type { Engine } from './engine.ts';
 import type { Session } from './session.ts';
+import { MAX_WORD_BYTES } from './text.ts';
 
 /** The one user that there is. */
 export const DEFAULT_USER = 'default';
 
-/** Signs the session in, or throws. A user without password takes any. */
-export function signIn(session: Session, user: string, password: string): void {
-  const { engine } = session;
-  const matches = isSame(password, engine.settings.text('requirepass'));
-  if (user !== DEFAULT_USER || (engine.needsPassword && !matches)) throw WRONG_PASSWORD;
-  session.authenticated = true;
+/** The failed sign-ins of one address. */
+interface Failures {
+  count: number;
+  lastMs: number;
+  /** Requests of this address that wait now. */
+  held: number;
+  /** When they were last logged, and how many came since. */
+  loggedMs: number;
+  unlogged: number;
+}
+
+/**
+ * AUTH and HELLO with AUTH. After FREE_FAILURES wrong passwords from an address, each further request of
+ * that address waits before it is evaluated: 10 ms, then twice as long each time, up to a second. It waits
+ * whether the password is right or wrong, so that a client that guesses cannot save time by hanging up.
+ * Other commands and other addresses are not affected. A success changes nothing; a minute without a failure
+ * ends the delay.
+ */
+export class SignIns {
+  readonly #engine: Engine;
+  /** The address that failed last stands at the end. */
+  readonly #failures = new Map<string, Failures>();
+  readonly #held = new Set<Session>();
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Runs `evaluate` now or after the delay of the session's address. It may throw ErrorReply. */
+  evaluate(session: Session, evaluate: () => Reply): Outcome {
+    const failures = this.#recent(hostOf(session.address));
+    if (failures === undefined || failures.count < FREE_FAILURES || !session.mayPark) {
+      return evaluate();
+    }
+    if (failures.held >= MAX_HELD) throw TOO_MANY_WAIT;
+    return this.#hold(session, failures, evaluate);
+  }
+
+  /** Whether the session waits for the end of its delay, and for nothing else. */
+  isHolding(session: Session): boolean {
+    return this.#held.has(session);
+  }
+
+  /** Signs the session in, or throws. A user without password takes any. */
+  signIn(session: Session, user: string, password: string): void {
+    const { needsPassword, settings } = this.#engine;
+    const matches = isSame(password, settings.text('requirepass'));
+    if (user !== DEFAULT_USER || (needsPassword && !matches)) {
+      if (needsPassword) this.#countFailure(hostOf(session.address));
+      throw WRONG_PASSWORD;
+    }
+    session.authenticated = true;
+  }
+
+  #hold(session: Session, failures: Failures, evaluate: () => Reply): Outcome {
+    const { clock } = this.#engine;
+    const waiter = new Waiter(session, null, () => {
+      this.#held.delete(session);
+      failures.held--;
+      timer.cancel();
+    });
+    const timer = clock.setTimer(delayMs(failures.count), () => {
+      waiter.leave();
+      session.listener.resume(this.#attempt(evaluate));
+    });
+    this.#held.add(session);
+    failures.held++;
+    return PARKED;
+  }
+
+  /** A timer has no caller to whom an exception could go. */
+  #attempt(evaluate: () => Reply): Reply {
+    this.#engine.freeze();
+    try {
+      return evaluate();
+    } catch (error) {
+      return error instanceof ErrorReply ? error : this.#engine.internalError(error);
+    }
+  }
+
+  #recent(host: string): Failures | undefined {
+    const failures = this.#failures.get(host);
+    if (failures === undefined || this.#engine.nowMs - failures.lastMs < FORGET_MS) return failures;
+    this.#failures.delete(host);
+    return undefined;
+  }
+
+  #countFailure(host: string): void {
+    const { nowMs } = this.#engine;
+    const failures = this.#recent(host) ?? { ...NO_FAILURES };
+    failures.count++;
+    failures.unlogged++;
+    failures.lastMs = nowMs;
+    this.#failures.delete(host);
+    this.#failures.set(host, failures);
+    if (this.#failures.size > MAX_ADDRESSES) this.#forgetOldest();
+    if (nowMs - failures.loggedMs >= LOG_MS) this.#log(host, failures);
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#failures.keys();
+    if (oldest !== undefined) this.#failures.delete(oldest);
+  }
+
+  #log(host: string, failures: Failures): void {
+    const { count, unlogged } = failures;
+    this.#engine.log(
+      LOG_WARNING,
+      `failed sign-ins from ${host || 'a Unix socket'}: ${unlogged} (${count} in all)`,
+    );
+    failures.loggedMs = this.#engine.nowMs;
+    failures.unlogged = 0;
+  }
+}
+
+function delayMs(failures: number): number {
+  return Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - FREE_FAILURES));
+}
+
+/**
+ * The host of `10.0.0.1:6379` or `[::1]:6379`. Somebody with one IPv6 address usually has its whole /64
+ * network, so that its four first groups count. All clients of a Unix socket are one host.
+ */
+export function hostOf(address: string): string {
+  const host = address.slice(0, Math.max(0, address.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
+  if (!host.includes(':')) return host;
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host);
+  return mapped ? mapped[1]! : networkOf(host);
+}
+
+/** The first 64 bits of an IPv6 address; `::` stands for as many zeros as are missing. */
+function networkOf(host: string): string {
+  const [head = '', tail] = host.split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const last = tail === undefined || tail === '' ? [] : tail.split(':');
+  while (groups.length + last.length < IPV6_GROUPS) groups.push('0');
+  return `${[...groups, ...last].slice(0, IPV6_GROUPS / 2).join(':')}::/64`;
 }
 
 /** Digests have one length, so that the time of the comparison tells nothing of the password's. */
 function isSame(a: string, b: string): boolean {
-  return timingSafeEqual(digest(a), digest(b));
+  return a.length <= MAX_PASSWORD_BYTES && timingSafeEqual(digest(a), digest(b));
 }
 
 function digest(text: string): Buffer {
   return createHash('sha256').update(text, 'latin1').digest();
 }
 
+/** A longer one is wrong, and is not digested. */
+export const MAX_PASSWORD_BYTES = MAX_WORD_BYTES;
+
+const FREE_FAILURES = 5;
+const FIRST_DELAY_MS = 10;
+const MAX_DELAY_MS = 1000;
+/** Without a limit an attacker would guess on many connections at once. */
+const MAX_HELD = 64;
+const FORGET_MS = 60_000;
+const LOG_MS = 10_000;
+const MAX_ADDRESSES = 4096;
+const IPV6_GROUPS = 8;
+/** redis.LOG_WARNING. */
+const LOG_WARNING = 3;
+
+const NO_FAILURES: Failures = {
+  count: 0,
+  lastMs: 0,
+  held: 0,
+  loggedMs: Number.NEGATIVE_INFINITY,
+  unlogged: 0,
+};
+
 const WRONG_PASSWORD = new ErrorReply(
   'WRONGPASS invalid username-password pair or user is disabled.',
+);
+const TOO_MANY_WAIT = new ErrorReply(
+  'ERR too many sign-ins from this address failed, try again later',
 );

@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
+import { moreArguments, shortened } from './shortened.ts';
 
 export interface SlowLogEntry {
   readonly id: number;
@@ -11,8 +12,8 @@ export interface SlowLogEntry {
   readonly name: string;
 }
 
-const MOST_ARGUMENTS = 32;
-const MOST_ARGUMENT_BYTES = 128;
+const MAX_ARGUMENTS = 32;
+const MAX_ARGUMENT_BYTES = 128;
 
 /**
  * The commands that took long, newest first. EXEC and scripts are kept as a whole: time stands still
@@ -30,7 +31,7 @@ export class SlowLog {
       id: this.#nextId++,
       unixSeconds: Math.floor(session.engine.wallMs() / 1000),
       durationMs,
-      argv: shortened(withoutSecrets(command, argv)),
+      argv: shortenedAll(withoutSecrets(command, argv)),
       address: session.address,
       name: session.name,
     });
@@ -47,15 +48,9 @@ export class SlowLog {
   }
 }
 
-/** Keeps no large arguments alive. */
-function shortened(argv: readonly string[]): string[] {
-  if (argv.length <= MOST_ARGUMENTS) return argv.map(shortenedArgument);
-  const shown = argv.slice(0, MOST_ARGUMENTS - 1).map(shortenedArgument);
-  return [...shown, `... (${argv.length - MOST_ARGUMENTS + 1} more arguments)`];
-}
-
-function shortenedArgument(text: string): string {
-  const moreBytes = text.length - MOST_ARGUMENT_BYTES;
-  if (moreBytes <= 0) return text;
-  return `${text.slice(0, MOST_ARGUMENT_BYTES)}... (${moreBytes} more bytes)`;
+function shortenedAll(argv: readonly string[]): string[] {
+  const shown = (text: string): string => shortened(text, MAX_ARGUMENT_BYTES);
+  if (argv.length <= MAX_ARGUMENTS) return argv.map(shown);
+  const first = argv.slice(0, MAX_ARGUMENTS - 1).map(shown);
+  return [...first, moreArguments(argv.length - first.length)];
 }

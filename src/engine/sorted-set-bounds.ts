@@ -1,5 +1,5 @@
 import { ErrorReply } from '../resp/index.ts';
-import { parseFloat64, strtod } from './number.ts';
+import { parseFloat64, strtod, withoutLeadingSpaces } from './number.ts';
 import { AFTER_ALL, type LexCuts, type ScoreCut, type ScoreCuts } from './sorted-set-value.ts';
 
 /** Reads the two ends of a range by score: `1.5`, `(1.5` without the score itself, `-inf`. */
@@ -36,7 +36,7 @@ function boundScore(text: string): number {
   const end = text.indexOf('\0');
   const written = end < 0 ? text : text.slice(0, end);
   if (written === '') return 0;
-  const number = written.replace(/^[ \t-\r]+/, '');
+  const number = withoutLeadingSpaces(written);
   const score = parseFloat64(number) ?? strtod(number);
   if (score === undefined) throw NOT_A_BOUND;
   return score;

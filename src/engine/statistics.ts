@@ -3,6 +3,7 @@ const MOST_COMMANDS = 512;
 
 /** Scripts invent codes of their own, which must not fill the memory. */
 const MOST_CODES = 128;
+const LONGEST_CODE = 64;
 /** A rate over less time says nothing. */
 const SHORTEST_RATED_MS = 100;
 
@@ -58,11 +59,15 @@ export class Statistics {
 
   countError(code: string, command: number, outcome: 'rejected' | 'failed'): void {
     this.counters.errors++;
+    if (code.length <= LONGEST_CODE) this.#countCode(code);
+    if (command >= 0) this[outcome][command]! += 1;
+  }
+
+  #countCode(code: string): void {
     const count = this.errorsByCode.get(code);
     if (count !== undefined || this.errorsByCode.size < MOST_CODES) {
       this.errorsByCode.set(code, (count ?? 0) + 1);
     }
-    if (command >= 0) this[outcome][command]! += 1;
   }
 
   /** Changes since the last save are not a statistic, so they stay. */

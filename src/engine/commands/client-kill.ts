@@ -4,7 +4,7 @@ import { SYNTAX_ERROR } from '../errors.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { DEFAULT_USER } from '../sign-in.ts';
-import { lower, upper } from '../text.ts';
+import { lower, printed, upper } from '../text.ts';
 import { clientTypeArgument } from './client-type.ts';
 
 type Filter = (session: Session) => boolean;
@@ -52,7 +52,7 @@ function byType(value: string): Filter {
 }
 
 function byUser(value: string): Filter {
-  if (value !== DEFAULT_USER) throw new ErrorReply(`ERR No such user '${value}'`);
+  if (value !== DEFAULT_USER) throw new ErrorReply(`ERR No such user '${printed(value)}'`);
   return () => true;
 }
 

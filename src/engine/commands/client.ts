@@ -13,7 +13,7 @@ import { SYNTAX_ERROR } from '../errors.ts';
 import { integerArgument } from '../number.ts';
 import type { PauseMode } from '../pause.ts';
 import type { Session } from '../session.ts';
-import { upper } from '../text.ts';
+import { printed, upper } from '../text.ts';
 import { killClients } from './client-kill.ts';
 import { assertClientName } from './client-name.ts';
 import { clientTypeArgument } from './client-type.ts';
@@ -197,7 +197,7 @@ function setName(session: Session, argv: readonly string[]): Reply {
 function setInfo(session: Session, argv: readonly string[]): Reply {
   const option = upper(argv[2]!);
   if (option !== 'LIB-NAME' && option !== 'LIB-VER') {
-    throw new ErrorReply(`ERR Unrecognized option '${argv[2]}'`);
+    throw new ErrorReply(`ERR Unrecognized option '${printed(argv[2]!)}'`);
   }
   assertClientName(argv[3]!, argv[2]!);
   if (option === 'LIB-NAME') session.libraryName = argv[3]!;
@@ -208,7 +208,9 @@ function setInfo(session: Session, argv: readonly string[]): Reply {
 function pause(session: Session, argv: readonly string[]): Reply {
   if (argv.length > 4) throw wrongSubcommand(argv);
   const mode = pauseMode(argv[3]);
-  session.engine.pause.begin(waitMsArgument(argv[2]!), mode);
+  const durationMs = waitMsArgument(argv[2]!);
+  if (durationMs > MAX_PAUSE_MS) throw TOO_LONG_PAUSE;
+  session.engine.pause.begin(durationMs, mode);
   return OK;
 }
 
@@ -233,7 +235,7 @@ function reply(session: Session, argv: readonly string[]): Reply {
   return word === 'ON' ? OK : NO_REPLY;
 }
 
-/** A client that only waits for the end of a pause is not blocked. */
+/** A client that only waits for the end of a pause, or of a delay of AUTH, is not blocked. */
 function unblock(session: Session, argv: readonly string[]): Reply {
   if (argv.length > 4) throw wrongSubcommand(argv);
   const word = upper(argv[3] ?? 'TIMEOUT');
@@ -242,10 +244,15 @@ function unblock(session: Session, argv: readonly string[]): Reply {
   }
   const { engine } = session;
   const target = engine.sessions.get(integerArgument(argv[2]!));
-  if (!target?.waiter || engine.pause.isHolding(target)) return 0;
+  if (!target?.waiter || isHeld(target)) return 0;
   if (word === 'TIMEOUT') target.waiter.timeOut();
   else target.waiter.finish(UNBLOCKED);
   return 1;
+}
+
+function isHeld(session: Session): boolean {
+  const { pause, signIns } = session.engine;
+  return pause.isHolding(session) || signIns.isHolding(session);
 }
 
 function choose(session: Session, option: 'noEvict' | 'noTouch', text: string): Reply {
@@ -263,5 +270,8 @@ function trackingInfo(): Reply {
   ]);
 }
 
+/** Long enough for a failover by hand. In mode `all` no client can end a pause before its time. */
+const MAX_PAUSE_MS = 3_600_000;
+const TOO_LONG_PAUSE = new ErrorReply('ERR timeout is out of range');
 const INVALID_ID = new ErrorReply('ERR Invalid client ID');
 const UNBLOCKED = new ErrorReply('UNBLOCKED client unblocked via CLIENT UNBLOCK');

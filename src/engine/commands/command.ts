@@ -3,9 +3,9 @@ import { type Command, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts
 import { type Category, categoriesOf } from '../command-categories.ts';
 import { type Argument, parseSyntax } from '../command-syntax.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
-import { matchesGlob } from '../glob.ts';
+import { globFilter } from '../glob.ts';
 import type { Session } from '../session.ts';
-import { lower, upper } from '../text.ts';
+import { lower, MAX_WORD_BYTES, upper } from '../text.ts';
 import { help } from './help.ts';
 import { COMMANDS, everyCommand, findCommand } from './index.ts';
 import { helpLines } from './subcommand-help.ts';
@@ -90,10 +90,15 @@ function filter(kind: string, value: string): (command: Command) => boolean {
     case 'ACLCAT':
       return (each) => categoriesOf(each).includes(value as Category);
     case 'PATTERN':
-      return ({ name }) => matchesGlob(value, name);
+      return byPattern(value);
     default:
       throw SYNTAX_ERROR;
   }
+}
+
+function byPattern(pattern: string): (command: Command) => boolean {
+  const fits = globFilter(pattern);
+  return ({ name }) => fits(name);
 }
 
 function info(_session: Session, argv: readonly string[]): Reply {
@@ -114,6 +119,7 @@ function docs(_session: Session, argv: readonly string[]): Reply {
 
 /** By a name such as `get` or `client|id`. */
 function named(text: string): Command | undefined {
+  if (text.length > MAX_WORD_BYTES) return undefined;
   const [name = '', word] = lower(text).split('|');
   const found = COMMANDS.get(name);
   return word === undefined ? found : found?.subcommands?.get(word);

@@ -1,9 +1,9 @@
 import { ErrorReply, MapReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
-import { type CommandTable, NO_KEYS } from '../command.ts';
+import { type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
 import { SYNTAX_ERROR, wrongArity } from '../errors.ts';
 import { int32Argument, parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
-import { DEFAULT_USER, signIn } from '../sign-in.ts';
+import { DEFAULT_USER } from '../sign-in.ts';
 import { printed, upper } from '../text.ts';
 import { REDIS_VERSION } from '../version.ts';
 import { assertClientName } from './client-name.ts';
@@ -81,15 +81,25 @@ export const connection = {
   },
 } as const satisfies CommandTable;
 
-function auth(session: Session, argv: readonly string[]): Reply {
+function auth(session: Session, argv: readonly string[]): Outcome {
+  const { signIns, needsPassword } = session.engine;
   if (argv.length > 3) throw SYNTAX_ERROR;
-  if (argv.length === 2 && !session.engine.needsPassword) throw NO_PASSWORD_SET;
+  if (argv.length === 2 && !needsPassword) throw NO_PASSWORD_SET;
   const [user, password] = argv.length === 2 ? [DEFAULT_USER, argv[1]!] : [argv[1]!, argv[2]!];
-  signIn(session, user, password);
-  return OK;
+  return signIns.evaluate(session, () => {
+    signIns.signIn(session, user, password);
+    return OK;
+  });
 }
 
-function hello(session: Session, argv: readonly string[]): Reply {
+/** The password is an option among others, each with an effect of its own: they wait with it. */
+function hello(session: Session, argv: readonly string[]): Outcome {
+  const hasPassword = argv.some((word, at) => at > 1 && upper(word) === 'AUTH');
+  if (!hasPassword) return switchProtocol(session, argv);
+  return session.engine.signIns.evaluate(session, () => switchProtocol(session, argv));
+}
+
+function switchProtocol(session: Session, argv: readonly string[]): Reply {
   const protocol = argv.length > 1 ? protocolArgument(argv[1]!) : session.protocol;
   followHelloOptions(session, argv);
   if (!session.authenticated) throw HELLO_WITHOUT_AUTH;
@@ -120,8 +130,9 @@ function protocolArgument(text: string): 2 | 3 {
 function followHelloOptions(session: Session, argv: readonly string[]): void {
   for (let at = 2; at < argv.length; at++) {
     const word = upper(argv[at]!);
-    if (word === 'AUTH' && at + 2 < argv.length) signIn(session, argv[++at]!, argv[++at]!);
-    else if (word === 'SETNAME' && at + 1 < argv.length) {
+    if (word === 'AUTH' && at + 2 < argv.length) {
+      session.engine.signIns.signIn(session, argv[++at]!, argv[++at]!);
+    } else if (word === 'SETNAME' && at + 1 < argv.length) {
       assertClientName(argv[++at]!);
       session.name = argv[at]!;
     } else throw new ErrorReply(`ERR Syntax error in HELLO option '${printed(argv[at]!)}'`);

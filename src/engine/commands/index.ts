@@ -96,19 +96,18 @@ function registered(): Map<string, Command> {
   return commands;
 }
 
-/** Redis shows at most 128 bytes of the name and as much of the arguments. */
+/** Redis shows at most 128 bytes of the name and as many of the arguments. */
 function unknownCommand(argv: readonly string[]): ErrorReply {
   let shown = '';
   for (let at = 1; at < argv.length && shown.length < 128; at++) {
     shown += `'${printed(argv[at]!).slice(0, 128 - shown.length)}' `;
   }
-  const name = printed(argv[0]!).slice(0, 128);
-  return new ErrorReply(`ERR unknown command '${name}', with args beginning with: ${shown}`);
+  return new ErrorReply(
+    `ERR unknown command '${printed(argv[0]!)}', with args beginning with: ${shown}`,
+  );
 }
 
 function unknownSubcommand(command: Command, word: string): ErrorReply {
   const container = command.name.toUpperCase();
-  return new ErrorReply(
-    `ERR unknown subcommand '${printed(word).slice(0, 128)}'. Try ${container} HELP.`,
-  );
+  return new ErrorReply(`ERR unknown subcommand '${printed(word)}'. Try ${container} HELP.`);
 }

@@ -2,12 +2,12 @@ import { ErrorReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
 import type { Database } from '../database.ts';
 import { NO_SUCH_KEY, SYNTAX_ERROR } from '../errors.ts';
-import { matchesGlob } from '../glob.ts';
+import { globFilter } from '../glob.ts';
 import { int32Argument } from '../number.ts';
 import { scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
-import { typeName } from '../value.ts';
+import { typeName, valueBytes } from '../value.ts';
 
 const TWO_KEYS = [1, 2, 1] as const;
 
@@ -172,7 +172,7 @@ function del({ database }: Session, argv: readonly string[]): Reply {
 
 function keysLike(database: Database, pattern: string): string[] {
   const keys = database.keys();
-  return pattern === '*' ? keys : keys.filter((key) => matchesGlob(pattern, key));
+  return pattern === '*' ? keys : keys.filter(globFilter(pattern));
 }
 
 /** TOUCH marks keys even for a session that asked for NO-TOUCH. */
@@ -217,6 +217,7 @@ function copy(session: Session, argv: readonly string[]): Reply {
   if (source === target && from === to) throw SAME_OBJECT;
   const value = source.get(from);
   if (value === undefined) return 0;
+  session.engine.memory.reserve(valueBytes(value));
   if (target.has(to)) {
     if (!replaces) return 0;
     target.delete(to);

@@ -1,7 +1,7 @@
 import { ErrorReply, ManyReply, PushReply, type Reply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
 import { argumentBytes } from '../footprint.ts';
-import { matchesGlob } from '../glob.ts';
+import { assertPattern, globFilter } from '../glob.ts';
 import { SUBSCRIPTION_BYTES, type SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
 import { container, help } from './help.ts';
@@ -156,6 +156,7 @@ function countMessages(session: Session): number {
 /** One confirmation a name, also for a name that was subscribed to already. */
 function subscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
   const { prefix, count } = KINDS[kind];
+  if (kind === 'patterns') for (let at = 1; at < argv.length; at++) assertPattern(argv[at]!);
   const confirmations: Reply[] = [];
   session.memory.reserve(argv.length * SUBSCRIPTION_BYTES + argumentBytes(argv));
   for (let at = 1; at < argv.length; at++) {
@@ -189,7 +190,7 @@ function activeNames(session: Session, kind: SubscriptionKind, argv: readonly st
   if (argv.length > 3) throw wrongSubcommand(argv);
   const pattern = argv[2];
   const names = [...session.engine.pubSub[kind].subscribers.keys()];
-  return pattern === undefined ? names : names.filter((name) => matchesGlob(pattern, name));
+  return pattern === undefined ? names : names.filter(globFilter(pattern));
 }
 
 function subscriberCounts(

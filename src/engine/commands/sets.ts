@@ -313,8 +313,10 @@ function intersection(
 }
 
 function sinterstore(session: Session, argv: readonly string[]): Reply {
+  const operands = setsAt(session, argv, 2, argv.length);
+  reserveFor(session, operands);
   const common = new SetValue(session.engine.journal);
-  for (const member of intersection(setsAt(session, argv, 2, argv.length))) common.add(member);
+  for (const member of intersection(operands)) common.add(member);
   return store(session, argv[1]!, common, 'sinterstore');
 }
 
@@ -337,9 +339,18 @@ function parseLimit(argv: readonly string[], begin: number): number {
 }
 
 function union(session: Session, argv: readonly string[], begin: number): SetValue {
+  const operands = setsAt(session, argv, begin, argv.length);
+  reserveFor(session, operands);
   const all = new SetValue(session.engine.journal);
-  for (const set of setsAt(session, argv, begin, argv.length)) addAll(all, set);
+  for (const set of operands) addAll(all, set);
   return all;
+}
+
+/** Makes sure that there is memory for a result, which is at most as large as all sets together. */
+function reserveFor({ engine }: Session, operands: readonly (SetValue | undefined)[]): void {
+  let bytes = 0;
+  for (const set of new Set(operands)) bytes += set?.bytes ?? 0;
+  engine.memory.reserve(bytes);
 }
 
 /**
@@ -350,6 +361,7 @@ function union(session: Session, argv: readonly string[], begin: number): SetVal
 function difference(session: Session, argv: readonly string[], begin: number): SetValue {
   const result = new SetValue(session.engine.journal);
   const [first, ...rest] = setsAt(session, argv, begin, argv.length);
+  reserveFor(session, [first]);
   if (first === undefined || rest.includes(first)) return result;
   const others = rest.filter((set) => set !== undefined);
   const lookups = Math.floor((first.size * (others.length + 1)) / 2);

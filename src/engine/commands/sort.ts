@@ -4,10 +4,10 @@ import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { HashValue } from '../hash-value.ts';
 import { ListValue } from '../list-value.ts';
-import { integerArgument, parseFloat64 } from '../number.ts';
+import { integerArgument, parseFloat64, withoutLeadingSpaces } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
-import type { Value } from '../value.ts';
+import type { Collection, Value } from '../value.ts';
 
 export const sort = {
   SORT: {
@@ -123,6 +123,7 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
     options.alphabetic = true;
     options.by = undefined;
   }
+  reserveFor(session, value, options);
   const elements = elementsOf(value);
   const ordered = options.keepsOrder
     ? keptOrder(elements, value, options)
@@ -135,6 +136,19 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
       : chosen.flatMap((element) => get.map((pattern) => lookUp(database, pattern, element)));
   return options.store === undefined ? results : store(session, options.store, results);
 }
+
+/** Makes sure that there is memory for the arrays that sorting needs, and for the results of GET. */
+function reserveFor(
+  { engine }: Session,
+  value: Collection | undefined,
+  options: SortOptions,
+): void {
+  const size = value?.size ?? 0;
+  engine.memory.reserve(size * (SORTED_BYTES + options.get.length * RESULT_BYTES));
+}
+
+const SORTED_BYTES = 64;
+const RESULT_BYTES = 32;
 
 function elementsOf(value: Exclude<Value, string | HashValue> | undefined): readonly string[] {
   if (value === undefined) return [];
@@ -203,7 +217,7 @@ function toNumber(text: string): number {
   const end = text.indexOf('\0');
   const body = end < 0 ? text : text.slice(0, end);
   if (body === '') return 0;
-  const value = parseFloat64(body.replace(/^[ \t-\r]+/, ''));
+  const value = parseFloat64(withoutLeadingSpaces(body));
   if (value === undefined) throw NOT_NUMBERS;
   return value;
 }

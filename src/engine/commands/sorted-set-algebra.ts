@@ -164,7 +164,15 @@ function parseOperands(
     limit: 0,
   };
   for (let at = end; at < argv.length; ) at = parseOption(operands, argv, at, allowed);
+  reserveFor(session, operands);
   return operands;
+}
+
+/** Makes sure that there is memory for a result, which is at most as large as all sets together. */
+function reserveFor({ engine }: Session, { sources }: Operands): void {
+  let bytes = 0;
+  for (const value of new Set(sources.map((each) => each.value))) bytes += value?.bytes ?? 0;
+  engine.memory.reserve(bytes);
 }
 
 function source({ database }: Session, key: string): Source {

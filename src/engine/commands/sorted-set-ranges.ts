@@ -158,6 +158,8 @@ function rangeStore(session: Session, argv: readonly string[]): Reply {
   const locate = parseRange(options, argv[3]!, argv[4]!);
   const value = session.database.sortedSet(argv[2]!);
   const entries = value === undefined ? NO_ENTRIES : select(value, locate, options);
+  const share = value === undefined ? 0 : entries.members.length / value.size;
+  session.engine.memory.reserve(share * (value?.bytes ?? 0));
   return storeResult(session, 'zrangestore', argv[1]!, entries);
 }
 

@@ -14,6 +14,6 @@ export function helpLines(container: string, subcommands: CommandTable): string[
 /** For a subcommand that takes one optional argument and got two. */
 export function wrongSubcommand(argv: readonly string[]): ErrorReply {
   return new ErrorReply(
-    `ERR unknown subcommand or wrong number of arguments for '${printed(argv[1]!).slice(0, 128)}'. Try ${upper(argv[0]!)} HELP.`,
+    `ERR unknown subcommand or wrong number of arguments for '${printed(argv[1]!)}'. Try ${upper(argv[0]!)} HELP.`,
   );
 }
