@@ -32,7 +32,15 @@ export async function freePort() {
 export function startHoldfast(...flags) {
   return startServer((port) => [
     process.execPath,
-    [join(root, 'dist/cli/main.js'), 'serve', '--port', String(port), ...flags],
+    [
+      join(root, 'dist/cli/main.js'),
+      'serve',
+      '--port',
+      String(port),
+      '--restart-grace',
+      '0',
+      ...flags,
+    ],
   ]);
 }
 

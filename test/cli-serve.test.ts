@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -12,6 +12,15 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** The port that a server which was told to take any has said. */
 async function portOf(server: CliProcess): Promise<string> {
   return (await server.waitFor(/listens on 127\.0\.0\.1:(\d+)[\s\S]*redis-cli -p \1/))[1]!;
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, 'close');
+  return port;
 }
 
 async function ask(port: string, ...argv: string[]): Promise<string> {
@@ -170,5 +179,117 @@ describe('holdfast serve', () => {
     server.child.kill('SIGUSR2');
     expect(await server.ended()).toBe(1);
     expect(server.text).toContain('Error: bang');
+  });
+
+  it('ends in order after an exception in the thread that serves, and says in which command', async () => {
+    const bomb = `import { isMainThread } from 'node:worker_threads';
+      if (!isMainThread) setTimeout(() => { throw new Error('bang'); }, 1500);`;
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(bomb)}`];
+    await using server = CliProcess.node(['serve', '--port', '0'], { flags });
+    const port = await portOf(server);
+    const client = connect(Number(port), '127.0.0.1');
+    client.resume().write('PING\r\n');
+    await once(client, 'close');
+    expect(await server.ended()).toBe(1);
+    expect(server.text).toMatch(/ends after an internal error in (ping|NULL): Error: bang/);
+  });
+
+  it('opens nothing at SIGUSR1, and takes the new password of its file at SIGHUP', async () => {
+    const path = join(folder, 'password');
+    writeFileSync(path, 'first\n', { mode: 0o600 });
+    const args = ['serve', '--port', '0', '--password-file', path];
+    await using server = CliProcess.node(args);
+    const port = await portOf(server);
+    writeFileSync(path, 'second\n');
+    server.child.kill('SIGUSR1');
+    server.child.kill('SIGHUP');
+    await server.waitFor(/reloaded the password/);
+    expect(await askAs('second', port)).toBe('PONG\n');
+    expect(await askAs('first', port)).toContain('Could not sign in: WRONGPASS');
+    writeFileSync(path, '');
+    server.child.kill('SIGHUP');
+    await server.waitFor(/reloaded nothing: /);
+    expect(await askAs('second', port)).toBe('PONG\n');
+    expect(server.text).not.toContain('Debugger');
+  });
+});
+
+async function askAs(password: string, port: string): Promise<string> {
+  const store = `redis://:${password}@127.0.0.1:${port}`;
+  const { output, errors } = await runCli(['cli', '--store', store, 'PING']);
+  return output + errors;
+}
+
+describe('the memory of holdfast serve', () => {
+  async function figures(port: string): Promise<Record<string, number>> {
+    const info = await ask(port, 'INFO', 'memory');
+    const fields = [...info.matchAll(/^(\w+):(\d+)\r?$/gm)];
+    return Object.fromEntries(fields.map(([, name, value]) => [name, Number(value)]));
+  }
+
+  it('has a limit, and a heap that can hold as much', async () => {
+    await using server = CliProcess.node(['serve', '--port', '0', '--maxmemory', '2gb']);
+    const { maxmemory, holdfast_heap_limit: heap } = await figures(await portOf(server));
+    expect(maxmemory).toBe(2 * 1024 ** 3);
+    expect(heap).toBeGreaterThan(3 * 1024 ** 3);
+  });
+
+  it('is limited by a heap that Node was given', async () => {
+    const flags = ['--max-old-space-size=128'];
+    await using server = CliProcess.node(['serve', '--port', '0'], { flags });
+    const { maxmemory } = await figures(await portOf(server));
+    expect(maxmemory).toBeGreaterThan(30 * 1024 ** 2);
+    expect(maxmemory).toBeLessThan(90 * 1024 ** 2);
+    const port = await portOf(server);
+    expect(await ask(port, 'CONFIG', 'SET', 'maxmemory', '1gb')).toMatch(
+      /the heap of this process/,
+    );
+  });
+
+  it('is not promised where the heap is too small for it', async () => {
+    const flags = ['--max-old-space-size=128'];
+    const args = ['serve', '--port', '0', '--maxmemory', '1gb'];
+    await using server = CliProcess.node(args, { flags });
+    expect(await server.ended()).toBe(1);
+    expect(server.text).toMatch(/^holdfast: refused to start: the heap of this process holds/);
+  });
+});
+
+describe('holdfast serve after a server that lost its data', () => {
+  const environment = { HOLDFAST_RUNTIME_DIR: join(folder, 'run') };
+  const start = (port: string, graceSeconds: string): CliProcess =>
+    CliProcess.node(['serve', '--port', port, '--restart-grace', graceSeconds], { environment });
+
+  it('takes no writes while its locks may be held', async () => {
+    const port = String(await freePort());
+    await using killed = start(port, '2');
+    await portOf(killed);
+    expect(await ask(port, 'SET', 'k', 'v')).toBe('OK\n');
+    killed.child.kill('SIGKILL');
+    await killed.ended();
+    await using server = start(port, '2');
+    await portOf(server);
+    expect(server.text).toContain('for 2 s this one takes no writes');
+    expect(await ask(port, 'SET', 'k', 'v')).toMatch(
+      /^LOADING Holdfast has restarted without its data/,
+    );
+    expect(await ask(port, 'EVAL', 'return 1', '0')).toMatch(/^LOADING/);
+    expect(await ask(port, 'EXISTS', 'k')).toBe('0\n');
+    while ((await ask(port, 'SET', 'k', 'v')) !== 'OK\n');
+  });
+
+  it.each([
+    ['with a lease', ['SET', 'k', 'v', 'PX', '60000'], true],
+    ['without one', ['SET', 'k', 'v'], false],
+  ])('knows whether that ended in order %s', async (_how, command, waits) => {
+    const port = String(await freePort());
+    await using first = start(port, '5');
+    await portOf(first);
+    await ask(port, ...command);
+    first.child.kill('SIGTERM');
+    expect(await first.ended()).toBe(0);
+    await using second = start(port, '5');
+    await portOf(second);
+    expect((await ask(port, 'SET', 'k', 'v')).startsWith('LOADING')).toBe(waits);
   });
 });

@@ -69,7 +69,8 @@ class ServerProcess {
   readonly #thread: Worker;
   readonly #mark: RunMark | undefined;
   #failure: VerbError | undefined;
-  #hasEnded = false;
+  /** 1 unless the thread says that it has ended in order. */
+  #exitCode = 1;
 
   constructor(values: ServeValues, io: Io, readAgain: () => ServeValues) {
     this.#values = values;
@@ -95,9 +96,9 @@ class ServerProcess {
     this.#listenToSignals();
     this.#thread.on('message', (message: ServerMessage) => this.#receive(message));
     this.#thread.on('error', (error) => this.#crash(error));
-    const [code] = (await once(this.#thread, 'exit')) as [number];
+    await once(this.#thread, 'exit');
     if (this.#failure !== undefined) throw this.#failure;
-    return this.#hasEnded ? code : 1;
+    return this.#exitCode;
   }
 
   #receive(message: ServerMessage): void {
@@ -113,7 +114,7 @@ class ServerProcess {
         this.#report(message.message);
         break;
       case 'ended':
-        this.#hasEnded = true;
+        this.#exitCode = message.exitCode;
         this.#mark?.end(message.leaseMs);
         break;
     }

@@ -8,8 +8,7 @@ export type ClientUse =
   | 'queue' // commands since MULTI
   | 'watches'
   | 'subscriptions'
-  | 'blocked' // the keys of a blocked command, or a command that CLIENT PAUSE holds
-  | 'names';
+  | 'blocked'; // the keys of a blocked command, or a command that CLIENT PAUSE holds
 
 /** The memory of one client. */
 export class ClientMemory extends Footprint {
@@ -20,7 +19,6 @@ export class ClientMemory extends Footprint {
     watches: 0,
     subscriptions: 0,
     blocked: 0,
-    names: 0,
   };
   /** Unread bytes of messages that other clients have not read either: the pool counts them once. */
   sharedBytes = 0;
@@ -85,7 +83,6 @@ const USES = [
   'watches',
   'subscriptions',
   'blocked',
-  'names',
 ] as const satisfies readonly ClientUse[];
 
 /**

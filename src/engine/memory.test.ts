@@ -166,7 +166,6 @@ describe('the memory of a client', () => {
     ['subscriptions', ['SUBSCRIBE a b a', 'PSUBSCRIBE c*'], 'RESET'],
     ['watched keys', ['WATCH a b a'], 'UNWATCH'],
     ['a blocked command', ['BLPOP a b 10'], undefined],
-    ['a name', ['CLIENT SETNAME somebody'], 'RESET'],
   ])('counts %s until it ends', (_what, commands, end) => {
     const before = client.session.memory.bytes;
     for (const command of commands) client.say(command);
@@ -180,7 +179,7 @@ describe('the memory of a client', () => {
     const { clients } = client.engine.memory;
     const before = clients.bytes;
     const other = client.other();
-    for (const command of ['CLIENT SETNAME x', 'WATCH a', 'SUBSCRIBE c']) other.say(command);
+    for (const command of ['WATCH a', 'SUBSCRIBE c']) other.say(command);
     expect(clients.bytes).toBeGreaterThan(before);
     other.session.close();
     expect(clients.bytes).toBe(before);

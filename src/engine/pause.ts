@@ -2,6 +2,7 @@ import type { Timer } from '../clock/index.ts';
 import { PARKED, type Parked, Waiter } from './blocking.ts';
 import { type Command, FLAGS, type Outcome, type Run } from './command.ts';
 import type { Engine } from './engine.ts';
+import { argumentBytes } from './footprint.ts';
 import type { Session } from './session.ts';
 
 /** What waits: everything, or only what may change keys or send messages. */
@@ -40,6 +41,7 @@ export class Pause {
   /** Keeps a command back; `run` takes it through the same door later. */
   hold(session: Session, argv: readonly string[], run: Run): Parked {
     const waiter = new Waiter(session, null, () => this.#held.delete(session));
+    session.memory.add('blocked', argumentBytes(argv));
     this.#held.set(session, { waiter, argv, run });
     return PARKED;
   }

@@ -53,9 +53,9 @@ export class Session {
   /** The session that a script's commands run in, not a client. */
   isScript = false;
 
-  #name = '';
-  #libraryName = '';
-  #libraryVersion = '';
+  name = '';
+  libraryName = '';
+  libraryVersion = '';
   address = '';
   localAddress = '';
   noEvict = false;
@@ -84,33 +84,6 @@ export class Session {
 
   get subscriptionCount(): number {
     return this.channels.size + this.patterns.size + this.shardChannels.size;
-  }
-
-  get name(): string {
-    return this.#name;
-  }
-
-  set name(name: string) {
-    this.memory.add('names', name.length - this.#name.length);
-    this.#name = name;
-  }
-
-  get libraryName(): string {
-    return this.#libraryName;
-  }
-
-  set libraryName(name: string) {
-    this.memory.add('names', name.length - this.#libraryName.length);
-    this.#libraryName = name;
-  }
-
-  get libraryVersion(): string {
-    return this.#libraryVersion;
-  }
-
-  set libraryVersion(version: string) {
-    this.memory.add('names', version.length - this.#libraryVersion.length);
-    this.#libraryVersion = version;
   }
 
   /** Adds a command to the transaction that MULTI began. */

@@ -14,8 +14,8 @@ export type ServerMessage =
   | { readonly kind: 'refused'; readonly message: string }
   /** A line for the log. */
   | { readonly kind: 'report'; readonly message: string }
-  /** It has ended by a signal or SHUTDOWN; so long after the end some lease may still be held. */
-  | { readonly kind: 'ended'; readonly leaseMs: number };
+  /** It has ended in order, and some lease may still be held for so long. */
+  | { readonly kind: 'ended'; readonly exitCode: number; readonly leaseMs: number };
 
 /** To the thread of the server. */
 export type ServerOrder =

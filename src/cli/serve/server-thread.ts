@@ -18,14 +18,13 @@ Reflect.deleteProperty(Object.prototype, '__proto__');
 
 process.on('uncaughtException', (error) => {
   report(`ends after an internal error in ${engine.lastCommand}: ${error.stack ?? error.message}`);
-  process.exitCode = 1;
-  void end();
+  void end(1);
 });
 port.on('message', (order: ServerOrder) => {
-  if (order.kind === 'stop') void end();
+  if (order.kind === 'stop') void end(0);
   else engine.settings.put('requirepass', order.password);
 });
-engine.requestShutdown = () => void end();
+engine.requestShutdown = () => void end(0);
 
 try {
   applySettings(values, engine.settings);
@@ -51,11 +50,11 @@ function listen(engine: Engine): Promise<Server> {
   });
 }
 
-async function end(): Promise<void> {
+async function end(exitCode: number): Promise<void> {
   if (isEnding) return;
   isEnding = true;
   await server?.close();
-  send({ kind: 'ended', leaseMs: engine.longestLeaseMs() });
+  send({ kind: 'ended', exitCode, leaseMs: engine.longestLeaseMs() });
   engine.close();
   port.close();
 }

@@ -18,7 +18,7 @@ describe('CLIENT LIST', () => {
     client.say('CLIENT SETNAME me');
     wire.clock.advance(2500);
     expect(client.say('CLIENT INFO')).toMatch(
-      / id=1 addr=10\.0\.0\.1:1 laddr=10\.0\.0\.9:6379 fd=0 name=me age=2 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=6146 events=r cmd=client\|info user=default redir=-1 resp=2 lib-name= lib-ver=$/,
+      / id=1 addr=10\.0\.0\.1:1 laddr=10\.0\.0\.9:6379 fd=0 name=me age=2 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=6144 events=r cmd=client\|info user=default redir=-1 resp=2 lib-name= lib-ver=$/,
     );
   });
 
