@@ -12,7 +12,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { LocalClient } from './local-client.ts';
-import { until } from './local-scene.ts';
+import { serversOf, until } from './local-scene.ts';
 
 /** `nobody`, on all systems that have one. */
 const OTHER_UID = 65534;
@@ -104,8 +104,15 @@ class TestUser {
   constructor(context: TestContext) {
     chmodSync(join(this.home, '..'), 0o755);
     writeFileSync(this.#passwd, `tester:x:${this.uid}:${this.uid}::${this.home}:/bin/sh\n`);
-    onTestFinished(() => rmSync(this.temporary, { recursive: true, force: true }));
+    onTestFinished(() => this.#end());
     skipUnless(context, 'may not become another user', ...this.#prefix, process.execPath, '-v');
+  }
+
+  /** A server whose folder is removed would make it again. */
+  #end(): void {
+    const servers = [this.temporary, `${this.home}/.holdfast-run`].flatMap(serversOf);
+    for (const pid of servers) process.kill(pid, 'SIGKILL');
+    rmSync(this.temporary, { recursive: true, force: true });
   }
 
   /** With a user database of its own. */
