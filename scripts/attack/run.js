@@ -5,7 +5,7 @@ import { ServerProcess } from './server.js';
 import { Client } from './wire.js';
 
 /** How long a server may take to answer again after the attack, before it counts as hung. */
-const GRACE_MS = { holdfast: 60_000, redis: 10_000 };
+const GRACE_MS = { holdfast: 30_000, redis: 10_000 };
 const WARM_UP_MS = 150;
 
 /** What an attack is given. */

@@ -53,9 +53,11 @@ function unread([name, setUp, push]) {
     async run(context) {
       const [writer, ...receivers] = await context.clients(21);
       for (const receiver of receivers) {
-        for (const args of setUp) await receiver.call(...args);
-        receiver.stopReading();
+        // A confirmation of RESP3 is a push: it is not waited for as a reply.
+        for (const args of setUp) await receiver.send(...args);
       }
+      await context.pause(300);
+      for (const receiver of receivers) receiver.stopReading();
       await flood(context, writer, push, { requests: 600 });
     },
   };
