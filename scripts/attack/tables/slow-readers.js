@@ -1,5 +1,5 @@
 // Clients that do not read, or read slowly, in every mode in which the server sends without being asked.
-import { flood, MIB, range, text } from '../tools.js';
+import { flood, MIB, range, streamRequest, text } from '../tools.js';
 
 const LARGE = text(MIB);
 
@@ -149,7 +149,10 @@ export const SLOW_READER_ATTACKS = [
         await client.send('BZMPOP', '0', '1', 'z', 'MIN', 'COUNT', '100000');
         client.stopReading();
       }
-      for (const _ of range(10)) await writer.call('ZADD', 'z', ...range(200_000));
+      for (const index of range(10)) {
+        await streamRequest(writer, ['ZADD', 'z'], 200_000, String);
+        await writer.receive(index + 1);
+      }
     },
   },
   {
