@@ -22,6 +22,13 @@ const COMMANDS = {
   ],
 };
 
+/** Servers that run. An attack suite that is interrupted leaves none behind. */
+const running = new Set();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
+
 /** A server process under attack. */
 export class ServerProcess {
   #child;
@@ -43,6 +50,7 @@ export class ServerProcess {
     this.kind = kind;
     this.port = port;
     this.#child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    running.add(this.#child);
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.setEncoding('latin1');
       stream.on('data', (text) => {
@@ -53,6 +61,7 @@ export class ServerProcess {
       this.ended = `cannot start ${program}: ${error.message}`;
     });
     this.#child.on('exit', (code, signal) => {
+      running.delete(this.#child);
       this.ended = signal ?? `exit ${code}`;
     });
   }

@@ -4,8 +4,8 @@ import { request } from './wire.js';
 export const MIB = 1024 * 1024;
 export const GIB = 1024 * MIB;
 
-const BATCH_BYTES = 256 * 1024;
-const BATCH_REQUESTS = 1000;
+const BATCH_BYTES = MIB;
+const BATCH_REQUESTS = 5000;
 
 export function text(bytes, character = 'x') {
   return Buffer.alloc(bytes, character);
@@ -25,19 +25,41 @@ export async function flood(context, client, args, { requests = Infinity, bytes 
   let sentBytes = 0;
   while (sent < requests && sentBytes < bytes) {
     if (context.isOver || client.isClosed || client.errors > firstErrors) break;
-    const batch = [];
-    let batchBytes = 0;
-    while (batchBytes < BATCH_BYTES && batch.length < BATCH_REQUESTS && sent < requests) {
-      const encoded = request(...args(sent));
-      batch.push(encoded);
-      batchBytes += encoded.length;
-      sent += 1;
-    }
-    sentBytes += batchBytes;
-    await client.sendEncoded(Buffer.concat(batch), batch.length);
+    const batch = encodeBatch(args, sent, requests);
+    sent += batch.count;
+    sentBytes += batch.bytes.length;
+    await client.sendEncoded(batch.bytes, batch.count);
     await client.receiveAll();
   }
   return sent;
+}
+
+function encodeBatch(args, first, end) {
+  const parts = [];
+  let length = 0;
+  let count = 0;
+  while (length < BATCH_BYTES && count < BATCH_REQUESTS && first + count < end) {
+    const part = encode(args(first + count));
+    parts.push(part);
+    length += part.length;
+    count += 1;
+  }
+  const isText = parts.every((part) => typeof part === 'string');
+  const bytes = isText
+    ? Buffer.from(parts.join(''), 'latin1')
+    : Buffer.concat(parts.map((part) => Buffer.from(part)));
+  return { bytes, count };
+}
+
+/** Requests without a Buffer are joined as text, which is several times faster. */
+function encode(args) {
+  if (args.some((arg) => Buffer.isBuffer(arg))) return request(...args);
+  let encoded = `*${args.length}\r\n`;
+  for (const arg of args) {
+    const word = String(arg);
+    encoded += `$${word.length}\r\n${word}\r\n`;
+  }
+  return encoded;
 }
 
 /** One request of `count` args that are made as they are sent, so that it needs no memory here. */

@@ -196,7 +196,7 @@ export class Client {
   /** Sends one request and does not wait for the reply. */
   send(...args) {
     this.#sent += 1;
-    return this.write(...requestChunks(args));
+    return this.#writeAll(requestChunks(args));
   }
 
   /** Sends many requests that were encoded before. `count` keeps `call` in step. */
@@ -206,7 +206,11 @@ export class Client {
   }
 
   /** Writes raw bytes; returns when the socket takes more. */
-  async write(...chunks) {
+  write(...chunks) {
+    return this.#writeAll(chunks);
+  }
+
+  async #writeAll(chunks) {
     if (this.isClosed) return;
     this.#socket.cork();
     let takesMore = true;

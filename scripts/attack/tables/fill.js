@@ -95,7 +95,7 @@ function fillAttack([name, args, before]) {
     name: `fill-${name}`,
     family: 'fill',
     what: `Sends ${args(1)[0]} until the server refuses; reads and DEL must go on.`,
-    quick: name === 'set-64-kb',
+    seconds: 60,
     async run(context) {
       const client = await context.client();
       if (before) await client.call(...before);

@@ -5,7 +5,8 @@ import { request } from '../wire.js';
 
 const HUGE = text(64 * MIB, 'aA');
 const MANY = 1_000_000;
-const MAX_POSITION = 4;
+/** How many places after the name of a command. */
+const POSITIONS = 4;
 /** A reply that takes longer is that of a blocking command, or of a server that hangs. */
 const REPLY_MS = 20_000;
 /** These end the server or hold all clients up by design. */
@@ -24,13 +25,14 @@ function commandsByGroup() {
   return groups;
 }
 
-/** A command with subcommands is attacked through each of them. */
+/** A command with subcommands is attacked by itself and through each of them. */
 function variants({ name, arity, subcommands }) {
-  if (subcommands === undefined) return [{ words: [name], arity: Math.abs(arity) }];
-  return [...subcommands].map(([word, sub]) => ({
+  const itself = { words: [name], arity: Math.abs(arity) };
+  const subs = [...(subcommands ?? [])].map(([word, sub]) => ({
     words: [name, word],
     arity: Math.abs(sub.arity),
   }));
+  return [itself, ...subs];
 }
 
 async function prepare(client) {
@@ -83,7 +85,7 @@ function hugeWords([group, commands]) {
       sendEach(
         context,
         commands.flatMap((command) =>
-          range(MAX_POSITION, (index) => index + 1).map((position) => [
+          range(POSITIONS, (index) => command.words.length + index).map((position) => [
             `${command.words.join(' ')} at ${position}`,
             (client) => client.call(...argsAt(command, position, key, HUGE)),
           ]),

@@ -1,5 +1,5 @@
 // Clients that do not read, or read slowly, in every mode in which the server sends without being asked.
-import { flood, MIB, range, text } from '../tools.js';
+import { flood, MIB, range, streamRequest, text } from '../tools.js';
 
 const LARGE = text(MIB);
 
@@ -53,9 +53,11 @@ function unread([name, setUp, push]) {
     async run(context) {
       const [writer, ...receivers] = await context.clients(21);
       for (const receiver of receivers) {
-        for (const args of setUp) await receiver.call(...args);
-        receiver.stopReading();
+        // A confirmation of RESP3 is a push: it is not waited for as a reply.
+        for (const args of setUp) await receiver.send(...args);
       }
+      await context.pause(300);
+      for (const receiver of receivers) receiver.stopReading();
       await flood(context, writer, push, { requests: 600 });
     },
   };
@@ -147,7 +149,10 @@ export const SLOW_READER_ATTACKS = [
         await client.send('BZMPOP', '0', '1', 'z', 'MIN', 'COUNT', '100000');
         client.stopReading();
       }
-      for (const _ of range(10)) await writer.call('ZADD', 'z', ...range(200_000));
+      for (const index of range(10)) {
+        await streamRequest(writer, ['ZADD', 'z'], 200_000, String);
+        await writer.receive(index + 1);
+      }
     },
   },
   {
