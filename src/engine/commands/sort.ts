@@ -2,9 +2,11 @@ import { ErrorReply, type Reply } from '../../resp/index.ts';
 import { type CommandTable, ONE_KEY } from '../command.ts';
 import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { assertPattern } from '../glob.ts';
 import { HashValue } from '../hash-value.ts';
 import { ListValue } from '../list-value.ts';
 import { integerArgument, parseFloat64, withoutLeadingSpaces } from '../number.ts';
+import { assertReplyItems } from '../reply-items.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import type { Value } from '../value.ts';
@@ -91,8 +93,11 @@ function parseValue(
     return 3;
   }
   if (word === 'STORE' && mayStore) options.store = value;
-  else if (word === 'GET') options.get.push(value);
-  else if (word === 'BY') {
+  else if (word === 'GET') {
+    assertPattern(value);
+    options.get.push(value);
+  } else if (word === 'BY') {
+    assertPattern(value);
     options.by = value;
     options.keepsOrder ||= !value.includes('*');
   } else throw SYNTAX_ERROR;
@@ -129,6 +134,7 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
     : sorted(database, elements, options);
   const chosen = limited(ordered, options);
   const { get } = options;
+  if (get.length > 1) assertReplyItems(chosen.length * get.length);
   const results =
     get.length === 0
       ? chosen
