@@ -168,13 +168,23 @@ function sorted(
   elements: readonly string[],
   { by, alphabetic, descending }: SortOptions,
 ): string[] {
+  if (alphabetic && by === undefined) return sortedTexts(elements, descending);
   const weights = elements.map((element) =>
     by === undefined ? element : lookUp(database, by, element),
   );
   const compare = alphabetic ? byText(weights) : byNumber(weights, elements);
-  const slots = Array.from(elements, (_, slot) => slot);
+  const slots = new Uint32Array(elements.length);
+  for (let slot = 0; slot < slots.length; slot++) slots[slot] = slot;
   slots.sort(descending ? (a, b) => -compare(a, b) : compare);
-  return slots.map((slot) => elements[slot]!);
+  const inOrder: string[] = [];
+  for (const slot of slots) inOrder.push(elements[slot]!);
+  return inOrder;
+}
+
+/** Without a callback the engine of JavaScript takes half the time; its order is that of the bytes. */
+function sortedTexts(elements: readonly string[], descending: boolean): string[] {
+  const inOrder = elements.toSorted();
+  return descending ? inOrder.reverse() : inOrder;
 }
 
 type Compare = (a: number, b: number) => number;
