@@ -54,23 +54,32 @@ export class ListValue extends Footprint {
 
   /** Puts an element before the one at `index`. */
   insert(index: number, element: string): void {
-    const elements = this.slice(0, this.#size);
-    elements.splice(index, 0, element);
-    this.#replaceAll(elements);
+    this.#splice(index, 0, element);
+    if (this.journal.active) this.journal.record(() => this.#splice(index, 1));
   }
 
   /** Removes the elements that equal `element`, at most `limit` from the given end; returns how many. */
   remove(element: string, limit: number, from: End): number {
     const kept: string[] = [];
+    const removedAt: number[] = [];
     for (let step = 0; step < this.#size; step++) {
-      const each = this.at(from === 'left' ? step : this.#size - 1 - step);
-      if (each !== element || step - kept.length >= limit) kept.push(each);
+      const index = from === 'left' ? step : this.#size - 1 - step;
+      const each = this.at(index);
+      if (each === element && removedAt.length < limit) removedAt.push(index);
+      else kept.push(each);
     }
-    const removed = this.#size - kept.length;
-    if (removed === 0) return 0;
-    if (from === 'right') kept.reverse();
-    this.#replaceAll(kept);
-    return removed;
+    if (removedAt.length === 0) return 0;
+    if (from === 'right') {
+      kept.reverse();
+      removedAt.reverse();
+    }
+    this.#fill(kept);
+    if (this.journal.active)
+      this.journal.record(
+        () => this.#putBack(element, removedAt),
+        removedAt.length * ELEMENT_BYTES,
+      );
+    return removedAt.length;
   }
 
   /** The elements from `begin` up to but not including `end`, both within the list. */
@@ -129,11 +138,22 @@ export class ListValue extends Footprint {
     this.#first = 0;
   }
 
-  #replaceAll(elements: readonly string[]): void {
-    if (this.journal.active) {
-      const previous = this.slice(0, this.#size);
-      this.journal.record(() => this.#fill(previous), previous.length * ELEMENT_BYTES);
+  #splice(index: number, removed: number, ...added: readonly string[]): void {
+    const elements = this.slice(0, this.#size);
+    elements.splice(index, removed, ...added);
+    this.#fill(elements);
+  }
+
+  /** The inverse of `remove`: the element stands again at each of the indexes, which ascend. */
+  #putBack(element: string, indexes: readonly number[]): void {
+    const kept = this.slice(0, this.#size);
+    const elements: string[] = [];
+    let next = 0;
+    for (const each of kept) {
+      for (; indexes[next] === elements.length; next++) elements.push(element);
+      elements.push(each);
     }
+    for (; next < indexes.length; next++) elements.push(element);
     this.#fill(elements);
   }
 

@@ -55,8 +55,9 @@ export class PubSub {
   /** Sends to the channel's subscribers and to those whose pattern fits; how many that are. */
   publish(channel: string, payload: string): number {
     let receivers = this.#send(this.channels, channel, ['message', channel, payload]);
+    const budget = { steps: MAX_PATTERN_STEPS };
     for (const pattern of this.patterns.subscribers.keys()) {
-      if (!matchesGlob(pattern, channel)) continue;
+      if (!matchesGlob(pattern, channel, budget)) continue;
       receivers += this.#send(this.patterns, pattern, ['pmessage', pattern, channel, payload]);
     }
     return receivers;
@@ -107,6 +108,9 @@ export class PubSub {
     return sessions.size;
   }
 }
+
+/** What comparing one message's channel with all patterns may cost: some milliseconds. */
+const MAX_PATTERN_STEPS = 2 ** 22;
 
 function subscriptionBytes(name: string): number {
   return SUBSCRIPTION_BYTES + stringBytes(name);

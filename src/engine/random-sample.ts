@@ -2,6 +2,7 @@ import type { Random } from '../clock/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { INT64_MIN, NOT_AN_INTEGER } from './errors.ts';
 import { parseInteger } from './number.ts';
+import { assertReplyItems } from './reply-items.ts';
 
 /**
  * The slots that SRANDMEMBER, HRANDFIELD or ZRANDMEMBER with a count answer: different ones, and at most
@@ -32,13 +33,10 @@ function differentSlots(size: number, count: number, random: Random): number[] {
 }
 
 function repeatedSlots(size: number, count: number, random: Random): number[] {
-  if (count > LONGEST_SAMPLE) throw OUT_OF_RANGE;
+  assertReplyItems(count);
   return Array.from({ length: count }, () => Math.floor(random.next() * size));
 }
 
-/** Redis writes until the client's buffer is over its limit; here the reply is made first. */
-const LONGEST_SAMPLE = 2 ** 24;
-const OUT_OF_RANGE = new ErrorReply('ERR value is out of range');
 const NOT_NEGATABLE = new ErrorReply(
   'ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807',
 );

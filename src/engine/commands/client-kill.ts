@@ -25,8 +25,9 @@ export function killClients(session: Session, argv: readonly string[]): Reply {
   return OK;
 }
 
+/** An option that is repeated replaces the one before, as in Redis. */
 function filtersOf(session: Session, argv: readonly string[]): Filter[] {
-  const filters: Filter[] = [];
+  const filters = new Map<string, Filter>();
   let spared: Session | undefined = session;
   for (let at = 2; at < argv.length; at += 2) {
     const option = upper(argv[at]!);
@@ -34,10 +35,10 @@ function filtersOf(session: Session, argv: readonly string[]): Filter[] {
     const filter = FILTERS[option];
     if (value === undefined) throw SYNTAX_ERROR;
     if (option === 'SKIPME') spared = skipsMe(value) ? session : undefined;
-    else if (filter) filters.push(filter(value));
+    else if (filter) filters.set(option, filter(value));
     else throw SYNTAX_ERROR;
   }
-  return [...filters, (each) => each !== spared];
+  return [...filters.values(), (each) => each !== spared];
 }
 
 function byId(value: string): Filter {

@@ -182,10 +182,8 @@ function selectedClients(session: Session, argv: readonly string[]): Session[] {
     return [...sessions.values()].filter((each) => clientType(each) === type);
   }
   if (option !== 'ID') throw SYNTAX_ERROR;
-  return argv.slice(3).flatMap((text) => {
-    const found = sessions.get(integerArgument(text, INVALID_ID));
-    return found ? [found] : [];
-  });
+  const ids = new Set(argv.slice(3).map((text) => integerArgument(text, INVALID_ID)));
+  return [...ids].flatMap((id) => sessions.get(id) ?? []);
 }
 
 function setName(session: Session, argv: readonly string[]): Reply {

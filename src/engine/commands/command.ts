@@ -147,8 +147,23 @@ function isChannel({ group }: Command): boolean {
   return group === 'pubsub';
 }
 
+/** A client may name one command a million times: each reply is built once and shared. */
+const memoized = (build: (command: Command) => Reply): ((command: Command) => Reply) => {
+  const built = new Map<Command, Reply>();
+  return (each) => {
+    const known = built.get(each);
+    if (known !== undefined) return known;
+    const reply = build(each);
+    built.set(each, reply);
+    return reply;
+  };
+};
+
+const factsReply = memoized(buildFacts);
+const docsReply = memoized(buildDocs);
+
 /** Name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands. */
-function factsReply(command: Command): Reply {
+function buildFacts(command: Command): Reply {
   const { keys, flags } = command.facts;
   const [first, last, step] = typeof keys === 'function' ? knownKeys(keys) : keys;
   // Redis keeps this flag to itself.
@@ -213,7 +228,7 @@ function typed(type: string, specified: readonly (readonly [string, number])[]):
   ]);
 }
 
-function docsReply(command: Command): Reply {
+function buildDocs(command: Command): Reply {
   const { summary, since, syntax, subcommands: contained } = command.facts;
   const entries: [string, Reply][] = [
     ['summary', summary],

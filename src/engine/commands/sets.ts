@@ -297,14 +297,18 @@ function setsAt(
   return argv.slice(begin, end).map((key) => database.setOf(key));
 }
 
-/** The common members, at most `limit`: those of the smallest set that all the others have. */
+/**
+ * The common members, at most `limit`: those of the smallest set that all the others have. A set that is
+ * named many times counts once, here and below, so that the work is bounded by what is stored.
+ */
 function intersection(
   operands: readonly (SetValue | undefined)[],
   limit = Number.POSITIVE_INFINITY,
 ): string[] {
   const common: string[] = [];
   if (operands.includes(undefined)) return common;
-  const [smallest, ...others] = (operands as SetValue[]).toSorted((a, b) => a.size - b.size);
+  const distinct = [...new Set(operands as SetValue[])];
+  const [smallest, ...others] = distinct.toSorted((a, b) => a.size - b.size);
   for (const member of smallest!.members()) {
     if (common.length >= limit) break;
     if (others.every((other) => other.has(member))) common.push(member);
@@ -342,7 +346,7 @@ function union(session: Session, argv: readonly string[], begin: number): SetVal
   const operands = setsAt(session, argv, begin, argv.length);
   reserveFor(session, operands);
   const all = new SetValue(session.engine.journal);
-  for (const set of operands) addAll(all, set);
+  for (const set of new Set(operands)) addAll(all, set);
   return all;
 }
 
@@ -363,7 +367,7 @@ function difference(session: Session, argv: readonly string[], begin: number): S
   const [first, ...rest] = setsAt(session, argv, begin, argv.length);
   reserveFor(session, [first]);
   if (first === undefined || rest.includes(first)) return result;
-  const others = rest.filter((set) => set !== undefined);
+  const others = [...new Set(rest)].filter((set) => set !== undefined);
   const lookups = Math.floor((first.size * (others.length + 1)) / 2);
   const removals = others.reduce((sum, { size }) => sum + size, first.size);
   if (lookups <= removals) {

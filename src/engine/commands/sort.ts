@@ -2,9 +2,11 @@ import { ErrorReply, type Reply } from '../../resp/index.ts';
 import { type CommandTable, ONE_KEY } from '../command.ts';
 import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { assertPattern } from '../glob.ts';
 import { HashValue } from '../hash-value.ts';
 import { ListValue } from '../list-value.ts';
 import { integerArgument, parseFloat64, withoutLeadingSpaces } from '../number.ts';
+import { assertReplyItems } from '../reply-items.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import type { Collection, Value } from '../value.ts';
@@ -91,8 +93,11 @@ function parseValue(
     return 3;
   }
   if (word === 'STORE' && mayStore) options.store = value;
-  else if (word === 'GET') options.get.push(value);
-  else if (word === 'BY') {
+  else if (word === 'GET') {
+    assertPattern(value);
+    options.get.push(value);
+  } else if (word === 'BY') {
+    assertPattern(value);
     options.by = value;
     options.keepsOrder ||= !value.includes('*');
   } else throw SYNTAX_ERROR;
@@ -130,6 +135,7 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
     : sorted(database, elements, options);
   const chosen = limited(ordered, options);
   const { get } = options;
+  if (get.length > 1) assertReplyItems(chosen.length * get.length);
   const results =
     get.length === 0
       ? chosen
@@ -176,13 +182,23 @@ function sorted(
   elements: readonly string[],
   { by, alphabetic, descending }: SortOptions,
 ): string[] {
+  if (alphabetic && by === undefined) return sortedTexts(elements, descending);
   const weights = elements.map((element) =>
     by === undefined ? element : lookUp(database, by, element),
   );
   const compare = alphabetic ? byText(weights) : byNumber(weights, elements);
-  const slots = Array.from(elements, (_, slot) => slot);
+  const slots = new Uint32Array(elements.length);
+  for (let slot = 0; slot < slots.length; slot++) slots[slot] = slot;
   slots.sort(descending ? (a, b) => -compare(a, b) : compare);
-  return slots.map((slot) => elements[slot]!);
+  const inOrder: string[] = [];
+  for (const slot of slots) inOrder.push(elements[slot]!);
+  return inOrder;
+}
+
+/** Without a callback the engine of JavaScript takes half the time; its order is that of the bytes. */
+function sortedTexts(elements: readonly string[], descending: boolean): string[] {
+  const inOrder = elements.toSorted();
+  return descending ? inOrder.reverse() : inOrder;
 }
 
 type Compare = (a: number, b: number) => number;

@@ -226,7 +226,22 @@ function bySize(sources: readonly Source[]): Source[] {
   return sources.toSorted((a, b) => a.size - b.size);
 }
 
+/**
+ * A key that is named many times is read as often, since each time has a weight of its own. That work is not
+ * bounded by what is stored.
+ */
+function assertRepeatedWork(members: number): void {
+  if (members > MAX_REPEATED_MEMBERS) throw TOO_OFTEN;
+}
+
+/** The sources that name a key for the second time, or more. */
+function repeated(sources: readonly Source[]): Source[] {
+  const seen = new Set<Source['value']>();
+  return sources.filter(({ value }) => seen.size === seen.add(value).size);
+}
+
 function union({ sources, aggregate }: Operands): Map<string, number> {
+  assertRepeatedWork(repeated(sources).reduce((sum, { size }) => sum + size, 0));
   const result = new Map<string, number>();
   for (const each of bySize(sources)) {
     forEachEntry(each, (member, score) => {
@@ -242,6 +257,7 @@ function union({ sources, aggregate }: Operands): Map<string, number> {
 function intersection({ sources, aggregate, limit }: Operands): Map<string, number> {
   const result = new Map<string, number>();
   const [smallest, ...others] = bySize(sources) as [Source, ...Source[]];
+  assertRepeatedWork(smallest.size * repeated(sources).length);
   forEachEntry(smallest, (member, score) => {
     let combined = notNaN(score * smallest.weight);
     for (const other of others) {
@@ -257,12 +273,26 @@ function intersection({ sources, aggregate, limit }: Operands): Map<string, numb
 
 function difference({ sources }: Operands): Map<string, number> {
   const result = new Map<string, number>();
-  const [first, ...others] = sources as [Source, ...Source[]];
+  const [first, ...rest] = sources as [Source, ...Source[]];
+  const others = [...new Set(rest.map(({ value }) => value))];
+  if (first.value === undefined || others.includes(first.value)) return result;
   forEachEntry(first, (member, score) => {
-    if (others.every((other) => scoreIn(other, member) === undefined)) result.set(member, score);
+    result.set(member, score);
     return true;
   });
+  for (const value of others) removeMembers(result, value);
   return result;
+}
+
+/** Walks through the smaller of the two. */
+function removeMembers(result: Map<string, number>, value: Source['value']): void {
+  if (value === undefined) return;
+  if (value.size < result.size) for (const member of value.members()) result.delete(member);
+  else for (const member of result.keys()) if (hasMember(value, member)) result.delete(member);
+}
+
+function hasMember(value: SetValue | SortedSetValue, member: string): boolean {
+  return value instanceof SortedSetValue ? value.score(member) !== undefined : value.has(member);
 }
 
 /** Visits the entries in no order until told to stop; a plain set's scores are one. */
@@ -280,13 +310,16 @@ function scoreIn({ value }: Source, member: string): number | undefined {
   return value?.has(member) ? 1 : undefined;
 }
 
+/** Sorts places instead of pairs: a pair is an object for each member. */
 function sorted(result: Map<string, number>): Entries {
-  const entries = [...result].sort(
-    ([a, aScore], [b, bScore]) => aScore - bScore || (a < b ? -1 : 1),
+  const members = [...result.keys()];
+  const scores = [...result.values()];
+  const places = Uint32Array.from(members, (_, place) => place).sort(
+    (a, b) => scores[a]! - scores[b]! || (members[a]! < members[b]! ? -1 : 1),
   );
   return {
-    members: entries.map(([member]) => member),
-    scores: entries.map(([, score]) => score),
+    members: Array.from(places, (place) => members[place]!),
+    scores: Array.from(places, (place) => scores[place]!),
   };
 }
 
@@ -294,5 +327,7 @@ function notNaN(score: number): number {
   return Number.isNaN(score) ? 0 : score;
 }
 
+const MAX_REPEATED_MEMBERS = 2 ** 22;
+const TOO_OFTEN = new ErrorReply('ERR a large key is named too many times');
 const NOT_A_WEIGHT = new ErrorReply('ERR weight value is not a float');
 const NEGATIVE_LIMIT = new ErrorReply("ERR LIMIT can't be negative");
