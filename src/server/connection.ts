@@ -25,7 +25,11 @@ export interface ConnectionOwner {
   readonly lateWriter: ByteWriter;
   /** For messages that go to many connections. */
   readonly sharedEncoder: SharedEncoder;
-  /** Calls `flush` when the chunks that have arrived for all connections are done. */
+  /** The number of the current turn of the event loop: it reads all connections, then writes to them. */
+  readonly turn: number;
+  /** Until when a connection that runs commands now may go on in this turn. */
+  sliceEndMs(nowMs: number): number;
+  /** Calls `flush` at the end of the turn. */
   flushLater(connection: Connection): void;
   /** Calls `run` in a later turn, after the other connections had theirs. */
   runLater(connection: Connection): void;
@@ -52,6 +56,8 @@ export class Connection {
   #isWorking = false;
   #parked = false;
   #hasYielded = false;
+  #turn = -1;
+  #sliceEndMs = 0;
   #flushScheduled = false;
   #ending = false;
 
@@ -105,9 +111,11 @@ export class Connection {
     this.#isWorking = true;
     try {
       engine.freeze();
-      writer.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
-      this.#runSlice();
-      this.#collect();
+      if (this.#beginSlice(engine.nowMs)) {
+        writer.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
+        this.#runSlice();
+        this.#collect();
+      } else this.#yield();
     } catch (error) {
       // Only a reply that was cut off is worth nothing: those before it were promised.
       if (error instanceof WriteLimitError) writer.clear();
@@ -167,10 +175,19 @@ export class Connection {
     if (!this.#output.isEmpty) this.#scheduleFlush();
   }
 
+  /** False: the time of this turn is used up. Node may hand over several chunks of a socket in one turn. */
+  #beginSlice(nowMs: number): boolean {
+    const endMs = this.#owner.sliceEndMs(nowMs);
+    if (this.#turn !== this.#owner.turn) {
+      this.#turn = this.#owner.turn;
+      this.#sliceEndMs = endMs;
+    }
+    return nowMs <= this.#sliceEndMs;
+  }
+
   #runSlice(): void {
     const { session } = this;
     const { engine, writer } = this.#owner;
-    const sliceEndMs = engine.nowMs + SLICE_MS;
     while (!this.#parked && !this.#ending) {
       this.#limits.signedIn = session.authenticated;
       const argv = this.#decoder.next();
@@ -180,7 +197,7 @@ export class Connection {
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
-      if (engine.nowMs > sliceEndMs) return this.#yield();
+      if (engine.nowMs > this.#sliceEndMs) return this.#yield();
     }
   }
 
@@ -342,8 +359,6 @@ const LINGER_MS = 2_000;
 const FLUSH_BYTES = 64 * 1024;
 /** Less than this is within any limit. */
 const MIN_CHECKED_BYTES = 16 * 1024;
-/** How long one connection may run commands before the others have a turn. */
-const SLICE_MS = 10;
 const OUTPUT_BEFORE_SIGN_IN_BYTES = 16 * 1024;
 const INPUT_BEFORE_SIGN_IN_BYTES = 1024 * 1024;
 

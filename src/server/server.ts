@@ -52,7 +52,11 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 }
 
 /** How long clients may take to read their last replies when the server closes. */
-const CLOSE_MS = 4_000;
+const CLOSE_MS = 2_000;
+/** How long one connection may run commands in a turn; less when many have done so before it. */
+const SLICE_MS = 10;
+const CROWDED_SLICE_MS = 1;
+const CROWDED_MS = 100;
 /** redis.LOG_NOTICE; what scripts log below it is for debugging. */
 const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
@@ -71,7 +75,10 @@ class SocketServer implements Server, ConnectionOwner {
   readonly #connections = new Set<Connection>();
   #unflushed: Connection[] = [];
   readonly #yielded = new Set<Connection>();
-  #isRunScheduled = false;
+  #isTurnEndScheduled = false;
+  /** When the first connection ran in this turn. */
+  #turnBeganMs: number | undefined;
+  turn = 0;
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
@@ -103,14 +110,20 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   flushLater(connection: Connection): void {
-    if (this.#unflushed.push(connection) === 1) this.engine.clock.defer(() => this.#flushAll());
+    this.#unflushed.push(connection);
+    this.#scheduleTurnEnd();
   }
 
   runLater(connection: Connection): void {
     this.#yielded.add(connection);
-    if (this.#isRunScheduled) return;
-    this.#isRunScheduled = true;
-    this.engine.clock.defer(() => this.#runYielded());
+    this.#scheduleTurnEnd();
+  }
+
+  sliceEndMs(nowMs: number): number {
+    this.#turnBeganMs ??= nowMs;
+    this.#scheduleTurnEnd();
+    const isCrowded = nowMs - this.#turnBeganMs > CROWDED_MS;
+    return nowMs + (isCrowded ? CROWDED_SLICE_MS : SLICE_MS);
   }
 
   report(message: string): void {
@@ -122,22 +135,31 @@ class SocketServer implements Server, ConnectionOwner {
     this.#yielded.delete(connection);
   }
 
-  #flushAll(): void {
-    const unflushed = this.#unflushed;
-    this.#unflushed = [];
-    this.sharedEncoder.forget();
-    for (const connection of unflushed) connection.flush();
+  #scheduleTurnEnd(): void {
+    if (this.#isTurnEndScheduled) return;
+    this.#isTurnEndScheduled = true;
+    this.engine.clock.defer(() => this.#endTurn());
   }
 
-  /** One of the long pipelines goes on; between two of them everybody else's bytes are read. */
-  #runYielded(): void {
+  /** What has arrived was read: all replies leave, then one of the long pipelines goes on. */
+  #endTurn(): void {
+    this.#isTurnEndScheduled = false;
+    this.#beginTurn();
+    this.sharedEncoder.forget();
+    const unflushed = this.#unflushed;
+    this.#unflushed = [];
+    for (const connection of unflushed) connection.flush();
     const [connection] = this.#yielded;
-    if (connection !== undefined) {
-      this.#yielded.delete(connection);
-      connection.run();
-    }
-    this.#isRunScheduled = this.#yielded.size > 0;
-    if (this.#isRunScheduled) this.engine.clock.defer(() => this.#runYielded());
+    if (connection === undefined) return;
+    this.#yielded.delete(connection);
+    connection.run();
+    this.#beginTurn();
+    if (this.#yielded.size > 0) this.#scheduleTurnEnd();
+  }
+
+  #beginTurn(): void {
+    this.turn++;
+    this.#turnBeganMs = undefined;
   }
 
   async #listenTcp(host: string, port: number): Promise<void> {
