@@ -57,6 +57,8 @@ const CLOSE_MS = 2_000;
 const SLICE_MS = 10;
 const CROWDED_SLICE_MS = 1;
 const CROWDED_MS = 100;
+/** A client that connects is accepted in one turn, and its first command is read in the next. */
+const REST_TURNS = 2;
 /** redis.LOG_NOTICE; what scripts log below it is for debugging. */
 const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
@@ -79,6 +81,8 @@ class SocketServer implements Server, ConnectionOwner {
   /** When the first connection ran in this turn. */
   #turnBeganMs: number | undefined;
   turn = 0;
+  /** Turns that must pass before a long pipeline goes on. */
+  #restTurns = 0;
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
@@ -115,6 +119,7 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   runLater(connection: Connection): void {
+    if (this.#yielded.size === 0) this.#restTurns = REST_TURNS;
     this.#yielded.add(connection);
     this.#scheduleTurnEnd();
   }
@@ -149,12 +154,17 @@ class SocketServer implements Server, ConnectionOwner {
     const unflushed = this.#unflushed;
     this.#unflushed = [];
     for (const connection of unflushed) connection.flush();
+    if (this.#restTurns-- <= 0) this.#runYielded();
+    if (this.#yielded.size > 0) this.#scheduleTurnEnd();
+  }
+
+  #runYielded(): void {
     const [connection] = this.#yielded;
     if (connection === undefined) return;
     this.#yielded.delete(connection);
     connection.run();
     this.#beginTurn();
-    if (this.#yielded.size > 0) this.#scheduleTurnEnd();
+    this.#restTurns = REST_TURNS;
   }
 
   #beginTurn(): void {
