@@ -226,3 +226,217 @@ describe('a script that spends its budget', () => {
     );
   });
 });
+
+describe('a script pays for what it causes', () => {
+  const run = (script: string) => client.say(['EVAL', script, '0']);
+  const stopped = expect.stringContaining('bytes of memory');
+
+  beforeEach(() => {
+    client.engine.scriptMemoryBytes = 1_000_000;
+  });
+
+  it('when it publishes: for each receiver', () => {
+    const publish = "for i = 1, 300 do redis.call('publish', 'news', i) end return 1";
+    expect(run(publish)).toBe(1);
+    const readers = [client.other(), client.other(), client.other(), client.other()];
+    readers[0]!.say('SUBSCRIBE news');
+    expect(run(publish)).toBe(1);
+    for (const reader of readers.slice(1)) reader.say('PSUBSCRIBE n*');
+    expect(run(publish)).toEqual(stopped);
+    expect(run("redis.call('publish', 'news', ('x'):rep(300000)) return 1")).toEqual(stopped);
+  });
+
+  it('when its writes announce events, and none of them is sent', () => {
+    client.events();
+    expect(run("for i = 1, 1500 do redis.call('expire', 'none', 1) end return 1")).toBe(1);
+    expect(run("for i = 1, 1500 do redis.call('set', 'k', i) end return 1")).toEqual(stopped);
+    expect(client.events()).toEqual([]);
+    expect(client.say('EXISTS k')).toBe(0);
+  });
+
+  it('when its commands are shown to monitors', () => {
+    const read = "local k = ('k'):rep(1000) for i = 1, 600 do redis.call('exists', k) end return 1";
+    expect(run(read)).toBe(1);
+    client.other().say('MONITOR');
+    client.other().say('MONITOR');
+    expect(run(read)).toEqual(stopped);
+  });
+
+  it('for the undo of its writes, and leaves nothing wherever that stops it', () => {
+    client.engine.eventBits = 0;
+    client.say('SET held x');
+    client.say('RPUSH list a b c');
+    client.say('SADD set a');
+    client.say('HSET hash f v');
+    client.say('ZADD zset 1 a');
+    const state = () =>
+      [
+        'GET held',
+        'LRANGE list 0 -1',
+        'SMEMBERS set',
+        'HGETALL hash',
+        'ZRANGE zset 0 -1',
+        'DBSIZE',
+      ].map((command) => client.say(command));
+    const before = state();
+    const writes = [
+      "redis.call('set', 'new' .. i, i)",
+      "redis.call('set', 'held', i)",
+      "redis.call('rpush', 'list', i)",
+      "redis.call('lset', 'list', 0, i)",
+      "redis.call('linsert', 'list', 'before', 'b', i)",
+      "redis.call('sadd', 'set', i) redis.call('srem', 'set', i)",
+      "redis.call('hset', 'hash', i, i) redis.call('hdel', 'hash', i)",
+      "redis.call('zadd', 'zset', i, i) redis.call('zpopmin', 'zset')",
+      "redis.call('del', 'held') redis.call('set', 'held', 1)",
+    ];
+    for (const write of writes) {
+      const script = `local i = 0 while true do i = i + 1 ${write} end`;
+      // The limits differ by less than one record takes, so that some run is stopped by each record.
+      for (let bytes = 20_000; bytes < 20_800; bytes += 32) {
+        client.engine.scriptMemoryBytes = bytes;
+        expect(run(script), write).toEqual(stopped);
+        expect(state(), write).toEqual(before);
+      }
+    }
+  });
+
+  it('for the values that only the undo keeps', () => {
+    client.say(['SET', 'k', 'x'.repeat(600_000)]);
+    expect(run("redis.call('set', 'k', 1) return 1")).toBe(1);
+    client.say(['SET', 'k', 'x'.repeat(1_100_000)]);
+    expect(run("redis.call('set', 'k', 1) return 1")).toEqual(stopped);
+    expect(client.say('STRLEN k')).toBe(1_100_000);
+  });
+
+  it('when it logs: at most 100 lines of 1024 chars are written', () => {
+    const lines: string[] = [];
+    client.engine.log = (_, line) => lines.push(line);
+    run("for i = 1, 250 do redis.log(redis.LOG_WARNING, 'line', i, ('x'):rep(2000)) end");
+    expect(lines).toHaveLength(101);
+    expect(lines[7]).toMatch(/^line 8 x+$/);
+    expect(lines[7]).toHaveLength(1024);
+    expect(lines[100]).toBe("150 more lines of a script's redis.log were dropped");
+    run("redis.log(redis.LOG_WARNING, 'again')");
+    expect(lines[101]).toBe('again');
+  });
+
+  it('and is stopped between two commands that take long', () => {
+    client.engine.scriptMemoryBytes = 1e9;
+    client.say('MSET a 1 b 2');
+    client.say('CONFIG SET script-budget-ms 20');
+    const { clock } = client.engine;
+    const real = clock.monotonicMs;
+    let nowMs = real();
+    clock.monotonicMs = () => (nowMs += 1);
+    let calls = 0;
+    client.engine.log = () => calls++;
+    const reply = run("for i = 1, 90 do redis.call('keys', '*') redis.log(3, i) end return 'late'");
+    clock.monotonicMs = real;
+    expect(reply).toContain('script-budget-ms 20');
+    expect(calls).toBeLessThan(21);
+  });
+});
+
+describe('the scripts that are kept', () => {
+  const source = (number: number) => `return ${number} -- ${'x'.repeat(1000)}`;
+  const load = (number: number) => client.say(['SCRIPT', 'LOAD', source(number)]) as string;
+
+  it('are dropped when others need their memory, those not used for longest first', () => {
+    const first = load(1);
+    client.engine.scriptCacheBytes = client.engine.scripts.bytes * 3;
+    const second = load(2);
+    load(3);
+    client.say(['EVALSHA', first, '0']);
+    load(4);
+    expectReplies(client, [
+      [['EVALSHA', first, '0'], 1],
+      [['EVALSHA', second, '0'], '-NOSCRIPT No matching script. Please use EVAL.'],
+      [
+        ['SCRIPT', 'EXISTS', first, second],
+        [1, 0],
+      ],
+      [['EVAL', source(2), '0'], 2],
+      [['EVALSHA', second, '0'], 2],
+    ]);
+    expect(client.engine.scripts.count).toBe(3);
+  });
+
+  it('do not grow when ever new ones are evaluated', () => {
+    client.engine.scriptCacheBytes = 100_000;
+    for (let number = 0; number < 1000; number++) client.say(['EVAL', source(number), '0']);
+    expect(client.engine.scripts.bytes).toBeLessThanOrEqual(100_000);
+    expect(client.engine.scripts.count).toBeGreaterThan(10);
+    expect(client.say(['EVAL', source(999), '0'])).toBe(999);
+  });
+
+  it('keep the newest, whatever it takes', () => {
+    client.engine.scriptCacheBytes = 1;
+    const sha = load(1);
+    expect(client.say(['EVALSHA', sha, '0'])).toBe(1);
+    expect(client.engine.scripts.count).toBe(1);
+  });
+
+  it('are counted in INFO memory', () => {
+    load(1);
+    const { bytes } = client.engine.scripts;
+    expect(bytes).toBeGreaterThan(2000);
+    const info = (client.say('INFO memory') as { text: string }).text;
+    expect(info).toContain('number_of_cached_scripts:1\r\n');
+    expect(info).toContain(`used_memory_scripts:${bytes}\r\n`);
+    expect(info).toContain(`used_memory_scripts_eval:${bytes}\r\n`);
+    client.say('SCRIPT FLUSH');
+    expect(client.engine.scripts.bytes).toBe(0);
+  });
+
+  it('have at most 128 KiB of text', () => {
+    expect(client.say(['EVAL', `return 1 ${' '.repeat(131_072)}`, '0'])).toBe(
+      '-ERR Error compiling script (new function): user_script:1: chunk too long, the limit is 131072 bytes',
+    );
+  });
+});
+
+describe('without memory', () => {
+  const OOM = "-OOM command not allowed when used memory > 'maxmemory'.";
+  const write = "return redis.call('set', 'k', 'v')";
+
+  beforeEach(() => {
+    client.say('SET old x');
+    client.engine.isOutOfMemory = () => true;
+  });
+
+  it('a script gets an error from its first write', () => {
+    const place = / script: [0-9a-f]{40}, on @user_script:1\.$/;
+    const reply = client.say(['EVAL', write, '0']) as string;
+    expect(reply.replace(place, '')).toBe(OOM);
+    expect(reply).toMatch(place);
+    expectReplies(client, [
+      [['EVAL', "return redis.pcall('set', 'k', 'v')", '0'], OOM],
+      [['EVAL', "return redis.call('get', 'old')", '0'], 'x'],
+      [['EVAL', "return redis.call('del', 'old')", '0'], 1],
+    ]);
+  });
+
+  it('a script with a shebang line is refused unless it has allow-oom or no-writes', () => {
+    expectReplies(client, [
+      [['EVAL', '#!lua\nreturn 1', '0'], OOM],
+      [['EVAL_RO', '#!lua\nreturn 1', '0'], OOM],
+      [['EVAL', '#!lua flags=no-writes\nreturn 1', '0'], 1],
+      [['EVAL', `#!lua flags=allow-oom\n${write}`, '0'], '+OK'],
+    ]);
+  });
+
+  it.each(['', '#!lua flags=allow-oom\n'])(
+    'a script that has written is stopped and undone',
+    (shebang) => {
+      const source = `${shebang}redis.call('del', 'old') ${write}`;
+      expectReplies(client, [
+        [
+          ['EVAL', source, '0'],
+          "-OOM Script stopped: used memory > 'maxmemory'. Everything it wrote was undone.",
+        ],
+        ['GET old', 'x'],
+      ]);
+    },
+  );
+});

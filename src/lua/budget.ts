@@ -30,17 +30,18 @@ export function openBudget(budget: Budget): void {
   state.deadlineMs = budget.deadlineMs;
   state.fuel = 0;
   setBytesLeft(Math.min(budget.bytes ?? DEFAULT_BYTES, MAX_BYTES));
-  memory.checkTime = checkTime;
 }
 
 /** Stops counting memory: commands of clients spend no script's budget. */
 export function closeBudget(): void {
-  setBytesLeft(Number.POSITIVE_INFINITY);
+  memory.bytesLeft = Number.POSITIVE_INFINITY;
 }
 
 function checkTime(): void {
   if (state.host.monotonicMs() >= state.deadlineMs) throw new ScriptStopped('deadline');
 }
+
+memory.checkTime = checkTime;
 
 /** Called when the fuel has run below zero: takes the next slice or stops the script. */
 export function refuel(): void {

@@ -96,7 +96,7 @@ function tags(table: LuaTable) {
 
 /** An error line: cut at the first NUL, trimmed of line ends, which become spaces inside. */
 export function errorReply(text: string): ErrorReply {
-  return new ErrorReply(oneLine(trimLineEnds(untilNul(text))));
+  return new ErrorReply(oneLine(trimLineEnds(untilNul(text.slice(0, MAX_LINE)))));
 }
 
 function doubleReply(value: number): DoubleReply {
@@ -244,6 +244,6 @@ function errorTable(message: string): LuaTable {
 
 /** Redis takes the first word for the code, and one single word for a message without a code. */
 export function withCode(message: string): string {
-  const line = trimLineEnds(message);
+  const line = trimLineEnds(message.slice(0, MAX_LINE));
   return line.includes(' ') ? line : `ERR ${line}`;
 }

@@ -15,6 +15,9 @@ const SHORT_SET = 16;
 /** How deep quantifiers and captures of one pattern may nest before it is refused. */
 const DEEPEST_MATCH = 200;
 
+/** No pattern needs so many chars; reading one would take too long to be one step. */
+const LONGEST_PATTERN = 1024 * 1024;
+
 /** What V8 takes for a captured string in a list of results. */
 const CAPTURE_BYTES = 40;
 
@@ -50,6 +53,8 @@ export class Matcher {
   private depth = 0;
 
   constructor(subject: string, pattern: string) {
+    if (pattern.length > LONGEST_PATTERN) throw libraryError('pattern too complex');
+    spend(pattern.length >>> 4);
     this.subject = subject;
     const nul = pattern.indexOf('\0');
     this.pattern = nul < 0 ? pattern : pattern.slice(0, nul);
@@ -325,6 +330,7 @@ const CLASSES: Readonly<Record<string, (code: number) => boolean>> = {
 
 /** Whether a pattern can be searched for as plain text. */
 export function isPlain(pattern: string): boolean {
+  if (pattern.length > LONGEST_PATTERN) return false;
   const end = pattern.indexOf('\0');
   return !/[\^$*+?.([%-]/.test(end < 0 ? pattern : pattern.slice(0, end));
 }

@@ -88,7 +88,7 @@ function collectgarbage(args: LuaValue[]): Results {
 function error(args: LuaValue[]): Results {
   const level = optionalInt(args, 1, 1);
   const text = level > 0 ? toText(args[0]) : undefined;
-  const value = text === undefined ? args[0] : position(callerAt(level)) + text;
+  const value = text === undefined ? args[0] : join(position(callerAt(level)), text, state.site);
   throw new LuaError(value, state.site);
 }
 

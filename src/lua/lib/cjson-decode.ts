@@ -1,7 +1,7 @@
 import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { libraryError } from '../error.ts';
 import { allocate } from '../memory.ts';
-import { parseNumber } from '../number.ts';
+import { LONGEST_NUMBER, parseNumber } from '../number.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue } from '../value.ts';
 import type { JsonSettings } from './cjson.ts';
@@ -39,7 +39,7 @@ const WORDS: readonly (readonly [string, Token])[] = [
 
 /** What C's strtod would read at a place. */
 const NUMBER =
-  /[+-]?(?:0x[0-9a-f]+(?:\.[0-9a-f]*)?(?:p[+-]?\d+)?|infinity|inf|nan|\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)/iy;
+  /^[+-]?(?:0x[0-9a-f]+(?:\.[0-9a-f]*)?(?:p[+-]?\d+)?|infinity|inf|nan|\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)/i;
 
 /** Numbers that strtod reads but JSON does not know. */
 const INVALID_NUMBER = /\+|-?(?:0[x\d]|inf|nan)/iy;
@@ -85,9 +85,10 @@ class Decoder {
 
   private next(): Token {
     const { text } = this;
-    const blanksAt = this.at;
-    while (isBlank(text.charCodeAt(this.at))) this.at += 1;
-    spendReading(this.at - blanksAt);
+    while (isBlank(text.charCodeAt(this.at))) {
+      this.at += 1;
+      if ((this.at & CHUNK_MASK) === 0) spendReading(CHUNK_MASK);
+    }
     this.tokenAt = this.at;
     const char = text[this.at];
     if (char === undefined || char === '\0') return END;
@@ -110,11 +111,13 @@ class Decoder {
     if (this.settings.decodeInvalid === 'off' && this.isInvalidNumber()) {
       return this.error('invalid number');
     }
-    NUMBER.lastIndex = this.at;
-    const match = NUMBER.exec(this.text);
+    // The expression may look at every digit that follows, so that it gets no more than a number has.
+    const digits = this.text.slice(this.at, this.at + LONGEST_NUMBER + 1);
+    const match = NUMBER.exec(digits);
+    spendReading(match === null ? 0 : match[0].length * 4);
     const value = match === null ? undefined : parseNumber(match[0]);
     if (value === undefined) return this.error('invalid number');
-    this.at = NUMBER.lastIndex;
+    this.at += match![0].length;
     return { type: 'value', name: 'T_NUMBER', value };
   }
 
@@ -247,6 +250,9 @@ class Decoder {
     return LuaTable.fromList(items);
   }
 }
+
+/** So many blanks are skipped between two looks at the clock, and one more. */
+const CHUNK_MASK = 2 ** 20 - 1;
 
 /** What V8 takes for an item of the list that an array is read into. */
 const ITEM_BYTES = 16;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { ErrorReply } from '../../resp/index.ts';
 import { spend, spendMaking, spendReading } from '../budget.ts';
-import { fromReply, withCode } from '../convert.ts';
+import { fromReply, MAX_LINE, withCode } from '../convert.ts';
 import { LuaError } from '../error.ts';
 import { formatGeneral } from '../format-number.ts';
 import { toNumber, toText, untilNul } from '../number.ts';
@@ -107,7 +107,7 @@ function errorReply(args: LuaValue[]): Results {
     return failure('wrong number or type of arguments');
   }
   const table = new LuaTable();
-  const line = untilNul(text);
+  const line = untilNul(text.slice(0, MAX_LINE));
   table.setString('err', withCode(line.startsWith('-') ? line.slice(1) : line));
   return table;
 }

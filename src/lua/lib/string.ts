@@ -160,7 +160,6 @@ const ITERATOR_BYTES = 320;
 function gmatch(args: LuaValue[]): Results {
   const subject = expectString(args, 0);
   const pattern = expectString(args, 1);
-  spendReading(pattern.length);
   allocate(ITERATOR_BYTES);
   const matcher = new Matcher(subject, pattern);
   let next = 0;
@@ -184,7 +183,6 @@ function gsub(args: LuaValue[]): Results {
   const replacement = expectReplacement(args);
   const limit = optionalInt(args, 3, subject.length + 1);
   const isAnchored = pattern[0] === '^';
-  spendReading(pattern.length);
   const matcher = new Matcher(subject, pattern);
   let result = '';
   let kept = 0;
