@@ -2,6 +2,11 @@ import { ClientPool } from './client-memory.ts';
 import { OUT_OF_MEMORY } from './errors.ts';
 import { Footprint } from './footprint.ts';
 
+const MEGABYTE = 1024 ** 2;
+const MAX_SCRIPT_BYTES = 256 * MEGABYTE;
+const MAX_SCRIPT_CACHE_BYTES = 32 * MEGABYTE;
+const EXHAUSTED = 1.125;
+
 /**
  * What the engine's data and clients take, and how much they may take. Commands that add data are refused
  * when `used` exceeds the limit; clients are evicted when their buffers exceed a share of it.
@@ -20,10 +25,19 @@ export class Memory {
   /** More than this does not fit into the process. */
   capacityBytes = Number.POSITIVE_INFINITY;
   limitBytes = Number.POSITIVE_INFINITY;
+  /** What one run of a script may allocate in all. */
+  scriptBytes = MAX_SCRIPT_BYTES;
+  /** What the scripts that are kept for EVALSHA may take. */
+  scriptCacheBytes = MAX_SCRIPT_CACHE_BYTES;
   #clientsLimit = '0';
 
   get isFull(): boolean {
     return this.used.bytes > this.limitBytes;
+  }
+
+  /** More than that a script that has begun to write must not add: it is undone instead. */
+  get isExhausted(): boolean {
+    return this.used.bytes > this.limitBytes * EXHAUSTED;
   }
 
   /** Throws unless so many bytes more would fit: for commands that make much out of a short request. */
@@ -35,6 +49,8 @@ export class Memory {
   setLimit(bytes: number): void {
     this.limitBytes = bytes === 0 ? this.capacityBytes : bytes;
     this.setClientsLimit(this.#clientsLimit);
+    this.scriptBytes = scriptBytes(this.limitBytes);
+    this.scriptCacheBytes = Math.min(this.limitBytes / 32, MAX_SCRIPT_CACHE_BYTES);
   }
 
   /** The setting maxmemory-clients: bytes, or a percentage of the limit; 0 for the whole of it. */
@@ -45,20 +61,16 @@ export class Memory {
     this.clients.limitBytes = bytes === 0 ? this.limitBytes : Math.floor(bytes);
   }
 
-  /** What one run of a script may allocate. */
-  get scriptBytes(): number {
-    return Math.min(Math.floor(this.limitBytes / 8), MAX_SCRIPT_BYTES);
-  }
-
-  /** What the scripts that are kept for EVALSHA may take. */
-  get scriptCacheBytes(): number {
-    return Math.min(Math.floor(this.limitBytes / 32), MAX_SCRIPT_CACHE_BYTES);
-  }
-
   #part<Part extends Footprint>(part: Part): Part {
     part.moveInto(this.used);
     return part;
   }
+}
+
+/** An eighth of all memory; where that is little, up to half, because scripts pay for their garbage too. */
+function scriptBytes(limitBytes: number): number {
+  const leastBytes = Math.max(Math.min(limitBytes / 2, 64 * MEGABYTE), MEGABYTE);
+  return Math.floor(Math.min(Math.max(limitBytes / 8, leastBytes), MAX_SCRIPT_BYTES));
 }
 
 /**
@@ -74,8 +86,6 @@ export function heapFor(capacityBytes: number): number {
   return Math.ceil(capacityBytes * HEAP_PER_BYTE) + HEAP_BASE_BYTES;
 }
 
-const MAX_SCRIPT_BYTES = 256 * 1024 ** 2;
-const MAX_SCRIPT_CACHE_BYTES = 32 * 1024 ** 2;
-const HEAP_BASE_BYTES = 64 * 1024 ** 2;
+const HEAP_BASE_BYTES = 64 * MEGABYTE;
 const HEAP_PER_BYTE = 1.5;
-const MIN_CAPACITY_BYTES = 16 * 1024 ** 2;
+const MIN_CAPACITY_BYTES = 16 * MEGABYTE;

@@ -232,7 +232,7 @@ describe('a script pays for what it causes', () => {
   const stopped = expect.stringContaining('bytes of memory');
 
   beforeEach(() => {
-    client.engine.scriptMemoryBytes = 1_000_000;
+    client.engine.memory.scriptBytes = 1_000_000;
   });
 
   it('when it publishes: for each receiver', () => {
@@ -294,7 +294,7 @@ describe('a script pays for what it causes', () => {
       const script = `local i = 0 while true do i = i + 1 ${write} end`;
       // The limits differ by less than one record takes, so that some run is stopped by each record.
       for (let bytes = 20_000; bytes < 20_800; bytes += 32) {
-        client.engine.scriptMemoryBytes = bytes;
+        client.engine.memory.scriptBytes = bytes;
         expect(run(script), write).toEqual(stopped);
         expect(state(), write).toEqual(before);
       }
@@ -322,7 +322,7 @@ describe('a script pays for what it causes', () => {
   });
 
   it('and is stopped between two commands that take long', () => {
-    client.engine.scriptMemoryBytes = 1e9;
+    client.engine.memory.scriptBytes = 1e9;
     client.say('MSET a 1 b 2');
     client.say('CONFIG SET script-budget-ms 20');
     const { clock } = client.engine;
@@ -344,7 +344,7 @@ describe('the scripts that are kept', () => {
 
   it('are dropped when others need their memory, those not used for longest first', () => {
     const first = load(1);
-    client.engine.scriptCacheBytes = client.engine.scripts.bytes * 3;
+    client.engine.memory.scriptCacheBytes = client.engine.memory.scripts.bytes * 3;
     const second = load(2);
     load(3);
     client.say(['EVALSHA', first, '0']);
@@ -363,15 +363,15 @@ describe('the scripts that are kept', () => {
   });
 
   it('do not grow when ever new ones are evaluated', () => {
-    client.engine.scriptCacheBytes = 100_000;
+    client.engine.memory.scriptCacheBytes = 100_000;
     for (let number = 0; number < 1000; number++) client.say(['EVAL', source(number), '0']);
-    expect(client.engine.scripts.bytes).toBeLessThanOrEqual(100_000);
+    expect(client.engine.memory.scripts.bytes).toBeLessThanOrEqual(100_000);
     expect(client.engine.scripts.count).toBeGreaterThan(10);
     expect(client.say(['EVAL', source(999), '0'])).toBe(999);
   });
 
   it('keep the newest, whatever it takes', () => {
-    client.engine.scriptCacheBytes = 1;
+    client.engine.memory.scriptCacheBytes = 1;
     const sha = load(1);
     expect(client.say(['EVALSHA', sha, '0'])).toBe(1);
     expect(client.engine.scripts.count).toBe(1);
@@ -379,14 +379,14 @@ describe('the scripts that are kept', () => {
 
   it('are counted in INFO memory', () => {
     load(1);
-    const { bytes } = client.engine.scripts;
+    const { bytes } = client.engine.memory.scripts;
     expect(bytes).toBeGreaterThan(2000);
     const info = (client.say('INFO memory') as { text: string }).text;
     expect(info).toContain('number_of_cached_scripts:1\r\n');
     expect(info).toContain(`used_memory_scripts:${bytes}\r\n`);
     expect(info).toContain(`used_memory_scripts_eval:${bytes}\r\n`);
     client.say('SCRIPT FLUSH');
-    expect(client.engine.scripts.bytes).toBe(0);
+    expect(client.engine.memory.scripts.bytes).toBe(0);
   });
 
   it('have at most 128 KiB of text', () => {
@@ -401,8 +401,8 @@ describe('without memory', () => {
   const write = "return redis.call('set', 'k', 'v')";
 
   beforeEach(() => {
-    client.say('SET old x');
-    client.engine.isOutOfMemory = () => true;
+    client.say(['SET', 'old', 'x'.repeat(100_000)]);
+    client.say(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
   });
 
   it('a script gets an error from its first write', () => {
@@ -412,7 +412,7 @@ describe('without memory', () => {
     expect(reply).toMatch(place);
     expectReplies(client, [
       [['EVAL', "return redis.pcall('set', 'k', 'v')", '0'], OOM],
-      [['EVAL', "return redis.call('get', 'old')", '0'], 'x'],
+      [['EVAL', "return redis.call('strlen', 'old')", '0'], 100_000],
       [['EVAL', "return redis.call('del', 'old')", '0'], 1],
     ]);
   });
@@ -426,16 +426,25 @@ describe('without memory', () => {
     ]);
   });
 
+  it('a script that has written goes on, as in Redis', () => {
+    expectReplies(client, [
+      [['EVAL', `redis.call('del', 'old') ${write}`, '0'], '+OK'],
+      ['EXISTS old k', 1],
+    ]);
+  });
+
   it.each(['', '#!lua flags=allow-oom\n'])(
-    'a script that has written is stopped and undone',
+    'a script that has written is stopped and undone an eighth beyond the limit: %j',
     (shebang) => {
-      const source = `${shebang}redis.call('del', 'old') ${write}`;
+      const source = `${shebang}redis.call('del', 'old')
+        for i = 1, 1000 do redis.call('set', 'k' .. i, 'v') end`;
       expectReplies(client, [
         [
           ['EVAL', source, '0'],
           "-OOM Script stopped: used memory > 'maxmemory'. Everything it wrote was undone.",
         ],
-        ['GET old', 'x'],
+        ['STRLEN old', 100_000],
+        ['DBSIZE', 1],
       ]);
     },
   );

@@ -213,14 +213,13 @@ export class Scripts {
   }
 
   /**
-   * A script that has not written yet gets an error from its first write, as in Redis. One that has
-   * written must not stop halfway, and going on could end the process: it is stopped and undone.
+   * As in Redis, a script gets an error from its first write, and may go on once it has written: a release
+   * that hands a lock over must not stop halfway. But it is undone before it could fill the heap.
    */
   #isRefusedForMemory(): boolean {
-    if (!this.#hasWritten && this.#allowsOom) return false;
-    if (!this.#engine.memory.isFull) return false;
-    if (this.#hasWritten) throw new ScriptStopped('oom');
-    return true;
+    const { memory } = this.#engine;
+    if (memory.isExhausted && (this.#hasWritten || this.#allowsOom)) throw new ScriptStopped('oom');
+    return memory.isFull && !this.#hasWritten && !this.#allowsOom;
   }
 
   /** A command that may take long is followed by a look at the clock; the script takes others itself. */

@@ -11,8 +11,8 @@ export class ByteWriter {
   #bufferedBytes = 0;
   #chunks: Buffer[] = [];
   #chunkedBytes = 0;
-  /** A text that would make the content longer throws WriteLimitError. Checked once a chunk. */
-  limitBytes = Number.POSITIVE_INFINITY;
+  /** A text that would make the content longer throws WriteLimitError. Asked once a chunk. */
+  limitBytes: () => number = NO_LIMIT;
 
   get length(): number {
     return this.#chunkedBytes + this.#bufferedBytes;
@@ -63,7 +63,8 @@ export class ByteWriter {
   }
 
   #setAside(nextBytes: number): void {
-    if (this.length + nextBytes > this.limitBytes) throw new WriteLimitError(this.limitBytes);
+    const limitBytes = this.limitBytes();
+    if (this.length + nextBytes > limitBytes) throw new WriteLimitError(limitBytes);
     if (this.#bufferedBytes > 0) this.#push(this.#copy());
     this.#bufferedBytes = 0;
   }
@@ -96,6 +97,7 @@ declare global {
   }
 }
 
+const NO_LIMIT = (): number => Number.POSITIVE_INFINITY;
 const CHUNK_BYTES = 64 * 1024;
 /** A text of this length gets a chunk of its own, instead of being copied through the buffer. */
 const LARGE_BYTES = 16 * 1024;

@@ -56,10 +56,13 @@ export class Connection {
   #isWorking = false;
   #parked = false;
   #hasYielded = false;
+  #isPaused = false;
   #turn = -1;
   #sliceEndMs = 0;
   #flushScheduled = false;
   #ending = false;
+  /** What may be added to what the client has not read. */
+  readonly #writeLimitBytes = (): number => this.#outputLimitBytes() - this.#output.unreadBytes;
 
   constructor(owner: ConnectionOwner, socket: Socket) {
     this.#owner = owner;
@@ -112,7 +115,7 @@ export class Connection {
     try {
       engine.freeze();
       if (this.#beginSlice(engine.nowMs)) {
-        writer.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
+        writer.limitBytes = this.#writeLimitBytes;
         this.#runSlice();
         this.#collect();
       } else this.#yield();
@@ -124,7 +127,7 @@ export class Connection {
     }
     this.#isWorking = false;
     this.#accountMemory();
-    if (!this.#hasYielded) this.#readOn();
+    if (this.#isPaused && !this.#hasYielded) this.#readOn();
   }
 
   /** Writes what has been collected. */
@@ -132,7 +135,7 @@ export class Connection {
     this.#flushScheduled = false;
     if (this.#output.isEmpty || this.#socket.destroyed) return;
     this.#output.flush();
-    this.#checkOutput();
+    if (this.#socket.writableLength > 0) this.#checkOutput();
   }
 
   /** A client that waits for a reply or for messages is not idle, nor one that keeps a session alive. */
@@ -204,6 +207,7 @@ export class Connection {
   /** Lets the others run first. Bytes stay in the socket meanwhile, where they make the client wait. */
   #yield(): void {
     this.#hasYielded = true;
+    this.#isPaused = true;
     this.#socket.pause();
     this.#owner.runLater(this);
   }
@@ -211,7 +215,8 @@ export class Connection {
   /** What has arrived was run, or waits for a blocked command. */
   #readOn(): void {
     if (this.#ending) return;
-    if (this.#socket.isPaused()) this.#socket.resume();
+    this.#isPaused = false;
+    this.#socket.resume();
     if (this.#socket.readableEnded) this.#endAfterWrite();
   }
 
@@ -251,7 +256,7 @@ export class Connection {
       return;
     }
     lateWriter.clear();
-    lateWriter.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
+    lateWriter.limitBytes = this.#writeLimitBytes;
     writeReply(lateWriter, reply, this.session.protocol);
     this.#output.add(lateWriter.take());
     this.#scheduleFlush();
@@ -288,7 +293,6 @@ export class Connection {
   #collectAndFlush(): void {
     this.#collect();
     this.flush();
-    this.#owner.writer.limitBytes = this.#outputLimitBytes() - this.#output.unreadBytes;
   }
 
   #outputLimitBytes(): number {
