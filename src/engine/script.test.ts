@@ -301,12 +301,18 @@ describe('a script pays for what it causes', () => {
     }
   });
 
-  it('for the values that only the undo keeps', () => {
-    client.say(['SET', 'k', 'x'.repeat(600_000)]);
-    expect(run("redis.call('set', 'k', 1) return 1")).toBe(1);
+  it('not for the values that only the undo keeps: they count as used', () => {
     client.say(['SET', 'k', 'x'.repeat(1_100_000)]);
-    expect(run("redis.call('set', 'k', 1) return 1")).toEqual(stopped);
-    expect(client.say('STRLEN k')).toBe(1_100_000);
+    expect(run("redis.call('set', 'k', 1) return 1")).toBe(1);
+    expect(client.engine.memory.undo.bytes).toBe(0);
+    client.say('CONFIG SET maxmemory 1mb');
+    const source = `redis.call('set', 'k', 1) local s = ('x'):rep(100000)
+      for i = 1, 20 do redis.call('set', 'k', s) end`;
+    expect(client.say(['EVAL', source, '0'])).toEqual(
+      expect.stringContaining('OOM Script stopped: used memory'),
+    );
+    expect(client.engine.memory.undo.bytes).toBe(0);
+    expect(client.say('GET k')).toBe('1');
   });
 
   it('when it logs: at most 100 lines of 1024 chars are written', () => {

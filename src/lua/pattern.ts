@@ -1,3 +1,4 @@
+import { partOf } from '../resp/index.ts';
 import { spend } from './budget.ts';
 import { libraryError } from './error.ts';
 import { allocate } from './memory.ts';
@@ -76,12 +77,12 @@ export class Matcher {
   capture(index: number, start: number, end: number): LuaValue {
     if (index >= this.level) {
       if (index !== 0) throw libraryError('invalid capture index');
-      return this.subject.slice(start, end);
+      return partOf(this.subject, start, end);
     }
     const length = this.lengths[index]!;
     if (length === POSITION) return this.starts[index]! + 1;
     if (length === UNFINISHED) throw libraryError('unfinished capture');
-    return this.subject.slice(this.starts[index]!, this.starts[index]! + length);
+    return partOf(this.subject, this.starts[index]!, this.starts[index]! + length);
   }
 
   /** All captures, or the whole match if there are none. */

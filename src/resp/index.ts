@@ -1,6 +1,7 @@
 export { ByteWriter, WriteLimitError } from './byte-writer.ts';
 export { encode, encodeRequest, writeReply } from './encoder.ts';
 export { splitInlineArguments } from './inline-arguments.ts';
+export { partOf } from './part-of.ts';
 export { ProtocolError } from './protocol-error.ts';
 export * from './reply.ts';
 export { ReplyDecoder } from './reply-decoder.ts';

@@ -1,4 +1,4 @@
-import { DEFAULT_REQUEST_LIMITS, ErrorReply, OK, type Reply } from '../../resp/index.ts';
+import { DEFAULT_REQUEST_LIMITS, ErrorReply, OK, partOf, type Reply } from '../../resp/index.ts';
 import { ALL_KEYS, type CommandTable, ONE_KEY } from '../command.ts';
 import { NEVER } from '../deadline-heap.ts';
 import { INT64_MIN, NOT_AN_INTEGER, SYNTAX_ERROR, WRONG_TYPE, wrongArity } from '../errors.ts';
@@ -440,7 +440,7 @@ function getrange(session: Session, argv: readonly string[]): Reply {
   if (start < 0 && end < 0 && start > end) return '';
   if (start < 0) start = Math.max(0, value.length + start);
   if (end < 0) end = Math.max(0, value.length + end);
-  return value.slice(start, Math.min(end, value.length - 1) + 1);
+  return partOf(value, start, Math.max(start, Math.min(end, value.length - 1) + 1));
 }
 
 function setrange(session: Session, argv: readonly string[]): Reply {

@@ -1,3 +1,4 @@
+import { partOf } from '../../resp/index.ts';
 import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { libraryError } from '../error.ts';
 import { allocate } from '../memory.ts';
@@ -145,7 +146,7 @@ class Decoder {
       const end = STRING_END.exec(this.text)?.index ?? this.text.length;
       // An escape makes a copy of what stands before it; a string without one is a part of the text.
       spendMaking(end - this.at + 3 * PIECE_BYTES);
-      value += this.text.slice(this.at, end);
+      value += partOf(this.text, this.at, end);
       this.at = end;
       const char = this.text[end];
       if (char === '"') break;

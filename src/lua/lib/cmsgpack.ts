@@ -1,3 +1,4 @@
+import { partOf } from '../../resp/index.ts';
 import { PIECE_BYTES, spend, spendMaking } from '../budget.ts';
 import { argumentError, libraryError, plainError } from '../error.ts';
 import { allocate } from '../memory.ts';
@@ -267,8 +268,8 @@ class Reader {
 
   private string(length: number): string {
     const start = this.take(length);
-    allocate(PIECE_BYTES);
-    return this.text.slice(start, start + length);
+    allocate(PIECE_BYTES + length);
+    return partOf(this.text, start, start + length);
   }
 
   private array(length: number, depth: number): LuaTable {

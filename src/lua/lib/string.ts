@@ -1,3 +1,4 @@
+import { partOf } from '../../resp/index.ts';
 import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { argumentError, libraryError, plainError } from '../error.ts';
@@ -109,9 +110,9 @@ function sub(args: LuaValue[]): Results {
   const to = fromEnd(optionalInteger(args, 2, -1), text.length);
   const start = Math.max(1, from);
   const end = Math.min(to, text.length);
-  // The part of a long string is a reference to it; that of a short one is a copy.
-  allocate(PIECE_BYTES);
-  return start > end ? '' : text.slice(start - 1, end);
+  if (start > end) return '';
+  allocate(PIECE_BYTES + end - start);
+  return partOf(text, start - 1, end);
 }
 
 /** Shifts the 26 letters from `start` on; other bytes, also those above 127, stay. */

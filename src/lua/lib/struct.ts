@@ -1,3 +1,4 @@
+import { partOf } from '../../resp/index.ts';
 import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { argumentError, libraryError } from '../error.ts';
 import { allocate } from '../memory.ts';
@@ -200,7 +201,7 @@ function unpackItem(format: Format, data: string, position: number, values: LuaV
     const end = data.indexOf('\0', position);
     spendReading((end < 0 ? data.length : end) - position);
     if (end < 0) throw libraryError('unfinished string in data');
-    values.push(data.slice(position, end));
+    values.push(partOf(data, position, end));
     return end - position + 1;
   } else if (option !== 'x') format.control();
   return size;
@@ -216,7 +217,7 @@ function unpackChars(data: string, position: number, size: number, values: LuaVa
     values.pop();
     needBytes(data, position, length);
   }
-  values.push(data.slice(position, position + length));
+  values.push(partOf(data, position, position + length));
   return length;
 }
 
