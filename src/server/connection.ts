@@ -200,7 +200,10 @@ export class Connection {
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
-      if (engine.nowMs > this.#sliceEndMs) return this.#yield();
+      if (engine.nowMs > this.#sliceEndMs) {
+        this.#yield();
+        return;
+      }
     }
   }
 
