@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import { describeOptions } from './options.ts';
+import { messageText } from './printable.ts';
 import { defaultMaxmemory, heapMegabytes, isHeapGiven } from './serve/heap.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './serve/messages.ts';
 import { RunMark } from './serve/run-mark.ts';
@@ -165,7 +166,7 @@ class ServerProcess {
 
   #report(message: string): void {
     const time = new Date(systemClock.wallMs()).toISOString();
-    this.#io.errors.write(`${time} ${message}\n`);
+    this.#io.errors.write(`${time} ${messageText(message)}\n`);
   }
 }
 

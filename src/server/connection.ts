@@ -134,8 +134,12 @@ export class Connection {
   flush(): void {
     this.#flushScheduled = false;
     if (this.#output.isEmpty || this.#socket.destroyed) return;
-    this.#output.flush();
-    if (this.#socket.writableLength > 0) this.#checkOutput();
+    try {
+      this.#output.flush();
+      if (this.#socket.writableLength > 0) this.#checkOutput();
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** A client that waits for a reply or for messages is not idle, nor one that keeps a session alive. */
@@ -151,9 +155,13 @@ export class Connection {
 
   #receive(chunk: Buffer): void {
     if (this.#ending) return;
-    this.#decoder.push(chunk);
-    if (this.#hasYielded || this.#parked) this.#accountMemory();
-    else this.run();
+    try {
+      this.#decoder.push(chunk);
+      if (this.#hasYielded || this.#parked) this.#accountMemory();
+      else this.run();
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   /** Counts the bytes that wait, and ends a client that takes more than it may. */

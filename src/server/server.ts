@@ -13,6 +13,7 @@ import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
 import { SharedEncoder } from './shared-chunks.ts';
+import { ThrottledLog } from './throttled-log.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -73,6 +74,7 @@ class SocketServer implements Server, ConnectionOwner {
   readonly lateWriter = new ByteWriter();
   readonly sharedEncoder: SharedEncoder;
   readonly #options: ServerOptions;
+  readonly #log: ThrottledLog;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
   #unflushed: Connection[] = [];
@@ -88,6 +90,7 @@ class SocketServer implements Server, ConnectionOwner {
   constructor(options: ServerOptions) {
     this.engine = options.engine;
     this.#options = options;
+    this.#log = new ThrottledLog(this.engine.clock, options.report ?? (() => {}));
     this.sharedEncoder = new SharedEncoder(this.engine.memory.clients);
     limitMemory(this.engine);
     this.engine.log = (level, message) => {
@@ -132,7 +135,7 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   report(message: string): void {
-    this.#options.report?.(message);
+    this.#log.write(message);
   }
 
   forget(connection: Connection): void {
@@ -197,7 +200,14 @@ class SocketServer implements Server, ConnectionOwner {
       keepAlive: keepAliveMs > 0,
       keepAliveInitialDelay: keepAliveMs,
     });
-    listener.on('connection', (socket) => this.#accept(socket));
+    listener.on('connection', (socket) => {
+      try {
+        this.#accept(socket);
+      } catch (error) {
+        socket.destroy();
+        this.report(`refused a connection after an internal error: ${(error as Error).stack}`);
+      }
+    });
     this.#listeners.push(listener);
     return listener;
   }
