@@ -35,7 +35,11 @@ function node(...args: string[]): string {
 }
 
 /** What is run, and not loaded. */
-const PROGRAMS = [join('cli', 'main.js'), join('local', 'server-process.js')];
+const PROGRAMS = [
+  join('cli', 'main.js'),
+  join('cli', 'serve', 'server-thread.js'),
+  join('local', 'server-process.js'),
+];
 
 const PROGRAM = `
   const engine = createEngine();

@@ -244,8 +244,6 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   async #close(): Promise<void> {
-    // Clients that have connected and wait to be accepted are accepted, and ended like the others.
-    for (let turn = 0; turn < 2; turn++) await this.#turn();
     const closed = this.#listeners.map((listener) => closing(listener));
     for (const connection of [...this.#connections]) connection.end();
     let isOver = false;

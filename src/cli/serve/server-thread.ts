@@ -53,10 +53,16 @@ function listen(engine: Engine): Promise<Server> {
 async function end(exitCode: number): Promise<void> {
   if (isEnding) return;
   isEnding = true;
+  // Clients that have connected and wait to be accepted are accepted first, and ended like the others.
+  for (let turn = 0; turn < 2; turn++) await nextTurn();
   await server?.close();
   send({ kind: 'ended', exitCode, leaseMs: engine.longestLeaseMs() });
   engine.close();
   port.close();
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => engine.clock.defer(resolve));
 }
 
 function report(message: string): void {
