@@ -70,12 +70,25 @@ export class RequestDecoder {
   #read(): string[] | null {
     const reader = this.#reader;
     while (reader.advance()) {
+      if (!reader.isInsidePiece && this.#argumentsLeft === 0) this.#skipEmptyLines();
+      if (reader.position === reader.chunk.length) continue;
       const argv = this.#readWhole() ?? this.#readOn();
       if (argv === null) continue;
       reader.takenBytes = 0;
       if (argv.length > 0) return argv;
     }
     return null;
+  }
+
+  /** Empty lines between requests are skipped, as in Redis; a client that sends nothing else must not be slow. */
+  #skipEmptyLines(): void {
+    const reader = this.#reader;
+    const { chunk } = reader;
+    let at = reader.position;
+    while (chunk[at] === LF || (chunk[at] === CR && chunk[at + 1] === LF)) {
+      at += chunk[at] === LF ? 1 : 2;
+    }
+    reader.position = at;
   }
 
   /**

@@ -54,10 +54,11 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
 /** How long clients may take to read their last replies when the server closes. */
 const CLOSE_MS = 2_000;
-/** How long one connection may run commands in a turn; less when many have done so before it. */
+/** How long one connection may run commands in a turn. */
 const SLICE_MS = 10;
-const CROWDED_SLICE_MS = 1;
+/** After so long in one turn, each connection gets no more than its first chunk run. */
 const CROWDED_MS = 100;
+const CROWDED_SLICE_MS = 0;
 /** A client that connects is accepted in one turn, and its first command is read in the next. */
 const REST_TURNS = 2;
 /** redis.LOG_NOTICE; what scripts log below it is for debugging. */
