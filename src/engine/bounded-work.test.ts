@@ -3,7 +3,7 @@ import { startWire, type Wire, type WireClient } from '../../test/wire-dialogue.
 import { execute } from './execute.ts';
 
 const NAMES = Array.from({ length: 20_000 }, (_, at) => `m${at}`);
-const TOO_MANY = '-ERR the reply would have too many items (1048576 at most)';
+const TOO_MANY = '-ERR the reply would have too many items (262144 at most)';
 
 let wire: Wire;
 let client: WireClient;

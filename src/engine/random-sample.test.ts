@@ -28,7 +28,7 @@ describe('sampleSlots', () => {
   it('refuses what no reply can hold', () => {
     expect(() => sampleSlots(2, -(2 ** 60), seededRandom(1))).toThrow(
       expect.objectContaining({
-        message: 'ERR the reply would have too many items (1048576 at most)',
+        message: 'ERR the reply would have too many items (262144 at most)',
       }),
     );
   });

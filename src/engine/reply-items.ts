@@ -5,7 +5,7 @@ import { ErrorReply } from '../resp/index.ts';
  * of SRANDMEMBER, several GETs of SORT. Redis writes such a reply until the client's output limit is
  * reached; here it is built first.
  */
-const MAX_REPLY_ITEMS = 2 ** 20;
+const MAX_REPLY_ITEMS = 2 ** 18;
 
 /** @throws ErrorReply when a reply would have too many items. */
 export function assertReplyItems(count: number): void {
