@@ -464,11 +464,32 @@ describe('without memory', () => {
     ]);
   });
 
+  it('a script that adds no more than it removes goes on far beyond the limit', () => {
+    client.say('CONFIG SET maxmemory 50kb');
+    const handOver = "redis.call('getdel', 'old') return redis.call('set', 'k', 'v')";
+    expectReplies(client, [
+      [['EVAL', handOver, '0'], '+OK'],
+      ['EXISTS old k', 1],
+    ]);
+  });
+
+  it('a script that has written goes on while clients take more than an eighth of the limit', () => {
+    client.say('CONFIG SET maxmemory 0');
+    client.say('SET lock a');
+    client.say(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
+    client.other().session.memory.add('output', 50_000);
+    const handOver = "redis.call('del', 'lock') return redis.call('set', 'lock', ARGV[1])";
+    expectReplies(client, [
+      [['EVAL', handOver, '0', 'a longer token'], '+OK'],
+      ['GET lock', 'a longer token'],
+    ]);
+  });
+
   it.each(['', '#!lua flags=allow-oom\n'])(
     'a script that has written is stopped and undone an eighth beyond the limit: %j',
     (shebang) => {
       const source = `${shebang}redis.call('del', 'old')
-        for i = 1, 1000 do redis.call('set', 'k' .. i, 'v') end`;
+        for i = 1, 200 do redis.call('set', 'k' .. i, ('v'):rep(1000)) end`;
       expectReplies(client, [
         [
           ['EVAL', source, '0'],
