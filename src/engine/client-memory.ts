@@ -44,7 +44,7 @@ export class ClientMemory extends Footprint {
     this.uses[use] += bytes;
     this.grow(bytes);
     this.#pool.rank(this);
-    if (this.#isClosed) this.#leaveIfEmpty();
+    if (this.#isClosed) this.#settle();
   }
 
   set(use: ClientUse, bytes: number): void {
@@ -54,7 +54,7 @@ export class ClientMemory extends Footprint {
   share(bytes: number): void {
     this.sharedBytes += bytes;
     this.#pool.rank(this);
-    if (this.#isClosed) this.#leaveIfEmpty();
+    if (this.#isClosed) this.#settle();
   }
 
   /** Throws unless the client may take so many bytes more: for commands with many arguments. */
@@ -66,13 +66,14 @@ export class ClientMemory extends Footprint {
   close(): void {
     this.#isClosed = true;
     for (const use of USES) if (use !== 'output') this.set(use, 0);
-    this.#leaveIfEmpty();
+    this.#settle();
   }
 
-  #leaveIfEmpty(): void {
-    if (this.uses.output > 0 || this.sharedBytes > 0) return;
-    this.#pool.remove(this);
-    this.moveInto(null);
+  /** In the pool while output is unread. The last replies are written after the session has ended. */
+  #settle(): void {
+    const isUnread = this.uses.output > 0 || this.sharedBytes > 0;
+    if (!isUnread) this.#pool.remove(this);
+    this.moveInto(isUnread ? this.#pool : null);
   }
 }
 
