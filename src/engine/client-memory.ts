@@ -100,19 +100,19 @@ export class ClientPool extends Footprint {
     return this.limitBytes / 2;
   }
 
-  get isFull(): boolean {
-    return this.bytes > this.limitBytes;
+  /** Whether so many bytes more fit. */
+  fits(bytes: number): boolean {
+    return this.bytes + bytes <= this.limitBytes;
   }
 
-  /** Evicts the largest client if all together take too much; false: there was no need to, or none. */
-  evictIfFull(): boolean {
-    if (!this.isFull) return false;
+  /** Evicts the largest client unless so many bytes more fit. */
+  evictUnlessFits(bytes = 0): void {
+    if (this.fits(bytes)) return;
     const largest = this.#largest();
     largest?.evict(
-      `it takes ${largest.totalBytes} bytes, more than others, and all clients together ${this.bytes}, ` +
+      `it takes ${largest.totalBytes} bytes, more than others, and all clients together ${this.bytes + bytes}, ` +
         `more than maxmemory-clients (${this.limitBytes})`,
     );
-    return largest !== undefined;
   }
 
   rank(client: ClientMemory): void {

@@ -312,6 +312,21 @@ describe('bad input', () => {
     expect(reports.length).toBe(2);
   });
 
+  it('makes room for a new client by closing the one that leaves most unread', async () => {
+    const { port, engine, reports } = await serve({ 'maxmemory-clients': '32mb' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(12_000_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('GET', 'big');
+    greedy.socket.pause();
+    const { clients } = engine.memory;
+    while (clients.bytes < 12_000_000) await other.command('PING').expect('+PONG\r\n');
+    clients.limitBytes = clients.bytes + 1;
+    await new Client({ port }).command('PING').expect('+PONG\r\n');
+    expect(reports).toEqual([
+      expect.stringContaining(`closed 127.0.0.1:${greedy.socket.localPort}: `),
+    ]);
+  });
+
   it('closes a client whose one reply is larger than it may leave unread, and no other', async () => {
     const { port, reports } = await serve({ 'output-limit-normal': '1048576' });
     const other = new Client({ port });
