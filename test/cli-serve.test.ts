@@ -278,6 +278,21 @@ describe('holdfast serve after a server that lost its data', () => {
     while ((await ask(port, 'SET', 'k', 'v')) !== 'OK\n');
   });
 
+  it('takes no writes for the rest of the time after a restart in order meanwhile', async () => {
+    const port = String(await freePort());
+    await using killed = start(port, '30');
+    await portOf(killed);
+    killed.child.kill('SIGKILL');
+    await killed.ended();
+    await using second = start(port, '30');
+    await portOf(second);
+    second.child.kill('SIGTERM');
+    expect(await second.ended()).toBe(0);
+    await using third = start(port, '30');
+    await portOf(third);
+    expect(await ask(port, 'SET', 'k', 'v')).toMatch(/^LOADING/);
+  });
+
   it.each([
     ['with a lease', ['SET', 'k', 'v', 'PX', '60000'], true],
     ['without one', ['SET', 'k', 'v'], false],
