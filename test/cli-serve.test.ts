@@ -255,6 +255,16 @@ describe('the memory of holdfast serve', () => {
   });
 });
 
+describe('holdfast serve when its thread crashes', () => {
+  it('prints one line with the reason, and exits with 1', async () => {
+    const code = `import { isMainThread } from 'node:worker_threads'; if (!isMainThread) throw new Error('fault');`;
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
+    await using server = CliProcess.node(['serve', '--port', '0'], { flags });
+    expect(await server.ended()).toBe(1);
+    expect(server.text).toMatch(/^\S+ the server crashed: Error: fault[^\n]*\n$/);
+  });
+});
+
 describe('holdfast serve after a server that lost its data', () => {
   const environment = { HOLDFAST_RUNTIME_DIR: join(folder, 'run') };
   const start = (port: string, graceSeconds: string): CliProcess =>

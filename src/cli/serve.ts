@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
@@ -97,7 +96,8 @@ class ServerProcess {
     this.#listenToSignals();
     this.#thread.on('message', (message: ServerMessage) => this.#receive(message));
     this.#thread.on('error', (error) => this.#crash(error));
-    await once(this.#thread, 'exit');
+    // Not events.once, which would reject after a crash that has been reported.
+    await new Promise((resolve) => this.#thread.once('exit', resolve));
     if (this.#failure !== undefined) throw this.#failure;
     return this.#exitCode;
   }
