@@ -46,7 +46,7 @@ Examples:
   },
 };
 
-/** With a size for the heap to follow, unless the heap was chosen by whoever started Node. */
+/** With the `maxmemory` that sets the size of the heap, unless Node was started with a size. */
 function withMaxmemory(values: ServeValues, { environment }: Io): ServeValues {
   const given = checkedMaxmemory(values);
   if (isHeapGiven(process.execArgv, environment.NODE_OPTIONS)) return values;

@@ -232,7 +232,7 @@ export class Scripts {
     if (memory.isExhausted && memory.data.bytes > this.#dataBytes) throw new ScriptStopped('oom');
   }
 
-  /** A command that may take long is followed by a look at the clock; the script takes others itself. */
+  /** Reads the clock after a command that may take long; the script itself reads it between steps. */
   #checkTime(): void {
     if (this.#engine.clock.monotonicMs() >= this.#deadlineMs) throw new ScriptStopped('deadline');
   }

@@ -120,7 +120,7 @@ export class Connection {
         this.#collect();
       } else this.#yield();
     } catch (error) {
-      // Only a reply that was cut off is worth nothing: those before it were promised.
+      // A reply that was cut off must not be written. The client is evicted, and earlier replies with it.
       if (error instanceof WriteLimitError) writer.clear();
       this.#collect();
       this.#fail(error);
