@@ -255,6 +255,16 @@ describe('the memory of holdfast serve', () => {
   });
 });
 
+describe('holdfast serve when its thread crashes', () => {
+  it('prints one line with the reason, and exits with 1', async () => {
+    const code = `import { isMainThread } from 'node:worker_threads'; if (!isMainThread) throw new Error('fault');`;
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
+    await using server = CliProcess.node(['serve', '--port', '0'], { flags });
+    expect(await server.ended()).toBe(1);
+    expect(server.text).toMatch(/^\S+ the server crashed: Error: fault[^\n]*\n$/);
+  });
+});
+
 describe('holdfast serve after a server that lost its data', () => {
   const environment = { HOLDFAST_RUNTIME_DIR: join(folder, 'run') };
   const start = (port: string, graceSeconds: string): CliProcess =>
@@ -276,6 +286,21 @@ describe('holdfast serve after a server that lost its data', () => {
     expect(await ask(port, 'EVAL', 'return 1', '0')).toMatch(/^LOADING/);
     expect(await ask(port, 'EXISTS', 'k')).toBe('0\n');
     while ((await ask(port, 'SET', 'k', 'v')) !== 'OK\n');
+  });
+
+  it('takes no writes for the rest of the time after a restart in order meanwhile', async () => {
+    const port = String(await freePort());
+    await using killed = start(port, '30');
+    await portOf(killed);
+    killed.child.kill('SIGKILL');
+    await killed.ended();
+    await using second = start(port, '30');
+    await portOf(second);
+    second.child.kill('SIGTERM');
+    expect(await second.ended()).toBe(0);
+    await using third = start(port, '30');
+    await portOf(third);
+    expect(await ask(port, 'SET', 'k', 'v')).toMatch(/^LOADING/);
   });
 
   it.each([

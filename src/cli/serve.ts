@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
@@ -47,7 +46,7 @@ Examples:
   },
 };
 
-/** With a size for the heap to follow, unless the heap was chosen by whoever started Node. */
+/** With the `maxmemory` that sets the size of the heap, unless Node was started with a size. */
 function withMaxmemory(values: ServeValues, { environment }: Io): ServeValues {
   const given = checkedMaxmemory(values);
   if (isHeapGiven(process.execArgv, environment.NODE_OPTIONS)) return values;
@@ -97,7 +96,8 @@ class ServerProcess {
     this.#listenToSignals();
     this.#thread.on('message', (message: ServerMessage) => this.#receive(message));
     this.#thread.on('error', (error) => this.#crash(error));
-    await once(this.#thread, 'exit');
+    // Not events.once, which would reject after a crash that has been reported.
+    await new Promise((resolve) => this.#thread.once('exit', resolve));
     if (this.#failure !== undefined) throw this.#failure;
     return this.#exitCode;
   }

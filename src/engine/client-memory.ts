@@ -44,7 +44,7 @@ export class ClientMemory extends Footprint {
     this.uses[use] += bytes;
     this.grow(bytes);
     this.#pool.rank(this);
-    if (this.#isClosed) this.#leaveIfEmpty();
+    if (this.#isClosed) this.#settle();
   }
 
   set(use: ClientUse, bytes: number): void {
@@ -54,7 +54,7 @@ export class ClientMemory extends Footprint {
   share(bytes: number): void {
     this.sharedBytes += bytes;
     this.#pool.rank(this);
-    if (this.#isClosed) this.#leaveIfEmpty();
+    if (this.#isClosed) this.#settle();
   }
 
   /** Throws unless the client may take so many bytes more: for commands with many arguments. */
@@ -66,13 +66,14 @@ export class ClientMemory extends Footprint {
   close(): void {
     this.#isClosed = true;
     for (const use of USES) if (use !== 'output') this.set(use, 0);
-    this.#leaveIfEmpty();
+    this.#settle();
   }
 
-  #leaveIfEmpty(): void {
-    if (this.uses.output > 0 || this.sharedBytes > 0) return;
-    this.#pool.remove(this);
-    this.moveInto(null);
+  /** In the pool while output is unread. The last replies are written after the session has ended. */
+  #settle(): void {
+    const isUnread = this.uses.output > 0 || this.sharedBytes > 0;
+    if (!isUnread) this.#pool.remove(this);
+    this.moveInto(isUnread ? this.#pool : null);
   }
 }
 
@@ -99,19 +100,19 @@ export class ClientPool extends Footprint {
     return this.limitBytes / 2;
   }
 
-  get isFull(): boolean {
-    return this.bytes > this.limitBytes;
+  /** Whether so many bytes more fit. */
+  fits(bytes: number): boolean {
+    return this.bytes + bytes <= this.limitBytes;
   }
 
-  /** Evicts the largest client if all together take too much; false: there was no need to, or none. */
-  evictIfFull(): boolean {
-    if (!this.isFull) return false;
+  /** Evicts the largest client unless so many bytes more fit. */
+  evictUnlessFits(bytes = 0): void {
+    if (this.fits(bytes)) return;
     const largest = this.#largest();
     largest?.evict(
-      `it takes ${largest.totalBytes} bytes, more than others, and all clients together ${this.bytes}, ` +
+      `it takes ${largest.totalBytes} bytes, more than others, and all clients together ${this.bytes + bytes}, ` +
         `more than maxmemory-clients (${this.limitBytes})`,
     );
-    return largest !== undefined;
   }
 
   rank(client: ClientMemory): void {

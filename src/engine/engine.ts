@@ -196,9 +196,10 @@ export class Engine {
     this.writesFromMs = this.nowMs + durationMs;
   }
 
-  /** How long it takes until every key with a deadline has ended. */
+  /** How long it takes until every key with a deadline has ended, and every lock of a run before this one. */
   longestLeaseMs(): number {
     const ends = this.usedDatabases().map((database) => database.lastDeadline());
+    ends.push(this.writesFromMs);
     return Math.max(0, ...ends.map((endMs) => endMs - this.clock.monotonicMs()));
   }
 

@@ -45,7 +45,9 @@ export class HashValue extends Footprint {
     const slot = this.#entries.slotOf(field);
     if (slot < 0) return false;
     const value = this.#removeAt(slot);
-    if (this.journal.active) this.journal.record(() => this.#restoreAt(slot, field, value));
+    if (this.journal.active) {
+      this.journal.record(() => this.#restoreAt(slot, field, value), entryBytes(field, value));
+    }
     return true;
   }
 
@@ -106,10 +108,13 @@ export class HashValue extends Footprint {
   }
 
   #recordSet(field: string, previous: string | undefined): void {
-    this.journal.record(() => {
-      if (previous !== undefined) this.#put(field, previous);
-      else this.#removeAt(this.#entries.size - 1);
-    });
+    this.journal.record(
+      () => {
+        if (previous !== undefined) this.#put(field, previous);
+        else this.#removeAt(this.#entries.size - 1);
+      },
+      previous === undefined ? 0 : stringBytes(previous),
+    );
   }
 
   #convertIfLarge(field: string, value: string): void {

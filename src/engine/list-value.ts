@@ -39,7 +39,9 @@ export class ListValue extends Footprint {
   /** Takes the element off an end of a list that is not empty. */
   pop(end: End): string {
     const element = this.#popRaw(end);
-    if (this.journal.active) this.journal.record(() => this.#pushRaw(end, element));
+    if (this.journal.active) {
+      this.journal.record(() => this.#pushRaw(end, element), stringBytes(element));
+    }
     return element;
   }
 
@@ -47,7 +49,7 @@ export class ListValue extends Footprint {
     const place = this.#place(index);
     if (this.journal.active) {
       const previous = this.#ring[place]!;
-      this.journal.record(() => this.#put(this.#place(index), previous));
+      this.journal.record(() => this.#put(this.#place(index), previous), stringBytes(previous));
     }
     this.#put(place, element);
   }
@@ -77,7 +79,7 @@ export class ListValue extends Footprint {
     if (this.journal.active)
       this.journal.record(
         () => this.#putBack(element, removedAt),
-        removedAt.length * ELEMENT_BYTES,
+        removedAt.length * elementBytes(element),
       );
     return removedAt.length;
   }

@@ -35,9 +35,12 @@ export class Memory {
     return this.used.bytes > this.limitBytes;
   }
 
-  /** More than that a script that has begun to write must not add: it is undone instead. */
+  /**
+   * A script that has begun to write must not add data beyond this: it is undone instead. Buffers of clients do
+   * not count, so that no client can stop a script that hands a lock over.
+   */
   get isExhausted(): boolean {
-    return this.used.bytes > this.limitBytes * EXHAUSTED;
+    return this.used.bytes - this.clients.bytes > this.limitBytes * EXHAUSTED;
   }
 
   /** Throws unless so many bytes more would fit: for commands that make much out of a short request. */

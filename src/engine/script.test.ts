@@ -315,6 +315,31 @@ describe('a script pays for what it causes', () => {
     expect(client.say('GET k')).toBe('1');
   });
 
+  it.each([
+    ['LPOP', "redis.call('lpop', 'l')"],
+    ['LSET', "redis.call('lset', 'l', 0, '')"],
+    ['LREM', "redis.call('lrem', 'l', 1, ARGV[1])"],
+    ['HSET', "redis.call('hset', 'h', 'f', '')"],
+    ['HDEL', "redis.call('hdel', 'h', 'f')"],
+    ['SREM', "redis.call('srem', 's', ARGV[1])"],
+    ['ZREM', "redis.call('zrem', 'z', ARGV[1])"],
+  ])(
+    'not for the value that %s removes: it counts as used until the script ends',
+    (_name, body) => {
+      const long = 'x'.repeat(100_000);
+      client.say(['RPUSH', 'l', long, 'rest']);
+      client.say(['HSET', 'h', 'f', long, 'rest', '']);
+      client.say(['SADD', 's', long, 'rest']);
+      client.say(['ZADD', 'z', '1', long, '2', 'rest']);
+      const { used } = client.engine.memory;
+      client.say(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 40_000)]);
+      const source = `${body} return redis.pcall('setrange', 'k', 50000, 'x')`;
+      expect(client.say(['EVAL', source, '0', long])).toMatch(/^-OOM command not allowed/);
+      expect(client.engine.memory.undo.bytes).toBe(0);
+      expect(client.say('SETRANGE k 50000 x')).toBe(50_001);
+    },
+  );
+
   it('when it logs: at most 100 lines of 1024 chars are written', () => {
     const lines: string[] = [];
     client.engine.log = (_, line) => lines.push(line);
@@ -439,11 +464,32 @@ describe('without memory', () => {
     ]);
   });
 
+  it('a script that adds no more than it removes goes on far beyond the limit', () => {
+    client.say('CONFIG SET maxmemory 50kb');
+    const handOver = "redis.call('getdel', 'old') return redis.call('set', 'k', 'v')";
+    expectReplies(client, [
+      [['EVAL', handOver, '0'], '+OK'],
+      ['EXISTS old k', 1],
+    ]);
+  });
+
+  it('a script that has written goes on while clients take more than an eighth of the limit', () => {
+    client.say('CONFIG SET maxmemory 0');
+    client.say('SET lock a');
+    client.say(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
+    client.other().session.memory.add('output', 50_000);
+    const handOver = "redis.call('del', 'lock') return redis.call('set', 'lock', ARGV[1])";
+    expectReplies(client, [
+      [['EVAL', handOver, '0', 'a longer token'], '+OK'],
+      ['GET lock', 'a longer token'],
+    ]);
+  });
+
   it.each(['', '#!lua flags=allow-oom\n'])(
     'a script that has written is stopped and undone an eighth beyond the limit: %j',
     (shebang) => {
       const source = `${shebang}redis.call('del', 'old')
-        for i = 1, 1000 do redis.call('set', 'k' .. i, 'v') end`;
+        for i = 1, 200 do redis.call('set', 'k' .. i, ('v'):rep(1000)) end`;
       expectReplies(client, [
         [
           ['EVAL', source, '0'],

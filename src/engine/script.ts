@@ -33,6 +33,8 @@ export class Scripts {
   #readOnly = false;
   #allowsOom = false;
   #hasWritten = false;
+  /** The data when the script began. */
+  #dataBytes = 0;
   #deadlineMs = 0;
   #logLines = 0;
 
@@ -133,6 +135,7 @@ export class Scripts {
     this.#readOnly = readOnly || !writes;
     this.#allowsOom = allowsOom;
     this.#hasWritten = false;
+    this.#dataBytes = this.#engine.memory.data.bytes;
     this.#deadlineMs = this.#engine.nowMs + this.#engine.scriptBudgetMs;
     this.#logLines = 0;
     return this.#runOrUndo(script, keys, args);
@@ -209,6 +212,7 @@ export class Scripts {
       for (const argument of argv) argument.charCodeAt(0);
     }
     const outcome = call(this.#session, command, argv);
+    if ((command.bits & FLAGS.denyoom) !== 0) this.#checkMemory();
     if (typeof outcome === 'symbol') throw new Error(`${command.name} parked inside a script`);
     if (!command.isBrief || argv.length > MAX_BRIEF_WORDS) this.#checkTime();
     return outcome;
@@ -216,15 +220,19 @@ export class Scripts {
 
   /**
    * As in Redis, a script gets an error from its first write, and may go on once it has written: a release
-   * that hands a lock over must not stop halfway. But it is undone before it could fill the heap.
+   * that hands a lock over must not stop halfway.
    */
   #isRefusedForMemory(): boolean {
-    const { memory } = this.#engine;
-    if (memory.isExhausted && (this.#hasWritten || this.#allowsOom)) throw new ScriptStopped('oom');
-    return memory.isFull && !this.#hasWritten && !this.#allowsOom;
+    return this.#engine.memory.isFull && !this.#hasWritten && !this.#allowsOom;
   }
 
-  /** A command that may take long is followed by a look at the clock; the script takes others itself. */
+  /** Stops a script before it can fill the heap, unless it has removed as much data as it has added. */
+  #checkMemory(): void {
+    const { memory } = this.#engine;
+    if (memory.isExhausted && memory.data.bytes > this.#dataBytes) throw new ScriptStopped('oom');
+  }
+
+  /** Reads the clock after a command that may take long; the script itself reads it between steps. */
   #checkTime(): void {
     if (this.#engine.clock.monotonicMs() >= this.#deadlineMs) throw new ScriptStopped('deadline');
   }

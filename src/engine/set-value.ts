@@ -96,7 +96,7 @@ export class SetValue extends Footprint {
       this.journal.record(() => {
         this.#entries.restoreAt(slot, member, true);
         this.grow(memberBytes(member));
-      });
+      }, memberBytes(member));
     }
     return member;
   }

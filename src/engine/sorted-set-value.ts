@@ -73,7 +73,9 @@ export class SortedSetValue extends Footprint {
     const slot = this.#scores.slotOf(member);
     if (slot < 0) return undefined;
     const score = this.#removeAt(slot);
-    if (this.journal.active) this.journal.record(() => this.#undoDelete(slot, member, score));
+    if (this.journal.active) {
+      this.journal.record(() => this.#undoDelete(slot, member, score), memberBytes(member));
+    }
     return score;
   }
 

@@ -120,7 +120,7 @@ export class Connection {
         this.#collect();
       } else this.#yield();
     } catch (error) {
-      // Only a reply that was cut off is worth nothing: those before it were promised.
+      // A reply that was cut off must not be written. The client is evicted, and earlier replies with it.
       if (error instanceof WriteLimitError) writer.clear();
       this.#collect();
       this.#fail(error);
@@ -176,7 +176,7 @@ export class Connection {
     if (bufferedBytes > limitBytes) this.#evict(`more than ${limitBytes} bytes of input wait`);
     else if (memory.totalBytes > clients.maxClientBytes) {
       this.#evict(`it takes more than ${clients.maxClientBytes} bytes of memory`);
-    } else clients.evictIfFull();
+    } else clients.evictUnlessFits();
   }
 
   /** Takes the replies to this chunk; they leave together with those of all connections. */
@@ -279,7 +279,7 @@ export class Connection {
     if (unreadBytes <= MIN_CHECKED_BYTES) return;
     if (unreadBytes > this.#outputLimitBytes()) {
       this.#evict(`it does not read, ${unreadBytes} bytes of output wait`);
-    } else this.#owner.engine.memory.clients.evictIfFull();
+    } else this.#owner.engine.memory.clients.evictUnlessFits();
   }
 
   /**

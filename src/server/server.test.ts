@@ -12,7 +12,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createEngine, type EngineOptions } from '../engine/index.ts';
+import { createEngine, type Engine, type EngineOptions } from '../engine/index.ts';
 import { encodeRequest } from '../resp/index.ts';
 import { type Server, type ServerOptions, startServer } from './index.ts';
 
@@ -27,7 +27,7 @@ type Settings = NonNullable<EngineOptions['settings']>;
 async function serve(
   settings: Settings = {},
   options: Partial<ServerOptions> = {},
-): Promise<Server & { reports: string[] }> {
+): Promise<Server & { reports: string[]; engine: Engine }> {
   const engine = createEngine({ settings });
   const reports: string[] = [];
   const report = (message: string): unknown => reports.push(message);
@@ -36,7 +36,7 @@ async function serve(
     await server.close();
     engine.close();
   });
-  return Object.assign(server, { reports });
+  return Object.assign(server, { reports, engine });
 }
 
 /** A client that keeps all bytes that came, and can wait for them. */
@@ -290,6 +290,41 @@ describe('bad input', () => {
       expect.stringContaining(`closed 127.0.0.1:${greedy.socket.localPort}: `),
     ]);
     await other.command('PING').expect('+PONG\r\n');
+  });
+
+  it('counts the last replies of clients that it closes, and closes those that leave most unread', async () => {
+    const { port, engine, reports } = await serve({ 'maxmemory-clients': '32mb' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(12_000_000)).expect('+OK\r\n');
+    for (let id = 2; id <= 5; id++) {
+      const greedy = new Client({ port });
+      greedy.socket.pause();
+      greedy.command('MULTI').command('GET', 'big');
+      greedy.command('CLIENT', 'KILL', 'ID', String(id), 'SKIPME', 'no').command('EXEC');
+      await other.command('PING').expect('+PONG\r\n');
+      while (engine.sessions.size > 1 || engine.stats.sessions < id) {
+        await other.command('PING').expect('+PONG\r\n');
+      }
+    }
+    await other.command('PING').expect('+PONG\r\n');
+    expect(engine.memory.clients.bytes).toBeGreaterThan(12_000_000);
+    expect(engine.memory.clients.bytes).toBeLessThan(32 * 2 ** 20);
+    expect(reports.length).toBe(2);
+  });
+
+  it('makes room for a new client by closing the one that leaves most unread', async () => {
+    const { port, engine, reports } = await serve({ 'maxmemory-clients': '32mb' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(12_000_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('GET', 'big');
+    greedy.socket.pause();
+    const { clients } = engine.memory;
+    while (clients.bytes < 12_000_000) await other.command('PING').expect('+PONG\r\n');
+    clients.limitBytes = clients.bytes + 1;
+    await new Client({ port }).command('PING').expect('+PONG\r\n');
+    expect(reports).toEqual([
+      expect.stringContaining(`closed 127.0.0.1:${greedy.socket.localPort}: `),
+    ]);
   });
 
   it('closes a client whose one reply is larger than it may leave unread, and no other', async () => {

@@ -229,7 +229,8 @@ class SocketServer implements Server, ConnectionOwner {
 
   #hasRoom(): boolean {
     const { settings, memory } = this.engine;
-    if (memory.clients.bytes + CLIENT_BYTES > memory.clients.limitBytes) return false;
+    memory.clients.evictUnlessFits(CLIENT_BYTES);
+    if (!memory.clients.fits(CLIENT_BYTES)) return false;
     return this.#connections.size < settings.number('maxclients');
   }
 

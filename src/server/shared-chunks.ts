@@ -45,7 +45,7 @@ export class SharedEncoder {
     return chunks;
   }
 
-  /** Lets go of the last message. */
+  /** Drops the reference to the last message. */
   forget(): void {
     this.#last.clear();
   }

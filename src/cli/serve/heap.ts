@@ -2,7 +2,7 @@ import { totalmem } from 'node:os';
 import { heapFor } from '../../engine/index.ts';
 
 const MEGABYTE = 1024 ** 2;
-/** More than this is for those who ask for it: a million locks take some 150 MB. */
+/** The largest default. A million locks take about 150 MB. */
 const MOST_DEFAULT_BYTES = 1024 * MEGABYTE;
 const LEAST_DEFAULT_BYTES = 32 * MEGABYTE;
 /** What Node itself and the buffers of sockets take. */
