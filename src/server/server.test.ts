@@ -313,6 +313,19 @@ describe('bad input', () => {
     await other.command('GET', 'done').expect('$1\r\n1\r\n');
   });
 
+  it('skips the reads of a transaction once its replies are too large', async () => {
+    const { port } = await serve({ 'maxmemory-clients': '2mb' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('MULTI');
+    for (let count = 0; count < 100; count++) greedy.command('GET', 'big');
+    await greedy.command('STRLEN', 'big').command('INCR', 'done').command('EXEC').closed();
+    other.command('INFO', 'commandstats');
+    await other.until(() => other.text.includes('cmdstat_incr:calls=1'));
+    expect(other.text).not.toContain('cmdstat_strlen');
+    expect(Number(/cmdstat_get:calls=(\d+)/.exec(other.text)?.[1])).toBeLessThan(20);
+  });
+
   it('sends no byte of one client to another when a reply to a blocked client is too large', async () => {
     const { port } = await serve({ 'output-limit-normal': '1048576' });
     const blocked = new Client({ port }).command('BLMPOP', '0', '1', 'l', 'LEFT', 'COUNT', '100');
