@@ -1,5 +1,13 @@
 import type { Socket } from 'node:net';
-import { type Engine, executeNow, type Outcome, PARKED, type Session } from '../engine/index.ts';
+import {
+  argumentBytes,
+  type Engine,
+  executeNow,
+  type Outcome,
+  PARKED,
+  runsManyCommands,
+  type Session,
+} from '../engine/index.ts';
 import {
   type ByteWriter,
   DEFAULT_REQUEST_LIMITS,
@@ -29,6 +37,8 @@ export interface ConnectionOwner {
   readonly turn: number;
   /** Until when a connection that runs commands now may go on in this turn. */
   sliceEndMs(nowMs: number): number;
+  /** Whether scripts and transactions must wait because others have just taken long. */
+  defersScripts(nowMs: number): boolean;
   /** Calls `flush` at the end of the turn. */
   flushLater(connection: Connection): void;
   /** Calls `run` in a later turn, after the other connections had theirs. */
@@ -42,7 +52,8 @@ export interface ConnectionOwner {
  * one write, after the chunks of the other clients were read: first all the work, then all the writing.
  *
  * A blocked command stops the reading of further ones, not of bytes, until its reply came. A pipeline that
- * takes longer than its time slice goes on in a later turn.
+ * takes longer than its time slice goes on in a later turn. So does a script or a transaction after those of
+ * other clients have taken long: other commands run between two of them.
  *
  * An exception ends this connection and no other: every entry from outside catches it.
  */
@@ -59,6 +70,8 @@ export class Connection {
   #isPaused = false;
   #turn = -1;
   #sliceEndMs = 0;
+  /** A script or a transaction that waits for a later turn. */
+  #deferred: string[] | null = null;
   #flushScheduled = false;
   #ending = false;
   /** What may be added to what the client has not read. */
@@ -168,7 +181,8 @@ export class Connection {
   #accountMemory(): void {
     if (this.#ending) return;
     const { memory } = this.session;
-    const { bufferedBytes } = this.#decoder;
+    const deferredBytes = this.#deferred === null ? 0 : argumentBytes(this.#deferred);
+    const bufferedBytes = this.#decoder.bufferedBytes + deferredBytes;
     memory.set('input', bufferedBytes);
     if (memory.totalBytes <= MIN_CHECKED_BYTES) return;
     const limitBytes = this.#inputLimitBytes();
@@ -201,8 +215,14 @@ export class Connection {
     const { engine, writer } = this.#owner;
     while (!this.#parked && !this.#ending) {
       this.#limits.signedIn = session.authenticated;
-      const argv = this.#decoder.next();
+      const argv = this.#deferred ?? this.#decoder.next();
       if (argv === null) return;
+      this.#deferred = null;
+      if (this.#owner.defersScripts(engine.nowMs) && runsManyCommands(argv)) {
+        this.#deferred = argv;
+        this.#yield();
+        return;
+      }
       const outcome = executeNow(session, argv);
       if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
       else this.#answer(outcome);

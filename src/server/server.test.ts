@@ -366,6 +366,19 @@ describe('bad input', () => {
     await busy.until(() => busy.text.match(/Script stopped/g)!.length === 20);
   });
 
+  it('lets others run between the scripts of many clients', async () => {
+    const { port } = await serve({ 'script-budget-ms': '100' });
+    const other = new Client({ port });
+    await other.command('PING').expect('+PONG\r\n');
+    const busy = Array.from({ length: 10 }, () => new Client({ port }));
+    for (const client of busy) await client.command('PING').expect('+PONG\r\n');
+    for (const client of busy) client.command('EVAL', 'while true do end', '0');
+    await busy[0]!.until(() => busy[0]!.text !== '');
+    await other.command('PING').expect('+PONG\r\n');
+    expect(busy.filter(({ text }) => text !== '').length).toBeLessThan(4);
+    for (const client of busy) await client.until(() => client.text.includes('Script stopped'));
+  });
+
   it('answers a pipeline of several time slices in order, also to a client that has ended its side', async () => {
     const { port } = await serve({ 'script-budget-ms': '20' });
     const client = new Client({ port });

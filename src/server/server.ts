@@ -58,6 +58,8 @@ const CLOSE_MS = 2_000;
 const SLICE_MS = 10;
 const CROWDED_SLICE_MS = 1;
 const CROWDED_MS = 100;
+/** After a turn that took so long, scripts and transactions of other connections wait. */
+const BUSY_MS = 50;
 /** A client that connects is accepted in one turn, and its first command is read in the next. */
 const REST_TURNS = 2;
 /** redis.LOG_NOTICE; what scripts log below it is for debugging. */
@@ -85,6 +87,9 @@ class SocketServer implements Server, ConnectionOwner {
   turn = 0;
   /** Turns that must pass before a long pipeline goes on. */
   #restTurns = 0;
+  /** Turns in which scripts and transactions wait. */
+  #deferTurns = 0;
+  #isResuming = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
@@ -134,6 +139,11 @@ class SocketServer implements Server, ConnectionOwner {
     return nowMs + (isCrowded ? CROWDED_SLICE_MS : SLICE_MS);
   }
 
+  defersScripts(nowMs: number): boolean {
+    if (this.#isResuming) return nowMs - this.#turnBeganMs! > SLICE_MS;
+    return this.#deferTurns > 0 || nowMs - this.#turnBeganMs! > BUSY_MS;
+  }
+
   report(message: string): void {
     this.#log.write(message);
   }
@@ -152,6 +162,7 @@ class SocketServer implements Server, ConnectionOwner {
   /** What has arrived was read: all replies leave, then one of the long pipelines goes on. */
   #endTurn(): void {
     this.#isTurnEndScheduled = false;
+    this.#deferTurns--;
     this.#beginTurn();
     this.sharedEncoder.forget();
     const unflushed = this.#unflushed;
@@ -161,18 +172,27 @@ class SocketServer implements Server, ConnectionOwner {
     if (this.#yielded.size > 0) this.#scheduleTurnEnd();
   }
 
+  /** Runs one long pipeline or script, or several that are short. */
   #runYielded(): void {
-    const [connection] = this.#yielded;
-    if (connection === undefined) return;
-    this.#yielded.delete(connection);
-    connection.run();
+    this.#isResuming = true;
+    const endMs = this.engine.clock.monotonicMs() + SLICE_MS;
+    for (const connection of this.#yielded) {
+      this.#yielded.delete(connection);
+      connection.run();
+      if (this.engine.clock.monotonicMs() > endMs) break;
+    }
+    this.#isResuming = false;
     this.#beginTurn();
     this.#restTurns = REST_TURNS;
   }
 
   #beginTurn(): void {
+    const beganMs = this.#turnBeganMs;
     this.turn++;
     this.#turnBeganMs = undefined;
+    if (beganMs === undefined || this.engine.clock.monotonicMs() - beganMs <= BUSY_MS) return;
+    this.#restTurns = REST_TURNS;
+    this.#deferTurns = REST_TURNS;
   }
 
   async #listenTcp(host: string, port: number): Promise<void> {
