@@ -581,12 +581,12 @@ export const COMBINED_ATTACKS = [
   {
     name: 'slowlog-of-huge-arguments',
     family: 'fill',
-    what: 'SLOWLOG and LATENCY keep commands of 30 arguments of 1 MB, with a length of 10 million.',
+    what: 'SLOWLOG and LATENCY keep commands of 30 long arguments, with a length of 10 million.',
     async run(context) {
       const client = await context.client();
       await client.call('CONFIG', 'SET', 'slowlog-log-slower-than', '0');
       await client.call('CONFIG', 'SET', 'slowlog-max-len', '10000000');
-      const big = text(MIB);
+      const big = text(100_000);
       for (const _ of range(20)) await client.call('DEL', ...range(30, () => big));
       await flood(
         context,
@@ -649,6 +649,18 @@ export const COMBINED_ATTACKS = [
       await Promise.all(clients.map((client) => pipeline(client, requests)));
     },
   },
+  scripts(
+    'endless-from-twenty-clients',
+    'Twenty clients send an endless script again and again.',
+    'while true do end',
+    { clients: 20 },
+  ),
+  scripts(
+    'endless-after-a-write-from-twenty-clients',
+    'Twenty clients send an endless script that writes again and again.',
+    "while true do redis.call('INCR','n') end",
+    { clients: 20 },
+  ),
   scripts(
     'near-the-memory-limit',
     'Scripts that make tables up to their memory limit, without end.',
