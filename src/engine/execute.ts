@@ -32,6 +32,13 @@ export function executeNow(session: Session, argv: readonly string[]): Outcome {
   return timed(session, command, argv);
 }
 
+/** Whether a request is a script or a transaction, which may run for its whole budget. */
+export function runsManyCommands(argv: readonly string[]): boolean {
+  const command = findCommand(argv);
+  if (command instanceof ErrorReply) return false;
+  return command.group === 'scripting' || command.name === 'exec';
+}
+
 /** Runs a command that was found and allowed: the step that EXEC and scripts share with clients. */
 export function call(session: Session, command: Command, argv: readonly string[]): Outcome {
   const { statistics, monitors } = session.engine;

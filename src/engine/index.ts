@@ -3,6 +3,7 @@ export { CLIENT_BYTES, type ClientMemory, type ClientPool } from './client-memor
 export type { Command, Outcome } from './command.ts';
 export { COMMANDS } from './commands/index.ts';
 export { createEngine, type Engine, type EngineOptions } from './engine.ts';
-export { execute, executeNow } from './execute.ts';
+export { execute, executeNow, runsManyCommands } from './execute.ts';
+export { argumentBytes } from './footprint.ts';
 export { capacityFor, heapFor } from './memory.ts';
 export type { Session, SessionListener } from './session.ts';

@@ -35,6 +35,13 @@ describe('SLOWLOG', () => {
     expect(client.say('SLOWLOG LEN')).toBe(':0');
   });
 
+  it('keeps no more than 4 MB, whatever slowlog-max-len allows', () => {
+    client.say('CONFIG SET slowlog-max-len 10000000');
+    client.session.name = 'n'.repeat(1_000_000);
+    for (let count = 0; count < 20; count++) pretend('get k', 20);
+    expect(client.say('SLOWLOG LEN')).toBe(':4');
+  });
+
   it('keeps nothing that was faster', () => {
     client.say('CONFIG SET slowlog-log-slower-than 1');
     client.say('GET k');

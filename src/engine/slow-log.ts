@@ -1,4 +1,5 @@
 import type { Command } from './command.ts';
+import { argumentBytes, stringBytes } from './footprint.ts';
 import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
 import { moreArguments, shortened } from './shortened.ts';
@@ -14,6 +15,9 @@ export interface SlowLogEntry {
 
 const MAX_ARGUMENTS = 32;
 const MAX_ARGUMENT_BYTES = 128;
+/** What all entries may take: slowlog-max-len has no upper limit, and names of clients may be long. */
+const MAX_BYTES = 4 * 1024 * 1024;
+const ENTRY_BYTES = 128;
 
 /**
  * The commands that took long, newest first. EXEC and scripts are kept as a whole: time stands still
@@ -25,27 +29,37 @@ export class SlowLog {
   readonly entries: SlowLogEntry[] = [];
   #maxLength = 128;
   #nextId = 0;
+  #bytes = 0;
 
   add(session: Session, command: Command, argv: readonly string[], durationMs: number): void {
-    this.entries.unshift({
+    const entry = {
       id: this.#nextId++,
       unixSeconds: Math.floor(session.engine.wallMs() / 1000),
       durationMs,
       argv: shortenedAll(withoutSecrets(command, argv)),
       address: session.address,
       name: session.name,
-    });
+    };
+    this.entries.unshift(entry);
+    this.#bytes += entryBytes(entry);
     this.limit(this.#maxLength);
   }
 
   limit(maxLength: number): void {
     this.#maxLength = maxLength;
-    if (this.entries.length > maxLength) this.entries.length = maxLength;
+    while (this.entries.length > maxLength || this.#bytes > MAX_BYTES) {
+      this.#bytes -= entryBytes(this.entries.pop()!);
+    }
   }
 
   reset(): void {
     this.entries.length = 0;
+    this.#bytes = 0;
   }
+}
+
+function entryBytes({ argv, name }: SlowLogEntry): number {
+  return ENTRY_BYTES + argumentBytes(argv) + stringBytes(name);
 }
 
 function shortenedAll(argv: readonly string[]): string[] {

@@ -180,6 +180,25 @@ describe('wills', () => {
     expect(dialogue.say('GET count')).toBe('100');
   });
 
+  it('give others a turn between those of two sessions', () => {
+    const second = dialogue.other();
+    dialogue.say(['HOLDFAST.WILL', 'SET', 's', 'a', 'INCR', 'count']);
+    second.say('HOLDFAST.SESSION t');
+    second.say('HOLDFAST.WILL SET t a INCR count');
+    // Each look at the clock takes ten milliseconds.
+    let nowMs = dialogue.clock.monotonicMs();
+    Object.assign(dialogue.clock, { monotonicMs: () => (nowMs += 10) });
+    holder.session.close();
+    second.session.close();
+    let between = '';
+    dialogue.clock.defer(() => {
+      between = String(dialogue.say('GET count'));
+    });
+    dialogue.clock.advance(0);
+    expect(between).toBe('1');
+    expect(dialogue.say('GET count')).toBe('2');
+  });
+
   it('keep their script, whatever becomes of it', () => {
     const sha = dialogue.say(['SCRIPT', 'LOAD', "return redis.call('SET', KEYS[1], ARGV[1])"]);
     expect(dialogue.say(`HOLDFAST.WILL SET s a EVALSHA ${sha} 1 x will`)).toBe('+OK');

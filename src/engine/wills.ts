@@ -22,6 +22,8 @@ export const MOST_WILL_BYTES = 32 * 1024 * 1024;
 
 /** How long one go at wills may take before everybody else has a turn. */
 const SLICE_MS = 2;
+/** Turns of the event loop between two slices: a client's request is read in one and answered in the next. */
+const REST_TURNS = 3;
 /** redis.LOG_NOTICE. */
 const LOG_NOTICE = 2;
 
@@ -38,12 +40,14 @@ const LOG_NOTICE = 2;
 export class Wills {
   readonly #engine: Engine;
   readonly #scripts: ScriptTexts;
+  readonly #turns: Turns;
   readonly #legacies = new Map<string, Legacy>();
   readonly #bySession = new Map<Session, Legacy>();
 
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#scripts = new ScriptTexts(engine.memory.wills);
+    this.#turns = new Turns(engine);
   }
 
   get sessionCount(): number {
@@ -67,7 +71,9 @@ export class Wills {
   open(session: Session, id: string): void {
     if (this.#bySession.has(session)) throw HAS_ONE;
     if (this.#legacies.has(id)) throw IN_USE;
-    const legacy = new Legacy(this.#engine, this.#scripts, () => this.#legacies.delete(id));
+    const legacy = new Legacy(this.#engine, this.#scripts, this.#turns, () =>
+      this.#legacies.delete(id),
+    );
     this.#legacies.set(id, legacy);
     this.#bySession.set(session, legacy);
   }
@@ -124,21 +130,60 @@ class ScriptTexts {
   }
 }
 
+/**
+ * Runs the slices of all sessions that end, in order. Those that are short share a turn of the event loop;
+ * after one that took long, clients have turns of their own first.
+ */
+class Turns {
+  readonly #engine: Engine;
+  #slices: (() => void)[] = [];
+  #isScheduled = false;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  add(slice: () => void): void {
+    this.#slices.push(slice);
+    if (!this.#isScheduled) this.#schedule(1);
+  }
+
+  #schedule(turns: number): void {
+    this.#isScheduled = true;
+    this.#engine.clock.defer(() => (turns > 1 ? this.#schedule(turns - 1) : this.#run()));
+  }
+
+  #run(): void {
+    const endMs = this.#engine.clock.monotonicMs() + SLICE_MS;
+    const slices = this.#slices;
+    this.#slices = [];
+    let at = 0;
+    do slices[at++]!();
+    while (at < slices.length && this.#engine.clock.monotonicMs() <= endMs);
+    this.#slices = [...slices.slice(at), ...this.#slices];
+    const isLong = this.#engine.clock.monotonicMs() > endMs;
+    this.#isScheduled = false;
+    if (this.#slices.length > 0) this.#schedule(isLong ? REST_TURNS : 1);
+  }
+}
+
 /** What one session leaves, and the client that runs it in the end. */
 class Legacy {
   readonly wills = new Map<string, Will>();
   isOpen = true;
   readonly #engine: Engine;
   readonly #scripts: ScriptTexts;
+  readonly #turns: Turns;
   readonly #onDone: () => void;
   readonly #executor: Session;
   #bytes = 0;
   /** The will that CLIENT PAUSE holds up. */
   #heldUp: string | undefined;
 
-  constructor(engine: Engine, scripts: ScriptTexts, onDone: () => void) {
+  constructor(engine: Engine, scripts: ScriptTexts, turns: Turns, onDone: () => void) {
     this.#engine = engine;
     this.#scripts = scripts;
+    this.#turns = turns;
     this.#onDone = onDone;
     this.#executor = new Session(engine, 0, {
       push() {},
@@ -163,7 +208,7 @@ class Legacy {
     this.#forget(willId);
     if (this.#heldUp === willId) {
       this.#executor.waiter?.leave();
-      this.#engine.clock.defer(() => this.#run());
+      this.#runLater();
     }
     return true;
   }
@@ -172,7 +217,11 @@ class Legacy {
     this.isOpen = false;
     this.#executor.authenticated = true;
     this.#executor.address = address;
-    this.#engine.clock.defer(() => this.#run());
+    this.#runLater();
+  }
+
+  #runLater(): void {
+    this.#turns.add(() => this.#run());
   }
 
   #run(): void {
@@ -183,7 +232,7 @@ class Legacy {
       if (!this.#execute(will)) return;
       this.#forget(willId);
       if (clock.monotonicMs() > sliceEndMs) {
-        clock.defer(() => this.#run());
+        this.#runLater();
         return;
       }
     }

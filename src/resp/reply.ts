@@ -129,7 +129,7 @@ export function replyBytes(reply: Reply): number {
   const tagged = reply as Exclude<typeof reply, readonly Reply[]>;
   switch (tagged.kind) {
     case 'map':
-      return listBytes(tagged.entries.flat());
+      return entriesBytes(tagged.entries);
     case 'set':
       return listBytes(tagged.members);
     case 'push':
@@ -143,6 +143,12 @@ export function replyBytes(reply: Reply): number {
     default:
       return ITEM_BYTES + tagged.text.length;
   }
+}
+
+function entriesBytes(entries: MapReply['entries']): number {
+  let bytes = ITEM_BYTES;
+  for (const [key, value] of entries) bytes += replyBytes(key) + replyBytes(value);
+  return bytes;
 }
 
 function listBytes(items: readonly Reply[]): number {

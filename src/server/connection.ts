@@ -1,5 +1,13 @@
 import type { Socket } from 'node:net';
-import { type Engine, executeNow, type Outcome, PARKED, type Session } from '../engine/index.ts';
+import {
+  argumentBytes,
+  type Engine,
+  executeNow,
+  type Outcome,
+  PARKED,
+  runsManyCommands,
+  type Session,
+} from '../engine/index.ts';
 import {
   type ByteWriter,
   DEFAULT_REQUEST_LIMITS,
@@ -15,6 +23,7 @@ import {
 } from '../resp/index.ts';
 import { Output } from './output.ts';
 import type { SharedEncoder } from './shared-chunks.ts';
+import type { Runner, Turns } from './turns.ts';
 
 /** What a connection needs from the server that accepted it. */
 export interface ConnectionOwner {
@@ -25,14 +34,7 @@ export interface ConnectionOwner {
   readonly lateWriter: ByteWriter;
   /** For messages that go to many connections. */
   readonly sharedEncoder: SharedEncoder;
-  /** The number of the current turn of the event loop: it reads all connections, then writes to them. */
-  readonly turn: number;
-  /** Until when a connection that runs commands now may go on in this turn. */
-  sliceEndMs(nowMs: number): number;
-  /** Calls `flush` at the end of the turn. */
-  flushLater(connection: Connection): void;
-  /** Calls `run` in a later turn, after the other connections had theirs. */
-  runLater(connection: Connection): void;
+  readonly turns: Turns;
   report(message: string): void;
   forget(connection: Connection): void;
 }
@@ -42,11 +44,12 @@ export interface ConnectionOwner {
  * one write, after the chunks of the other clients were read: first all the work, then all the writing.
  *
  * A blocked command stops the reading of further ones, not of bytes, until its reply came. A pipeline that
- * takes longer than its time slice goes on in a later turn.
+ * takes longer than its time slice goes on in a later turn. So does a script or a transaction after those of
+ * other clients have taken long: other commands run between two of them.
  *
  * An exception ends this connection and no other: every entry from outside catches it.
  */
-export class Connection {
+export class Connection implements Runner {
   readonly session: Session;
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
@@ -59,6 +62,8 @@ export class Connection {
   #isPaused = false;
   #turn = -1;
   #sliceEndMs = 0;
+  /** A script or a transaction that waits for a later turn. */
+  #deferred: string[] | null = null;
   #flushScheduled = false;
   #ending = false;
   /** What may be added to what the client has not read. */
@@ -168,7 +173,8 @@ export class Connection {
   #accountMemory(): void {
     if (this.#ending) return;
     const { memory } = this.session;
-    const { bufferedBytes } = this.#decoder;
+    const deferredBytes = this.#deferred === null ? 0 : argumentBytes(this.#deferred);
+    const bufferedBytes = this.#decoder.bufferedBytes + deferredBytes;
     memory.set('input', bufferedBytes);
     if (memory.totalBytes <= MIN_CHECKED_BYTES) return;
     const limitBytes = this.#inputLimitBytes();
@@ -188,9 +194,10 @@ export class Connection {
 
   /** False: the time of this turn is used up. Node may hand over several chunks of a socket in one turn. */
   #beginSlice(nowMs: number): boolean {
-    const endMs = this.#owner.sliceEndMs(nowMs);
-    if (this.#turn !== this.#owner.turn) {
-      this.#turn = this.#owner.turn;
+    const endMs = this.#owner.turns.sliceEndMs(nowMs);
+    const turn = this.#owner.turns.current;
+    if (this.#turn !== turn) {
+      this.#turn = turn;
       this.#sliceEndMs = endMs;
     }
     return nowMs <= this.#sliceEndMs;
@@ -198,11 +205,17 @@ export class Connection {
 
   #runSlice(): void {
     const { session } = this;
-    const { engine, writer } = this.#owner;
+    const { engine, writer, turns } = this.#owner;
     while (!this.#parked && !this.#ending) {
       this.#limits.signedIn = session.authenticated;
-      const argv = this.#decoder.next();
+      const argv = this.#deferred ?? this.#decoder.next();
       if (argv === null) return;
+      this.#deferred = null;
+      if (turns.defersScripts(engine.nowMs) && runsManyCommands(argv)) {
+        this.#deferred = argv;
+        this.#yield();
+        return;
+      }
       const outcome = executeNow(session, argv);
       if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
       else this.#answer(outcome);
@@ -220,7 +233,7 @@ export class Connection {
     this.#hasYielded = true;
     this.#isPaused = true;
     this.#socket.pause();
-    this.#owner.runLater(this);
+    this.#owner.turns.runLater(this);
   }
 
   /** What has arrived was run, or waits for a blocked command. */
@@ -298,7 +311,7 @@ export class Connection {
   #scheduleFlush(): void {
     if (this.#flushScheduled) return;
     this.#flushScheduled = true;
-    this.#owner.flushLater(this);
+    this.#owner.turns.flushLater(this);
   }
 
   #collectAndFlush(): void {

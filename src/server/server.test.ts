@@ -348,6 +348,19 @@ describe('bad input', () => {
     await other.command('GET', 'done').expect('$1\r\n1\r\n');
   });
 
+  it('skips the reads of a transaction once its replies are too large', async () => {
+    const { port } = await serve({ 'maxmemory-clients': '2mb' });
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('MULTI');
+    for (let count = 0; count < 100; count++) greedy.command('GET', 'big');
+    await greedy.command('STRLEN', 'big').command('INCR', 'done').command('EXEC').closed();
+    other.command('INFO', 'commandstats');
+    await other.until(() => other.text.includes('cmdstat_incr:calls=1'));
+    expect(other.text).not.toContain('cmdstat_strlen');
+    expect(Number(/cmdstat_get:calls=(\d+)/.exec(other.text)?.[1])).toBeLessThan(20);
+  });
+
   it('sends no byte of one client to another when a reply to a blocked client is too large', async () => {
     const { port } = await serve({ 'output-limit-normal': '1048576' });
     const blocked = new Client({ port }).command('BLMPOP', '0', '1', 'l', 'LEFT', 'COUNT', '100');
@@ -386,6 +399,19 @@ describe('bad input', () => {
     await other.command('PING').expect('+PONG\r\n');
     expect(busy.text.match(/Script stopped/g)!.length).toBeLessThan(10);
     await busy.until(() => busy.text.match(/Script stopped/g)!.length === 20);
+  });
+
+  it('lets others run between the scripts of many clients', async () => {
+    const { port } = await serve({ 'script-budget-ms': '100' });
+    const other = new Client({ port });
+    await other.command('PING').expect('+PONG\r\n');
+    const busy = Array.from({ length: 10 }, () => new Client({ port }));
+    for (const client of busy) await client.command('PING').expect('+PONG\r\n');
+    for (const client of busy) client.command('EVAL', 'while true do end', '0');
+    await busy[0]!.until(() => busy[0]!.text !== '');
+    await other.command('PING').expect('+PONG\r\n');
+    expect(busy.filter(({ text }) => text !== '').length).toBeLessThan(4);
+    for (const client of busy) await client.until(() => client.text.includes('Script stopped'));
   });
 
   it('answers a pipeline of several time slices in order, also to a client that has ended its side', async () => {

@@ -14,6 +14,7 @@ import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
 import { SharedEncoder } from './shared-chunks.ts';
 import { ThrottledLog } from './throttled-log.ts';
+import { Turns } from './turns.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
@@ -54,13 +55,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
 /** How long clients may take to read their last replies when the server closes. */
 const CLOSE_MS = 2_000;
-/** How long one connection may run commands in a turn. */
-const SLICE_MS = 10;
-/** After so long in one turn, each connection gets no more than its first chunk run. */
-const CROWDED_MS = 100;
-const CROWDED_SLICE_MS = 0;
-/** A client that connects is accepted in one turn, and its first command is read in the next. */
-const REST_TURNS = 2;
 /** redis.LOG_NOTICE; what scripts log below it is for debugging. */
 const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
@@ -74,18 +68,11 @@ class SocketServer implements Server, ConnectionOwner {
   readonly writer = new ByteWriter();
   readonly lateWriter = new ByteWriter();
   readonly sharedEncoder: SharedEncoder;
+  readonly turns: Turns;
   readonly #options: ServerOptions;
   readonly #log: ThrottledLog;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
-  #unflushed: Connection[] = [];
-  readonly #yielded = new Set<Connection>();
-  #isTurnEndScheduled = false;
-  /** When the first connection ran in this turn. */
-  #turnBeganMs: number | undefined;
-  turn = 0;
-  /** Turns that must pass before a long pipeline goes on. */
-  #restTurns = 0;
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
@@ -93,6 +80,7 @@ class SocketServer implements Server, ConnectionOwner {
     this.#options = options;
     this.#log = new ThrottledLog(this.engine.clock, options.report ?? (() => {}));
     this.sharedEncoder = new SharedEncoder(this.engine.memory.clients);
+    this.turns = new Turns(this.engine.clock, () => this.sharedEncoder.forget());
     limitMemory(this.engine);
     this.engine.log = (level, message) => {
       if (level >= LOG_NOTICE) this.report(message);
@@ -117,63 +105,13 @@ class SocketServer implements Server, ConnectionOwner {
     return this.#closing;
   }
 
-  flushLater(connection: Connection): void {
-    this.#unflushed.push(connection);
-    this.#scheduleTurnEnd();
-  }
-
-  runLater(connection: Connection): void {
-    if (this.#yielded.size === 0) this.#restTurns = REST_TURNS;
-    this.#yielded.add(connection);
-    this.#scheduleTurnEnd();
-  }
-
-  sliceEndMs(nowMs: number): number {
-    this.#turnBeganMs ??= nowMs;
-    this.#scheduleTurnEnd();
-    const isCrowded = nowMs - this.#turnBeganMs > CROWDED_MS;
-    return nowMs + (isCrowded ? CROWDED_SLICE_MS : SLICE_MS);
-  }
-
   report(message: string): void {
     this.#log.write(message);
   }
 
   forget(connection: Connection): void {
     this.#connections.delete(connection);
-    this.#yielded.delete(connection);
-  }
-
-  #scheduleTurnEnd(): void {
-    if (this.#isTurnEndScheduled) return;
-    this.#isTurnEndScheduled = true;
-    this.engine.clock.defer(() => this.#endTurn());
-  }
-
-  /** What has arrived was read: all replies leave, then one of the long pipelines goes on. */
-  #endTurn(): void {
-    this.#isTurnEndScheduled = false;
-    this.#beginTurn();
-    this.sharedEncoder.forget();
-    const unflushed = this.#unflushed;
-    this.#unflushed = [];
-    for (const connection of unflushed) connection.flush();
-    if (this.#restTurns-- <= 0) this.#runYielded();
-    if (this.#yielded.size > 0) this.#scheduleTurnEnd();
-  }
-
-  #runYielded(): void {
-    const [connection] = this.#yielded;
-    if (connection === undefined) return;
-    this.#yielded.delete(connection);
-    connection.run();
-    this.#beginTurn();
-    this.#restTurns = REST_TURNS;
-  }
-
-  #beginTurn(): void {
-    this.turn++;
-    this.#turnBeganMs = undefined;
+    this.turns.forget(connection);
   }
 
   async #listenTcp(host: string, port: number): Promise<void> {

@@ -1,3 +1,4 @@
+import { COMBINED_ATTACKS } from './combined.js';
 import { CONNECTION_ATTACKS } from './connections.js';
 import { FILL_ATTACKS } from './fill.js';
 import { ISSUE_ATTACKS } from './issue.js';
@@ -14,4 +15,5 @@ export const ATTACKS = [
   ...CONNECTION_ATTACKS,
   ...FILL_ATTACKS,
   ...LUA_ATTACKS,
+  ...COMBINED_ATTACKS,
 ];

@@ -86,15 +86,21 @@ function exec(session: Session): Reply {
   }
 }
 
-/** Runs all commands, but keeps no more replies than the client may be sent. Throws WriteLimitError. */
+/**
+ * Runs all commands, but keeps no more replies than the client may be sent. Once they are too large the
+ * client is closed without any of them, so that commands that only read are skipped from then on.
+ * Throws WriteLimitError.
+ */
 function runAll(session: Session, queue: readonly QueuedCommand[]): Reply {
   const limitBytes = session.engine.memory.clients.maxClientBytes;
   const replies: Reply[] = [];
   let bytes = 0;
   for (const { command, argv } of queue) {
+    if (bytes > limitBytes && command.has('readonly')) continue;
     const reply = atOnce(call(session, command, argv));
     bytes += replyBytes(reply);
     if (bytes <= limitBytes) replies.push(reply);
+    else replies.length = 0;
   }
   if (bytes > limitBytes) throw new WriteLimitError(limitBytes);
   return replies;
