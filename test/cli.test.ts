@@ -119,10 +119,12 @@ describe('options of serve', () => {
     ['--port', 'x'],
     ['--maxclients', '0'],
     ['--notify-keyspace-events', '?'],
+    ['--maxmemory', 'x'],
+    ['--restart-grace', 'x'],
   ])('are checked: %s %s', async (flag, value) => {
-    const { code, errors } = await runCli(['serve', flag, value]);
-    expect(code).toBe(2);
-    expect(errors).toContain(`${flag} cannot be '${value}' (`);
+    await using server = CliProcess.node(['serve', flag, value]);
+    expect(await server.ended()).toBe(2);
+    expect(server.text).toContain(`${flag} cannot be '${value}' (`);
   });
 
   it('take only a clear yes or no from the environment', () => {

@@ -1,18 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
-import { createEngine } from '../engine/index.ts';
 import { describeOptions } from './options.ts';
 import { messageText } from './printable.ts';
-import { defaultMaxmemory, heapMegabytes, isHeapGiven } from './serve/heap.ts';
+import { heapMegabytes, isHeapGiven, maxmemoryBytes } from './serve/heap.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './serve/messages.ts';
-import { RunMark } from './serve/run-mark.ts';
-import {
-  applySettings,
-  readServeOptions,
-  SERVE_OPTIONS,
-  type ServeValues,
-} from './serve-options.ts';
+import { readServeOptions, SERVE_OPTIONS, type ServeValues } from './serve-options.ts';
 import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
@@ -41,34 +34,19 @@ Examples:
   async run(args, io) {
     const values = readServeOptions(args, io.environment);
     if (values.help) return print(io, this.help);
-    const reload = (): ServeValues => readServeOptions(args, io.environment);
-    return new ServerProcess(withMaxmemory(values, io), io, reload).run();
+    const readAgain = (): ServeValues => readServeOptions(args, io.environment);
+    return new ServerProcess(values, io, readAgain).run();
   },
 };
 
-/** With the `maxmemory` that sets the size of the heap, unless Node was started with a size. */
-function withMaxmemory(values: ServeValues, { environment }: Io): ServeValues {
-  const given = checkedMaxmemory(values);
-  if (isHeapGiven(process.execArgv, environment.NODE_OPTIONS)) return values;
-  return { ...values, maxmemory: String(given || defaultMaxmemory()) };
-}
-
-/** The number of bytes that --maxmemory stands for. Throws UsageError for any option that cannot be. */
-function checkedMaxmemory(values: ServeValues): number {
-  const engine = createEngine();
-  applySettings(values, engine.settings);
-  engine.close();
-  return engine.settings.number('maxmemory');
-}
-
-/** The thread that serves, and what the process does for it: signals, the log, the mark of its run. */
+/** The thread that serves, and what the process does for it: signals and the log. */
 class ServerProcess {
   readonly #values: ServeValues;
   readonly #io: Io;
   readonly #readAgain: () => ServeValues;
+  readonly #graceMs: number;
   readonly #thread: Worker;
-  readonly #mark: RunMark | undefined;
-  #failure: VerbError | undefined;
+  #failure: Error | undefined;
   /** 1 unless the thread says that it has ended in order. */
   #exitCode = 1;
 
@@ -76,28 +54,22 @@ class ServerProcess {
     this.#values = values;
     this.#io = io;
     this.#readAgain = readAgain;
-    this.#mark = RunMark.of(values, io.environment);
-    const graceMs = this.#graceMs();
-    // Taken over by every context that is made from now on, such as that of the thread.
-    setFlagsFromString('--disallow-code-generation-from-strings');
-    const workerData: ServerThreadData = { values, graceMs };
-    this.#thread = new Worker(new URL('./serve/server-thread.js', import.meta.url), {
-      name: 'holdfast-server',
-      workerData,
-      ...(values.maxmemory !== undefined && {
-        resourceLimits: { maxOldGenerationSizeMb: heapMegabytes(Number(values.maxmemory)) },
-      }),
-    });
-    if (graceMs > 0) this.#report(graceNotice(graceMs));
+    this.#graceMs = graceOption(values);
+    this.#thread = startThread(values, io.environment);
   }
 
   /** Resolves to the exit code when the server has ended. */
   async run(): Promise<number> {
-    this.#listenToSignals();
+    // Not events.once, which would reject after a crash that has been reported.
+    const exited = new Promise((resolve) => this.#thread.once('exit', resolve));
     this.#thread.on('message', (message: ServerMessage) => this.#receive(message));
     this.#thread.on('error', (error) => this.#crash(error));
-    // Not events.once, which would reject after a crash that has been reported.
-    await new Promise((resolve) => this.#thread.once('exit', resolve));
+    this.#listenToSignals();
+    // Loaded while the thread loads the engine.
+    const { markPath } = await import('./serve/mark-path.ts');
+    const mark = markPath(this.#values, this.#io.environment);
+    this.#send({ kind: 'start', mark, graceMs: this.#graceMs });
+    await exited;
     if (this.#failure !== undefined) throw this.#failure;
     return this.#exitCode;
   }
@@ -105,18 +77,16 @@ class ServerProcess {
   #receive(message: ServerMessage): void {
     switch (message.kind) {
       case 'listening':
-        this.#mark?.set();
         print(this.#io, greeting(message));
         break;
       case 'refused':
-        this.#failure = new VerbError(message.message);
+        this.#failure = new (message.isUsage ? UsageError : VerbError)(message.message);
         break;
       case 'report':
         this.#report(message.message);
         break;
       case 'ended':
         this.#exitCode = message.exitCode;
-        this.#mark?.end(message.leaseMs);
         break;
     }
   }
@@ -152,14 +122,6 @@ class ServerProcess {
     }
   }
 
-  #graceMs(): number {
-    const { 'restart-grace': seconds = DEFAULT_GRACE_S } = this.#values;
-    if (!/^\d{1,6}$/.test(seconds)) {
-      throw new UsageError(`--restart-grace cannot be '${seconds}' (a whole number of seconds).`);
-    }
-    return this.#mark?.leftMs(Number(seconds) * 1000) ?? 0;
-  }
-
   #send(order: ServerOrder): void {
     this.#thread.postMessage(order);
   }
@@ -174,11 +136,27 @@ class ServerProcess {
 const DEFAULT_GRACE_S = '30';
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-function graceNotice(graceMs: number): string {
-  return (
-    `the server before did not end in order, or while keys with a lease were alive: for ${Math.ceil(graceMs / 1000)} s ` +
-    'this one takes no writes, because those locks may still be held (--restart-grace)'
-  );
+/** The thread gets the heap that `maxmemory` needs, unless Node was started with a size. */
+function startThread(values: ServeValues, environment: Io['environment']): Worker {
+  // Taken over by every context that is made from now on, such as that of the thread.
+  setFlagsFromString('--disallow-code-generation-from-strings');
+  const file = new URL('./serve/server-thread.js', import.meta.url);
+  const name = 'holdfast-server';
+  if (isHeapGiven(process.execArgv, environment.NODE_OPTIONS)) {
+    return new Worker(file, { name, workerData: { values } satisfies ServerThreadData });
+  }
+  const bytes = maxmemoryBytes(values.maxmemory);
+  const withLimit = { maxmemory: String(bytes), ...values };
+  return new Worker(file, {
+    name,
+    workerData: { values: withLimit } satisfies ServerThreadData,
+    resourceLimits: { maxOldGenerationSizeMb: heapMegabytes(bytes) },
+  });
+}
+
+function graceOption({ 'restart-grace': seconds = DEFAULT_GRACE_S }: ServeValues): number {
+  if (/^\d{1,6}$/.test(seconds)) return Number(seconds) * 1000;
+  throw new UsageError(`--restart-grace cannot be '${seconds}' (a whole number of seconds).`);
 }
 
 function greeting({ addresses, port }: { addresses: readonly string[]; port: number }): string {

@@ -5,5 +5,4 @@ export { COMMANDS } from './commands/index.ts';
 export { createEngine, type Engine, type EngineOptions } from './engine.ts';
 export { execute, executeNow, runsManyCommands } from './execute.ts';
 export { argumentBytes } from './footprint.ts';
-export { capacityFor, heapFor } from './memory.ts';
 export type { Session, SessionListener } from './session.ts';

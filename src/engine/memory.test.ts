@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Dialogue, expectReplies, startDialogue } from '../../test/engine-dialogue.ts';
-import { capacityFor, heapFor } from './memory.ts';
+import { capacityFor, heapFor } from '../heap-size.ts';
 
 const OOM = "-OOM command not allowed when used memory > 'maxmemory'.";
 

@@ -6,13 +6,15 @@ const MEGABYTE = 1024 ** 2;
 const MAX_SCRIPT_BYTES = 256 * MEGABYTE;
 const MAX_SCRIPT_CACHE_BYTES = 32 * MEGABYTE;
 const EXHAUSTED = 1.125;
+/** Less than this would not let clients do anything. */
+const MIN_CLIENTS_BYTES = 4 * MEGABYTE;
 
 /**
  * What the engine's data and clients take, and how much they may take. Commands that add data are refused
  * when `used` exceeds the limit; clients are evicted when their buffers exceed a share of it.
  *
  * An engine inside a process has no limit unless `maxmemory` is set. A server has one always, because V8
- * ends the process when its heap is full: see `capacityFor`.
+ * ends the process when its heap is full: see heap-size.ts.
  */
 export class Memory {
   readonly used = new Footprint();
@@ -60,7 +62,8 @@ export class Memory {
   setClientsLimit(text: string): void {
     this.#clientsLimit = text;
     const isShare = text.endsWith('%');
-    const bytes = isShare ? this.limitBytes * (Number.parseInt(text, 10) / 100) : Number(text);
+    const share = this.limitBytes * (Number.parseInt(text, 10) / 100);
+    const bytes = isShare ? Math.max(share, MIN_CLIENTS_BYTES) : Number(text);
     this.clients.limitBytes = bytes === 0 ? this.limitBytes : Math.floor(bytes);
   }
 
@@ -75,20 +78,3 @@ function scriptBytes(limitBytes: number): number {
   const leastBytes = Math.max(Math.min(limitBytes / 2, 64 * MEGABYTE), MEGABYTE);
   return Math.floor(Math.min(Math.max(limitBytes / 8, leastBytes), MAX_SCRIPT_BYTES));
 }
-
-/**
- * How many accounted bytes a heap can hold. Above them it must have room for clients that are not evicted
- * yet (a quarter), for what one command or script builds (an eighth), and for garbage.
- */
-export function capacityFor(heapBytes: number): number {
-  return Math.max(MIN_CAPACITY_BYTES, Math.floor((heapBytes - HEAP_BASE_BYTES) / HEAP_PER_BYTE));
-}
-
-/** The heap that `capacityFor` needs to come to so many bytes. */
-export function heapFor(capacityBytes: number): number {
-  return Math.ceil(capacityBytes * HEAP_PER_BYTE) + HEAP_BASE_BYTES;
-}
-
-const HEAP_BASE_BYTES = 64 * MEGABYTE;
-const HEAP_PER_BYTE = 1.5;
-const MIN_CAPACITY_BYTES = 16 * MEGABYTE;

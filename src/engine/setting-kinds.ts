@@ -1,3 +1,4 @@
+import { parseMemorySize } from '../memory-size.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { INT64_MAX } from './errors.ts';
 import { parseInteger } from './number.ts';
@@ -22,9 +23,8 @@ export function integer(least: number | bigint, most: number | bigint = INT64_MA
 /** Bytes, with a unit if wanted: `k` is 1000 and `kb` is 1024. No digits mean 0, as in Redis. */
 export function memory(least: number | bigint, most: number | bigint = INT64_MAX): SettingKind {
   return (text) => {
-    const [, digits, unit] = MEMORY.exec(lower(text)) ?? [];
-    if (digits === undefined) throw new ErrorReply('argument must be a memory value');
-    const bytes = BigInt(digits) * BigInt(UNIT_BYTES[unit as keyof typeof UNIT_BYTES]);
+    const bytes = parseMemorySize(text);
+    if (bytes === undefined) throw new ErrorReply('argument must be a memory value');
     return withinBounds(bytes, least, most);
   };
 }
@@ -65,16 +65,3 @@ function withinBounds(
   if (value >= least && value <= most) return String(value);
   throw new ErrorReply(`argument must be between ${least} and ${most} inclusive`);
 }
-
-const UNIT_BYTES = {
-  '': 1,
-  b: 1,
-  k: 1000,
-  kb: 1024,
-  m: 1000 ** 2,
-  mb: 1024 ** 2,
-  g: 1000 ** 3,
-  gb: 1024 ** 3,
-} as const;
-/** Redis reads at most 127 digits. */
-const MEMORY = /^(\d{0,127})(|b|k|kb|m|mb|g|gb)$/;

@@ -7,7 +7,8 @@ import {
 } from 'node:net';
 import { dirname } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
-import { CLIENT_BYTES, capacityFor, type Engine } from '../engine/index.ts';
+import { CLIENT_BYTES, type Engine } from '../engine/index.ts';
+import { capacityFor } from '../heap-size.ts';
 import { makeFolder } from '../make-folder.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';

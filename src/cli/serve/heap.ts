@@ -1,22 +1,28 @@
 import { totalmem } from 'node:os';
-import { heapFor } from '../../engine/index.ts';
+import { heapFor } from '../../heap-size.ts';
+import { parseMemorySize } from '../../memory-size.ts';
 
 const MEGABYTE = 1024 ** 2;
-/** The largest default. A million locks take about 150 MB. */
+/** More than this is for those who ask for it: a million locks take some 150 MB. */
 const MOST_DEFAULT_BYTES = 1024 * MEGABYTE;
 const LEAST_DEFAULT_BYTES = 32 * MEGABYTE;
 /** What Node itself and the buffers of sockets take. */
 const PROCESS_BYTES = 192 * MEGABYTE;
 
-/** `maxmemory` unless it is given: half of what the machine, or the container, has beside Node. */
-export function defaultMaxmemory(): number {
+/**
+ * `maxmemory` in bytes; if it is not given, half of what the machine or the container has beside Node. A text
+ * that is no size counts as not given: the server refuses it.
+ */
+export function maxmemoryBytes(given = ''): number {
+  const bytes = Number(parseMemorySize(given) ?? 0);
+  if (bytes > 0) return bytes;
   const freeBytes = (machineBytes() - PROCESS_BYTES) / 2;
   return Math.floor(Math.min(Math.max(freeBytes, LEAST_DEFAULT_BYTES), MOST_DEFAULT_BYTES));
 }
 
 /** The old generation that a thread needs to hold so much data. */
-export function heapMegabytes(maxmemoryBytes: number): number {
-  return Math.ceil(heapFor(maxmemoryBytes) / MEGABYTE);
+export function heapMegabytes(bytes: number): number {
+  return Math.ceil(heapFor(bytes) / MEGABYTE);
 }
 
 /** Whether Node was told how large its heap may be. That holds for all threads, so that `serve` cannot choose. */

@@ -1,23 +1,23 @@
 import type { ServeValues } from '../serve-options.ts';
 
-/** What the thread of the server needs to start. */
+/** What the thread of the server is started with. */
 export interface ServerThreadData {
   readonly values: ServeValues;
-  /** How long it takes no writes, because locks of the run before may still be held. */
-  readonly graceMs: number;
 }
 
 /** From the thread of the server. */
 export type ServerMessage =
   | { readonly kind: 'listening'; readonly addresses: readonly string[]; readonly port: number }
   /** It did not start; the text says what to do. */
-  | { readonly kind: 'refused'; readonly message: string }
+  | { readonly kind: 'refused'; readonly message: string; readonly isUsage: boolean }
   /** A line for the log. */
   | { readonly kind: 'report'; readonly message: string }
-  /** It has ended in order, and some lease may still be held for so long. */
-  | { readonly kind: 'ended'; readonly exitCode: number; readonly leaseMs: number };
+  /** It has ended in order. */
+  | { readonly kind: 'ended'; readonly exitCode: number };
 
 /** To the thread of the server. */
 export type ServerOrder =
+  /** Listens. The mark is a file, see RunMark; `graceMs` is how long an earlier one counts. */
+  | { readonly kind: 'start'; readonly mark: string | undefined; readonly graceMs: number }
   | { readonly kind: 'stop' }
   | { readonly kind: 'password'; readonly password: string };

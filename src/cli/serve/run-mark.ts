@@ -1,8 +1,5 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { systemClock } from '../../clock/index.ts';
-import { type LocalEnvironment, localFolder, prepareFolder } from '../../local/index.ts';
-import type { ServeValues } from '../serve-options.ts';
 
 /**
  * A file that exists while a server runs on an address, and afterwards while locks that it granted may still
@@ -12,22 +9,8 @@ import type { ServeValues } from '../serve-options.ts';
 export class RunMark {
   readonly #path: string;
 
-  private constructor(path: string) {
+  constructor(path: string) {
     this.#path = path;
-  }
-
-  /** The mark of a server's address; undefined where the address is any, or there is no folder to keep it in. */
-  static of(values: ServeValues, environment: LocalEnvironment): RunMark | undefined {
-    const { host = '127.0.0.1', unix, port = unix === undefined ? '6379' : '' } = values;
-    if (port === '0') return undefined;
-    const address = [unix ?? '', host, port].join('_').replaceAll(/[^\w.-]/g, '_');
-    try {
-      const folder = localFolder(environment);
-      prepareFolder(folder);
-      return new RunMark(join(folder, `serve-${address}.mark`));
-    } catch {
-      return undefined;
-    }
   }
 
   /** How long locks of the last server may still be held: at most `graceMs`, 0 if it left no mark. */

@@ -2,15 +2,18 @@
 // given a heap of the right size; because signals are received while a command runs; and because a heap that
 // is full ends the thread, and the process can still say so.
 import { parentPort, workerData } from 'node:worker_threads';
-import { createEngine, type Engine } from '../../engine/index.ts';
+import { createEngine } from '../../engine/index.ts';
 import { type Server, ServerError, startServer } from '../../server/index.ts';
 import { applySettings } from '../serve-options.ts';
+import { UsageError } from '../verb.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
+import { RunMark } from './run-mark.ts';
 
-const { values, graceMs } = workerData as ServerThreadData;
+const { values } = workerData as ServerThreadData;
 const port = parentPort!;
 const engine = createEngine();
 let server: Server | undefined;
+let mark: RunMark | undefined;
 let isEnding = false;
 
 // No object is reached by a name that a client chose; if it were, this name would be the dangerous one.
@@ -20,25 +23,42 @@ process.on('uncaughtException', (error) => {
   report(`ends after an internal error in ${engine.lastCommand}: ${error.stack ?? error.message}`);
   void end(1);
 });
-port.on('message', (order: ServerOrder) => {
-  if (order.kind === 'stop') void end(0);
-  else engine.settings.put('requirepass', order.password);
-});
 engine.requestShutdown = () => void end(0);
+port.on('message', (order: ServerOrder) => {
+  switch (order.kind) {
+    case 'start':
+      void start(order);
+      break;
+    case 'stop':
+      void end(0);
+      break;
+    case 'password':
+      engine.settings.put('requirepass', order.password);
+      break;
+  }
+});
 
-try {
-  applySettings(values, engine.settings);
-  engine.refuseWritesFor(graceMs);
-  server = await listen(engine);
-  engine.settings.put('port', String(server.port));
-  send({ kind: 'listening', addresses: server.addresses, port: server.port });
-} catch (error) {
-  if (!(error instanceof ServerError)) throw error;
-  send({ kind: 'refused', message: error.message });
-  port.close();
+async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
+  try {
+    applySettings(values, engine.settings);
+    mark = order.mark === undefined ? undefined : new RunMark(order.mark);
+    const graceMs = mark?.leftMs(order.graceMs) ?? 0;
+    engine.refuseWritesFor(graceMs);
+    server = await listen();
+    // Before the first client is accepted.
+    attemptMark(() => mark?.set());
+    engine.settings.put('port', String(server.port));
+    if (graceMs > 0) report(graceNotice(graceMs));
+    send({ kind: 'listening', addresses: server.addresses, port: server.port });
+  } catch (error) {
+    const isUsage = error instanceof UsageError;
+    if (!(isUsage || error instanceof ServerError)) throw error;
+    send({ kind: 'refused', message: error.message, isUsage });
+    port.close();
+  }
 }
 
-function listen(engine: Engine): Promise<Server> {
+function listen(): Promise<Server> {
   const { host, port, unix, unprotected } = values;
   return startServer({
     engine,
@@ -56,9 +76,26 @@ async function end(exitCode: number): Promise<void> {
   // Clients that have connected and wait to be accepted are accepted first, and ended like the others.
   for (let turn = 0; turn < 2; turn++) await nextTurn();
   await server?.close();
-  send({ kind: 'ended', exitCode, leaseMs: engine.longestLeaseMs() });
+  if (server !== undefined) attemptMark(() => mark?.end(engine.longestLeaseMs()));
+  send({ kind: 'ended', exitCode });
   engine.close();
   port.close();
+}
+
+/** A full disk must not end the server. */
+function attemptMark(write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    report(`cannot write the mark that a server after this one would wait for: ${error}`);
+  }
+}
+
+function graceNotice(graceMs: number): string {
+  return (
+    `the server before did not end in order, or while keys with a lease were alive: for ${Math.ceil(graceMs / 1000)} s ` +
+    'this one takes no writes, because those locks may still be held (--restart-grace)'
+  );
 }
 
 function nextTurn(): Promise<void> {
