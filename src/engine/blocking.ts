@@ -3,6 +3,7 @@ import { ErrorReply, type Reply } from '../resp/index.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
 import { argumentBytes } from './footprint.ts';
+import { assertName } from './name-map.ts';
 import type { Session } from './session.ts';
 
 /** Stands for a reply that comes later, by the session's listener. */
@@ -43,6 +44,7 @@ export class Blocking {
 
   park(session: Session, request: WaitRequest): Reply | Parked {
     if (!session.mayPark) return request.timeoutReply;
+    for (const key of request.keys) assertName(key);
     const bytes = WAITER_BYTES * request.keys.length + argumentBytes(request.keys);
     session.memory.reserve(bytes);
     session.memory.add('blocked', bytes);

@@ -1,4 +1,5 @@
 import type { Random } from '../clock/index.ts';
+import { NameMap } from './name-map.ts';
 
 /**
  * Names to values in dense arrays: the body of hashes, sets and sorted sets.
@@ -15,7 +16,7 @@ import type { Random } from '../clock/index.ts';
 export class Dictionary<Value> {
   readonly #names: string[] = [];
   readonly #values: Value[] = [];
-  #slots: Map<string, number> | undefined;
+  #slots: NameMap<number> | undefined;
 
   get size(): number {
     return this.#names.length;
@@ -47,7 +48,7 @@ export class Dictionary<Value> {
     const slot = this.#names.push(name) - 1;
     this.#values.push(value);
     if (this.#slots !== undefined) this.#slots.set(name, slot);
-    else if (slot >= SMALL) this.#slots = new Map(this.#names.map((each, at) => [each, at]));
+    else if (slot >= SMALL) this.#index();
   }
 
   /** Returns the value that was removed, or undefined. */
@@ -123,6 +124,11 @@ export class Dictionary<Value> {
   /** A step of a scan from `cursor` (0 begins): visits up to `count` slots, returns the next cursor. */
   scan(cursor: number, count: number, visit: (slot: number) => void): number {
     return scanSlots(this.#names.length, cursor, count, visit);
+  }
+
+  #index(): void {
+    this.#slots = new NameMap();
+    this.#numberFrom(0);
   }
 
   #find(name: string): number {

@@ -23,12 +23,16 @@ const SECTIONS = {
   Keyspace: keyspaceFields,
 } as const satisfies Record<string, (engine: Engine) => Fields>;
 
+/** No section has a longer one. */
+const MAX_NAME_LENGTH = 32;
+
 /** Shown only when asked for, by name or by `all` and `everything`. */
 const EXTRA = 'commandstats';
 
 /** The text of INFO: the sections that are named, or those of `default`. Unknown names are skipped. */
 export function infoText(engine: Engine, names: readonly string[]): string {
-  const wanted = new Set(names.length > 0 ? names.map(lower) : ['default']);
+  const known = names.filter(({ length }) => length <= MAX_NAME_LENGTH).map(lower);
+  const wanted = new Set(names.length > 0 ? known : ['default']);
   return Object.entries(SECTIONS)
     .filter(([title]) => isWanted(title.toLowerCase(), wanted))
     .map(([title, fields]) => sectionText(title, fields(engine)))

@@ -2,6 +2,7 @@ import { ErrorReply, ManyReply, PushReply, type Reply } from '../../resp/index.t
 import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
 import { argumentBytes } from '../footprint.ts';
 import { assertPattern, globFilter } from '../glob.ts';
+import { assertName } from '../name-map.ts';
 import { SUBSCRIPTION_BYTES, type SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
 import { container, help } from './help.ts';
@@ -156,7 +157,8 @@ function countMessages(session: Session): number {
 /** One confirmation a name, also for a name that was subscribed to already. */
 function subscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
   const { prefix, count } = KINDS[kind];
-  if (kind === 'patterns') for (let at = 1; at < argv.length; at++) assertPattern(argv[at]!);
+  const assertValid = kind === 'patterns' ? assertPattern : assertName;
+  for (let at = 1; at < argv.length; at++) assertValid(argv[at]!);
   const confirmations: Reply[] = [];
   session.memory.reserve(argv.length * SUBSCRIPTION_BYTES + argumentBytes(argv));
   for (let at = 1; at < argv.length; at++) {

@@ -91,8 +91,9 @@ function databaseArgument(text: string, which: 'first' | 'second'): number {
 
 /** How to save and how long to wait is the server's business: every change is logged as it is made. */
 function shutdown(session: Session, argv: readonly string[]): Reply {
-  const options = new Set(argv.slice(1).map(upper));
-  for (const option of options) if (!SHUTDOWN_OPTIONS.has(option)) throw SYNTAX_ERROR;
+  const words = argv.slice(1).map(upper);
+  for (const word of words) if (!SHUTDOWN_OPTIONS.has(word)) throw SYNTAX_ERROR;
+  const options = new Set(words);
   if (options.has('SAVE') && options.has('NOSAVE')) throw SYNTAX_ERROR;
   if (options.has('ABORT')) throw options.size > 1 ? SYNTAX_ERROR : NO_SHUTDOWN;
   const { requestShutdown } = session.engine;

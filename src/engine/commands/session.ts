@@ -2,6 +2,7 @@ import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { type Command, type CommandTable, FLAGS, NO_KEYS } from '../command.ts';
 import { wrongArity } from '../errors.ts';
 import { argumentBytes, stringBytes } from '../footprint.ts';
+import { assertName } from '../name-map.ts';
 import type { Session } from '../session.ts';
 import { printed, upper } from '../text.ts';
 import { container, help } from './help.ts';
@@ -63,6 +64,7 @@ function setWill({ engine, database }: Session, argv: readonly string[]): Reply 
   if (!canBeWill(command)) {
     throw new ErrorReply(`ERR ${printed(upper(command.name))} cannot be a will`);
   }
+  assertName(willId!);
   const bytes = WILL_BYTES + stringBytes(willId!) + argumentBytes(words);
   const script = scriptOf(engine, command, words);
   const run = script === '' ? words : [command.name.replace('sha', ''), script, ...words.slice(2)];

@@ -197,6 +197,8 @@ function sorted(
 
 /** Without a callback the engine of JavaScript takes half the time; its order is that of the bytes. */
 function sortedTexts(elements: readonly string[], descending: boolean): string[] {
+  const bytes = elements.reduce((sum, { length }) => sum + length, 0);
+  if (bytes * Math.log2(elements.length + 1) > MAX_COMPARED_BYTES) throw TOO_MUCH_TEXT;
   const inOrder = elements.toSorted();
   return descending ? inOrder.reverse() : inOrder;
 }
@@ -205,10 +207,13 @@ type Compare = (a: number, b: number) => number;
 
 /** By bytes, as in the C locale; what has no weight comes first. */
 function byText(weights: readonly (string | null)[]): Compare {
+  let comparedBytes = 0;
   return (a, b) => {
     const first = weights[a]!;
     const second = weights[b]!;
     if (first === null || second === null) return Number(second === null) - Number(first === null);
+    comparedBytes += Math.min(first.length, second.length);
+    if (comparedBytes > MAX_COMPARED_BYTES) throw TOO_MUCH_TEXT;
     return compareBytes(first, second);
   };
 }
@@ -267,4 +272,7 @@ function store(session: Session, key: string, results: readonly (string | null)[
   return results.length;
 }
 
+/** Comparing so much takes about a second. Many elements can have the same long weight. */
+const MAX_COMPARED_BYTES = 2 ** 33;
+const TOO_MUCH_TEXT = new ErrorReply('ERR SORT would compare too much text');
 const NOT_NUMBERS = new ErrorReply("ERR One or more scores can't be converted into double");

@@ -1,6 +1,7 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
 import { countedKeys } from '../counted-keys.ts';
+import { Dictionary } from '../dictionary.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { floatArgument, integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
@@ -116,7 +117,7 @@ interface Operands {
 }
 
 /** Members and scores of a result, in no order. */
-type Combine = (operands: Operands) => Map<string, number>;
+type Combine = (operands: Operands) => Dictionary<number>;
 
 function show(session: Session, argv: readonly string[], combine: Combine): Reply {
   const operands = parseOperands(session, argv, 1, combine === difference ? DIFF : COMBINED);
@@ -240,9 +241,9 @@ function repeated(sources: readonly Source[]): Source[] {
   return sources.filter(({ value }) => seen.size === seen.add(value).size);
 }
 
-function union({ sources, aggregate }: Operands): Map<string, number> {
+function union({ sources, aggregate }: Operands): Dictionary<number> {
   assertRepeatedWork(repeated(sources).reduce((sum, { size }) => sum + size, 0));
-  const result = new Map<string, number>();
+  const result = new Dictionary<number>();
   for (const each of bySize(sources)) {
     forEachEntry(each, (member, score) => {
       const weighted = notNaN(score * each.weight);
@@ -254,8 +255,8 @@ function union({ sources, aggregate }: Operands): Map<string, number> {
   return result;
 }
 
-function intersection({ sources, aggregate, limit }: Operands): Map<string, number> {
-  const result = new Map<string, number>();
+function intersection({ sources, aggregate, limit }: Operands): Dictionary<number> {
+  const result = new Dictionary<number>();
   const [smallest, ...others] = bySize(sources) as [Source, ...Source[]];
   assertRepeatedWork(smallest.size * repeated(sources).length);
   forEachEntry(smallest, (member, score) => {
@@ -271,8 +272,8 @@ function intersection({ sources, aggregate, limit }: Operands): Map<string, numb
   return result;
 }
 
-function difference({ sources }: Operands): Map<string, number> {
-  const result = new Map<string, number>();
+function difference({ sources }: Operands): Dictionary<number> {
+  const result = new Dictionary<number>();
   const [first, ...rest] = sources as [Source, ...Source[]];
   const others = [...new Set(rest.map(({ value }) => value))];
   if (first.value === undefined || others.includes(first.value)) return result;
@@ -285,10 +286,11 @@ function difference({ sources }: Operands): Map<string, number> {
 }
 
 /** Walks through the smaller of the two. */
-function removeMembers(result: Map<string, number>, value: Source['value']): void {
+function removeMembers(result: Dictionary<number>, value: Source['value']): void {
   if (value === undefined) return;
   if (value.size < result.size) for (const member of value.members()) result.delete(member);
-  else for (const member of result.keys()) if (hasMember(value, member)) result.delete(member);
+  else
+    for (const member of [...result.names()]) if (hasMember(value, member)) result.delete(member);
 }
 
 function hasMember(value: SetValue | SortedSetValue, member: string): boolean {
@@ -311,9 +313,9 @@ function scoreIn({ value }: Source, member: string): number | undefined {
 }
 
 /** Sorts places instead of pairs: a pair is an object for each member. */
-function sorted(result: Map<string, number>): Entries {
-  const members = [...result.keys()];
-  const scores = [...result.values()];
+function sorted(result: Dictionary<number>): Entries {
+  const members = result.names();
+  const scores = result.values();
   const places = Uint32Array.from(members, (_, place) => place).sort(
     (a, b) => scores[a]! - scores[b]! || (members[a]! < members[b]! ? -1 : 1),
   );

@@ -9,6 +9,7 @@ import {
 import { ALL_KEYS, type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
 import { call } from '../execute.ts';
 import { argumentBytes, stringBytes } from '../footprint.ts';
+import { assertName } from '../name-map.ts';
 import type { QueuedCommand, Session } from '../session.ts';
 
 const FLAGS = ['noscript', 'loading', 'stale', 'fast', 'allow_busy'] as const;
@@ -129,6 +130,7 @@ function discard(session: Session): Reply {
 
 function watch(session: Session, argv: readonly string[]): Reply {
   if (session.queue !== null) throw new ErrorReply('ERR WATCH inside MULTI is not allowed');
+  for (let at = 1; at < argv.length; at++) assertName(argv[at]!);
   const { database } = session;
   const keys = session.watched.get(database) ?? new Set();
   session.watched.set(database, keys);
