@@ -70,8 +70,7 @@ export class RequestDecoder {
   #read(): string[] | null {
     const reader = this.#reader;
     while (reader.advance()) {
-      if (!reader.isInsidePiece && this.#argumentsLeft === 0) this.#skipEmptyLines();
-      if (reader.position === reader.chunk.length) continue;
+      if (reader.chunk[reader.position]! <= CR && this.#skipEmptyLines()) continue;
       const argv = this.#readWhole() ?? this.#readOn();
       if (argv === null) continue;
       reader.takenBytes = 0;
@@ -80,15 +79,18 @@ export class RequestDecoder {
     return null;
   }
 
-  /** Empty lines between requests are skipped, as in Redis; a client that sends nothing else must not be slow. */
-  #skipEmptyLines(): void {
+  /** Skips empty lines between requests, as Redis does; a client that sends nothing else must not be slow. */
+  #skipEmptyLines(): boolean {
     const reader = this.#reader;
+    if (reader.isInsidePiece || this.#argumentsLeft > 0) return false;
     const { chunk } = reader;
-    let at = reader.position;
+    const begin = reader.position;
+    let at = begin;
     while (chunk[at] === LF || (chunk[at] === CR && chunk[at + 1] === LF)) {
       at += chunk[at] === LF ? 1 : 2;
     }
     reader.position = at;
+    return at > begin;
   }
 
   /**

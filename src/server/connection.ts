@@ -203,15 +203,15 @@ export class Connection implements Runner {
     return nowMs <= this.#sliceEndMs;
   }
 
+  /** The clock moves only after commands that may take long, so that most commands check one number. */
   #runSlice(): void {
     const { session } = this;
     const { engine, writer, turns } = this.#owner;
-    while (!this.#parked && !this.#ending) {
-      this.#limits.signedIn = session.authenticated;
-      const argv = this.#deferred ?? this.#decoder.next();
-      if (argv === null) return;
+    let seenMs = engine.nowMs;
+    let defersScripts = turns.defersScripts(seenMs);
+    for (let argv = this.#deferred ?? this.#next(); argv !== null; argv = this.#next()) {
       this.#deferred = null;
-      if (turns.defersScripts(engine.nowMs) && runsManyCommands(argv)) {
+      if (defersScripts && runsManyCommands(argv)) {
         this.#deferred = argv;
         this.#yield();
         return;
@@ -221,11 +221,20 @@ export class Connection implements Runner {
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
-      if (engine.nowMs > this.#sliceEndMs) {
+      if (this.#parked || this.#ending) return;
+      if (engine.nowMs === seenMs) continue;
+      seenMs = engine.nowMs;
+      if (seenMs > this.#sliceEndMs) {
         this.#yield();
         return;
       }
+      defersScripts = turns.defersScripts(seenMs);
     }
+  }
+
+  #next(): string[] | null {
+    this.#limits.signedIn = this.session.authenticated;
+    return this.#decoder.next();
   }
 
   /** Lets the others run first. Bytes stay in the socket meanwhile, where they make the client wait. */
