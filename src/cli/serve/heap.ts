@@ -3,7 +3,7 @@ import { heapFor } from '../../heap-size.ts';
 import { parseMemorySize } from '../../memory-size.ts';
 
 const MEGABYTE = 1024 ** 2;
-/** More than this is for those who ask for it: a million locks take some 150 MB. */
+/** A million locks take some 150 MB. More is an option. */
 const MOST_DEFAULT_BYTES = 1024 * MEGABYTE;
 const LEAST_DEFAULT_BYTES = 32 * MEGABYTE;
 /** What Node itself and the buffers of sockets take. */
@@ -25,7 +25,7 @@ export function heapMegabytes(bytes: number): number {
   return Math.ceil(heapFor(bytes) / MEGABYTE);
 }
 
-/** Whether Node was told how large its heap may be. That holds for all threads, so that `serve` cannot choose. */
+/** Whether Node was started with a size for its heap. It applies to all threads, so that `serve` cannot choose. */
 export function isHeapGiven(execArgv: readonly string[], nodeOptions = ''): boolean {
   return [...execArgv, nodeOptions].some((text) => /--max[-_]old[-_]space[-_]size/.test(text));
 }
