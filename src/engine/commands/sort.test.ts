@@ -9,6 +9,27 @@ beforeEach(() => {
 });
 
 describe('SORT', () => {
+  it.each(['', 'DESC', 'ALPHA', 'ALPHA DESC'])(
+    'finds the same part by LIMIT as in all: %s',
+    (how) => {
+      const elements = Array.from({ length: 300 }, (_, at) => String((at * 7919) % 101));
+      client.say(['RPUSH', 'l', ...elements]);
+      const all = client.say(`SORT l ${how}`) as string[];
+      for (const [offset, count] of [
+        [0, 0],
+        [0, 1],
+        [3, 5],
+        [0, 16],
+        [1, 16],
+        [290, 16],
+      ] as const) {
+        expect(client.say(`SORT l ${how} LIMIT ${offset} ${count}`)).toEqual(
+          all.slice(offset, offset + count),
+        );
+      }
+    },
+  );
+
   it('sorts lists, sets and sorted sets by number or by bytes', () => {
     expectReplies(client, [
       ['RPUSH l 3 10 2 -1.5', 4],

@@ -180,16 +180,20 @@ function limited(elements: readonly string[], { offset, count }: SortOptions): r
 function sorted(
   database: Database,
   elements: readonly string[],
-  { by, alphabetic, descending }: SortOptions,
+  { by, alphabetic, descending, offset, count }: SortOptions,
 ): string[] {
-  if (alphabetic && by === undefined) return sortedTexts(elements, descending);
+  const wanted = count < 0 ? elements.length : Math.max(offset, 0) + count;
+  const isPart = wanted <= MAX_PART;
+  if (alphabetic && by === undefined && !isPart) return sortedTexts(elements, descending);
   const weights = elements.map((element) =>
     by === undefined ? element : lookUp(database, by, element),
   );
   const compare = alphabetic ? byText(weights) : byNumber(weights, elements);
+  const ordered: Compare = descending ? (a, b) => -compare(a, b) : compare;
+  if (isPart) return firstSlots(elements.length, ordered, wanted).map((slot) => elements[slot]!);
   const slots = new Uint32Array(elements.length);
   for (let slot = 0; slot < slots.length; slot++) slots[slot] = slot;
-  slots.sort(descending ? (a, b) => -compare(a, b) : compare);
+  slots.sort(ordered);
   const inOrder: string[] = [];
   for (const slot of slots) inOrder.push(elements[slot]!);
   return inOrder;
@@ -204,6 +208,22 @@ function sortedTexts(elements: readonly string[], descending: boolean): string[]
 }
 
 type Compare = (a: number, b: number) => number;
+
+/** The first few of the slots in order, for a LIMIT: the others need not be sorted. */
+function firstSlots(size: number, compare: Compare, wanted: number): number[] {
+  const first: number[] = [];
+  for (let slot = 0; slot < size; slot++) {
+    let at = first.length;
+    while (at > 0 && compare(slot, first[at - 1]!) < 0) at--;
+    if (at === wanted) continue;
+    first.splice(at, 0, slot);
+    if (first.length > wanted) first.pop();
+  }
+  return first;
+}
+
+/** From here on sorting everything is less work. */
+const MAX_PART = 16;
 
 /** By bytes, as in the C locale; what has no weight comes first. */
 function byText(weights: readonly (string | null)[]): Compare {
