@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 
 describe('SORT', () => {
-  it.each(['', 'DESC', 'ALPHA', 'ALPHA DESC'])(
+  it.each(['ASC', 'DESC', 'ALPHA', 'ALPHA DESC'])(
     'finds the same part by LIMIT as in all: %s',
     (how) => {
       const elements = Array.from({ length: 300 }, (_, at) => String((at * 7919) % 101));
