@@ -5,7 +5,7 @@ import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { assertPattern } from '../glob.ts';
 import { HashValue } from '../hash-value.ts';
 import { ListValue } from '../list-value.ts';
-import { integerArgument, parseFloat64, withoutLeadingSpaces } from '../number.ts';
+import { integerArgument, parseFloat64, parseInteger, withoutLeadingSpaces } from '../number.ts';
 import { assertReplyItems } from '../reply-items.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
@@ -255,6 +255,8 @@ function compareBytes(a: string, b: string): number {
 
 /** C's strtod: ends at a zero byte, skips spaces in front, and finds zero in nothing. */
 function toNumber(text: string): number {
+  const integer = parseInteger(text);
+  if (typeof integer === 'number') return integer;
   const end = text.indexOf('\0');
   const body = end < 0 ? text : text.slice(0, end);
   if (body === '') return 0;
