@@ -1,5 +1,5 @@
 /**
- * At most the first `maxBytes` of an argument, for those who only show it. The result is a string of its
+ * At most the first `maxBytes` of an argument, for a line that shows it. The result is a string of its
  * own: a slice would keep the whole argument alive.
  */
 export function shortened(argument: string, maxBytes: number): string {

@@ -30,7 +30,7 @@ export function defaultFolder(user: User): string {
   return folder;
 }
 
-/** Where the locks of a user are who has no home folder that can be used. Any other user can take the name. */
+/** The folder of a user without a usable home folder. Any other user can take the name. */
 export function temporaryFolder(uid: number): string {
   return `/tmp/holdfast-${uid}`;
 }

@@ -7,7 +7,7 @@ import { localFolder } from './local-folder.ts';
 
 const UID = process.geteuid!();
 const OTHER_UID = 65534;
-/** Of a user who has no folder in /tmp. */
+/** Of a user without a folder in /tmp. */
 const UNUSED_UID = 2_000_000_000 + process.pid;
 
 function newHome(): string {

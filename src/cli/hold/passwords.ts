@@ -13,7 +13,7 @@ export function withoutPasswords(environment: Environment): Environment {
 function withoutPassword(store: string): string {
   const url = URL.canParse(store) ? new URL(store) : undefined;
   if (url?.protocol === 'unix:') return store;
-  // A mistyped address: nobody knows what before the @ is the password. What is left is refused when it is used.
+  // A mistyped address: which part before the @ is the password cannot be known. The rest is refused when it is used.
   if (url === undefined || url.host === '') return store.replace(/^.*@/s, '');
   if (url.password === '') return store;
   url.password = '';
