@@ -1,3 +1,5 @@
+import { nameHash } from './name-hash.ts';
+
 /**
  * From a key to its slot: an open-addressing hash table of slot numbers, kept in typed arrays.
  *
@@ -19,7 +21,7 @@ export class KeyIndex {
 
   constructor(seed: number) {
     this.#seed = seed | 0;
-    this.#lastHash = this.#hash('');
+    this.#lastHash = nameHash('', this.#seed);
     for (let at = 0; at < SEGMENTS; at++) this.#segments.push(NO_SEGMENT);
   }
 
@@ -51,7 +53,7 @@ export class KeyIndex {
 
   /** The key at `from` now lives at `to`. */
   move(key: string, from: number, to: number): void {
-    const hash = this.#hash(key);
+    const hash = nameHash(key, this.#seed);
     const segment = this.#segments[hash >>> SEGMENT_SHIFT]!;
     segment.cells[2 * segment.locate(hash, from)] = to;
   }
@@ -59,18 +61,8 @@ export class KeyIndex {
   #hashOf(key: string): number {
     if (key === this.#lastKey) return this.#lastHash;
     this.#lastKey = key;
-    this.#lastHash = this.#hash(key);
+    this.#lastHash = nameHash(key, this.#seed);
     return this.#lastHash;
-  }
-
-  #hash(key: string): number {
-    let hash = this.#seed;
-    for (let i = 0; i < key.length; i++) {
-      hash = Math.imul(hash ^ key.charCodeAt(i), 0x5bd1e995);
-      hash = (hash << 13) | (hash >>> 19);
-    }
-    hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b5);
-    return hash ^ (hash >>> 15);
   }
 }
 

@@ -19,6 +19,19 @@ describe('a map of names', () => {
   });
 });
 
+describe('a map of 300,000 names', () => {
+  it('finds each before and after the others are removed', () => {
+    const map = new NameMap<number>();
+    for (let at = 0; at < 300_000; at++) map.set(`name:${at}`, at);
+    for (let at = 0; at < 300_000; at += 2) map.delete(`name:${at}`);
+    let wrong = 0;
+    for (let at = 0; at < 300_000; at++) {
+      if (map.get(`name:${at}`) !== (at % 2 === 0 ? undefined : at)) wrong++;
+    }
+    expect(wrong).toBe(0);
+  });
+});
+
 /** With a plain Map, each of these took from ten seconds to minutes, beyond the time limit of a test. */
 describe('3,000 names of 20 kB with a common beginning', () => {
   const names = longNames(3000, 20_000);
