@@ -126,7 +126,7 @@ describe('holdfast lab report', () => {
   it('keeps what recipes say as text', () => {
     const text = '<img src=x onerror=alert(1)> & "quotes"';
     const about = { en: text, zh: text };
-    const recipe = { ...RECIPES[0]!, about, source: { document: text, words: text } };
+    const recipe = { ...RECIPES[0]!, about, source: { ...RECIPES[0]!.source, says: about } };
     const page = galleryPage([{ recipe, explorations: [] }], text);
     expect(page).not.toContain('<img');
     expect(page).toContain('&lt;img src=x onerror=alert(1)&gt; &amp; &quot;quotes&quot;');

@@ -1,4 +1,11 @@
-import { CHECKS, type Exploration, type Recipe, type Text, type Verdict } from '../lab/index.ts';
+import {
+  CHECKS,
+  DOCUMENTS,
+  type Exploration,
+  type Recipe,
+  type Text,
+  type Verdict,
+} from '../lab/index.ts';
 import { both, type Html, html } from './html.ts';
 import { runFigure, type Sign } from './page-run.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
@@ -24,7 +31,7 @@ export function recipeSection({ recipe, explorations }: GalleryEntry): Html {
   <p class="about">${both(about)}</p>
   <div class="recipe">
     <div class="code">${codeOf(recipe)}</div>
-    <blockquote lang="zh-CN"><p>${source.words}</p><footer>《${source.document}》</footer></blockquote>
+    <aside class="source"><p>${both(source.says)}</p><p><cite lang="${source.document === 'manual' ? 'en' : 'zh-CN'}">${DOCUMENTS[source.document].title}</cite></p></aside>
   </div>
   ${explorations.map((found, at) => variantDetails(name, found, at === firstFailing))}
 </section>`;

@@ -68,9 +68,9 @@ pre { margin: 0; padding: 0.875rem 1rem; background: var(--shade); border-radius
 pre code { font-size: 0.8125rem; overflow-wrap: normal; }
 .script { margin-top: 0.5rem; }
 .script summary { cursor: pointer; color: var(--soft); padding: 0.125rem 0; }
-blockquote { margin: 0; padding: 0 0 0 1rem; border-left: 3px solid var(--line); color: var(--soft); font-size: 0.9375rem; align-self: start; }
-blockquote p { margin: 0 0 0.25rem; }
-blockquote footer { font-size: 0.8125rem; }
+.source { margin: 0; padding: 0 0 0 1rem; border-left: 3px solid var(--line); color: var(--soft); font-size: 0.9375rem; align-self: start; }
+.source p { margin: 0 0 0.25rem; }
+.source cite { font-size: 0.8125rem; }
 
 .variant { background: var(--raised); border: 1px solid var(--line); border-radius: 10px; margin-top: 0.75rem; }
 .variant > summary { display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; align-items: baseline; padding: 0.75rem 1rem; cursor: pointer; list-style: none; }

@@ -1,6 +1,7 @@
 export type { Check, CheckName } from './checks/check.ts';
 export { CHECKS } from './checks/index.ts';
 export type { ChoiceKind } from './choice.ts';
+export { DOCUMENTS, type DocumentName } from './documents.ts';
 export {
   type Exploration,
   type ExploreOptions,

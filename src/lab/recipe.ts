@@ -1,4 +1,5 @@
 import type { CheckName } from './checks/check.ts';
+import type { DocumentName } from './documents.ts';
 import type { WorldOptions } from './options.ts';
 import type { ReadView } from './store-view.ts';
 
@@ -54,10 +55,10 @@ export interface Text {
   readonly zh: string;
 }
 
-/** A document that speaks of a recipe, and its words. */
+/** A document that describes a recipe, and what it says, in words of our own. */
 export interface Source {
-  readonly document: string;
-  readonly words: string;
+  readonly document: DocumentName;
+  readonly says: Text;
 }
 
 export type Outcome = 'done' | 'busy' | 'lost';

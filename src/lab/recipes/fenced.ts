@@ -14,8 +14,11 @@ export const fenced: Recipe = {
     zh: '每次加锁都得到一个递增的编号，资源拒绝带旧编号的写入。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words: '没有考虑到 GC pause 之类的问题造成的影响……此问题远比想象的要复杂',
+    document: 'article',
+    says: {
+      en: 'A process that is stopped by its garbage collector acts on a lock that has ended: harder than it looks.',
+      zh: '进程被 GC 停住后，会在锁已到期时继续操作：问题比看上去更难。',
+    },
   },
   lockKey: 'lock',
   variants: [

@@ -11,8 +11,11 @@ export const holdfastMutex: Recipe = {
     zh: '本库的脚本：释放时把锁直接交给队首，每次授予都带递增的编号。',
   },
   source: {
-    document: 'SETNX 命令',
-    words: '锁时间需要足够长，或者定期再延迟一下锁时间',
+    document: 'notes',
+    says: {
+      en: 'A task that must not run twice needs a lock that lasts long enough or is extended regularly.',
+      zh: '不允许重复执行的任务，锁要足够长，或定期续期。',
+    },
   },
   lockKey: KEY,
   view: holdfastView(KEY),

@@ -16,8 +16,11 @@ export const holdfastReadWrite: Recipe = {
     zh: '同一脚本实现的读写锁：多个读者或一个写者，按到达顺序。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words: '此问题远比想象的要复杂',
+    document: 'article',
+    says: {
+      en: 'A lock that survives pauses is harder than it looks.',
+      zh: '能经受停顿的锁比看上去更难。',
+    },
   },
   lockKey: KEY,
   slots: READERS,

@@ -15,8 +15,11 @@ export const holdfastSemaphore: Recipe = {
     zh: '同一脚本实现的信号量：共两个许可，其中一个客户端一次取两个。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words: '此问题远比想象的要复杂',
+    document: 'article',
+    says: {
+      en: 'A lock that survives pauses is harder than it looks.',
+      zh: '能经受停顿的锁比看上去更难。',
+    },
   },
   lockKey: KEY,
   slots: PERMITS,

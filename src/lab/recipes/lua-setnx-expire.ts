@@ -14,8 +14,11 @@ export const luaSetnxExpire: Recipe = {
     zh: '用一段 Lua 完成 SETNX 和 EXPIRE，直接 DEL 解锁：慢的持有者会删掉下一个人的锁。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words: '我们需要在保证原子性的同时，有条件的执行 Expire，接着便有了如下 Lua 代码',
+    document: 'article',
+    says: {
+      en: 'A script runs EXPIRE only if its SETNX set the key.',
+      zh: '用脚本保证只有 SETNX 成功时才执行 EXPIRE。',
+    },
   },
   lockKey: 'lock',
   variants: [

@@ -25,8 +25,11 @@ export const memcachedAdd: Recipe = {
     zh: 'memcached 的 add（带过期时间）与 delete，会误删别人的锁；改用 gets 和 cas 可以避免。',
   },
   source: {
-    document: '使用过Redis分布式锁么，方案1',
-    words: '这个方案相对于memcached()的add()方案……其实都没有太多的差异',
+    document: 'interview',
+    says: {
+      en: 'A lock by SETNX and EXPIRE and one by the add of memcached differ little in speed and convenience.',
+      zh: 'SETNX 加 EXPIRE 的锁与 memcached 的 add 相比，性能和易用性相差不大。',
+    },
   },
   lockKey: 'lock',
   variants: [

@@ -7,9 +7,11 @@ export const multiSetnxExpire: Recipe = {
     zh: '把 SETNX 和 EXPIRE 放进 MULTI/EXEC：没抢到锁的客户端也会刷新过期时间。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words:
-      '即便获取不到锁，也可以刷新过期时间，如果请求比较密集的话，那么过期时间会一直被刷新，导致锁一直有效',
+    document: 'article',
+    says: {
+      en: 'A request that does not get the lock still refreshes its expiry; with many requests the lock stays for ever.',
+      zh: '没抢到锁的请求照样刷新过期时间；请求密集时，锁会一直存在。',
+    },
   },
   lockKey: 'lock',
   variants: [

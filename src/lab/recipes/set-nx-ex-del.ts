@@ -7,9 +7,11 @@ export const setNxExDel: Recipe = {
     zh: '一条 SET NX EX 加锁；直接 DEL 解锁，可能删掉别人的锁。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words:
-      '前一个请求在缓存更新完毕的时候，如果不加以判断直接删除锁，就会出现误删除其它请求创建的锁的情况',
+    document: 'article',
+    says: {
+      en: 'A request that takes longer than its lease and then deletes the lock without a check deletes the lock of the next one.',
+      zh: '更新时间超过租约的请求不加判断就删锁，删掉的是下一个请求的锁。',
+    },
   },
   lockKey: 'lock',
   variants: [

@@ -7,9 +7,11 @@ export const setNxPxGetDel: Recipe = {
     zh: '唯一的随机值，先 GET 比较再 DEL：两条命令之间锁可能到期。',
   },
   source: {
-    document: 'SETNX 命令',
-    words:
-      '在 get 和 del 的间隙出现进程A的锁超时，并且其它进程又获取了锁，然后进程A删掉了其它进程的锁',
+    document: 'notes',
+    says: {
+      en: 'Between GET and DEL the lease can end and another process can take the lock; DEL then removes that lock.',
+      zh: 'GET 与 DEL 之间租约可能到期、锁被别的进程拿走，DEL 删掉的就是别人的锁。',
+    },
   },
   lockKey: 'lock',
   variants: [

@@ -8,8 +8,11 @@ export const setNxPxLuaDel: Recipe = {
     zh: '唯一的随机值加上 Lua 比较并删除：不会误删别人的锁，但停顿过的持有者仍会迟到地操作。',
   },
   source: {
-    document: 'SETNX 命令',
-    words: '删除锁的正确姿势之一，就是可以使用 Lua 脚本',
+    document: 'notes',
+    says: {
+      en: 'A script that compares and deletes in one step is one right way to release.',
+      zh: '用脚本一步完成比较和删除，是释放锁的正确做法之一。',
+    },
   },
   lockKey: 'lock',
   variants: [

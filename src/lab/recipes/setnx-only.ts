@@ -7,8 +7,11 @@ export const setnxOnly: Recipe = {
     zh: '用 SETNX 加锁、DEL 解锁；客户端中途退出后，锁永远存在。',
   },
   source: {
-    document: '谈谈Redis的Setnx',
-    words: '如果请求执行因为某些原因意外退出了，导致创建了锁但是没有删除锁，那么这个锁将一直存在',
+    document: 'article',
+    says: {
+      en: 'A request that dies after SETNX leaves the lock behind, and the cache is never refreshed again.',
+      zh: '请求在 SETNX 之后意外退出，锁留了下来，缓存从此不再更新。',
+    },
   },
   lockKey: 'lock',
   variants: [

@@ -7,8 +7,11 @@ export const setnxThenExpire: Recipe = {
     zh: '先 SETNX 再 EXPIRE，两条命令之间崩溃，锁就没有到期时间。',
   },
   source: {
-    document: '使用过Redis分布式锁么',
-    words: '如果在setnx之后执行expire之前进程意外crash或者要重启维护了……这个锁就永远得不到释放了',
+    document: 'interview',
+    says: {
+      en: 'A process that crashes or is restarted between SETNX and EXPIRE leaves a lock that nothing releases.',
+      zh: '进程在 SETNX 与 EXPIRE 之间崩溃或重启，锁就无人释放。',
+    },
   },
   lockKey: 'lock',
   variants: [

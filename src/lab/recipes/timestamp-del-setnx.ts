@@ -10,8 +10,11 @@ export const timestampDelSetnx: Recipe = {
     zh: '锁的值是到期时间；发现过期的客户端先 DEL 再 SETNX，另一个也这样做（C1、C2、C3）。',
   },
   source: {
-    document: 'Redis 命令参考：SETNX，处理死锁(deadlock)',
-    words: '出错：因为竞争条件的关系，C1和C2两个都获得了锁',
+    document: 'reference',
+    says: {
+      en: 'Two clients that both find the lock expired delete it and take it in turn: both end up holding it.',
+      zh: '两个客户端都发现锁已过期，先后删除并加锁，结果两个都拿到了锁。',
+    },
   },
   lockKey: 'lock.foo',
   leaseEnd: Number,

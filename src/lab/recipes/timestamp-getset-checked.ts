@@ -8,9 +8,11 @@ export const timestampGetsetChecked: Recipe = {
     zh: '与 timestamp-getset 相同，但 DEL 之前先检查是否超时：检查与 DEL 之间仍有窗口。',
   },
   source: {
-    document: '使用过Redis分布式锁么，方案2',
-    words:
-      '比较自己的处理时间和对于锁设置的超时时间，如果小于锁设置的超时时间，则直接执行delete释放锁',
+    document: 'interview',
+    says: {
+      en: 'The holder compares the time that it took with its lease, and deletes the lock only if it was faster.',
+      zh: '持有者把处理时间与超时时间相比，没有超时才删除锁。',
+    },
   },
   lockKey: 'lock.foo',
   leaseEnd: Number,

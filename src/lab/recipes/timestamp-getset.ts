@@ -8,9 +8,11 @@ export const timestampGetset: Recipe = {
     zh: '发现过期后用 GETSET 接管，旧值仍是刚才读到的值才算成功（C4、C5）。',
   },
   source: {
-    document: 'Redis 命令参考：SETNX，处理死锁(deadlock)',
-    words:
-      'C4可以检查看GETSET的返回值，确定lock.foo之前储存的旧值仍是那个过期时间戳，如果是的话，那么C4获得锁',
+    document: 'reference',
+    says: {
+      en: 'C4 takes an expired lock by GETSET, and has it if the old value is still the expired one; else C5 was faster.',
+      zh: 'C4 用 GETSET 接管过期的锁：旧值仍是过期时间戳才算成功，否则说明 C5 更快。',
+    },
   },
   lockKey: 'lock.foo',
   leaseEnd: Number,

@@ -11,9 +11,11 @@ export const watchdog: Recipe = {
     zh: '持有者在工作期间不断续期：活着就不会丢锁；停顿过久会丢锁，但它自己知道。',
   },
   source: {
-    document: 'SETNX 命令',
-    words:
-      '如果是任务不允许重复执行的，锁时间需要足够长，或者定期再延迟一下锁时间。(比如扣款，不能重复扣)',
+    document: 'notes',
+    says: {
+      en: 'A task that must not run twice, such as a payment, needs a lock that lasts long enough or is extended regularly.',
+      zh: '不允许重复执行的任务（例如扣款），锁要足够长，或定期续期。',
+    },
   },
   lockKey: 'lock',
   variants: [
