@@ -3,6 +3,7 @@ export { galleryPage } from './page.ts';
 export type { GalleryEntry } from './page-recipe.ts';
 export {
   actionText,
+  chanceText,
   countText,
   GONE,
   type Language,

@@ -10,7 +10,7 @@ import { both, type Html, html } from './html.ts';
 import { runFigure, type Sign } from './page-run.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf } from './scripts.ts';
-import { countText, stepsText, UNPROMISED, worldText } from './words.ts';
+import { chanceText, countText, stepsText, UNPROMISED, worldText } from './words.ts';
 
 /** A recipe of the gallery and what the searches found, one for each of its variants. */
 export interface GalleryEntry {
@@ -99,7 +99,7 @@ const KEPT: Text = { en: 'as promised', zh: '符合承诺' };
 const HOLDS_SO_FAR: Text = { en: 'nothing fails so far', zh: '目前没有发现问题' };
 const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
 
-function counts({ world, states, interleavings, isComplete }: Exploration): Html {
+function counts({ world, states, interleavings, failing, isComplete }: Exploration): Html {
   const all = isComplete
     ? { en: 'all of them', zh: '全部走遍' }
     : { en: 'the search was stopped', zh: '搜索中止' };
@@ -107,6 +107,8 @@ function counts({ world, states, interleavings, isComplete }: Exploration): Html
 <dl class="counts">
   <div><dt>${both({ en: 'world', zh: '规模' })}</dt><dd>${both(worldText(world))}</dd></div>
   <div><dt>${both({ en: 'interleavings', zh: '交错' })}</dt><dd>${countText(interleavings)} (${both(all)})</dd></div>
+  <div><dt>${both({ en: 'of these fail', zh: '其中失败' })}</dt><dd>${countText(failing.interleavings)}</dd></div>
+  <div><dt>${both({ en: 'fails at random', zh: '随机运行失败' })}</dt><dd>${chanceText(failing.chance)}</dd></div>
   <div><dt>${both({ en: 'states', zh: '状态' })}</dt><dd>${countText(states)}</dd></div>
 </dl>`;
 }
@@ -125,12 +127,12 @@ function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html 
 ${hasBeyond ? html`<p class="unpromised"><b>~</b> ${both(UNPROMISED)}</p>` : html``}`;
 }
 
-function verdictRow(found: Verdict): Html {
-  const { check, holds, failure, isPromised } = found;
+function verdictRow(verdict: Verdict): Html {
+  const { check, holds, failure, failing, isPromised } = verdict;
   const about = CHECKS.find(({ name }) => name === check)?.about ?? { en: check, zh: check };
   const sign = isPromised ? '✗' : '~';
-  const verdict = holds
+  const text = holds
     ? html`<span class="mark holds">✓ ${both({ en: 'never', zh: '不会发生' })}</span>`
-    : html`<span class="mark ${MARKS[sign]}">${sign} ${both(stepsText(failure!.steps))}</span> <code class="schedule">${failure!.schedule}</code>`;
-  return html`<tr><th scope="row"><div class="check"><code>${check}</code> <span>${both(about)}</span></div></th><td>${verdict}${surprise(found)}</td></tr>`;
+    : html`<span class="mark ${MARKS[sign]}">${sign} ${both(stepsText(failure!.steps))} · ${chanceText(failing.chance)}</span> <code class="schedule">${failure!.schedule}</code>`;
+  return html`<tr><th scope="row"><div class="check"><code>${check}</code> <span>${both(about)}</span></div></th><td>${text}${surprise(verdict)}</td></tr>`;
 }

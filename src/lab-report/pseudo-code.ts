@@ -19,6 +19,16 @@ work
 DEL lock`,
   ],
   [
+    'setnx-repaired-expire',
+    `until SETNX lock 1 gives 1
+    if TTL lock gives -1
+        EXPIRE lock 2
+    sleep 1 s
+EXPIRE lock 2
+work
+DEL lock`,
+  ],
+  [
     'multi-setnx-expire',
     `repeat, each second
     MULTI
@@ -106,6 +116,21 @@ DEL lock.foo`,
 work
 if unix time < expiry
     DEL lock.foo`,
+  ],
+  [
+    'timestamp-getset-slow',
+    `repeat, each second
+    expiry = unix time in ms + 2000
+    if SETNX lock.foo expiry gives 1
+        leave the loop
+    found = GET lock.foo
+    now = unix time in ms
+    if found < now
+        expiry = now + 2000
+        if GETSET lock.foo expiry gives found
+            leave the loop
+work
+DEL lock.foo`,
   ],
   [
     'memcached-add',

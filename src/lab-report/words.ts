@@ -23,7 +23,7 @@ export function replyText({ reply }: TraceStep): Text | null {
 /** `3 clients, 6 s, at most 1 crash, 1 pause`. */
 export function worldText(world: WorldOptions): Text {
   const parts = SIZES.filter(({ name, least }) => world[name] >= least).map(({ name, text }) =>
-    text(world[name]),
+    text(world[name], world),
   );
   return {
     en: parts.map(({ en }) => en).join(', '),
@@ -46,6 +46,27 @@ export function ttlText(ttlMs: number | null): Text {
 /** The same in short: hours are not counted in seconds. */
 export function lifeText(ttlMs: number): string {
   return ttlMs < 3_600_000 ? `${ttlMs / 1000} s` : `${Math.round(ttlMs / 3_600_000)} h`;
+}
+
+export function durationText(durationMs: number): string {
+  return durationMs % 1000 === 0 || durationMs > 1000
+    ? `${durationMs / 1000} s`
+    : `${durationMs} ms`;
+}
+
+function inBoth(duration: string): Text {
+  return { en: duration, zh: inChinese(duration) };
+}
+
+function inChinese(duration: string): string {
+  return duration.replace(/ms$/, '毫秒').replace(/s$/, '秒');
+}
+
+/** How likely a failure is, in two digits. What is not zero is not shown as zero. */
+export function chanceText(chance: number): string {
+  const percent = chance * 100;
+  if (chance > 0 && percent < 0.001) return '< 0.001 %';
+  return `${Number(percent.toPrecision(2))} %`;
 }
 
 export const GONE: Text = { en: 'is gone', zh: '已删除' };
@@ -74,6 +95,7 @@ function known(text: string): Text {
 
 const IN_CHINESE: ReadonlyMap<string, string> = new Map([
   ['unix time', '读取本机时间'],
+  ['unix time in ms', '读取本机时间（毫秒）'],
   ['write', '写入资源'],
   ['taken', '接受'],
   ['refused', '拒绝'],
@@ -85,7 +107,7 @@ const IN_CHINESE: ReadonlyMap<string, string> = new Map([
 type Happening = (step: TraceStep) => Text;
 
 const HAPPENINGS: Readonly<Record<Exclude<ChoiceKind, 'step' | 'lose'>, Happening>> = {
-  tick: () => ({ en: '1 s passes', zh: '过了 1 秒' }),
+  tick: ({ action }) => ({ en: action, zh: `过了 ${inChinese(action.replace(' passes', ''))}` }),
   crash: ({ client }) => ({ en: `${client} crashes`, zh: `${client} 崩溃` }),
   pause: ({ client }) => ({ en: `${client} is paused`, zh: `${client} 停顿` }),
   resume: ({ client }) => ({ en: `${client} goes on`, zh: `${client} 继续运行` }),
@@ -115,13 +137,21 @@ interface Size {
   readonly name: keyof WorldOptions;
   /** Less than this is not worth a word. */
   readonly least: number;
-  readonly text: (count: number) => Text;
+  readonly text: (count: number, world: WorldOptions) => Text;
 }
 
 const SIZES: readonly Size[] = [
   { name: 'clients', least: 1, text: counted('client', 'clients', '个客户端') },
   { name: 'rounds', least: 2, text: counted('round each', 'rounds each', '轮') },
-  { name: 'ticks', least: 0, text: (count) => ({ en: `${count} s`, zh: `${count} 秒` }) },
+  { name: 'ticks', least: 0, text: (count, { tickMs }) => inBoth(durationText(count * tickMs)) },
+  {
+    name: 'stepTicks',
+    least: 1,
+    text: (count, { tickMs }) => {
+      const { en, zh } = inBoth(durationText(count * tickMs));
+      return { en: `${en} a command`, zh: `每条命令 ${zh}` };
+    },
+  },
   { name: 'crashes', least: 1, text: counted('crash', 'crashes', '次崩溃') },
   { name: 'pauses', least: 1, text: counted('pause', 'pauses', '次停顿') },
   { name: 'lostReplies', least: 1, text: counted('lost reply', 'lost replies', '次回复丢失') },

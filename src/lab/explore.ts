@@ -4,11 +4,11 @@ import { CHECKS } from './checks/index.ts';
 import { scheduleText } from './choice.ts';
 import { LabError } from './lab-error.ts';
 import { named } from './nearest.ts';
-import type { WorldOptions } from './options.ts';
+import { type WorldOptions, worldOptions } from './options.ts';
 import type { Algorithm, Text } from './recipe.ts';
 import { replay } from './replay.ts';
 import { type Setting, settle } from './setting.ts';
-import { type Exhaustion, exhaust, type Seen } from './strategies/exhaustive.ts';
+import { type Exhaustion, exhaust, type FailingRuns, type Seen } from './strategies/exhaustive.ts';
 import { smooth } from './strategies/smooth.ts';
 import type { TraceStep } from './trace.ts';
 import { isExpected, isPromised } from './verdict.ts';
@@ -41,6 +41,8 @@ export interface Exploration extends Setting {
   readonly moves: number;
   /** Complete runs that the states stand for. */
   readonly interleavings: bigint;
+  /** How many of them fail in something that the recipe promises. */
+  readonly failing: FailingRuns;
   readonly seconds: number;
   /** The failure to look at: the one that the variant shows, or else the shortest. */
   readonly failure?: Failure;
@@ -52,6 +54,8 @@ export interface Verdict {
   readonly isExpected: boolean;
   /** False if the variant says that it cannot be kept from happening. */
   readonly isPromised: boolean;
+  /** The runs in which the check fails at least once. */
+  readonly failing: FailingRuns;
   /** A shortest run in which the check fails. */
   readonly failure?: Failure;
 }
@@ -59,6 +63,7 @@ export interface Verdict {
 export interface Failure {
   readonly check: CheckName;
   readonly schedule: string;
+  /** The step after which the check fails. A scene may go on, to show what comes of it. */
   readonly steps: number;
   readonly sentence: Text;
   readonly trace: readonly TraceStep[];
@@ -66,6 +71,8 @@ export interface Failure {
 
 /** As many as a process has memory for without being asked. */
 const MOST_STATES = 1_500_000;
+
+const NO_RUNS: FailingRuns = { interleavings: 0n, chance: 0 };
 
 /** Goes through every interleaving of a recipe's clients and says which checks hold. */
 export function explore(recipe: Algorithm | string, options: ExploreOptions = {}): Exploration {
@@ -97,6 +104,7 @@ export function explore(recipe: Algorithm | string, options: ExploreOptions = {}
     states,
     moves,
     interleavings,
+    failing: found.failing(brokenPromises(verdicts)),
     seconds: seconds(),
     ...(failure === undefined ? {} : { failure }),
   };
@@ -116,16 +124,33 @@ function verdictOf(check: Check, found: Exhaustion, world: World, setting: Setti
     holds,
     isExpected: isExpected(setting, name, holds),
     isPromised: isPromised(setting, name),
+    failing: holds ? NO_RUNS : found.failing([name]),
   };
   if (holds) return verdict;
   const schedule = scheduleText(smooth(world, check, failing));
   return { ...verdict, failure: failureOf(setting, name, schedule) };
 }
 
+function brokenPromises(verdicts: readonly Verdict[]): CheckName[] {
+  return verdicts.filter(({ holds, isPromised }) => isPromised && !holds).map(({ check }) => check);
+}
+
 function failureToShow(verdicts: readonly Verdict[], setting: Setting): Failure | undefined {
   const failures = verdicts.flatMap(({ failure }) => failure ?? []);
   const shown = failures.find(({ check }) => check === setting.variant.shows);
-  return shown ?? failures.sort((a, b) => a.steps - b.steps)[0];
+  if (shown !== undefined) return sceneOf(setting, shown.check) ?? shown;
+  return failures.sort((a, b) => a.steps - b.steps)[0];
+}
+
+/** The run that the variant names. It is made for the variant's own world, and for no other. */
+function sceneOf(setting: Setting, check: CheckName): Failure | undefined {
+  const { variant, world } = setting;
+  if (variant.scene === undefined) return undefined;
+  const own = worldOptions(variant.world);
+  const isOwn = Object.entries(own).every(
+    ([name, value]) => world[name as keyof WorldOptions] === value,
+  );
+  return isOwn ? failureOf(setting, check, variant.scene) : undefined;
 }
 
 /** A failure as it shows on an engine that runs its schedule from the start to the end. */
@@ -135,5 +160,5 @@ export function failureOf(setting: Setting, check: CheckName, schedule: string):
   const violation = violations.find((each) => each.check === check);
   if (violation === undefined)
     throw new LabError(`${check} does not fail when ${schedule} is replayed`);
-  return { check, schedule, steps: trace.length, sentence: violation.sentence, trace };
+  return { check, schedule, steps: violation.step, sentence: violation.sentence, trace };
 }

@@ -6,11 +6,15 @@ export interface WorldOptions {
   readonly clients: number;
   /** How often each client takes the lock. */
   readonly rounds: number;
-  /** Seconds that may pass. */
+  /** Ticks of the clock that may pass. */
   readonly ticks: number;
+  /** The length of a tick. */
+  readonly tickMs: number;
+  /** Ticks from a command to its reply. */
+  readonly stepTicks: number;
   /** Clients that stop for good. */
   readonly crashes: number;
-  /** Times that a client stands still while time passes. Without one, no step takes any time. */
+  /** Times that a client stands still while time passes. */
   readonly pauses: number;
   /** Commands that happen while the client learns only that the connection broke. */
   readonly lostReplies: number;
@@ -18,7 +22,6 @@ export interface WorldOptions {
   readonly skews: number;
 }
 
-export const TICK_MS = 1000;
 export const SKEW_MS = 3000;
 
 /** A schedule names clients by the letters A to H. */
@@ -26,6 +29,8 @@ const RANGES = {
   clients: { from: 1, to: 8, usual: 3 },
   rounds: { from: 1, to: 1000, usual: 1 },
   ticks: { from: 0, to: 100_000, usual: 6 },
+  tickMs: { from: 1, to: 1000, usual: 1000 },
+  stepTicks: { from: 0, to: 10, usual: 0 },
   crashes: { from: 0, to: 8, usual: 1 },
   pauses: { from: 0, to: 10_000, usual: 1 },
   lostReplies: { from: 0, to: 10_000, usual: 0 },

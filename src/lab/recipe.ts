@@ -46,8 +46,10 @@ export interface Variant {
    * keeps a paused holder from going on, and where the resource looks at no fence its write comes late.
    */
   readonly unpromised?: readonly CheckName[];
-  /** The failing check whose schedule is the one to look at. */
+  /** The failing check whose schedule is drawn. */
   readonly shows?: CheckName;
+  /** The run to draw, where the shortest one in which `shows` fails is not the one that explains it. */
+  readonly scene?: string;
 }
 
 export interface Text {
@@ -83,6 +85,8 @@ export interface Tools {
   transaction(...commands: readonly string[]): Doing<readonly Answer[]>;
   /** Seconds since 1970 by the client's own clock, which may be skewed. */
   unixTime(): Doing<number>;
+  /** The same in milliseconds. */
+  unixTimeMs(): Doing<number>;
   sleep(durationMs: number): Doing<void>;
   /** Waits so long for a message that is published to the client's name; null if none came. */
   listen(durationMs: number): Doing<Heard | null>;
@@ -117,6 +121,7 @@ export interface CommandAction {
 
 export interface ClockAction {
   readonly kind: 'clock';
+  readonly unitMs: 1 | 1000;
 }
 
 export interface WriteAction {

@@ -20,7 +20,8 @@ const ACTIONS = {
     return yield* act<readonly Answer[]>({ kind: 'command', lines });
   },
 
-  unixTime: () => act<number>({ kind: 'clock' }),
+  unixTime: () => act<number>({ kind: 'clock', unitMs: 1000 }),
+  unixTimeMs: () => act<number>({ kind: 'clock', unitMs: 1 }),
 
   sleep: (durationMs: number) => act<void>({ kind: 'sleep', durationMs: someTime(durationMs) }),
 

@@ -49,7 +49,7 @@ export function traceStep(number: number, move: Move): TraceStep {
     label: choice.label,
     kind: choice.kind,
     client: choice.client < 0 ? null : clientName(choice.client),
-    action: step === undefined ? FAULTS[choice.kind] : actionText(step),
+    action: step === undefined ? happeningText(move) : actionText(step),
     lines: step?.kind === 'command' ? step.lines : null,
     reply: step === undefined ? null : replyText(step, told),
     seconds: (after.nowMs - START_MS) / 1000,
@@ -67,7 +67,7 @@ export function traceStep(number: number, move: Move): TraceStep {
 const FAULTS: Readonly<Record<ChoiceKind, string>> = {
   step: '',
   lose: '',
-  tick: '1 s passes',
+  tick: '',
   crash: 'crash',
   pause: 'pause',
   resume: 'go on',
@@ -75,10 +75,19 @@ const FAULTS: Readonly<Record<ChoiceKind, string>> = {
   behind: `clock ${SKEW_MS / 1000} s behind`,
 };
 
+function happeningText({ choice, before, after }: Move): string {
+  if (choice.kind !== 'tick') return FAULTS[choice.kind];
+  return `${durationText(after.nowMs - before.nowMs)} passes`;
+}
+
+function durationText(durationMs: number): string {
+  return durationMs % 1000 === 0 ? `${durationMs / 1000} s` : `${durationMs} ms`;
+}
+
 function actionText(step: Step): string {
   if (step.kind === 'command')
     return step.lines.map((argv) => argv.map(wordText).join(' ')).join('; ');
-  if (step.kind === 'clock') return 'unix time';
+  if (step.kind === 'clock') return step.unitMs === 1 ? 'unix time in ms' : 'unix time';
   if (step.kind === 'listen') return 'message';
   return step.fence === undefined ? 'write' : `write with fence ${step.fence}`;
 }

@@ -11,7 +11,7 @@ import {
   OUTSIDE,
   write,
 } from './draft.ts';
-import { SKEW_MS, TICK_MS, type WorldOptions } from './options.ts';
+import { SKEW_MS, type WorldOptions } from './options.ts';
 import { type Ending, LOST, type Position, Program, type Told } from './program.ts';
 import type { Algorithm, CommandAction, ListenAction, Step } from './recipe.ts';
 import { type ClientState, isAlive, type State, sealState } from './state.ts';
@@ -34,8 +34,9 @@ export interface Move {
  * `step`: a function of the state and the choice alone, so that whoever explores needs nothing but
  * these two.
  *
- * Steps take no time. A client may begin an attempt whenever it likes, but then the clock stands still
- * until it sleeps, ends or is paused: a client that is slow is one that is paused, and pauses are counted.
+ * Steps take no time, unless `stepTicks` says how long a command waits for its reply. A client may begin an
+ * attempt at any time, but then the clock stands still until it sleeps, waits for a reply, ends or is paused:
+ * a client that is slower than that is one that is paused, and pauses are counted.
  */
 export class World {
   readonly recipe: Algorithm;
@@ -55,7 +56,7 @@ export class World {
     this.slots = recipe.slots ?? 1;
     this.#variant = variant;
     this.store = new Store(recipe, remembers);
-    this.#endMs = START_MS + options.ticks * TICK_MS;
+    this.#endMs = START_MS + options.ticks * options.tickMs;
     this.initial = this.#begin();
   }
 
@@ -76,13 +77,27 @@ export class World {
     return find('asleep') >= 0 ? TICK : undefined;
   }
 
-  step(before: State, taken: Choice): Move {
+  /**
+   * The state after a new client, in the place of one that is gone, has tried once while all others stand still.
+   * It has tried when it sleeps or has ended.
+   */
+  afterAttempt(state: State, index: number): State {
+    const draft = draftOf(state);
+    draft.clients[index] = newcomer(this.#program(index, 1).start);
+    let after = sealState(draft);
+    while (after.clients[index]!.status === 'ready') {
+      after = this.step(after, choice('step', index), 0).after;
+    }
+    return after;
+  }
+
+  step(before: State, taken: Choice, stepTicks = this.options.stepTicks): Move {
     const draft = draftOf(before);
     if (taken.kind !== 'ahead' && taken.kind !== 'behind') draft.left = noSkews(draft.left);
     const isStep = taken.kind === 'step' || taken.kind === 'lose';
     const step = isStep ? (before.clients[taken.client]!.position.action as Step) : undefined;
     let told: Told;
-    if (step !== undefined) told = this.#act(draft, taken, step);
+    if (step !== undefined) told = this.#act(draft, taken, step, stepTicks);
     else this.#happen(draft, taken);
     return { choice: taken, before, after: sealState(draft), step, told, events: draft.events };
   }
@@ -156,13 +171,15 @@ export class World {
   }
 
   /** A client's own step; returns what it is told. */
-  #act(draft: Draft, { kind, client }: Choice, step: Step): Told {
+  #act(draft: Draft, { kind, client }: Choice, step: Step, stepTicks: number): Told {
     const answer = this.#answer(draft, client, step);
     const told = kind === 'lose' ? LOST : answer;
     if (kind === 'lose') draft.left = { ...draft.left, lostReplies: draft.left.lostReplies - 1 };
     const { position } = draft.clients[client]!;
     if (kind === 'lose' && step.kind === 'listen') this.#listen(draft, client);
-    else this.#arrive(draft, client, position.after(told));
+    else if (step.kind === 'command' && stepTicks > 0) {
+      this.#fallAsleep(draft, client, stepTicks * this.options.tickMs, position.after(told));
+    } else this.#arrive(draft, client, position.after(told));
     return told;
   }
 
@@ -170,7 +187,7 @@ export class World {
     if (step.kind === 'command') return this.#command(draft, client, step);
     if (step.kind === 'write') return write(draft, client, step);
     if (step.kind === 'listen') return hear(draft, client, step);
-    return Math.floor((draft.nowMs + draft.clients[client]!.skewMs) / 1000);
+    return Math.floor((draft.nowMs + draft.clients[client]!.skewMs) / step.unitMs);
   }
 
   #command(draft: Draft, client: number, step: CommandAction): Told {
@@ -201,7 +218,7 @@ export class World {
   }
 
   #tick(draft: Draft): void {
-    draft.nowMs += TICK_MS;
+    draft.nowMs += this.options.tickMs;
     draft.image = this.store.at(draft.image, draft.nowMs);
     if (draft.image.lock === undefined) forgetLock(draft);
     for (let index = 0; index < draft.clients.length; index++) {

@@ -1,9 +1,9 @@
-import type { Exploration, Failure, Replay } from '../../lab/index.ts';
+import type { Exploration, FailingRuns, Failure, Replay } from '../../lab/index.ts';
 
 /** What a search found as JSON: all data and no functions, whole numbers of any size as text. */
 export function explorationData(found: Exploration, failure = withoutTrace(found.failure)): object {
   const { recipe, variant, world, isExpected, keepsPromises, isComplete } = found;
-  const { states, moves, interleavings, seconds } = found;
+  const { states, moves, interleavings, failing, seconds } = found;
   return {
     recipe: recipe.name,
     variant: variant.name,
@@ -14,12 +14,14 @@ export function explorationData(found: Exploration, failure = withoutTrace(found
     states,
     moves,
     interleavings: String(interleavings),
+    failing: failingData(failing),
     seconds,
     verdicts: found.verdicts.map((verdict) => ({
       check: verdict.check,
       holds: verdict.holds,
       isExpected: verdict.isExpected,
       isPromised: verdict.isPromised,
+      failing: failingData(verdict.failing),
       ...(verdict.failure && { failure: withoutTrace(verdict.failure) }),
     })),
     ...(failure && { failure }),
@@ -38,6 +40,10 @@ export function replayData(run: Replay, isExpected: boolean): object {
     violations,
     next,
   };
+}
+
+function failingData({ interleavings, chance }: FailingRuns): object {
+  return { interleavings: String(interleavings), chance };
 }
 
 function withoutTrace(failure: Failure | undefined): object | undefined {

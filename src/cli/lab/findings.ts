@@ -1,5 +1,5 @@
 import type { Exploration, Failure, Recipe, Replay, Text, Verdict } from '../../lab/index.ts';
-import { countText, stepsText, UNPROMISED, worldText } from '../../lab-report/index.ts';
+import { chanceText, countText, stepsText, UNPROMISED, worldText } from '../../lab-report/index.ts';
 import type { Look } from './diagram.ts';
 import { type Conclusion, isSurprise } from './session.ts';
 import { widthOf, wrap } from './text-width.ts';
@@ -50,7 +50,7 @@ export class Findings {
 
   /** In what world a search went how far. */
   search(found: Exploration): string {
-    const { variant, world, states, interleavings, isComplete, seconds } = found;
+    const { variant, world, states, interleavings, failing, isComplete, seconds } = found;
     const counts = {
       interleavings: countText(interleavings),
       states: countText(states),
@@ -67,20 +67,24 @@ export class Findings {
         en: `Covered: ${counts.interleavings} interleavings in ${counts.states} states, ${isComplete ? 'all there are' : 'then the search was stopped'} (${counts.seconds} s, ${counts.rate} states a second)`,
         zh: `覆盖：${counts.interleavings} 种交错，${counts.states} 个状态，${isComplete ? '全部走遍' : '搜索中止'}（${counts.seconds} 秒，每秒 ${counts.rate} 个状态）`,
       }),
+      this.say({
+        en: `Failing: ${countText(failing.interleavings)} of the interleavings, and ${chanceText(failing.chance)} of runs whose next step is drawn at random`,
+        zh: `失败：其中 ${countText(failing.interleavings)} 种交错；若每一步随机选取，${chanceText(failing.chance)} 的运行会失败`,
+      }),
     ];
     return lines.flatMap((line) => wrap(line, this.#look.width)).join('\n');
   }
 
-  verdicts({ verdicts, isComplete }: Exploration): string {
-    return verdicts.map((verdict) => this.#verdict(verdict, isComplete)).join('\n');
+  verdicts(found: Exploration): string {
+    return found.verdicts.map((verdict) => this.#verdict(verdict, found)).join('\n');
   }
 
   get #surprise(): string {
     return this.#look.paint('error', `  (${this.say(SURPRISE)})`);
   }
 
-  #verdict(verdict: Verdict, isComplete: boolean): string {
-    const { check, holds, failure } = verdict;
+  #verdict(verdict: Verdict, { isComplete }: Exploration): string {
+    const { check, holds, failure, failing } = verdict;
     const { paint } = this.#look;
     const surprise = isSurprise(verdict, isComplete) ? this.#surprise : '';
     if (holds) return `  ${paint('good', `✓ ${check}`)}${surprise}`;
@@ -88,7 +92,8 @@ export class Findings {
     const gap = ' '.repeat(Math.max(10 - widthOf(steps), 1));
     const sign = isBeyond(verdict) ? '~' : '✗';
     const mark = paint(STYLES[sign], `${sign} ${check.padEnd(NAME_WIDTH)}`);
-    return `  ${mark} ${gap}${steps}  ${paint('faint', failure!.schedule)}${surprise}`;
+    const chance = chanceText(failing.chance).padStart(CHANCE_WIDTH);
+    return `  ${mark} ${gap}${steps} ${chance}  ${paint('faint', failure!.schedule)}${surprise}`;
   }
 
   /** Whether all is as it should be. */
@@ -117,6 +122,7 @@ export class Findings {
 
 const NAME_WIDTH = 18;
 const VERDICT_WIDTH = 32;
+const CHANCE_WIDTH = 9;
 
 const SURPRISE: Text = { en: 'not expected', zh: '出乎意料' };
 const NO_VIOLATION: Text = { en: 'No check fails in this run.', zh: '这次运行没有违反任何检查。' };

@@ -8,6 +8,7 @@ export type CheckName =
   | 'two-inside'
   | 'foreign-release'
   | 'held-for-ever'
+  | 'held-by-none'
   | 'prolonged-by-loser'
   | 'late-write'
   | 'silent-loss'

@@ -1,6 +1,7 @@
 import type { Check } from './check.ts';
 import { fenceOrder } from './fence-order.ts';
 import { foreignRelease } from './foreign-release.ts';
+import { heldByNone } from './held-by-none.ts';
 import { heldForEver } from './held-for-ever.ts';
 import { lateWrite } from './late-write.ts';
 import { outOfTurn } from './out-of-turn.ts';
@@ -16,6 +17,7 @@ export const CHECKS: readonly Check[] = [
   twoInside,
   foreignRelease,
   heldForEver,
+  heldByNone,
   prolongedByLoser,
   lateWrite,
   silentLoss,

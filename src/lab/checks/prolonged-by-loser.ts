@@ -15,6 +15,8 @@ export const prolongedByLoser: Check = {
     if (before.image.view !== undefined) return byTheBooks(move);
     const [was, is] = [before.image.lock, after.image.lock];
     if (step?.kind !== 'command' || was === undefined || is === undefined) return undefined;
+    // A lock that has ended is taken over, even if the client has yet to learn that it has it.
+    if (was.endMs <= before.nowMs) return undefined;
     const owner = after.holder >= 0 ? after.holder : before.writer;
     if (is.endMs <= was.endMs || owner === choice.client) return undefined;
     return prolongs(clientName(choice.client), clientName(owner), is.endMs - was.endMs);

@@ -1,11 +1,10 @@
 import { clientName } from '../choice.ts';
-import { TICK_MS } from '../options.ts';
 import { isAlive, type State, stateKey } from '../state.ts';
 import type { World } from '../world.ts';
 import type { Check } from './check.ts';
 
 /** No recipe that serves everybody takes so long for one acquisition once faults have stopped. */
-const PATIENCE_MS = 20 * TICK_MS;
+const PATIENCE_MS = 20_000;
 
 /**
  * From this state on no fault happens, the paused go on, everybody gets his turn and the clock runs.

@@ -10,16 +10,19 @@ import { setNxExDel } from './set-nx-ex-del.ts';
 import { setNxPxGetDel } from './set-nx-px-get-del.ts';
 import { setNxPxLuaDel } from './set-nx-px-lua-del.ts';
 import { setnxOnly } from './setnx-only.ts';
+import { setnxRepairedExpire } from './setnx-repaired-expire.ts';
 import { setnxThenExpire } from './setnx-then-expire.ts';
 import { timestampDelSetnx } from './timestamp-del-setnx.ts';
 import { timestampGetset } from './timestamp-getset.ts';
 import { timestampGetsetChecked } from './timestamp-getset-checked.ts';
+import { timestampGetsetSlow } from './timestamp-getset-slow.ts';
 import { watchdog } from './watchdog.ts';
 
 /** In the order in which the seeds come from one to the next. */
 export const RECIPES: readonly Recipe[] = [
   setnxOnly,
   setnxThenExpire,
+  setnxRepairedExpire,
   multiSetnxExpire,
   luaSetnxExpire,
   setNxExDel,
@@ -28,6 +31,7 @@ export const RECIPES: readonly Recipe[] = [
   timestampDelSetnx,
   timestampGetset,
   timestampGetsetChecked,
+  timestampGetsetSlow,
   memcachedAdd,
   watchdog,
   fenced,

@@ -7,6 +7,13 @@ if ok == 1 then
 end
 return ok`;
 
+const WITH_KEYS_ONLY = `-- setnx and expire, with keys only
+local ok = redis.call('setnx', KEYS[1], KEYS[2])
+if ok == 1 then
+  redis.call('expire', KEYS[1], KEYS[3])
+end
+return ok`;
+
 export const luaSetnxExpire: Recipe = {
   name: 'lua-setnx-expire',
   about: {
@@ -37,14 +44,34 @@ export const luaSetnxExpire: Recipe = {
       shows: 'foreign-release',
     },
     {
+      name: 'keys-only',
+      about: {
+        en: 'Value and TTL are passed as keys, as in the article. A cluster refuses this (CROSSSLOT): they are arguments.',
+        zh: '像文章那样把值和 TTL 当作键传入。集群会拒绝（CROSSSLOT）：它们应当作为参数传入。',
+      },
+      world: {},
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'foreign-release',
+    },
+    {
       name: 'no-pause',
       about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
       world: { pauses: 0 },
       fails: [],
     },
   ],
-  *client({ command, enter, work, leave }) {
-    const ok = yield* command`EVAL ${SETNX_AND_EXPIRE} 1 lock 1 2`;
+  *client({ command, variant, enter, work, leave }) {
+    const ok =
+      variant === 'keys-only'
+        ? yield* command`EVAL ${WITH_KEYS_ONLY} 3 lock 1 2`
+        : yield* command`EVAL ${SETNX_AND_EXPIRE} 1 lock 1 2`;
     if (ok !== 1) return 'busy';
     yield* enter({ leaseMs: 2000 });
     yield* work();

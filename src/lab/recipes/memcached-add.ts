@@ -11,6 +11,13 @@ local unique = redis.call('incr', KEYS[2])
 redis.call('set', KEYS[1], ARGV[1] .. ' ' .. unique, 'EX', ARGV[2])
 return 'STORED'`;
 
+/** The server counts time in whole seconds: a value with an expiry of 1 ends when its second changes. */
+const ADD_WHOLE_SECONDS = `-- add, ended by a clock of whole seconds
+if redis.call('exists', KEYS[1]) == 1 then return 'NOT_STORED' end
+local now = redis.call('time')
+redis.call('set', KEYS[1], ARGV[1], 'PXAT', (now[1] + ARGV[2]) * 1000)
+return 'STORED'`;
+
 const CAS_EXPIRED = `-- cas with an expiry in the past
 local found = redis.call('get', KEYS[1])
 if not found then return 'NOT_FOUND' end
@@ -55,8 +62,26 @@ export const memcachedAdd: Recipe = {
       unpromised: ['two-inside', 'late-write'],
       shows: 'late-write',
     },
+    {
+      name: 'whole-seconds',
+      about: {
+        en: 'An expiry of 1 ends after anything up to a second, before the work is done.',
+        zh: '过期时间 1 可能不到一秒就结束，而工作还没有完成。',
+      },
+      world: { crashes: 0, pauses: 0, ticks: 10, tickMs: 500 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'two-awake-inside',
+    },
   ],
   *client({ command, token, variant, enter, work, leave }) {
+    if (variant === 'whole-seconds') return yield* addForOneSecond();
     const ok = yield* command`EVAL ${ADD} 2 lock unique ${token} 2`;
     if (ok !== 'STORED') return 'busy';
     yield* enter({ leaseMs: 2000 });
@@ -65,6 +90,15 @@ export const memcachedAdd: Recipe = {
     if (variant === 'cas') return yield* compareAndDelete();
     yield* command`DEL lock`;
     return 'done';
+
+    function* addForOneSecond(): Doing<'done' | 'busy'> {
+      if ((yield* command`EVAL ${ADD_WHOLE_SECONDS} 1 lock ${token} 1`) !== 'STORED') return 'busy';
+      yield* enter({ leaseMs: 1000 });
+      yield* work();
+      yield* leave();
+      yield* command`DEL lock`;
+      return 'done';
+    }
 
     function* compareAndDelete(): Doing<'done' | 'lost'> {
       const [value, unique] = String(yield* command`GET lock`).split(' ');

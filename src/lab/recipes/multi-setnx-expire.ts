@@ -24,6 +24,7 @@ export const multiSetnxExpire: Recipe = {
       world: { pauses: 0 },
       fails: ['prolonged-by-loser', 'waiter-not-served'],
       shows: 'waiter-not-served',
+      scene: 'axabc.bc.bc.bc.',
     },
     {
       name: 'no-fault',

@@ -25,10 +25,27 @@ export const setNxPxGetDel: Recipe = {
       fails: ['two-inside', 'foreign-release', 'two-live-leases', 'two-awake-inside', 'late-write'],
       shows: 'foreign-release',
     },
+    {
+      name: 'unchecked',
+      about: {
+        en: 'The sample as it is printed: it does not look at the reply of SET, so that all clients go on.',
+        zh: '照示例原样：不检查 SET 的回复，所有客户端都会继续执行。',
+      },
+      world: { crashes: 0, pauses: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'two-awake-inside',
+    },
   ],
-  *client({ command, token, enter, work, leave }) {
+  *client({ command, token, variant, enter, work, leave }) {
     const ok = yield* command`SET lock ${token} NX PX 2000`;
-    if (ok !== 'OK') return 'busy';
+    if (ok !== 'OK' && variant !== 'unchecked') return 'busy';
     yield* enter({ leaseMs: 2000 });
     yield* work();
     yield* leave();

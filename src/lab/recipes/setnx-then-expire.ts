@@ -22,6 +22,32 @@ export const setnxThenExpire: Recipe = {
       fails: ['held-for-ever', 'waiter-not-served'],
       shows: 'held-for-ever',
     },
+    {
+      name: 'pause',
+      about: {
+        en: 'A holder is slower than its lease, and deletes the lock of the next one.',
+        zh: '持有者比租约更慢，删掉了下一个人的锁。',
+      },
+      world: { crashes: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+      ],
+      shows: 'foreign-release',
+    },
+    {
+      name: 'no-fault',
+      about: {
+        en: 'No client crashes or is paused: option 1 serves everyday work.',
+        zh: '没有崩溃也没有停顿：方案一足以应付日常工作。',
+      },
+      world: { crashes: 0, pauses: 0 },
+      fails: [],
+    },
   ],
   *client({ command, enter, work, leave }) {
     const ok = yield* command`SETNX lock 1`;

@@ -1,5 +1,7 @@
 import type { Recipe } from '../recipe.ts';
-import { takeByTimestamp } from './take-by-timestamp.ts';
+import { TIMESTAMP_RULE, takeByTimestamp } from './take-by-timestamp.ts';
+
+const LEASE = TIMESTAMP_RULE.timeout + TIMESTAMP_RULE.extra;
 
 export const timestampGetsetChecked: Recipe = {
   name: 'timestamp-getset-checked',
@@ -32,8 +34,28 @@ export const timestampGetsetChecked: Recipe = {
         'two-awake-inside',
         'late-write',
         'prolonged-by-loser',
+        'held-by-none',
       ],
       shows: 'foreign-release',
+    },
+    {
+      name: 'elapsed',
+      about: {
+        en: 'The client compares the time that its work took, as the document says; a pause before the work does not count.',
+        zh: '像文档那样比较处理时间：开始处理之前的停顿不会被算进去。',
+      },
+      world: { crashes: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+        'prolonged-by-loser',
+        'held-by-none',
+      ],
+      shows: 'silent-loss',
     },
     {
       name: 'no-pause',
@@ -43,13 +65,14 @@ export const timestampGetsetChecked: Recipe = {
     },
   ],
   *client(tools) {
-    const { command, unixTime, enter, work, leave } = tools;
+    const { command, unixTime, variant, enter, work, leave } = tools;
     const expiry = yield* takeByTimestamp(tools);
     if (expiry === undefined) return 'busy';
     yield* enter({ until: expiry });
+    const limit = variant === 'elapsed' ? (yield* unixTime()) + LEASE : expiry;
     yield* work();
     yield* leave();
-    if ((yield* unixTime()) >= expiry) return 'lost';
+    if ((yield* unixTime()) >= limit) return 'lost';
     yield* command`DEL lock.foo`;
     return 'done';
   },

@@ -1,5 +1,12 @@
 import type { Recipe } from '../recipe.ts';
-import { takeByTimestamp } from './take-by-timestamp.ts';
+import { TIMESTAMP_RULE, type TimestampRule, takeByTimestamp } from './take-by-timestamp.ts';
+
+/** The variants that read the documents in another way, and one that leaves something out. */
+const RULES: Readonly<Record<string, TimestampRule>> = {
+  'still-expired': { ...TIMESTAMP_RULE, taken: 'still-ended' },
+  'at-or-before': { ...TIMESTAMP_RULE, ended: '<=' },
+  'without-plus-one': { ...TIMESTAMP_RULE, extra: 0, ended: '<=' },
+};
 
 export const timestampGetset: Recipe = {
   name: 'timestamp-getset',
@@ -41,8 +48,74 @@ export const timestampGetset: Recipe = {
         'two-awake-inside',
         'late-write',
         'prolonged-by-loser',
+        'held-by-none',
       ],
       shows: 'prolonged-by-loser',
+      scene: 'aaxa...bbbzbccccc.wbbb',
+    },
+    {
+      name: 'left-by-loser',
+      about: {
+        en: 'The loser’s GETSET comes after the holder’s DEL and gives nil: the lock is there again, and no client holds it.',
+        zh: '失败者的 GETSET 晚于持有者的 DEL，返回 nil：锁又出现了，却无人持有。',
+      },
+      world: { clients: 2, crashes: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-awake-inside',
+        'late-write',
+        'held-by-none',
+      ],
+      shows: 'held-by-none',
+    },
+    {
+      name: 'still-expired',
+      about: {
+        en: 'The rule of the reference: GETSET has taken the lock if what it gives has ended, be it another value.',
+        zh: '命令参考的规则：GETSET 返回的时间戳只要已经过期就算成功，不要求与刚才读到的相同。',
+      },
+      world: { crashes: 0 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+        'prolonged-by-loser',
+        'held-by-none',
+      ],
+      shows: 'prolonged-by-loser',
+    },
+    {
+      name: 'at-or-before',
+      about: {
+        en: 'The manual’s `<=`, in steps of half a second: with the extra second no lease is cut short.',
+        zh: '手册中的 `<=`，以半秒为一步：有了多加的一秒，租约不会被提前接管。',
+      },
+      world: { crashes: 0, pauses: 0, ticks: 8, tickMs: 500 },
+      fails: [],
+    },
+    {
+      name: 'without-plus-one',
+      about: {
+        en: 'The same without the extra second: a lock is taken over before its lease has ended.',
+        zh: '同样的规则，不多加那一秒：租约还没结束，锁就被接管了。',
+      },
+      world: { crashes: 0, pauses: 0, ticks: 8, tickMs: 500 },
+      fails: [
+        'two-inside',
+        'foreign-release',
+        'silent-loss',
+        'two-live-leases',
+        'two-awake-inside',
+        'late-write',
+        'held-by-none',
+      ],
+      shows: 'two-live-leases',
+      scene: 'aa.bbbb.aa.bb.ccccc',
     },
     {
       name: 'unchecked-del',
@@ -59,6 +132,7 @@ export const timestampGetset: Recipe = {
         'two-awake-inside',
         'late-write',
         'prolonged-by-loser',
+        'held-by-none',
       ],
       shows: 'foreign-release',
     },
@@ -77,15 +151,17 @@ export const timestampGetset: Recipe = {
         'two-awake-inside',
         'late-write',
         'prolonged-by-loser',
+        'held-by-none',
       ],
       shows: 'two-awake-inside',
     },
   ],
   *client(tools) {
     const { command, enter, work, leave } = tools;
-    const expiry = yield* takeByTimestamp(tools);
+    const rule = RULES[tools.variant] ?? TIMESTAMP_RULE;
+    const expiry = yield* takeByTimestamp(tools, rule);
     if (expiry === undefined) return 'busy';
-    yield* enter({ until: expiry });
+    yield* enter(rule.ended === '<=' ? { leaseMs: rule.timeout * 1000 } : { until: expiry });
     yield* work();
     yield* leave();
     yield* command`DEL lock.foo`;

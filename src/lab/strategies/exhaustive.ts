@@ -1,8 +1,8 @@
 import type { Check, CheckName } from '../checks/check.ts';
 import type { Choice } from '../choice.ts';
 import { type State, stateKey } from '../state.ts';
-import type { Move, World } from '../world.ts';
-import { countPaths } from './count-paths.ts';
+import type { World } from '../world.ts';
+import { chanceOfPaths, countPaths, type Graph, type IsOpen } from './count-paths.ts';
 
 export interface Exhaustion {
   /** The first failure of each check that failed, with a shortest way to it. */
@@ -11,8 +11,16 @@ export interface Exhaustion {
   readonly moves: number;
   /** Complete runs from the first state to where nothing more can happen. */
   readonly interleavings: bigint;
+  /** In how many of them at least one of these checks fails. */
+  readonly failing: (checks: readonly CheckName[]) => FailingRuns;
   /** False if the search was stopped before it had seen every state. */
   readonly isComplete: boolean;
+}
+
+export interface FailingRuns {
+  readonly interleavings: bigint;
+  /** The share of runs in which each next step is drawn at random from those that are possible. */
+  readonly chance: number;
 }
 
 export interface Limits {
@@ -42,21 +50,25 @@ const PROGRESS_EVERY = 4096;
 
 class Search {
   readonly #world: World;
-  readonly #open: Set<Check>;
+  readonly #checks: readonly Check[];
   readonly #failures = new Map<CheckName, readonly Choice[]>();
   readonly #numbers = new Map<string, number>();
-  /** Let go of once expanded. */
+  /** Dropped once expanded. */
   readonly #states: (State | undefined)[] = [];
+  /** The checks that fail in each state: one bit a check. */
+  readonly #faultsOfStates: number[] = [];
   /** How each state was first reached. */
   readonly #parents: number[] = [];
   readonly #choices: (Choice | undefined)[] = [];
   /** The moves of state n lead to `targets` from `firstTargets[n]` up to `firstTargets[n + 1]`. */
   readonly #targets: number[] = [];
   readonly #firstTargets: number[] = [];
+  /** The checks that fail in each move, or in the state that it leads to. */
+  readonly #faultsOfMoves: number[] = [];
 
   constructor(world: World, checks: readonly Check[]) {
     this.#world = world;
-    this.#open = new Set(checks);
+    this.#checks = checks;
   }
 
   run({ mostStates, onProgress }: Limits): Exhaustion {
@@ -69,12 +81,30 @@ class Search {
     }
     const states = this.#states.length;
     for (let at = expanded; at <= states; at++) this.#firstTargets.push(this.#targets.length);
+    const graph = { firstTargets: this.#firstTargets, targets: this.#targets, known: expanded };
+    const interleavings = countPaths(graph);
     return {
       failures: this.#failures,
       states,
       moves: this.#targets.length,
-      interleavings: countPaths(this.#firstTargets, this.#targets, expanded),
+      interleavings,
+      failing: (names) => this.#failing(names, graph, interleavings),
       isComplete: expanded === states,
+    };
+  }
+
+  /** All runs, without those that take only moves in which none of the checks fails. */
+  #failing(names: readonly CheckName[], graph: Graph, interleavings: bigint): FailingRuns {
+    let bits = 0;
+    for (const [index, { name }] of this.#checks.entries()) {
+      if (names.includes(name)) bits |= 1 << index;
+    }
+    if ((this.#faultsOfStates[0]! & bits) !== 0) return { interleavings, chance: 1 };
+    const isClean: IsOpen = (move) => (this.#faultsOfMoves[move]! & bits) === 0;
+    const failing = interleavings - countPaths(graph, isClean);
+    return {
+      interleavings: failing,
+      chance: failing === 0n ? 0 : 1 - chanceOfPaths(graph, isClean),
     };
   }
 
@@ -85,7 +115,8 @@ class Search {
       interleavings: () => {
         const states = this.#states.length;
         const unexpanded = new Array<number>(states - expanded).fill(this.#targets.length);
-        return countPaths([...this.#firstTargets, ...unexpanded], this.#targets, states);
+        const firstTargets = [...this.#firstTargets, ...unexpanded];
+        return countPaths({ firstTargets, targets: this.#targets, known: states });
       },
     };
   }
@@ -96,12 +127,17 @@ class Search {
     this.#firstTargets.push(this.#targets.length);
     for (const choice of this.#world.choices(state)) {
       const move = this.#world.step(state, choice);
-      this.#checkMove(move, index);
-      this.#targets.push(this.#number(move.after, index, choice));
+      const faults = this.#faultsOf(
+        (check) => check.ofMove?.(move) !== undefined,
+        () => [...this.#wayTo(index), choice],
+      );
+      const target = this.#number(move.after, index, choice);
+      this.#targets.push(target);
+      this.#faultsOfMoves.push(faults | this.#faultsOfStates[target]!);
     }
   }
 
-  /** The state's number; a state that is new gets the next one and is looked at. */
+  /** The state's number; a state that is new gets the next one and is checked. */
   #number(state: State, parent: number, choice: Choice | undefined): number {
     const key = stateKey(state);
     const known = this.#numbers.get(key);
@@ -110,21 +146,23 @@ class Search {
     this.#numbers.set(key, number);
     this.#parents.push(parent);
     this.#choices.push(choice);
-    for (const check of this.#open) {
-      if (check.ofState?.(state, this.#world)) this.#fail(check, this.#wayTo(number));
-    }
+    const faults = this.#faultsOf(
+      (check) => check.ofState?.(state, this.#world) !== undefined,
+      () => this.#wayTo(number),
+    );
+    this.#faultsOfStates.push(faults);
     return number;
   }
 
-  #checkMove(move: Move, from: number): void {
-    for (const check of this.#open) {
-      if (check.ofMove?.(move)) this.#fail(check, [...this.#wayTo(from), move.choice]);
+  /** The checks that fail, one bit each; of each the first failure is kept. */
+  #faultsOf(fails: (check: Check) => boolean, wayThere: () => readonly Choice[]): number {
+    let faults = 0;
+    for (const [index, check] of this.#checks.entries()) {
+      if (!fails(check)) continue;
+      faults |= 1 << index;
+      if (!this.#failures.has(check.name)) this.#failures.set(check.name, wayThere());
     }
-  }
-
-  #fail(check: Check, choices: readonly Choice[]): void {
-    this.#open.delete(check);
-    this.#failures.set(check.name, choices);
+    return faults;
   }
 
   #wayTo(index: number): Choice[] {

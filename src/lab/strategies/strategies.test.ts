@@ -100,6 +100,11 @@ describe('the exhaustive search', () => {
     const byHand = everyRun(worldOf(name, variant, wishes, false), checks);
     expect(byHand.runs).toBe(found.interleavings);
     expect(byHand.shortest).toEqual(new Map(steps));
+    for (const check of checks) {
+      const failing = found.failing([check.name]);
+      expect(failing.interleavings, check.name).toBe(byHand.failing.get(check.name) ?? 0n);
+      expect(failing.chance, check.name).toBeCloseTo(byHand.chances.get(check.name) ?? 0, 9);
+    }
     expect(byHand.runs).toBeGreaterThan(100n);
   });
 
@@ -145,26 +150,41 @@ function oneStepOn(world: World, state: State): { future: string; next: State[] 
 }
 
 /** Every run, on engines that start anew, with nothing remembered. */
-function everyRun(
-  world: World,
-  checks: readonly Check[],
-): { runs: bigint; shortest: Map<CheckName, number> } {
+function everyRun(world: World, checks: readonly Check[]): EveryRun {
   const { choose, next } = odometer();
-  const shortest = new Map<CheckName, number>();
-  let runs = 0n;
+  const found: EveryRun = { runs: 0n, shortest: new Map(), failing: new Map(), chances: new Map() };
+  const { shortest, failing, chances } = found;
   do {
-    runs++;
+    found.runs++;
     let steps = 0;
-    walk(world, evenly(choose), (move) => {
+    let chance = 1;
+    const failed = new Set<Check>();
+    const chooseOne = (count: number): number => {
+      chance /= count;
+      return choose(count);
+    };
+    walk(world, evenly(chooseOne), (move) => {
       steps++;
       for (const check of checks) {
-        if (steps >= (shortest.get(check.name) ?? Number.POSITIVE_INFINITY)) continue;
-        if (violationIn(world, check, move) !== undefined) shortest.set(check.name, steps);
+        if (failed.has(check) || violationIn(world, check, move) === undefined) continue;
+        failed.add(check);
+        shortest.set(check.name, Math.min(steps, shortest.get(check.name) ?? steps));
       }
       return true;
     });
+    for (const { name } of failed) {
+      failing.set(name, (failing.get(name) ?? 0n) + 1n);
+      chances.set(name, (chances.get(name) ?? 0) + chance);
+    }
   } while (next());
-  return { runs, shortest };
+  return found;
+}
+
+interface EveryRun {
+  runs: bigint;
+  readonly shortest: Map<CheckName, number>;
+  readonly failing: Map<CheckName, bigint>;
+  readonly chances: Map<CheckName, number>;
 }
 
 describe('the odometer', () => {
@@ -193,7 +213,8 @@ describe('the count of paths', () => {
         edges[node]!.length === 0 ? 1n : edges[node]!.reduce((sum, to) => sum + follow(to), 0n);
       const firstTargets = [0];
       for (const targets of edges) firstTargets.push(firstTargets.at(-1)! + targets.length);
-      expect(countPaths(firstTargets, edges.flat(), 12), `seed ${seed}`).toBe(follow(0));
+      const found = countPaths({ firstTargets, targets: edges.flat(), known: 12 });
+      expect(found, `seed ${seed}`).toBe(follow(0));
     }
   });
 
@@ -201,7 +222,7 @@ describe('the count of paths', () => {
     const nodes = 61;
     const firstTargets = Array.from({ length: nodes + 1 }, (_, node) => Math.min(node, 60) * 2);
     const targets = Array.from({ length: 120 }, (_, edge) => Math.floor(edge / 2) + 1);
-    expect(countPaths(firstTargets, targets, nodes)).toBe(2n ** 60n);
+    expect(countPaths({ firstTargets, targets, known: nodes })).toBe(2n ** 60n);
   });
 
   it('refuses a circle', () => {
@@ -215,7 +236,8 @@ describe('the count of paths', () => {
         [1, 2, 1],
       ],
     ] as const) {
-      expect(() => countPaths(firstTargets, targets, 3)).toThrow('come back to where it was');
+      const graph = { firstTargets, targets, known: 3 };
+      expect(() => countPaths(graph)).toThrow('come back to where it was');
     }
   });
 });
