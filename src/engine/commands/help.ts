@@ -13,6 +13,7 @@ export function help(lines: () => readonly string[]): CommandFacts {
     syntax: '',
     summary: 'Shows the subcommands',
     since: '5.0.0',
+    complexity: 'O(1)',
   };
 }
 
@@ -26,6 +27,7 @@ export function container(subcommands: CommandTable, summary: string, since: str
     syntax: 'subcommand [argument ...]',
     summary,
     since,
+    complexity: 'That of the subcommand',
     subcommands,
   };
 }
