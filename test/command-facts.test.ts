@@ -1,35 +1,57 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { everyCommand } from '../src/engine/commands/index.ts';
+import type { Reply } from '../src/resp/index.ts';
 import { plain } from './differential/command-docs.ts';
 import { ONLY_HERE } from './differential/exemptions.ts';
 import { RawClient } from './differential/raw-client.ts';
+import { show } from './differential/rules.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
 /**
- * COMMAND and COMMAND DOCS of both servers, field by field. Facts must be equal. Sentences are our own:
- * they must be present where Redis has one. docs/differences.md lists what may differ.
+ * What may differ from COMMAND and COMMAND DOCS of redis-server, by command; docs/differences.md has the
+ * same list. All other facts are equal. Sentences are our own: only their presence is compared.
  */
 const DIFFERENCES = {
-  /** Notations that our complexity has beyond those of Redis, because our structures differ. */
+  /** Notations that our complexity has beyond those of Redis, because our data structures differ. */
   complexity: {
-    set: ['O(log(N))'],
-    setex: ['O(log(N))'],
-    psetex: ['O(log(N))'],
-    getex: ['O(log(N))'],
-    expire: ['O(log(N))'],
-    pexpire: ['O(log(N))'],
-    expireat: ['O(log(N))'],
-    pexpireat: ['O(log(N))'],
-    persist: ['O(log(N))'],
-    append: ['O(N)'],
-    setrange: ['O(N)'],
+    set: 'O(log(N))',
+    setex: 'O(log(N))',
+    psetex: 'O(log(N))',
+    getex: 'O(log(N))',
+    expire: 'O(log(N))',
+    pexpire: 'O(log(N))',
+    expireat: 'O(log(N))',
+    pexpireat: 'O(log(N))',
+    persist: 'O(log(N))',
+    append: 'O(N)',
+    setrange: 'O(N)',
   },
-} as const satisfies { complexity: Record<string, readonly string[]> };
+  /** Why the arguments are described in another way. */
+  arguments: {
+    set: 'IFEQ and IFNE are not in Redis 7.0',
+    'command|getkeys': 'Redis 7.0 does not describe them',
+    sort: 'BY, GET and STORE have no key_spec_index',
+    sort_ro: 'BY and GET have no key_spec_index',
+    'client|kill': 'the filters are a block, not a choice that repeats',
+    'client|list': 'ID is no block with one part',
+    psubscribe: 'the pattern is no block with one part',
+    'config|get': 'the pattern is no block with one part',
+  },
+} as const satisfies Record<string, Readonly<Record<string, string>>>;
 
 /** Every command that both servers have. */
 const SHARED = everyCommand()
   .map(({ name }) => name)
   .filter((name) => !ONLY_HERE.has(name));
+
+interface ArgumentDocs {
+  readonly name: string;
+  readonly type: string;
+  readonly key_spec_index?: number;
+  readonly token?: string;
+  readonly flags?: readonly string[];
+  readonly arguments?: readonly ArgumentDocs[];
+}
 
 interface Docs {
   readonly summary: string;
@@ -40,7 +62,7 @@ interface Docs {
   readonly deprecated_since?: string;
   readonly replaced_by?: string;
   readonly history?: readonly (readonly [version: string, change: string])[];
-  readonly arguments?: readonly unknown[];
+  readonly arguments?: readonly ArgumentDocs[];
   readonly subcommands?: Readonly<Record<string, Docs>>;
 }
 
@@ -94,9 +116,9 @@ async function readFacts(port: number): Promise<Facts> {
   };
 }
 
-function flatDocs(docs: Readonly<Record<string, Docs>>): [string, Docs][] {
+function flatDocs(docs: Readonly<Record<string, Docs>>): (readonly [string, Docs])[] {
   return Object.entries(docs).flatMap(([name, each]) => [
-    [name, each] as [string, Docs],
+    [name, each] as const,
     ...flatDocs(each.subcommands ?? {}),
   ]);
 }
@@ -105,17 +127,37 @@ function flatInfo(info: readonly Info[]): Info[] {
   return info.flatMap((each) => [each, ...flatInfo(each[9])]);
 }
 
-/** The facts of a command, without its sentences and its subcommands. */
+/** All of COMMAND DOCS but sentences: of these it is true that they are there. */
 function docsFacts({ docs }: Facts, name: string) {
   const found = docs.get(name)!;
   return {
-    fields: Object.keys(found),
+    fields: Object.keys(found).filter((field) => field !== 'arguments'),
+    hasSummary: found.summary !== '',
     since: found.since,
     group: found.group,
     docFlags: found.doc_flags,
     deprecatedSince: found.deprecated_since,
     replacedBy: found.replaced_by?.match(/^`(\w+)`/)?.[1],
-    versions: found.history?.map(([version]) => version),
+    history: found.history?.map(([version, change]) => [version, change !== '']),
+  };
+}
+
+/** Each `O(…)` once, without the signs that Redis writes in some places and leaves out in others. */
+function notations(complexity = ''): Set<string> {
+  const found = complexity.match(/O\((?:[^()]|\([^()]*\))*\)/g) ?? [];
+  return new Set(found.map((each) => each.replace(/[ *]/g, '').replace('logN', 'log(N)')));
+}
+
+/** Words to type, structure and keys. Names of groups, types of values and versions may differ. */
+function argumentFacts(argument: ArgumentDocs): object {
+  const { name, type, token, flags, arguments: parts, key_spec_index: keySpecIndex } = argument;
+  const isValue = !['oneof', 'block', 'pure-token'].includes(type);
+  return {
+    token,
+    flags,
+    keySpecIndex,
+    ...(isValue ? { name, isKey: type === 'key' } : { type }),
+    parts: parts?.map(argumentFacts),
   };
 }
 
@@ -124,40 +166,36 @@ function infoFacts({ info }: Facts, name: string) {
   return { arity, flags, first, last, step, categories, tips, keys: keys.map(withoutNotes) };
 }
 
-/** A note is a sentence: only its presence counts. */
 function withoutNotes(key: KeySpecification): object {
   return 'notes' in key ? { ...key, notes: key.notes !== '' } : key;
 }
 
-/** Each `O(…)`, once, without the signs that Redis sets in some commands and leaves out in others. */
-function notations(complexity = ''): Set<string> {
-  const found = complexity.match(/O\((?:[^()]|\([^()]*\))*\)/g) ?? [];
-  return new Set(found.map((each) => each.replace(/[ *]/g, '').replace('logN', 'log(N)')));
+function lookUp(table: Readonly<Record<string, string>>, name: string): string[] {
+  return Object.hasOwn(table, name) ? [table[name]!] : [];
 }
 
-describe('COMMAND DOCS beside redis-server', () => {
-  it.each(SHARED)('%s has the same facts', (name) => {
+describe('beside redis-server', () => {
+  it.each(SHARED)('COMMAND INFO %s is equal', (name) => {
+    expect(infoFacts(ours, name)).toEqual(infoFacts(redis, name));
+  });
+
+  it.each(SHARED)('COMMAND DOCS %s has the same facts', (name) => {
     expect(docsFacts(ours, name)).toEqual(docsFacts(redis, name));
   });
 
-  it.each(SHARED)('%s has the same complexity', (name) => {
-    const more = (DIFFERENCES.complexity as Record<string, readonly string[]>)[name] ?? [];
-    const expected = new Set([...notations(redis.docs.get(name)!.complexity), ...more]);
+  it.each(SHARED)('COMMAND DOCS %s has the same complexity', (name) => {
+    const expected = notations(redis.docs.get(name)!.complexity);
+    for (const more of lookUp(DIFFERENCES.complexity, name)) expected.add(more);
     expect(notations(ours.docs.get(name)!.complexity)).toEqual(expected);
   });
 
-  it.each(SHARED)('%s has sentences of our own', (name) => {
-    const sentences = (facts: Facts) => {
-      const {
-        summary,
-        complexity = '',
-        replaced_by: replacedBy = '',
-        history = [],
-      } = facts.docs.get(name)!;
-      return [summary, complexity, replacedBy, ...history.map(([, change]) => change)];
-    };
-    const texts = sentences(ours);
-    expect(texts.map((text) => text !== '')).toEqual(sentences(redis).map((text) => text !== ''));
+  it.each(SHARED)('COMMAND DOCS %s has the same arguments', (name) => {
+    const [found, expected] = [ours, redis].map(({ docs }) =>
+      docs.get(name)!.arguments?.map(argumentFacts),
+    );
+    const isEqual = lookUp(DIFFERENCES.arguments, name).length === 0;
+    if (isEqual) expect(found).toEqual(expected);
+    else expect(found).not.toEqual(expected);
   });
 
   it('describes the commands that Redis 7.0 does not have', () => {
@@ -170,10 +208,40 @@ describe('COMMAND DOCS beside redis-server', () => {
       });
     }
   });
-});
 
-describe('COMMAND INFO beside redis-server', () => {
-  it.each(SHARED)('%s has the same facts', (name) => {
-    expect(infoFacts(ours, name)).toEqual(infoFacts(redis, name));
+  it.each([
+    ['DOCS', 'nonsense'],
+    ['DOCS', ''],
+    ['DOCS', 'get|x'],
+    ['DOCS', 'get|'],
+    ['DOCS', 'config|nonsense'],
+    ['DOCS', 'config|get|x'],
+    ['DOCS', '|'],
+    ['INFO', 'nonsense', 'get|x', 'config|get|x', ''],
+    ['INFO', 'SETNX', 'Config|Get', 'mget', 'sinterstore', 'bzmpop', 'publish', 'setnx'],
+  ])('COMMAND %s %s … has the same reply in RESP2 and RESP3', async (...words) => {
+    for (const protocol of ['2', '3']) {
+      const replies = [];
+      for (const { client } of [redis, ours]) {
+        await client.ask('HELLO', protocol);
+        replies.push(show(await client.ask('COMMAND', ...words)));
+      }
+      expect(replies[1]).toBe(replies[0]);
+    }
+  });
+
+  it.each(['2', '3'])('COMMAND DOCS has the same kinds of replies in RESP%s', async (protocol) => {
+    const names = ['GETSET', 'exists', 'Config|ResetStat', 'nonsense', 'exists', 'sort_ro|x'];
+    const replies = [];
+    for (const { client } of [redis, ours]) {
+      await client.ask('HELLO', protocol);
+      replies.push(withoutText(await client.ask('COMMAND', 'DOCS', ...names)));
+    }
+    expect(replies[1]).toBe(replies[0]);
   });
 });
+
+/** The reply without its sentences, which have a space in them; facts such as versions have none. */
+function withoutText(reply: Reply): string {
+  return show(reply).replace(/"[^"]*"/g, (word) => (word.includes(' ') ? '(text)' : word));
+}

@@ -195,7 +195,7 @@ const subcommands = {
     since: '6.2.0',
     complexity: 'O(1)',
   },
-  HELP: help((): readonly string[] => helpLines('CLIENT', subcommands)),
+  HELP: help('5.0.0', (): readonly string[] => helpLines('CLIENT', subcommands)),
 } as const satisfies CommandTable;
 
 export const client = {

@@ -68,7 +68,7 @@ const subcommands = {
     since: '2.8.13',
     complexity: 'O(N) for N arguments',
   },
-  HELP: help((): readonly string[] => helpLines('COMMAND', subcommands)),
+  HELP: help('5.0.0', (): readonly string[] => helpLines('COMMAND', subcommands)),
 } as const satisfies CommandTable;
 
 export const command = {
@@ -132,7 +132,8 @@ function docs(_session: Session, argv: readonly string[]): Reply {
 /** By a name such as `get` or `client|id`. */
 function named(text: string): Command | undefined {
   if (text.length > MAX_WORD_BYTES) return undefined;
-  const [name = '', word] = lower(text).split('|');
+  const [name = '', word, ...more] = lower(text).split('|');
+  if (more.length > 0) return undefined;
   const found = COMMANDS.get(name);
   return word === undefined ? found : found?.subcommands?.get(word);
 }
@@ -239,7 +240,7 @@ const COUNTED = typed('keynum', [
 ]);
 
 function buildDocs(command: Command): Reply {
-  const { summary, since, complexity, deprecated, history, syntax } = command.facts;
+  const { summary, since, complexity, deprecated, history, syntax, keys } = command.facts;
   const entries: [string, Reply][] = [
     ['summary', summary],
     ['since', since],
@@ -256,7 +257,7 @@ function buildDocs(command: Command): Reply {
   if (command.subcommands !== undefined) {
     const within = [...command.subcommands.values()];
     entries.push(['subcommands', new MapReply(within.map((each) => [each.name, docsReply(each)]))]);
-  } else if (syntax !== '') entries.push(['arguments', parseSyntax(syntax).map(argumentReply)]);
+  } else if (syntax !== '') entries.push(['arguments', argumentReplies(parseSyntax(syntax), keys)]);
   return new MapReply(entries);
 }
 
@@ -266,15 +267,33 @@ const ARGUMENT_FLAGS = [
   ['multipleToken', 'multiple_token'],
 ] as const;
 
-function argumentReply(argument: Argument): Reply {
+/** The arguments that are keys take the specs in turn; a spec that is unknown belongs to no argument. */
+function argumentReplies(all: readonly Argument[], keys: readonly KeySpec[]): Reply[] {
+  const specIndexes = new Map<Argument, number>();
+  for (const argument of withParts(all).filter(({ type }) => type === 'key')) {
+    const at = specIndexes.size;
+    if (keys[at]!.search.type !== 'unknown') specIndexes.set(argument, at);
+  }
+  return all.map((each) => argumentReply(each, specIndexes));
+}
+
+function withParts(all: readonly Argument[]): Argument[] {
+  return all.flatMap((each) => [each, ...withParts(each.arguments ?? [])]);
+}
+
+function argumentReply(argument: Argument, specIndexes: ReadonlyMap<Argument, number>): Reply {
   const { name, type, token } = argument;
   const entries: [string, Reply][] = [
     ['name', name],
     ['type', type],
   ];
+  const specIndex = specIndexes.get(argument);
+  if (specIndex !== undefined) entries.push(['key_spec_index', specIndex]);
   if (token !== undefined) entries.push(['token', token]);
   const flags = ARGUMENT_FLAGS.filter(([field]) => argument[field]).map(([, flag]) => flag);
   if (flags.length > 0) entries.push(['flags', setOf(flags)]);
-  if (argument.arguments) entries.push(['arguments', argument.arguments.map(argumentReply)]);
+  if (argument.arguments !== undefined) {
+    entries.push(['arguments', argument.arguments.map((each) => argumentReply(each, specIndexes))]);
+  }
   return new MapReply(entries);
 }

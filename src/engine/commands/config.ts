@@ -50,7 +50,7 @@ const subcommands = {
     since: '2.8.0',
     complexity: 'O(1)',
   },
-  HELP: help((): readonly string[] => helpLines('CONFIG', subcommands)),
+  HELP: help('5.0.0', (): readonly string[] => helpLines('CONFIG', subcommands)),
 } as const satisfies CommandTable;
 
 export const config = {

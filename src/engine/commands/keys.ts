@@ -145,6 +145,10 @@ export const keys = {
     since: '1.0.0',
     complexity: 'O(1)',
   },
+} as const satisfies CommandTable;
+
+/** All keys at once: Redis counts these among the commands of the server. */
+export const allKeys = {
   DBSIZE: {
     arity: 1,
     keys: NO_KEYS,

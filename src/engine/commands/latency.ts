@@ -41,7 +41,7 @@ const subcommands = {
     complexity: 'O(1)',
     tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
-  HELP: help((): readonly string[] => helpLines('LATENCY', subcommands)),
+  HELP: help('2.8.13', (): readonly string[] => helpLines('LATENCY', subcommands)),
 } as const satisfies CommandTable;
 
 export const latency = {

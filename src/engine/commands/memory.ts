@@ -44,7 +44,7 @@ const subcommands = {
     complexity: 'O(1)',
     tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
   },
-  HELP: help((): readonly string[] => helpLines('MEMORY', subcommands)),
+  HELP: help('4.0.0', (): readonly string[] => helpLines('MEMORY', subcommands)),
 } as const satisfies CommandTable;
 
 export const memory = {

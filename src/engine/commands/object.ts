@@ -55,7 +55,7 @@ const subcommands: CommandTable = {
     complexity: 'O(1)',
     tips: ['nondeterministic_output'],
   },
-  HELP: help(() => helpLines('OBJECT', subcommands)),
+  HELP: help('6.2.0', () => helpLines('OBJECT', subcommands)),
 };
 
 export const object = {

@@ -64,7 +64,7 @@ const subcommands = {
     since: '7.0.0',
     complexity: 'O(N) for N shard channels',
   },
-  HELP: help((): readonly string[] => helpLines('PUBSUB', subcommands)),
+  HELP: help('6.2.0', (): readonly string[] => helpLines('PUBSUB', subcommands)),
 } as const satisfies CommandTable;
 
 export const pubSub = {

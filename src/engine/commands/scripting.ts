@@ -10,7 +10,7 @@ import { helpLines } from './subcommand-help.ts';
 
 const SCRIPT = ['noscript', 'stale', 'skip_monitor', 'no_mandatory_keys', 'movablekeys'] as const;
 const RUN = [...SCRIPT, 'may_replicate'] as const;
-const RUN_READ_ONLY = [...SCRIPT, 'readonly'] as const;
+const RUN_READ_ONLY = ['readonly', ...SCRIPT] as const;
 
 const subcommands: CommandTable = {
   LOAD: {
@@ -59,7 +59,7 @@ const subcommands: CommandTable = {
     complexity: 'O(1)',
     tips: ['request_policy:all_shards', 'response_policy:one_succeeded'],
   },
-  HELP: help(() => helpLines('SCRIPT', subcommands)),
+  HELP: help('5.0.0', () => helpLines('SCRIPT', subcommands)),
 };
 
 export const scripting = {

@@ -34,7 +34,7 @@ const subcommands: CommandTable = {
     since: SINCE,
     complexity: 'O(1)',
   },
-  HELP: help(() => helpLines('HOLDFAST.WILL', subcommands)),
+  HELP: help(SINCE, () => helpLines('HOLDFAST.WILL', subcommands)),
 };
 
 /** What only this server has: see docs/sessions.md. */

@@ -43,7 +43,7 @@ const subcommands = {
     complexity: 'O(N) for N entries',
     tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
-  HELP: help((): readonly string[] => helpLines('SLOWLOG', subcommands)),
+  HELP: help('6.2.0', (): readonly string[] => helpLines('SLOWLOG', subcommands)),
 } as const satisfies CommandTable;
 
 export const slowLog = {
