@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { everyCommand } from '../src/engine/commands/index.ts';
 import type { Reply } from '../src/resp/index.ts';
@@ -239,6 +240,14 @@ describe('beside redis-server', () => {
     }
     expect(replies[1]).toBe(replies[0]);
   });
+});
+
+it('docs/differences.md names every command whose facts differ', () => {
+  const page = readFileSync(new URL('../docs/differences.md', import.meta.url), 'utf8');
+  const section = page.match(/^## Facts of commands$.*?(?=^## )/ms)![0];
+  const names = Object.values(DIFFERENCES).flatMap((table) => Object.keys(table));
+  const titles = names.map((name) => `\`${name.replace('|', ' ').toUpperCase()}\``);
+  expect(titles.filter((title) => !section.includes(title))).toEqual([]);
 });
 
 /** The reply without its sentences, which have a space in them; facts such as versions have none. */

@@ -11,6 +11,9 @@ import { deadlineOf, type TimeUnit } from '../time-argument.ts';
 const READ = ['readonly', 'fast'] as const;
 const WRITE = ['write', 'fast'] as const;
 
+const DEADLINE_COST = 'O(1) in Redis; O(log(N)) here, for N keys with a deadline';
+const CONDITIONS = [['7.0.0', 'Options NX, XX, GT and LT']] as const;
+
 export const expiry = {
   EXPIRE: {
     arity: -3,
@@ -20,8 +23,8 @@ export const expiry = {
     syntax: 'key seconds [NX|XX|GT|LT]',
     summary: 'Lets a key end after some seconds',
     since: '1.0.0',
-    complexity: 'O(1) in Redis; O(log(N)) here, for N keys with a deadline',
-    history: [['7.0.0', 'Options NX, XX, GT and LT']],
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   PEXPIRE: {
     arity: -3,
@@ -31,8 +34,8 @@ export const expiry = {
     syntax: 'key milliseconds [NX|XX|GT|LT]',
     summary: 'Lets a key end after some milliseconds',
     since: '2.6.0',
-    complexity: 'O(1) in Redis; O(log(N)) here, for N keys with a deadline',
-    history: [['7.0.0', 'Options NX, XX, GT and LT']],
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   EXPIREAT: {
     arity: -3,
@@ -42,8 +45,8 @@ export const expiry = {
     syntax: 'key unix-time-seconds [NX|XX|GT|LT]',
     summary: 'Lets a key end at a Unix time in seconds',
     since: '1.2.0',
-    complexity: 'O(1) in Redis; O(log(N)) here, for N keys with a deadline',
-    history: [['7.0.0', 'Options NX, XX, GT and LT']],
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   PEXPIREAT: {
     arity: -3,
@@ -53,8 +56,8 @@ export const expiry = {
     syntax: 'key unix-time-milliseconds [NX|XX|GT|LT]',
     summary: 'Lets a key end at a Unix time in milliseconds',
     since: '2.6.0',
-    complexity: 'O(1) in Redis; O(log(N)) here, for N keys with a deadline',
-    history: [['7.0.0', 'Options NX, XX, GT and LT']],
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   TTL: {
     arity: 2,
@@ -114,7 +117,7 @@ export const expiry = {
     syntax: 'key',
     summary: 'Takes the time to live from a key',
     since: '2.2.0',
-    complexity: 'O(1) in Redis; O(log(N)) here, for N keys with a deadline',
+    complexity: DEADLINE_COST,
   },
 } as const satisfies CommandTable;
 

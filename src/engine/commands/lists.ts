@@ -9,6 +9,8 @@ import { upper } from '../text.ts';
 
 const PUSH = ['write', 'denyoom', 'fast'] as const;
 
+const PUSH_COST = 'O(1) for each element, O(N) for N of them';
+
 export const lists = {
   LPUSH: {
     arity: -3,
@@ -18,7 +20,7 @@ export const lists = {
     syntax: 'key element [element ...]',
     summary: 'Puts elements in front of a list; returns its length',
     since: '1.0.0',
-    complexity: 'O(1) for each element, O(N) for N of them',
+    complexity: PUSH_COST,
     history: [['2.4.0', 'Takes several elements']],
   },
   RPUSH: {
@@ -29,7 +31,7 @@ export const lists = {
     syntax: 'key element [element ...]',
     summary: 'Puts elements at the end of a list; returns its length',
     since: '1.0.0',
-    complexity: 'O(1) for each element, O(N) for N of them',
+    complexity: PUSH_COST,
     history: [['2.4.0', 'Takes several elements']],
   },
   LPUSHX: {
@@ -40,7 +42,7 @@ export const lists = {
     syntax: 'key element [element ...]',
     summary: 'Puts elements in front of a list that exists',
     since: '2.2.0',
-    complexity: 'O(1) for each element, O(N) for N of them',
+    complexity: PUSH_COST,
     history: [['4.0.0', 'Takes several elements']],
   },
   RPUSHX: {
@@ -51,7 +53,7 @@ export const lists = {
     syntax: 'key element [element ...]',
     summary: 'Puts elements at the end of a list that exists',
     since: '2.2.0',
-    complexity: 'O(1) for each element, O(N) for N of them',
+    complexity: PUSH_COST,
     history: [['4.0.0', 'Takes several elements']],
   },
   LLEN: {

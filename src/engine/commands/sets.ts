@@ -13,6 +13,9 @@ const READ = ['readonly', 'fast'] as const;
 const READ_ALL = ['readonly'] as const;
 const STORE = ['write', 'denyoom'] as const;
 
+const EVERY_MEMBER_COST = 'O(N) for N members in all the sets together';
+const INTERSECTION_COST = 'O(N*M) at worst, for M sets of which the smallest has N members';
+
 export const sets = {
   SADD: {
     arity: -3,
@@ -119,7 +122,7 @@ export const sets = {
     syntax: 'key [key ...]',
     summary: 'Returns the members that all the sets have',
     since: '1.0.0',
-    complexity: 'O(N*M) at worst, for M sets of which the smallest has N members',
+    complexity: INTERSECTION_COST,
     tips: ['nondeterministic_output_order'],
   },
   SINTERSTORE: {
@@ -131,7 +134,7 @@ export const sets = {
     syntax: 'destination key [key ...]',
     summary: 'Stores the members that all the sets have',
     since: '1.0.0',
-    complexity: 'O(N*M) at worst, for M sets of which the smallest has N members',
+    complexity: INTERSECTION_COST,
   },
   SINTERCARD: {
     arity: -3,
@@ -141,7 +144,7 @@ export const sets = {
     syntax: 'numkeys key [key ...] [LIMIT limit]',
     summary: 'Counts the members that all the sets have, up to a limit',
     since: '7.0.0',
-    complexity: 'O(N*M) at worst, for M sets of which the smallest has N members',
+    complexity: INTERSECTION_COST,
   },
   SUNION: {
     arity: -2,
@@ -151,7 +154,7 @@ export const sets = {
     syntax: 'key [key ...]',
     summary: 'Returns the members that any of the sets has',
     since: '1.0.0',
-    complexity: 'O(N) for N members in all the sets together',
+    complexity: EVERY_MEMBER_COST,
     tips: ['nondeterministic_output_order'],
   },
   SUNIONSTORE: {
@@ -163,7 +166,7 @@ export const sets = {
     syntax: 'destination key [key ...]',
     summary: 'Stores the members that any of the sets has',
     since: '1.0.0',
-    complexity: 'O(N) for N members in all the sets together',
+    complexity: EVERY_MEMBER_COST,
   },
   SDIFF: {
     arity: -2,
@@ -173,7 +176,7 @@ export const sets = {
     syntax: 'key [key ...]',
     summary: 'Returns the members of the first set that no other has',
     since: '1.0.0',
-    complexity: 'O(N) for N members in all the sets together',
+    complexity: EVERY_MEMBER_COST,
     tips: ['nondeterministic_output_order'],
   },
   SDIFFSTORE: {
@@ -185,7 +188,7 @@ export const sets = {
     syntax: 'destination key [key ...]',
     summary: 'Stores the members of the first set that no other has',
     since: '1.0.0',
-    complexity: 'O(N) for N members in all the sets together',
+    complexity: EVERY_MEMBER_COST,
   },
   SSCAN: {
     arity: -3,

@@ -12,6 +12,9 @@ import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import type { Collection, Value } from '../value.ts';
 
+const SORT_COST =
+  'O(N+M*log(M)) for N elements of which M are returned; O(N) if they are not sorted';
+
 export const sort = {
   SORT: {
     arity: -2,
@@ -28,7 +31,7 @@ export const sort = {
       'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]',
     summary: 'Sorts the elements of a list, a set or a sorted set; returns or stores them',
     since: '1.0.0',
-    complexity: 'O(N+M*log(M)) for N elements of which M are returned; O(N) if they are not sorted',
+    complexity: SORT_COST,
   },
   SORT_RO: {
     arity: -2,
@@ -42,7 +45,7 @@ export const sort = {
       'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]',
     summary: 'Sorts the elements of a list, a set or a sorted set without storing them',
     since: '7.0.0',
-    complexity: 'O(N+M*log(M)) for N elements of which M are returned; O(N) if they are not sorted',
+    complexity: SORT_COST,
   },
 } as const satisfies CommandTable;
 

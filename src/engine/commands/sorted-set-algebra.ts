@@ -15,6 +15,12 @@ const COMBINE_SYNTAX =
 const READ = ['readonly', 'movablekeys'] as const;
 const STORE = ['write', 'denyoom', 'movablekeys'] as const;
 
+const UNION_COST = 'O(N)+O(M*log(M)) for N members in all the sets, M in the result';
+const INTERSECTION_COST =
+  'O(N*K)+O(M*log(M)) at worst, for K sets of which the smallest has N members, M in the result';
+const DIFFERENCE_COST =
+  'O(L+(N-K)*log(N)) at worst, for L members in all the sets, N in the first, K in the result';
+
 export const sortedSetAlgebra = {
   ZUNION: {
     arity: -3,
@@ -24,7 +30,7 @@ export const sortedSetAlgebra = {
     syntax: `${COMBINE_SYNTAX} [WITHSCORES]`,
     summary: 'Returns the members of all the sets with their scores combined',
     since: '6.2.0',
-    complexity: 'O(N)+O(M*log(M)) for N members in all the sets, M in the result',
+    complexity: UNION_COST,
   },
   ZUNIONSTORE: {
     arity: -4,
@@ -35,7 +41,7 @@ export const sortedSetAlgebra = {
     syntax: `destination ${COMBINE_SYNTAX}`,
     summary: 'Stores the members of all the sets with their scores combined',
     since: '2.0.0',
-    complexity: 'O(N)+O(M*log(M)) for N members in all the sets, M in the result',
+    complexity: UNION_COST,
   },
   ZINTER: {
     arity: -3,
@@ -45,8 +51,7 @@ export const sortedSetAlgebra = {
     syntax: `${COMBINE_SYNTAX} [WITHSCORES]`,
     summary: 'Returns the members that all the sets share with their scores combined',
     since: '6.2.0',
-    complexity:
-      'O(N*K)+O(M*log(M)) at worst, for K sets of which the smallest has N members, M in the result',
+    complexity: INTERSECTION_COST,
   },
   ZINTERSTORE: {
     arity: -4,
@@ -57,8 +62,7 @@ export const sortedSetAlgebra = {
     syntax: `destination ${COMBINE_SYNTAX}`,
     summary: 'Stores the members that all the sets share with their scores combined',
     since: '2.0.0',
-    complexity:
-      'O(N*K)+O(M*log(M)) at worst, for K sets of which the smallest has N members, M in the result',
+    complexity: INTERSECTION_COST,
   },
   ZINTERCARD: {
     arity: -3,
@@ -78,8 +82,7 @@ export const sortedSetAlgebra = {
     syntax: 'numkeys key [key ...] [WITHSCORES]',
     summary: 'Returns the members of the first set that no other has',
     since: '6.2.0',
-    complexity:
-      'O(L+(N-K)*log(N)) at worst, for L members in all the sets, N in the first, K in the result',
+    complexity: DIFFERENCE_COST,
   },
   ZDIFFSTORE: {
     arity: -4,
@@ -90,8 +93,7 @@ export const sortedSetAlgebra = {
     syntax: 'destination numkeys key [key ...]',
     summary: 'Stores the members of the first set that no other has',
     since: '6.2.0',
-    complexity:
-      'O(L+(N-K)*log(N)) at worst, for L members in all the sets, N in the first, K in the result',
+    complexity: DIFFERENCE_COST,
   },
 } as const satisfies CommandTable;
 

@@ -15,6 +15,9 @@ import {
   storeResult,
 } from './sorted-set-access.ts';
 
+const LIMITED_COST = 'O(log(N)+M) for M of N members; O(log(N)) if LIMIT keeps M constant';
+const REMOVAL_COST = 'O(log(N)+M) for M removed of N members';
+
 export const sortedSetRanges = {
   ZRANGE: {
     arity: -4,
@@ -57,7 +60,7 @@ export const sortedSetRanges = {
     syntax: 'key min max [WITHSCORES] [LIMIT offset count]',
     summary: 'Returns a range of members by score',
     since: '1.0.5',
-    complexity: 'O(log(N)+M) for M of N members; O(log(N)) if LIMIT keeps M constant',
+    complexity: LIMITED_COST,
     history: [['2.0.0', 'Option WITHSCORES']],
     deprecated: { since: '6.2.0', replacedBy: '`ZRANGE` with `BYSCORE`' },
   },
@@ -69,7 +72,7 @@ export const sortedSetRanges = {
     syntax: 'key max min [WITHSCORES] [LIMIT offset count]',
     summary: 'Returns a range of members by score, from the highest down',
     since: '2.2.0',
-    complexity: 'O(log(N)+M) for M of N members; O(log(N)) if LIMIT keeps M constant',
+    complexity: LIMITED_COST,
     history: [['2.1.6', 'A bound may be exclusive']],
     deprecated: { since: '6.2.0', replacedBy: '`ZRANGE` with `BYSCORE` and `REV`' },
   },
@@ -81,7 +84,7 @@ export const sortedSetRanges = {
     syntax: 'key min max [LIMIT offset count]',
     summary: 'Returns a range of members of equal score by their bytes',
     since: '2.8.9',
-    complexity: 'O(log(N)+M) for M of N members; O(log(N)) if LIMIT keeps M constant',
+    complexity: LIMITED_COST,
     deprecated: { since: '6.2.0', replacedBy: '`ZRANGE` with `BYLEX`' },
   },
   ZREVRANGEBYLEX: {
@@ -92,7 +95,7 @@ export const sortedSetRanges = {
     syntax: 'key max min [LIMIT offset count]',
     summary: 'Returns a range of members of equal score by their bytes, from the last back',
     since: '2.8.9',
-    complexity: 'O(log(N)+M) for M of N members; O(log(N)) if LIMIT keeps M constant',
+    complexity: LIMITED_COST,
     deprecated: { since: '6.2.0', replacedBy: '`ZRANGE` with `BYLEX` and `REV`' },
   },
   ZCOUNT: {
@@ -123,7 +126,7 @@ export const sortedSetRanges = {
     syntax: 'key start stop',
     summary: 'Removes a range of members by rank',
     since: '2.0.0',
-    complexity: 'O(log(N)+M) for M removed of N members',
+    complexity: REMOVAL_COST,
   },
   ZREMRANGEBYSCORE: {
     arity: 4,
@@ -133,7 +136,7 @@ export const sortedSetRanges = {
     syntax: 'key min max',
     summary: 'Removes a range of members by score',
     since: '1.2.0',
-    complexity: 'O(log(N)+M) for M removed of N members',
+    complexity: REMOVAL_COST,
   },
   ZREMRANGEBYLEX: {
     arity: 4,
@@ -143,7 +146,7 @@ export const sortedSetRanges = {
     syntax: 'key min max',
     summary: 'Removes a range of members of equal score by their bytes',
     since: '2.8.9',
-    complexity: 'O(log(N)+M) for M removed of N members',
+    complexity: REMOVAL_COST,
   },
 } as const satisfies CommandTable;
 
