@@ -136,7 +136,9 @@ describe('the prompt', () => {
 
   it('explains commands', async () => {
     const { shown } = await ask('help setnx');
-    expect(shown).toMatch(/^\n {2}SETNX key value\n {2}summary: .+\n {2}since: 1\.0\.0\n/);
+    expect(shown).toMatch(
+      /^\n {2}SETNX key value\n {2}summary: .+\n {2}since: 1\.0\.0\n {2}group: string\n {2}complexity: O\(1\)\n\n?$/,
+    );
   });
 
   it.each(['exit\r', 'quit\r', '\x04', '\x03'])('ends at %j', async (typed) => {

@@ -367,17 +367,6 @@ async function each(pair: Pair, ...argv: Argv): Promise<Reply[]> {
   return [await pair.redis.ask(...argv), await pair.ours.ask(...argv)];
 }
 
-describe('COMMAND INFO', () => {
-  const names = everyCommand()
-    .map(({ name }) => name)
-    .filter((name) => !ONLY_HERE.has(name));
-
-  it('says of every command what Redis says', async () => {
-    const [redisFacts, ourFacts] = await each(alice, 'COMMAND', 'INFO', ...names);
-    expect((ourFacts as Reply[]).map(facts)).toEqual((redisFacts as Reply[]).map(facts));
-  });
-});
-
 describe('docs/differences.md', () => {
   const page = readFileSync(new URL('../docs/differences.md', import.meta.url), 'utf8');
   const [, onlyHere = '', notHere = ''] = page.split(/^## (?:Only|Not) here$/m);
@@ -404,19 +393,6 @@ describe('docs/differences.md', () => {
     return [...names].map(([, name]) => name!.toLowerCase().replace(' ', '|')).sort();
   }
 });
-
-/** Name, arity, flags, first key, last key, step, categories. */
-function facts(reply: Reply): unknown {
-  if (!Array.isArray(reply)) return show(reply);
-  const [name, arity, flags, first, last, step, categories] = reply as Reply[];
-  return {
-    name,
-    arity,
-    flags: words(flags!),
-    keys: [first, last, step],
-    categories: words(categories!),
-  };
-}
 
 function words(reply: Reply): string[] {
   const items = reply instanceof SetReply ? reply.members : (reply as readonly Reply[]);

@@ -1,5 +1,6 @@
 import type { Reply } from '../resp/index.ts';
 import type { Parked } from './blocking.ts';
+import { type KeySpec, keyPositions } from './key-spec.ts';
 import type { Session } from './session.ts';
 
 /** What running a command gives: its reply, or PARKED when the reply comes later by the listener. */
@@ -45,14 +46,13 @@ export type Group =
   | 'connection'
   | 'server';
 
-/** Where a command's keys stand: first, last (negative counts from the end) and step; or a function. */
-export type KeySpec =
-  | readonly [first: number, last: number, step: number]
-  | ((argv: readonly string[]) => number[]);
+export const NO_KEYS: readonly KeySpec[] = [];
 
-export const NO_KEYS = [0, 0, 0] as const;
-export const ONE_KEY = [1, 1, 1] as const;
-export const ALL_KEYS = [1, -1, 1] as const;
+/** What a cluster client or a person should know of a command; in Redis's words. */
+type Tip =
+  | `nondeterministic_output${'' | '_order'}`
+  | `request_policy:${'all_nodes' | 'all_shards' | 'multi_shard' | 'special'}`
+  | `response_policy:${'one_succeeded' | 'all_succeeded' | 'agg_logical_and' | 'agg_min' | 'agg_sum' | 'special'}`;
 
 /**
  * The facts of a command. Dispatch, MULTI and script rules, COMMAND and the completion of the command
@@ -61,13 +61,25 @@ export const ALL_KEYS = [1, -1, 1] as const;
 export interface CommandFacts {
   /** Number of words with the name; negative: at least so many. */
   readonly arity: number;
-  readonly keys: KeySpec;
+  readonly keys: readonly KeySpec[];
+  /** The positions of the keys, where `keys` cannot tell them all. */
+  readonly findKeys?: (argv: readonly string[]) => number[];
   readonly flags: readonly Flag[];
   readonly run: Run;
   /** The arguments as a person reads them: `key value [NX|XX]`. */
   readonly syntax: string;
   readonly summary: string;
   readonly since: string;
+  /** Begins with the notation, `O(N) for N keys`; empty if Redis gives none. */
+  readonly complexity: string;
+  /** What later versions of Redis changed, oldest first. */
+  readonly history?: readonly (readonly [version: string, change: string])[];
+  readonly deprecated?: {
+    readonly since: string;
+    /** Begins with the name of the command to use, in backticks. */
+    readonly replacedBy: string;
+  };
+  readonly tips?: readonly Tip[];
   /** Runs at once between MULTI and EXEC instead of being queued. */
   readonly actsInMulti?: true;
   /** Allowed to a RESP2 client that has subscribed. */
@@ -129,15 +141,12 @@ export class Command {
     return (this.bits & FLAGS[flag]) !== 0;
   }
 
-  /** The positions of the keys in `argv`. */
+  /** The positions of the keys in `argv`; none if a count of keys is wrong. */
   keyPositions(argv: readonly string[]): number[] {
-    const { keys } = this.facts;
-    if (typeof keys === 'function') return keys(argv);
-    const [first, last, step] = keys;
-    if (first === 0) return [];
-    const end = last < 0 ? argv.length + last : last;
-    const positions: number[] = [];
-    for (let at = first; at <= end; at += step) positions.push(at);
-    return positions;
+    const { keys, findKeys } = this.facts;
+    if (findKeys !== undefined) return findKeys(argv);
+    const known = keys.filter(({ search }) => search.type !== 'unknown');
+    const found = known.map((spec) => keyPositions(spec, argv));
+    return found.every((positions) => positions.length > 0) ? found.flat() : [];
   }
 }

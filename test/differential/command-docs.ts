@@ -51,7 +51,7 @@ function complete(argument: RawArgument): ArgumentDocs {
 }
 
 /** Maps as objects, sets as arrays, words as strings. */
-function plain(reply: Reply): unknown {
+export function plain(reply: Reply): unknown {
   if (reply instanceof MapReply) {
     return Object.fromEntries(reply.entries.map(([key, value]) => [String(key), plain(value)]));
   }

@@ -26,21 +26,35 @@ export function titleOf({ name }: Command): string {
 }
 
 const OVERVIEW = `
-  help <command>    what a command takes and does
+  help <command>    what a command takes, does and costs, and since when
   help @<group>     the commands of a group, such as @string or @transactions
   Tab               completes a command, then shows its arguments
   exit, quit        ends (so does Ctrl-D); Ctrl-C ends SUBSCRIBE, MONITOR or a command that waits
 `;
 
 function describe(command: Command, paint: Paint): string {
-  const { syntax, summary, since } = command.facts;
-  return [
+  const { syntax, summary, since, complexity, deprecated, history = [] } = command.facts;
+  const line = (label: string, text: string) =>
+    `  ${paint('faint', `${label}:`)} ${text}`.trimEnd();
+  const lines = [
     '',
     `  ${paint('strong', titleOf(command))}${syntax && ` ${paint('faint', syntax)}`}`,
-    `  ${paint('faint', 'summary:')} ${summary}`,
-    `  ${paint('faint', 'since:')} ${since}`,
-    `  ${paint('faint', 'group:')} ${command.group}`,
-  ].join('\n');
+    line('summary', summary),
+    line('since', since),
+    line('group', command.group),
+  ];
+  if (complexity !== '') lines.push(line('complexity', complexity));
+  if (deprecated !== undefined) {
+    const replacedBy = deprecated.replacedBy.replaceAll('`', '');
+    lines.push(line('deprecated', `since ${deprecated.since}, use ${replacedBy}`));
+  }
+  if (history.length > 0) {
+    lines.push(
+      line('history', ''),
+      ...history.map(([version, change]) => `    ${version}: ${change}`),
+    );
+  }
+  return lines.join('\n');
 }
 
 function named(words: readonly string[]): Command[] {

@@ -33,6 +33,7 @@ const subcommands = {
     syntax: '',
     summary: 'Returns the number of this connection',
     since: '5.0.0',
+    complexity: 'O(1)',
   },
   INFO: {
     arity: 2,
@@ -42,6 +43,8 @@ const subcommands = {
     syntax: '',
     summary: 'Describes this connection',
     since: '6.2.0',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output'],
   },
   LIST: {
     arity: -2,
@@ -51,6 +54,16 @@ const subcommands = {
     syntax: '[TYPE <NORMAL|MASTER|REPLICA|PUBSUB>] [ID client-id [client-id ...]]',
     summary: 'Describes all connections, those of a type, or those with the numbers',
     since: '2.4.0',
+    complexity: 'O(N) for N connections',
+    history: [
+      ['2.8.12', 'Field id'],
+      ['5.0.0', 'Option TYPE'],
+      ['6.0.0', 'Field user'],
+      ['6.2.0', 'Fields argv-mem, tot-mem, laddr and redir; option ID'],
+      ['7.0.0', 'Fields resp, multi-mem, rbs and rbp'],
+      ['7.0.3', 'Field ssub'],
+    ],
+    tips: ['nondeterministic_output'],
   },
   KILL: {
     arity: -3,
@@ -61,6 +74,14 @@ const subcommands = {
       '<ip:port|[ID client-id] [TYPE <NORMAL|MASTER|SLAVE|REPLICA|PUBSUB>] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME yes/no]>',
     summary: 'Ends the connections that fit every filter',
     since: '2.4.0',
+    complexity: 'O(N) for N connections',
+    history: [
+      ['2.8.12', 'Filters by name and value'],
+      ['2.8.12', 'Filter ID'],
+      ['3.2.0', 'Type master'],
+      ['5.0.0', 'Type replica, beside its older name slave'],
+      ['6.2.0', 'Filter LADDR'],
+    ],
   },
   GETNAME: {
     arity: 2,
@@ -70,6 +91,7 @@ const subcommands = {
     syntax: '',
     summary: 'Returns the name of this connection',
     since: '2.6.9',
+    complexity: 'O(1)',
   },
   SETNAME: {
     arity: 3,
@@ -79,6 +101,7 @@ const subcommands = {
     syntax: 'connection-name',
     summary: 'Gives this connection a name',
     since: '2.6.9',
+    complexity: 'O(1)',
   },
   SETINFO: {
     arity: 4,
@@ -88,6 +111,7 @@ const subcommands = {
     syntax: '<LIB-NAME libname|LIB-VER libver>',
     summary: 'Tells which library the client uses (as in Redis 7.2)',
     since: '7.2.0',
+    complexity: 'O(1)',
   },
   PAUSE: {
     arity: -3,
@@ -97,6 +121,8 @@ const subcommands = {
     syntax: 'timeout [WRITE|ALL]',
     summary: 'Lets the commands of all clients wait for a time',
     since: '2.9.50',
+    complexity: 'O(1)',
+    history: [['6.2.0', 'Modes WRITE and ALL']],
   },
   UNPAUSE: {
     arity: 2,
@@ -106,6 +132,7 @@ const subcommands = {
     syntax: '',
     summary: 'Ends a pause',
     since: '6.2.0',
+    complexity: 'O(N) for N paused clients',
   },
   REPLY: {
     arity: 3,
@@ -115,6 +142,7 @@ const subcommands = {
     syntax: '<ON|OFF|SKIP>',
     summary: 'Chooses whether this connection gets replies',
     since: '3.2.0',
+    complexity: 'O(1)',
   },
   UNBLOCK: {
     arity: -3,
@@ -124,6 +152,7 @@ const subcommands = {
     syntax: 'client-id [TIMEOUT|ERROR]',
     summary: 'Lets a blocked client go on, as if its time were up or with an error',
     since: '5.0.0',
+    complexity: 'O(log(N)) for N connections',
   },
   'NO-EVICT': {
     arity: 3,
@@ -133,6 +162,7 @@ const subcommands = {
     syntax: '<ON|OFF>',
     summary: 'Accepted for compatibility: no client is evicted here',
     since: '7.0.0',
+    complexity: 'O(1)',
   },
   'NO-TOUCH': {
     arity: 3,
@@ -143,6 +173,7 @@ const subcommands = {
     summary:
       'Chooses whether the commands of this connection count as use of keys (as in Redis 7.2)',
     since: '7.2.0',
+    complexity: 'O(1)',
   },
   GETREDIR: {
     arity: 2,
@@ -152,6 +183,7 @@ const subcommands = {
     syntax: '',
     summary: 'Answers that no tracking is redirected, since there is none',
     since: '6.0.0',
+    complexity: 'O(1)',
   },
   TRACKINGINFO: {
     arity: 2,
@@ -161,8 +193,9 @@ const subcommands = {
     syntax: '',
     summary: 'Answers that tracking is off',
     since: '6.2.0',
+    complexity: 'O(1)',
   },
-  HELP: help((): readonly string[] => helpLines('CLIENT', subcommands)),
+  HELP: help('5.0.0', (): readonly string[] => helpLines('CLIENT', subcommands)),
 } as const satisfies CommandTable;
 
 export const client = {

@@ -32,9 +32,15 @@ describe('COMMAND INFO', () => {
     );
   });
 
-  it('says where keys stand as far as that is known', () => {
-    expect(client.say('COMMAND INFO eval')).toMatch(/ :0 :0 :0 .* \$7 unknown /);
-    expect(client.say('COMMAND INFO zunionstore')).toMatch(/ :1 :1 :1 .* \$7 unknown /);
+  it('says where keys stand and what happens to them', () => {
+    expect(client.say('COMMAND INFO eval')).toMatch(
+      / :0 :0 :0 .* \+RW \+access \+update .* \$5 index :2 .* \$6 keynum .* \$9 keynumidx :0 \$8 firstkey :1 /,
+    );
+    expect(client.say('COMMAND INFO zunionstore')).toMatch(
+      / :1 :1 :1 .* \+OW \+update .* \$5 range .* \+RO \+access .* \$6 keynum /,
+    );
+    expect(client.say('COMMAND INFO sort')).toMatch(/ :1 :1 :1 .* \$5 notes .* \$7 unknown /);
+    expect(client.say('COMMAND INFO setnx')).toContain(' *2 +OW +insert ');
     expect(client.say('COMMAND INFO publish')).not.toContain('may_replicate');
   });
 
@@ -45,17 +51,33 @@ describe('COMMAND INFO', () => {
 });
 
 describe('COMMAND DOCS', () => {
-  it('gives summary, version, group and arguments', () => {
+  it('gives summary, version, group, complexity and arguments', () => {
     expect(client.say('COMMAND DOCS setnx nonsense')).toBe(
-      '*2 $5 setnx *8 $7 summary $54 Sets the value of a key only if the key does not exist $5 since $5 1.0.0 $5 group $6 string $9 arguments *2 *4 $4 name $3 key $4 type $3 key *4 $4 name $5 value $4 type $6 string',
+      '*2 $5 setnx *10 $7 summary $54 Sets the value of a key only if the key does not exist $5 since $5 1.0.0 $5 group $6 string $10 complexity $4 O(1) $9 arguments *2 *6 $4 name $3 key $4 type $3 key $14 key_spec_index :0 *4 $4 name $5 value $4 type $6 string',
     );
+  });
+
+  it('names the command that replaces a deprecated one', () => {
+    expect(client.say('COMMAND DOCS GETSET')).toContain(
+      ' $9 doc_flags *1 +deprecated $16 deprecated_since $5 6.2.0 $11 replaced_by $16 `SET` with `GET` ',
+    );
+  });
+
+  it('tells in which version SET got its options', () => {
+    expect(client.say('COMMAND DOCS set')).toContain(
+      ' $7 history *4 *2 $6 2.6.12 $25 Options NX, XX, EX and PX *2 $5 6.0.0 ',
+    );
+  });
+
+  it('does not find a name with two bars', () => {
+    expect(client.say('COMMAND DOCS client|id|x')).toBe('*0');
   });
 
   it('nests subcommands, flags and choices', () => {
     const docs = client.say('COMMAND DOCS client');
     expect(docs).toContain(' $11 subcommands *');
     expect(docs).toContain(
-      '$12 client|pause *8 $7 summary $48 Lets the commands of all clients wait for a time $5 since $6 2.9.50 $5 group $10 connection $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
+      '$12 client|pause *12 $7 summary $48 Lets the commands of all clients wait for a time $5 since $6 2.9.50 $5 group $10 connection $10 complexity $4 O(1) $7 history *1 *2 $5 6.2.0 $19 Modes WRITE and ALL $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
     );
   });
 

@@ -1,9 +1,10 @@
 import { ErrorReply, MapReply, type Reply, SetReply, SimpleReply } from '../../resp/index.ts';
-import { type Command, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
+import { type Command, type CommandTable, NO_KEYS } from '../command.ts';
 import { type Category, categoriesOf } from '../command-categories.ts';
 import { type Argument, parseSyntax } from '../command-syntax.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
 import { globFilter } from '../glob.ts';
+import { type KeySpec, keyRange } from '../key-spec.ts';
 import type { Session } from '../session.ts';
 import { lower, MAX_WORD_BYTES, upper } from '../text.ts';
 import { help } from './help.ts';
@@ -21,6 +22,7 @@ const subcommands = {
     syntax: '',
     summary: 'Returns how many commands there are',
     since: '2.8.13',
+    complexity: 'O(1)',
   },
   LIST: {
     arity: -2,
@@ -30,6 +32,8 @@ const subcommands = {
     syntax: '[FILTERBY <MODULE module-name|ACLCAT category|PATTERN pattern>]',
     summary: 'Returns the names of all commands, or of those that fit',
     since: '7.0.0',
+    complexity: 'O(N) for N commands of the server',
+    tips: ['nondeterministic_output_order'],
   },
   INFO: {
     arity: -2,
@@ -39,6 +43,9 @@ const subcommands = {
     syntax: '[command-name [command-name ...]]',
     summary: 'Returns the facts of some commands, or of all',
     since: '2.8.13',
+    complexity: 'O(N) for N names',
+    history: [['7.0.0', 'Without names it describes all commands']],
+    tips: ['nondeterministic_output_order'],
   },
   DOCS: {
     arity: -2,
@@ -48,6 +55,8 @@ const subcommands = {
     syntax: '[command-name [command-name ...]]',
     summary: 'Returns what people want to know of some commands, or of all',
     since: '7.0.0',
+    complexity: 'O(N) for N names',
+    tips: ['nondeterministic_output_order'],
   },
   GETKEYS: {
     arity: -4,
@@ -57,8 +66,9 @@ const subcommands = {
     syntax: 'command [argument [argument ...]]',
     summary: 'Returns the keys in a whole command',
     since: '2.8.13',
+    complexity: 'O(N) for N arguments',
   },
-  HELP: help((): readonly string[] => helpLines('COMMAND', subcommands)),
+  HELP: help('5.0.0', (): readonly string[] => helpLines('COMMAND', subcommands)),
 } as const satisfies CommandTable;
 
 export const command = {
@@ -70,6 +80,8 @@ export const command = {
     syntax: '',
     summary: 'Returns the facts of all commands',
     since: '2.8.13',
+    complexity: 'O(N) for N commands of the server',
+    tips: ['nondeterministic_output_order'],
     subcommands,
   },
 } as const satisfies CommandTable;
@@ -120,7 +132,8 @@ function docs(_session: Session, argv: readonly string[]): Reply {
 /** By a name such as `get` or `client|id`. */
 function named(text: string): Command | undefined {
   if (text.length > MAX_WORD_BYTES) return undefined;
-  const [name = '', word] = lower(text).split('|');
+  const [name = '', word, ...more] = lower(text).split('|');
+  if (more.length > 0) return undefined;
   const found = COMMANDS.get(name);
   return word === undefined ? found : found?.subcommands?.get(word);
 }
@@ -129,7 +142,7 @@ function getKeys(_session: Session, argv: readonly string[]): Reply {
   const words = argv.slice(2);
   const found = findCommand(words);
   if (found instanceof ErrorReply) throw new ErrorReply('ERR Invalid command specified');
-  if (found.facts.keys === NO_KEYS || isChannel(found)) {
+  if (found.facts.keys.every(isChannel)) {
     throw new ErrorReply('ERR The command has no key arguments');
   }
   if (!found.takes(words.length)) {
@@ -143,8 +156,8 @@ function getKeys(_session: Session, argv: readonly string[]): Reply {
 }
 
 /** Shard channels stand where a cluster looks for keys, but are none. */
-function isChannel({ group }: Command): boolean {
-  return group === 'pubsub';
+function isChannel({ use }: KeySpec): boolean {
+  return use === 'not_key';
 }
 
 /** A client may name one command a million times: each reply is built once and shared. */
@@ -164,61 +177,52 @@ const docsReply = memoized(buildDocs);
 
 /** Name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands. */
 function buildFacts(command: Command): Reply {
-  const { keys, flags } = command.facts;
-  const [first, last, step] = typeof keys === 'function' ? knownKeys(keys) : keys;
+  const { keys, flags, tips = [] } = command.facts;
   // Redis keeps this flag to itself.
   const shown = flags.filter((flag) => flag !== 'may_replicate');
   return [
     command.name,
     command.arity,
     setOf(shown),
-    first,
-    last,
-    step,
+    ...keyRange(keys),
     setOf(categoriesOf(command).map((category) => `@${category}`)),
-    new SetReply([]),
-    new SetReply(keySpecifications(command)),
+    new SetReply(tips),
+    new SetReply(keys.map(keySpecReply)),
     new SetReply([...(command.subcommands?.values() ?? [])].map(factsReply)),
   ];
-}
-
-/** Of a command whose keys depend on its arguments only one that stands in front can be named. */
-function knownKeys(keys: (argv: readonly string[]) => number[]): typeof NO_KEYS | typeof ONE_KEY {
-  return keys(['', '1', '1', '1']).includes(1) ? ONE_KEY : NO_KEYS;
 }
 
 function setOf(words: readonly string[]): SetReply {
   return new SetReply(words.map((word) => new SimpleReply(word)));
 }
 
-/** Where the keys stand, if that can be said without looking at the arguments. */
-function keySpecifications(command: Command): Reply[] {
-  const { keys } = command.facts;
-  const flags = setOf(keyFlags(command));
-  if (typeof keys === 'function') {
-    return [specification(flags, typed('unknown', []), typed('unknown', []))];
-  }
-  const [first, last, step] = keys;
-  if (first === 0) return [];
-  const range = typed('range', [
-    ['lastkey', last < 0 ? last : last - first],
-    ['keystep', step],
-    ['limit', 0],
-  ]);
-  return [specification(flags, typed('index', [['index', first]]), range)];
-}
-
-function keyFlags(command: Command): readonly string[] {
-  if (isChannel(command)) return ['not_key'];
-  return command.has('write') ? ['RW', 'access', 'update'] : ['RO', 'access'];
-}
-
-function specification(flags: Reply, beginSearch: Reply, findKeys: Reply): Reply {
-  return new MapReply([
-    ['flags', flags],
+function keySpecReply({ use, search, notes }: KeySpec): Reply {
+  const [beginSearch, findKeys] = searchReplies(search);
+  const entries: [string, Reply][] = [
+    ['flags', setOf(use.split(' '))],
     ['begin_search', beginSearch],
     ['find_keys', findKeys],
-  ]);
+  ];
+  return new MapReply(notes === undefined ? entries : [['notes', notes], ...entries]);
+}
+
+/** Where Redis begins to look for keys, and how it goes on. */
+function searchReplies(search: KeySpec['search']): [beginSearch: Reply, findKeys: Reply] {
+  switch (search.type) {
+    case 'unknown':
+      return [typed('unknown', []), typed('unknown', [])];
+    case 'counted':
+      return [typed('index', [['index', search.countAt]]), COUNTED];
+    case 'range': {
+      const { first, last, step } = search;
+      const range = typed('range', [
+        ['lastkey', last],
+        ['keystep', step],
+        ['limit', 0],
+      ]);
+      return [typed('index', [['index', first]]), range];
+    }
+  }
 }
 
 function typed(type: string, specified: readonly (readonly [string, number])[]): Reply {
@@ -228,17 +232,32 @@ function typed(type: string, specified: readonly (readonly [string, number])[]):
   ]);
 }
 
+/** The count stands where the search begins, and the keys follow it one by one. */
+const COUNTED = typed('keynum', [
+  ['keynumidx', 0],
+  ['firstkey', 1],
+  ['keystep', 1],
+]);
+
 function buildDocs(command: Command): Reply {
-  const { summary, since, syntax, subcommands: contained } = command.facts;
+  const { summary, since, complexity, deprecated, history, syntax, keys } = command.facts;
   const entries: [string, Reply][] = [
     ['summary', summary],
     ['since', since],
     ['group', command.group],
   ];
-  if (contained !== undefined) {
-    const within = [...command.subcommands!.values()];
+  if (complexity !== '') entries.push(['complexity', complexity]);
+  if (deprecated !== undefined) {
+    entries.push(['doc_flags', setOf(['deprecated'])]);
+    entries.push(['deprecated_since', deprecated.since]);
+    entries.push(['replaced_by', deprecated.replacedBy]);
+  }
+  if (history !== undefined)
+    entries.push(['history', new SetReply(history.map(([...change]) => change))]);
+  if (command.subcommands !== undefined) {
+    const within = [...command.subcommands.values()];
     entries.push(['subcommands', new MapReply(within.map((each) => [each.name, docsReply(each)]))]);
-  } else if (syntax !== '') entries.push(['arguments', parseSyntax(syntax).map(argumentReply)]);
+  } else if (syntax !== '') entries.push(['arguments', argumentReplies(parseSyntax(syntax), keys)]);
   return new MapReply(entries);
 }
 
@@ -248,15 +267,33 @@ const ARGUMENT_FLAGS = [
   ['multipleToken', 'multiple_token'],
 ] as const;
 
-function argumentReply(argument: Argument): Reply {
+/** The arguments that are keys take the specs in turn; a spec that is unknown belongs to no argument. */
+function argumentReplies(all: readonly Argument[], keys: readonly KeySpec[]): Reply[] {
+  const specIndexes = new Map<Argument, number>();
+  for (const argument of withParts(all).filter(({ type }) => type === 'key')) {
+    const at = specIndexes.size;
+    if (keys[at]!.search.type !== 'unknown') specIndexes.set(argument, at);
+  }
+  return all.map((each) => argumentReply(each, specIndexes));
+}
+
+function withParts(all: readonly Argument[]): Argument[] {
+  return all.flatMap((each) => [each, ...withParts(each.arguments ?? [])]);
+}
+
+function argumentReply(argument: Argument, specIndexes: ReadonlyMap<Argument, number>): Reply {
   const { name, type, token } = argument;
   const entries: [string, Reply][] = [
     ['name', name],
     ['type', type],
   ];
+  const specIndex = specIndexes.get(argument);
+  if (specIndex !== undefined) entries.push(['key_spec_index', specIndex]);
   if (token !== undefined) entries.push(['token', token]);
   const flags = ARGUMENT_FLAGS.filter(([field]) => argument[field]).map(([, flag]) => flag);
   if (flags.length > 0) entries.push(['flags', setOf(flags)]);
-  if (argument.arguments) entries.push(['arguments', argument.arguments.map(argumentReply)]);
+  if (argument.arguments !== undefined) {
+    entries.push(['arguments', argument.arguments.map((each) => argumentReply(each, specIndexes))]);
+  }
   return new MapReply(entries);
 }

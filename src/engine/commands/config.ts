@@ -15,6 +15,8 @@ const subcommands = {
     syntax: 'parameter [parameter ...]',
     summary: 'Returns the settings whose names fit the patterns',
     since: '2.0.0',
+    complexity: 'O(N) for N patterns',
+    history: [['7.0.0', 'Takes several patterns']],
   },
   SET: {
     arity: -4,
@@ -24,6 +26,9 @@ const subcommands = {
     syntax: 'parameter value [parameter value ...]',
     summary: 'Changes settings: all of them or none',
     since: '2.0.0',
+    complexity: 'O(N) for N settings',
+    history: [['7.0.0', 'Changes several settings at once']],
+    tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
   RESETSTAT: {
     arity: 2,
@@ -33,6 +38,7 @@ const subcommands = {
     syntax: '',
     summary: 'Lets the counters of INFO start anew',
     since: '2.0.0',
+    complexity: 'O(1)',
   },
   REWRITE: {
     arity: 2,
@@ -42,8 +48,9 @@ const subcommands = {
     syntax: '',
     summary: 'Fails: there is no configuration file',
     since: '2.8.0',
+    complexity: 'O(1)',
   },
-  HELP: help((): readonly string[] => helpLines('CONFIG', subcommands)),
+  HELP: help('5.0.0', (): readonly string[] => helpLines('CONFIG', subcommands)),
 } as const satisfies CommandTable;
 
 export const config = {

@@ -19,6 +19,8 @@ export const connection = {
     syntax: '[username] password',
     summary: 'Signs in',
     since: '1.0.0',
+    complexity: 'O(N) for N passwords of the user',
+    history: [['6.0.0', 'Takes a user name before the password']],
   },
   HELLO: {
     arity: -1,
@@ -28,6 +30,8 @@ export const connection = {
     syntax: '[protover [AUTH username password] [SETNAME clientname]]',
     summary: 'Chooses the protocol, signs in if asked and tells what server this is',
     since: '6.0.0',
+    complexity: 'O(1)',
+    history: [['6.2.0', 'Without arguments it describes the connection and changes nothing']],
   },
   PING: {
     arity: -1,
@@ -38,6 +42,8 @@ export const connection = {
     syntax: '[message]',
     summary: 'Answers, to show that the connection lives',
     since: '1.0.0',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_shards', 'response_policy:all_succeeded'],
   },
   ECHO: {
     arity: 2,
@@ -47,6 +53,7 @@ export const connection = {
     syntax: 'message',
     summary: 'Returns its argument',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
   QUIT: {
     arity: -1,
@@ -58,6 +65,7 @@ export const connection = {
     syntax: '',
     summary: 'Ends the connection after the reply',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
   RESET: {
     arity: 1,
@@ -69,6 +77,7 @@ export const connection = {
     syntax: '',
     summary: 'Brings the connection back to its first state',
     since: '6.2.0',
+    complexity: 'O(1)',
   },
   SELECT: {
     arity: 2,
@@ -78,6 +87,7 @@ export const connection = {
     syntax: 'index',
     summary: 'Changes the database of the connection',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
 } as const satisfies CommandTable;
 

@@ -1,7 +1,8 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
-import { type CommandTable, ONE_KEY } from '../command.ts';
+import type { CommandTable } from '../command.ts';
 import { NEVER } from '../deadline-heap.ts';
 import { INT64_MAX, NOT_AN_INTEGER } from '../errors.ts';
+import { oneKey } from '../key-spec.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { lower, printed, upper } from '../text.ts';
@@ -10,66 +11,83 @@ import { deadlineOf, type TimeUnit } from '../time-argument.ts';
 const READ = ['readonly', 'fast'] as const;
 const WRITE = ['write', 'fast'] as const;
 
+const DEADLINE_COST = 'O(1) in Redis; O(log(N)) here, for N keys with a deadline';
+const CONDITIONS = [['7.0.0', 'Options NX, XX, GT and LT']] as const;
+
 export const expiry = {
   EXPIRE: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW update')],
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'EX'),
     syntax: 'key seconds [NX|XX|GT|LT]',
     summary: 'Lets a key end after some seconds',
     since: '1.0.0',
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   PEXPIRE: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW update')],
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'PX'),
     syntax: 'key milliseconds [NX|XX|GT|LT]',
     summary: 'Lets a key end after some milliseconds',
     since: '2.6.0',
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   EXPIREAT: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW update')],
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'EXAT'),
     syntax: 'key unix-time-seconds [NX|XX|GT|LT]',
     summary: 'Lets a key end at a Unix time in seconds',
     since: '1.2.0',
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   PEXPIREAT: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW update')],
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'PXAT'),
     syntax: 'key unix-time-milliseconds [NX|XX|GT|LT]',
     summary: 'Lets a key end at a Unix time in milliseconds',
     since: '2.6.0',
+    complexity: DEADLINE_COST,
+    history: CONDITIONS,
   },
   TTL: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: READ,
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) => roundToSeconds(leftMs(session, deadlineMs))),
     syntax: 'key',
     summary: 'Returns the seconds that a key has left',
     since: '1.0.0',
+    complexity: 'O(1)',
+    history: [['2.8.0', 'Returns -2 for a key that does not exist']],
+    tips: ['nondeterministic_output'],
   },
   PTTL: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: READ,
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) => leftMs(session, deadlineMs)),
     syntax: 'key',
     summary: 'Returns the milliseconds that a key has left',
     since: '2.6.0',
+    complexity: 'O(1)',
+    history: [['2.8.0', 'Returns -2 for a key that does not exist']],
+    tips: ['nondeterministic_output'],
   },
   EXPIRETIME: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: READ,
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) =>
@@ -78,25 +96,28 @@ export const expiry = {
     syntax: 'key',
     summary: 'Returns the Unix time in seconds at which a key ends',
     since: '7.0.0',
+    complexity: 'O(1)',
   },
   PEXPIRETIME: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: READ,
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) => session.engine.wallFromDeadline(deadlineMs)),
     syntax: 'key',
     summary: 'Returns the Unix time in milliseconds at which a key ends',
     since: '7.0.0',
+    complexity: 'O(1)',
   },
   PERSIST: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RW update')],
     flags: WRITE,
     run: persist,
     syntax: 'key',
     summary: 'Takes the time to live from a key',
     since: '2.2.0',
+    complexity: DEADLINE_COST,
   },
 } as const satisfies CommandTable;
 

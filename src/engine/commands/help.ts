@@ -4,7 +4,7 @@ import { wrongArity } from '../errors.ts';
 import { lower } from '../text.ts';
 
 /** The facts of a HELP subcommand that answers with `lines`. */
-export function help(lines: () => readonly string[]): CommandFacts {
+export function help(since: string, lines: () => readonly string[]): CommandFacts {
   return {
     arity: 2,
     keys: NO_KEYS,
@@ -12,7 +12,8 @@ export function help(lines: () => readonly string[]): CommandFacts {
     run: () => [...lines(), ...LAST_LINES].map((line) => new SimpleReply(line)),
     syntax: '',
     summary: 'Shows the subcommands',
-    since: '5.0.0',
+    since,
+    complexity: 'O(1)',
   };
 }
 
@@ -26,6 +27,7 @@ export function container(subcommands: CommandTable, summary: string, since: str
     syntax: 'subcommand [argument ...]',
     summary,
     since,
+    complexity: 'That of the subcommand',
     subcommands,
   };
 }

@@ -7,7 +7,7 @@ import { config } from './config.ts';
 import { connection } from './connection.ts';
 import { expiry } from './expiry.ts';
 import { hashes } from './hashes.ts';
-import { keys } from './keys.ts';
+import { allKeys, keys } from './keys.ts';
 import { latency } from './latency.ts';
 import { listPops } from './list-pops.ts';
 import { lists } from './lists.ts';
@@ -43,6 +43,7 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
   ['connection', client],
   ['connection', session],
   ['server', server],
+  ['server', allKeys],
   ['server', command],
   ['server', memory],
   ['server', config],

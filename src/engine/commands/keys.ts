@@ -1,61 +1,70 @@
 import { ErrorReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
-import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
 import type { Database } from '../database.ts';
 import { NO_SUCH_KEY, SYNTAX_ERROR } from '../errors.ts';
 import { globFilter } from '../glob.ts';
+import { keysUpTo, oneKey } from '../key-spec.ts';
 import { int32Argument } from '../number.ts';
 import { scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import { typeName, valueBytes } from '../value.ts';
 
-const TWO_KEYS = [1, 2, 1] as const;
-
 export const keys = {
   DEL: {
     arity: -2,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'RM delete')],
     flags: ['write'],
     run: del,
     syntax: 'key [key ...]',
     summary: 'Deletes keys and returns how many there were',
     since: '1.0.0',
+    complexity: 'O(N) for N keys: O(1) for a string, O(M) for a collection of M elements',
+    tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
   },
   UNLINK: {
     arity: -2,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'RM delete')],
     flags: ['write', 'fast'],
     run: del,
     syntax: 'key [key ...]',
     summary: 'Deletes keys; their memory is freed later',
     since: '4.0.0',
+    complexity: 'O(1) for each key; its memory is freed later, in O(N) for N parts',
+    tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
   },
   EXISTS: {
     arity: -2,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'RO')],
     flags: ['readonly', 'fast'],
     run: (session, argv) => count(argv, (key) => session.database.get(key) !== undefined),
     syntax: 'key [key ...]',
     summary: 'Counts the keys that exist',
     since: '1.0.0',
+    complexity: 'O(N) for N keys',
+    history: [['3.0.3', 'Takes several keys']],
+    tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
   },
   TOUCH: {
     arity: -2,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'RO')],
     flags: ['readonly', 'fast'],
     run: touch,
     syntax: 'key [key ...]',
     summary: 'Marks keys as used and counts those that exist',
     since: '3.2.1',
+    complexity: 'O(N) for N keys',
+    tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
   },
   TYPE: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RO')],
     flags: ['readonly', 'fast'],
     run: type,
     syntax: 'key',
     summary: 'Returns the type of the value at a key',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
   KEYS: {
     arity: 2,
@@ -65,6 +74,8 @@ export const keys = {
     syntax: 'pattern',
     summary: 'Returns all keys that fit a pattern',
     since: '1.0.0',
+    complexity: 'O(N) for N keys in the database, if names and pattern are short',
+    tips: ['request_policy:all_shards', 'nondeterministic_output_order'],
   },
   SCAN: {
     arity: -2,
@@ -74,6 +85,9 @@ export const keys = {
     syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
     summary: 'Walks the keys in steps',
     since: '2.8.0',
+    complexity: 'O(1) for a step, O(N) for a whole walk through N keys',
+    history: [['6.0.0', 'Option TYPE']],
+    tips: ['nondeterministic_output', 'request_policy:special'],
   },
   RANDOMKEY: {
     arity: 1,
@@ -83,10 +97,12 @@ export const keys = {
     syntax: '',
     summary: 'Returns a key by chance',
     since: '1.0.0',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_shards', 'nondeterministic_output'],
   },
   RENAME: {
     arity: 3,
-    keys: TWO_KEYS,
+    keys: [oneKey('RW access delete'), oneKey('OW update', 2)],
     flags: ['write'],
     run: (session, argv) => {
       rename(session.database, argv[1]!, argv[2]!, true);
@@ -95,35 +111,44 @@ export const keys = {
     syntax: 'key newkey',
     summary: 'Renames a key and overwrites what was there',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
   RENAMENX: {
     arity: 3,
-    keys: TWO_KEYS,
+    keys: [oneKey('RW access delete'), oneKey('OW insert', 2)],
     flags: ['write', 'fast'],
     run: (session, argv) => (rename(session.database, argv[1]!, argv[2]!, false) ? 1 : 0),
     syntax: 'key newkey',
     summary: 'Renames a key only if the new name is free',
     since: '1.0.0',
+    complexity: 'O(1)',
+    history: [['3.2.0', 'A key may be renamed to its own name without an error']],
   },
   COPY: {
     arity: -3,
-    keys: TWO_KEYS,
+    keys: [oneKey('RO access'), oneKey('OW update', 2)],
     flags: ['write', 'denyoom'],
     run: copy,
     countsReads: true,
     syntax: 'source destination [DB destination-db] [REPLACE]',
     summary: 'Copies the value and the deadline of a key',
     since: '6.2.0',
+    complexity: 'O(N) for a collection of N elements, O(1) for a string',
   },
   MOVE: {
     arity: 3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW access update')],
     flags: ['write', 'fast'],
     run: move,
     syntax: 'key db',
     summary: 'Moves a key to another database',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
+} as const satisfies CommandTable;
+
+/** All keys at once: Redis counts these among the commands of the server. */
+export const allKeys = {
   DBSIZE: {
     arity: 1,
     keys: NO_KEYS,
@@ -132,6 +157,8 @@ export const keys = {
     syntax: '',
     summary: 'Counts the keys of the database',
     since: '1.0.0',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_shards', 'response_policy:agg_sum'],
   },
   FLUSHDB: {
     arity: -1,
@@ -141,6 +168,12 @@ export const keys = {
     syntax: '[ASYNC|SYNC]',
     summary: 'Removes all keys of the database',
     since: '1.0.0',
+    complexity: 'O(N) for N keys in the database',
+    history: [
+      ['4.0.0', 'Option ASYNC'],
+      ['6.2.0', 'Option SYNC'],
+    ],
+    tips: ['request_policy:all_shards', 'response_policy:all_succeeded'],
   },
   FLUSHALL: {
     arity: -1,
@@ -150,6 +183,12 @@ export const keys = {
     syntax: '[ASYNC|SYNC]',
     summary: 'Removes all keys of all databases',
     since: '1.0.0',
+    complexity: 'O(N) for N keys in all databases',
+    history: [
+      ['4.0.0', 'Option ASYNC'],
+      ['6.2.0', 'Option SYNC'],
+    ],
+    tips: ['request_policy:all_shards', 'response_policy:all_succeeded'],
   },
 } as const satisfies CommandTable;
 

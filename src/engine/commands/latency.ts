@@ -16,6 +16,8 @@ const subcommands = {
     syntax: '',
     summary: 'Returns the latest and the longest delay of each event',
     since: '2.8.13',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output', 'request_policy:all_nodes', 'response_policy:special'],
   },
   HISTORY: {
     arity: 3,
@@ -25,6 +27,8 @@ const subcommands = {
     syntax: 'event',
     summary: 'Returns the delays of an event by time',
     since: '2.8.13',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output', 'request_policy:all_nodes', 'response_policy:special'],
   },
   RESET: {
     arity: -2,
@@ -34,8 +38,10 @@ const subcommands = {
     syntax: '[event [event ...]]',
     summary: 'Forgets the delays of some events, or of all',
     since: '2.8.13',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
-  HELP: help((): readonly string[] => helpLines('LATENCY', subcommands)),
+  HELP: help('2.8.13', (): readonly string[] => helpLines('LATENCY', subcommands)),
 } as const satisfies CommandTable;
 
 export const latency = {

@@ -1,7 +1,7 @@
 import { ErrorReply, NULL_ARRAY, type Reply } from '../../resp/index.ts';
-import { type CommandTable, ONE_KEY, type Outcome } from '../command.ts';
-import { countedKeys } from '../counted-keys.ts';
+import type { CommandTable, Outcome } from '../command.ts';
 import { NOT_POSITIVE, SYNTAX_ERROR, wrongArity } from '../errors.ts';
+import { countedKeys, keysUpTo, oneKey } from '../key-spec.ts';
 import { type End, ListValue } from '../list-value.ts';
 import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
@@ -9,8 +9,6 @@ import { upper } from '../text.ts';
 import { timeoutArgument } from '../time-argument.ts';
 import { changed, createList, listToChange, PUSH_EVENTS, positiveArgument } from './lists.ts';
 
-const TWO_KEYS = [1, 2, 1] as const;
-const ALL_BUT_TIMEOUT = [1, -2, 1] as const;
 const POP = ['write', 'fast'] as const;
 const BLOCKING_POP = ['write', 'noscript', 'blocking'] as const;
 const BLOCKING_MOVE = ['write', 'denyoom', 'noscript', 'blocking'] as const;
@@ -19,93 +17,110 @@ const BLOCKING_MOVE = ['write', 'denyoom', 'noscript', 'blocking'] as const;
 export const listPops = {
   LPOP: {
     arity: -2,
-    keys: ONE_KEY,
+    keys: [oneKey('RW access delete')],
     flags: POP,
     run: (session, argv) => pop(session, argv, 'left', 'lpop'),
     syntax: 'key [count]',
     summary: 'Takes elements off the front of a list',
     since: '1.0.0',
+    complexity: 'O(N) for N returned elements',
+    history: [['6.2.0', 'Takes a count']],
   },
   RPOP: {
     arity: -2,
-    keys: ONE_KEY,
+    keys: [oneKey('RW access delete')],
     flags: POP,
     run: (session, argv) => pop(session, argv, 'right', 'rpop'),
     syntax: 'key [count]',
     summary: 'Takes elements off the end of a list',
     since: '1.0.0',
+    complexity: 'O(N) for N returned elements',
+    history: [['6.2.0', 'Takes a count']],
   },
   LMPOP: {
     arity: -4,
-    keys: countedKeys(1),
+    keys: [countedKeys(1, 'RW access delete')],
     flags: ['write', 'movablekeys'],
     run: lmpop,
     syntax: 'numkeys key [key ...] LEFT|RIGHT [COUNT count]',
     summary: 'Takes elements off the first list that has any',
     since: '7.0.0',
+    complexity: 'O(N+M) for N keys and M returned elements',
   },
   LMOVE: {
     arity: 5,
-    keys: TWO_KEYS,
+    keys: [oneKey('RW access delete'), oneKey('RW insert', 2)],
     flags: ['write', 'denyoom'],
     run: (session, argv) => move(session, argv[1]!, argv[2]!, endAt(argv, 3), endAt(argv, 4)),
     syntax: 'source destination LEFT|RIGHT LEFT|RIGHT',
     summary: 'Takes an element off one list and puts it on another',
     since: '6.2.0',
+    complexity: 'O(1)',
   },
   RPOPLPUSH: {
     arity: 3,
-    keys: TWO_KEYS,
+    keys: [oneKey('RW access delete'), oneKey('RW insert', 2)],
     flags: ['write', 'denyoom'],
     run: (session, argv) => move(session, argv[1]!, argv[2]!, 'right', 'left'),
     syntax: 'source destination',
     summary: 'Takes the last element of one list and puts it in front of another',
     since: '1.2.0',
+    complexity: 'O(1)',
+    deprecated: { since: '6.2.0', replacedBy: '`LMOVE` with `RIGHT` and `LEFT`' },
   },
   BLPOP: {
     arity: -3,
-    keys: ALL_BUT_TIMEOUT,
+    keys: [keysUpTo(-2, 'RW access delete')],
     flags: BLOCKING_POP,
     run: (session, argv) => blockingPop(session, argv, 'left'),
     syntax: 'key [key ...] timeout',
     summary: 'Takes the first element of a list, or waits for one',
     since: '2.0.0',
+    complexity: 'O(N) for N keys',
+    history: [['6.0.0', 'The timeout may be a fraction of a second']],
   },
   BRPOP: {
     arity: -3,
-    keys: ALL_BUT_TIMEOUT,
+    keys: [keysUpTo(-2, 'RW access delete')],
     flags: BLOCKING_POP,
     run: (session, argv) => blockingPop(session, argv, 'right'),
     syntax: 'key [key ...] timeout',
     summary: 'Takes the last element of a list, or waits for one',
     since: '2.0.0',
+    complexity: 'O(N) for N keys',
+    history: [['6.0.0', 'The timeout may be a fraction of a second']],
   },
   BLMPOP: {
     arity: -5,
-    keys: countedKeys(2),
+    keys: [countedKeys(2, 'RW access delete')],
     flags: ['write', 'blocking', 'movablekeys'],
     run: blmpop,
     syntax: 'timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]',
     summary: 'Takes elements off the first list that has any, or waits for some',
     since: '7.0.0',
+    complexity: 'O(N+M) for N keys and M returned elements',
   },
   BLMOVE: {
     arity: 6,
-    keys: TWO_KEYS,
+    keys: [oneKey('RW access delete'), oneKey('RW insert', 2)],
     flags: BLOCKING_MOVE,
     run: (session, argv) => blockingMove(session, argv, endAt(argv, 3), endAt(argv, 4), argv[5]!),
     syntax: 'source destination LEFT|RIGHT LEFT|RIGHT timeout',
     summary: 'Moves an element from one list to another, or waits for one',
     since: '6.2.0',
+    complexity: 'O(1)',
   },
   BRPOPLPUSH: {
     arity: 4,
-    keys: TWO_KEYS,
+    keys: [oneKey('RW access delete'), oneKey('RW insert', 2)],
     flags: BLOCKING_MOVE,
     run: (session, argv) => blockingMove(session, argv, 'right', 'left', argv[3]!),
     syntax: 'source destination timeout',
     summary: 'Moves the last element of one list to the front of another, or waits for one',
     since: '2.2.0',
+    complexity: 'O(1)',
+    history: [['6.0.0', 'The timeout may be a fraction of a second']],
+    deprecated: { since: '6.2.0', replacedBy: '`BLMOVE` with `RIGHT` and `LEFT`' },
   },
 } as const satisfies CommandTable;
 

@@ -1,6 +1,7 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
-import { type CommandTable, ONE_KEY } from '../command.ts';
+import type { CommandTable } from '../command.ts';
 import { NO_SUCH_KEY, OUT_OF_RANGE, SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { oneKey } from '../key-spec.ts';
 import { type End, ListValue } from '../list-value.ts';
 import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
@@ -8,114 +9,133 @@ import { upper } from '../text.ts';
 
 const PUSH = ['write', 'denyoom', 'fast'] as const;
 
+const PUSH_COST = 'O(1) for each element, O(N) for N of them';
+
 export const lists = {
   LPUSH: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW insert')],
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'left', true),
     syntax: 'key element [element ...]',
     summary: 'Puts elements in front of a list; returns its length',
     since: '1.0.0',
+    complexity: PUSH_COST,
+    history: [['2.4.0', 'Takes several elements']],
   },
   RPUSH: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW insert')],
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'right', true),
     syntax: 'key element [element ...]',
     summary: 'Puts elements at the end of a list; returns its length',
     since: '1.0.0',
+    complexity: PUSH_COST,
+    history: [['2.4.0', 'Takes several elements']],
   },
   LPUSHX: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW insert')],
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'left', false),
     syntax: 'key element [element ...]',
     summary: 'Puts elements in front of a list that exists',
     since: '2.2.0',
+    complexity: PUSH_COST,
+    history: [['4.0.0', 'Takes several elements']],
   },
   RPUSHX: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RW insert')],
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'right', false),
     syntax: 'key element [element ...]',
     summary: 'Puts elements at the end of a list that exists',
     since: '2.2.0',
+    complexity: PUSH_COST,
+    history: [['4.0.0', 'Takes several elements']],
   },
   LLEN: {
     arity: 2,
-    keys: ONE_KEY,
+    keys: [oneKey('RO')],
     flags: ['readonly', 'fast'],
     run: (session, argv) => session.database.list(argv[1]!)?.size ?? 0,
     syntax: 'key',
     summary: 'Returns the length of a list',
     since: '1.0.0',
+    complexity: 'O(1)',
   },
   LINDEX: {
     arity: 3,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: ['readonly'],
     run: lindex,
     syntax: 'key index',
     summary: 'Returns the element at an index; a negative one counts from the end',
     since: '1.0.0',
+    complexity:
+      'O(N) in Redis, for N elements up to the index, O(1) at both ends; here always O(1)',
   },
   LSET: {
     arity: 4,
-    keys: ONE_KEY,
+    keys: [oneKey('RW update')],
     flags: ['write', 'denyoom'],
     run: lset,
     syntax: 'key index element',
     summary: 'Replaces the element at an index',
     since: '1.0.0',
+    complexity: 'O(N) in Redis, for N elements, O(1) at both ends; here always O(1)',
   },
   LRANGE: {
     arity: 4,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: ['readonly'],
     run: lrange,
     syntax: 'key start stop',
     summary: 'Returns the elements between two indexes, both included',
     since: '1.0.0',
+    complexity: 'O(S+N) for N elements, S elements away from an end',
   },
   LTRIM: {
     arity: 4,
-    keys: ONE_KEY,
+    keys: [oneKey('RW delete')],
     flags: ['write'],
     run: ltrim,
     syntax: 'key start stop',
     summary: 'Keeps only the elements between two indexes, both included',
     since: '1.0.0',
+    complexity: 'O(N) for N removed elements',
   },
   LINSERT: {
     arity: 5,
-    keys: ONE_KEY,
+    keys: [oneKey('RW insert')],
     flags: ['write', 'denyoom'],
     run: linsert,
     syntax: 'key BEFORE|AFTER pivot element',
     summary: 'Puts an element before or after another',
     since: '2.2.0',
+    complexity: 'O(N) for N elements; in Redis O(1) near the head',
   },
   LREM: {
     arity: 4,
-    keys: ONE_KEY,
+    keys: [oneKey('RW delete')],
     flags: ['write'],
     run: lrem,
     syntax: 'key count element',
     summary: 'Removes equal elements, from the front, the end or all',
     since: '1.0.0',
+    complexity: 'O(N+M) for N elements of which M are removed',
   },
   LPOS: {
     arity: -3,
-    keys: ONE_KEY,
+    keys: [oneKey('RO access')],
     flags: ['readonly'],
     run: lpos,
     syntax: 'key element [RANK rank] [COUNT num-matches] [MAXLEN len]',
     summary: 'Returns the indexes of equal elements',
     since: '6.0.6',
+    complexity: 'O(N) for N elements; less if the match is near or MAXLEN is small',
   },
 } as const satisfies CommandTable;
 

@@ -2,6 +2,7 @@ import { MapReply, type Reply, VerbatimReply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
 import { stringBytes } from '../footprint.ts';
+import { oneKey } from '../key-spec.ts';
 import { SLOT_BYTES } from '../keyspace.ts';
 import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
@@ -13,12 +14,13 @@ import { helpLines } from './subcommand-help.ts';
 const subcommands = {
   USAGE: {
     arity: -3,
-    keys: [2, 2, 1],
+    keys: [oneKey('RO', 2)],
     flags: ['readonly'],
     run: usage,
     syntax: 'key [SAMPLES count]',
     summary: 'Estimates the bytes that a key and its value take',
     since: '4.0.0',
+    complexity: 'O(N) for N samples',
   },
   STATS: {
     arity: 2,
@@ -28,6 +30,8 @@ const subcommands = {
     syntax: '',
     summary: 'Returns how much memory is used',
     since: '4.0.0',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
   },
   DOCTOR: {
     arity: 2,
@@ -37,8 +41,10 @@ const subcommands = {
     syntax: '',
     summary: 'Answers that there is nothing to report',
     since: '4.0.0',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
   },
-  HELP: help((): readonly string[] => helpLines('MEMORY', subcommands)),
+  HELP: help('4.0.0', (): readonly string[] => helpLines('MEMORY', subcommands)),
 } as const satisfies CommandTable;
 
 export const memory = {

@@ -1,26 +1,27 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
+import { oneKey } from '../key-spec.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import type { Value } from '../value.ts';
 import { container, help } from './help.ts';
 import { helpLines } from './subcommand-help.ts';
 
-const SECOND = [2, 2, 1] as const;
-
 const subcommands: CommandTable = {
   ENCODING: {
     arity: 3,
-    keys: SECOND,
+    keys: [oneKey('RO', 2)],
     flags: ['readonly'],
     run: (session, argv) => withValue(session, argv[2]!, encoding),
     syntax: 'key',
     summary: 'Returns the name of the form in which Redis would keep the value',
     since: '2.2.3',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output'],
   },
   FREQ: {
     arity: 3,
-    keys: SECOND,
+    keys: [oneKey('RO', 2)],
     flags: ['readonly'],
     run: (session, argv) =>
       withValue(session, argv[2]!, () => {
@@ -29,26 +30,32 @@ const subcommands: CommandTable = {
     syntax: 'key',
     summary: 'Returns how often a key is used, which is not counted here',
     since: '4.0.0',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output'],
   },
   IDLETIME: {
     arity: 3,
-    keys: SECOND,
+    keys: [oneKey('RO', 2)],
     flags: ['readonly'],
     run: idleTime,
     syntax: 'key',
     summary: 'Returns the seconds since a key was last used',
     since: '2.2.3',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output'],
   },
   REFCOUNT: {
     arity: 3,
-    keys: SECOND,
+    keys: [oneKey('RO', 2)],
     flags: ['readonly'],
     run: (session, argv) => withValue(session, argv[2]!, referenceCount),
     syntax: 'key',
     summary: 'Returns the number of references that Redis would count',
     since: '2.2.3',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output'],
   },
-  HELP: help(() => helpLines('OBJECT', subcommands)),
+  HELP: help('6.2.0', () => helpLines('OBJECT', subcommands)),
 };
 
 export const object = {

@@ -1,7 +1,8 @@
 import { ErrorReply, ManyReply, PushReply, type Reply } from '../../resp/index.ts';
-import { ALL_KEYS, type CommandTable, NO_KEYS, ONE_KEY } from '../command.ts';
+import { type CommandTable, NO_KEYS } from '../command.ts';
 import { argumentBytes } from '../footprint.ts';
 import { assertPattern, globFilter } from '../glob.ts';
+import { keysUpTo, oneKey } from '../key-spec.ts';
 import { assertName } from '../name-map.ts';
 import { SUBSCRIPTION_BYTES, type SubscriptionKind } from '../pub-sub.ts';
 import type { Session } from '../session.ts';
@@ -21,6 +22,7 @@ const subcommands = {
     syntax: '[pattern]',
     summary: 'Returns the channels that have subscribers',
     since: '2.8.0',
+    complexity: 'O(N) for N channels with subscribers, if names and pattern are short',
   },
   NUMSUB: {
     arity: -2,
@@ -30,6 +32,7 @@ const subcommands = {
     syntax: '[channel [channel ...]]',
     summary: 'Returns how many subscribe to each of the channels, patterns not counted',
     since: '2.8.0',
+    complexity: 'O(N) for N channels',
   },
   NUMPAT: {
     arity: 2,
@@ -39,6 +42,7 @@ const subcommands = {
     syntax: '',
     summary: 'Returns how many different patterns are subscribed to',
     since: '2.8.0',
+    complexity: 'O(1)',
   },
   SHARDCHANNELS: {
     arity: -2,
@@ -48,6 +52,7 @@ const subcommands = {
     syntax: '[pattern]',
     summary: 'Returns the shard channels that have subscribers',
     since: '7.0.0',
+    complexity: 'O(N) for N shard channels with subscribers, if names and pattern are short',
   },
   SHARDNUMSUB: {
     arity: -2,
@@ -57,8 +62,9 @@ const subcommands = {
     syntax: '[shardchannel [shardchannel ...]]',
     summary: 'Returns how many subscribe to each of the shard channels',
     since: '7.0.0',
+    complexity: 'O(N) for N shard channels',
   },
-  HELP: help((): readonly string[] => helpLines('PUBSUB', subcommands)),
+  HELP: help('6.2.0', (): readonly string[] => helpLines('PUBSUB', subcommands)),
 } as const satisfies CommandTable;
 
 export const pubSub = {
@@ -71,6 +77,7 @@ export const pubSub = {
     syntax: 'channel [channel ...]',
     summary: 'Listens to channels',
     since: '2.0.0',
+    complexity: 'O(N) for N channels',
   },
   UNSUBSCRIBE: {
     arity: -1,
@@ -81,6 +88,7 @@ export const pubSub = {
     syntax: '[channel [channel ...]]',
     summary: 'Stops listening to channels, or to all of them',
     since: '2.0.0',
+    complexity: 'O(N) for N subscribers of a channel',
   },
   PSUBSCRIBE: {
     arity: -2,
@@ -91,6 +99,7 @@ export const pubSub = {
     syntax: 'pattern [pattern ...]',
     summary: 'Listens to all channels that fit patterns',
     since: '2.0.0',
+    complexity: 'O(N) for N patterns of the client',
   },
   PUNSUBSCRIBE: {
     arity: -1,
@@ -101,26 +110,29 @@ export const pubSub = {
     syntax: '[pattern [pattern ...]]',
     summary: 'Stops listening by patterns, or by all of them',
     since: '2.0.0',
+    complexity: 'O(N+M) for N patterns of the client and M of all clients',
   },
   SSUBSCRIBE: {
     arity: -2,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'not_key')],
     flags: SUBSCRIBE,
     run: subscribeToShard,
     actsInSubscription: true,
     syntax: 'shardchannel [shardchannel ...]',
     summary: 'Listens to shard channels',
     since: '7.0.0',
+    complexity: 'O(N) for N shard channels',
   },
   SUNSUBSCRIBE: {
     arity: -1,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'not_key')],
     flags: SUBSCRIBE,
     run: (session, argv) => unsubscribe(session, argv, 'shardChannels'),
     actsInSubscription: true,
     syntax: '[shardchannel [shardchannel ...]]',
     summary: 'Stops listening to shard channels, or to all of them',
     since: '7.0.0',
+    complexity: 'O(N) for N subscribers of a shard channel',
   },
   PUBLISH: {
     arity: 3,
@@ -130,15 +142,17 @@ export const pubSub = {
     syntax: 'channel message',
     summary: 'Sends a message to all who listen to a channel and returns how many they are',
     since: '2.0.0',
+    complexity: 'O(N+M) for N subscribers of the channel and M patterns of all clients',
   },
   SPUBLISH: {
     arity: 3,
-    keys: ONE_KEY,
+    keys: [oneKey('not_key')],
     flags: PUBLISH,
     run: (session, argv) => session.engine.pubSub.publishToShard(argv[1]!, argv[2]!),
     syntax: 'shardchannel message',
     summary: 'Sends a message to all who listen to a shard channel',
     since: '7.0.0',
+    complexity: 'O(N) for N subscribers of the shard channel',
   },
   PUBSUB: container(subcommands, 'Tells who listens to what', '2.8.0'),
 } as const satisfies CommandTable;

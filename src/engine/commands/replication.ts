@@ -13,6 +13,8 @@ export const replicas = {
     syntax: 'numreplicas timeout',
     summary: 'Waits until that many replicas have the writes, or for the time; returns 0',
     since: '3.0.0',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_shards', 'response_policy:agg_min'],
   },
 } as const satisfies CommandTable;
 
@@ -25,6 +27,7 @@ export const role = {
     syntax: '',
     summary: 'Answers that this is a master without replicas',
     since: '2.8.12',
+    complexity: 'O(1)',
   },
 } as const satisfies CommandTable;
 

@@ -1,6 +1,6 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
-import { countedKeys } from '../counted-keys.ts';
+import { countedKeys } from '../key-spec.ts';
 import { integerArgument } from '../number.ts';
 import { NO_SCRIPT } from '../script.ts';
 import type { Session } from '../session.ts';
@@ -10,7 +10,7 @@ import { helpLines } from './subcommand-help.ts';
 
 const SCRIPT = ['noscript', 'stale', 'skip_monitor', 'no_mandatory_keys', 'movablekeys'] as const;
 const RUN = [...SCRIPT, 'may_replicate'] as const;
-const RUN_READ_ONLY = [...SCRIPT, 'readonly'] as const;
+const RUN_READ_ONLY = ['readonly', ...SCRIPT] as const;
 
 const subcommands: CommandTable = {
   LOAD: {
@@ -21,6 +21,8 @@ const subcommands: CommandTable = {
     syntax: 'script',
     summary: 'Keeps a script and returns its SHA1',
     since: '2.6.0',
+    complexity: 'O(N) for a script of N bytes',
+    tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
   EXISTS: {
     arity: -3,
@@ -30,6 +32,8 @@ const subcommands: CommandTable = {
     syntax: 'sha1 [sha1 ...]',
     summary: 'Tells which scripts are kept',
     since: '2.6.0',
+    complexity: 'O(N) for N scripts, O(1) for one',
+    tips: ['request_policy:all_shards', 'response_policy:agg_logical_and'],
   },
   FLUSH: {
     arity: -2,
@@ -39,6 +43,9 @@ const subcommands: CommandTable = {
     syntax: '[ASYNC|SYNC]',
     summary: 'Forgets all scripts',
     since: '2.6.0',
+    complexity: 'O(N) for N scripts that are kept',
+    history: [['6.2.0', 'Options ASYNC and SYNC']],
+    tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
   KILL: {
     arity: 2,
@@ -49,46 +56,52 @@ const subcommands: CommandTable = {
     syntax: '',
     summary: 'Stops the running script, which here its budget does',
     since: '2.6.0',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_shards', 'response_policy:one_succeeded'],
   },
-  HELP: help(() => helpLines('SCRIPT', subcommands)),
+  HELP: help('5.0.0', () => helpLines('SCRIPT', subcommands)),
 };
 
 export const scripting = {
   EVAL: {
     arity: -3,
-    keys: countedKeys(2),
+    keys: [countedKeys(2, 'RW access update', 'What the script does with its keys is not known')],
     flags: RUN,
     run: (session, argv) => evaluate(session, argv, load, false),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a Lua script as one unit',
     since: '2.6.0',
+    complexity: 'That of the script',
   },
   EVALSHA: {
     arity: -3,
-    keys: countedKeys(2),
+    keys: [countedKeys(2, 'RW access update')],
     flags: RUN,
     run: (session, argv) => evaluateKnown(session, argv, false),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a script that was sent before',
     since: '2.6.0',
+    complexity: 'That of the script',
   },
   EVAL_RO: {
     arity: -3,
-    keys: countedKeys(2),
+    keys: [countedKeys(2, 'RO access', 'What the script does with its keys is not known')],
     flags: RUN_READ_ONLY,
     run: (session, argv) => evaluate(session, argv, load, true),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a Lua script that may not write',
     since: '7.0.0',
+    complexity: 'That of the script',
   },
   EVALSHA_RO: {
     arity: -3,
-    keys: countedKeys(2),
+    keys: [countedKeys(2, 'RO access')],
     flags: RUN_READ_ONLY,
     run: (session, argv) => evaluateKnown(session, argv, true),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
     summary: 'Runs a script that was sent before and may not write',
     since: '7.0.0',
+    complexity: 'That of the script',
   },
   SCRIPT: container(subcommands, 'Manages the scripts that are kept', '2.6.0'),
 } as const satisfies CommandTable;

@@ -16,6 +16,9 @@ export const server = {
     syntax: '[section [section ...]]',
     summary: 'Describes the server and counts what it did',
     since: '1.0.0',
+    complexity: 'O(1)',
+    history: [['7.0.0', 'Takes several sections']],
+    tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
   },
   TIME: {
     arity: 1,
@@ -25,6 +28,8 @@ export const server = {
     syntax: '',
     summary: 'Returns the Unix time in seconds and the microseconds of the current second',
     since: '2.6.0',
+    complexity: 'O(1)',
+    tips: ['nondeterministic_output'],
   },
   MONITOR: {
     arity: 1,
@@ -34,6 +39,7 @@ export const server = {
     syntax: '',
     summary: 'Shows every command that is run from now on',
     since: '1.0.0',
+    complexity: '',
   },
   SWAPDB: {
     arity: 3,
@@ -43,6 +49,7 @@ export const server = {
     syntax: 'index1 index2',
     summary: 'Exchanges the keys of two databases',
     since: '4.0.0',
+    complexity: 'O(N) for N clients that watch keys of the two databases or wait for them',
   },
   SHUTDOWN: {
     arity: -1,
@@ -52,6 +59,8 @@ export const server = {
     syntax: '[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]',
     summary: 'Ends the server',
     since: '1.0.0',
+    complexity: 'O(1); O(N) in Redis, if it saves N keys',
+    history: [['7.0.0', 'Options NOW, FORCE and ABORT']],
   },
 } as const satisfies CommandTable;
 

@@ -22,6 +22,7 @@ const subcommands: CommandTable = {
     syntax: 'session will command [argument [argument ...]]',
     summary: 'Leaves a command to be run when the session ends',
     since: SINCE,
+    complexity: 'O(1)',
   },
   DROP: {
     arity: 4,
@@ -31,8 +32,9 @@ const subcommands: CommandTable = {
     syntax: 'session will',
     summary: 'Takes a will back',
     since: SINCE,
+    complexity: 'O(1)',
   },
-  HELP: help(() => helpLines('HOLDFAST.WILL', subcommands)),
+  HELP: help(SINCE, () => helpLines('HOLDFAST.WILL', subcommands)),
 };
 
 /** What only this server has: see docs/sessions.md. */
@@ -45,6 +47,7 @@ export const session = {
     syntax: 'session',
     summary: 'Begins a session of this name, which lives as long as the connection',
     since: SINCE,
+    complexity: 'O(1)',
   },
   'HOLDFAST.WILL': container(subcommands, 'Says what to do when a session ends', SINCE),
 } as const satisfies CommandTable;

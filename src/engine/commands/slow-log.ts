@@ -17,6 +17,9 @@ const subcommands = {
     syntax: '[count]',
     summary: 'Returns the newest of the commands that took long, ten or as many as asked (-1: all)',
     since: '2.2.12',
+    complexity: 'O(N) for N returned entries',
+    history: [['4.0.0', 'Shows the address and the name of the client']],
+    tips: ['request_policy:all_nodes', 'nondeterministic_output'],
   },
   LEN: {
     arity: 2,
@@ -26,6 +29,8 @@ const subcommands = {
     syntax: '',
     summary: 'Returns how many commands are kept',
     since: '2.2.12',
+    complexity: 'O(1)',
+    tips: ['request_policy:all_nodes', 'response_policy:agg_sum', 'nondeterministic_output'],
   },
   RESET: {
     arity: 2,
@@ -35,8 +40,10 @@ const subcommands = {
     syntax: '',
     summary: 'Forgets them',
     since: '2.2.12',
+    complexity: 'O(N) for N entries',
+    tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
   },
-  HELP: help((): readonly string[] => helpLines('SLOWLOG', subcommands)),
+  HELP: help('6.2.0', (): readonly string[] => helpLines('SLOWLOG', subcommands)),
 } as const satisfies CommandTable;
 
 export const slowLog = {

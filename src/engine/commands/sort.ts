@@ -1,9 +1,10 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
-import { type CommandTable, ONE_KEY } from '../command.ts';
+import type { CommandTable } from '../command.ts';
 import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { assertPattern } from '../glob.ts';
 import { HashValue } from '../hash-value.ts';
+import { oneKey, unknownKeys } from '../key-spec.ts';
 import { ListValue } from '../list-value.ts';
 import { integerArgument, parseFloat64, parseInteger, withoutLeadingSpaces } from '../number.ts';
 import { assertReplyItems } from '../reply-items.ts';
@@ -11,10 +12,18 @@ import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import type { Collection, Value } from '../value.ts';
 
+const SORT_COST =
+  'O(N+M*log(M)) for N elements of which M are returned; O(N) if they are not sorted';
+
 export const sort = {
   SORT: {
     arity: -2,
-    keys: sortKeys,
+    keys: [
+      oneKey('RO access'),
+      unknownKeys('RO access', 'The names for BY and GET come from the elements'),
+      unknownKeys('OW update', 'STORE may stand anywhere among the arguments'),
+    ],
+    findKeys: sortKeys,
     flags: ['write', 'denyoom', 'movablekeys'],
     run: (session, argv) => sortAndStore(session, argv, parseSort(argv, true)),
     countsReads: true,
@@ -22,16 +31,21 @@ export const sort = {
       'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination]',
     summary: 'Sorts the elements of a list, a set or a sorted set; returns or stores them',
     since: '1.0.0',
+    complexity: SORT_COST,
   },
   SORT_RO: {
     arity: -2,
-    keys: ONE_KEY,
+    keys: [
+      oneKey('RO access'),
+      unknownKeys('RO access', 'The names for BY and GET come from the elements'),
+    ],
     flags: ['readonly', 'movablekeys'],
     run: (session, argv) => sortAndStore(session, argv, parseSort(argv, false)),
     syntax:
       'key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]',
     summary: 'Sorts the elements of a list, a set or a sorted set without storing them',
     since: '7.0.0',
+    complexity: SORT_COST,
   },
 } as const satisfies CommandTable;
 

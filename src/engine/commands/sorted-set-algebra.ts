@@ -1,8 +1,8 @@
 import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
-import { countedKeys } from '../counted-keys.ts';
 import { Dictionary } from '../dictionary.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import { countedKeys, oneKey } from '../key-spec.ts';
 import { floatArgument, integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { SetValue } from '../set-value.ts';
@@ -10,83 +10,90 @@ import { type Entries, SortedSetValue } from '../sorted-set-value.ts';
 import { lower, upper } from '../text.ts';
 import { scoredReply, storeResult } from './sorted-set-access.ts';
 
-/** The keys of ZUNIONSTORE and its kin: where the result goes, and those that are counted behind. */
-const storeKeys = (argv: readonly string[]): number[] => {
-  const sources = countedKeys(2)(argv);
-  return sources.length === 0 ? [] : [1, ...sources];
-};
-
 const COMBINE_SYNTAX =
   'numkeys key [key ...] [WEIGHTS weight [weight ...]] [AGGREGATE SUM|MIN|MAX]';
 const READ = ['readonly', 'movablekeys'] as const;
 const STORE = ['write', 'denyoom', 'movablekeys'] as const;
 
+const UNION_COST = 'O(N)+O(M*log(M)) for N members in all the sets, M in the result';
+const INTERSECTION_COST =
+  'O(N*K)+O(M*log(M)) at worst, for K sets of which the smallest has N members, M in the result';
+const DIFFERENCE_COST =
+  'O(L+(N-K)*log(N)) at worst, for L members in all the sets, N in the first, K in the result';
+
 export const sortedSetAlgebra = {
   ZUNION: {
     arity: -3,
-    keys: countedKeys(1),
+    keys: [countedKeys(1, 'RO access')],
     flags: READ,
     run: (session, argv) => show(session, argv, union),
     syntax: `${COMBINE_SYNTAX} [WITHSCORES]`,
     summary: 'Returns the members of all the sets with their scores combined',
     since: '6.2.0',
+    complexity: UNION_COST,
   },
   ZUNIONSTORE: {
     arity: -4,
-    keys: storeKeys,
+    keys: [oneKey('OW update'), countedKeys(2, 'RO access')],
     flags: STORE,
     run: (session, argv) => store(session, argv, union),
     countsReads: true,
     syntax: `destination ${COMBINE_SYNTAX}`,
     summary: 'Stores the members of all the sets with their scores combined',
     since: '2.0.0',
+    complexity: UNION_COST,
   },
   ZINTER: {
     arity: -3,
-    keys: countedKeys(1),
+    keys: [countedKeys(1, 'RO access')],
     flags: READ,
     run: (session, argv) => show(session, argv, intersection),
     syntax: `${COMBINE_SYNTAX} [WITHSCORES]`,
     summary: 'Returns the members that all the sets share with their scores combined',
     since: '6.2.0',
+    complexity: INTERSECTION_COST,
   },
   ZINTERSTORE: {
     arity: -4,
-    keys: storeKeys,
+    keys: [oneKey('OW update'), countedKeys(2, 'RO access')],
     flags: STORE,
     run: (session, argv) => store(session, argv, intersection),
     countsReads: true,
     syntax: `destination ${COMBINE_SYNTAX}`,
     summary: 'Stores the members that all the sets share with their scores combined',
     since: '2.0.0',
+    complexity: INTERSECTION_COST,
   },
   ZINTERCARD: {
     arity: -3,
-    keys: countedKeys(1),
+    keys: [countedKeys(1, 'RO access')],
     flags: READ,
     run: intersectionSize,
     syntax: 'numkeys key [key ...] [LIMIT limit]',
     summary: 'Returns how many members all the sets share',
     since: '7.0.0',
+    complexity: 'O(N*K) at worst, for K sets of which the smallest has N members',
   },
   ZDIFF: {
     arity: -3,
-    keys: countedKeys(1),
+    keys: [countedKeys(1, 'RO access')],
     flags: READ,
     run: (session, argv) => show(session, argv, difference),
     syntax: 'numkeys key [key ...] [WITHSCORES]',
     summary: 'Returns the members of the first set that no other has',
     since: '6.2.0',
+    complexity: DIFFERENCE_COST,
   },
   ZDIFFSTORE: {
     arity: -4,
-    keys: storeKeys,
+    keys: [oneKey('OW update'), countedKeys(2, 'RO access')],
     flags: STORE,
     run: (session, argv) => store(session, argv, difference),
     countsReads: true,
     syntax: 'destination numkeys key [key ...]',
     summary: 'Stores the members of the first set that no other has',
     since: '6.2.0',
+    complexity: DIFFERENCE_COST,
   },
 } as const satisfies CommandTable;
 

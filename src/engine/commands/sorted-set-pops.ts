@@ -1,7 +1,7 @@
 import { ErrorReply, NULL_ARRAY, type Reply } from '../../resp/index.ts';
-import { type CommandTable, ONE_KEY, type Outcome } from '../command.ts';
-import { countedKeys } from '../counted-keys.ts';
+import type { CommandTable, Outcome } from '../command.ts';
 import { NOT_POSITIVE, SYNTAX_ERROR } from '../errors.ts';
+import { countedKeys, keysUpTo, oneKey } from '../key-spec.ts';
 import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { type Entries, SortedSetValue } from '../sorted-set-value.ts';
@@ -19,57 +19,65 @@ import {
 export const sortedSetPops = {
   ZPOPMIN: {
     arity: -2,
-    keys: ONE_KEY,
+    keys: [oneKey('RW access delete')],
     flags: ['write', 'fast'],
     run: (session, argv) => popFromOne(session, argv, 'min'),
     syntax: 'key [count]',
     summary: 'Removes and returns the members with the lowest scores',
     since: '5.0.0',
+    complexity: 'O(log(N)*M) for M popped of N members',
   },
   ZPOPMAX: {
     arity: -2,
-    keys: ONE_KEY,
+    keys: [oneKey('RW access delete')],
     flags: ['write', 'fast'],
     run: (session, argv) => popFromOne(session, argv, 'max'),
     syntax: 'key [count]',
     summary: 'Removes and returns the members with the highest scores',
     since: '5.0.0',
+    complexity: 'O(log(N)*M) for M popped of N members',
   },
   ZMPOP: {
     arity: -4,
-    keys: countedKeys(1),
+    keys: [countedKeys(1, 'RW access delete')],
     flags: ['write', 'movablekeys'],
     run: popFromFirst,
     syntax: 'numkeys key [key ...] MIN|MAX [COUNT count]',
     summary: 'Removes and returns members from the first of the keys that has any',
     since: '7.0.0',
+    complexity: 'O(K)+O(M*log(N)) for K keys and M popped of N members',
   },
   BZPOPMIN: {
     arity: -3,
-    keys: [1, -2, 1],
+    keys: [keysUpTo(-2, 'RW access delete')],
     flags: ['write', 'noscript', 'blocking', 'fast'],
     run: (session, argv) => waitForOne(session, argv, 'min'),
     syntax: 'key [key ...] timeout',
     summary: 'Removes and returns the member with the lowest score, or waits for one',
     since: '5.0.0',
+    complexity: 'O(log(N)) for N members in the set',
+    history: [['6.0.0', 'The timeout may be a fraction of a second']],
   },
   BZPOPMAX: {
     arity: -3,
-    keys: [1, -2, 1],
+    keys: [keysUpTo(-2, 'RW access delete')],
     flags: ['write', 'noscript', 'blocking', 'fast'],
     run: (session, argv) => waitForOne(session, argv, 'max'),
     syntax: 'key [key ...] timeout',
     summary: 'Removes and returns the member with the highest score, or waits for one',
     since: '5.0.0',
+    complexity: 'O(log(N)) for N members in the set',
+    history: [['6.0.0', 'The timeout may be a fraction of a second']],
   },
   BZMPOP: {
     arity: -5,
-    keys: countedKeys(2),
+    keys: [countedKeys(2, 'RW access delete')],
     flags: ['write', 'blocking', 'movablekeys'],
     run: waitForSome,
     syntax: 'timeout numkeys key [key ...] MIN|MAX [COUNT count]',
     summary: 'Removes and returns members from the first of the keys that has any, or waits',
     since: '7.0.0',
+    complexity: 'O(K)+O(M*log(N)) for K keys and M popped of N members',
   },
 } as const satisfies CommandTable;
 

@@ -6,9 +6,10 @@ import {
   replyBytes,
   WriteLimitError,
 } from '../../resp/index.ts';
-import { ALL_KEYS, type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
+import { type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
 import { call } from '../execute.ts';
 import { argumentBytes, stringBytes } from '../footprint.ts';
+import { keysUpTo } from '../key-spec.ts';
 import { assertName } from '../name-map.ts';
 import type { QueuedCommand, Session } from '../session.ts';
 
@@ -24,6 +25,7 @@ export const transactions = {
     syntax: '',
     summary: 'Starts a transaction: the commands that follow are queued',
     since: '1.2.0',
+    complexity: 'O(1)',
   },
   EXEC: {
     arity: 1,
@@ -34,6 +36,7 @@ export const transactions = {
     syntax: '',
     summary: 'Runs the queued commands as one unit',
     since: '1.2.0',
+    complexity: 'That of the queued commands',
   },
   DISCARD: {
     arity: 1,
@@ -44,16 +47,18 @@ export const transactions = {
     syntax: '',
     summary: 'Forgets the queued commands and the watched keys',
     since: '2.0.0',
+    complexity: 'O(N) for N queued commands',
   },
   WATCH: {
     arity: -2,
-    keys: ALL_KEYS,
+    keys: [keysUpTo(-1, 'RO')],
     flags: FLAGS,
     run: watch,
     actsInMulti: true,
     syntax: 'key [key ...]',
     summary: 'Lets the next EXEC fail if one of the keys changes before it',
     since: '2.2.0',
+    complexity: 'O(1) for each key',
   },
   UNWATCH: {
     arity: 1,
@@ -63,6 +68,7 @@ export const transactions = {
     syntax: '',
     summary: 'Forgets the watched keys',
     since: '2.2.0',
+    complexity: 'O(1)',
   },
 } as const satisfies CommandTable;
 
