@@ -9,7 +9,14 @@ import { drawDiagram } from '../src/cli/lab/diagram.ts';
 import { ProgressLine } from '../src/cli/lab/progress-line.ts';
 import { shorten, shortenWord, widthOf, wrap } from '../src/cli/lab/text-width.ts';
 import { virtualClock } from '../src/clock/index.ts';
-import { explore, RECIPES, type Recipe, replay, type Variant } from '../src/lab/index.ts';
+import {
+  explore,
+  type FailingRuns,
+  RECIPES,
+  type Recipe,
+  replay,
+  type Variant,
+} from '../src/lab/index.ts';
 import { CliProcess, runCli } from './cli-run.ts';
 
 interface Printed {
@@ -148,6 +155,11 @@ const FOREIGN_DELETE = `
 ✗ Step 8: A removes the lock that B holds.
 `;
 
+/** Whole numbers of any size are texts in JSON. */
+function inJson({ interleavings, chance }: FailingRuns): object {
+  return { interleavings: String(interleavings), chance };
+}
+
 describe('holdfast lab run', () => {
   it('tells what was searched, what holds, and draws the failure', async () => {
     const { code, output, errors } = await lab('run set-nx-ex-del');
@@ -155,7 +167,8 @@ describe('holdfast lab run', () => {
     expect(output).toContain('Variant pause: A holder is slower than its lease.\n');
     expect(output).toContain('World: 3 clients, 6 s, 1 crash, 1 pause\n');
     expect(output).toMatch(/^Covered: 11,513,058 interleavings in 8,454 states, all there are/m);
-    expect(output).toMatch(/^ {2}✗ foreign-release +8 steps {2}a\.aza\.bwaa$/m);
+    expect(output).toMatch(/^Failing: [\d,]+ of the interleavings; 5\.1 % of the runs/m);
+    expect(output).toMatch(/^ {2}✗ foreign-release +8 steps +4\.3 % {2}a\.aza\.bwaa$/m);
     expect(output).toMatch(/^ {2}✓ held-for-ever$/m);
     expect(output).toContain(FOREIGN_DELETE);
     expect(output).toContain('\nholdfast lab replay set-nx-ex-del a.aza.bwaa\n');
@@ -175,7 +188,8 @@ describe('holdfast lab run', () => {
       states: 8454,
       interleavings: '11513058',
     });
-    const { trace, ...failure } = explore('set-nx-ex-del').failure!;
+    const { verdicts, failure: drawn } = explore('set-nx-ex-del');
+    const { trace, ...failure } = drawn!;
     expect(found.failure).toEqual({ ...failure, trace: JSON.parse(JSON.stringify(trace)) });
     const shown = found.verdicts.find(({ check }: { check: string }) => check === failure.check);
     expect(shown).toEqual({
@@ -183,6 +197,7 @@ describe('holdfast lab run', () => {
       holds: false,
       isExpected: true,
       isPromised: true,
+      failing: inJson(verdicts.find(({ check }) => check === failure.check)!.failing),
       failure,
     });
     expect(found.keepsPromises).toBe(false);
@@ -191,7 +206,8 @@ describe('holdfast lab run', () => {
   it('tells what nobody can promise from what a recipe does promise', async () => {
     const { code, output } = await lab('run fenced --clients 2');
     expect(code).toBe(0);
-    expect(output).toMatch(/^ {2}~ two-inside +5 steps {2}a\.za\.b$/m);
+    expect(output).toMatch(/^Failing: none of the interleavings$/m);
+    expect(output).toMatch(/^ {2}~ two-inside +5 steps +0\.14 % {2}a\.za\.b$/m);
     expect(output).toMatch(/^ {2}✓ late-write$/m);
     expect(output).toMatch(/^~ is not promised: no lease keeps a paused holder from going on\./m);
     expect(output).toMatch(/^~ Step 5: A and B are inside at once\.$/m);
@@ -202,7 +218,7 @@ describe('holdfast lab run', () => {
 
   it('takes the world and the checks from the flags, wherever they stand', async () => {
     const flags =
-      '--variant take-over --clients 2 --rounds 2 --ticks 3 --crashes 0 --pauses 2 --lost-replies 1 --skews 1';
+      '--variant take-over --clients 2 --rounds 2 --ticks 3 --tick-ms 500 --step-ticks 1 --crashes 0 --pauses 2 --lost-replies 1 --skews 1';
     const { output } = await lab(
       `run ${flags} timestamp-getset --json --check late-write,two-inside`,
     );
@@ -212,6 +228,8 @@ describe('holdfast lab run', () => {
       clients: 2,
       rounds: 2,
       ticks: 3,
+      tickMs: 500,
+      stepTicks: 1,
       crashes: 0,
       pauses: 2,
       lostReplies: 1,

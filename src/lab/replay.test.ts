@@ -100,16 +100,14 @@ describe('a replay', () => {
     expect([world.store.restored, world.store.executed]).toEqual([0, 3]);
   });
 
-  it('agrees with the search on every failure of every recipe', () => {
-    for (const { name, variants } of RECIPES) {
-      for (const variant of variants.filter(({ fails }) => fails.length > 0)) {
-        const { verdicts } = explore(name, { variant: variant.name, ticks: 4, mostStates: 6000 });
-        for (const { check, failure } of verdicts) {
-          if (failure === undefined) continue;
-          const again = replay(name, failure.schedule, { variant: variant.name });
-          const violation = again.violations.find((each) => each.check === check);
-          expect(violation?.step).toBe(failure.steps);
-        }
+  it.each(RECIPES)('agrees with the search on every failure of $name', ({ name, variants }) => {
+    for (const variant of variants.filter(({ fails }) => fails.length > 0)) {
+      const { verdicts } = explore(name, { variant: variant.name, ticks: 4, mostStates: 6000 });
+      for (const { check, failure } of verdicts) {
+        if (failure === undefined) continue;
+        const again = replay(name, failure.schedule, { variant: variant.name });
+        const violation = again.violations.find((each) => each.check === check);
+        expect(violation?.step).toBe(failure.steps);
       }
     }
   });

@@ -1,4 +1,12 @@
-import type { Exploration, Failure, Recipe, Replay, Text, Verdict } from '../../lab/index.ts';
+import type {
+  Exploration,
+  FailingRuns,
+  Failure,
+  Recipe,
+  Replay,
+  Text,
+  Verdict,
+} from '../../lab/index.ts';
 import { chanceText, countText, stepsText, UNPROMISED, worldText } from '../../lab-report/index.ts';
 import type { Look } from './diagram.ts';
 import { type Conclusion, isSurprise } from './session.ts';
@@ -67,10 +75,7 @@ export class Findings {
         en: `Covered: ${counts.interleavings} interleavings in ${counts.states} states, ${isComplete ? 'all there are' : 'then the search was stopped'} (${counts.seconds} s, ${counts.rate} states a second)`,
         zh: `覆盖：${counts.interleavings} 种交错，${counts.states} 个状态，${isComplete ? '全部走遍' : '搜索中止'}（${counts.seconds} 秒，每秒 ${counts.rate} 个状态）`,
       }),
-      this.say({
-        en: `Failing: ${countText(failing.interleavings)} of the interleavings, and ${chanceText(failing.chance)} of runs whose next step is drawn at random`,
-        zh: `失败：其中 ${countText(failing.interleavings)} 种交错；若每一步随机选取，${chanceText(failing.chance)} 的运行会失败`,
-      }),
+      this.say(failingText(failing)),
     ];
     return lines.flatMap((line) => wrap(line, this.#look.width)).join('\n');
   }
@@ -137,6 +142,17 @@ const CONCLUSIONS: Readonly<Record<Conclusion, Text>> = {
     zh: '搜索在走遍之前中止。',
   },
 };
+
+function failingText({ interleavings, chance }: FailingRuns): Text {
+  if (interleavings === 0n) {
+    return { en: 'Failing: none of the interleavings', zh: '失败：没有一种交错失败' };
+  }
+  const [count, share] = [countText(interleavings), chanceText(chance)];
+  return {
+    en: `Failing: ${count} of the interleavings; ${share} of the runs whose next step is drawn at random`,
+    zh: `失败：其中 ${count} 种交错；若每一步随机选取，${share} 的运行会失败`,
+  };
+}
 
 /** It happens, and nobody promised that it would not. */
 function isBeyond({ holds, isPromised }: Verdict): boolean {
