@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 const root = join(import.meta.dirname, '..');
 const build = dirname(process.env.HOLDFAST_BUILD ?? join(root, 'dist', 'index.js'));
 const {
+  CLAIM_REFERENCE,
   CLAIMS,
   CLAIMS_LEAD,
   CLAIMS_TITLE,
@@ -116,9 +117,7 @@ function evidenceText(evidence, language) {
 
 /** Claims that a text names become links. */
 function withLinks(text) {
-  return text
-    .replace(/\b[Cc]laims? [\d, and]*\d/g, linkNumbers)
-    .replace(/第 [\d、]+ 条/g, linkNumbers);
+  return text.replace(CLAIM_REFERENCE, linkNumbers);
 }
 
 function linkNumbers(list) {

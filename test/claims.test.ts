@@ -7,7 +7,7 @@ import { formatReply } from '../src/cli/console/format-reply.ts';
 import { parseStoreAddress } from '../src/cli/console/store-address.ts';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { CHECKS, explore, RECIPES, replay, type Text } from '../src/lab/index.ts';
-import { CLAIMS, type Evidence, QUESTIONS } from '../src/lab-report/index.ts';
+import { CLAIM_REFERENCE, CLAIMS, type Evidence, QUESTIONS } from '../src/lab-report/index.ts';
 import { type Reply, splitInlineArguments } from '../src/resp/index.ts';
 import { ROOT } from './cli-run.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
@@ -59,12 +59,9 @@ describe('the claims', () => {
     for (const number of numbers) expect(CLAIMS[number - 1]?.number).toBe(number);
   });
 
-  /** The numbers in `claims 1 and 2`, and in `第 1、2 条`. */
   function referencesIn(each: Text, language: keyof Text): number[] {
-    const pattern = { en: /[Cc]laims? ([\d, and]+\d|\d)/g, zh: /第 ([\d、]+) 条/g }[language];
-    return [...each[language].matchAll(pattern)].flatMap(([, list]) =>
-      list!.match(/\d+/g)!.map(Number),
-    );
+    const references = each[language].match(CLAIM_REFERENCE) ?? [];
+    return references.flatMap((reference) => reference.match(/\d+/g)!.map(Number));
   }
 });
 

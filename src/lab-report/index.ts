@@ -2,6 +2,7 @@ export type { Claim, ClaimVerdict, Evidence } from './claims/claim.ts';
 export { CLAIMS } from './claims/index.ts';
 export { QUESTIONS, type Question } from './claims/questions.ts';
 export {
+  CLAIM_REFERENCE,
   CLAIMS_LEAD,
   CLAIMS_TITLE,
   COLUMNS,

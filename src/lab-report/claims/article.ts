@@ -1,7 +1,7 @@
 import { dialogue, figure, type Row, replayed, searched, tested, text } from './claim.ts';
 
 const SETNX_AND_EXPIRE =
-  "EVAL \"if redis.call('setnx',KEYS[1],ARGV[1])==1 then return redis.call('expire',KEYS[1],ARGV[2]) end return 0\" 1";
+  "EVAL \"return redis.call('setnx',KEYS[1],ARGV[1])==1 and redis.call('expire',KEYS[1],ARGV[2]) or 0\" 1";
 
 export const ARTICLE: readonly Row[] = [
   {
@@ -50,7 +50,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('introduction', '开头'),
     claim: text(
       'With a lock one request refreshes the cache.',
-      '有了锁，就能控制只有一个请求去更新缓存。',
+      '有了锁，更新缓存的请求就只有一个。',
     ),
     verdict: 'right',
     reason: text(
@@ -71,7 +71,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('introduction', '开头'),
     claim: text(
       'The other requests wait, or use the old value.',
-      '其余请求要么等待，要么使用过期的缓存。',
+      '其余请求可以等，也可以先用旧缓存。',
     ),
     verdict: 'right',
     reason: text(
@@ -242,7 +242,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('before the fourth sample', '第四段代码之前'),
     claim: text(
       'From 2.6.12 on SET covers SETEX, and with its timeout the whole lock.',
-      '从 2.6.12 起 SET 涵盖了 SETEX，再加上过期时间，一条命令就够了。',
+      '2.6.12 之后，SET 已包含 SETEX 的能力，加上过期时间，一条命令就能加锁。',
     ),
     verdict: 'conditional',
     reason: text(

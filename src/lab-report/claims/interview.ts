@@ -495,7 +495,7 @@ export const INTERVIEW: readonly Row[] = [
     claim: text('It ran in production without trouble.', '这个方案在线上使用时没有出过问题。'),
     verdict: 'conditional',
     reason: text(
-      'Credible: without pauses and with equal clocks no interleaving fails. With either of the two, six or more checks do.',
+      'Credible: without pauses and with equal clocks no interleaving fails. A pause, or a clock that is wrong, makes several checks fail.',
       '可信：没有停顿、时钟一致时，任何交错都不出错。只要出现停顿或时钟偏差，就有多项检查失败。',
     ),
     rightForm: null,

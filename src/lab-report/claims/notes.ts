@@ -1,7 +1,7 @@
 import { dialogue, figure, type Row, replayed, searched, tested, text } from './claim.ts';
 
 const COMPARE_AND_DELETE =
-  "EVAL \"if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end return 0\" 1";
+  "EVAL \"return redis.call('get',KEYS[1])==ARGV[1] and redis.call('del',KEYS[1]) or 0\" 1";
 
 export const NOTES: readonly Row[] = [
   {

@@ -44,6 +44,9 @@ const IMPLIED = {
   about: { en: 'what recipes of several documents depend on', zh: '多篇文档的写法都依赖的前提' },
 };
 
+/** `claims 1 and 2`, `第 1、2 条`: where a text names other claims. */
+export const CLAIM_REFERENCE = /\b[Cc]laims? [\d, and]*\d|第 [\d、]+ 条/g;
+
 /** The command line that repeats a replay or a search. */
 export function commandOf(evidence: ReplayEvidence | SearchEvidence): string {
   const { recipe, variant, world } = evidence;
