@@ -22,6 +22,7 @@ const {
 } = await import(pathToFileURL(join(build, 'lab-report', 'index.js')).href);
 
 const FILES = { en: 'seeds.md', zh: 'seeds.zh-CN.md' };
+const COLON = { en: ': ', zh: '：' };
 const OTHER = { en: '[中文](seeds.zh-CN.md)', zh: '[English](seeds.md)' };
 
 for (const [language, name] of Object.entries(FILES)) {
@@ -64,7 +65,9 @@ function counts(language) {
 }
 
 function questionItem({ question, answer, claims }, language) {
-  const links = claims.map((number) => `[${number}](#claim-${number})`).join(', ');
+  const links = claims
+    .map((number) => `[${number}](#claim-${number})`)
+    .join(language === 'en' ? ', ' : '、');
   return language === 'en'
     ? `- **${question.en}** ${answer.en} (${links})`
     : `- **${question.zh}** ${answer.zh}（${links}）`;
@@ -107,11 +110,13 @@ function evidenceText(evidence, language) {
         .join('<br>');
     case 'replay':
     case 'search':
-      return `${code(commandOf(evidence))}: ${findingOf(evidence)[language]}`;
+      return `${code(commandOf(evidence))}${COLON[language]}${findingOf(evidence)[language]}`;
     case 'figure':
-      return `${evidence.text[language]} (${code(evidence.from)})`;
+      return language === 'en'
+        ? `${evidence.text.en} (${code(evidence.from)})`
+        : `${evidence.text.zh}（${code(evidence.from)}）`;
     case 'test':
-      return `${code(evidence.file)}: “${evidence.title}”`;
+      return `${code(evidence.file)}${COLON[language]}“${evidence.title}”`;
   }
 }
 

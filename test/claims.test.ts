@@ -59,6 +59,17 @@ describe('the claims', () => {
     for (const number of numbers) expect(CLAIMS[number - 1]?.number).toBe(number);
   });
 
+  it('support the numbers in the answers to the questions', () => {
+    for (const language of ['en', 'zh'] as const) {
+      for (const { answer, claims } of QUESTIONS) {
+        const said = JSON.stringify(claims.map((number) => CLAIMS[number - 1]));
+        for (const number of answer[language].match(/\d+(\.\d+)*/g) ?? []) {
+          expect(said, answer[language]).toMatch(new RegExp(`(?<!\\d)${number}(?!\\d)`));
+        }
+      }
+    }
+  });
+
   function referencesIn(each: Text, language: keyof Text): number[] {
     const references = each[language].match(CLAIM_REFERENCE) ?? [];
     return references.flatMap((reference) => reference.match(/\d+/g)!.map(Number));

@@ -282,7 +282,7 @@ describe('the claims', () => {
     await page.getByRole('button', { name: 'wrong', exact: true }).click();
     expect(await page.locator('.filters output').innerText()).toBe(String(await shown.count()));
     expect(await page.locator('.claim:visible:not([data-verdict="wrong"])').count()).toBe(0);
-    await page.getByRole('button', { name: '谈谈Redis的Setnx', exact: true }).click();
+    await page.getByRole('button', { name: 'Article', exact: true }).click();
     expect(await shown.count()).toBe(1);
     expect(await page.locator('.document:visible').count()).toBe(1);
     await page.locator('.questions').getByRole('link', { name: '54', exact: true }).click();

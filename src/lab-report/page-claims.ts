@@ -25,7 +25,7 @@ export function claimsSection(variants: ReadonlySet<string>): Html {
   <h3>${both(QUESTIONS_TITLE)}</h3>
   <ul class="questions">${QUESTIONS.map(questionItem)}</ul>
   <div class="filters">
-    ${filter('document', { en: 'Document', zh: '文档' }, documents, (name) => documentText(name).title)}
+    ${filter('document', { en: 'Document', zh: '文档' }, documents, (name) => documentText(name).name)}
     ${filter('verdict', COLUMNS.verdict, VERDICT_NAMES, (name) => VERDICTS[name].text)}
     <p><output aria-live="polite">${CLAIMS.length}</output> / ${CLAIMS.length}</p>
   </div>
@@ -92,13 +92,15 @@ function evidenceItem(evidence: Evidence, variants: ReadonlySet<string>): Html {
       return html`<li><pre tabindex="0"><code>${dialogueText(evidence.lines)}</code></pre></li>`;
     case 'replay':
     case 'search':
-      return html`<li>${labCommand(evidence, variants)}: ${both(findingOf(evidence))}</li>`;
+      return html`<li>${labCommand(evidence, variants)}${both(COLON)}${both(findingOf(evidence))}</li>`;
     case 'figure':
       return html`<li>${both(evidence.text)} <code>${evidence.from}</code></li>`;
     case 'test':
-      return html`<li><code>${evidence.file}</code>: “${evidence.title}”</li>`;
+      return html`<li><code>${evidence.file}</code>${both(COLON)}“${evidence.title}”</li>`;
   }
 }
+
+const COLON: Text = { en: ': ', zh: '：' };
 
 function dialogueText(lines: readonly (readonly [string, string])[]): string {
   return lines.map(([command, reply]) => `> ${command}\n${reply}`).join('\n');

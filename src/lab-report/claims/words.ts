@@ -32,16 +32,33 @@ export const COLUMNS = {
   evidence: { en: 'Evidence', zh: '证据' },
 } as const satisfies Record<string, Text>;
 
-/** The title of a document as it stands there, and what it is. */
-export function documentText(document: Claim['document']): { title: Text; about: Text } {
-  if (document === 'implied') return IMPLIED;
+/** What the pages call a document, and what it is. */
+export function documentText(document: Claim['document']): DocumentText {
+  const name = NAMES[document];
+  if (document === 'implied') return { name, title: name, about: IMPLIED };
   const { title, about } = DOCUMENTS[document];
-  return { title: { en: title, zh: title }, about };
+  return { name, title: { en: `${name.en}: ${title}`, zh: `${name.zh}：${title}` }, about };
 }
 
-const IMPLIED = {
-  title: { en: 'Not said, but needed', zh: '没有明说的前提' },
-  about: { en: 'what recipes of several documents depend on', zh: '多篇文档的写法都依赖的前提' },
+interface DocumentText {
+  readonly name: Text;
+  /** The name, and the document's own title. */
+  readonly title: Text;
+  readonly about: Text;
+}
+
+const NAMES: Readonly<Record<Claim['document'], Text>> = {
+  notes: { en: 'Notes', zh: '笔记' },
+  interview: { en: 'Interview', zh: '面试题' },
+  reference: { en: 'Reference', zh: '命令参考' },
+  article: { en: 'Article', zh: '文章' },
+  manual: { en: 'Manual', zh: '手册' },
+  implied: { en: 'Not said, but needed', zh: '没有明说的前提' },
+};
+
+const IMPLIED: Text = {
+  en: 'what recipes of several documents depend on',
+  zh: '多篇文档的写法都依赖的前提',
 };
 
 /** `claims 1 and 2`, `第 1、2 条`: where a text names other claims. */
