@@ -39,20 +39,16 @@ for (const [language, name] of Object.entries(FILES)) {
 
 function page(language) {
   const documents = [...new Set(CLAIMS.map(({ document }) => document))];
-  return (
-    [
-      `# ${CLAIMS_TITLE[language]}`,
-      OTHER[language],
-      `${CLAIMS_LEAD[language]}`,
-      counts(language),
-      `## ${QUESTIONS_TITLE[language]}`,
-      QUESTIONS.map((each) => questionItem(each, language)).join('\n'),
-      ...documents.map((document) => section(document, language)),
-      '',
-    ]
-      .join('\n\n')
-      .trimEnd() + '\n'
-  );
+  const blocks = [
+    `# ${CLAIMS_TITLE[language]}`,
+    OTHER[language],
+    CLAIMS_LEAD[language],
+    counts(language),
+    `## ${QUESTIONS_TITLE[language]}`,
+    QUESTIONS.map((each) => questionItem(each, language)).join('\n'),
+    ...documents.map((document) => section(document, language)),
+  ];
+  return `${blocks.join('\n\n')}\n`;
 }
 
 function counts(language) {

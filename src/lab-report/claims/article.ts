@@ -27,7 +27,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('introduction', '开头'),
     claim: text(
       'Without a lock, many requests go to the database at once in the moment in which a cached value expires.',
-      '没有锁时，缓存过期的瞬间，大量请求会同时查询数据库。',
+      '没有锁时，缓存一过期，请求会一起涌向数据库。',
     ),
     verdict: 'right',
     reason: text(
@@ -285,7 +285,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('fourth sample', '第四段代码'),
     claim: text(
       'The timeout must fit: longer than the request takes.',
-      '超时时间要恰到好处，大于请求执行的时间。',
+      '超时要设得合适，比请求本身耗时更长。',
     ),
     verdict: 'conditional',
     reason: text(

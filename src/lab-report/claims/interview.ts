@@ -177,8 +177,8 @@ export const INTERVIEW: readonly Row[] = [
       'add 一步写入值和过期时间，这点胜过 SETNX。但过期时间以整秒计，时钟一秒跳一次，1 秒的租约可能几乎立刻到期；delete 与 DEL 有同样的问题，要用 gets 和 cas 才能安全释放。',
     ),
     rightForm: text(
-      'add with an expiry at least 1 s longer than needed; release with gets and cas.',
-      'add 的过期时间至少多给 1 秒；用 gets 和 cas 释放。',
+      'add with an expiry at least 1 s longer than needed; release with gets and cas, or from memcached 1.6 on with `md` and the cas number that `ms` returned.',
+      'add 的过期时间至少多给 1 秒；用 gets 和 cas 释放，memcached 1.6 起可用 `md` 加上 `ms` 返回的 cas 编号一步释放。',
     ),
     evidence: [
       replayed('memcached-add', 'delete', 'a.aza.bwaa', 'foreign-release'),
@@ -217,8 +217,8 @@ export const INTERVIEW: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'In speed: both answer a take and a release in one round trip each, and `bench/memcached.js` measures the two side by side on your machine. In convenience they differ: memcached has no atomic compare-and-delete in one command, no expiry below a second, no wake-up for waiters, and evicts keys when its memory is full.',
-      '性能上，加锁、解锁都是一次往返，`bench/memcached.js` 可以在你的机器上同时测两者。易用性上有差别：memcached 没有一步完成的比较并删除，过期时间不能小于一秒，不能唤醒等待者，内存满了还会淘汰 key。',
+      'In speed: both answer a take and a release in one round trip each, and `bench/memcached.js` measures the two side by side on your machine. In convenience they differ: memcached has no expiry below a second, cannot wake waiters, and evicts keys when its memory is full.',
+      '性能上，加锁、解锁都是一次往返，`bench/memcached.js` 可以在你的机器上同时测两者。易用性上有差别：memcached 的过期时间不能小于一秒，不能唤醒等待者，内存满了还会淘汰 key。',
     ),
     rightForm: text(
       'Choose by what a lost lock costs. Where it costs more than a repeated task, take a store that evicts nothing.',
@@ -585,7 +585,7 @@ export const INTERVIEW: readonly Row[] = [
     claim: text('This small error can be ignored.', '这个微小的误差可以忽略。'),
     verdict: 'conditional',
     reason: text(
-      'The error is as large as the loser is late. Between two commands of a healthy client that is a fraction of a millisecond to a few, and it matters only if the winner then crashes: the others wait for so much longer. A loser that was paused for 8 s makes an error of 8 s, and one that was paused after its computation makes the lock end early (claim 48).',
+      'The error is as large as the loser is late. Between two commands of a healthy client a few milliseconds pass at most, and they matter only if the winner crashes later: the others wait for so much longer. A loser that was paused for 8 s makes an error of 8 s, and one that was paused after its computation makes the lock end early (claim 48).',
       '误差等于落败者迟到的时间。正常情况下两条命令只隔几毫秒以内，而且只有胜者随后崩溃时才有影响：其他人多等这么久。但停顿 8 秒的落败者造成 8 秒误差；若停在算出时间之后，锁反而会提前到期（第 48 条）。',
     ),
     rightForm: text('SET … NX PX has no such error.', 'SET … NX PX 没有这种误差。'),
