@@ -257,6 +257,62 @@ describe('a run', () => {
   });
 });
 
+describe('the claims', () => {
+  it('are all there, with links to the recipes that are on the page', async () => {
+    await using open = await OpenPage.open();
+    expect(await open.page.locator('.claim').count()).toBe(107);
+    const evidence = open.page.locator('#claim-17 .evidence');
+    await evidence.locator('summary').click();
+    await evidence.getByRole('link').click();
+    expect(new URL(open.page.url()).hash).toBe('#set-nx-ex-del-pause');
+    expect(source).not.toContain('href="#watchdog-no-renewal"');
+    expect(brokenLinks(source)).toEqual([]);
+  });
+
+  function brokenLinks(page: string): string[] {
+    const ids = new Set([...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+    const links = [...page.matchAll(/ href="#([^"]+)"/g)].map(([, link]) => link!);
+    return links.filter((link) => !ids.has(link));
+  }
+
+  it('are filtered by document and verdict; a link to one that is filtered out shows all', async () => {
+    await using open = await OpenPage.open();
+    const { page } = open;
+    const shown = page.locator('.claim:visible');
+    await page.getByRole('button', { name: 'wrong', exact: true }).click();
+    expect(await page.locator('.filters output').innerText()).toBe(String(await shown.count()));
+    expect(await page.locator('.claim:visible:not([data-verdict="wrong"])').count()).toBe(0);
+    await page.getByRole('button', { name: 'Article', exact: true }).click();
+    expect(await shown.count()).toBe(1);
+    expect(await page.locator('.document:visible').count()).toBe(1);
+    await page.locator('.questions').getByRole('link', { name: '54', exact: true }).click();
+    await page.locator('#claim-54').waitFor();
+    expect(await shown.count()).toBe(107);
+  });
+
+  it('are shown without the script, all of them, and without filters', async () => {
+    await using open = await OpenPage.open({ ...PHONE, javaScriptEnabled: false });
+    expect(await open.page.locator('.claim:visible').count()).toBe(107);
+    expect(await open.page.locator('.filters').isVisible()).toBe(false);
+  });
+
+  it('can be looked at on a desktop and on a phone, in both languages', async () => {
+    for (const [title, options] of [
+      ['desktop', DESKTOP],
+      ['phone', PHONE],
+    ] as const) {
+      for (const locale of ['en-US', 'zh-CN']) {
+        await using open = await OpenPage.open({ ...options, locale });
+        await open.page.locator('.filters').scrollIntoViewIfNeeded();
+        await open.picture(`claims ${title} ${locale}`);
+        await open.page.locator('#claim-54 summary').click();
+        await open.picture(`claim 54 ${title} ${locale}`);
+        expect(await open.page.locator('#claim-54 pre').isVisible()).toBe(true);
+      }
+    }
+  });
+});
+
 describe('the languages', () => {
   it('are switched by keyboard, and remembered', async () => {
     await using open = await OpenPage.open();
@@ -306,7 +362,10 @@ describe('for everybody', () => {
       expect(await page.getByRole(role).count(), role).toBe(1);
     }
     expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
-    expect(await page.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual(CHOSEN);
+    expect(await page.getByRole('heading', { level: 2 }).allInnerTexts()).toEqual([
+      ...CHOSEN,
+      'Five documents on SETNX, claim by claim',
+    ]);
     for (const role of ['slider', 'button', 'link'] as const) {
       const all = await page.getByRole(role).count();
       expect(all).toBeGreaterThan(0);

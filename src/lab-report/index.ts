@@ -1,3 +1,17 @@
+export type { Claim, ClaimVerdict, Evidence } from './claims/claim.ts';
+export { CLAIMS } from './claims/index.ts';
+export { QUESTIONS, type Question } from './claims/questions.ts';
+export {
+  CLAIM_REFERENCE,
+  CLAIMS_LEAD,
+  CLAIMS_TITLE,
+  COLUMNS,
+  commandOf,
+  documentText,
+  findingOf,
+  QUESTIONS_TITLE,
+  VERDICTS,
+} from './claims/words.ts';
 export { type KeyChanges, keyChanges } from './key-changes.ts';
 export { galleryPage } from './page.ts';
 export type { GalleryEntry } from './page-recipe.ts';

@@ -4,7 +4,16 @@ interface PageElement {
   value: string;
   readonly max: string;
   textContent: string;
-  readonly dataset: { readonly language?: string; readonly en?: string; readonly zh?: string };
+  readonly dataset: {
+    readonly language?: string;
+    readonly en?: string;
+    readonly zh?: string;
+    readonly document?: string;
+    readonly verdict?: string;
+    /** Of a filter: which of the two it looks at, and what it asks for. */
+    readonly field?: 'document' | 'verdict';
+    readonly value?: string;
+  };
   readonly classList: { toggle(name: string, isOn: boolean): void; add(name: string): void };
   lang: string;
   open: boolean;
@@ -103,10 +112,37 @@ export function startPage(): void {
     listeners.push(show);
   }
 
-  /** A link to a variant that is folded up unfolds it. */
+  /** Shows the claims that fit both filters; an empty filter fits all. */
+  function filterClaims(): void {
+    const pressed = [...document.querySelectorAll('[data-field][aria-pressed="true"]')];
+    let count = 0;
+    for (const claim of document.querySelectorAll('.claim')) {
+      claim.hidden = pressed.some(({ dataset }) => {
+        return dataset.value !== '' && claim.dataset[dataset.field!] !== dataset.value;
+      });
+      if (!claim.hidden) count++;
+    }
+    for (const group of document.querySelectorAll('.document')) {
+      group.hidden = [...group.querySelectorAll('.claim')].every(({ hidden }) => hidden);
+    }
+    document.querySelector('.filters output').textContent = String(count);
+  }
+
+  function press(button: PageElement): void {
+    for (const other of document.querySelectorAll(`[data-field="${button.dataset.field}"]`)) {
+      other.setAttribute('aria-pressed', String(other === button));
+    }
+    filterClaims();
+  }
+
+  /** A link to a variant that is folded up unfolds it; one to a claim that is filtered out shows all claims. */
   function unfold(): void {
     const target = document.getElementById(location.hash.slice(1));
-    if (target !== null) target.open = true;
+    if (target === null) return;
+    target.open = true;
+    if (!target.hidden) return;
+    for (const all of document.querySelectorAll('[data-value=""]')) press(all);
+    target.scrollIntoView({ block: 'nearest' });
   }
 
   for (const figure of document.querySelectorAll('.run')) startRun(figure);
@@ -115,6 +151,9 @@ export function startPage(): void {
       setLanguage(button.dataset.language!);
       remember(button.dataset.language!);
     });
+  }
+  for (const button of document.querySelectorAll('[data-field]')) {
+    button.addEventListener('click', () => press(button));
   }
   window.addEventListener('hashchange', unfold);
   unfold();

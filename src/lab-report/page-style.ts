@@ -169,6 +169,29 @@ th, td { text-align: left; vertical-align: baseline; }
 .moment td:last-child { white-space: nowrap; }
 .clients { list-style: none; margin: 0.75rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.125rem 1rem; }
 
+.questions { padding-left: 1.25rem; max-width: 52rem; }
+.questions li { margin-bottom: 0.375rem; }
+.filters { display: none; }
+.moves .filters { display: grid; gap: 0.5rem; margin: 1.5rem 0; }
+.filters [role="group"] { display: flex; flex-wrap: wrap; gap: 0.375rem; align-items: baseline; }
+.filters span[id] { min-width: 5.5rem; font-weight: 600; }
+.filters button { font: inherit; font-size: 0.875rem; border: 1px solid var(--line); border-radius: 999px; background: var(--raised); color: var(--ink); padding: 0.1875rem 0.75rem; cursor: pointer; }
+.filters button[aria-pressed="true"] { background: var(--ink); color: var(--paper); }
+.filters p { margin: 0; color: var(--soft); font-variant-numeric: tabular-nums; }
+#claims h3 { font-size: 1.125rem; margin: 1.5rem 0 0.25rem; }
+.claim { background: var(--raised); border: 1px solid var(--line); border-radius: 10px; padding: 0.75rem 1rem; margin-top: 0.75rem; font-size: 0.9375rem; }
+.claim:target { border-color: var(--link); }
+.claim[hidden], .document[hidden] { display: none; }
+.claim p { margin: 0 0 0.375rem; max-width: 52rem; }
+.claim-head { display: flex; flex-wrap: wrap; gap: 0.125rem 0.625rem; align-items: baseline; }
+.claim-head a { font-weight: 600; font-variant-numeric: tabular-nums; text-decoration: none; }
+.place { color: var(--soft); font-size: 0.875rem; }
+.claim .claim-text { font-weight: 600; }
+.right-form b { font-weight: 600; color: var(--good); }
+.evidence summary { cursor: pointer; color: var(--soft); font-size: 0.875rem; }
+.evidence ul { margin: 0.375rem 0 0; padding-left: 1.25rem; font-size: 0.875rem; overflow-wrap: anywhere; }
+.evidence li { margin-bottom: 0.375rem; }
+
 @media (min-width: 60rem) {
   .columns { display: grid; grid-template-columns: 19rem minmax(0, 1fr); gap: 3rem; margin-top: 2rem; }
   nav { position: sticky; top: 1rem; align-self: start; max-height: calc(100vh - 2rem); overflow-y: auto; padding-right: 0.5rem; }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Text } from '../lab/index.ts';
+import { CLAIMS_TITLE } from './claims/words.ts';
 import { both, type Html, html, verbatim } from './html.ts';
+import { claimsSection } from './page-claims.ts';
 import { type GalleryEntry, recipeSection, verdictMark } from './page-recipe.ts';
 import { startPage } from './page-script.ts';
 import { STYLE } from './page-style.ts';
@@ -29,7 +31,7 @@ export function galleryPage(entries: readonly GalleryEntry[], version: string): 
 ${pageHeader(entries)}
 <div class="columns">
 ${navigation(entries)}
-<main id="gallery">${entries.map(recipeSection)}</main>
+<main id="gallery">${entries.map(recipeSection)}${claimsSection(variantIds(entries))}</main>
 </div>
 <footer class="foot">${both(footerText(version))}</footer>
 <script>${verbatim(script)}</script>
@@ -37,6 +39,14 @@ ${navigation(entries)}
 </html>
 `;
   return markup;
+}
+
+function variantIds(entries: readonly GalleryEntry[]): ReadonlySet<string> {
+  return new Set(
+    entries.flatMap(({ recipe, explorations }) =>
+      explorations.map(({ variant }) => `${recipe.name}-${variant.name}`),
+    ),
+  );
 }
 
 function policy(style: string, script: string): string {
@@ -105,7 +115,7 @@ function navigation(entries: readonly GalleryEntry[]): Html {
 <nav aria-label="Recipes, 算法">
   <details class="index" open>
     <summary>${both({ en: 'Recipes and verdicts', zh: '算法与结论' })}</summary>
-    <ul>${items}</ul>
+    <ul>${items}<li><a class="recipe-link" href="#claims">${both(CLAIMS_TITLE)}</a></li></ul>
   </details>
 </nav>`;
 }

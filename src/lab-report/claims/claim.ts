@@ -1,0 +1,102 @@
+import type { CheckName, DocumentName, Text, WorldOptions } from '../../lab/index.ts';
+
+/** A statement of one of the documents in our own words, and the verdict on it. */
+export interface Claim {
+  /** 1 to 107, in the order of the documents. */
+  readonly number: number;
+  /** `implied`: no document says it, but a recipe of one depends on it. */
+  readonly document: DocumentName | 'implied';
+  /** The part of the document in which it stands. */
+  readonly place: Text;
+  readonly claim: Text;
+  readonly verdict: ClaimVerdict;
+  /** Why; of a conditional claim, the condition. */
+  readonly reason: Text;
+  /** What to do instead, or how to do it with this library; null where nothing is to be added. */
+  readonly rightForm: Text | null;
+  readonly evidence: readonly Evidence[];
+}
+
+export type ClaimVerdict = 'right' | 'conditional' | 'wrong';
+
+/** What a reader can repeat. A test repeats all of it. */
+export type Evidence = DialogueEvidence | ReplayEvidence | SearchEvidence | Figure | TestEvidence;
+
+/** Commands and their replies as redis-cli prints them: the same from the engine and from redis-server. */
+export interface DialogueEvidence {
+  readonly kind: 'dialogue';
+  readonly lines: readonly DialogueLine[];
+}
+
+export type DialogueLine = readonly [command: string, reply: string];
+
+/** One run of a recipe, and the check that fails at its last step; null: none fails. */
+export interface ReplayEvidence {
+  readonly kind: 'replay';
+  readonly recipe: string;
+  readonly variant: string;
+  readonly schedule: string;
+  readonly fails: CheckName | null;
+  /** Where the world is not that of the variant. */
+  readonly world: Partial<WorldOptions>;
+}
+
+/** All interleavings of a recipe, and the checks that fail in some of them. */
+export interface SearchEvidence {
+  readonly kind: 'search';
+  readonly recipe: string;
+  readonly variant: string;
+  readonly fails: readonly CheckName[];
+  readonly world: Partial<WorldOptions>;
+}
+
+/** A number, and the file that computes it: a test, which compares it with the text, or a benchmark. */
+export interface Figure {
+  readonly kind: 'figure';
+  readonly text: Text;
+  readonly from: string;
+}
+
+export interface TestEvidence {
+  readonly kind: 'test';
+  readonly file: string;
+  readonly title: string;
+}
+
+/** A claim as the file of its document has it. */
+export type Row = Omit<Claim, 'document'>;
+
+export function text(en: string, zh: string): Text {
+  return { en, zh };
+}
+
+export function dialogue(...lines: readonly DialogueLine[]): DialogueEvidence {
+  return { kind: 'dialogue', lines };
+}
+
+export function replayed(
+  recipe: string,
+  variant: string,
+  schedule: string,
+  fails: CheckName | null,
+  world: Partial<WorldOptions> = {},
+): ReplayEvidence {
+  return { kind: 'replay', recipe, variant, schedule, fails, world };
+}
+
+export function searched(
+  recipe: string,
+  variant: string,
+  fails: readonly CheckName[] = [],
+  world: Partial<WorldOptions> = {},
+): SearchEvidence {
+  return { kind: 'search', recipe, variant, fails, world };
+}
+
+export function figure(en: string, zh: string): Figure {
+  return { kind: 'figure', text: { en, zh }, from: 'test/claim-figures.test.ts' };
+}
+
+export function tested(file: string, title: string): TestEvidence {
+  return { kind: 'test', file, title };
+}
