@@ -81,6 +81,8 @@ const FLAGS: Readonly<Record<WorldOption, string>> = {
   clients: '--clients',
   rounds: '--rounds',
   ticks: '--ticks',
+  tickMs: '--tick-ms',
+  stepTicks: '--step-ticks',
   crashes: '--crashes',
   pauses: '--pauses',
   lostReplies: '--lost-replies',
