@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { explore, RECIPES, type Recipe, type Tools } from '../lab/index.ts';
+import {
+  type Algorithm,
+  type Exploration,
+  explore,
+  parseRecipe,
+  RECIPES,
+  type Recipe,
+  type Tools,
+} from '../lab/index.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf, sentAlone } from './scripts.ts';
 
@@ -68,7 +76,7 @@ function standsFor(part: string, { text, isValue }: Words[number]): boolean {
 }
 
 const NAMES: ReadonlySet<string> = new Set(
-  'token owner client expiry found unique take verb number'.split(' '),
+  'token owner client expiry found take verb number'.split(' '),
 );
 
 describe('the pseudo-code', () => {
@@ -114,4 +122,32 @@ describe('the pseudo-code', () => {
     const fenced = scriptsOf(RECIPES.find(({ name }) => name === 'fenced')!);
     expect(fenced.get('set nx px, and the next fence')).toContain("redis.call('incr', KEYS[2])");
   });
+});
+
+describe('the pseudo-code as a program', () => {
+  const textbook = RECIPES.filter(({ name }) => !name.startsWith('holdfast-')).flatMap((recipe) =>
+    recipe.variants.map(({ name: variant }) => ({ recipe, variant })),
+  );
+
+  it.each(textbook)(
+    'of $recipe.name, $variant, does what the recipe does',
+    ({ recipe, variant }) => {
+      const parsed = { ...parseRecipe(programOf(recipe), recipe.name), variants: recipe.variants };
+      expect(parsed.lockKey).toBe(recipe.lockKey);
+      expect(found(parsed, variant)).toEqual(found(recipe, variant));
+    },
+  );
+
+  /** The text, and behind it the scripts that the recipe sends. */
+  function programOf(recipe: Recipe): string {
+    const scripts = [...scriptsOf(recipe)].map(
+      ([title, text]) => `script <${title}>\n${text.slice(text.indexOf('\n') + 1)}`,
+    );
+    return [PSEUDO_CODE.get(recipe.name), ...scripts].join('\n\n');
+  }
+
+  function found(recipe: Algorithm, variant: string): Partial<Exploration> {
+    const { verdicts, states, moves, interleavings, isComplete } = explore(recipe, { variant });
+    return { verdicts, states, moves, interleavings, isComplete };
+  }
 });
