@@ -1,6 +1,7 @@
 import { LabError, RECIPES } from '../lab/index.ts';
 import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS } from './lab/lab-options.ts';
 import { listRecipes } from './lab/list.ts';
+import { isFile } from './lab/recipe-file.ts';
 import { replayRecipe } from './lab/replay.ts';
 import { writeReport } from './lab/report.ts';
 import { runRecipe } from './lab/run.ts';
@@ -36,6 +37,9 @@ ${describeOptions(without(REPORT_OPTIONS, RUN_OPTIONS))}
 Options of all (report knows no --json):
 ${describeOptions(without(LIST_OPTIONS, { only: LIST_OPTIONS.only }))}
 
+A recipe is one of the list, or the path of a file with your own as plain text, such as ./my-recipe.txt;
+"A recipe as plain text" in docs/lab.md has the language. Nothing may fail in a recipe of your own.
+
 What is not given is as the variant says. A schedule is one sign a step: a is a step of client A, . is a
 second that passes, xa the crash of A, za its pause, wa the end of the pause, la a lost reply, +a and -a
 a clock that is ahead or behind.
@@ -51,6 +55,7 @@ Examples:
   holdfast lab
   holdfast lab run set-nx-ex-del
   holdfast lab run set-nx-px-lua-del --clients 4 --crashes 2 --pauses 0
+  holdfast lab run ./my-recipe.txt --pauses 0
   holdfast lab replay set-nx-ex-del a.aza.bwaa --lang zh
   holdfast lab report --out gallery`,
 
@@ -65,16 +70,23 @@ Examples:
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
       // What the lab calls lostReplies is --lost-replies here.
-      const text = error.message.replace('lostReplies', 'lost-replies');
-      throw new UsageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
+      throw new UsageError(sentence(error.message.replace('lostReplies', 'lost-replies')));
     }
   },
 };
+
+/** With a capital letter and a full stop. A path at the start stays as it is, and a question has its mark. */
+function sentence(text: string): string {
+  const isPath = isFile(text.split(' ', 1)[0]!);
+  const start = isPath ? text.charAt(0) : text.charAt(0).toUpperCase();
+  return `${start}${text.slice(1)}${/[.?]$/.test(text) ? '' : '.'}`;
+}
 
 function unknown(word: string): UsageError {
   if (RECIPES.some(({ name }) => name === word)) {
     return new UsageError(`'${word}' is a recipe: did you mean holdfast lab run ${word}?`);
   }
+  if (isFile(word)) return new UsageError(`Did you mean holdfast lab run ${word}?`);
   const known = [...PARTS.keys()].join(', ');
   return new UsageError(`The lab knows no '${word}'. It knows ${known}, or nothing for the list.`);
 }
