@@ -1,10 +1,11 @@
 import { LabError, RECIPES } from '../lab/index.ts';
-import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS } from './lab/lab-options.ts';
+import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS, STAMPEDE_OPTIONS } from './lab/lab-options.ts';
 import { listRecipes } from './lab/list.ts';
 import { isFile } from './lab/recipe-file.ts';
 import { replayRecipe } from './lab/replay.ts';
 import { writeReport } from './lab/report.ts';
 import { runRecipe } from './lab/run.ts';
+import { showStampede } from './lab/stampede.ts';
 import { describeOptions, type OptionTable } from './options.ts';
 import { type Io, UsageError, type Verb } from './verb.ts';
 
@@ -14,11 +15,12 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
   ['run', runRecipe],
   ['replay', replayRecipe],
   ['report', writeReport],
+  ['stampede', showStampede],
 ]);
 
 /** `holdfast lab`: lock recipes in every interleaving, and the shortest way in which each goes wrong. */
 export const lab: Verb = {
-  options: { ...RUN_OPTIONS, ...REPORT_OPTIONS },
+  options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS },
   words: [...PARTS.keys()],
 
   help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
@@ -27,12 +29,16 @@ Usage: holdfast lab [options]                        lists the recipes with thei
        holdfast lab run <recipe> [options]           searches one, and draws the shortest failure
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
+       holdfast lab stampede [options]               an expired cache entry that many clients ask for
 
 Options of run and replay (replay knows neither --check nor --most-states):
 ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
 
 Options of the list and of report (--out is for report):
 ${describeOptions(without(REPORT_OPTIONS, RUN_OPTIONS))}
+
+Options of stampede:
+${describeOptions(without(STAMPEDE_OPTIONS, LIST_OPTIONS))}
 
 Options of all (report knows no --json):
 ${describeOptions(without(LIST_OPTIONS, { only: LIST_OPTIONS.only }))}
@@ -57,7 +63,8 @@ Examples:
   holdfast lab run set-nx-px-lua-del --clients 4 --crashes 2 --pauses 0
   holdfast lab run ./my-recipe.txt --pauses 0
   holdfast lab replay set-nx-ex-del a.aza.bwaa --lang zh
-  holdfast lab report --out gallery`,
+  holdfast lab report --out gallery
+  holdfast lab stampede --clients 50`,
 
   async run(args, io) {
     const [word = '', ...rest] = args;

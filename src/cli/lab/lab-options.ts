@@ -52,6 +52,16 @@ export const REPORT_OPTIONS = {
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;
 
+export const STAMPEDE_OPTIONS = {
+  clients: { placeholder: 'number', help: 'how many clients ask at once; 200 if not given' },
+  'database-slots': {
+    placeholder: 'number',
+    help: 'loads that the database runs at a time; 10 if not given',
+  },
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
 /** Options and words in any order, as many words as are asked for. Throws UsageError. */
 export function readWords<Table extends OptionTable & { readonly help: typeof HELP }>(
   table: Table,

@@ -77,9 +77,9 @@ until first >= 7
     first = first + two - 1
     SET sum first
 if third = nil
-    SET third none
+    SET kind none
 else
-    SET third some
+    SET kind some
 unless second = "six"
     SET second wrong
 if "x" < 1
@@ -95,7 +95,7 @@ hold lock
       'LRANGE list 0 -1 → ["5", "six"]',
       'SET sum 6 → OK',
       'SET sum 7 → OK',
-      'SET third none → OK',
+      'SET kind none → OK',
       'SET words a b → OK',
       'GET words → "a b"',
       'SET last b → OK',
