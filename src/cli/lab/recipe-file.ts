@@ -57,5 +57,4 @@ const REASONS: ReadonlyMap<string, (path: string) => string> = new Map([
     (path) => `There is no file ${path}. Names of the gallery have no dot: see holdfast lab.`,
   ],
   ['EISDIR', (path) => `${path} is a folder: name the file with the recipe in it.`],
-  ['EACCES', (path) => `${path} must not be read by this user (EACCES).`],
 ]);

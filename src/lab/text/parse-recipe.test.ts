@@ -383,7 +383,7 @@ describe('an error in a text', () => {
       'x = unix time + 2\nSET lock me\nhold lock until x\n    work',
       'the value of lock must be one, not "me"',
     ],
-  ])('is told while it runs: %s', (_, text, message) => {
+  ])('is reported while it runs: %s', (_, text, message) => {
     expect(run(text)).toContain(message);
   });
 });
