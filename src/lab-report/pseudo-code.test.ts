@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { seededRandom } from '../clock/index.ts';
 import {
   type Algorithm,
   type Exploration,
   explore,
+  LabError,
   parseRecipe,
   RECIPES,
   type Recipe,
@@ -137,6 +139,29 @@ describe('the pseudo-code as a program', () => {
       expect(found(parsed, variant)).toEqual(found(recipe, variant));
     },
   );
+
+  it('is refused by a LabError or runs to an end, however it is damaged', () => {
+    const random = seededRandom(7);
+    const pick = (count: number): number => Math.floor(random.next() * count);
+    const programs = [...new Set(textbook.map(({ recipe }) => recipe))].map(programOf);
+    const words = programs.join(' ').match(/\S+|\n *| /g)!;
+    const errors = new Set<string>();
+    for (let round = 0; round < 3000; round++) {
+      const parts = programs[pick(programs.length)]!.match(/\S+|\n *| /g)!;
+      for (let change = pick(3); change >= 0; change--) {
+        const at = pick(parts.length);
+        parts.splice(at, pick(2), ...(pick(2) === 0 ? [] : [words[pick(words.length)]!]));
+      }
+      try {
+        const recipe = parseRecipe(parts.join(''), 'damaged');
+        explore(recipe, { clients: 1, ticks: 2, pauses: 0, checks: ['two-inside'] });
+      } catch (error) {
+        expect(error, parts.join('')).toBeInstanceOf(LabError);
+        errors.add((error as LabError).message.replaceAll(/\d+|"[^"]*"/g, ''));
+      }
+    }
+    expect(errors.size).toBeGreaterThan(30);
+  });
 
   /** The text, and behind it the scripts that the recipe sends. */
   function programOf(recipe: Recipe): string {

@@ -132,6 +132,7 @@ class LineParser {
   hold(): ParsedLine {
     this.#expect('hold');
     const word = this.#next('the key that is the lock, as in "hold lock for 2 s"');
+    if (word.kind === 'script') throw this.#fault(word, `<${word.text}> is a script, and no key`);
     if (word.kind === 'plain' && this.#scope.assigned.has(word.text)) {
       throw this.#fault(
         word,
