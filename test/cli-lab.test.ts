@@ -357,7 +357,10 @@ describe('the languages of the lab', () => {
 
 describe('bad input', () => {
   it.each([
-    ['rum', "The lab knows no 'rum'. It knows run, replay, report, or nothing for the list."],
+    [
+      'rum',
+      "The lab knows no 'rum'. It knows run, replay, report, stampede, or nothing for the list.",
+    ],
     ['set-nx-ex-del', "'set-nx-ex-del' is a recipe: did you mean holdfast lab run set-nx-ex-del?"],
     ['run', 'The recipe is missing.'],
     [

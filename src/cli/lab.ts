@@ -1,9 +1,11 @@
 import { LabError, RECIPES } from '../lab/index.ts';
-import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS } from './lab/lab-options.ts';
+import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS, STAMPEDE_OPTIONS } from './lab/lab-options.ts';
 import { listRecipes } from './lab/list.ts';
+import { isFile } from './lab/recipe-file.ts';
 import { replayRecipe } from './lab/replay.ts';
 import { writeReport } from './lab/report.ts';
 import { runRecipe } from './lab/run.ts';
+import { showStampede } from './lab/stampede.ts';
 import { describeOptions, type OptionTable } from './options.ts';
 import { type Io, UsageError, type Verb } from './verb.ts';
 
@@ -13,11 +15,12 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
   ['run', runRecipe],
   ['replay', replayRecipe],
   ['report', writeReport],
+  ['stampede', showStampede],
 ]);
 
 /** `holdfast lab`: lock recipes in every interleaving, and the shortest way in which each goes wrong. */
 export const lab: Verb = {
-  options: { ...RUN_OPTIONS, ...REPORT_OPTIONS },
+  options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS },
   words: [...PARTS.keys()],
 
   help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
@@ -26,6 +29,7 @@ Usage: holdfast lab [options]                        lists the recipes with thei
        holdfast lab run <recipe> [options]           searches one, and draws the shortest failure
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
+       holdfast lab stampede [options]               an expired cache entry that many clients ask for
 
 Options of run and replay (replay knows neither --check nor --most-states):
 ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
@@ -33,8 +37,14 @@ ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
 Options of the list and of report (--out is for report):
 ${describeOptions(without(REPORT_OPTIONS, RUN_OPTIONS))}
 
+Options of stampede:
+${describeOptions(without(STAMPEDE_OPTIONS, LIST_OPTIONS))}
+
 Options of all (report knows no --json):
 ${describeOptions(without(LIST_OPTIONS, { only: LIST_OPTIONS.only }))}
+
+A recipe is one of the list, or the path of a file with your own as plain text, such as ./my-recipe.txt;
+"A recipe as plain text" in docs/lab.md has the language. Nothing may fail in a recipe of your own.
 
 What is not given is as the variant says. A schedule is one sign a step: a is a step of client A, . is a
 second that passes, xa the crash of A, za its pause, wa the end of the pause, la a lost reply, +a and -a
@@ -51,8 +61,10 @@ Examples:
   holdfast lab
   holdfast lab run set-nx-ex-del
   holdfast lab run set-nx-px-lua-del --clients 4 --crashes 2 --pauses 0
+  holdfast lab run ./my-recipe.txt --pauses 0
   holdfast lab replay set-nx-ex-del a.aza.bwaa --lang zh
-  holdfast lab report --out gallery`,
+  holdfast lab report --out gallery
+  holdfast lab stampede --clients 50`,
 
   async run(args, io) {
     const [word = '', ...rest] = args;
@@ -65,16 +77,23 @@ Examples:
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
       // What the lab calls lostReplies is --lost-replies here.
-      const text = error.message.replace('lostReplies', 'lost-replies');
-      throw new UsageError(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
+      throw new UsageError(sentence(error.message.replace('lostReplies', 'lost-replies')));
     }
   },
 };
+
+/** With a capital letter and a full stop. A path at the start stays as it is, and a question has its mark. */
+function sentence(text: string): string {
+  const isPath = isFile(text.split(' ', 1)[0]!);
+  const start = isPath ? text.charAt(0) : text.charAt(0).toUpperCase();
+  return `${start}${text.slice(1)}${/[.?]$/.test(text) ? '' : '.'}`;
+}
 
 function unknown(word: string): UsageError {
   if (RECIPES.some(({ name }) => name === word)) {
     return new UsageError(`'${word}' is a recipe: did you mean holdfast lab run ${word}?`);
   }
+  if (isFile(word)) return new UsageError(`Did you mean holdfast lab run ${word}?`);
   const known = [...PARTS.keys()].join(', ');
   return new UsageError(`The lab knows no '${word}'. It knows ${known}, or nothing for the list.`);
 }

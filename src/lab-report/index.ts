@@ -16,6 +16,12 @@ export { type KeyChanges, keyChanges } from './key-changes.ts';
 export { galleryPage } from './page.ts';
 export type { GalleryEntry } from './page-recipe.ts';
 export {
+  happeningText,
+  momentText,
+  STAMPEDE_COLUMNS,
+  stampedeText,
+} from './stampede-words.ts';
+export {
   actionText,
   chanceText,
   countText,

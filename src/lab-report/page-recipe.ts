@@ -47,6 +47,12 @@ function codeOf(recipe: Recipe): Html[] {
   return [html`<pre tabindex="0"><code>${code}</code></pre>`, ...scripts];
 }
 
+/** The pseudo-code of a variant that does something else than its recipe. */
+function ownCode(recipe: string, variant: string): Html {
+  const code = PSEUDO_CODE.get(`${recipe} ${variant}`);
+  return code === undefined ? html`` : html`<pre tabindex="0"><code>${code}</code></pre>`;
+}
+
 function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Html {
   const { variant, failure } = found;
   const id = `${recipe}-${variant.name}`;
@@ -56,6 +62,7 @@ function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Ht
     <h3>${variant.name}</h3> ${verdictMarks(found)}
     <span class="world">${both(variant.about)}</span>
   </summary>
+  ${ownCode(recipe, variant.name)}
   ${failure === undefined ? html`` : runFigure(`${id}-step`, failure, signOf(found))}
   ${counts(found)}
   ${verdictTable(recipe, found)}

@@ -66,6 +66,11 @@ h2 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 0.25rem; overflow-wrap: a
 .code { min-width: 0; }
 pre { margin: 0; padding: 0.875rem 1rem; background: var(--shade); border-radius: 8px; overflow-x: auto; line-height: 1.5; }
 pre code { font-size: 0.8125rem; overflow-wrap: normal; }
+.wide { overflow-x: auto; margin-bottom: 0.75rem; }
+.stampede { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+.stampede th, .stampede td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
+.stampede thead th { font-weight: 600; }
+.moments { list-style: none; margin: 0; padding: 0 1rem 0.75rem; font-size: 0.875rem; }
 .script { margin-top: 0.5rem; }
 .script summary { cursor: pointer; color: var(--soft); padding: 0.125rem 0; }
 .source { margin: 0; padding: 0 0 0 1rem; border-left: 3px solid var(--line); color: var(--soft); font-size: 0.9375rem; align-self: start; }

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Text } from '../lab/index.ts';
+import type { Stampede, Text } from '../lab/index.ts';
 import { CLAIMS_TITLE } from './claims/words.ts';
 import { both, type Html, html, verbatim } from './html.ts';
 import { claimsSection } from './page-claims.ts';
 import { type GalleryEntry, recipeSection, verdictMark } from './page-recipe.ts';
 import { startPage } from './page-script.ts';
+import { stampedeSection } from './page-stampede.ts';
 import { STYLE } from './page-style.ts';
 import { countText } from './words.ts';
 
@@ -13,7 +14,11 @@ import { countText } from './words.ts';
  * its own style and script, which its policy names by their hashes. Without the script it is all there,
  * but nothing moves and English comes first.
  */
-export function galleryPage(entries: readonly GalleryEntry[], version: string): string {
+export function galleryPage(
+  entries: readonly GalleryEntry[],
+  version: string,
+  stampede?: Stampede,
+): string {
   const script = `(${startPage})();`;
   const { markup } = html`<!doctype html>
 <html lang="en">
@@ -30,8 +35,8 @@ export function galleryPage(entries: readonly GalleryEntry[], version: string): 
 <a class="skip" href="#gallery">${both({ en: 'To the recipes', zh: '跳到各个算法' })}</a>
 ${pageHeader(entries)}
 <div class="columns">
-${navigation(entries)}
-<main id="gallery">${entries.map(recipeSection)}${claimsSection(variantIds(entries))}</main>
+${navigation(entries, stampede !== undefined)}
+<main id="gallery">${entries.map(recipeSection)}${stampede === undefined ? html`` : stampedeSection(stampede)}${claimsSection(variantIds(entries))}</main>
 </div>
 <footer class="foot">${both(footerText(version))}</footer>
 <script>${verbatim(script)}</script>
@@ -103,7 +108,7 @@ function totals(entries: readonly GalleryEntry[]): Text {
   };
 }
 
-function navigation(entries: readonly GalleryEntry[]): Html {
+function navigation(entries: readonly GalleryEntry[], hasStampede: boolean): Html {
   const items = entries.map(({ recipe: { name }, explorations }) => {
     const lines = explorations.map(
       (found) =>
@@ -115,10 +120,12 @@ function navigation(entries: readonly GalleryEntry[]): Html {
 <nav aria-label="Recipes, 算法">
   <details class="index" open>
     <summary>${both({ en: 'Recipes and verdicts', zh: '算法与结论' })}</summary>
-    <ul>${items}<li><a class="recipe-link" href="#claims">${both(CLAIMS_TITLE)}</a></li></ul>
+    <ul>${items}${hasStampede ? STAMPEDE_LINK : html``}<li><a class="recipe-link" href="#claims">${both(CLAIMS_TITLE)}</a></li></ul>
   </details>
 </nav>`;
 }
+
+const STAMPEDE_LINK = html`<li><a class="recipe-link" href="#stampede">${both({ en: 'The cache stampede', zh: '缓存击穿' })}</a></li>`;
 
 function footerText(version: string): Text {
   return {

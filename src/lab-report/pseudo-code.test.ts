@@ -1,5 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { explore, RECIPES, type Recipe, type Tools } from '../lab/index.ts';
+import { seededRandom } from '../clock/index.ts';
+import {
+  type Algorithm,
+  type Exploration,
+  explore,
+  LabError,
+  parseRecipe,
+  RECIPES,
+  type Recipe,
+  type Tools,
+} from '../lab/index.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf, sentAlone } from './scripts.ts';
 
@@ -15,10 +25,11 @@ function sentBy(recipe: Recipe): Words[] {
     sent.set(JSON.stringify(words), words);
   };
   const client = (tools: Tools) => recipe.client(listening(tools, note));
-  const world = { clients: 2, ticks: 4, crashes: 1, pauses: 1 };
-  for (const { name: variant } of recipe.variants) {
-    // What is sent does not depend on what is checked, and one check is the quickest.
-    explore({ ...recipe, client }, { ...world, variant, checks: ['two-inside'] });
+  const world = { clients: 2, crashes: 1, pauses: 1 };
+  for (const { name: variant, world: own } of recipe.variants) {
+    // Four seconds are enough, and what is sent does not depend on what is checked: one check is the quickest.
+    const ticks = own.tickMs === undefined ? 4 : own.ticks!;
+    explore({ ...recipe, client }, { ...world, ticks, variant, checks: ['two-inside'] });
   }
   return [...sent.values()];
 }
@@ -49,7 +60,7 @@ function plain(text: string): Words {
 /** The commands of a pseudo-code: upper-case words to the end of the line, or to what they give. */
 function commandsIn(code: string): string[] {
   const pattern =
-    /\b(?:MULTI|EXEC|EVAL|EXPIRE|(?:GET)?SET(?:NX)?|GET|DEL)\b(?! gave).*?(?= gives|$)/gm;
+    /\b(?:MULTI|EXEC|EVAL|EXPIRE|TTL|(?:GET)?SET(?:NX)?|GET|DEL)\b(?! gave).*?(?= gives|$)/gm;
   return code.replaceAll(/\n +(?=client )/g, ' ').match(pattern) ?? [];
 }
 
@@ -68,16 +79,33 @@ function standsFor(part: string, { text, isValue }: Words[number]): boolean {
 }
 
 const NAMES: ReadonlySet<string> = new Set(
-  'token owner client expiry found unique take verb number'.split(' '),
+  'token owner client expiry found take verb number'.split(' '),
 );
+
+/** The pseudo-code of a variant, or that of its recipe. */
+function codeOf({ name }: Recipe, variant: string): string {
+  return PSEUDO_CODE.get(`${name} ${variant}`) ?? PSEUDO_CODE.get(name)!;
+}
+
+/** What the language of texts cannot say. */
+const ONLY_FOR_READING: Readonly<Record<string, string>> = {
+  'timestamp-getset at-or-before': 'the lease is shorter than what the value of the key says',
+  'timestamp-getset without-plus-one': 'the same',
+  'timestamp-getset-slow late-losers': 'times in milliseconds',
+};
 
 describe('the pseudo-code', () => {
   it('is there for every recipe, and for no other', () => {
-    expect([...PSEUDO_CODE.keys()]).toEqual(RECIPES.map(({ name }) => name));
+    const names = [...PSEUDO_CODE.keys()].filter((name) => !name.includes(' '));
+    expect(names).toEqual(RECIPES.map(({ name }) => name));
+    const variants = RECIPES.flatMap((recipe) =>
+      recipe.variants.map(({ name }) => `${recipe.name} ${name}`),
+    );
+    for (const name of PSEUDO_CODE.keys()) if (name.includes(' ')) expect(variants).toContain(name);
   });
 
   it.each(RECIPES)('of $name has the commands that it sends, and no other', (recipe) => {
-    const commands = commandsIn(PSEUDO_CODE.get(recipe.name)!);
+    const commands = recipe.variants.flatMap(({ name }) => commandsIn(codeOf(recipe, name)));
     const sent = SENT.get(recipe)!;
     const unwritten = sent.filter((words) => !commands.some((line) => isSame(line, words)));
     const unsent = commands.filter((line) => !sent.some((words) => isSame(line, words)));
@@ -87,7 +115,7 @@ describe('the pseudo-code', () => {
 
   it.each(RECIPES)('of $name has them in the order in which a lone client sends them', (recipe) => {
     for (const { name: variant } of recipe.variants) {
-      const lines = commandsIn(PSEUDO_CODE.get(recipe.name)!);
+      const lines = commandsIn(codeOf(recipe, variant));
       for (const argv of sentAlone(recipe.name, variant)) {
         const words = argv.map((text) => ({ text, isValue: true }));
         const at = lines.findIndex((line) => isSame(line, words));
@@ -108,10 +136,68 @@ describe('the pseudo-code', () => {
 
   it('names scripts by their first lines, and those are the ones that are sent', () => {
     for (const recipe of RECIPES) {
-      const named = new Set(PSEUDO_CODE.get(recipe.name)!.match(/(?<=EVAL <)[^>]*/g));
+      const codes = recipe.variants.map(({ name }) => codeOf(recipe, name));
+      const named = new Set(codes.join('\n').match(/(?<=EVAL <)[^>]*/g));
       expect([...scriptsOf(recipe).keys()].sort()).toEqual([...named].sort());
     }
     const fenced = scriptsOf(RECIPES.find(({ name }) => name === 'fenced')!);
     expect(fenced.get('set nx px, and the next fence')).toContain("redis.call('incr', KEYS[2])");
   });
+});
+
+describe('the pseudo-code as a program', () => {
+  const textbook = RECIPES.filter(({ name }) => !name.startsWith('holdfast-')).flatMap((recipe) =>
+    recipe.variants
+      .filter(({ name }) => ONLY_FOR_READING[`${recipe.name} ${name}`] === undefined)
+      .map(({ name: variant }) => ({ recipe, variant })),
+  );
+
+  it.each(textbook)(
+    'of $recipe.name, $variant, does what the recipe does',
+    ({ recipe, variant }) => {
+      const program = programOf(recipe, variant);
+      const parsed = { ...parseRecipe(program, recipe.name), variants: recipe.variants };
+      expect(parsed.lockKey).toBe(recipe.lockKey);
+      expect(found(parsed, variant)).toEqual(found(recipe, variant));
+    },
+  );
+
+  it('is refused by a LabError or runs to an end, however it is damaged', () => {
+    const random = seededRandom(7);
+    const pick = (count: number): number => Math.floor(random.next() * count);
+    const programs = [
+      ...new Set(textbook.map(({ recipe, variant }) => programOf(recipe, variant))),
+    ];
+    const words = programs.join(' ').match(/\S+|\n *| /g)!;
+    const errors = new Set<string>();
+    for (let round = 0; round < 3000; round++) {
+      const parts = programs[pick(programs.length)]!.match(/\S+|\n *| /g)!;
+      for (let change = pick(3); change >= 0; change--) {
+        const at = pick(parts.length);
+        parts.splice(at, pick(2), ...(pick(2) === 0 ? [] : [words[pick(words.length)]!]));
+      }
+      try {
+        const recipe = parseRecipe(parts.join(''), 'damaged');
+        explore(recipe, { clients: 1, ticks: 2, pauses: 0, checks: ['two-inside'] });
+      } catch (error) {
+        expect(error, parts.join('')).toBeInstanceOf(LabError);
+        errors.add((error as LabError).message.replaceAll(/\d+|"[^"]*"/g, ''));
+      }
+    }
+    expect(errors.size).toBeGreaterThan(30);
+  });
+
+  /** The text, and behind it the scripts that the recipe sends. */
+  function programOf(recipe: Recipe, variant: string): string {
+    const code = codeOf(recipe, variant);
+    const scripts = [...scriptsOf(recipe)]
+      .filter(([title]) => code.includes(`<${title}>`))
+      .map(([title, text]) => `script <${title}>\n${text.slice(text.indexOf('\n') + 1)}`);
+    return [code, ...scripts].join('\n\n');
+  }
+
+  function found(recipe: Algorithm, variant: string): Partial<Exploration> {
+    const { verdicts, states, moves, interleavings, isComplete } = explore(recipe, { variant });
+    return { verdicts, states, moves, interleavings, isComplete };
+  }
 });

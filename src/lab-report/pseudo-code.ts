@@ -1,13 +1,16 @@
 /**
- * Each recipe as a text in a book would write it. A test holds these against what the recipes really
- * send: every command stands here, and no other.
+ * Each recipe as a text in a book would write it; behind its name that of a variant, where this does something
+ * else. Those of the textbook locks are programs: with the scripts that they name, `parseRecipe` reads them, and
+ * a test finds that they do what the recipes do, in every interleaving. Those of the library are for reading; a
+ * test compares their commands with what is sent.
  */
 export const PSEUDO_CODE: ReadonlyMap<string, string> = new Map([
   [
     'setnx-only',
     `until SETNX lock 1 gives 1
     sleep 1 s
-work
+hold lock
+    work
 DEL lock`,
   ],
   [
@@ -15,7 +18,8 @@ DEL lock`,
     `until SETNX lock 1 gives 1
     sleep 1 s
 EXPIRE lock 2
-work
+hold lock for 2 s
+    work
 DEL lock`,
   ],
   [
@@ -25,32 +29,45 @@ DEL lock`,
         EXPIRE lock 2
     sleep 1 s
 EXPIRE lock 2
-work
+hold lock for 2 s
+    work
 DEL lock`,
   ],
   [
     'multi-setnx-expire',
     `repeat, each second
     MULTI
-    SETNX lock 1
+    taken = SETNX lock 1
     EXPIRE lock 2
     EXEC
-until SETNX gave 1
-work
+    if taken = 1
+        leave the loop
+hold lock for 2 s
+    work
 DEL lock`,
   ],
   [
     'lua-setnx-expire',
     `until EVAL <setnx and expire> 1 lock 1 2 gives 1
     sleep 1 s
-work
+hold lock for 2 s
+    work
+DEL lock`,
+  ],
+  [
+    'lua-setnx-expire keys-only',
+    `until EVAL <setnx and expire, with keys only> 3 lock 1 2 gives 1
+    sleep 1 s
+hold lock for 2 s
+    work
 DEL lock`,
   ],
   [
     'set-nx-ex-del',
     `until SET lock 1 NX EX 2 gives OK
     sleep 1 s
-work
+hold lock for 2 s
+    work
 DEL lock`,
   ],
   [
@@ -58,17 +75,31 @@ DEL lock`,
     `token = another one each time
 until SET lock token NX PX 2000 gives OK
     sleep 1 s
-work
-if GET lock gives token
-    DEL lock`,
+hold lock for 2 s
+    work
+unless GET lock gives token
+    stop: the lock is lost
+DEL lock`,
+  ],
+  [
+    'set-nx-px-get-del unchecked',
+    `token = another one each time
+SET lock token NX PX 2000
+hold lock for 2 s
+    work
+unless GET lock gives token
+    stop: the lock is lost
+DEL lock`,
   ],
   [
     'set-nx-px-lua-del',
     `token = another one each time
 until SET lock token NX PX 2000 gives OK
     sleep 1 s
-work
-EVAL <compare and delete> 1 lock token`,
+hold lock for 2 s
+    work
+unless EVAL <compare and delete> 1 lock token gives 1
+    stop: the lock is lost`,
   ],
   [
     'timestamp-del-setnx',
@@ -83,7 +114,8 @@ EVAL <compare and delete> 1 lock token`,
         expiry = now + 2
         if SETNX lock.foo expiry gives 1
             leave the loop
-work
+hold lock.foo until expiry
+    work
 DEL lock.foo`,
   ],
   [
@@ -98,9 +130,29 @@ DEL lock.foo`,
         expiry = now + 2
         if GETSET lock.foo expiry gives found
             leave the loop
-work
+hold lock.foo until expiry
+    work
 DEL lock.foo`,
   ],
+  [
+    'timestamp-getset still-expired',
+    `repeat, each second
+    expiry = unix time + 2
+    if SETNX lock.foo expiry gives 1
+        leave the loop
+    found = GET lock.foo
+    now = unix time
+    if found < now
+        expiry = now + 2
+        previous = GETSET lock.foo expiry
+        if previous < now
+            leave the loop
+hold lock.foo until expiry
+    work
+DEL lock.foo`,
+  ],
+  ['timestamp-getset at-or-before', atOrBefore(2)],
+  ['timestamp-getset without-plus-one', atOrBefore(1)],
   [
     'timestamp-getset-checked',
     `repeat, each second
@@ -113,9 +165,30 @@ DEL lock.foo`,
         expiry = now + 2
         if GETSET lock.foo expiry gives found
             leave the loop
-work
-if unix time < expiry
-    DEL lock.foo`,
+hold lock.foo until expiry
+    work
+unless unix time < expiry
+    stop: the lock is lost
+DEL lock.foo`,
+  ],
+  [
+    'timestamp-getset-checked elapsed',
+    `repeat, each second
+    expiry = unix time + 2
+    if SETNX lock.foo expiry gives 1
+        leave the loop
+    found = GET lock.foo
+    now = unix time
+    if found < now
+        expiry = now + 2
+        if GETSET lock.foo expiry gives found
+            leave the loop
+hold lock.foo until expiry
+    limit = unix time + 2
+    work
+unless unix time < limit
+    stop: the lock is lost
+DEL lock.foo`,
   ],
   [
     'timestamp-getset-slow',
@@ -129,51 +202,89 @@ if unix time < expiry
         expiry = now + 2000
         if GETSET lock.foo expiry gives found
             leave the loop
-work
+hold lock.foo until expiry in ms
+    work
 DEL lock.foo`,
   ],
   [
     'memcached-add',
-    `token = another one each time
+    `variants delete, cas
+token = another one each time
 until EVAL <add> 2 lock unique token 2 gives STORED
     sleep 1 s
-work
-
-variant delete:
-    DEL lock
-
-variant cas:
-    value, unique = GET lock
-    if value = token
-        EVAL <cas with an expiry in the past> 1 lock unique`,
+hold lock for 2 s
+    work
+if variant cas
+    value, number = GET lock
+    unless value = token
+        stop: the lock is lost
+    unless EVAL <cas with an expiry in the past> 1 lock number gives STORED
+        stop: the lock is lost
+else
+    DEL lock`,
+  ],
+  [
+    'memcached-add whole-seconds',
+    `token = another one each time
+until EVAL <add, ended by a clock of whole seconds> 1 lock token 1 gives STORED
+    sleep 1 s
+hold lock for 1 s
+    work
+DEL lock`,
   ],
   [
     'watchdog',
-    `token = another one each time
+    `variants pause, no-pause, no-renewal
+token = another one each time
 until SET lock token NX PX 2000 gives OK
     sleep 1 s
-three times, for 3 s of work
-    sleep 1 s
-    unless EVAL <compare and expire> 1 lock token 2000 gives 1
-        stop: the lock is lost
-write
-EVAL <compare and delete> 1 lock token
-
-variant no-renewal: without <compare and expire>`,
+hold lock for 2 s
+    3 times
+        sleep 1 s
+        unless variant no-renewal
+            unless EVAL <compare and expire> 1 lock token 2000 gives 1
+                stop: the lock is lost
+            extend for 2 s
+    write
+unless EVAL <compare and delete> 1 lock token gives 1
+    stop: the lock is lost`,
   ],
   [
     'fenced',
     `token = another one each time
-until fence = EVAL <set nx px, and the next fence> 2 lock fence token 2000
-    sleep 1 s
-work, and write with the fence
-    the resource refuses a fence older than the last
-EVAL <compare and delete> 1 lock token`,
+repeat, each second
+    number = EVAL <set nx px, and the next fence> 2 lock fence token 2000
+    unless number = nil
+        leave the loop
+hold lock for 2 s
+    # the resource refuses a fence older than the last
+    accepted = work with fence number
+unless EVAL <compare and delete> 1 lock token gives 1
+    stop: the lock is lost
+unless accepted = 1
+    stop: the lock is lost`,
   ],
   ['holdfast-mutex', libraryCode('lock:{foo}', 'verb')],
   ['holdfast-read-write', libraryCode('rw:{foo}', '"verb 1073741824 take"')],
   ['holdfast-semaphore', libraryCode('semaphore:{foo}', '"verb 2 take"')],
 ]);
+
+/** The rule of the manual, in which the lock has ended at its time; `seconds` are added to the clock. */
+function atOrBefore(seconds: number): string {
+  return `repeat, each second
+    expiry = unix time + ${seconds}
+    if SETNX lock.foo expiry gives 1
+        leave the loop
+    found = GET lock.foo
+    now = unix time
+    if found <= now
+        expiry = now + ${seconds}
+        if GETSET lock.foo expiry gives found
+            leave the loop
+hold lock.foo for 1 s
+    work
+DEL lock.foo`;
+}
 
 /** What the library does for one lock; a lock of several slots is told how many to take. */
 function libraryCode(key: string, verb: string): string {

@@ -51,6 +51,14 @@ export { RECIPES } from './recipes/index.ts';
 export { type Replay, type ReplayOptions, replay, type Violation } from './replay.ts';
 export type { Setting } from './setting.ts';
 export { replayFound, type SoakOptions, soak } from './soak.ts';
+export {
+  type Stampede,
+  type StampedeOptions,
+  type StampedeRun,
+  stampede,
+  type TimelineEntry,
+} from './stampede/stampede.ts';
 export type { FailingRuns } from './strategies/exhaustive.ts';
+export { parseRecipe } from './text/parse-recipe.ts';
 export type { TraceClient, TraceKey, TraceStep } from './trace.ts';
 export { isExpected } from './verdict.ts';

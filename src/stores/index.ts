@@ -1,4 +1,5 @@
 export { cacheStoreBeside } from './cache-store.ts';
+export { engineRunner } from './engine-runner.ts';
 export { toWords } from './lock-call.ts';
 export {
   type ForcedRelease,

@@ -1,10 +1,12 @@
 import type {
+  Algorithm,
   Exploration,
   FailingRuns,
   Failure,
   Recipe,
   Replay,
   Text,
+  Variant,
   Verdict,
 } from '../../lab/index.ts';
 import { chanceText, countText, stepsText, UNPROMISED, worldText } from '../../lab-report/index.ts';
@@ -20,10 +22,10 @@ export class Findings {
     this.#look = look;
   }
 
-  /** A recipe's name and what it is. */
-  recipe({ name, about }: Recipe): string {
-    const lines = wrap(this.say(about), this.#look.width - 2).map((line) => `  ${line}`);
-    return [this.#look.paint('strong', name), ...lines].join('\n');
+  /** A recipe's name, and what it is if it says so. */
+  recipe({ name, about }: Algorithm & Partial<Pick<Recipe, 'about'>>): string {
+    const text = about === undefined ? [] : wrap(this.say(about), this.#look.width - 2);
+    return [this.#look.paint('strong', name), ...text.map((line) => `  ${line}`)].join('\n');
   }
 
   /**
@@ -66,10 +68,7 @@ export class Findings {
       rate: countText(Math.round(states / Math.max(seconds, 0.001))),
     };
     const lines = [
-      this.say({
-        en: `Variant ${variant.name}: ${variant.about.en}`,
-        zh: `变体 ${variant.name}：${variant.about.zh}`,
-      }),
+      ...(found.recipe.variants === undefined ? [] : [this.say(variantText(variant))]),
       this.say({ en: `World: ${worldText(world).en}`, zh: `规模：${worldText(world).zh}` }),
       this.say({
         en: `Covered: ${counts.interleavings} interleavings in ${counts.states} states, ${isComplete ? 'all there are' : 'then the search was stopped'} (${counts.seconds} s, ${counts.rate} states a second)`,
@@ -157,6 +156,12 @@ function failingText({ interleavings, chance }: FailingRuns): Text {
 /** It happens, and nobody promised that it would not. */
 function isBeyond({ holds, isPromised }: Verdict): boolean {
   return !holds && !isPromised;
+}
+
+/** A recipe of the user's own says nothing of its variants but their names. */
+function variantText({ name, about }: Variant): Text {
+  if (about.en === '') return { en: `Variant ${name}`, zh: `变体 ${name}` };
+  return { en: `Variant ${name}: ${about.en}`, zh: `变体 ${name}：${about.zh}` };
 }
 
 function holdsIn({ interleavings, failure, isComplete }: Exploration): Text {

@@ -54,6 +54,16 @@ export const REPORT_OPTIONS = {
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;
 
+export const STAMPEDE_OPTIONS = {
+  clients: { placeholder: 'number', help: 'how many clients ask at once; 200 if not given' },
+  'database-slots': {
+    placeholder: 'number',
+    help: 'loads that the database runs at a time; 10 if not given',
+  },
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
 /** Options and words in any order, as many words as are asked for. Throws UsageError. */
 export function readWords<Table extends OptionTable & { readonly help: typeof HELP }>(
   table: Table,
@@ -117,12 +127,17 @@ const WORLD_NUMBERS = [
 /** What to type to see a run again: the world is named where it is not the variant's own. */
 export function replayCommand({ recipe, variant, world }: Setting, schedule: string): string {
   const usual = replay(recipe, '', { variant: variant.name }).world;
-  const isFirst = recipe.variants?.[0] === variant;
+  const isFirst = (recipe.variants?.[0] ?? variant) === variant;
   const flags = WORLD_NUMBERS.filter(([, name]) => world[name] !== usual[name]).map(
     ([option, name]) => ` --${option} ${world[name]}`,
   );
   const which = isFirst ? '' : ` --variant ${variant.name}`;
-  return `holdfast lab replay ${recipe.name} ${schedule}${which}${flags.join('')}`;
+  return `holdfast lab replay ${shellWord(recipe.name)} ${schedule}${which}${flags.join('')}`;
+}
+
+/** The path of a recipe's file may have anything in it. */
+function shellWord(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** The search itself takes any number here. */

@@ -4,6 +4,7 @@ import { replayData } from './as-json.ts';
 import { drawDiagram, type Look } from './diagram.ts';
 import { Findings } from './findings.ts';
 import { REPLAY_OPTIONS, readWords, worldWishes } from './lab-options.ts';
+import { recipeNamed } from './recipe-file.ts';
 import { EXIT_CODES, lookFor } from './session.ts';
 import { Stepper } from './stepper.ts';
 
@@ -12,7 +13,7 @@ export async function replayRecipe(args: readonly string[], io: Io, help: string
   const { values, words } = readWords(REPLAY_OPTIONS, ['recipe', 'schedule'], args);
   if (values.help) return print(io, help);
   const look = lookFor(values, io);
-  const run = replay(words[0]!, words[1]!, worldWishes(values));
+  const run = replay(recipeNamed(words[0]!), words[1]!, worldWishes(values));
   const hasSurprise = run.violations.some(({ check }) => !isExpected(run, check, false));
   const conclusion = hasSurprise ? 'unexpected' : 'expected';
   if (values.json) print(io, JSON.stringify(replayData(run, !hasSurprise), null, 2));

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Exploration, Recipe } from '../../lab/index.ts';
+import { type Exploration, type Recipe, stampede } from '../../lab/index.ts';
 import { galleryPage } from '../../lab-report/index.ts';
 import { type Io, print, UsageError, VerbError } from '../verb.ts';
 import { version } from '../version.ts';
@@ -23,7 +23,8 @@ export async function writeReport(args: readonly string[], io: Io, help: string)
     found.set(each.recipe, [...(found.get(each.recipe) ?? []), each.found]);
   }
   const entries = [...found].map(([recipe, explorations]) => ({ recipe, explorations }));
-  const page = galleryPage(entries, version());
+  const scene = values.only === undefined ? await stampede() : undefined;
+  const page = galleryPage(entries, version(), scene);
   writing(path, () => writeFileSync(path, page));
   const conclusion = conclude([...found.values()].flat());
   print(

@@ -4,7 +4,6 @@ import {
   type Exploration,
   explore,
   type Failure,
-  RECIPES,
 } from '../../lab/index.ts';
 import { type Io, print } from '../verb.ts';
 import { explorationData } from './as-json.ts';
@@ -19,6 +18,7 @@ import {
   worldWishes,
 } from './lab-options.ts';
 import { ProgressLine } from './progress-line.ts';
+import { recipeNamed } from './recipe-file.ts';
 import { conclude, EXIT_CODES, lookFor } from './session.ts';
 import { wrap } from './text-width.ts';
 
@@ -29,7 +29,7 @@ export async function runRecipe(args: readonly string[], io: Io, help: string): 
   const look = lookFor(values, io);
   const progress = new ProgressLine(io, look.language);
   const { check, 'most-states': mostStates } = values;
-  const found = explore(words[0]!, {
+  const found = explore(recipeNamed(words[0]!), {
     ...worldWishes(values),
     ...(check !== undefined && { checks: namesIn(check) as CheckName[] }),
     ...(mostStates !== undefined && { mostStates: mostStatesOf(mostStates) }),
@@ -43,7 +43,7 @@ export async function runRecipe(args: readonly string[], io: Io, help: string): 
 
 function tell(found: Exploration, io: Io, look: Look): void {
   const findings = new Findings(look);
-  print(io, findings.recipe(RECIPES.find(({ name }) => name === found.recipe.name)!));
+  print(io, findings.recipe(found.recipe));
   print(io, `${findings.search(found)}\n\n${findings.verdicts(found)}\n`);
   if (findings.legend([found]) !== '') print(io, findings.legend([found]));
   if (found.failure !== undefined) print(io, draw(found, found.failure, look));
