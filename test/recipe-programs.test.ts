@@ -25,7 +25,8 @@ const PYTHON = ['python3', '/usr/bin/python3'].find(
 /** Java compiles its program once, and not at each start. */
 const classes = mkdtempSync(join(tmpdir(), 'holdfast-java-'));
 const LAUNCHERS: ReadonlyMap<string, (path: string) => readonly [string, ...string[]]> = new Map([
-  ['php', (path) => ['php', path]],
+  // The input is a socket here, which PHP reads for a minute and no longer unless told otherwise.
+  ['php', (path) => ['php', '-d', 'default_socket_timeout=-1', path]],
   ['py', (path) => [PYTHON ?? 'python3', path]],
   ['java', () => ['java', '-XX:TieredStopAtLevel=1', '-cp', classes, 'SetNxPxGetDel']],
 ]);
