@@ -24,12 +24,12 @@ const PYTHON = ['python3', '/usr/bin/python3'].find(
 );
 /** Java compiles its program once, and not at each start. */
 const classes = mkdtempSync(join(tmpdir(), 'holdfast-java-'));
-const LAUNCHERS: ReadonlyMap<string, (path: string) => readonly [string, ...string[]]> = new Map([
+const LAUNCHERS: Readonly<Record<string, (path: string) => string[]>> = {
   // The input is a socket here, which PHP reads for a minute and no longer unless told otherwise.
-  ['php', (path) => ['php', '-d', 'default_socket_timeout=-1', path]],
-  ['py', (path) => [PYTHON ?? 'python3', path]],
-  ['java', () => ['java', '-XX:TieredStopAtLevel=1', '-cp', classes, 'SetNxPxGetDel']],
-]);
+  php: (path) => ['php', '-d', 'default_socket_timeout=-1', path],
+  py: (path) => [PYTHON ?? 'python3', path],
+  java: () => ['java', '-XX:TieredStopAtLevel=1', '-cp', classes, 'SetNxPxGetDel'],
+};
 
 /** A server in a process of its own, and a client that sees which commands arrive there. */
 class Watched {
@@ -102,10 +102,10 @@ async function startOurs(): Promise<Watched> {
 }
 
 function launch(file: string, ...args: readonly (string | number)[]): CliProcess {
-  const [program, ...flags] = LAUNCHERS.get(file.split('.').at(-1)!)!(join(FOLDER, file));
+  const [program, ...flags] = LAUNCHERS[file.split('.').at(-1)!]!(join(FOLDER, file));
   // Python would write compiled modules beside the programs.
   const environment = { PYTHONDONTWRITEBYTECODE: '1' };
-  return new CliProcess(program, [...flags, ...args.map(String)], environment);
+  return new CliProcess(program!, [...flags, ...args.map(String)], environment);
 }
 
 /** What a program prints whose work takes no time. */

@@ -1,7 +1,8 @@
 <?php
-// A script runs EXPIRE only if its SETNX gave 1. DEL asks nothing: a program that worked for longer
-// than its lease deletes the lock of the next one.
-require __DIR__ . '/common.php';
+// A script runs EXPIRE only if its SETNX gave 1. DEL asks
+// nothing: a program that worked for longer than its lease
+// deletes the lock of the next one.
+require __DIR__ . '/common.php'; // connects $redis
 
 $script = file_get_contents(__DIR__ . '/lua-setnx-expire.lua');
 $ok = $redis->eval($script, ['lock', '1', $seconds], 1);

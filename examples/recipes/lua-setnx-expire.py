@@ -1,5 +1,6 @@
-# A script runs EXPIRE only if its SETNX gave 1. DEL asks nothing: a program that worked for longer
-# than its lease deletes the lock of the next one.
+# A script runs EXPIRE only if its SETNX gave 1. DEL asks
+# nothing: a program that worked for longer than its lease
+# deletes the lock of the next one.
 from pathlib import Path
 
 from common import redis, seconds, show, work

@@ -1,7 +1,8 @@
 <?php
-// MULTI and EXEC make one step of SETNX and EXPIRE. But EXPIRE runs also when SETNX gave 0: a program
-// that does not get the lock makes it last longer.
-require __DIR__ . '/common.php';
+// MULTI and EXEC make one step of SETNX and EXPIRE. But
+// EXPIRE runs also when SETNX gave 0: a program that does not
+// get the lock makes it last longer.
+require __DIR__ . '/common.php'; // connects $redis
 
 $redis->multi();
 $redis->setNX('lock', '1');

@@ -1,5 +1,6 @@
-# MULTI and EXEC make one step of SETNX and EXPIRE. But EXPIRE runs also when SETNX gave 0: a program
-# that does not get the lock makes it last longer.
+# MULTI and EXEC make one step of SETNX and EXPIRE. But EXPIRE
+# runs also when SETNX gave 0: a program that does not get the
+# lock makes it last longer.
 from common import redis, seconds, show, work
 
 transaction = redis.pipeline(transaction=True)

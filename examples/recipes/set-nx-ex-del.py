@@ -1,5 +1,6 @@
-# SET with NX and EX takes the lock and gives it an end in one command. DEL asks nothing: a program
-# that worked for longer than its lease deletes the lock of the next one.
+# SET with NX and EX takes the lock and gives it an end in one
+# command. DEL asks nothing: a program that worked for longer
+# than its lease deletes the lock of the next one.
 from common import redis, seconds, show, work
 
 ok = redis.set("lock", 1, nx=True, ex=seconds)

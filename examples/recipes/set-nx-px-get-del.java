@@ -1,6 +1,8 @@
-// The value is a token of this program, and DEL is sent only if GET finds the token. The lease can
-// still end between GET and DEL.
-//   java set-nx-px-get-del.java [host [port [seconds]]]      seconds: how long the lease lasts
+// The value is a token of this program, and DEL is sent only
+// if GET finds the token. The lease can still end between GET
+// and DEL.
+//   java set-nx-px-get-del.java [host [port [seconds]]]
+// seconds: how long the lease lasts
 import java.io.IOException;
 import java.net.Socket;
 import java.util.UUID;

@@ -1,7 +1,8 @@
 <?php
-// The value is a token of this program, and DEL is sent only if GET finds the token. The lease can
-// still end between GET and DEL.
-require __DIR__ . '/common.php';
+// The value is a token of this program, and DEL is sent only
+// if GET finds the token. The lease can still end between GET
+// and DEL.
+require __DIR__ . '/common.php'; // connects $redis
 
 $token = bin2hex(random_bytes(16));
 $ms = $seconds * 1000;

@@ -1,5 +1,6 @@
-# The value is a token of this program, and DEL is sent only if GET finds the token. The lease can
-# still end between GET and DEL.
+# The value is a token of this program, and DEL is sent only
+# if GET finds the token. The lease can still end between GET
+# and DEL.
 from secrets import token_hex
 
 from common import redis, seconds, show, work

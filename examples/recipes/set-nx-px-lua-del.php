@@ -1,7 +1,8 @@
 <?php
-// The value is a token of this program, and a script deletes the lock only if it finds the token: no
-// program deletes the lock of another.
-require __DIR__ . '/common.php';
+// The value is a token of this program, and a script deletes
+// the lock only if it finds the token: no program deletes the
+// lock of another.
+require __DIR__ . '/common.php'; // connects $redis
 
 $token = bin2hex(random_bytes(16));
 $ms = $seconds * 1000;

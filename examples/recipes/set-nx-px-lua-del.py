@@ -1,5 +1,6 @@
-# The value is a token of this program, and a script deletes the lock only if it finds the token: no
-# program deletes the lock of another.
+# The value is a token of this program, and a script deletes
+# the lock only if it finds the token: no program deletes the
+# lock of another.
 from pathlib import Path
 from secrets import token_hex
 

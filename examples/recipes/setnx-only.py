@@ -1,4 +1,5 @@
-# SETNX takes the lock, DEL releases it. If this program dies in between, the lock stays for ever.
+# SETNX takes the lock, DEL releases it. If this program dies
+# in between, the lock stays for ever.
 from common import redis, show, work
 
 ok = redis.setnx("lock", 1)

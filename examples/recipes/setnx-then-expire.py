@@ -1,5 +1,5 @@
-# SETNX takes the lock, and EXPIRE gives it an end. A program that dies between the two leaves a lock
-# that has none.
+# SETNX takes the lock, and EXPIRE gives it an end. A program
+# that dies between the two leaves a lock that has none.
 from common import redis, seconds, show, work
 
 ok = redis.setnx("lock", 1)

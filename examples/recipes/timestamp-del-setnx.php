@@ -1,7 +1,8 @@
 <?php
-// The value is the time at which the lock ends. A program that finds this time in the past deletes the
-// lock and takes it: two programs that find it at once both get in.
-require __DIR__ . '/common.php';
+// The value is the time at which the lock ends. A program
+// that finds this time in the past deletes the lock and takes
+// it: two programs that find it at once both get in.
+require __DIR__ . '/common.php'; // connects $redis
 
 function take(): bool
 {

@@ -1,5 +1,6 @@
-# The value is the time at which the lock ends. A program that finds this time in the past deletes the
-# lock and takes it: two programs that find it at once both get in.
+# The value is the time at which the lock ends. A program that
+# finds this time in the past deletes the lock and takes it:
+# two programs that find it at once both get in.
 from time import time
 
 from common import redis, seconds, show, work

@@ -1,7 +1,8 @@
 <?php
-// As timestamp-getset, but a program that worked for longer than its lease sends no DEL. It can still
-// be paused between the look at its clock and DEL.
-require __DIR__ . '/common.php';
+// As timestamp-getset, but a program that worked for longer
+// than its lease sends no DEL. It can still be paused between
+// the look at its clock and DEL.
+require __DIR__ . '/common.php'; // connects $redis
 
 $expiry = time() + $seconds;
 $ok = $redis->setNX('lock.foo', $expiry);

@@ -1,5 +1,6 @@
-# As timestamp-getset, but a program that worked for longer than its lease sends no DEL. It can still
-# be paused between the look at its clock and DEL.
+# As timestamp-getset, but a program that worked for longer
+# than its lease sends no DEL. It can still be paused between
+# the look at its clock and DEL.
 from time import time
 
 from common import redis, seconds, show, work

@@ -1,8 +1,10 @@
 <?php
-// The value is the time at which the lock ends. A program that finds this time in the past replaces it
-// by GETSET, and has the lock if GETSET returns the time that it found. The GETSET of a program that
-// was too late moves the end of the winner's lock.
-require __DIR__ . '/common.php';
+// The value is the time at which the lock ends. A program
+// that finds this time in the past replaces it by GETSET, and
+// has the lock if GETSET returns the time that it found. The
+// GETSET of a program that was too late moves the end of the
+// winner's lock.
+require __DIR__ . '/common.php'; // connects $redis
 
 $expiry = time() + $seconds;
 $ok = $redis->setNX('lock.foo', $expiry);

@@ -1,6 +1,8 @@
-# The value is the time at which the lock ends. A program that finds this time in the past replaces it
-# by GETSET, and has the lock if GETSET returns the time that it found. The GETSET of a program that
-# was too late moves the end of the winner's lock.
+# The value is the time at which the lock ends. A program that
+# finds this time in the past replaces it by GETSET, and has
+# the lock if GETSET returns the time that it found. The
+# GETSET of a program that was too late moves the end of the
+# winner's lock.
 from time import time
 
 from common import redis, seconds, show, work
