@@ -19,9 +19,9 @@ import {
 } from './measure.js';
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
-const TURNS = 3;
+const TURNS = 9;
 const CONNECTIONS = 50;
-const TURN_MS = 300;
+const TURN_MS = 100;
 const EXPIRIES = Number(process.env.HOLDFAST_EXPIRIES ?? 40);
 
 /** Each kind of lock: the two requests of a cycle on a key, and the replies to them. */
@@ -135,8 +135,8 @@ async function printLeases() {
 
 async function lifeMs(port, { acquire, read, isGone }, key) {
   const connection = await open(port);
-  await connection.ask(acquire(key));
   const beganMs = performance.now();
+  await connection.ask(acquire(key));
   while (!isGone(await connection.ask(read(key)))) await sleep(5);
   connection.close();
   return performance.now() - beganMs;
