@@ -52,10 +52,22 @@ export function startRedis(...flags) {
   ]);
 }
 
+/** Starts memcached with one thread, as the others have for commands. */
+export function startMemcached() {
+  return startServer((port) => [
+    'memcached',
+    ['-l', '127.0.0.1', '-p', String(port), '-U', '0', '-t', '1', '-u', 'nobody'],
+  ]);
+}
+
 async function startServer(commandFor) {
   const port = await freePort();
   const [file, args] = commandFor(port);
   const child = spawn(file, args, { stdio: 'ignore' });
+  child.once('error', ({ message }) => {
+    process.stderr.write(`${file} does not start (${message}): install it first\n`);
+    process.exit(1);
+  });
   // A benchmark that fails leaves no server behind.
   process.once('exit', () => child.kill('SIGKILL'));
   await untilAnswers(port);

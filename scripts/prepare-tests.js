@@ -1,7 +1,8 @@
 // Makes sure that the programs are here which tests run: the real Redis, which many compare with, SQLite,
 // which the examples of the documents write to, a browser, which opens the pages, Python, which has
-// terminals to give, a second shell and a reader of man pages. Installs them where it may (root on Debian
-// or Ubuntu), else says what to install.
+// terminals to give, a second shell, a reader of man pages, and PHP, Python and Java with their Redis
+// clients, which run the recipes of the lab. Installs them where it may (root on Debian or Ubuntu), else
+// says what to install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -16,6 +17,20 @@ const PACKAGES = {
   python3: 'python3',
   zsh: 'zsh',
   mandoc: 'mandoc',
+  php: 'php-cli',
+  javac: 'default-jdk-headless',
+};
+/** Debian's package of each library, and the commands that find it: one of them is enough. */
+const LIBRARIES = {
+  phpredis: {
+    name: 'php-redis',
+    probes: [['php', '-r', 'exit(extension_loaded("redis") ? 0 : 1);']],
+  },
+  'redis-py': {
+    name: 'python3-redis',
+    // Debian's own Python need not be the first on the PATH.
+    probes: ['python3', '/usr/bin/python3'].map((python) => [python, '-c', 'import redis']),
+  },
 };
 /** Programs that serve as well. */
 const OTHER_NAMES = { chromium: ['chromium-browser', 'google-chrome', 'google-chrome-stable'] };
@@ -26,24 +41,32 @@ const left = missing();
 if (left.length > 0) {
   console.error(
     [
-      `The tests need ${left.join(', ')} on the PATH (Redis 7.0 or later). Install them and run npm test again:`,
+      `The tests need ${left.join(', ')} (Redis 7.0 or later). Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
-      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 zsh mandoc',
-      '  Alpine:          sudo apk add redis sqlite chromium python3 zsh mandoc',
-      '  macOS:           brew install redis sqlite chromium python3 zsh mandoc',
+      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh mandoc php-cli php-pecl-redis6 java-devel',
+      '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh mandoc php83 php83-pecl-redis openjdk17-jdk',
+      '  macOS:           brew install redis sqlite chromium python3 zsh mandoc php openjdk; pecl install redis; pip3 install redis',
     ].join('\n'),
   );
   process.exitCode = 1;
 }
 
 function missing() {
-  return Object.keys(PACKAGES).filter(
+  const programs = Object.keys(PACKAGES).filter(
     (program) => ![program, ...(OTHER_NAMES[program] ?? [])].some(isOnPath),
   );
+  const libraries = Object.keys(LIBRARIES).filter(
+    (library) => !LIBRARIES[library].probes.some(succeeds),
+  );
+  return [...programs, ...libraries];
 }
 
-function packagesOf(programs) {
-  return [...new Set(programs.map((program) => PACKAGES[program]))];
+function packagesOf(names) {
+  return [...new Set(names.map((name) => PACKAGES[name] ?? LIBRARIES[name].name))];
+}
+
+function succeeds([program, ...args]) {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 }
 
 function isOnPath(program) {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explore, RECIPES, type Recipe } from '../src/lab/index.ts';
 import { type GalleryEntry, galleryPage } from '../src/lab-report/index.ts';
 import { startBrowser } from './browser.ts';
-import { runCli } from './cli-run.ts';
+import { ROOT, runCli } from './cli-run.ts';
 
 /** One with a transaction, one with scripts, one with a lost reply, one with long runs and skewed clocks. */
 const CHOSEN = ['setnx-only', 'multi-setnx-expire', 'set-nx-ex-del', 'timestamp-getset', 'fenced'];
@@ -152,6 +152,17 @@ describe.each([
         await open.picture(`${title} ${colorScheme} ${language}`);
       }
       expect(open.complaints).toEqual([]);
+    }
+  });
+
+  it('fits with every program shown', async () => {
+    await using open = await OpenPage.open(options);
+    for (const title of ['PHP', 'Python']) {
+      for (const tab of await open.page.getByRole('tab', { name: title }).all()) await tab.click();
+      const width = await open.page.evaluate('document.documentElement.scrollWidth');
+      expect(width).toBe(options.viewport.width);
+      await open.variant('timestamp-getset').scrollIntoViewIfNeeded();
+      await open.picture(`${title} ${options === PHONE ? 'phone' : 'desktop'}`);
     }
   });
 
@@ -313,6 +324,41 @@ describe('the claims', () => {
   });
 });
 
+describe('the programs of a recipe', () => {
+  it('are tabs beside its pseudo-code, one shown at a time', async () => {
+    await using open = await OpenPage.open();
+    const recipe = open.page.locator('#set-nx-ex-del');
+    const panel = recipe.getByRole('tabpanel');
+    expect(await recipe.getByRole('tab').allInnerTexts()).toEqual(['Pseudo-code', 'PHP', 'Python']);
+    expect(await panel.innerText()).toContain('until SET lock 1 NX EX 2 gives OK');
+    await recipe.getByRole('tab', { name: 'PHP' }).click();
+    expect(await panel.count()).toBe(1);
+    const program = readFileSync(join(ROOT, 'examples', 'recipes', 'set-nx-ex-del.php'), 'utf8');
+    expect(await panel.innerText()).toBe(program.trimEnd());
+    expect(await recipe.getByRole('tabpanel', { name: 'PHP' }).count()).toBe(1);
+    const fenced = open.page.locator('#fenced');
+    expect(await fenced.getByRole('tab').count()).toBe(0);
+  });
+
+  it('are chosen by the arrow keys, which go round, and by Home and End', async () => {
+    await using open = await OpenPage.open();
+    const recipe = open.page.locator('#set-nx-ex-del');
+    await recipe.getByRole('tab').first().focus();
+    const seen: string[] = [];
+    for (const key of ['ArrowRight', 'ArrowLeft', 'ArrowLeft', 'ArrowRight', 'End', 'Home']) {
+      await open.page.keyboard.press(key);
+      const chosen = recipe.getByRole('tab', { selected: true });
+      expect(await chosen.count()).toBe(1);
+      seen.push(await chosen.innerText());
+      expect(await open.page.locator(':focus').innerText()).toBe(seen.at(-1));
+    }
+    const first = 'Pseudo-code';
+    expect(seen).toEqual(['PHP', first, 'Python', first, 'Python', first]);
+    await open.page.keyboard.press('Tab');
+    expect(await open.page.locator(':focus').innerText()).toContain('until SET lock 1');
+  });
+});
+
 describe('the languages', () => {
   it('are switched by keyboard, and remembered', async () => {
     await using open = await OpenPage.open();
@@ -388,6 +434,14 @@ describe('for everybody', () => {
     expect(await variant.locator('.controls').isVisible()).toBe(false);
     expect(await variant.locator('.step').last().innerText()).toContain('DEL lock');
     expect(await open.page.locator('.zh:visible').count()).toBe(0);
+    const recipe = open.page.locator('#set-nx-ex-del');
+    expect(await recipe.getByRole('tab').count()).toBe(0);
+    expect(await recipe.locator('.tab-title:visible').allInnerTexts()).toEqual([
+      'Pseudo-code',
+      'PHP',
+      'Python',
+    ]);
+    expect(await recipe.locator('.tabs').innerText()).toContain('from common import redis');
   });
 
   it.each(['light', 'dark'] as const)('has enough contrast in the %s', async (colorScheme) => {

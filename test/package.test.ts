@@ -99,6 +99,15 @@ describe('the package', () => {
     expect(types).toEqual([]);
   });
 
+  it('brings the programs of the recipes, which the lab report shows', () => {
+    const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+    const [packed] = JSON.parse(execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8' }));
+    const paths = packed.files.map(({ path }: { path: string }) => path);
+    const programs = execFileSync('git', ['ls-files', 'examples'], { cwd: ROOT, encoding: 'utf8' });
+    expect(paths).toEqual(expect.arrayContaining(programs.trim().split('\n')));
+    expect(paths.filter((path: string) => path.includes('__pycache__'))).toEqual([]);
+  });
+
   it('brings the command holdfast', () => {
     const args = ['--no-install', 'holdfast', '--version'];
     // A cache of its own: npx links the package there, and does not mend a link that was interrupted. It

@@ -8,6 +8,7 @@ import {
 } from '../lab/index.ts';
 import { both, type Html, html } from './html.ts';
 import { runFigure, type Sign } from './page-run.ts';
+import { programsOf } from './programs.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf } from './scripts.ts';
 import { chanceText, countText, stepsText, UNPROMISED, worldText } from './words.ts';
@@ -42,9 +43,46 @@ function codeOf(recipe: Recipe): Html[] {
   if (code === undefined) return [];
   const scripts = [...scriptsOf(recipe)].map(
     ([title, text]) => html`
-<details class="script"><summary><code>&lt;${title}&gt;</code></summary><pre tabindex="0"><code>${text}</code></pre></details>`,
+<details class="script"><summary><code>&lt;${title}&gt;</code></summary>${listing(text)}</details>`,
   );
-  return [html`<pre tabindex="0"><code>${code}</code></pre>`, ...scripts];
+  const pseudoCode = html`${listing(code)}${scripts}`;
+  const programs = programsOf(recipe.name).map(({ id, title, code }) => ({
+    id,
+    title: html`${title}`,
+    content: listing(code),
+  }));
+  if (programs.length === 0) return [pseudoCode];
+  const first = { id: `${recipe.name}-code`, title: both(PSEUDO_CODE_TITLE), content: pseudoCode };
+  return [tabs([first, ...programs])];
+}
+
+const PSEUDO_CODE_TITLE: Text = { en: 'Pseudo-code', zh: '伪代码' };
+
+function listing(text: string): Html {
+  return html`<pre tabindex="0"><code>${text}</code></pre>`;
+}
+
+interface Tab {
+  readonly id: string;
+  readonly title: Html;
+  readonly content: Html;
+}
+
+/** One of them at a time. Without the page's script all of them, one below the other. */
+function tabs(all: readonly Tab[]): Html {
+  const buttons = all.map(
+    ({ id, title }) =>
+      html`<button type="button" role="tab" id="${id}-tab" aria-controls="${id}">${title}</button>`,
+  );
+  const panels = all.map(
+    ({ id, title, content }) => html`
+<div role="tabpanel" id="${id}" aria-labelledby="${id}-tab"><p class="tab-title">${title}</p>${content}</div>`,
+  );
+  return html`
+<div class="tabs">
+  <div role="tablist" aria-label="Code, 代码">${buttons}</div>
+  ${panels}
+</div>`;
 }
 
 /** The pseudo-code of a variant that does something else than its recipe. */

@@ -18,10 +18,17 @@ interface PageElement {
   lang: string;
   open: boolean;
   setAttribute(name: string, value: string): void;
-  addEventListener(event: string, listener: () => void): void;
+  addEventListener(event: string, listener: (event: PageKey) => void): void;
+  focus(): void;
   querySelector(selector: string): PageElement;
   querySelectorAll(selector: string): Iterable<PageElement>;
   scrollIntoView(options: { block: 'nearest' }): void;
+}
+
+/** What a listener for keys needs of an event. */
+interface PageKey {
+  readonly key: string;
+  preventDefault(): void;
 }
 
 declare const document: PageElement & {
@@ -135,6 +142,39 @@ export function startPage(): void {
     filterClaims();
   }
 
+  /** Tabs as keyboards expect them: Tab goes to the chosen one, the arrows to the others. */
+  function startTabs(part: PageElement): void {
+    const tabs = [...part.querySelectorAll('[role="tab"]')];
+    const panels = [...part.querySelectorAll('[role="tabpanel"]')];
+
+    function select(chosen: number): void {
+      for (const [at, tab] of tabs.entries()) {
+        tab.setAttribute('aria-selected', String(at === chosen));
+        tab.setAttribute('tabindex', at === chosen ? '0' : '-1');
+        panels[at]!.hidden = at !== chosen;
+      }
+    }
+
+    function targetOf(key: string, at: number): number | undefined {
+      if (key === 'ArrowRight') return (at + 1) % tabs.length;
+      if (key === 'ArrowLeft') return (at + tabs.length - 1) % tabs.length;
+      if (key === 'Home') return 0;
+      return key === 'End' ? tabs.length - 1 : undefined;
+    }
+
+    for (const [at, tab] of tabs.entries()) {
+      tab.addEventListener('click', () => select(at));
+      tab.addEventListener('keydown', (event) => {
+        const target = targetOf(event.key, at);
+        if (target === undefined) return;
+        event.preventDefault();
+        select(target);
+        tabs[target]!.focus();
+      });
+    }
+    select(0);
+  }
+
   /** A link to a variant that is folded up unfolds it; one to a claim that is filtered out shows all claims. */
   function unfold(): void {
     const target = document.getElementById(location.hash.slice(1));
@@ -146,6 +186,7 @@ export function startPage(): void {
   }
 
   for (const figure of document.querySelectorAll('.run')) startRun(figure);
+  for (const part of document.querySelectorAll('.tabs')) startTabs(part);
   for (const button of document.querySelectorAll('[data-language]')) {
     button.addEventListener('click', () => {
       setLanguage(button.dataset.language!);

@@ -71,6 +71,14 @@ pre code { font-size: 0.8125rem; overflow-wrap: normal; }
 .stampede th, .stampede td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
 .stampede thead th { font-weight: 600; }
 .moments { list-style: none; margin: 0; padding: 0 1rem 0.75rem; font-size: 0.875rem; }
+[role="tablist"] { display: none; flex-wrap: wrap; gap: 0 0.25rem; margin-bottom: 0.375rem; border-bottom: 1px solid var(--line); }
+.moves [role="tablist"] { display: flex; }
+[role="tab"] { font: inherit; font-size: 0.875rem; color: var(--soft); background: none; border: 0; border-bottom: 3px solid transparent; margin-bottom: -1px; padding: 0.375rem 0.625rem; cursor: pointer; }
+[role="tab"]:hover { color: var(--ink); }
+[role="tab"][aria-selected="true"] { color: var(--ink); font-weight: 600; border-bottom-color: var(--link); }
+[role="tab"]:focus-visible { outline-offset: -3px; }
+.tab-title { margin: 0.75rem 0 0.25rem; font-size: 0.875rem; font-weight: 600; }
+.moves .tab-title { display: none; }
 .script { margin-top: 0.5rem; }
 .script summary { cursor: pointer; color: var(--soft); padding: 0.125rem 0; }
 .source { margin: 0; padding: 0 0 0 1rem; border-left: 3px solid var(--line); color: var(--soft); font-size: 0.9375rem; align-self: start; }
