@@ -1,4 +1,5 @@
 export { cacheStoreBeside } from './cache-store.ts';
+export { type KeyGuess, type ListedKey, scanKeys } from './key-list.ts';
 export { toWords } from './lock-call.ts';
 export {
   type ForcedRelease,

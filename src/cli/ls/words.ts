@@ -58,6 +58,11 @@ export function leftText(leftMs: number): string {
   return leftMs === Number.POSITIVE_INFINITY ? 'no end' : `${durationText(leftMs)} left`;
 }
 
+/** A duration in a column of a table; `-`: it is not known. */
+export function timeCell(ms: number | undefined): string {
+  return ms === undefined ? '-' : durationText(ms);
+}
+
 /** The value that another program has set may have any length. Its ends tell it from others. */
 export function shortValue(printed: string): string {
   return shortenWord(printed, MAX_VALUE_WIDTH);
