@@ -10,7 +10,7 @@ import {
 } from '../src/cache/index.ts';
 import { CachingLocks } from '../src/caching-locks.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
-import { createEngine, type Engine } from '../src/engine/index.ts';
+import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
 import { elapse, heldLoad, neverEarly, openProgram, settled, turn } from './cache-scene.ts';
 
@@ -426,4 +426,18 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(loads).toHaveLength(0);
     },
   );
+});
+
+it('waits for a foreign holder without a TTL in growing pauses, and loads after it', async () => {
+  const session = engine.session();
+  const { cache, locks } = openProgram(engine, clock, 1);
+  allLocks.push(locks);
+  execute(session, ['SET', 'lock:{cache:a}', '1']);
+  const loaded = cache.get('a', { fresh: '1m' }, () => 'value');
+  for (let ms = 0; ms < 300; ms++) await elapse(clock, 1);
+  const stats = JSON.stringify(execute(session, ['INFO', 'commandstats']));
+  expect(Number(/cmdstat_eval:calls=(\d+)/.exec(stats)![1])).toBeLessThan(60);
+  execute(session, ['DEL', 'lock:{cache:a}']);
+  await elapse(clock, 300);
+  expect(await loaded).toBe('value');
 });

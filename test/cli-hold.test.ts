@@ -1,7 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Locks } from '../src/index.ts';
 import { isDead, Lifeline, runWords, startRun } from './cli-hold-process.ts';
 import { CliProcess, runCli } from './cli-run.ts';
@@ -42,6 +43,24 @@ describe('holdfast run', () => {
     await runner.waitFor(/no\n/);
     expect(await runner.ended()).toBe(3);
     expect(Number(fence)).toBeGreaterThan(1e15);
+  });
+
+  it.each([
+    { value: 'tok\x1b[2J', words: [], shown: 'tok\\x1b[2J', end: 'no end' },
+    { value: 'x'.repeat(60), words: ['EX', '100'], shown: /x{20}…x{19}/, end: /1m\d\ds left/ },
+  ])('says that another program holds the lock: $value', async ({ value, words, shown, end }) => {
+    await run('foreign', '--', 'true');
+    const redis = new Redis(server.port, server.host);
+    onTestFinished(() => redis.disconnect());
+    await redis.call('SET', 'lock:{foreign}', value, ...words);
+    const { code, errors } = await run('foreign', '-n', '--', 'true');
+    await redis.del('lock:{foreign}');
+    expect(code).toBe(75);
+    const text = Buffer.from(errors, 'latin1').toString('utf8');
+    const source = (part: string | RegExp): string =>
+      typeof part === 'string' ? part.replace(/[\\[]/g, '\\$&') : part.source;
+    const holder = `another program \\(value ${source(shown)}\\), ${source(end)}`;
+    expect(text).toMatch(new RegExp(`^holdfast: lock 'foreign' is busy: held by ${holder}\\.\n$`));
   });
 
   it('does not give the command the password of the store', async () => {

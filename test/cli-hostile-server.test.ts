@@ -28,6 +28,8 @@ const COMMANDS: [string, ...string[]][] = [
   ['ls'],
   ['show', 'job'],
   ['release', 'job'],
+  ['ls', '--foreign'],
+  ['check'],
 ];
 
 describe('the error of a hostile server', () => {

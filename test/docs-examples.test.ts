@@ -26,7 +26,14 @@ function blocksIn(document: string): Block[] {
   });
 }
 
-const DOCUMENTS = ['README.md', 'docs/locks.md', 'docs/cache.md', 'docs/lab.md', 'docs/engine.md'];
+const DOCUMENTS = [
+  'README.md',
+  'docs/locks.md',
+  'docs/cache.md',
+  'docs/lab.md',
+  'docs/engine.md',
+  'docs/moving.md',
+];
 const blocks = DOCUMENTS.flatMap(blocksIn);
 const programs = blocks.filter(({ language }) => language === 'ts');
 

@@ -151,7 +151,8 @@ export class LockScene implements AsyncDisposable {
   }
 
   async holdersOf(name: string): Promise<readonly { fence: number; leftMs: number }[]> {
-    return (await this.neighbour().mutex(name).inspect()).holders;
+    const { holders } = await this.neighbour().mutex(name).inspect();
+    return holders.filter((holder) => !holder.foreign);
   }
 
   /** How often the server was asked to do this, also by scripts, since the last `forgetCalls`. */

@@ -3,7 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Locks } from '../src/lock/index.ts';
-import { CONFORMANCE } from '../src/stores/conformance.ts';
+import {
+  type Case,
+  CONFORMANCE,
+  type ExaminedKeys,
+  KEY_CONFORMANCE,
+} from '../src/stores/conformance.ts';
 import { redisStore } from '../src/stores/redis.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { startHoldfast, startRealRedis } from './real-redis.ts';
@@ -22,8 +27,10 @@ import { inSlowMotion } from './slow-motion.ts';
  */
 const SLOWNESS = 4;
 
+const CASES: readonly Case<ExaminedKeys>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
+
 /** The cases mostly wait, for leases that end by the server's own clock: they do so at the same time. */
-vi.setConfig({ maxConcurrency: 3 * CONFORMANCE.length });
+vi.setConfig({ maxConcurrency: 3 * CASES.length });
 
 locksLiveOn('holdfast serve', {
   start: () => startHoldfast(),
@@ -75,7 +82,7 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
       servers = dataPorts(place).map((port) => new Redis(port, '127.0.0.1'));
       for (const [kind, connect] of Object.entries(clients)) {
         open.set(kind, await connect(place));
-        for (const { name } of CONFORMANCE) {
+        for (const { name } of CASES) {
           open.set(`${kind} ${name}`, await connect(place, `${kind} ${name}:`));
         }
       }
@@ -87,11 +94,13 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
     });
 
     describe.concurrent.each(kinds)('through %s', (kind) => {
-      it.each(CONFORMANCE)('$name', (example) =>
+      it.each(CASES)('$name', (example) =>
         example.run({
           open: async () =>
             inSlowMotion(redisStore(open.get(`${kind} ${example.name}`)!.client), SLOWNESS),
           elapse: (durationMs) => pause(durationMs * SLOWNESS),
+          set: (key, value, ttlMs) =>
+            setOnOwner(servers, `${kind} ${example.name}:${key}`, value, ttlMs),
         }),
       );
     });
@@ -165,6 +174,18 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
         });
     });
   });
+}
+
+/** Sets a key, as another program does, on the server that owns its slot: the others refuse it. */
+async function setOnOwner(
+  servers: readonly Redis[],
+  key: string,
+  value: string,
+  ttlMs?: number,
+): Promise<void> {
+  const end = ttlMs === undefined ? [] : ['PX', `${ttlMs * SLOWNESS}`];
+  const sets = servers.map((server) => server.call('SET', key, value, ...end));
+  await Promise.any(sets);
 }
 
 /** How many connections are subscribed to anything, apart from those of Sentinels. */

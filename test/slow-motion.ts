@@ -20,7 +20,7 @@ export function inSlowMotion(store: LockStore, factor: number): LockStore {
       const quicker = holders.map((holder) => ({
         ...holder,
         leftMs: holder.leftMs / factor,
-        ageMs: holder.ageMs / factor,
+        ...(holder.foreign ? {} : { ageMs: holder.ageMs / factor }),
       }));
       return { holders: quicker, waiters };
     },

@@ -169,7 +169,10 @@ export class Flight {
     const isTold = await Promise.race([told.then(() => true), asking.then(() => false)]);
     if (isTold) return told;
     const { holders } = await asking;
-    const leftMs = holders[0]?.leftMs ?? PAUSE_MS * Math.min(tries, LONGEST_PAUSES);
+    const pauseMs = PAUSE_MS * Math.min(tries, LONGEST_PAUSES);
+    const [holder] = holders;
+    // A foreign holder does not tell of its release, and may have no end.
+    const leftMs = holder === undefined || holder.foreign ? pauseMs : holder.leftMs;
     if (this.#isClosed) return undefined;
     const timer = clock.setTimer(leftMs, () => this.#hear(undefined));
     // Whoever waits without an end has nothing else that keeps a process alive.

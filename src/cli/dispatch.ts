@@ -62,6 +62,13 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
     },
   ],
   [
+    'check',
+    {
+      summary: 'warns of what makes the locks of a store unsafe',
+      load: async () => (await import('./check.ts')).check,
+    },
+  ],
+  [
     'completion',
     {
       summary: 'prints what makes bash or zsh complete these words',

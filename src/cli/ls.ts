@@ -1,7 +1,9 @@
 import { systemClock } from '../clock/index.ts';
 import { bytesOf } from './bytes.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
-import { listData } from './ls/as-json.ts';
+import { keysData, listData } from './ls/as-json.ts';
+import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
+import { keyTable } from './ls/key-table.ts';
 import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
 import { lockTable } from './ls/lock-table.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
@@ -16,6 +18,9 @@ import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 const LS_OPTIONS = {
   ...STORE_OPTION,
   watch: { short: 'w', help: 'looks again every second; on a terminal q or Ctrl-C ends it' },
+  foreign: {
+    help: 'lists keys that other programs use as locks; the pattern is for keys, lock* if not given',
+  },
   json: { help: 'prints all that is known as JSON; with --watch one document on a line' },
   quiet: { short: 'q', help: 'prints nothing but the names' },
   'no-color': { help: 'no colours; so does the variable NO_COLOR' },
@@ -40,6 +45,11 @@ One line is one lock, with who has held it longest; +2 are two more, whom holdfa
 that uses SET NX without Holdfast is (another program). Signs that could change the terminal are shown as
 \\n, \\x1b, \\u202e and so on, a backslash as two; --json has the names as they are.
 
+With --foreign one line is one key that is no lock of Holdfast: what it is by its type and value (token;
+timestamp, a Unix time and no TTL, with its end; redisson, a hash; else the type), the start of the value,
+the TTL or no end, and how long no client had used it. To list a value is to use it: the next list counts
+from this one. Up to 100,000 are listed.
+
 Exit codes:
   0   the list was printed, even if it is empty
   2   the command line cannot be understood
@@ -49,6 +59,7 @@ Examples:
   holdfast ls
   holdfast ls --watch
   holdfast ls 'order:*' --store redis://10.0.0.7:6379
+  holdfast ls --foreign 'lock.*' --store redis://10.0.0.7:6379
   holdfast ls --json | jq '.locks[] | select(.waiterCount > 10) | .name'`,
 
   async run(args, io) {
@@ -56,6 +67,7 @@ Examples:
     if (values.help) return print(io, this.help);
     if (values.json && values.quiet) throw new UsageError('Choose --json or --quiet.');
     const pattern = words[0] === undefined ? undefined : bytesOf(words[0]);
+    if (values.foreign) return listForeignKeys(pattern, values, io);
     return withStore(values.store, io, async (store) => {
       const look = (): Promise<LockList> =>
         store.ask((servers) => listLocks(servers, pattern), NO_LOCKS);
@@ -69,6 +81,47 @@ Examples:
     });
   },
 };
+
+/** A list that is made again and again would show how long ago it was made, not how long keys are idle. */
+async function listForeignKeys(
+  pattern = FOREIGN_PATTERN,
+  values: LsValues,
+  io: Io,
+): Promise<number> {
+  if (values.watch) throw new UsageError('Choose --watch or --foreign.');
+  return withStore(values.store, io, async (store) => {
+    const list = await store.ask((servers) => listForeign(servers, pattern), NO_KEYS);
+    const nowMs = systemClock.wallMs();
+    if (values.json) print(io, safeJson(keysData(store.label, nowMs, list), 2));
+    else if (values.quiet)
+      printNames(
+        list.keys.map(({ keyBytes }) => keyBytes),
+        io,
+      );
+    else printKeys(list, pattern, nowMs, io, choosePaint(io, values['no-color']));
+    return 0;
+  });
+}
+
+function printKeys(
+  { keys, isCut }: KeyList,
+  pattern: string,
+  nowMs: number,
+  io: Io,
+  paint: Paint,
+): void {
+  if (keys.length === 0) {
+    return void print(io, `No key of another program matches ${printable(pattern)}.`);
+  }
+  const { head, lines } = keyTable(keys, nowMs, paint, terminalWidth(io));
+  print(io, [head, ...lines].join('\n'));
+  if (isCut) {
+    printError(
+      io,
+      `${keys.length} keys are shown, and there are more. A narrower pattern finds those you mean.`,
+    );
+  }
+}
 
 /** Into a pipe: block after block, or document after document. A store that fails later is no end. */
 async function printAgainAndAgain(
@@ -101,18 +154,26 @@ function printList(
   if (json) {
     print(io, safeJson(listData(store, systemClock.wallMs(), list), watch ? undefined : 2));
   } else if (quiet) {
-    const names = new Set(list.locks.map((lock) => `${printable(lock.nameBytes)}\n`));
-    io.output.write([...names].join(''));
+    printNames(
+      list.locks.map(({ nameBytes }) => nameBytes),
+      io,
+    );
   } else printTable(list, io, paint);
+}
+
+/** Locks of several kinds may have one name. */
+function printNames(names: readonly string[], io: Io): void {
+  const lines = new Set(names.map((bytes) => `${printable(bytes)}\n`));
+  io.output.write([...lines].join(''));
+}
+
+function terminalWidth({ output }: Io): number | undefined {
+  return output.isTTY ? output.columns || 80 : undefined;
 }
 
 function printTable({ locks, isCut }: LockList, io: Io, paint: Paint): void {
   if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
-  const { head, lines } = lockTable(
-    locks,
-    paint,
-    io.output.isTTY ? io.output.columns || 80 : undefined,
-  );
+  const { head, lines } = lockTable(locks, paint, terminalWidth(io));
   print(io, [head, ...lines].join('\n'));
   if (isCut) {
     printError(

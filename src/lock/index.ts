@@ -26,10 +26,12 @@ export { currentScope, inScope, type Scope } from './scope.ts';
 export type {
   Answer,
   Claim,
+  ForeignHolder,
   Hearer,
   Hold,
   Holder,
   HolderInfo,
+  HoldfastHolder,
   HoldWords,
   Inspection,
   LockKind,

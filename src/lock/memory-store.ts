@@ -288,6 +288,7 @@ class MemoryLock {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     const holders = this.#holders.toArray().map(({ claim, fence, grantedMs, deadlineMs }) => ({
+      foreign: false as const,
       ...claim.info,
       take: claim.take,
       fence,

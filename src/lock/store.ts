@@ -144,11 +144,26 @@ export interface HolderInfo {
   readonly label: string;
 }
 
-export interface Holder extends HolderInfo {
+/** A holder of a lock: a client of Holdfast, or another program that took the key of a mutex. */
+export type Holder = HoldfastHolder | ForeignHolder;
+
+export interface HoldfastHolder extends HolderInfo {
+  readonly foreign: false;
   readonly take: number;
   readonly fence: number;
-  /** How long ago it was granted, and how long the lease still runs. */
+  /** How long ago it was granted. */
   readonly ageMs: number;
+  /** How long the lease still runs. Infinity: another program removed the TTL of the key. */
+  readonly leftMs: number;
+}
+
+/** Another program holds the mutex, by `SETNX` or `SET … NX` on its key. Fence and age are not known. */
+export interface ForeignHolder {
+  readonly foreign: true;
+  /** The value of the key. */
+  readonly value: string;
+  readonly take: 1;
+  /** The TTL of the key. Infinity: it has none, and the lock does not end by itself. */
   readonly leftMs: number;
 }
 

@@ -8,12 +8,20 @@ export interface Examined {
   elapse(durationMs: number): Promise<void>;
 }
 
-export interface Case {
+/** A store whose keys other programs can write. */
+export interface ExaminedKeys extends Examined {
+  /** `SET key value`, with `PX ttlMs` if it is given, as another program sends it. */
+  set(key: string, value: string, ttlMs?: number): Promise<unknown>;
+}
+
+export interface Case<World extends Examined = Examined> {
   readonly name: string;
-  run(world: Examined): Promise<void>;
+  run(world: World): Promise<void>;
 }
 
 const LEASE_MS = 400;
+/** The TTL of a foreign holder that is to be seen: longer than any request takes. */
+const FOREIGN_MS = 60_000;
 let owners = 0;
 
 /** What every store must do, whatever it is made of. Each case gets a world of its own. */
@@ -241,7 +249,7 @@ export const CONFORMANCE: readonly Case[] = [
     const { holders, waiters } = await store.inspect(claim);
     assert.equal(holders.length, 1);
     const [holder] = holders;
-    assert(holder && answer.held);
+    assert(holder && !holder.foreign && answer.held);
     assert.deepEqual([holder.label, holder.pid, holder.fence], ['first', 7, answer.fence]);
     assert(holder.leftMs > 0 && holder.leftMs <= LEASE_MS && holder.ageMs >= 0);
     assert.deepEqual(
@@ -267,13 +275,58 @@ export const CONFORMANCE: readonly Case[] = [
   ),
 ];
 
-interface Scene extends Examined {
+/** What a store must also do if other programs can take a mutex by its key. */
+export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
+  example('shows a foreign holder without fence, age and host of the last one', async (scene) => {
+    const { store, set } = scene;
+    const claim = mutex('a', 'first');
+    await store.ask(claim, false);
+    await store.release(claim);
+    await set('lock:{a}', 'token 1', FOREIGN_MS);
+    const { holders } = await store.inspect(claim);
+    const [holder] = holders;
+    assert(holder !== undefined && holder.leftMs > 0 && holder.leftMs <= FOREIGN_MS);
+    const shown = { foreign: true, value: 'token 1', take: 1, leftMs: holder.leftMs };
+    assert.deepEqual(holders, [shown]);
+    assert.equal((await store.ask(claim, false)).held, false);
+  }),
+
+  example('shows a foreign holder whose key has no TTL', async ({ store, set }) => {
+    for (const value of ['1', '', '锁\x1b', 'x [1,2,3]', '1700000000', '+1', 'a ["b",1]']) {
+      await set('lock:{a}', value);
+      const { holders } = await store.inspect(mutex('a'));
+      assert.deepEqual(holders, [
+        { foreign: true, value, take: 1, leftMs: Number.POSITIVE_INFINITY },
+      ]);
+    }
+    assert.equal(await store.forceRelease(mutex('a')), 1);
+    assert.deepEqual((await store.inspect(mutex('a'))).holders, []);
+  }),
+
+  example('shows those who wait for a foreign holder, and serves them after it', async (scene) => {
+    const { store, set, elapse } = scene;
+    const waiter = mutex('a', 'second');
+    await set('lock:{a}', 'token');
+    await store.ask(waiter, true);
+    const { holders, waiters } = await store.inspect(waiter);
+    assert.deepEqual([holders[0]?.foreign, waiters[0]?.label], [true, 'second']);
+    await set('lock:{a}', 'token', 1);
+    await elapse(20);
+    assert.equal((await store.ask(waiter, true)).held, true);
+    assert.equal((await store.inspect(waiter)).holders[0]?.foreign, false);
+  }),
+];
+
+type Scene<World> = World & {
   readonly store: LockStore;
   /** The owners that were called since the last time, in order. */
   calls(): Promise<string[]>;
-}
+};
 
-function example(name: string, act: (scene: Scene) => Promise<void>): Case {
+function example<World extends Examined = Examined>(
+  name: string,
+  act: (scene: Scene<World>) => Promise<void>,
+): Case<World> {
   return {
     name,
     async run(world) {

@@ -1,5 +1,6 @@
 export { cacheStoreBeside } from './cache-store.ts';
 export { engineRunner } from './engine-runner.ts';
+export { type KeyGuess, type ListedKey, scanKeys } from './key-list.ts';
 export { toWords } from './lock-call.ts';
 export {
   type ForcedRelease,

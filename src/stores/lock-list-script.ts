@@ -1,6 +1,9 @@
 import { LOCK_SCRIPT } from './lock-script.ts';
 import { OUR_TOKEN } from './lock-script-line.ts';
 
+/** Bytes of a foreign value that a list tells. */
+const MAX_FOREIGN = 1024;
+
 /**
  * What an operator sees of locks, read without changing anything. `look(holder, most)` gives for the holder
  * key of a lock
@@ -31,6 +34,8 @@ local function mutexHolders(holder)
   local held = ask('GET', holder)
   if not held then return 0, {} end
   local token = string.match(held, '^%+(${OUR_TOKEN})$') or held
+  -- Another program's value may be as long as a value of Redis: enough of it is sent to know it by.
+  if #token > ${MAX_FOREIGN} and not string.find(token, '^${OUR_TOKEN}$') then token = string.sub(token, 1, ${MAX_FOREIGN}) end
   local fence = string.match(ask('GET', holder .. ':fence') or '', '%d*$')
   return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '' } }
 end

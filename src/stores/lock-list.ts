@@ -1,5 +1,6 @@
-import type { LockKind } from '../lock/index.ts';
+import type { HolderInfo, LockKind } from '../lock/index.ts';
 import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
+import { parseList, parseToken } from './lock-reply.ts';
 import { keyOf } from './lock-words.ts';
 
 /** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
@@ -26,14 +27,8 @@ interface Party {
   /** Unique for every acquisition; the whole token of a program that does not use Holdfast. */
   readonly owner: string;
   /** Undefined for a program that does not use Holdfast. */
-  readonly info: PartyInfo | undefined;
+  readonly info: HolderInfo | undefined;
   readonly take: number;
-}
-
-interface PartyInfo {
-  readonly host: string;
-  readonly pid: number;
-  readonly label: string;
 }
 
 export interface ListedHolder extends Party {
@@ -180,16 +175,8 @@ function parseWaiter([token, place]: [string, string]): ListedWaiter {
 }
 
 function parseParty(token: string, take: number): Party {
-  const [, owner, text] = /^(\S+) (\[.*\])$/s.exec(token) ?? [];
-  const info = text === undefined ? undefined : parseInfo(textOf(text));
-  return { owner: info === undefined ? token : owner!, info, take };
-}
-
-/** What another program wrote may look like ours and be anything. */
-function parseInfo(text: string): PartyInfo | undefined {
-  const [host, pid, label] = parseList(text);
-  if (typeof host !== 'string' || typeof pid !== 'number' || typeof label !== 'string') return;
-  return { host, pid, label };
+  const parsed = parseToken(token, textOf);
+  return { owner: parsed?.owner ?? token, info: parsed?.info, take };
 }
 
 function parseNote(note: string): ForcedRelease[] {
@@ -206,13 +193,4 @@ function parseNote(note: string): ForcedRelease[] {
       holders: Number(holders),
     },
   ];
-}
-
-function parseList(text: string): unknown[] {
-  try {
-    const list: unknown = JSON.parse(text);
-    return Array.isArray(list) ? list : [];
-  } catch {
-    return [];
-  }
 }

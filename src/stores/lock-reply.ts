@@ -19,27 +19,52 @@ export function parseInspection(reply: unknown): Inspection {
   return { holders: holders.map(parseHolder), waiters: waiters.map(parseWaiter) };
 }
 
-function parseHolder([token, take, fence, leftMs, ageMs]: unknown[]): Holder {
+/** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
+function parseHolder([token, take, fence, left, ageMs]: unknown[]): Holder {
+  const info = parseToken(String(token))?.info;
+  const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);
+  if (info === undefined) return { foreign: true, value: String(token), take: 1, leftMs };
   return {
-    ...parseInfo(token),
+    foreign: false,
+    ...info,
     take: Number(take),
     fence: Number(fence),
-    leftMs: Number(leftMs),
+    leftMs,
     ageMs: Math.max(0, Number(ageMs)),
   };
 }
 
+/** Only Holdfast clients queue. A token of another form in the queue gets an empty host. */
 function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
-  return { ...parseInfo(token), take: Number(take) };
+  return { ...(parseToken(String(token))?.info ?? NO_INFO), take: Number(take) };
 }
 
-/** A holder of another program left no information. */
-function parseInfo(token: unknown): HolderInfo {
+const NO_INFO: HolderInfo = { host: '', pid: 0, label: '' };
+
+/** The parts of a Holdfast token: owner and holder. Undefined: the token of another program. */
+export function parseToken(
+  token: string,
+  textOf: (text: string) => string = String,
+): { readonly owner: string; readonly info: HolderInfo } | undefined {
+  const [, owner = '', text = ''] = /^(\S+) (\[.*\])$/s.exec(token) ?? [];
+  const info = parseInfo(textOf(text));
+  return info && { owner, info };
+}
+
+/** Another program may write a list that has the right form, but other types. */
+function parseInfo(text: string): HolderInfo | undefined {
+  const [host, pid, label] = parseList(text);
+  if (typeof host !== 'string' || typeof pid !== 'number' || typeof label !== 'string') return;
+  return { host, pid, label };
+}
+
+/** A JSON list. Empty: the text is none. */
+export function parseList(text: string): readonly unknown[] {
   try {
-    const [host, pid, label] = JSON.parse(/^\S+ (\[.*\])$/s.exec(String(token))?.[1] ?? '');
-    return { host, pid, label };
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : [];
   } catch {
-    return { host: '', pid: 0, label: '' };
+    return [];
   }
 }
 

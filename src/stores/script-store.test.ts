@@ -3,9 +3,9 @@ import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it } from 'vitest';
 import { elapse, gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, virtualClock } from '../clock/index.ts';
-import { createEngine } from '../engine/index.ts';
+import { createEngine, execute } from '../engine/index.ts';
 import { type Claim, type Lease, Locks } from '../lock/index.ts';
-import { CONFORMANCE } from './conformance.ts';
+import { type Case, CONFORMANCE, type ExaminedKeys, KEY_CONFORMANCE } from './conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { toWords } from './lock-call.ts';
 import { ScriptStore } from './script-store.ts';
@@ -339,7 +339,7 @@ describe('what others did to a lock', () => {
     const info = { host: 'h', pid: 1, label: '' };
     const claim = { kind: 'mutex', slots: 1, take: 1, leaseMs: 1000, owner: 'me', info } as const;
     const { holders } = await store.inspect({ ...claim, name: 'a' });
-    expect(holders).toMatchObject([{ host: '', pid: 0, label: '' }]);
+    expect(holders).toMatchObject([{ foreign: true, value: 'x [abc]' }]);
     const first = await store.ask({ ...claim, name: 'b' }, false);
     await runner.run({ text: "return redis.call('DEL', 'lock:{b}:fence')", sha: '' }, [], []);
     clock.advance(1);
@@ -436,9 +436,10 @@ describe('the fence', () => {
 });
 
 describe('the script store, on an engine of this process', () => {
-  it.each(CONFORMANCE)('$name', async (example) => {
+  it.each<Case<ExaminedKeys>>([...CONFORMANCE, ...KEY_CONFORMANCE])('$name', async (example) => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });
+    const session = engine.session();
     await example.run({
       open: async () =>
         new ScriptStore(engineRunner(engine), {
@@ -447,7 +448,13 @@ describe('the script store, on an engine of this process', () => {
           requestTimeoutMs: 5000,
         }),
       elapse: async (durationMs) => clock.advance(durationMs),
+      set: async (key, value, ttlMs) => {
+        const bytes = Buffer.from(value, 'utf8').toString('latin1');
+        const end = ttlMs === undefined ? [] : ['PX', String(ttlMs)];
+        return execute(session, ['SET', key, bytes, ...end]);
+      },
     });
+    session.close();
     engine.close();
     expect(clock.pendingTimers).toBe(0);
   });

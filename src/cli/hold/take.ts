@@ -65,7 +65,8 @@ async function busyError(lock: Lock): Promise<RunError> {
 async function warnOfDeadlock(lock: Lock, report: TakeOptions['report']): Promise<void> {
   const inspection = await lock.inspect().catch(() => undefined);
   const { ancestorAmong } = await import('./ancestors.ts');
-  const holder = ancestorAmong(inspection?.holders ?? []);
+  const holders = inspection?.holders ?? [];
+  const holder = ancestorAmong(holders.filter((each) => !each.foreign));
   if (holder === undefined) return;
   report(
     `lock '${lock.name}' is held by pid ${holder.pid}, which this was started by: if that waits for this, neither goes on.`,

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock/index.ts';
-import type { Inspection, Lock } from '../../lock/index.ts';
-import { durationText } from '../ls/words.ts';
+import type { Holder, Inspection, Lock } from '../../lock/index.ts';
+import { durationText, leftText, shortValue } from '../ls/words.ts';
 import { printableText } from '../printable.ts';
 import type { Io } from '../verb.ts';
 
@@ -52,8 +52,15 @@ export class WaitingLine {
 export function describe({ holders, waiters }: Inspection): string {
   const [first, ...others] = holders;
   if (first === undefined) return 'it is about to be free';
-  const label = first.label === '' ? '' : ` (${printableText(first.label)})`;
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   const line = waiters.length < 2 ? '' : `; ${waiters.length} in line`;
-  return `held by ${printableText(first.host)} pid ${first.pid}${label} for ${durationText(first.ageMs)}${more}${line}`;
+  return `held by ${holderText(first)}${more}${line}`;
+}
+
+function holderText(holder: Holder): string {
+  if (holder.foreign) {
+    return `another program (value ${shortValue(printableText(holder.value))}), ${leftText(holder.leftMs)}`;
+  }
+  const label = holder.label === '' ? '' : ` (${printableText(holder.label)})`;
+  return `${printableText(holder.host)} pid ${holder.pid}${label} for ${durationText(holder.ageMs)}`;
 }

@@ -1,9 +1,37 @@
-import type { ForcedRelease, ListedHolder, ListedLock, ListedWaiter } from '../../stores/index.ts';
+import type {
+  ForcedRelease,
+  ListedHolder,
+  ListedKey,
+  ListedLock,
+  ListedWaiter,
+} from '../../stores/index.ts';
+import type { KeyList } from './key-list.ts';
 import type { LockList } from './lock-list.ts';
 
 /** The list for programs: times in milliseconds, numbers as they are. */
 export function listData(store: string, atMs: number, { locks, isCut }: LockList): object {
   return { store, at: new Date(atMs).toISOString(), truncated: isCut, locks: locks.map(lockData) };
+}
+
+/** The same of foreign keys. */
+export function keysData(store: string, atMs: number, { keys, isCut }: KeyList): object {
+  return { store, at: new Date(atMs).toISOString(), truncated: isCut, keys: keys.map(keyData) };
+}
+
+export function keyData(key: ListedKey): object {
+  const { keyBytes, type, guess, valueBytes, size, leftMs = null, idleMs = null } = key;
+  const isTimestamp = guess.kind === 'timestamp';
+  return {
+    ...textData('name', keyBytes),
+    kind: guess.kind,
+    type,
+    ...textData('value', valueBytes),
+    size,
+    leftMs,
+    idleMs,
+    endsAt: isTimestamp ? new Date(guess.endMs).toISOString() : null,
+    hasEnded: isTimestamp ? guess.hasEnded : null,
+  };
 }
 
 export function lockData(lock: ListedLock): object {
@@ -37,7 +65,7 @@ function partyData({ info, owner, take }: ListedHolder | ListedWaiter): object {
 }
 
 /** Bytes that are no UTF-8 come as they are too, since no text can tell them. */
-export function textData(field: 'name' | 'owner', bytes: string): object {
+export function textData(field: 'name' | 'owner' | 'pattern' | 'value', bytes: string): object {
   const buffer = Buffer.from(bytes, 'latin1');
   const text = buffer.toString('utf8');
   const isUtf8 = Buffer.from(text, 'utf8').equals(buffer);

@@ -11,16 +11,16 @@ export interface LockList {
 export const NO_LOCKS: LockList = { locks: [], isCut: false };
 
 /** So that a list has an end, whatever lives in the store: some hundred bytes each. */
-const MOST_LOCKS = 100_000;
+export const MAX_LISTED = 100_000;
 
 /** All locks of a store that are held or waited for, each once. */
 export async function listLocks(
   servers: Servers,
   pattern: string | undefined,
-  mostLocks = MOST_LOCKS,
+  mostLocks = MAX_LISTED,
 ): Promise<LockList> {
   const found = new Map<string, ListedLock>();
-  for (const run of await servers.masters()) {
+  for (const { run } of await servers.masters()) {
     for await (const page of scanLocks(run, pattern)) {
       for (const lock of page) add(found, lock);
       if (found.size > mostLocks) return { locks: sorted(found).slice(0, mostLocks), isCut: true };

@@ -29,13 +29,15 @@ export class Servers {
   }
 
   /** Every master of a cluster, or the one server. */
-  async masters(): Promise<RunScript[]> {
+  async masters(): Promise<Master[]> {
     const slots = await this.#request(this.#store, ['CLUSTER', 'SLOTS']);
     const masters = Array.isArray(slots) ? this.#mastersIn(slots) : [];
     const stores = masters.length === 0 ? [this.#store] : masters;
-    return stores.map((store) => async (text, keys, args) => {
-      return accepted(store, await this.#request(store, evalWords(text, keys, args)));
-    });
+    return stores.map((store) => ({
+      label: store.label,
+      run: async (text, keys, args) =>
+        accepted(store, await this.#request(store, evalWords(text, keys, args))),
+    }));
   }
 
   /** Runs a script on the server that has the keys. */
@@ -91,6 +93,12 @@ export class Servers {
     const label = socket.host.includes(':') ? `[${socket.host}]:${port}` : `${socket.host}:${port}`;
     return { ...this.#store, socket, label };
   }
+}
+
+interface Master {
+  /** Where it is, for people. */
+  readonly label: string;
+  readonly run: RunScript;
 }
 
 interface Connection {

@@ -5,6 +5,7 @@ import {
   type ListedWaiter,
   WRITER_TAKE,
 } from '../../stores/index.ts';
+import { shortenWord } from '../lab/text-width.ts';
 import { printable, printableText } from '../printable.ts';
 
 export function isInUse({ holderCount, waiterCount }: ListedLock): boolean {
@@ -25,17 +26,16 @@ export function holderText({ holders, holderCount }: ListedLock): string {
   if (first === undefined) return '(nobody)';
   const { info, owner } = first;
   const others = holderCount > 1 ? ` +${holderCount - 1}` : '';
-  if (info === undefined) return `(another program) ${printable(owner)}${others}`;
+  if (info === undefined) return `(another program) ${shortValue(printable(owner))}${others}`;
   const label = info.label === '' ? '' : ` ${printableText(info.label)}`;
   return `${printableText(info.host)}:${info.pid}${label}${others}`;
 }
 
 /** The same in a sentence. */
 export function partyText({ info, owner, take }: ListedHolder | ListedWaiter): string {
-  const taken = takeText(take);
-  if (info === undefined) return `another program, token ${printable(owner)}${taken}`;
+  if (info === undefined) return `another program, value ${shortValue(printable(owner))}`;
   const label = info.label === '' ? '' : `, “${printableText(info.label)}”`;
-  return `${printableText(info.host)}, pid ${info.pid}${label}${taken}`;
+  return `${printableText(info.host)}, pid ${info.pid}${label}${takeText(take)}`;
 }
 
 function takeText(take: number): string {
@@ -46,12 +46,30 @@ function takeText(take: number): string {
 /** Times and fence of a holder, with commas between them. */
 export function holdingText({ ageMs, leftMs, fence, info, owner }: ListedHolder): string {
   return [
-    ageMs === undefined ? 'nobody knows for how long' : `for ${durationText(ageMs)}`,
-    leftMs === undefined ? 'without an end' : `${durationText(leftMs)} left`,
+    ...(ageMs === undefined ? [] : [`for ${durationText(ageMs)}`]),
+    leftText(leftMs ?? Number.POSITIVE_INFINITY),
     ...(fence === undefined ? [] : [`fence ${fence}`]),
     ...(info === undefined ? [] : [`owner ${printable(owner)}`]),
   ].join(', ');
 }
+
+/** The rest of a lease or TTL; Infinity: there is none. */
+export function leftText(leftMs: number): string {
+  return leftMs === Number.POSITIVE_INFINITY ? 'no end' : `${durationText(leftMs)} left`;
+}
+
+/** A duration in a column of a table; `-`: it is not known. */
+export function timeCell(ms: number | undefined): string {
+  return ms === undefined ? '-' : durationText(ms);
+}
+
+/** The value that another program has set may have any length. Its ends tell it from others. */
+export function shortValue(printed: string): string {
+  return shortenWord(printed, MAX_VALUE_WIDTH);
+}
+
+/** Columns of a terminal: a UUID fits. */
+const MAX_VALUE_WIDTH = 40;
 
 export function forcedText({ atMs, host, pid, user, reason, holders }: ForcedRelease): string {
   const who = `${printableText(user)}@${printableText(host)}, pid ${pid}`;

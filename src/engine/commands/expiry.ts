@@ -7,6 +7,7 @@ import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { lower, printed, upper } from '../text.ts';
 import { deadlineOf, type TimeUnit } from '../time-argument.ts';
+import { withoutUse } from '../without-use.ts';
 
 const READ = ['readonly', 'fast'] as const;
 const WRITE = ['write', 'fast'] as const;
@@ -173,9 +174,11 @@ function parseConditions(argv: readonly string[]): Set<Condition> {
 }
 
 function fromDeadline(session: Session, key: string, show: (deadlineMs: number) => number): Reply {
-  const { database } = session;
-  if (database.get(key) === undefined) return NO_KEY;
-  const deadlineMs = database.deadline(key);
+  const { engine, database } = session;
+  const deadlineMs = withoutUse(engine, () =>
+    database.get(key) === undefined ? undefined : database.deadline(key),
+  );
+  if (deadlineMs === undefined) return NO_KEY;
   if (deadlineMs === NEVER) return NO_DEADLINE;
   const shown = show(deadlineMs);
   return shown < 2 ** 63 ? shown : INT64_MAX;

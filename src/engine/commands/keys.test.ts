@@ -189,7 +189,16 @@ describe('OBJECT', () => {
     client.clock.advance(10_000);
     expect(client.say('OBJECT IDLETIME k')).toBe(10);
     expect(client.say('OBJECT IDLETIME k')).toBe(10);
+    for (const argv of ['EXISTS k', 'TYPE k', 'TTL k', 'PTTL k', 'PEXPIRETIME k', 'SCAN 0']) {
+      client.say(argv);
+      expect(client.say('OBJECT IDLETIME k'), argv).toBe(10);
+    }
     client.say('TOUCH k');
+    expect(client.say('OBJECT IDLETIME k')).toBe(0);
+    client.clock.advance(10_000);
+    client.say('MULTI');
+    for (const argv of ['OBJECT IDLETIME k', 'GET k']) client.say(argv);
+    client.say('EXEC');
     expect(client.say('OBJECT IDLETIME k')).toBe(0);
   });
 });

@@ -9,6 +9,7 @@ import { scanArguments, scanReply } from '../scan-arguments.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import { typeName, valueBytes } from '../value.ts';
+import { withoutUse } from '../without-use.ts';
 
 export const keys = {
   DEL: {
@@ -37,7 +38,7 @@ export const keys = {
     arity: -2,
     keys: [keysUpTo(-1, 'RO')],
     flags: ['readonly', 'fast'],
-    run: (session, argv) => count(argv, (key) => session.database.get(key) !== undefined),
+    run: exists,
     syntax: 'key [key ...]',
     summary: 'Counts the keys that exist',
     since: '1.0.0',
@@ -220,8 +221,12 @@ function touch({ engine, database }: Session, argv: readonly string[]): Reply {
   return count(argv, (key) => database.get(key) !== undefined);
 }
 
-function type({ database }: Session, argv: readonly string[]): Reply {
-  const value = database.get(argv[1]!);
+function exists({ engine, database }: Session, argv: readonly string[]): Reply {
+  return withoutUse(engine, () => count(argv, (key) => database.get(key) !== undefined));
+}
+
+function type({ engine, database }: Session, argv: readonly string[]): Reply {
+  const value = withoutUse(engine, () => database.get(argv[1]!));
   return new SimpleReply(value === undefined ? 'none' : typeName(value));
 }
 

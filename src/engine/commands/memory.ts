@@ -8,6 +8,7 @@ import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';
 import { valueBytes } from '../value.ts';
+import { withoutUse } from '../without-use.ts';
 import { container, help } from './help.ts';
 import { helpLines } from './subcommand-help.ts';
 
@@ -58,7 +59,7 @@ const NOTHING_TO_REPORT =
 function usage(session: Session, argv: readonly string[]): Reply {
   checkSamples(argv);
   const key = argv[2]!;
-  const value = session.database.peek(key);
+  const value = withoutUse(session.engine, () => session.database.peek(key));
   if (value === undefined) return null;
   return SLOT_BYTES + stringBytes(key) + valueBytes(value);
 }

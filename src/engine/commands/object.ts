@@ -4,6 +4,7 @@ import { oneKey } from '../key-spec.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import type { Value } from '../value.ts';
+import { withoutUse } from '../without-use.ts';
 import { container, help } from './help.ts';
 import { helpLines } from './subcommand-help.ts';
 
@@ -63,10 +64,10 @@ export const object = {
 } as const satisfies CommandTable;
 
 function withValue(session: Session, key: string, show: (value: Value) => Reply): Reply {
-  // Looking at a key in this way does not count as using it.
-  session.engine.marksUse = false;
-  const value = session.database.peek(key);
-  return value === undefined ? null : show(value);
+  return withoutUse(session.engine, () => {
+    const value = session.database.peek(key);
+    return value === undefined ? null : show(value);
+  });
 }
 
 function idleTime(session: Session, argv: readonly string[]): Reply {

@@ -1,0 +1,121 @@
+import { systemClock } from '../clock/index.ts';
+import { bytesOf } from './bytes.ts';
+import { readFacts } from './check/facts.ts';
+import { expiryFinding, type Finding, serverFindings } from './check/findings.ts';
+import { choosePaint, type Paint, type Style } from './console/paint.ts';
+import { keyData, textData } from './ls/as-json.ts';
+import { FOREIGN_PATTERN, type KeyList, listEndless, NO_KEYS } from './ls/key-list.ts';
+import { readMixed } from './ls/mixed-arguments.ts';
+import type { Servers } from './ls/servers.ts';
+import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
+import { withStore } from './ls/store-visit.ts';
+import { describeOptions, HELP, type OptionTable } from './options.ts';
+import { messageText, safeJson } from './printable.ts';
+import { print, type Verb } from './verb.ts';
+
+const CHECK_OPTIONS = {
+  ...STORE_OPTION,
+  json: { help: 'prints all that was found as JSON' },
+  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  help: HELP,
+} as const satisfies OptionTable;
+
+/** `holdfast check`: whether a store is fit to keep locks, and which locks in it never end. */
+export const check: Verb = {
+  options: CHECK_OPTIONS,
+
+  help: `holdfast check: warns of what makes the locks of a store unsafe
+
+Usage: holdfast check [pattern] [options]
+
+${describeOptions(CHECK_OPTIONS)}
+
+It reads, and changes nothing:
+  expiry    lock keys without a TTL, which stay when their holder dies. Lock keys are strings, and hashes
+            of Redisson, whose names match the pattern, as in Redis; ${FOREIGN_PATTERN} if none is given
+  eviction  whether the server may delete locks when its memory is full (INFO memory)
+  clock     whether the clock of the server differs from that of this machine by more than a second; the
+            time that the request took is allowed for
+  role      whether the server is a replica (INFO replication)
+${STORE_HELP}
+
+Exit codes:
+  0   nothing is wrong
+  1   there are warnings, or something could not be checked
+  2   the command line cannot be understood
+  69  the store cannot be reached, or refuses
+
+Examples:
+  holdfast check --store redis://10.0.0.7:6379
+  holdfast check 'mutex:*' --store redis://10.0.0.7:6379
+  holdfast check --json | jq '.endless.keys[].name'`,
+
+  async run(args, io) {
+    const { values, words } = readMixed(CHECK_OPTIONS, args, io.environment);
+    if (values.help) return print(io, this.help);
+    const pattern = words[0] === undefined ? FOREIGN_PATTERN : bytesOf(words[0]);
+    return withStore(values.store, io, async (store) => {
+      const report = await store.ask((servers) => examine(servers, pattern), undefined);
+      if (values.json) print(io, asJson(store.label, pattern, report));
+      else print(io, describe(report, choosePaint(io, values['no-color'])));
+      return report === undefined || isFine(report) ? 0 : NOT_FINE;
+    });
+  },
+};
+
+const NOT_FINE = 1;
+
+interface Report {
+  readonly findings: readonly ServerFinding[];
+  readonly endless: KeyList;
+}
+
+/** Undefined: all servers of the store. */
+type ServerFinding = Finding & { readonly server: string | undefined };
+
+async function examine(servers: Servers, pattern: string): Promise<Report> {
+  const endless = await listEndless(servers, pattern);
+  const expiry = expiryFinding(endless, pattern, systemClock.wallMs());
+  const findings: ServerFinding[] = [{ ...expiry, server: undefined }];
+  const masters = await servers.masters();
+  for (const { label, run } of masters) {
+    const server = masters.length === 1 ? undefined : label;
+    const found = serverFindings(await readFacts(run, systemClock));
+    findings.push(...found.map((finding) => ({ ...finding, server })));
+  }
+  return { findings, endless };
+}
+
+function isFine({ findings }: Report): boolean {
+  return findings.every(({ state }) => state === 'ok');
+}
+
+function asJson(store: string, pattern: string, report: Report | undefined): string {
+  const { findings, endless } = report ?? { findings: [], endless: NO_KEYS };
+  return safeJson(
+    {
+      store,
+      at: new Date(systemClock.wallMs()).toISOString(),
+      ...textData('pattern', pattern),
+      ok: report === undefined || isFine(report),
+      findings: findings.map(({ server = null, ...finding }) => ({ server, ...finding })),
+      endless: { truncated: endless.isCut, keys: endless.keys.map(keyData) },
+    },
+    2,
+  );
+}
+
+function describe(report: Report | undefined, paint: Paint): string {
+  if (report === undefined) return 'No local server runs: there is nothing to check.';
+  return report.findings
+    .map(({ check, state, message, server }) => {
+      const where = server === undefined ? '' : `${messageText(server)}: `;
+      return `${paint(STYLES[state], state.padEnd(8))} ${check.padEnd(8)}  ${where}${message}`;
+    })
+    .join('\n');
+}
+
+const STYLES = { ok: 'faint', warning: 'fault', unknown: 'strong' } as const satisfies Record<
+  Finding['state'],
+  Style
+>;

@@ -1,0 +1,45 @@
+import { type ListedKey, scanKeys } from '../../stores/index.ts';
+import { MAX_LISTED } from './lock-list.ts';
+import type { Servers } from './servers.ts';
+
+/** Keys that may be locks, in the order of their names. */
+export interface KeyList {
+  readonly keys: readonly ListedKey[];
+  /** There are more than the limit. */
+  readonly isCut: boolean;
+}
+
+/** The names of locks in most recipes: `lock.foo`, `lock:foo`, `lock_foo`, `lockkey`. */
+export const FOREIGN_PATTERN = 'lock*';
+
+export const NO_KEYS: KeyList = { keys: [], isCut: false };
+
+/** The keys of a store that match a pattern and are no locks of Holdfast, each once. */
+export function listForeign(servers: Servers, pattern: string): Promise<KeyList> {
+  return listKeys(servers, pattern, 'all', ({ guess }) => guess.kind !== 'holdfast');
+}
+
+/** The locks of a store that match a pattern and have no TTL, also those of Holdfast. */
+export function listEndless(servers: Servers, pattern: string): Promise<KeyList> {
+  return listKeys(servers, pattern, 'endless', ({ guess }) => guess.kind !== 'other');
+}
+
+async function listKeys(
+  servers: Servers,
+  pattern: string,
+  which: 'all' | 'endless',
+  admits: (key: ListedKey) => boolean,
+): Promise<KeyList> {
+  const found = new Map<string, ListedKey>();
+  for (const { run } of await servers.masters()) {
+    for await (const page of scanKeys(run, pattern, which)) {
+      for (const key of page) if (admits(key)) found.set(key.keyBytes, key);
+      if (found.size > MAX_LISTED) return { keys: sorted(found).slice(0, MAX_LISTED), isCut: true };
+    }
+  }
+  return { keys: sorted(found), isCut: false };
+}
+
+function sorted(found: ReadonlyMap<string, ListedKey>): ListedKey[] {
+  return [...found.values()].sort((one, other) => (one.keyBytes < other.keyBytes ? -1 : 1));
+}

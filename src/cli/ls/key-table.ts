@@ -1,0 +1,51 @@
+import type { KeyGuess, ListedKey } from '../../stores/index.ts';
+import type { Paint } from '../console/paint.ts';
+import { printable } from '../printable.ts';
+import { type Column, type TextTable, textTable } from './text-table.ts';
+import { counted, durationText, shortValue, timeCell } from './words.ts';
+
+/** Foreign keys as lines under a head, aligned, and cut to a width if one is given. */
+export function keyTable(
+  keys: readonly ListedKey[],
+  nowMs: number,
+  paint: Paint,
+  width?: number,
+): TextTable {
+  return textTable(columnsAt(nowMs), keys, paint, width);
+}
+
+function columnsAt(nowMs: number): readonly Column<ListedKey>[] {
+  return [
+    { title: 'KEY', cell: ({ keyBytes }) => printable(keyBytes), leastWidth: 20 },
+    { title: 'KIND', cell: keyKindText },
+    { title: 'VALUE', cell: (key) => valueText(key, nowMs), leastWidth: 16 },
+    {
+      title: 'LEFT',
+      cell: ({ leftMs }) => (leftMs === undefined ? 'no end' : timeCell(leftMs)),
+      isNumber: true,
+      style: ({ leftMs }) => (leftMs === undefined ? 'fault' : undefined),
+    },
+    { title: 'IDLE', cell: ({ idleMs }) => timeCell(idleMs), isNumber: true, isOptional: true },
+  ];
+}
+
+/** What a key was guessed to be; what is no known lock is called by its type. */
+export function keyKindText({ guess, type }: ListedKey): string {
+  return guess.kind === 'other' ? type : guess.kind;
+}
+
+function valueText({ guess, type, valueBytes, size }: ListedKey, nowMs: number): string {
+  if (type === 'string') {
+    const end = endText(guess, nowMs);
+    return `${shortValue(printable(valueBytes))}${end === '' ? '' : ` (${end})`}`;
+  }
+  const fields = type === 'hash' ? `${shortValue(printable(valueBytes))} ` : '';
+  return `${fields}(${counted(size, type === 'hash' ? 'field' : 'member')})`;
+}
+
+/** When a timestamp lock ends or has ended; empty for every other key. */
+export function endText(guess: KeyGuess, nowMs: number): string {
+  if (guess.kind !== 'timestamp') return '';
+  const text = durationText(Math.abs(guess.endMs - nowMs));
+  return guess.hasEnded ? `ended ${text} ago` : `ends in ${text}`;
+}
