@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CLAIMS } from '../src/lab-report/index.ts';
+import { explore } from '../src/lab/index.ts';
+import { CLAIMS, chanceText } from '../src/lab-report/index.ts';
 import { type Dialogue, startDialogue } from './engine-dialogue.ts';
 import { closeMemoryLocks, openMemoryLocks } from './memory-locks.ts';
 import { startRealCluster } from './real-cluster.ts';
@@ -364,5 +365,17 @@ describe('redis-server itself', () => {
     } finally {
       await cluster.stop();
     }
+  });
+});
+
+describe('the search', () => {
+  it('claim 24: how likely each way to release removes the lock of another client', () => {
+    const chances = ['set-nx-ex-del', 'set-nx-px-get-del', 'set-nx-px-lua-del'].map((recipe) => {
+      const { world, verdicts } = explore(recipe, { checks: ['foreign-release'] });
+      expect(world).toMatchObject({ clients: 3, crashes: 1, pauses: 1 });
+      return chanceText(verdicts[0]!.failing.chance);
+    });
+    expectFigure(24, chances, chances);
+    expect(chances).toEqual(['4.3 %', '0.56 %', '0 %']);
   });
 });

@@ -116,9 +116,12 @@ describe('the dialogues', () => {
 describe('the replays', () => {
   it.each(evidenceOf('replay'))('claim %d, replay %#', (_, evidence) => {
     const { recipe, variant, schedule, fails, world } = evidence;
-    const { violations, trace } = replay(recipe, schedule, { variant, ...world });
+    const { violations, trace, variant: found } = replay(recipe, schedule, { variant, ...world });
     if (fails === null) return expect(violations).toEqual([]);
-    expect(violations.find(({ check }) => check === fails)?.step).toBe(trace.length);
+    const step = violations.find(({ check }) => check === fails)?.step;
+    // A scene may go on after the failure, to show what comes of it.
+    if (schedule === found.scene) expect(step).toBeLessThanOrEqual(trace.length);
+    else expect(step).toBe(trace.length);
   });
 });
 
@@ -155,7 +158,10 @@ describe('the named tests', () => {
 describe('the figures', () => {
   it.each(evidenceOf('figure'))('claim %d, figure %#', (number, { from, text }) => {
     expect(existsSync(join(ROOT, from))).toBe(true);
-    expect(readFileSync(join(ROOT, from), 'utf8')).toContain(`'claim ${number}: `);
+    if (from.startsWith('bench/')) {
+      const pages = readFileSync(join(ROOT, 'docs', 'benchmarks.md'), 'utf8').replaceAll('\n', ' ');
+      for (const figure of text.en.match(/\d[\d,.]*\d/g) ?? []) expect(pages).toContain(figure);
+    } else expect(readFileSync(join(ROOT, from), 'utf8')).toContain(`'claim ${number}: `);
     expect(text.en).toMatch(/\d/);
     expect(text.zh).toMatch(/\d/);
   });

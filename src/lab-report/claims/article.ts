@@ -43,6 +43,10 @@ export const ARTICLE: readonly Row[] = [
         '200 requests within the time of one load: 200 loads without a lock, 1 load with a lock.',
         '一次加载期间到达 200 个请求：没有锁要加载 200 次，有锁只加载 1 次。',
       ),
+      tested(
+        'test/stampede.test.ts',
+        'loads once for each client without a lock, and the last one waits for all of them',
+      ),
     ],
   },
   {
@@ -182,7 +186,7 @@ export const ARTICLE: readonly Row[] = [
     ),
     rightForm: text('`SET … NX EX`', '`SET … NX EX`'),
     evidence: [
-      replayed('multi-setnx-expire', 'crash', 'axa', 'waiter-not-served'),
+      replayed('multi-setnx-expire', 'crash', 'axabc.bc.bc.bc.', 'waiter-not-served'),
       figure(
         'TTL of 10 s, a request every 9 s: an hour later the lock of the crashed holder still exists. With SET NX EX it ended after 10 s.',
         'TTL 10 秒，每 9 秒来一个请求：一小时后，崩溃者的锁仍然存在。用 SET NX EX，10 秒后就到期了。',
@@ -235,6 +239,7 @@ export const ARTICLE: readonly Row[] = [
         'A cluster of redis-server 7.0.15 answers with CROSSSLOT; with ARGV the same script returns 1.',
         'redis-server 7.0.15 的集群返回 CROSSSLOT 错误；改用 ARGV，同一脚本返回 1。',
       ),
+      replayed('lua-setnx-expire', 'keys-only', 'a.aa', null),
     ],
   },
   {
@@ -402,6 +407,7 @@ export const ARTICLE: readonly Row[] = [
         ['SET door anna nx ex 60', 'OK'],
         ['GET door', '"anna"'],
       ),
+      tested('test/recipe-programs.test.ts', '%s alone sends what the recipe sends in the lab'),
     ],
   },
 ];

@@ -97,6 +97,11 @@ export function figure(en: string, zh: string): Figure {
   return { kind: 'figure', text: { en, zh }, from: 'test/claim-figures.test.ts' };
 }
 
+/** A figure of a benchmark, which docs/benchmarks.md repeats. */
+export function measured(from: string, en: string, zh: string): Figure {
+  return { kind: 'figure', text: { en, zh }, from };
+}
+
 export function tested(file: string, title: string): TestEvidence {
   return { kind: 'test', file, title };
 }

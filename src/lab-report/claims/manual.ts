@@ -67,6 +67,8 @@ export const MANUAL: readonly Row[] = [
         'Timeout of 10 s with the 1, whole seconds: the lease lasts 10.001 to 11 s by <=, and 11.001 to 12 s by <.',
         '超时 10 秒、加 1、时间取整到秒：用 <= 判断，锁持续 10.001～11 秒；用 < 判断，持续 11.001～12 秒。',
       ),
+      searched('timestamp-getset', 'at-or-before'),
+      replayed('timestamp-getset', 'without-plus-one', 'aa.bbbb.aa.bb.ccccc', 'two-live-leases'),
     ],
   },
   {
@@ -103,6 +105,7 @@ export const MANUAL: readonly Row[] = [
     evidence: [
       searched('timestamp-getset', 'take-over'),
       dialogue(['SET lock.foo 100', 'OK'], ['GETSET lock.foo 210', '"100"']),
+      replayed('timestamp-getset', 'still-expired', 'aabbbzb.aa.cc.wbbb', 'prolonged-by-loser'),
     ],
   },
   {

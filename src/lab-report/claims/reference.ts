@@ -38,6 +38,7 @@ export const REFERENCE: readonly Row[] = [
         'src/engine/key-index.test.ts',
         'no growth moves more than a hundredth of all, and removals give the room back',
       ),
+      tested('test/command-facts.test.ts', 'COMMAND DOCS %s has the same complexity'),
     ],
   },
   {
@@ -303,6 +304,7 @@ export const REFERENCE: readonly Row[] = [
         'Clock at 340: the GETSET that returns 210 wins by “has passed” and loses by “equal to 100”.',
         '时钟为 340 时，取回 210 的 GETSET 按“已过期”算成功，按“等于 100”算失败。',
       ),
+      replayed('timestamp-getset', 'still-expired', 'aabbbzb.aa.cc.wbbb', 'prolonged-by-loser'),
     ],
   },
   {
