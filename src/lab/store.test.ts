@@ -121,4 +121,28 @@ describe('the store as a function', () => {
     const { image } = store.run(store.empty, START_MS, action('SADD s a'));
     expect(() => store.run(image, START_MS, action('GET s'))).toThrow(/WRONGTYPE/);
   });
+
+  it.each([
+    ['SETRANGE lock 500000000 x'],
+    ['SETRANGE lock 100000 x'],
+    [`APPEND lock ${'x'.repeat(70_000)}`],
+    [`RPUSH l ${'x '.repeat(5000).trim()}`],
+  ])('refuses keys that are too large to be kept for each state: %#', (line) => {
+    const store = new Store(RECIPE, true);
+    expect(() => store.run(store.empty, START_MS, action(line))).toThrow(
+      /^test cannot run \w+ .{1,80}: the keys would take more than 64 KiB.* Use shorter values/,
+    );
+  });
+
+  it.each([
+    ['while true do end'],
+    ['local a = {} while true do a[#a + 1] = string.rep("x", 100000) end'],
+    ["while true do pcall(redis.call, 'GET', 'lock') end"],
+  ])('stops a script after as many steps on every machine: %s', (script) => {
+    const store = new Store(RECIPE, true);
+    const lines = [['EVAL', `-- wait\n${script}`, '0']];
+    expect(() => store.run(store.empty, START_MS, { kind: 'command', lines })).toThrow(
+      /^test cannot run EVAL -- wait .{1,80}: its script spent its budget of 100000 steps/,
+    );
+  });
 });

@@ -66,7 +66,14 @@ export class Store {
   executed = 0;
   readonly #recipe: Books;
   readonly #clock: VirtualClock = virtualClock(START_MS);
-  readonly #engine: Engine = createEngine({ clock: this.#clock, random: NO_CHANCE });
+  readonly #engine: Engine = createEngine({
+    clock: this.#clock,
+    random: NO_CHANCE,
+    settings: {
+      maxmemory: String(MAX_ENGINE_BYTES),
+      'script-budget-steps': String(MAX_SCRIPT_STEPS),
+    },
+  });
   readonly #session: Session = this.#engine.session();
   #messages: Message[] = [];
   readonly #images = new Map<string, Image>();
@@ -121,6 +128,7 @@ export class Store {
       this.#allow(argv, lines.length > 1);
       answer = this.#answer(argv);
     }
+    this.#limitKeys(lines.at(-1)!);
     return { answer, image: this.#capture(nowMs), messages: this.#messages };
   }
 
@@ -155,8 +163,13 @@ export class Store {
     }
   }
 
+  #limitKeys(argv: readonly string[]): void {
+    if (this.#engine.memory.data.bytes > MAX_KEYS_BYTES) throw this.#refusal(argv, KEYS_TOO_LARGE);
+  }
+
   #refusal(argv: readonly string[], reason: string): LabError {
-    return new LabError(`${this.#recipe.name} cannot run ${argv.join(' ')}: ${reason}`);
+    const advice = ADVICE.find(({ error }) => error.test(reason))?.advice ?? reason;
+    return new LabError(`${this.#recipe.name} cannot run ${shown(argv)}: ${advice}`);
   }
 
   /** Puts the engine into the image's state at the time; forward in time from where it is, if it can. */
@@ -226,6 +239,32 @@ export class Store {
 
 /** Longer than any world lasts: image and time together make one number. */
 const LONGEST_RUN_MS = 2 ** 29;
+
+/** A search keeps the keys of every state that it meets: thousands of times this must fit into the process. */
+const MAX_KEYS_BYTES = 65_536;
+/** What one command may make before its keys are measured. */
+const MAX_ENGINE_BYTES = 64 * 1024 ** 2;
+/** In steps and not in time, so that every machine gives the same verdict. A lock's script takes a hundred. */
+const MAX_SCRIPT_STEPS = 100_000;
+
+const KEYS_TOO_LARGE = `the keys would take more than ${MAX_KEYS_BYTES / 1024} KiB, and the lab keeps them once for each state. Use shorter values and fewer keys`;
+
+/** Error replies about a limit of the lab's own engine, and what they mean for a recipe. */
+const ADVICE: readonly { readonly error: RegExp; readonly advice: string }[] = [
+  { error: /^OOM /, advice: KEYS_TOO_LARGE },
+  {
+    error: /^ERR Script stopped/,
+    advice: `its script spent its budget of ${MAX_SCRIPT_STEPS} steps or its memory. Let its loops end after a few passes`,
+  },
+];
+
+/** Scripts are long, and have several lines. */
+const MAX_SHOWN = 80;
+
+function shown(argv: readonly string[]): string {
+  const line = argv.join(' ').slice(0, MAX_SHOWN + 1).replace(/\s+/g, ' ');
+  return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
+}
 
 const NO_CHANCE = { next: () => 0, bytes: (count: number) => new Uint8Array(count) };
 const ALLOWED: ReadonlySet<string> = new Set(['eval', 'eval_ro', 'time']);
