@@ -262,7 +262,10 @@ const ADVICE: readonly { readonly error: RegExp; readonly advice: string }[] = [
 const MAX_SHOWN = 80;
 
 function shown(argv: readonly string[]): string {
-  const line = argv.join(' ').slice(0, MAX_SHOWN + 1).replace(/\s+/g, ' ');
+  const line = argv
+    .join(' ')
+    .slice(0, MAX_SHOWN + 1)
+    .replace(/\s+/g, ' ');
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
 }
 

@@ -1,7 +1,16 @@
+import { carriesOver } from './carries-over.ts';
 import type { Line, Word } from './lines.ts';
 import { type ParsedLine, parseLine, type Scope } from './parse-line.ts';
 import { textFault } from './text-fault.ts';
-import type { Block, Condition, LoopEnd, Place, QueuedCommand, Statement } from './tree.ts';
+import type {
+  Block,
+  Condition,
+  LoopEnd,
+  LoopStatement,
+  Place,
+  QueuedCommand,
+  Statement,
+} from './tree.ts';
 
 export interface ParsedProgram {
   readonly statements: Block;
@@ -67,7 +76,7 @@ class Parser {
       if (statement.kind !== 'loop' || !statements.slice(0, index).every(isConstant)) {
         return statement;
       }
-      return beginningAnew(statement);
+      return beginningAnew(statement, statements.slice(index + 1));
     });
   }
 
@@ -242,9 +251,9 @@ function isConstant(statement: Statement): boolean {
   return statement.value.terms.every(({ operand }) => operand.kind !== 'time');
 }
 
-function beginningAnew(loop: Statement & { readonly kind: 'loop' }): Statement {
+function beginningAnew(loop: LoopStatement, behind: Block): Statement {
   const last = loop.body.at(-1);
   const pauses = last?.kind === 'sleep' && last.durationMs === SECOND_MS;
-  if (!pauses || loop.ends.kind === 'times') return loop;
+  if (!pauses || loop.ends.kind === 'times' || carriesOver(loop, behind)) return loop;
   return { ...loop, body: loop.body.slice(0, -1), beginsAnew: true };
 }

@@ -132,6 +132,47 @@ hold lock
     expect(alone(text)).toEqual(['GET hint → (nil)', '.', '.', 'write → taken']);
   });
 
+  it.each([
+    [
+      'counts its passes',
+      'tries = 0\nuntil GET lock gives 3\n    tries = tries + 1\n    SET lock tries\n    sleep 1 s',
+      ['GET lock → (nil)', 'SET lock 1 → OK', '.', 'GET lock → "1"', 'SET lock 2 → OK', '.'],
+    ],
+    [
+      'reads behind the loop what a pass assigned',
+      'until EXISTS lock gives 1\n    reply = SETNX lock 7\n    sleep 1 s\nSET copy reply\nDEL lock',
+      ['EXISTS lock → (integer) 0', 'SETNX lock 7 → (integer) 1', '.', 'EXISTS lock → (integer) 1'],
+    ],
+    [
+      'assigns in one branch what a later pass reads',
+      'seen = "no"\nrepeat, each second\n    if seen = "yes"\n        leave the loop\n    if SETNX lock 1 gives 1\n        seen = "yes"',
+      ['SETNX lock 1 → (integer) 1', '.', 'write → taken'],
+    ],
+    [
+      'reads in its condition what a pass assigned',
+      'seen = 0\nuntil seen = 2\n    seen = seen + 1\n    GET lock\n    sleep 1 s',
+      ['GET lock → (nil)', '.', 'GET lock → (nil)', '.', 'write → taken'],
+    ],
+  ])('keeps the variables of earlier passes where the client %s', (_, text, steps) => {
+    const run = alone(`${text}\nhold lock\n    write`);
+    expect(run.slice(0, steps.length)).toEqual(steps);
+    expect(run.at(-1)).toBe('write → taken');
+  });
+
+  it('meets the same states again where each pass assigns what it reads', () => {
+    const states = (text: string): number =>
+      explore(parseRecipe(text, 'mine'), { clients: 2 }).states;
+    const assigning = `repeat, each second
+    reply = SET lock 1 NX EX 2
+    if reply = "OK"
+        leave the loop
+hold lock for 2 s
+    work
+DEL lock
+SET last reply`;
+    expect(states(assigning)).toBe(states(`${LOCK}\nSET last OK`));
+  });
+
   it('tells that the lock is lost, so that no check calls the loss silent', () => {
     const careless = LOCK.replace('DEL lock', 'GET lock');
     const careful = LOCK.replace('DEL lock', 'stop: the lock is lost');
