@@ -75,6 +75,38 @@ describe('a recipe in a file', () => {
   });
 });
 
+describe('what a recipe prints', () => {
+  it('does nothing to the terminal, whatever its script makes', async () => {
+    const script = `redis.call('set', 'lock\\27', '\\27[31m\\155')\nreturn redis.status_reply('\\27]0;x')`;
+    const path = write(
+      'escapes.txt',
+      `EVAL <x> 0\nGET lock\nhold lock\n    work\nscript <x>\n${script}`,
+    );
+    for (const args of [[], ['--json']]) {
+      const { output } = await lab('replay', path, 'aa.a', '--clients', '1', ...args);
+      expect(output).toMatch(/\\(x1b|u001b)\[31m\\u009b/);
+      expect(output).not.toMatch(/(?!\n)\p{Cc}/u);
+    }
+    const { output } = await lab('run', path, '--json');
+    expect(output).not.toMatch(/(?!\n)\p{Cc}/u);
+  });
+
+  it('says which check fails before the first step, and how to see it again', async () => {
+    const path = write(
+      'ticket.txt',
+      'ticket = INCR next\nuntil GET serving gives ticket\n    sleep 1 s\nhold serving\n    work\nINCR serving',
+    );
+    const { output } = await lab('run', path, '--clients', '1', '--pauses', '0');
+    expect(output).toContain('✗ Step 0: no more faults from here on, yet A still waits');
+    const [, command] = /^holdfast lab (replay .*)$/m.exec(output)!;
+    expect(command).toBe(`replay ${path} '' --clients 1 --pauses 0`);
+    const replayed = await lab('replay', path, '', '--clients', '1', '--pauses', '0');
+    expect(replayed.code).toBe(3);
+    expect(replayed.output).toMatch(/^✗ Step 0: no more faults from here on, yet A still waits/);
+    expect(replayed.output).toContain('Next could be: a xa');
+  });
+});
+
 describe('a file that is no recipe', () => {
   it.each([
     ['missing', () => join(folder, 'none.txt'), /^holdfast: There is no file \S+none\.txt\./],

@@ -41,7 +41,8 @@ const MAX_MESSAGE = 1024;
 /** How much of the end of a longer message is kept. */
 const MESSAGE_END = 256;
 
-function withoutControls(text: string): string {
+/** A text whose backslashes stay, for a person and not for a program that reads it back. */
+export function withoutControls(text: string): string {
   return text.replace(HARMFUL, (char) => SHORT.get(char) ?? escaped(char));
 }
 

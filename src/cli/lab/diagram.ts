@@ -30,6 +30,8 @@ export interface Wrong {
 /** A run as lines of text: the names above the columns, and what belongs to each step. */
 export interface Diagram {
   readonly head: string;
+  /** What is wrong before the first step. */
+  readonly start: readonly string[];
   readonly steps: readonly (readonly string[])[];
   readonly legend: string;
 }
@@ -46,16 +48,19 @@ export function drawDiagram(
 ): Diagram {
   const clients = trace[0]?.clients ?? [];
   const sheet = new Sheet(look, trace, clients.length);
+  const wrongAt = (number: number): string[] =>
+    wrongs.filter(({ step }) => step === number).flatMap((wrong) => sheet.wrong(wrong));
   return {
     head: sheet.head(clients),
-    steps: trace.map((step, at) => [
-      ...sheet.step(step, trace[at - 1]),
-      ...wrongs
-        .filter((wrong) => wrong.step === step.number)
-        .flatMap((wrong) => sheet.wrong(wrong)),
-    ]),
+    start: wrongAt(0),
+    steps: trace.map((step, at) => [...sheet.step(step, trace[at - 1]), ...wrongAt(step.number)]),
     legend: look.paint('faint', LEGEND[look.language]),
   };
+}
+
+/** All of it, for a page. Nothing is drawn for a run without a step. */
+export function diagramLines({ head, start, steps, legend }: Diagram): readonly string[] {
+  return steps.length === 0 ? start : [head, ...start, ...steps.flat(), legend];
 }
 
 const LEGEND: Text = {

@@ -132,7 +132,7 @@ export function replayCommand({ recipe, variant, world }: Setting, schedule: str
     ([option, name]) => ` --${option} ${world[name]}`,
   );
   const which = isFirst ? '' : ` --variant ${variant.name}`;
-  return `holdfast lab replay ${shellWord(recipe.name)} ${schedule}${which}${flags.join('')}`;
+  return `holdfast lab replay ${shellWord(recipe.name)} ${schedule || "''"}${which}${flags.join('')}`;
 }
 
 /** The path of a recipe's file may have anything in it. */

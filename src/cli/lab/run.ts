@@ -5,9 +5,10 @@ import {
   explore,
   type Failure,
 } from '../../lab/index.ts';
+import { safeJson } from '../printable.ts';
 import { type Io, print } from '../verb.ts';
 import { explorationData } from './as-json.ts';
-import { drawDiagram, type Look } from './diagram.ts';
+import { diagramLines, drawDiagram, type Look } from './diagram.ts';
 import { Findings } from './findings.ts';
 import {
   mostStatesOf,
@@ -17,6 +18,7 @@ import {
   replayCommand,
   worldWishes,
 } from './lab-options.ts';
+import { printableTrace } from './printable-trace.ts';
 import { ProgressLine } from './progress-line.ts';
 import { recipeNamed } from './recipe-file.ts';
 import { conclude, EXIT_CODES, lookFor } from './session.ts';
@@ -36,7 +38,7 @@ export async function runRecipe(args: readonly string[], io: Io, help: string): 
     onProgress: progress.follow(words[0]!),
   });
   progress.clear();
-  if (values.json) print(io, JSON.stringify(explorationData(found, found.failure), null, 2));
+  if (values.json) print(io, safeJson(explorationData(found, found.failure), 2));
   else tell(found, io, look);
   return EXIT_CODES[conclude([found])];
 }
@@ -54,13 +56,11 @@ function draw(found: Exploration, failure: Failure, look: Look): string {
   const { check, steps, trace, sentence } = failure;
   const about = CHECKS.find(({ name }) => name === check)?.about[look.language] ?? '';
   const { isPromised } = found.verdicts.find((verdict) => verdict.check === check)!;
-  const diagram = drawDiagram(trace, [{ step: steps, sentence, isPromised }], look);
+  const diagram = drawDiagram(printableTrace(trace), [{ step: steps, sentence, isPromised }], look);
   return [
     ...wrap(`${check}: ${about}`, look.width),
     '',
-    diagram.head,
-    ...diagram.steps.flat(),
-    diagram.legend,
+    ...diagramLines(diagram),
     '',
     replayCommand(found, failure.schedule),
   ].join('\n');

@@ -66,7 +66,8 @@ export class Stepper {
     const { output } = this.#io;
     const rows = (output.rows || 24) - 1;
     const foot = ['', ...this.#state(), '', this.#help()];
-    const shown = this.#diagram.steps.slice(0, this.#step).flat();
+    const { start, steps } = this.#diagram;
+    const shown = [...start, ...steps.slice(0, this.#step).flat()];
     // The last steps, when not all of them have room.
     const room = Math.max(rows - foot.length - 2, 1);
     const lines = [this.#title(), this.#diagram.head, ...shown.slice(-room), ...foot];

@@ -34,6 +34,7 @@ export function readLines(text: string, file: string): Sections {
     );
   }
   const rows = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
+  for (const [at, row] of rows.entries()) refuseUnseen(row, at + 1, file);
   const first = rows.findIndex((row) => SCRIPT_TITLE.test(row));
   const end = first < 0 ? rows.length : first;
   const program = rows.slice(0, end).flatMap((row, at) => lineOf(row, at + 1, file));
@@ -46,14 +47,21 @@ export function readLines(text: string, file: string): Sections {
 }
 
 const SCRIPT_TITLE = /^script <([^<>]+)>\s*$/;
-/** Binary data, of which no character is part of a text. */
-const NOT_TEXT = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\uFFFD]/;
+/** Binary data, and what no reader sees: controls, marks of direction, other line ends. */
+const NOT_TEXT = /(?!\t)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\uFFFD]/u;
+
+function refuseUnseen(row: string, line: number, file: string): void {
+  const at = row.search(NOT_TEXT);
+  if (at < 0) return;
+  const code = row.codePointAt(at)!.toString(16).toUpperCase().padStart(4, '0');
+  throw textFault(
+    file,
+    { line, column: at + 1 },
+    `this is not plain text in UTF-8: U+${code} has no place in a recipe. Remove it`,
+  );
+}
 
 function lineOf(row: string, number: number, file: string): Line[] {
-  const column = row.search(NOT_TEXT) + 1;
-  if (column > 0) {
-    throw textFault(file, { line: number, column }, 'this is not plain text in UTF-8');
-  }
   const indent = row.search(/\S|$/);
   const tab = row.slice(0, indent).indexOf('\t') + 1;
   if (tab > 0 && indent < row.length) {

@@ -192,6 +192,19 @@ describe('an error in a text', () => {
     ['comments alone', '# so\n\n', 'mine has no statement'],
     ['too much', 'x'.repeat(70_000), 'mine has more than 65536 characters'],
     ['binary data', 'SET a \u0000b', 'line 1, column 7 of mine: this is not plain text'],
+    ...['\u009b', '\u0085', '\u202e', '\u2066', '\u2028', '\u2029', '\u200b', '\u{e0041}'].map(
+      (char) => [
+        `the unseen character ${JSON.stringify(char.codePointAt(0)!.toString(16))}`,
+        `SET lock a${char}b`,
+        `line 1, column 11 of mine: this is not plain text in UTF-8: U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')} has`,
+      ],
+    ),
+    [
+      'an unseen character in a script',
+      `${LOCK}\nscript <a>\nreturn "\u202e"`,
+      'line 7, column 9 of mine: this is not plain text in UTF-8: U+202E has',
+    ],
+    ['an unseen character in a comment', '# \u001b[31m', 'line 1, column 3 of mine: this is not'],
     [
       'a tab',
       'if GET a gives 1\n\tDEL a',
