@@ -149,8 +149,8 @@ describe('a file that is no recipe', () => {
     ],
     [
       'a command that is not steady',
-      () => write('keys.txt', 'KEYS a\nhold lock\n    work'),
-      /^holdfast: \S+ cannot run KEYS a: /,
+      () => write('keys.txt', 'KEYS lock\nhold lock\n    work'),
+      /^holdfast: \S+ cannot run KEYS lock: /,
     ],
   ])('is refused with exit code 2: %s', async (_, make, message) => {
     for (const args of [
@@ -161,6 +161,21 @@ describe('a file that is no recipe', () => {
       expect({ code, output }).toEqual({ code: 2, output: '' });
       expect(errors).toMatch(message);
     }
+  });
+
+  it('is named by a path', async () => {
+    const { code, errors } = await lab('run', 'LICENSE');
+    expect(code).toBe(2);
+    expect(errors).toContain(
+      'The gallery has no recipe LICENSE. For the file of that name, write ./LICENSE.',
+    );
+  });
+
+  it('has no variants unless it lists some', async () => {
+    const path = write('plain.txt', example!);
+    const { code, errors } = await lab('run', path, '--variant', 'x');
+    expect(code).toBe(2);
+    expect(errors).toContain(`${path} has no variants, and so none called "x".`);
   });
 
   it('is not a part of the lab', async () => {

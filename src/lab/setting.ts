@@ -1,3 +1,4 @@
+import { LabError } from './lab-error.ts';
 import { named } from './nearest.ts';
 import { type WorldOptions, worldOptions } from './options.ts';
 import type { Algorithm, Variant } from './recipe.ts';
@@ -22,6 +23,9 @@ export function settle(
   const recipe = typeof wished === 'string' ? named('recipe', wished, RECIPES) : wished;
   const { variants = [] } = recipe;
   const known = variants.length === 0 ? [OWN] : variants;
+  if (variants.length === 0 && name !== undefined && name !== OWN.name) {
+    throw new LabError(`${recipe.name} has no variants, and so none called "${name}"`);
+  }
   const variant = name === undefined ? known[0]! : named('variant', name, known);
   return { recipe, variant, world: worldOptions(wishes, variant.world, usual) };
 }

@@ -1,10 +1,17 @@
-import { closeSync, openSync, readSync } from 'node:fs';
-import { type Algorithm, parseRecipe } from '../../lab/index.ts';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { type Algorithm, parseRecipe, RECIPES } from '../../lab/index.ts';
 import { UsageError } from '../verb.ts';
 
 /** A recipe of the gallery by its name, or that of a file. No name in the gallery has a dot or a slash. */
 export function recipeNamed(word: string): Algorithm | string {
-  return isFile(word) ? parseRecipe(textIn(word), word) : word;
+  if (isFile(word)) return parseRecipe(textIn(word), word);
+  const isKnown = RECIPES.some(({ name }) => name === word);
+  if (!isKnown && statSync(word, { throwIfNoEntry: false })?.isFile()) {
+    throw new UsageError(
+      `The gallery has no recipe ${word}. For the file of that name, write ./${word}.`,
+    );
+  }
+  return word;
 }
 
 export function isFile(word: string): boolean {

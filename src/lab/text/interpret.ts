@@ -25,12 +25,18 @@ type Flow = 'on' | 'leave' | 'done' | 'busy' | 'lost';
 
 /** More lines than an acquisition of 1000 steps runs; a loop without a step would go on for ever. */
 const MAX_LINES = 20_000;
+/** Fewer than the lab lets a client take, since it does not know which loop takes them. */
+const MAX_STEPS = 900;
 
 class Interpreter {
   readonly #tools: Tools;
   readonly #file: string;
   readonly #variables = new Map<string, Answer>();
   #lines = 0;
+  #steps = 0;
+  /** Of the innermost loop that has no fixed number of passes, else of the line that runs. */
+  #loopPlace: Place | undefined;
+  #place: Place = { line: 1, column: 1 };
 
   constructor(tools: Tools, file: string) {
     this.#tools = tools;
@@ -47,12 +53,18 @@ class Interpreter {
   }
 
   #count(place: Place): void {
-    this.#lines++;
-    if (this.#lines <= MAX_LINES) return;
-    throw this.#fault(
-      place,
-      `this loop never ends: a client ran ${MAX_LINES} lines. Sleep in it, or leave it`,
-    );
+    this.#place = place;
+    if (++this.#lines > MAX_LINES) throw this.#endless(`ran ${MAX_LINES} lines`);
+  }
+
+  #countSteps(count: number): void {
+    this.#steps += count;
+    if (this.#steps > MAX_STEPS) throw this.#endless(`took ${MAX_STEPS} steps`);
+  }
+
+  #endless(what: string): Error {
+    const where = this.#loopPlace ?? this.#place;
+    return this.#fault(where, `this loop never ends: a client ${what}. Sleep in it, or leave it`);
   }
 
   *#statement(statement: Statement): Doing<Flow> {
@@ -70,11 +82,17 @@ class Interpreter {
         const isTrue = yield* this.#isTrue(statement.condition);
         return yield* this.run(isTrue ? statement.then : statement.otherwise);
       }
-      case 'loop':
-        return yield* this.#loop(statement);
+      case 'loop': {
+        const outer = this.#loopPlace;
+        if (statement.ends.kind !== 'times') this.#loopPlace = statement.place;
+        const flow = yield* this.#loop(statement);
+        this.#loopPlace = outer;
+        return flow;
+      }
       case 'leave':
         return 'leave';
       case 'sleep':
+        this.#countSteps(1);
         yield* this.#tools.sleep(statement.durationMs);
         return 'on';
       case 'hold':
@@ -135,12 +153,14 @@ class Interpreter {
   *#value(value: Value): Doing<Answer> {
     if (value.kind === 'command') {
       const words = yield* this.#words(value.words);
+      this.#countSteps(1);
       return yield* this.#tools.command(blanks(words.length), ...words);
     }
     if (value.kind === 'write') {
       const fence =
         value.fence && this.#number(yield* this.#operand(value.fence), value.fence.place);
       const { work, write } = this.#tools;
+      this.#countSteps(value.works ? 2 : 1);
       return (yield* value.works ? work(fence) : write(fence)) ? 1 : 0;
     }
     const [first, ...others] = value.terms;
@@ -156,6 +176,7 @@ class Interpreter {
   *#transaction(commands: readonly QueuedCommand[]): Doing<void> {
     const lines: string[] = [];
     for (const { words } of commands) lines.push(this.#line(words, yield* this.#words(words)));
+    this.#countSteps(1);
     const replies = yield* this.#tools.transaction(...lines);
     for (const [at, { names }] of commands.entries()) this.#assign(names, replies[at]!);
   }
@@ -193,6 +214,7 @@ class Interpreter {
       case 'token':
         return this.#tools.token;
       case 'time':
+        this.#countSteps(1);
         return yield* this.#tools.unixTime();
       case 'variable': {
         const value = this.#variables.get(operand.name);

@@ -41,12 +41,22 @@ const SIGNS: ReadonlyMap<string, Sign> = new Map([
   ['>=', '>='],
 ]);
 
+/** Signs of other languages, and what to write. */
+const OTHER_SIGNS: ReadonlyMap<string, string> = new Map([
+  ['==', 'write "="'],
+  ['!=', 'write "unless x = 1" for "if x != 1"'],
+  ['<>', 'write "unless x = 1" for "if x <> 1"'],
+]);
+
 const MAX_TIMES = 1000;
 const MAX_SECONDS = 3600;
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['s', 1000],
   ['ms', 1],
 ]);
+
+/** Every word of every command is compared with all variables: those of a longer text are not. */
+const MAX_COMPARED = 50;
 
 const NAME = /^[a-z][a-z0-9_-]*$/;
 const COMMAND = /^[A-Z][A-Z]+$/;
@@ -58,7 +68,7 @@ const STATEMENTS: Readonly<Record<string, Read>> = {
   until: (parser) => parser.until(),
   if: (parser) => parser.if(false),
   unless: (parser) => parser.if(true),
-  else: (parser) => parser.words('else', { kind: 'else' }),
+  else: (parser) => parser.else(),
   repeat: (parser) => parser.words('repeat', LOOP),
   'repeat,': (parser) => parser.words('repeat, each second', { ...LOOP, pauseMs: 1000 }),
   leave: (parser) => parser.words('leave the loop', { kind: 'leave' }),
@@ -120,6 +130,17 @@ class LineParser {
   if(isNegated: boolean): ParsedLine {
     this.#at++;
     return { kind: 'if', condition: { condition: this.#condition(), isNegated } };
+  }
+
+  else(): ParsedLine {
+    const [, second] = this.#line.words;
+    if (second?.text === 'if' || second?.text === 'unless') {
+      throw this.#fault(
+        second,
+        `"else ${second.text}": write "else" alone, and "${second.text}" on a line below it, indented by four spaces`,
+      );
+    }
+    return this.words('else', { kind: 'else' });
   }
 
   sleep(): ParsedLine {
@@ -246,9 +267,11 @@ class LineParser {
     }
     const durationMs = /^\d+$/.test(word.text) ? Number(word.text) * factor : 0;
     if (durationMs > 0 && durationMs <= MAX_SECONDS * 1000) return durationMs;
+    const ms = /^\d*\.\d+$/.test(word.text) ? Number(word.text) * factor : 0;
+    const form = Number.isInteger(ms) && ms > 0 ? `; write ${ms} ms` : '';
     throw this.#fault(
       word,
-      `"${word.text}": expected a whole number above 0, of at most ${MAX_SECONDS} s`,
+      `"${word.text}": expected a whole number above 0, of at most ${MAX_SECONDS} s${form}`,
     );
   }
 
@@ -259,10 +282,9 @@ class LineParser {
     const word = this.#next('a comparison: gives, =, <, <=, > or >=');
     const sign = SIGNS.get(word.text);
     if (sign === undefined) {
-      throw this.#fault(
-        word,
-        `"${word.text}": expected gives, =, <, <=, > or >=${meant(word.text, [...SIGNS.keys()])}`,
-      );
+      const other = OTHER_SIGNS.get(word.text);
+      const form = other === undefined ? meant(word.text, [...SIGNS.keys()]) : `; ${other}`;
+      throw this.#fault(word, `"${word.text}": expected gives, =, <, <=, > or >=${form}`);
     }
     const right = this.#sum(true);
     this.#end();
@@ -302,7 +324,7 @@ class LineParser {
 
   #command(): Value {
     const name = this.#peek()!;
-    if (!COMMANDS.has(name.text.toLowerCase())) {
+    if (!isCommandName(name.text)) {
       const names = [...COMMANDS.keys()].map((each) => each.toUpperCase());
       throw this.#fault(
         name,
@@ -322,21 +344,28 @@ class LineParser {
     const { place, text, kind } = word;
     if (kind === 'script') return { kind: 'constant', value: this.#script(word), place };
     if (kind === 'quoted') return { kind: 'constant', value: text, place };
-    if (SIGNS.has(text)) {
+    if (SIGNS.has(text) || OTHER_SIGNS.has(text)) {
       throw this.#fault(
         word,
-        `"${text}": the reply of a command is compared by "gives", as in "GET lock gives token"`,
+        `"${text}": the reply of a command is compared by "gives", as in "if GET lock gives token" or "unless GET lock gives token"`,
       );
     }
     if (this.#scope.assigned.has(text)) return this.#variable(word);
-    const name = [...this.#scope.assigned.keys()].find((each) => isSlip(text, each));
-    if (name !== undefined && text.length > 3) {
+    const name = this.#slippedFrom(text);
+    if (name !== undefined) {
       throw this.#fault(
         word,
         `"${text}" is no variable; did you mean "${name}"? If the word itself is to be sent, write it in quotes`,
       );
     }
     return { kind: 'constant', value: text, place };
+  }
+
+  /** The variable that a word of a command was probably meant to be. */
+  #slippedFrom(text: string): string | undefined {
+    const { assigned } = this.#scope;
+    if (text.length <= 3 || assigned.size > MAX_COMPARED) return undefined;
+    return [...assigned.keys()].find((each) => isSlip(text, each));
   }
 
   #script(word: Word): string {
@@ -386,6 +415,7 @@ class LineParser {
         `"${name}" has no value here: line ${line} assigns it. Assign it above; if the word itself is meant, write it in quotes`,
       );
     }
+    if (isCommandName(name)) throw this.#smallCommand(word);
     const names = [...known, 'unix time', 'work', 'write', 'variant'];
     throw this.#fault(
       word,
@@ -435,14 +465,14 @@ class LineParser {
 
   #unknownStatement(word: Word): Error {
     const { text } = word;
-    if (COMMANDS.has(text.toLowerCase())) {
-      return this.#fault(
-        word,
-        `"${text}": commands are written in capitals: ${text.toUpperCase()}`,
-      );
-    }
+    if (isCommandName(text)) return this.#smallCommand(word);
     const names = [...Object.keys(STATEMENTS), 'work', 'write', 'script'];
     return this.#fault(word, `"${text}" is no statement${meant(text, names)}. ${EXPECTED}`);
+  }
+
+  #smallCommand(word: Word): Error {
+    const { text } = word;
+    return this.#fault(word, `"${text}": commands are written in capitals: ${text.toUpperCase()}`);
   }
 
   #fault(word: Word, message: string): Error {
@@ -450,6 +480,10 @@ class LineParser {
   }
 }
 
-function isCommand(word: Word | undefined): boolean {
+function isCommandName(text: string): boolean {
+  return COMMANDS.has(text.toLowerCase());
+}
+
+export function isCommand(word: Word | undefined): boolean {
   return word?.kind === 'plain' && COMMAND.test(word.text);
 }

@@ -1,7 +1,7 @@
 import { carriesOver } from './carries-over.ts';
 import type { Line, Word } from './lines.ts';
-import { type ParsedLine, parseLine, type Scope } from './parse-line.ts';
-import { textFault } from './text-fault.ts';
+import { isCommand, type ParsedLine, parseLine, type Scope } from './parse-line.ts';
+import { meant, textFault } from './text-fault.ts';
 import type {
   Block,
   Condition,
@@ -59,12 +59,30 @@ class Parser {
   }
 
   lock(): LockKey {
-    if (this.#lock !== undefined) return this.#lock;
+    if (this.#lock !== undefined) {
+      this.#refuseUnnamed(this.#lock);
+      return this.#lock;
+    }
     const { line } = this.#lines.at(-1)!.place;
     throw textFault(
       this.#file,
       { line, column: 1 },
       'no line says which key is the lock, and for how long the client has it. Write "hold lock for 2 s" where it has taken the lock, and indent below it what it does meanwhile, such as "work"',
+    );
+  }
+
+  /** The checks look at this key alone: if no command changes it, they find nothing wrong. */
+  #refuseUnnamed({ key, place }: LockKey & { readonly place: Place }): void {
+    const lines = this.#lines.filter(({ words }) => words[0]!.text !== 'hold');
+    const words = lines.flatMap((line) => line.words);
+    const isNamed =
+      words.some(({ text }) => text === key) ||
+      [...this.#scope.scripts.values()].some((script) => script.includes(key));
+    if (isNamed || !words.some(isCommand)) return;
+    const others = words.filter((word) => !isCommand(word)).map(({ text }) => text);
+    throw this.#fault(
+      place,
+      `no command names the key "${key}": "hold" takes the key that the commands set${meant(key, [...new Set(others)])}`,
     );
   }
 

@@ -88,7 +88,7 @@ if "x" < 1
 SET words "a b"
 left, other = GET words
 SET last other
-hold lock
+hold last
     write`;
     expect(alone(text)).toEqual([
       'RPUSH list 5 six → (integer) 2',
@@ -111,7 +111,7 @@ hold lock
   });
 
   it('sends a transaction as one step, and its replies are there after EXEC', () => {
-    const text = `MULTI\na = INCR n\nb = INCR n\nEXEC\nSET sum b\nhold lock\n    write`;
+    const text = `MULTI\na = INCR n\nb = INCR n\nEXEC\nSET sum b\nhold sum\n    write`;
     expect(alone(text).slice(0, 2)).toEqual([
       'MULTI; INCR n; INCR n; EXEC → [(integer) 1, (integer) 2]',
       'SET sum 2 → OK',
@@ -119,7 +119,7 @@ hold lock
   });
 
   it('sends a script with its title as a comment, without the indentation of the text', () => {
-    const text = `EVAL <set it> 1 key 7\nhold lock\n    write\n\nscript <set it>\n    if true then\n      return redis.call('set', KEYS[1], ARGV[1])\n    end\n`;
+    const text = `EVAL <set it> 1 key 7\nhold key\n    write\n\nscript <set it>\n    if true then\n      return redis.call('set', KEYS[1], ARGV[1])\n    end\n`;
     const { trace } = replay(parseRecipe(text, 'mine'), 'a', { clients: 1 });
     expect(trace[0]!.lines![0]![1]).toBe(
       "-- set it\nif true then\n  return redis.call('set', KEYS[1], ARGV[1])\nend",
@@ -128,7 +128,7 @@ hold lock
   });
 
   it('waits in a loop of its own where the client has done something before', () => {
-    const text = `tries = 0\nGET hint\nrepeat, each second\n    tries = tries + 1\n    if tries > 2\n        leave the loop\nhold lock\n    write`;
+    const text = `tries = 0\nGET hint\nrepeat, each second\n    tries = tries + 1\n    if tries > 2\n        leave the loop\nhold hint\n    write`;
     expect(alone(text)).toEqual(['GET hint → (nil)', '.', '.', 'write → taken']);
   });
 
@@ -224,6 +224,41 @@ describe('an error in a text', () => {
       'an unknown command',
       LOCK.replace('DEL', 'DELL'),
       'line 5, column 1 of mine: there is no command DELL; did you mean "DEL"?',
+    ],
+    [
+      'a command in small letters in a condition',
+      LOCK.replace('SET', 'set'),
+      'line 1, column 7 of mine: "set": commands are written in capitals: SET',
+    ],
+    [
+      'a command in small letters in an assignment',
+      below('x = get lock'),
+      'line 1, column 5 of mine: "get": commands are written in capitals: GET',
+    ],
+    [
+      'a key that no command names',
+      LOCK.replace('hold lock', 'hold lokc'),
+      'line 3, column 1 of mine: no command names the key "lokc": "hold" takes the key that the commands set; did you mean "lock"?',
+    ],
+    [
+      'a sign for not equal',
+      below('x = 1\nif x != 1\n    work'),
+      'line 2, column 6 of mine: "!=": expected gives, =, <, <=, > or >=; write "unless x = 1" for "if x != 1"',
+    ],
+    [
+      'a reply that is not equal',
+      below('if GET lock != 1\n    work'),
+      'line 1, column 13 of mine: "!=": the reply of a command is compared by "gives", as in "if GET lock gives token" or "unless',
+    ],
+    [
+      'else with a condition',
+      below('if GET lock gives 1\n    work\nelse if GET lock gives 2\n    work'),
+      'line 3, column 6 of mine: "else if": write "else" alone, and "if" on a line below it',
+    ],
+    [
+      'a part of a second',
+      LOCK.replace('sleep 1 s', 'sleep 0.5 s'),
+      'line 2, column 11 of mine: "0.5": expected a whole number above 0, of at most 3600 s; write 500 ms',
     ],
     [
       'an unknown variable',
@@ -387,6 +422,26 @@ describe('an error in a text', () => {
     expect(messageOf(() => parseRecipe(text, 'mine'))).toContain(message);
   });
 
+  it('takes a key from a variable, a script, quotes or a text without commands', () => {
+    for (const text of [
+      'key = "lock"\nSET key 1\nhold lock\n    work',
+      "EVAL <x> 0\nhold lock\n    work\nscript <x>\nreturn redis.call('set', 'lock', 1)",
+      'SET "lock" 1\nhold "lock"\n    work',
+      'hold lock\n    work',
+    ]) {
+      expect(messageOf(() => parseRecipe(text, 'mine'))).toBe('(no error)');
+    }
+  });
+
+  it('looks for a misspelt variable among 50 at most, so that a long text takes no longer', () => {
+    const withVariables = (count: number): string => {
+      const lines = Array.from({ length: count }, (_, at) => `variable-${at} = 1`);
+      return `${lines.join('\n')}\nSET lock varaible-0\nhold lock\n    work`;
+    };
+    expect(messageOf(() => parseRecipe(withVariables(50), 'mine'))).toContain('did you mean');
+    expect(messageOf(() => parseRecipe(withVariables(51), 'mine'))).toBe('(no error)');
+  });
+
   const run = (text: string): string =>
     messageOf(() => explore(parseRecipe(text, 'mine') satisfies Algorithm, { clients: 1 }));
 
@@ -394,12 +449,17 @@ describe('an error in a text', () => {
     [
       'a loop without a step',
       below('repeat\n    x = 1'),
-      'mine: this loop never ends: a client ran 20000 lines',
+      'line 1, column 1 of mine: this loop never ends: a client ran 20000 lines',
     ],
     [
       'a loop without an end',
       below('repeat\n    GET a'),
-      'client A of mine never ends: it took 1000 steps',
+      'line 1, column 1 of mine: this loop never ends: a client took 900 steps',
+    ],
+    [
+      'a loop that asks again at once',
+      `GET hint\n${LOCK.replace('    sleep 1 s', '    2 times\n        GET lock').replace('NX', 'XX')}`,
+      'line 2, column 1 of mine: this loop never ends: a client took 900 steps',
     ],
     [
       'a variable without a value',

@@ -15,7 +15,8 @@ export function meant(written: string, words: readonly string[]): string {
 
 /** One letter too many, too few or changed, or two that changed places; two such in a long word. */
 export function isSlip(written: string, word: string): boolean {
-  if (written === word || word.length < 3) return false;
+  if (written === word || word.length < 3 || Math.abs(written.length - word.length) > 2)
+    return false;
   const distance = editDistance(written.toLowerCase(), word.toLowerCase());
   const isSwap = distance === 2 && sorted(written) === sorted(word);
   return distance <= 1 || isSwap || (distance === 2 && word.length >= 6);
