@@ -83,6 +83,15 @@ describe('a cache stampede of 200 clients', () => {
     expect(run('cache-stale-crash').refreshedMs).toBeGreaterThan(30_000);
   });
 
+  it('is watched until the database has answered all, however long that takes', async () => {
+    const slow = await stampede({ clients: 100, databaseSlots: 1 });
+    expect(run('no-lock', slow)).toMatchObject({
+      loads: 100,
+      answers: { new: 100, old: 0, none: 0, died: 0 },
+    });
+    expect(run('no-lock', slow).lastAnswerMs).toBeGreaterThan(100_000);
+  });
+
   it('has the same figures each time', async () => {
     const [one, other] = [await stampede({ clients: 7 }), await stampede({ clients: 7 })];
     expect(other).toEqual(one);
@@ -121,10 +130,16 @@ describe('holdfast lab stampede', () => {
   });
 
   it('prints it in Chinese', async () => {
-    const { output } = await lab('--lang', 'zh', '--clients', '3');
-    expect(output).toMatch(/^不加锁 +3 {2}3 新值/m);
+    const { output } = await lab('--lang', 'zh');
+    expect(output).toMatch(/^不加锁 +200 {2}200 个新值/m);
+    expect(output).toMatch(/ 199 个无回答，1 个崩溃 +从未/);
     expect(output.replaceAll(/locks\.cache|stale/g, '')).not.toMatch(/[a-z]{2}/);
     expect(Math.max(...output.split('\n').map(widthOf))).toBeLessThanOrEqual(80);
+  });
+
+  it('counts a single client as one', async () => {
+    const { output } = await lab('--clients', '1');
+    expect(output).toMatch(/^1 client asks in the same moment /);
   });
 
   it('prints it as JSON', async () => {

@@ -1,11 +1,11 @@
 import type { Stampede, StampedeRun, Text, TimelineEntry } from '../lab/index.ts';
 
 /** What is compared, in a sentence or two. */
-export function stampedeText({ clients, loadMs, databaseSlots, laterMs }: Stampede): Text {
+export function stampedeText({ clients: count, loadMs, databaseSlots, laterMs }: Stampede): Text {
   const [load, later] = [loadMs / 1000, laterMs / 1000];
   return {
-    en: `${clients} clients ask in the same moment for an entry of a cache that has expired, and one more ${later} s later. A load takes ${load} s; the database runs ${databaseSlots} at a time. Real engine, real cache, virtual time.`,
-    zh: `${clients} 个客户端同时请求一条刚过期的缓存，${later} 秒后再来一个。加载一次需 ${load} 秒，数据库同时只能执行 ${databaseSlots} 个。真实的引擎和缓存，虚拟时间。`,
+    en: `${clients(count)} in the same moment for an entry of a cache that has expired, and one more ${later} s later. A load takes ${load} s; the database runs ${databaseSlots} at a time. Real engine, real cache, virtual time.`,
+    zh: `${count} 个客户端同时请求一条刚过期的缓存，${later} 秒后再来一个。加载一次需 ${load} 秒，数据库同时只能执行 ${databaseSlots} 个。真实的引擎和缓存，虚拟时间；表中时间以秒计。`,
   };
 }
 
@@ -21,12 +21,12 @@ export const STAMPEDE_COLUMNS: readonly Column[] = [
   { title: { en: 'loads', zh: '加载' }, isNumber: true, cell: ({ loads }) => same(String(loads)) },
   { title: { en: 'answers', zh: '得到的回答' }, isNumber: false, cell: answersText },
   {
-    title: { en: 'last, s', zh: '最后（秒）' },
+    title: { en: 'last, s', zh: '最后' },
     isNumber: true,
     cell: ({ lastAnswerMs }) => timeText(lastAnswerMs),
   },
   {
-    title: { en: 'new, s', zh: '新值（秒）' },
+    title: { en: 'new, s', zh: '新值' },
     isNumber: true,
     cell: ({ refreshedMs }) => timeText(refreshedMs),
   },
@@ -69,14 +69,14 @@ function answersText({ answers }: StampedeRun): Text {
   const parts = ANSWERS.filter(({ kind }) => answers[kind] > 0);
   return {
     en: parts.map(({ kind, en }) => `${answers[kind]} ${en}`).join(', '),
-    zh: parts.map(({ kind, zh }) => `${answers[kind]} ${zh}`).join('，'),
+    zh: parts.map(({ kind, zh }) => `${answers[kind]} 个${zh}`).join('，'),
   };
 }
 
 const ANSWERS = [
   { kind: 'new', en: 'new', zh: '新值' },
   { kind: 'old', en: 'old', zh: '旧值' },
-  { kind: 'none', en: 'none', zh: '没有' },
+  { kind: 'none', en: 'none', zh: '无回答' },
   { kind: 'died', en: 'died', zh: '崩溃' },
 ] as const satisfies readonly ({ readonly kind: keyof StampedeRun['answers'] } & Text)[];
 

@@ -45,6 +45,7 @@ export class StampedeWorld {
   readonly #unanswered = new Set<Visitor>();
   readonly #queue: (() => void)[] = [];
   #running = 0;
+  #lastLoadMs = 0;
   #beganMs = 0;
   #mayCrash: boolean;
   #isRefreshed = false;
@@ -68,6 +69,11 @@ export class StampedeWorld {
   /** Clients that live and wait. */
   get unanswered(): number {
     return [...this.#unanswered].filter(({ isDead }) => !isDead).length;
+  }
+
+  /** The database has nothing to do, and what it loaded has reached its client. */
+  get isQuiet(): boolean {
+    return this.#running === 0 && this.nowMs >= this.#lastLoadMs + this.#options.loadMs;
   }
 
   /** Whether the textbook lock is there and has no end. */
@@ -104,6 +110,7 @@ export class StampedeWorld {
       this.#queue.push(() => {
         this.clock.setTimer(this.#options.loadMs, () => {
           this.#running--;
+          this.#lastLoadMs = this.nowMs;
           this.#startLoads();
           if (visitor.isDead) return;
           this.#noteRefresh(visitor);

@@ -51,7 +51,7 @@ export interface Stampede {
 }
 
 const LOAD_MS = 1000;
-/** A client comes that much later, and is watched for `PATIENCE_MS`. */
+/** A client comes that much later, and is watched for `PATIENCE_MS`, or until the database has no load left. */
 const LATER_MS = 30_000;
 const PATIENCE_MS = 10_000;
 const LIMITS = { clients: 1000, databaseSlots: 1000 } as const;
@@ -86,6 +86,7 @@ async function play(scene: Scene, clients: number, databaseSlots: number): Promi
   await world.runUntil(LATER_MS);
   world.visit(clients + 1, 'ask-later', scene.visit);
   await world.runUntil(LATER_MS + PATIENCE_MS);
+  while (!world.isQuiet) await world.runUntil(world.nowMs + LOAD_MS);
   const { name, about } = scene;
   const events = [...world.events];
   return { name, about, ...outcome(events, clients), timeline: timelineOf(events, world) };
