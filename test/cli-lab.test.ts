@@ -356,6 +356,12 @@ describe('the languages of the lab', () => {
 });
 
 describe('bad input', () => {
+  it('says in its help that a point is a tick, and which failure is drawn', async () => {
+    const { output } = await lab('--help');
+    expect(output).toMatch(/\. is a\s+tick of the clock \(1 s unless --tick-ms says otherwise\)/);
+    expect(output).toMatch(/draws a failure: a shortest one,\s+or the scene that explains it/);
+  });
+
   it.each([
     [
       'rum',

@@ -123,6 +123,12 @@ describe('holdfast lab report', () => {
     expect(await wrong.locator('.mark.beyond, .unpromised').count()).toBe(0);
   });
 
+  it('says of what the figure beside the interleavings is the share', async () => {
+    await using open = await OpenPage.open();
+    const counts = open.variant('set-nx-ex-del-pause').locator('.counts');
+    expect(await counts.innerText()).toMatch(/share of random runs that fail\s+[\d.]+ %/);
+  });
+
   it('keeps what recipes say as text', () => {
     const text = '<img src=x onerror=alert(1)> & "quotes"';
     const about = { en: text, zh: text };
@@ -278,6 +284,13 @@ describe('the claims', () => {
     expect(new URL(open.page.url()).hash).toBe('#set-nx-ex-del-pause');
     expect(source).not.toContain('href="#watchdog-no-renewal"');
     expect(brokenLinks(source)).toEqual([]);
+  });
+
+  it('stand below a sentence about their document', async () => {
+    await using open = await OpenPage.open();
+    const about = await open.page.locator('.document:not(#claims-implied) .about').allInnerTexts();
+    expect(about.length).toBeGreaterThan(4);
+    for (const text of about) expect(text).toMatch(/^[A-Z]/);
   });
 
   function brokenLinks(page: string): string[] {

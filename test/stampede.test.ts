@@ -177,6 +177,14 @@ describe('the page of the lab', () => {
       for (const language of ['中文', 'English']) {
         await page.getByRole('button', { name: language, exact: true }).click();
         expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
+        expect(
+          await page.locator('.wide').evaluate((box) => box.scrollWidth - box.clientWidth),
+        ).toBe(0);
+        // The title stands beside its marker, however long it is.
+        const offsets = await page.evaluate<number[]>(
+          "[...document.querySelectorAll('#stampede summary')].map((line) => line.querySelector('h3').getBoundingClientRect().top - line.getBoundingClientRect().top)",
+        );
+        expect(new Set(offsets.map(Math.round)).size).toBe(1);
       }
       await page.locator('#stampede-cache summary').click();
       expect(await page.locator('#stampede-cache li').allInnerTexts()).toContain(

@@ -18,7 +18,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
   ['stampede', showStampede],
 ]);
 
-/** `holdfast lab`: lock recipes in every interleaving, and the shortest way in which each goes wrong. */
+/** `holdfast lab`: lock recipes in every interleaving, and a run in which each goes wrong. */
 export const lab: Verb = {
   options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS },
   words: [...PARTS.keys()],
@@ -26,7 +26,8 @@ export const lab: Verb = {
   help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
 
 Usage: holdfast lab [options]                        lists the recipes with their verdicts
-       holdfast lab run <recipe> [options]           searches one, and draws the shortest failure
+       holdfast lab run <recipe> [options]           searches one, and draws a failure: a shortest one,
+                                                     or the scene that explains it
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
        holdfast lab stampede [options]               an expired cache entry that many clients ask for
@@ -47,8 +48,8 @@ A recipe is one of the list, or the path of a file with your own as plain text, 
 "A recipe as plain text" in docs/lab.md has the language. Nothing may fail in a recipe of your own.
 
 What is not given is as the variant says. A schedule is one sign a step: a is a step of client A, . is a
-second that passes, xa the crash of A, za its pause, wa the end of the pause, la a lost reply, +a and -a
-a clock that is ahead or behind.
+tick of the clock (1 s unless --tick-ms says otherwise), xa the crash of A, za its pause, wa the end of the
+pause, la a lost reply, +a and -a a clock that is ahead or behind.
 
 Exit codes:
   0  every verdict is the expected one

@@ -153,7 +153,7 @@ function counts({ world, states, interleavings, failing, isComplete }: Explorati
   <div><dt>${both({ en: 'world', zh: '规模' })}</dt><dd>${both(worldText(world))}</dd></div>
   <div><dt>${both({ en: 'interleavings', zh: '交错' })}</dt><dd>${countText(interleavings)} (${both(all)})</dd></div>
   <div><dt>${both({ en: 'of these fail', zh: '其中失败' })}</dt><dd>${countText(failing.interleavings)}</dd></div>
-  <div><dt>${both({ en: 'fails at random', zh: '随机运行失败' })}</dt><dd>${chanceText(failing.chance)}</dd></div>
+  <div><dt>${both({ en: 'share of random runs that fail', zh: '随机运行的失败比例' })}</dt><dd>${chanceText(failing.chance)}</dd></div>
   <div><dt>${both({ en: 'states', zh: '状态' })}</dt><dd>${countText(states)}</dd></div>
 </dl>`;
 }

@@ -68,7 +68,8 @@ pre { margin: 0; padding: 0.875rem 1rem; background: var(--shade); border-radius
 pre code { font-size: 0.8125rem; overflow-wrap: normal; }
 .wide { overflow-x: auto; margin-bottom: 0.75rem; }
 .stampede { border-collapse: collapse; font-size: 0.875rem; font-variant-numeric: tabular-nums; }
-.stampede th, .stampede td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
+.stampede th, .stampede td { text-align: left; vertical-align: top; padding: 0.25rem 0.75rem 0.25rem 0; border-bottom: 1px solid var(--line); font-weight: 400; }
+.stampede :is(th, td):last-child { padding-right: 0; }
 .stampede thead th { font-weight: 600; }
 .moments { list-style: none; margin: 0; padding: 0 1rem 0.75rem; font-size: 0.875rem; }
 [role="tablist"] { display: none; flex-wrap: wrap; gap: 0 0.25rem; margin-bottom: 0.375rem; border-bottom: 1px solid var(--line); }
@@ -86,9 +87,9 @@ pre code { font-size: 0.8125rem; overflow-wrap: normal; }
 .source cite { font-size: 0.8125rem; }
 
 .variant { background: var(--raised); border: 1px solid var(--line); border-radius: 10px; margin-top: 0.75rem; }
-.variant > summary { display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; align-items: baseline; padding: 0.75rem 1rem; cursor: pointer; list-style: none; }
+.variant > summary { position: relative; display: flex; flex-wrap: wrap; gap: 0.25rem 0.75rem; align-items: baseline; padding: 0.75rem 1rem 0.75rem 2.25rem; cursor: pointer; list-style: none; }
 .variant > summary::-webkit-details-marker { display: none; }
-.variant > summary::before { content: "▸"; color: var(--soft); }
+.variant > summary::before { content: "▸"; color: var(--soft); position: absolute; left: 1rem; }
 .variant[open] > summary::before { content: "▾"; }
 .variant h3 { font: 600 0.9375rem/1.4 var(--mono); margin: 0; }
 .world { color: var(--soft); flex: 1 1 16rem; }

@@ -84,8 +84,8 @@ function pageHeader(entries: readonly GalleryEntry[]): Html {
 }
 
 const LEAD: Text = {
-  en: 'Lock recipes that look right, and what becomes of them when every step of every client can come before or after every step of the others, and when clients crash or stand still. Each failure shown is one of the shortest there are.',
-  zh: '看起来正确的加锁算法，在所有可能的执行顺序下会怎样：每个客户端的每一步都可能先于或后于其他客户端的任何一步，客户端还可能崩溃或停顿。每个失败都给出最短的执行顺序之一。',
+  en: 'Lock recipes that look right, and what becomes of them when every step of every client can come before or after every step of the others, and when clients crash or stand still. Each failure shown is a shortest one, or the scene that explains it.',
+  zh: '看起来正确的加锁算法，在所有可能的执行顺序下会怎样：每个客户端的每一步都可能先于或后于其他客户端的任何一步，客户端还可能崩溃或停顿。每个失败都画出最短的执行顺序之一，或最能说明问题的一种。',
 };
 
 const LEGEND: Text = {

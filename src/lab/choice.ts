@@ -5,7 +5,7 @@ export interface Choice {
   readonly kind: ChoiceKind;
   /** Whom it happens to; -1 for the clock. */
   readonly client: number;
-  /** How a schedule writes it: `a` is a step of A, `.` a second, `xa` the crash of A. */
+  /** How a schedule writes it: `a` is a step of A, `.` a tick, `xa` the crash of A. */
   readonly label: string;
 }
 
