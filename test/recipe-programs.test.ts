@@ -292,6 +292,22 @@ describe('a program that cannot run', () => {
     }
   });
 
+  it.each([
+    // Without php.ini, which loads extensions; without the folder of packages.
+    { kind: 'php', command: ['php', '-n'], problem: /^PHP has no extension redis .* php-redis\./ },
+    {
+      kind: 'py',
+      command: ['python3', '-S'],
+      problem: /^\/\S+ has no module redis .* python3-redis,/,
+    },
+  ])('says what to install if the client is missing ($kind)', async (program) => {
+    const { kind, command, problem } = program;
+    const file = `set-nx-ex-del.${kind}`;
+    const output = await outputOfRecipe(file, [], [...command, join(FOLDER, file)]);
+    expect(output).toMatch(problem);
+    expect(output.trimEnd()).not.toContain('\n');
+  });
+
   it.each(['php', 'py', 'java'])('prints the error of the server (%s)', async (kind) => {
     const output = await sameOnBoth(async ({ port, admin }) => {
       await admin.config('SET', 'requirepass', 'secret');
