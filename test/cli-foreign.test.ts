@@ -108,6 +108,83 @@ describe.each([
     });
   });
 
+  describe('a foreign value of 10 MB', () => {
+    const BIG = Buffer.alloc(1e7, '\x1b');
+    const run = (): Promise<Ended> =>
+      runCli(['run', 'big', '-n', '--', 'true'], {
+        environment: { HOLDFAST_STORE: url, PATH: process.env['PATH']! },
+      });
+
+    it('is shown by its ends in run, show and ls, and can be released by force', async () => {
+      await redis.set('lock:{big}', BIG);
+      const before = process.memoryUsage().rss;
+      const busy = await run();
+      expect(busy.code).toBe(75);
+      expect(busy.errors).toMatch(/another program \(value (\\x1b){5}.*\), no end/);
+      expect(process.memoryUsage().rss - before).toBeLessThan(2e8);
+      expect(await holdfast(url, 'show', 'big')).toMatchObject({ code: 0, output: /\\x1b…/ });
+      expect(await holdfast(url, 'ls')).toMatchObject({ code: 0, output: /^big +mutex +\(ano/m });
+      const forced = await holdfast(url, 'release', 'big', '--force', '--reason', 'test');
+      expect(forced).toMatchObject({ code: 0, output: /It is free now/ });
+    });
+
+    it('makes a mutex wait, and is given by inspect() in part', async () => {
+      await redis.set('lock:{big}', BIG);
+      await using locks = createLocks(url);
+      const mutex = locks.mutex('big');
+      expect(await mutex.tryAcquire()).toBe(null);
+      const waiting = mutex.acquire({ wait: '1m' });
+      const { holders } = await mutex.inspect();
+      expect(holders).toMatchObject([{ foreign: true, value: '\x1b'.repeat(1024) }]);
+      await redis.del('lock:{big}');
+      await (await waiting).release();
+    });
+  });
+
+  describe('a hash of Redisson where the key of a mutex is', () => {
+    beforeEach(() => redis.hset('lock:{r}', `${UUID}:57`, '1'));
+
+    it('is a foreign holder with its type', async () => {
+      await using locks = createLocks(url);
+      const holder = { foreign: true, type: 'hash', value: '', take: 1, leftMs: Infinity };
+      expect((await locks.mutex('r').inspect()).holders).toEqual([holder]);
+      const shown = await holdfast(url, 'show', 'r');
+      expect(shown).toMatchObject({ code: 0, output: /another program, value \(hash\)/ });
+      expect((await holdfast(url, 'ls')).output).toMatch(
+        /^r +mutex +\(another program\) \(hash\) /m,
+      );
+      const { output } = await holdfast(url, 'ls', '--json');
+      expect(JSON.parse(output).locks[0].holders).toMatchObject([{ foreign: true, type: 'hash' }]);
+    });
+
+    it('is refused by a mutex and by run, which say what to do', async () => {
+      await using locks = createLocks(url);
+      const advice = /WRONGTYPE.*perhaps Redisson.*Use another name, or delete the key/;
+      await expect(locks.mutex('r').tryAcquire()).rejects.toThrow(advice);
+      const environment = { HOLDFAST_STORE: url };
+      const { code, errors } = await runCli(['run', 'r', '-n', '--', 'true'], { environment });
+      expect({ code, errors }).toMatchObject({ code: 69, errors: advice });
+    });
+
+    it('is deleted by force', async () => {
+      await using locks = createLocks(url);
+      expect(await locks.mutex('r').forceRelease()).toBe(1);
+      await redis.hset('lock:{r}', `${UUID}:57`, '1');
+      const { code } = await holdfast(url, 'release', 'r', '--force', '--reason', 'test');
+      expect([code, await redis.exists('lock:{r}')]).toEqual([0, 0]);
+    });
+  });
+
+  it('shows an empty foreign value as such', async () => {
+    await redis.set('lock:{e}', '');
+    expect((await holdfast(url, 'show', 'e')).output).toContain('value (empty)');
+    expect((await holdfast(url, 'ls', '--foreign')).output).toMatch(
+      /^lock:\{e\} +token +\(empty\) /m,
+    );
+    const { errors } = await holdfast(url, 'run', 'e', '-n', '--', 'true');
+    expect(errors).toContain('(value (empty))');
+  });
+
   describe('check', () => {
     it('ends with 0 where every lock ends and the server is fit', async () => {
       await redis.set('lock.a', '1', 'EX', 100);

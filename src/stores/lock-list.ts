@@ -37,6 +37,8 @@ export interface ListedHolder extends Party {
   readonly ageMs: number | undefined;
   /** Undefined: it has no end. */
   readonly leftMs: number | undefined;
+  /** Of a program that does not use Holdfast: what TYPE says of the key. Not `string`: `owner` is empty. */
+  readonly foreignType: string | undefined;
 }
 
 export interface ListedWaiter extends Party {
@@ -148,11 +150,14 @@ function parseLock(reply: unknown): ListedLock {
 }
 
 type LockReply = [string, string, string, HolderReply[], string, [string, string][]];
-/** Token, take, fence, time left, and the age if it is known otherwise than by the fence. */
-type HolderReply = [string, string, string, string, string];
+/** Token, take, fence, time left, the age if it is known otherwise than by the fence, and the type of a mutex. */
+type HolderReply = [string, string, string, string, string, string?];
 
 /** The fence of a mutex is the time of its grant, by the clock of the server. */
-function parseHolder([token, take, fence, left, age]: HolderReply, timeUs: number): ListedHolder {
+function parseHolder(
+  [token, take, fence, left, age, type = 'string']: HolderReply,
+  timeUs: number,
+): ListedHolder {
   const party = parseParty(token, Number(take));
   const isForeign = party.info === undefined;
   const ageMs = age === '' ? Math.max(0, timeUs - Number(fence)) / 1000 : Number(age);
@@ -161,6 +166,7 @@ function parseHolder([token, take, fence, left, age]: HolderReply, timeUs: numbe
     fence: isForeign || fence === '' ? undefined : Number(fence),
     ageMs: isForeign || fence === '' ? undefined : ageMs,
     leftMs: Number(left) < 0 ? undefined : Number(left),
+    foreignType: isForeign ? String(type) : undefined,
   };
 }
 

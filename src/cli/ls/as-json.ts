@@ -51,8 +51,8 @@ export function forcedData({ atMs, ...forced }: ForcedRelease): object {
 }
 
 function holderData(holder: ListedHolder): object {
-  const { fence = null, ageMs = null, leftMs = null } = holder;
-  return { ...partyData(holder), fence, ageMs, leftMs };
+  const { foreignType: type = null, fence = null, ageMs = null, leftMs = null } = holder;
+  return { ...partyData(holder), type, fence, ageMs, leftMs };
 }
 
 function waiterData(waiter: ListedWaiter): object {

@@ -37,9 +37,9 @@ export function keyKindText({ guess, type }: ListedKey): string {
 function valueText({ guess, type, valueBytes, size }: ListedKey, nowMs: number): string {
   if (type === 'string') {
     const end = endText(guess, nowMs);
-    return `${shortValue(printable(valueBytes))}${end === '' ? '' : ` (${end})`}`;
+    return `${shortValue(valueBytes, printable)}${end === '' ? '' : ` (${end})`}`;
   }
-  const fields = type === 'hash' ? `${shortValue(printable(valueBytes))} ` : '';
+  const fields = type === 'hash' ? `${shortValue(valueBytes, printable)} ` : '';
   return `${fields}(${counted(size, type === 'hash' ? 'field' : 'member')})`;
 }
 
