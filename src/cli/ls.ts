@@ -2,7 +2,13 @@ import { systemClock } from '../clock/index.ts';
 import { bytesOf } from './bytes.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { keysData, listData } from './ls/as-json.ts';
-import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
+import {
+  FOREIGN_PATTERN,
+  type KeyList,
+  listForeign,
+  NO_KEYS,
+  unreadableText,
+} from './ls/key-list.ts';
 import { keyTable } from './ls/key-table.ts';
 import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
 import { lockTable } from './ls/lock-table.ts';
@@ -47,8 +53,9 @@ that uses SET NX without Holdfast is (another program). Signs that could change 
 
 With --foreign one line is one key that is no lock of Holdfast: what it is by its type and value (token;
 timestamp, a Unix time and no TTL, with its end; redisson, a hash; else the type), the start of the value,
-the TTL or no end, and how long no client had used it. To list a value is to use it: the next list counts
-from this one. Up to 100,000 are listed.
+the TTL or no end, and how long no client had used it, or - where the server does not tell. To list a value
+is to use it: the next list counts from this one. Up to 100,000 are listed. Keys that the server refuses to
+tell of are counted on the error output.
 
 Exit codes:
   0   the list was printed, even if it is empty
@@ -99,17 +106,20 @@ async function listForeignKeys(
         io,
       );
     else printKeys(list, pattern, nowMs, io, choosePaint(io, values['no-color']));
+    const lack = unreadableText(list, pattern);
+    if (lack !== '') printError(io, `The list is not complete: ${lack}`);
     return 0;
   });
 }
 
 function printKeys(
-  { keys, isCut }: KeyList,
+  { keys, isCut, unreadableCount }: KeyList,
   pattern: string,
   nowMs: number,
   io: Io,
   paint: Paint,
 ): void {
+  if (keys.length === 0 && unreadableCount > 0) return;
   if (keys.length === 0) {
     return void print(io, `No key of another program matches ${printable(pattern)}.`);
   }

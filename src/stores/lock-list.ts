@@ -2,6 +2,7 @@ import type { HolderInfo, LockKind } from '../lock/index.ts';
 import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
 import { parseList, parseToken } from './lock-reply.ts';
 import { keyOf } from './lock-words.ts';
+import { scanPages } from './scan-pages.ts';
 
 /** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
 export type RunScript = (
@@ -75,13 +76,10 @@ const NOTES_LIVE_MS = 30 * 86_400_000;
  * `pattern` is a glob for the names, as SCAN has it.
  */
 export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<ListedLock[]> {
-  let cursor = '0';
-  do {
-    const words = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MOST_IN_LIST)];
-    const [next, locks] = (await run(PAGE_SCRIPT, [], [cursor, ...words])) as [string, unknown[]];
-    cursor = String(next);
-    yield locks.map(parseLock);
-  } while (cursor !== '0');
+  const words = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MOST_IN_LIST)];
+  for await (const [, locks] of scanPages(run, PAGE_SCRIPT, words)) {
+    yield (locks as unknown[]).map(parseLock);
+  }
 }
 
 /** All kinds of locks of one name, also those that are free, each with how it was forced lately. */

@@ -14,15 +14,20 @@ export function listData(store: string, atMs: number, { locks, isCut }: LockList
 }
 
 /** The same of foreign keys. */
-export function keysData(store: string, atMs: number, { keys, isCut }: KeyList): object {
-  return { store, at: new Date(atMs).toISOString(), truncated: isCut, keys: keys.map(keyData) };
+export function keysData(store: string, atMs: number, list: KeyList): object {
+  return { store, at: new Date(atMs).toISOString(), ...keyListData(list) };
 }
 
-export function keyData(key: ListedKey): object {
-  const { keyBytes, type, guess, valueBytes, size, leftMs = null, idleMs = null } = key;
+export function keyListData({ keys, isCut, unreadableCount }: KeyList): object {
+  return { truncated: isCut, unreadable: unreadableCount, keys: keys.map(keyData) };
+}
+
+function keyData(key: ListedKey): object {
+  const { keyBytes, keySize, type, guess, valueBytes, size, leftMs = null, idleMs = null } = key;
   const isTimestamp = guess.kind === 'timestamp';
   return {
     ...textData('name', keyBytes),
+    nameSize: keySize,
     kind: guess.kind,
     type,
     ...textData('value', valueBytes),
