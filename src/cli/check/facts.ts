@@ -51,7 +51,8 @@ async function measureClock(run: RunScript, clock: Clock): Promise<ClockOffset> 
   const sentMs = clock.monotonicMs();
   const time = await run(TIME_SCRIPT, [], []);
   const marginMs = (clock.monotonicMs() - sentMs) / 2;
-  if (!/^\d{1,15}$/.test(String(time))) throw new Error('the time is no number');
+  if (typeof time !== 'string' || !/^\d{1,15}$/.test(time))
+    throw new Error('the time is no number');
   return { offsetMs: Number(time) - sentWallMs - marginMs, marginMs };
 }
 
