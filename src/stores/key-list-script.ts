@@ -7,7 +7,7 @@ export const KEYS_PER_PAGE = 500;
 export const MAX_VALUE_BYTES = 256;
 
 /** Bytes of a key that a reply has: more than Holdfast's keys have, with the prefix of a client. */
-export const MAX_KEY_BYTES = 4096;
+const MAX_KEY_BYTES = 4096;
 
 /**
  * One step of a walk through the keyspace, for keys that may be locks of other programs.

@@ -1,8 +1,8 @@
 /** Bytes of the longest token: an owner, and JSON in which each byte of host and label may take six. */
-export const MAX_TOKEN_BYTES = 8192;
+const MAX_TOKEN_BYTES = 8192;
 
 /** Bytes of a foreign value that a reply has: enough to know it by. The value itself may have 512 MB. */
-export const MAX_FOREIGN_BYTES = 1024;
+const MAX_FOREIGN_BYTES = 1024;
 
 /** The last byte of a value that is read, so that one which is longer than a token and its mark is seen to be. */
 export const LAST_BYTE_READ = MAX_TOKEN_BYTES + 1;
