@@ -319,6 +319,19 @@ describe('check', () => {
       });
     });
 
+    it('says that the list of ls is not complete', async () => {
+      await redis.set('lock:{a}', 'token');
+      const listed = await holdfast(url, 'ls');
+      expect(listed).toMatchObject({
+        code: 0,
+        output: '',
+        errors: /list is not complete: 1 lock that matches \* cannot be read: ERR The user/,
+      });
+      expect(JSON.parse((await holdfast(url, 'ls', '--json')).output)).toMatchObject({
+        unreadable: 1,
+      });
+    });
+
     it('says that the list of ls --foreign is not complete', async () => {
       await redis.mset('lock.a', '1', 'lock.mine', '1');
       const listed = await holdfast(url, 'ls', '--foreign', '-q');

@@ -2,13 +2,7 @@ import { systemClock } from '../clock/index.ts';
 import { bytesOf } from './bytes.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { keysData, listData } from './ls/as-json.ts';
-import {
-  FOREIGN_PATTERN,
-  type KeyList,
-  listForeign,
-  NO_KEYS,
-  unreadableText,
-} from './ls/key-list.ts';
+import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
 import { keyTable } from './ls/key-table.ts';
 import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
 import { lockTable } from './ls/lock-table.ts';
@@ -16,6 +10,7 @@ import { readMixed } from './ls/mixed-arguments.ts';
 import { StoreError } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
 import { withStore } from './ls/store-visit.ts';
+import { unreadableText } from './ls/unreadable.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
 import { printable, safeJson } from './printable.ts';
@@ -79,7 +74,10 @@ Examples:
       const look = (): Promise<LockList> =>
         store.ask((servers) => listLocks(servers, pattern), NO_LOCKS);
       const paint = choosePaint(io, values['no-color']);
-      const show = (list: LockList): void => printList(list, store.label, values, io, paint);
+      const show = (list: LockList): void => {
+        printList(list, store.label, values, io, paint);
+        printLack(unreadableText(list, 'lock', pattern ?? '*'), io);
+      };
       if (!values.watch) show(await look());
       else if (io.output.isTTY && !values.json && !values.quiet) {
         await new Watch(look, store, io, paint).run();
@@ -106,10 +104,13 @@ async function listForeignKeys(
         io,
       );
     else printKeys(list, pattern, nowMs, io, choosePaint(io, values['no-color']));
-    const lack = unreadableText(list, pattern);
-    if (lack !== '') printError(io, `The list is not complete: ${lack}`);
+    printLack(unreadableText(list, 'key', pattern), io);
     return 0;
   });
+}
+
+function printLack(lack: string, io: Io): void {
+  if (lack !== '') printError(io, `The list is not complete: ${lack}`);
 }
 
 function printKeys(
@@ -181,7 +182,8 @@ function terminalWidth({ output }: Io): number | undefined {
   return output.isTTY ? output.columns || 80 : undefined;
 }
 
-function printTable({ locks, isCut }: LockList, io: Io, paint: Paint): void {
+function printTable({ locks, isCut, unreadableCount }: LockList, io: Io, paint: Paint): void {
+  if (locks.length === 0 && unreadableCount > 0) return;
   if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
   const { head, lines } = lockTable(locks, paint, terminalWidth(io));
   print(io, [head, ...lines].join('\n'));

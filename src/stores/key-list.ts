@@ -1,7 +1,7 @@
 import { KEY_PAGE_SCRIPT, KEYS_PER_PAGE, MAX_VALUE_BYTES } from './key-list-script.ts';
 import type { RunScript } from './lock-list.ts';
 import { parseToken } from './lock-reply.ts';
-import { scanPages } from './scan-pages.ts';
+import { numberIn, parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
 /** A key that may be a lock of another program, as an operator sees it. */
 export interface ListedKey {
@@ -37,12 +37,8 @@ export type KeyGuess =
   | { readonly kind: 'redisson' }
   | { readonly kind: 'other' };
 
-/** A page of a list, and how many keys of it are missing because the server refuses to tell of them. */
-export interface KeyPage {
+interface KeyPage extends Unreadable {
   readonly keys: readonly ListedKey[];
-  readonly unreadableCount: number;
-  /** The first error that the server gave for such a key; empty if there is none. */
-  readonly failureBytes: string;
 }
 
 /**
@@ -58,12 +54,11 @@ export async function* scanKeys(
 ): AsyncGenerator<KeyPage> {
   const words = [pattern, String(KEYS_PER_PAGE), which];
   for await (const reply of scanPages(run, KEY_PAGE_SCRIPT, words)) {
-    const [, nowMs, keys, unreadable, failureBytes] = reply as PageReply;
+    const [, nowMs, keys, unreadable, failure] = reply as PageReply;
     const now = numberIn(nowMs);
     yield {
       keys: keys.map((key) => parseKey(key, now)),
-      unreadableCount: numberIn(unreadable),
-      failureBytes: String(failureBytes),
+      ...parseUnreadable(unreadable, failure),
     };
   }
 }
@@ -104,12 +99,6 @@ function parseKey(
     leftMs,
     idleMs: idle === '' ? undefined : numberIn(idle) * 1000,
   };
-}
-
-/** A number that a script has sent as a string. */
-function numberIn(text: unknown): number {
-  if (typeof text === 'string' && /^-?\d{1,15}$/.test(text)) return Number(text);
-  throw new Error('a reply has no number where one was expected');
 }
 
 interface KeyFacts {

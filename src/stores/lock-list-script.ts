@@ -17,7 +17,7 @@ import { IS_OURS, LAST_BYTE_READ, SHOWN_TOKEN } from './lock-script-line.ts';
 const LOOK = `
 local function ask(...)
   local reply = redis.pcall(...)
-  if type(reply) == 'table' and reply.err then return false end
+  if type(reply) == 'table' and reply.err then return false, reply.err end
   return reply
 end
 
@@ -91,24 +91,30 @@ end
  * One step of a walk through the keyspace.
  *
  * ARGV  cursor; pattern; how many keys to look through; most holders and waiters of each lock
- * Reply { next cursor, looks at those locks that are held or waited for }
+ * Reply { next cursor, looks at those locks that are held or waited for, number of locks that cannot be read, the
+ *       first error or '' }
  *
  * A holder key ends with the brace that closes the name; of the helpers only the queue can be there alone.
  */
 export const PAGE_SCRIPT = `${LOOK}
 local KINDS = { lock = true, semaphore = true, rw = true }
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
-local seen, locks = {}, {}
+local seen, locks, unreadable, firstFailure = {}, {}, 0, ''
 for _, key in ipairs(page[2]) do
   local holder = string.sub(key, -7) == '}:queue' and string.sub(key, 1, -7) or key
   local isHolder = string.sub(holder, -1) == '}' and KINDS[string.match(holder, '^(%l+):{')]
   if isHolder and not seen[holder] then
     seen[holder] = true
+    local _, failure = ask('TYPE', holder)
+    if failure and not string.find(failure, 'non local key', 1, true) then
+      if unreadable == 0 then firstFailure = failure end
+      unreadable = unreadable + 1
+    end
     local lock = look(holder, tonumber(ARGV[4]))
     if lock[3] ~= '0' or lock[5] ~= '0' then locks[#locks + 1] = lock end
   end
 end
-return { page[1], locks }
+return { page[1], locks, tostring(unreadable), firstFailure }
 `;
 
 /**

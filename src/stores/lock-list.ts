@@ -2,7 +2,7 @@ import type { HolderInfo, LockKind } from '../lock/index.ts';
 import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
 import { parseList, parseToken } from './lock-reply.ts';
 import { keyOf } from './lock-words.ts';
-import { scanPages } from './scan-pages.ts';
+import { parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
 /** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
 export type RunScript = (
@@ -75,11 +75,15 @@ const NOTES_LIVE_MS = 30 * 86_400_000;
  * a lock that comes or goes meanwhile may be missing, and one may come twice. Nothing is written.
  * `pattern` is a glob for the names, as SCAN has it.
  */
-export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<ListedLock[]> {
+export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<LockPage> {
   const words = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MOST_IN_LIST)];
-  for await (const [, locks] of scanPages(run, PAGE_SCRIPT, words)) {
-    yield (locks as unknown[]).map(parseLock);
+  for await (const [, locks, unreadable, failure] of scanPages(run, PAGE_SCRIPT, words)) {
+    yield { locks: (locks as unknown[]).map(parseLock), ...parseUnreadable(unreadable, failure) };
   }
+}
+
+interface LockPage extends Unreadable {
+  readonly locks: readonly ListedLock[];
 }
 
 /** All kinds of locks of one name, also those that are free, each with how it was forced lately. */

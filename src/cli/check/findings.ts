@@ -1,6 +1,7 @@
 import type { ListedKey } from '../../stores/index.ts';
-import { type KeyList, unreadableText } from '../ls/key-list.ts';
+import type { KeyList } from '../ls/key-list.ts';
 import { endText, keyKindText } from '../ls/key-table.ts';
+import { unreadableText } from '../ls/unreadable.ts';
 import { counted, durationText, shortValue } from '../ls/words.ts';
 import { messageText, printable } from '../printable.ts';
 import type { ClockOffset, InfoSection, ServerFacts } from './facts.ts';
@@ -28,7 +29,7 @@ const MAX_NAMED = 10;
 export function expiryFinding(list: KeyList, pattern: string, nowMs: number): Finding {
   const { keys, isCut } = list;
   const shown = printable(pattern);
-  const lack = unreadableText(list, pattern);
+  const lack = unreadableText(list, 'key', pattern);
   if (keys.length === 0 && lack !== '') return unknown('expiry', lack);
   if (keys.length === 0) return ok('expiry', `every lock key that matches ${shown} has a TTL`);
   const names = keys.slice(0, MAX_NAMED).map((key) => nameText(key, nowMs));

@@ -9,8 +9,15 @@ import type { KeyList } from './key-list.ts';
 import type { LockList } from './lock-list.ts';
 
 /** The list for programs: times in milliseconds, numbers as they are. */
-export function listData(store: string, atMs: number, { locks, isCut }: LockList): object {
-  return { store, at: new Date(atMs).toISOString(), truncated: isCut, locks: locks.map(lockData) };
+export function listData(store: string, atMs: number, list: LockList): object {
+  const { locks, isCut: truncated, unreadableCount: unreadable } = list;
+  return {
+    store,
+    at: new Date(atMs).toISOString(),
+    truncated,
+    unreadable,
+    locks: locks.map(lockData),
+  };
 }
 
 /** The same of foreign keys. */
