@@ -373,7 +373,7 @@ describe('the search', () => {
     const chances = ['set-nx-ex-del', 'set-nx-px-get-del', 'set-nx-px-lua-del'].map((recipe) => {
       const { world, verdicts } = explore(recipe, { checks: ['foreign-release'] });
       expect(world).toMatchObject({ clients: 3, crashes: 1, pauses: 1 });
-      return chanceText(verdicts[0]!.failing.chance);
+      return chanceText(verdicts[0]!.failing!.chance);
     });
     expectFigure(24, chances, chances);
     expect(chances).toEqual(['4.3 %', '0.56 %', '0 %']);

@@ -197,7 +197,7 @@ describe('holdfast lab run', () => {
       holds: false,
       isExpected: true,
       isPromised: true,
-      failing: inJson(verdicts.find(({ check }) => check === failure.check)!.failing),
+      failing: inJson(verdicts.find(({ check }) => check === failure.check)!.failing!),
       failure,
     });
     expect(found.keepsPromises).toBe(false);

@@ -2,6 +2,7 @@ import {
   CHECKS,
   DOCUMENTS,
   type Exploration,
+  type FailingRuns,
   type Recipe,
   type Text,
   type Verdict,
@@ -152,10 +153,14 @@ function counts({ world, states, interleavings, failing, isComplete }: Explorati
 <dl class="counts">
   <div><dt>${both({ en: 'world', zh: '规模' })}</dt><dd>${both(worldText(world))}</dd></div>
   <div><dt>${both({ en: 'interleavings', zh: '交错' })}</dt><dd>${countText(interleavings)} (${both(all)})</dd></div>
-  <div><dt>${both({ en: 'of these fail', zh: '其中失败' })}</dt><dd>${countText(failing.interleavings)}</dd></div>
-  <div><dt>${both({ en: 'fails at random', zh: '随机运行失败' })}</dt><dd>${chanceText(failing.chance)}</dd></div>
+  ${failing === null ? html`` : failingCounts(failing)}
   <div><dt>${both({ en: 'states', zh: '状态' })}</dt><dd>${countText(states)}</dd></div>
 </dl>`;
+}
+
+function failingCounts({ interleavings, chance }: FailingRuns): Html {
+  return html`<div><dt>${both({ en: 'of these fail', zh: '其中失败' })}</dt><dd>${countText(interleavings)}</dd></div>
+  <div><dt>${both({ en: 'random runs that fail', zh: '随机运行的失败比例' })}</dt><dd>${chanceText(chance)}</dd></div>`;
 }
 
 function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html {
@@ -178,6 +183,6 @@ function verdictRow(verdict: Verdict): Html {
   const sign = isPromised ? '✗' : '~';
   const text = holds
     ? html`<span class="mark holds">✓ ${both({ en: 'never', zh: '不会发生' })}</span>`
-    : html`<span class="mark ${MARKS[sign]}">${sign} ${both(stepsText(failure!.steps))} · ${chanceText(failing.chance)}</span> <code class="schedule">${failure!.schedule}</code>`;
+    : html`<span class="mark ${MARKS[sign]}">${sign} ${both(stepsText(failure!.steps))}${failing === null ? '' : ` · ${chanceText(failing.chance)}`}</span> <code class="schedule">${failure!.schedule}</code>`;
   return html`<tr><th scope="row"><div class="check"><code>${check}</code> <span>${both(about)}</span></div></th><td>${text}${surprise(verdict)}</td></tr>`;
 }

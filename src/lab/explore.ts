@@ -41,8 +41,8 @@ export interface Exploration extends Setting {
   readonly moves: number;
   /** Complete runs that the states stand for. */
   readonly interleavings: bigint;
-  /** How many of them fail in something that the recipe promises. */
-  readonly failing: FailingRuns;
+  /** How many of them fail in something that the recipe promises. Null if the search was stopped. */
+  readonly failing: FailingRuns | null;
   readonly seconds: number;
   /** The failure to look at: the one that the variant shows, or else the shortest. */
   readonly failure?: Failure;
@@ -54,8 +54,8 @@ export interface Verdict {
   readonly isExpected: boolean;
   /** False if the variant says that it cannot be kept from happening. */
   readonly isPromised: boolean;
-  /** The runs in which the check fails at least once. */
-  readonly failing: FailingRuns;
+  /** The runs in which the check fails at least once. Null if the search was stopped. */
+  readonly failing: FailingRuns | null;
   /** A shortest run in which the check fails. */
   readonly failure?: Failure;
 }
@@ -104,7 +104,7 @@ export function explore(recipe: Algorithm | string, options: ExploreOptions = {}
     states,
     moves,
     interleavings,
-    failing: found.failing(brokenPromises(verdicts)),
+    failing: isComplete ? found.failing(brokenPromises(verdicts)) : null,
     seconds: seconds(),
     ...(failure === undefined ? {} : { failure }),
   };
@@ -124,11 +124,16 @@ function verdictOf(check: Check, found: Exhaustion, world: World, setting: Setti
     holds,
     isExpected: isExpected(setting, name, holds),
     isPromised: isPromised(setting, name),
-    failing: holds ? NO_RUNS : found.failing([name]),
+    failing: failingRuns(found, name),
   };
   if (holds) return verdict;
   const schedule = scheduleText(smooth(world, check, failing));
   return { ...verdict, failure: failureOf(setting, name, schedule) };
+}
+
+function failingRuns({ failures, failing, isComplete }: Exhaustion, check: CheckName) {
+  if (!isComplete) return null;
+  return failures.has(check) ? failing([check]) : NO_RUNS;
 }
 
 function brokenPromises(verdicts: readonly Verdict[]): CheckName[] {

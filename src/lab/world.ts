@@ -77,27 +77,20 @@ export class World {
     return find('asleep') >= 0 ? TICK : undefined;
   }
 
-  /**
-   * The state after a new client, in the place of one that is gone, has tried once while all others stand still.
-   * It has tried when it sleeps or has ended.
-   */
-  afterAttempt(state: State, index: number): State {
+  /** The state in which a new client stands in the place of one that is gone. */
+  withNewcomer(state: State, index: number): State {
     const draft = draftOf(state);
     draft.clients[index] = newcomer(this.#program(index, 1).start);
-    let after = sealState(draft);
-    while (after.clients[index]!.status === 'ready') {
-      after = this.step(after, choice('step', index), 0).after;
-    }
-    return after;
+    return sealState(draft);
   }
 
-  step(before: State, taken: Choice, stepTicks = this.options.stepTicks): Move {
+  step(before: State, taken: Choice): Move {
     const draft = draftOf(before);
     if (taken.kind !== 'ahead' && taken.kind !== 'behind') draft.left = noSkews(draft.left);
     const isStep = taken.kind === 'step' || taken.kind === 'lose';
     const step = isStep ? (before.clients[taken.client]!.position.action as Step) : undefined;
     let told: Told;
-    if (step !== undefined) told = this.#act(draft, taken, step, stepTicks);
+    if (step !== undefined) told = this.#act(draft, taken, step);
     else this.#happen(draft, taken);
     return { choice: taken, before, after: sealState(draft), step, told, events: draft.events };
   }
@@ -171,14 +164,15 @@ export class World {
   }
 
   /** A client's own step; returns what it is told. */
-  #act(draft: Draft, { kind, client }: Choice, step: Step, stepTicks: number): Told {
+  #act(draft: Draft, { kind, client }: Choice, step: Step): Told {
     const answer = this.#answer(draft, client, step);
     const told = kind === 'lose' ? LOST : answer;
     if (kind === 'lose') draft.left = { ...draft.left, lostReplies: draft.left.lostReplies - 1 };
     const { position } = draft.clients[client]!;
+    const { stepTicks, tickMs } = this.options;
     if (kind === 'lose' && step.kind === 'listen') this.#listen(draft, client);
     else if (step.kind === 'command' && stepTicks > 0) {
-      this.#fallAsleep(draft, client, stepTicks * this.options.tickMs, position.after(told));
+      this.#fallAsleep(draft, client, stepTicks * tickMs, position.after(told));
     } else this.#arrive(draft, client, position.after(told));
     return told;
   }

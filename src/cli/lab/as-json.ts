@@ -42,8 +42,8 @@ export function replayData(run: Replay, isExpected: boolean): object {
   };
 }
 
-function failingData({ interleavings, chance }: FailingRuns): object {
-  return { interleavings: String(interleavings), chance };
+function failingData(failing: FailingRuns | null): object | null {
+  return failing && { ...failing, interleavings: String(failing.interleavings) };
 }
 
 function withoutTrace(failure: Failure | undefined): object | undefined {

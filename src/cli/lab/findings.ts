@@ -74,7 +74,7 @@ export class Findings {
         en: `Covered: ${counts.interleavings} interleavings in ${counts.states} states, ${isComplete ? 'all there are' : 'then the search was stopped'} (${counts.seconds} s, ${counts.rate} states a second)`,
         zh: `覆盖：${counts.interleavings} 种交错，${counts.states} 个状态，${isComplete ? '全部走遍' : '搜索中止'}（${counts.seconds} 秒，每秒 ${counts.rate} 个状态）`,
       }),
-      this.say(failingText(failing)),
+      ...(failing === null ? [] : [this.say(failingText(failing))]),
     ];
     return lines.flatMap((line) => wrap(line, this.#look.width)).join('\n');
   }
@@ -96,7 +96,7 @@ export class Findings {
     const gap = ' '.repeat(Math.max(10 - widthOf(steps), 1));
     const sign = isBeyond(verdict) ? '~' : '✗';
     const mark = paint(STYLES[sign], `${sign} ${check.padEnd(NAME_WIDTH)}`);
-    const chance = chanceText(failing.chance).padStart(CHANCE_WIDTH);
+    const chance = (failing === null ? '' : chanceText(failing.chance)).padStart(CHANCE_WIDTH);
     return `  ${mark} ${gap}${steps} ${chance}  ${paint('faint', failure!.schedule)}${surprise}`;
   }
 

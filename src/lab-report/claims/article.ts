@@ -117,7 +117,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('first sample', '第一段代码'),
     claim: text(
       'A request that ends by accident leaves the lock, and the cache is never refreshed again.',
-      '请求意外退出，锁一直存在，缓存就再也得不到更新。',
+      '请求中途退出，锁留了下来，此后没有请求能刷新缓存。',
     ),
     verdict: 'right',
     reason: text('As claim 15.', '同第 15 条。'),
@@ -129,7 +129,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('second sample', '第二段代码'),
     claim: text(
       'SETNX and EXPIRE inside MULTI and EXEC: no crash can separate them.',
-      '用 MULTI/EXEC 包住 SETNX 和 EXPIRE，两者就不会分开。',
+      '把 SETNX 和 EXPIRE 放进同一个事务，崩溃就不会落在两者之间。',
     ),
     verdict: 'conditional',
     reason: text(
@@ -152,7 +152,7 @@ export const ARTICLE: readonly Row[] = [
     place: text('second sample', '第二段代码'),
     claim: text(
       'SETNX succeeds for one request only, EXPIRE for every request.',
-      '只有一个请求的 SETNX 成功，但每个请求的 EXPIRE 都成功。',
+      'SETNX 只让一个请求成功，EXPIRE 却谁来都成功。',
     ),
     verdict: 'right',
     reason: text('EXPIRE asks only whether the key exists.', 'EXPIRE 只看 key 是否存在。'),
@@ -294,7 +294,7 @@ export const ARTICLE: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'Nobody knows this time in advance, and a long timeout keeps the others waiting after a crash. Renewal separates the two: a short lease, extended while the work goes on.',
+      'This time is not known in advance, and a long timeout keeps the others waiting after a crash. Renewal separates the two: a short lease, extended while the work goes on.',
       '执行时间无法预知；超时设得太长，崩溃后别人又要久等。续期可以两全：租约短，工作期间不断延长。',
     ),
     rightForm: text(
@@ -370,7 +370,7 @@ export const ARTICLE: readonly Row[] = [
   {
     number: 96,
     place: text('postscript', '补充'),
-    claim: text('The problem is harder than it seems.', '这个问题远比想象的复杂。'),
+    claim: text('The problem is harder than it seems.', '看似简单，其实很难做对。'),
     verdict: 'right',
     reason: text(
       'A pause in the work itself remains: two clients are inside, and the late one writes last. No lock can prevent this; the resource can, by refusing a smaller fence.',

@@ -41,7 +41,7 @@ export const IMPLIED: readonly Row[] = [
         ['SETNX lock.foo 212', '(integer) 0'],
       ),
       figure(
-        'Timeout of 10 s: after the winner’s release and the GETSET of the loser, the next client waits for 10 s, though nobody holds the lock.',
+        'Timeout of 10 s: after the winner’s release and the GETSET of the loser, the next client waits for 10 s, though no client holds the lock.',
         '超时 10 秒：胜者释放、落败者 GETSET 之后，虽然没有人持有锁，下一个客户端也要等 10 秒。',
       ),
       replayed('timestamp-getset', 'left-by-loser', 'aabbbzb.aa..wbbb', 'held-by-none'),

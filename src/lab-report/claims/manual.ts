@@ -168,8 +168,8 @@ export const MANUAL: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'It was the best that commands alone allowed before 2.6.12. It needs clocks that agree and clients that are never paused. With SET NX PX and a script there are never two live leases, whatever clocks and pauses do; what remains is the late write (claim 96).',
-      '在 2.6.12 之前，这是只用命令能做到的最好方案。它要求时钟一致、客户端没有停顿。SET NX PX 加脚本，无论时钟和停顿如何，都不会同时有两个有效租约；剩下的只有迟到的写入（第 96 条）。',
+      'It needs clocks that agree and clients that are never paused. Already before 2.6.12, WATCH with SETEX took a lock with a TTL without these (claim 7). With SET NX PX and a script there are never two live leases, whatever clocks and pauses do; what remains is the late write (claim 96).',
+      '它要求时钟一致、客户端没有停顿。早在 2.6.12 之前，用 WATCH 加 SETEX 就能做出带 TTL 的锁，不需要这些前提（第 7 条）。SET NX PX 加脚本，无论时钟和停顿如何，都不会同时有两个有效租约；剩下的只有迟到的写入（第 96 条）。',
     ),
     rightForm: text(
       '`SET key token NX PX 30000`, and compare and delete; or this library.',

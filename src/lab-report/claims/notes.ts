@@ -137,8 +137,8 @@ export const NOTES: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'True of plain commands. From 2.6.0 on a script could do both in one step (claim 88).',
-      '只用普通命令时确实如此。从 2.6.0 起，脚本可以一步完成（见第 88 条）。',
+      'It is what most programs did. WATCH, EXISTS, MULTI, SETEX and EXEC did it safely from 2.2 on, and from 2.6.0 on a script does both in one step (claim 88).',
+      '多数程序确实这样写。但从 2.2 起，用 WATCH、EXISTS、MULTI、SETEX、EXEC 就能安全地做到；从 2.6.0 起，脚本可以一步完成（见第 88 条）。',
     ),
     rightForm: text('`SET key token NX EX 30`', '`SET key token NX EX 30`'),
     evidence: [
@@ -146,6 +146,14 @@ export const NOTES: readonly Row[] = [
         ['SETNX door anna', '(integer) 1'],
         ['TTL door', '(integer) -1'],
         ['EXPIRE door 30', '(integer) 1'],
+        ['TTL door', '(integer) 30'],
+      ),
+      dialogue(
+        ['WATCH door', 'OK'],
+        ['EXISTS door', '(integer) 0'],
+        ['MULTI', 'OK'],
+        ['SETEX door 30 anna', 'QUEUED'],
+        ['EXEC', '1) OK'],
         ['TTL door', '(integer) 30'],
       ),
     ],
@@ -177,8 +185,8 @@ export const NOTES: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'SET replaces all three, but the command table of 7.0.15 marks none of them as deprecated, and all of them work. It does mark GETSET, since 6.2.0.',
-      'SET 可以替代这三条命令，但 7.0.15 的命令表没有把它们标为弃用，三条都能用。被标为弃用的是 GETSET（自 6.2.0）。',
+      'SET replaces all three. The command table of 7.0.15 marks none of them as deprecated, and all of them work; it does mark GETSET, since 6.2.0. The pages of later versions call SETNX and SETEX deprecated, since 2.6.12. None was removed.',
+      'SET 可以替代这三条命令。7.0.15 的命令表没有把它们标为弃用，三条都能用；被标为弃用的是 GETSET（自 6.2.0）。更新版本的文档则把 SETNX 和 SETEX 标为自 2.6.12 起弃用。目前都没有删除。',
     ),
     rightForm: text(
       'New code: SET with NX, EX or PX; instead of GETSET, SET with GET.',
@@ -271,10 +279,10 @@ export const NOTES: readonly Row[] = [
       'Reply 1: the process has the lock, and the value says when it ends.',
       '返回 1：进程得到锁，值就是锁的到期时间。',
     ),
-    verdict: 'right',
+    verdict: 'conditional',
     reason: text(
-      'The end is only a note to the other clients: the server does not act on it.',
-      '到期时间只是写给其他客户端看的，服务器不会据此删除 key。',
+      'If the process was not paused since it read its clock: else the time may have passed already. The end is only a note to the other clients: the server does not act on it.',
+      '前提是读时钟之后没有停顿，否则写入时可能已经过期。到期时间只是写给其他客户端看的，服务器不会据此删除 key。',
     ),
     rightForm: text(
       'Let the server end the lease: `SET … NX PX`.',
@@ -286,6 +294,7 @@ export const NOTES: readonly Row[] = [
         ['GET lock.foo', '"1700000011"'],
         ['TTL lock.foo', '(integer) -1'],
       ),
+      replayed('timestamp-getset', 'unchecked-del', 'aza...waabbbbb', 'two-awake-inside'),
     ],
   },
   {
@@ -424,19 +433,22 @@ export const NOTES: readonly Row[] = [
       'The value should be a process ID that is unique, or a UUID.',
       '值应是唯一的进程 ID 或 UUID。',
     ),
-    verdict: 'right',
+    verdict: 'conditional',
     reason: text(
-      'It must be another one for each acquisition: a process ID is used again on other machines, after a restart, and by the same process.',
-      '每次加锁都要换一个：进程 ID 在别的机器上、重启之后、同一进程下次加锁时都会重复。',
+      'A UUID is right, if it is another one for each acquisition. A process ID is not unique: other machines have the same one, and so has the same process when it locks again. A release then deletes a lock that is not its own.',
+      'UUID 可以，但每次加锁都要换一个。进程 ID 并不唯一：别的机器上会有相同的，同一进程再次加锁时也相同，释放时就会删掉不属于自己的锁。',
     ),
     rightForm: text('A random UUID for each acquisition.', '每次加锁生成一个随机 UUID。'),
     evidence: [
       searched('set-nx-px-lua-del', 'no-pause'),
       dialogue(
+        // Process 4711 of one machine is slow, and its lease ends.
+        ['SET door 4711 NX PX 30000', 'OK'],
+        ['DEL door', '(integer) 1'],
+        // Process 4711 of another machine takes the lock, and the slow one releases it.
         ['SET door 4711 NX PX 30000', 'OK'],
         [`${COMPARE_AND_DELETE} door 4711`, '(integer) 1'],
-        ['SET door 4711 NX PX 30000', 'OK'],
-        [`${COMPARE_AND_DELETE} door 4711`, '(integer) 1'],
+        ['EXISTS door', '(integer) 0'],
       ),
     ],
   },

@@ -16,8 +16,8 @@ export const QUESTIONS: readonly Question[] = [
       '面试题，问题 1：多个客户端会不会都用 GETSET 拿到锁？',
     ),
     answer: text(
-      'No. Only the first GETSET can return the old value: every value that is written is larger.',
-      '不会。只有第一个 GETSET 能取回旧值，因为之后写入的值都更大。',
+      'No, unless a client was paused before its GETSET since an earlier round. Only the first GETSET can return the old value: every value that is written is larger.',
+      '不会，除非有客户端从更早一轮起就停在 GETSET 之前。只有第一个 GETSET 能取回旧值，因为之后写入的值都更大。',
     ),
     claims: [54, 49, 55],
   },
@@ -28,7 +28,7 @@ export const QUESTIONS: readonly Question[] = [
     ),
     answer: text(
       'No. Each late loser moves the end once. In all it moves by the lateness of the last one: 500 ms for five losers that are 100 to 500 ms late.',
-      '不会。每个迟到的落败者只推迟一次，总共推迟最后一个迟到的时间：5 个落败者迟到 100～500 毫秒，总共推迟 500 毫秒。',
+      '不会。每个迟到的落败者只推迟一次，总共推迟的时间等于最后一个落败者迟到的时间：5 个落败者迟到 100～500 毫秒，总共推迟 500 毫秒。',
     ),
     claims: [56, 76],
   },
@@ -46,7 +46,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     question: text('Interview: can the error be ignored?', '面试题：这个误差可以忽略吗？'),
     answer: text(
-      'If the loser is a few milliseconds late, yes: so large is the error. After a pause of 8 s it is 8 s.',
+      'Yes, while losers are a few milliseconds late: the error is as large as the loser is late. After a pause of 8 s it is 8 s.',
       '落败者只迟到几毫秒时可以，误差就这么大。停顿 8 秒，误差就是 8 秒。',
     ),
     claims: [57, 48],
@@ -92,8 +92,8 @@ export const QUESTIONS: readonly Question[] = [
       '面试题：memcached 的 add 一样好、一样快吗？',
     ),
     answer: text(
-      'As fast: 1.03 to 1.05 times. As a lock it is as good with gets and cas, but counts in whole seconds and may evict the lock.',
-      '速度一样：相差 1.03～1.05 倍。配合 gets 和 cas，作为锁一样好；但只能按整秒计时，而且锁可能被淘汰。',
+      'About as fast: Redis ran 1.03 to 1.05 times as many locks a second. As a lock it is as good with gets and cas, but counts in whole seconds and may evict the lock.',
+      '速度差不多：每秒加锁次数，Redis 是 memcached 的 1.03～1.05 倍。配合 gets 和 cas，作为锁一样好；但只能按整秒计时，而且锁可能被淘汰。',
     ),
     claims: [37, 38, 39],
   },
@@ -120,18 +120,18 @@ export const QUESTIONS: readonly Question[] = [
     claims: [19, 18, 92],
   },
   {
-    question: text('What if SET is older than 2.6.12?', 'SET 早于 2.6.12 怎么办？'),
+    question: text('What about servers older than Redis 2.6.12?', 'Redis 版本早于 2.6.12 怎么办？'),
     answer: text(
-      'Then it has no NX, EX and PX. From 2.6.0 on a script does the same.',
-      '那时 SET 没有 NX、EX、PX。从 2.6.0 起可以用脚本代替。',
+      'Their SET has no NX, EX and PX. From 2.6.0 on a script does the same, from 2.2 on WATCH with SETEX.',
+      '那时 SET 没有 NX、EX、PX。从 2.6.0 起可以用脚本，从 2.2 起可以用 WATCH 加 SETEX。',
     ),
     claims: [6, 7, 88],
   },
   {
     question: text('Are SETNX and GETSET deprecated?', 'SETNX 和 GETSET 弃用了吗？'),
     answer: text(
-      'In the command table of Redis 7.0.15 GETSET is, since 6.2.0; SETNX is not. SET with NX or GET replaces both.',
-      '在 Redis 7.0.15 的命令表里，GETSET 自 6.2.0 起弃用，SETNX 没有。两者都可以用 SET 的 NX、GET 代替。',
+      'In the command table of Redis 7.0.15 GETSET is, since 6.2.0; SETNX is not. Later pages call SETNX deprecated too, since 2.6.12. SET with NX or GET replaces both.',
+      '在 Redis 7.0.15 的命令表里，GETSET 自 6.2.0 起弃用，SETNX 没有；更新的文档把 SETNX 也标为自 2.6.12 起弃用。两者都可以用 SET 的 NX、GET 代替。',
     ),
     claims: [9, 44],
   },

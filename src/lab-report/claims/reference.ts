@@ -101,8 +101,8 @@ export const REFERENCE: readonly Row[] = [
       '它能保证互斥。但一把锁还需要：持有者退出后会到期，释放时检查归属。',
     ),
     rightForm: text(
-      '`SET key token NX PX 30000` has both.',
-      '`SET key token NX PX 30000` 两样都有。',
+      '`SET key token NX PX 30000`, which ends by itself, and compare and delete.',
+      '`SET key token NX PX 30000` 会自己到期；再加上比较并删除。',
     ),
     evidence: [
       searched('setnx-only', 'no-crash'),
@@ -305,6 +305,9 @@ export const REFERENCE: readonly Row[] = [
         '时钟为 340 时，取回 210 的 GETSET 按“已过期”算成功，按“等于 100”算失败。',
       ),
       replayed('timestamp-getset', 'still-expired', 'aabbbzb.aa.cc.wbbb', 'prolonged-by-loser'),
+      replayed('timestamp-getset', 'loser-prolongs', 'aaxa...bbbccczcbbxb...wccc', 'held-by-none', {
+        crashes: 2,
+      }),
     ],
   },
   {
@@ -314,9 +317,12 @@ export const REFERENCE: readonly Row[] = [
       'If C5 was faster, C4 gets back a time that has not passed, and begins again.',
       '如果 C5 更快，C4 取回的是未过期的时间，只能从头重试。',
     ),
-    verdict: 'right',
-    reason: text('Only one of the two can win (claim 54).', '两者只有一个能成功（第 54 条）。'),
-    rightForm: null,
+    verdict: 'conditional',
+    reason: text(
+      'Only one of the two can win, unless a client was paused since an earlier round (claim 54).',
+      '两者只有一个能成功，除非有客户端从更早一轮停顿至今（第 54 条）。',
+    ),
+    rightForm: text('`SET … NX PX`', '`SET … NX PX`'),
     evidence: [
       replayed('timestamp-getset', 'take-over', 'aaxa...bbbbccccbc', null),
       searched('timestamp-getset', 'take-over'),

@@ -1,4 +1,5 @@
 import { clientName } from '../choice.ts';
+import { isAlive, type State } from '../state.ts';
 import type { Check } from './check.ts';
 
 export const heldByNone: Check = {
@@ -8,8 +9,8 @@ export const heldByNone: Check = {
     zh: '没有抢到锁的客户端留下了一把无人持有的锁，挡住所有客户端。',
   },
   ofMove({ events, after }) {
-    const { image, holder, writer, nowMs } = after;
-    if (image.view !== undefined || image.lock === undefined || holder >= 0) return undefined;
+    const { image, writer, nowMs } = after;
+    if (image.view !== undefined || image.lock === undefined || isHeld(after)) return undefined;
     const leftMs = image.lock.endMs - nowMs;
     // A client whose reply was lost does not know whether it has the lock.
     const isLeft = events.some(
@@ -24,3 +25,9 @@ export const heldByNone: Check = {
     };
   },
 };
+
+/** A holder that has crashed has the lock until its lease ends. */
+function isHeld({ holder, clients, nowMs }: State): boolean {
+  const client = clients[holder];
+  return client !== undefined && (isAlive(client) || client.untilMs > nowMs);
+}

@@ -1,7 +1,11 @@
 import { clientName } from '../choice.ts';
-import { isAlive } from '../state.ts';
+import { isAlive, type State } from '../state.ts';
 import { NEVER } from '../store.ts';
+import type { World } from '../world.ts';
 import type { Check } from './check.ts';
+
+/** How long the clients try: no recipe that can help itself takes so long. */
+const TRYING_MS = 20_000;
 
 export const heldForEver: Check = {
   name: 'held-for-ever',
@@ -9,12 +13,12 @@ export const heldForEver: Check = {
     en: 'The lock has no end, the client that wrote it is gone, and no new client can change that.',
     zh: '锁没有到期时间，写入它的客户端已经不在，后来的客户端也无法改变。',
   },
+  isCostly: true,
   ofState(state, world) {
     const { image, writer, clients } = state;
     if (image.lock === undefined || image.lock.endMs !== NEVER || writer < 0) return undefined;
     if (isAlive(clients[writer]!)) return undefined;
-    const { lock } = world.afterAttempt(state, writer).image;
-    if (lock?.value !== image.lock.value || lock.endMs !== NEVER) return undefined;
+    if (canBeTaken(state, world)) return undefined;
     const name = clientName(writer);
     return {
       en: `the lock that ${name} wrote has no end, and ${name} is gone: it is held for ever`,
@@ -22,3 +26,17 @@ export const heldForEver: Check = {
     };
   },
 };
+
+/** Whether a new client, or one that is there, gets the lock or gives it an end, if no more faults happen. */
+function canBeTaken(state: State, world: World): boolean {
+  const { writer, image, nowMs } = state;
+  for (let at = world.withNewcomer(state, writer); at.nowMs <= nowMs + TRYING_MS; ) {
+    const { lock } = at.image;
+    if (at.clients.some((client) => client.inside && isAlive(client))) return true;
+    if (lock?.value !== image.lock!.value || lock.endMs !== NEVER) return true;
+    const next = world.fairChoice(at);
+    if (next === undefined) return false;
+    at = world.step(at, next).after;
+  }
+  return false;
+}

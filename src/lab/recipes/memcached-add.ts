@@ -77,7 +77,8 @@ export const memcachedAdd: Recipe = {
         'two-awake-inside',
         'late-write',
       ],
-      shows: 'two-awake-inside',
+      shows: 'two-live-leases',
+      scene: 'b.a.bb.a.c',
     },
   ],
   *client({ command, token, variant, enter, work, leave }) {

@@ -188,7 +188,7 @@ const VERDICTS: Readonly<Record<string, readonly [Steps, schedule?: string]>> = 
       'two-live-leases': 7,
       'late-write': 11,
     },
-    'a..b',
+    'b.a.bb.a.c',
   ],
   'watchdog pause': [{ 'two-inside': 5, 'late-write': 20 }, 'a.za.b'],
   'watchdog no-pause': [{}],

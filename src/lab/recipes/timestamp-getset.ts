@@ -11,7 +11,7 @@ const RULES: Readonly<Record<string, TimestampRule>> = {
 export const timestampGetset: Recipe = {
   name: 'timestamp-getset',
   about: {
-    en: 'Who finds the lease’s end in the past takes the lock over by GETSET, if the old value is still the one that it found (C4, C5).',
+    en: 'A client that finds the end of the lease in the past takes the lock over by GETSET, if the old value is still the one that it found (C4, C5).',
     zh: '发现过期后用 GETSET 接管，旧值仍是刚才读到的值才算成功（C4、C5）。',
   },
   source: {
