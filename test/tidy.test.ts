@@ -20,7 +20,18 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   local: ['clock', 'engine', 'server', 'stores'],
   lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
   'lab-report': ['lab'],
-  cli: ['clock', 'resp', 'engine', 'server', 'lock', 'stores', 'local', 'lab', 'lab-report'],
+  cli: [
+    'clock',
+    'resp',
+    'client',
+    'engine',
+    'server',
+    'lock',
+    'stores',
+    'local',
+    'lab',
+    'lab-report',
+  ],
 };
 
 interface SourceFile {

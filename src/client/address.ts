@@ -29,7 +29,7 @@ export function parseAddress(text: string): Address {
 }
 
 const FORMS =
-  'Use redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:/path.';
+  'A store is redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:/path.';
 const DEFAULT_PORT = 6379;
 
 function unixAddress(url: URL): Address {

@@ -125,6 +125,14 @@ export class Connection {
     this.#socket.destroy();
   }
 
+  /** Gives the socket away: this connection neither reads nor watches it from now on. */
+  detach(): Socket {
+    this.#isOpen = false;
+    this.#watch?.cancel();
+    for (const event of ['data', 'error', 'end', 'close']) this.#socket.removeAllListeners(event);
+    return this.#socket;
+  }
+
   readonly #flush = (): void => {
     const text = this.#outgoing;
     this.#outgoing = '';
@@ -272,5 +280,6 @@ async function signIn(
 
 /** ECONNREFUSED and its like say all; those of TLS need their sentence. */
 function reasonOf({ code = '', message }: NodeJS.ErrnoException): string {
-  return /^E[A-Z]+$/.test(code) ? code : message;
+  if (/^E[A-Z]+$/.test(code)) return code;
+  return code === '' ? message : `${message}, ${code}`;
 }
