@@ -227,6 +227,13 @@ describe('an encrypted connection', () => {
     await handsOver(here, there);
   });
 
+  it('is used with the certificate of its authority', async () => {
+    const options = { tls: { ca: secure.certificate.text } };
+    await using here = createLocks(`rediss://127.0.0.1:${secure.port}`, options);
+    await using there = createLocks(`rediss://127.0.0.1:${secure.port}`, options);
+    await handsOver(here, there);
+  });
+
   it('of a client that trusts the server is also used to be called on', async () => {
     const tls = { ca: secure.certificate.text };
     const ioredis = new Redis({ port: secure.port, host: '127.0.0.1', tls });
