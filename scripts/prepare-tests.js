@@ -20,6 +20,8 @@ const PACKAGES = {
   php: 'php-cli',
   javac: 'default-jdk-headless',
 };
+/** The versions that the tests need; of the other programs any will do. */
+const VERSIONS = { 'redis-server': '7.0 or later' };
 /** Debian's package of each library, and the commands that find it: one of them is enough. */
 const LIBRARIES = {
   phpredis: {
@@ -41,7 +43,7 @@ const left = missing();
 if (left.length > 0) {
   console.error(
     [
-      `The tests need ${left.join(', ')} (Redis 7.0 or later). Install them and run npm test again:`,
+      `The tests need ${left.map(withVersion).join(', ')}. Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
       '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh mandoc php-cli php-pecl-redis6 java-devel',
       '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh mandoc php83 php83-pecl-redis openjdk17-jdk',
@@ -59,6 +61,10 @@ function missing() {
     (library) => !LIBRARIES[library].probes.some(succeeds),
   );
   return [...programs, ...libraries];
+}
+
+function withVersion(name) {
+  return name in VERSIONS ? `${name} (${VERSIONS[name]})` : name;
 }
 
 function packagesOf(names) {

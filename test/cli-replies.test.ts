@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
 import { CliProcess, runCli } from './cli-run.ts';
+import { freePort } from './real-redis.ts';
 
 const MODES = [
   ['--no-raw', '-2'],
@@ -211,6 +212,18 @@ describe('lines', () => {
     listener.child.kill('SIGINT');
     await listener.ended();
     expect(listener.child.signalCode).toBe('SIGINT');
+  });
+
+  it.each(['help', 'HELP', '?'])('print help for %s, also without a server', async (word) => {
+    const closed = ['--store', `redis://127.0.0.1:${await freePort()}`];
+    const { output: piped } = await runCli(['cli', ...closed], { input: `${word} getset\n` });
+    expect(piped).toMatch(/^\n {2}GETSET key value\n/);
+    expect(await runCli(['cli', ...closed, word, 'getset'])).toEqual({
+      code: 0,
+      output: piped,
+      errors: '',
+    });
+    expect((await runCli(['cli', ...closed, word])).output).toMatch(/^\n {2}help <command> /);
   });
 
   it('say how to start a server where none answers', async () => {

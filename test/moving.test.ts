@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Lock, LockLostError, type Locks } from '../src/index.ts';
 import { runCli } from './cli-run.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
+import { outputOfRecipe, RECIPE_FOLDER } from './recipe-program.ts';
 
 /**
  * The claims of docs/moving.md: old clients send the commands of their recipe, Holdfast runs at the same
@@ -24,6 +28,8 @@ const KEY = 'lock:{foo}';
 const OLD_KEY = 'lock.foo';
 const DELETE_IF_EQUAL =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+const SETNX_EXPIRE_IN_LUA = readFileSync(join(RECIPE_FOLDER, 'lua-setnx-expire.lua'), 'utf8');
+const TIMESTAMP_PROGRAMS = ['timestamp-getset', 'timestamp-del-setnx'];
 
 describe.each([
   { server: 'real Redis', start: () => startRealRedis() },
@@ -47,11 +53,32 @@ describe.each([
     await server.stop();
   });
 
-  const busy = async (): Promise<boolean> => (await mutex.tryAcquire()) === null;
+  /** The clock that ends TTLs. */
+  const serverMs = async (): Promise<number> => {
+    const [seconds, microseconds] = await old.time();
+    return Number(seconds) * 1000 + Number(microseconds) / 1000;
+  };
+  const busy = async (): Promise<boolean> => {
+    const lease = await mutex.tryAcquire();
+    await lease?.release();
+    return lease === null;
+  };
 
   describe('with the same key', () => {
     it.each([
-      { recipe: 'SETNX, EXPIRE', take: () => old.setnx(KEY, '1'), taken: 1, refused: 0 },
+      { recipe: 'SETNX alone', take: () => old.setnx(KEY, '1'), taken: 1, refused: 0 },
+      {
+        recipe: 'SETNX and EXPIRE in Lua',
+        take: () => old.eval(SETNX_EXPIRE_IN_LUA, 1, KEY, '1', 30),
+        taken: 1,
+        refused: 0,
+      },
+      {
+        recipe: 'SETNX and EXPIRE in MULTI',
+        take: async () => (await old.multi().setnx(KEY, '1').expire(KEY, 30).exec())![0]![1],
+        taken: 1,
+        refused: 0,
+      },
       {
         recipe: 'SET NX EX',
         take: () => old.set(KEY, '1', 'EX', 30, 'NX'),
@@ -74,12 +101,15 @@ describe.each([
       lease.assertHeld();
     });
 
-    it('a waiter of Holdfast gets a lock that an old client deletes', async () => {
+    it('a waiter of Holdfast gets a lock that an old client deletes within a second or so', async () => {
       await old.setnx(KEY, '1');
       const waiting = mutex.acquire({ wait: '30s' });
       while ((await mutex.inspect()).waiters.length === 0);
       await old.del(KEY);
-      await (await waiting).release();
+      const deletedMs = performance.now();
+      const lease = await waiting;
+      expect(performance.now() - deletedMs).toBeLessThan(2_500);
+      await lease.release();
     });
 
     it('an old client overtakes the queue of Holdfast', async () => {
@@ -95,13 +125,17 @@ describe.each([
       await (await waiting).release();
     });
 
-    it('an unconditional DEL takes the lock from Holdfast, which learns of it', async () => {
-      const lease = await mutex.acquire({ wait: 0 });
+    it('an unconditional DEL takes the lock from Holdfast, which learns of it at its renewal', async () => {
+      const lease = await mutex.acquire({ wait: 0, lease: '4500ms' });
+      const grantedMs = performance.now();
       expect(await old.del(KEY)).toBe(1);
       expect(await old.setnx(KEY, '1')).toBe(1);
       expect(lease.isHeld).toBe(true);
-      await expect(lease.extend()).rejects.toThrow(LockLostError);
-      expect(lease.signal.aborted).toBe(true);
+      await once(lease.signal, 'abort');
+      // The renewal is due at a third of the lease. Without it the lease would end as expired.
+      expect(lease.signal.reason).toBeInstanceOf(LockLostError);
+      expect(lease.signal.reason).toMatchObject({ reason: 'stolen' });
+      expect(performance.now() - grantedMs).toBeLessThan(3_000);
       expect(await old.get(KEY)).toBe('1');
     });
 
@@ -140,6 +174,32 @@ describe.each([
       await expect(lease.extend()).rejects.toThrow(LockLostError);
     });
 
+    it('EXPIRE of clients that poll keeps the key of a holder that died', async () => {
+      const lease = await mutex.acquire({ lease: '1s', renew: false });
+      const poll = async (): Promise<void> => {
+        const replies = await old.multi().setnx(KEY, '1').expire(KEY, 10).pttl(KEY).exec();
+        const [taken, expires, leftMs] = replies!.map(([, reply]) => reply);
+        expect([taken, expires]).toEqual([0, 1]);
+        expect(leftMs).toBeGreaterThan(9_000);
+      };
+      while (lease.isHeld) await poll();
+      // The holder counts from an earlier moment than the server, which would keep the key no longer than this.
+      const endMs = (await serverMs()) + 200;
+      while ((await serverMs()) < endMs) await poll();
+      expect(await busy()).toBe(true);
+      expect((await mutex.inspect()).holders).toMatchObject([
+        { foreign: false, fence: lease.fence },
+      ]);
+      expect(await mutex.forceRelease()).toBe(1);
+      expect(await busy()).toBe(false);
+    });
+
+    it('EXPIRE in Lua is not sent by a client that did not get the lock', async () => {
+      await using _lease = await mutex.acquire({ lease: '60s' });
+      expect(await old.eval(SETNX_EXPIRE_IN_LUA, 1, KEY, '1', 10)).toBe(0);
+      expect(await old.pttl(KEY)).toBeGreaterThan(10_000);
+    });
+
     it('SETNX of a client that dies before EXPIRE stays, until it is released by force', async () => {
       await old.setnx(KEY, '1');
       expect(await busy()).toBe(true);
@@ -148,7 +208,6 @@ describe.each([
       ]);
       expect(await mutex.forceRelease()).toBe(1);
       expect(await busy()).toBe(false);
-      await mutex.forceRelease();
     });
 
     it('an old client raises no fence, and the fence of Holdfast rises past it', async () => {
@@ -160,17 +219,63 @@ describe.each([
       expect(second.fence).toBeGreaterThan(first.fence);
     });
 
-    it('a timestamp client takes the lock from Holdfast, and its lock never ends', async () => {
-      const lease = await mutex.acquire({ wait: 0 });
-      const seen = (await old.get(KEY))!;
-      // What PHP, C and JavaScript read of a token that is no number: some leading digits, or 0.
-      const isExpired = (Number.parseInt(seen, 10) || 0) < Date.now() / 1000;
-      expect(isExpired || /^\d{10}/.test(seen)).toBe(true);
-      const past = Math.floor(Date.now() / 1000) - 5;
-      expect(await old.getset(KEY, `${past}`)).toBe(seen);
-      expect(await old.pttl(KEY)).toBe(-1);
-      await expect(lease.extend()).rejects.toThrow(LockLostError);
-      expect(await busy()).toBe(true);
+    describe('and the value of Holdfast read as a time', () => {
+      /** What Holdfast writes, with another first digit: that of the holder is random. */
+      async function valueBeginning(digit: string): Promise<string> {
+        await using _lease = await mutex.acquire({ wait: 0 });
+        return `${digit}${(await old.get(KEY))!.slice(1)}`;
+      }
+
+      async function valueWithWaiter(): Promise<string> {
+        await using _lease = await mutex.acquire({ wait: 0 });
+        const abort = new AbortController();
+        const waiting = mutex.acquire({ signal: abort.signal });
+        while ((await mutex.inspect()).waiters.length === 0);
+        const value = (await old.get(KEY))!;
+        abort.abort();
+        await expect(waiting).rejects.toThrow('aborted');
+        return value;
+      }
+
+      /** The program locks another key, which has the same value and TTL here. */
+      async function runOn(value: string, program: string): Promise<string> {
+        await old.set(OLD_KEY, value, 'PX', 30_000);
+        return await outputOfRecipe(program, [server.host, server.port, 30]);
+      }
+
+      it.each(TIMESTAMP_PROGRAMS)('%s.php takes what is before the time as text', async (name) => {
+        const program = `${name}.php`;
+        expect(await runOn(await valueBeginning('0'), program)).toContain('working');
+        expect(await runOn(await valueBeginning('9'), program)).not.toContain('working');
+        expect(await runOn(await valueBeginning('f'), program)).not.toContain('working');
+        expect(await runOn(await valueWithWaiter(), program)).toContain('working');
+      });
+
+      it.each(TIMESTAMP_PROGRAMS)('%s.py ends with an error', async (name) => {
+        for (const value of [await valueBeginning('0'), await valueWithWaiter()]) {
+          const output = await runOn(value, `${name}.py`);
+          expect(output).toContain('invalid literal for int()');
+          expect(output).not.toContain('working');
+          expect(await old.get(OLD_KEY)).toBe(value);
+        }
+      });
+
+      it('is NaN for Number(), and the first digits for parseInt()', async () => {
+        for (const digit of ['0', '9', 'f', '+9']) {
+          expect(Number(await valueBeginning(digit))).toBeNaN();
+        }
+        expect(Number.parseInt(await valueBeginning('9a'), 10)).toBe(9);
+        expect(Number.parseInt(await valueBeginning('f'), 10)).toBeNaN();
+      });
+
+      it('GETSET by a timestamp client takes the lock from Holdfast, and it never ends', async () => {
+        const lease = await mutex.acquire({ wait: 0 });
+        const past = Math.floor(Date.now() / 1000) - 5;
+        await old.getset(KEY, `${past}`);
+        expect(await old.pttl(KEY)).toBe(-1);
+        await expect(lease.extend()).rejects.toThrow(LockLostError);
+        expect(await busy()).toBe(true);
+      });
     });
 
     it('a lock of Redisson and a mutex of Holdfast are refused with WRONGTYPE', async () => {
@@ -204,19 +309,47 @@ describe.each([
 
   describe('with the old key taken inside of the mutex', () => {
     /** As in the page: the mutex first, then the old key; the other way round at the end. */
-    async function withBoth(value: string, work: () => Promise<void>): Promise<void> {
+    async function withBoth(
+      value: string,
+      work: (signal: AbortSignal) => Promise<void>,
+      maxHoldMs = 50_000,
+    ): Promise<void> {
       await mutex.run(
         async (lease) => {
           while ((await old.set(OLD_KEY, value, 'PX', 60_000, 'NX')) !== 'OK') lease.assertHeld();
           try {
-            await work();
+            lease.assertHeld();
+            await work(lease.signal);
           } finally {
             await old.eval(DELETE_IF_EQUAL, 1, OLD_KEY, value);
           }
         },
-        { maxHold: '50s' },
+        { maxHold: maxHoldMs },
       );
     }
+
+    it('tells the work to stop at maxHold, while the old key still excludes old clients', async () => {
+      let leftMs: number | undefined;
+      const working = withBoth(
+        'new-1',
+        async (signal) => {
+          await once(signal, 'abort');
+          expect(await old.set(OLD_KEY, 'old', 'PX', 30_000, 'NX')).toBe(null);
+          leftMs = await old.pttl(OLD_KEY);
+        },
+        100,
+      );
+      await expect(working).rejects.toMatchObject({ code: 'lost', reason: 'expired' });
+      expect(leftMs).toBeGreaterThan(50_000);
+      expect(await old.exists(OLD_KEY)).toBe(0);
+    });
+
+    it('does not start the work if waiting for the old key takes all of maxHold', async () => {
+      await old.set(OLD_KEY, 'old', 'PX', 30_000, 'NX');
+      const working = withBoth('new-1', () => expect.unreachable(), 100);
+      await expect(working).rejects.toMatchObject({ code: 'lost', reason: 'expired' });
+      expect(await old.get(OLD_KEY)).toBe('old');
+    });
 
     it('excludes old clients, new ones, and those that take the mutex alone', async () => {
       let inside = 0;
@@ -259,8 +392,10 @@ describe.each([
     it('a timestamp client honours a time in the future, and takes over one that has passed', async () => {
       const nowS = Math.floor(Date.now() / 1000);
       await withBoth(`${nowS + 60}`, async () => {
-        expect(await old.setnx(OLD_KEY, `${nowS + 30}`)).toBe(0);
-        expect(Number(await old.get(OLD_KEY))).toBeGreaterThan(Date.now() / 1000);
+        for (const program of TIMESTAMP_PROGRAMS.flatMap((name) => [`${name}.php`, `${name}.py`])) {
+          const output = await outputOfRecipe(program, [server.host, server.port, 30]);
+          expect(output).toMatch(new RegExp(`\\nGET lock\\.foo -> ${nowS + 60}\\n$`));
+        }
       });
       expect(await old.setnx(OLD_KEY, `${nowS - 1}`)).toBe(1);
       // The holder has died. Old clients take it over by GETSET; SET NX alone never gets it.
@@ -280,6 +415,26 @@ it('an old client without rights to its keys fails, and ACL LOG names it', async
   await admin.call('ACL', 'SETUSER', 'legacy', 'resetkeys');
   await expect(old.setnx(OLD_KEY, '1')).rejects.toThrow('NOPERM');
   expect(JSON.stringify(await admin.call('ACL', 'LOG'))).toContain('"username","legacy"');
+  old.disconnect();
+  admin.disconnect();
+});
+
+it('an old client with the old password fails on holdfast serve', async () => {
+  const server = await startHoldfast({ settings: { requirepass: 'before' } });
+  onTestFinished(() => server.stop());
+  const { host, port } = server;
+  const admin = new Redis({ host, port, password: 'before' });
+  const old = new Redis({ host, port, password: 'before' });
+  old.on('error', () => {});
+  expect(await old.setnx(OLD_KEY, '1')).toBe(1);
+  await admin.config('SET', 'requirepass', 'after');
+  // A connection stays signed in.
+  expect(await old.setnx(OLD_KEY, '1')).toBe(0);
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  await expect(old.setnx(OLD_KEY, '1')).rejects.toThrow(/NOAUTH|WRONGPASS/);
+  const locks = createLocks(`redis://:after@${host}:${port}`);
+  await locks.mutex('foo').run(async () => {});
+  await locks.close();
   old.disconnect();
   admin.disconnect();
 });

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,28 +8,19 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RECIPES } from '../src/lab/index.ts';
 import { sentAlone } from '../src/lab-report/scripts.ts';
-import { CliProcess, ROOT } from './cli-run.ts';
+import { CliProcess } from './cli-run.ts';
 import { freePort, startRealRedis } from './real-redis.ts';
+import { RECIPE_FOLDER as FOLDER, launchRecipe, outputOfRecipe } from './recipe-program.ts';
 
 const host = '127.0.0.1';
-const FOLDER = join(ROOT, 'examples', 'recipes');
 const FILES = readdirSync(FOLDER);
 const PROGRAMS = FILES.filter((file) => /(?<!^common)\.(php|py|java)$/.test(file));
 const TOKEN_PROGRAMS = PROGRAMS.filter((file) => file.startsWith('set-nx-px-'));
 const TIMESTAMP_PROGRAMS = PROGRAMS.filter((file) => file.startsWith('timestamp-'));
 
-/** Debian's redis-py belongs to Debian's own Python, which need not be the first on the PATH. */
-const PYTHON = ['python3', '/usr/bin/python3'].find(
-  (program) => spawnSync(program, ['-c', 'import redis']).status === 0,
-);
 /** Java compiles its program once, and not at each start. */
 const classes = mkdtempSync(join(tmpdir(), 'holdfast-java-'));
-const LAUNCHERS: Readonly<Record<string, (path: string) => string[]>> = {
-  // The input is a socket here, which PHP reads for a minute and no longer unless told otherwise.
-  php: (path) => ['php', '-d', 'default_socket_timeout=-1', path],
-  py: (path) => [PYTHON ?? 'python3', path],
-  java: () => ['java', '-XX:TieredStopAtLevel=1', '-cp', classes, 'SetNxPxGetDel'],
-};
+const JAVA = ['java', '-XX:TieredStopAtLevel=1', '-cp', classes, 'SetNxPxGetDel'];
 
 /** A server in a process of its own, and a client that sees which commands arrive there. */
 class Watched {
@@ -102,18 +93,11 @@ async function startOurs(): Promise<Watched> {
 }
 
 function launch(file: string, ...args: readonly (string | number)[]): CliProcess {
-  const [program, ...flags] = LAUNCHERS[file.split('.').at(-1)!]!(join(FOLDER, file));
-  // Python would write compiled modules beside the programs.
-  const environment = { PYTHONDONTWRITEBYTECODE: '1' };
-  return new CliProcess(program!, [...flags, ...args.map(String)], environment);
+  return launchRecipe(file, args, file.endsWith('.java') ? JAVA : undefined);
 }
 
-/** What a program prints whose work takes no time. */
-async function outputOf(file: string, ...args: readonly (string | number)[]): Promise<string> {
-  await using program = launch(file, ...args);
-  program.child.stdin!.end();
-  await program.ended();
-  return program.text;
+function outputOf(file: string, ...args: readonly (string | number)[]): Promise<string> {
+  return outputOfRecipe(file, args, file.endsWith('.java') ? JAVA : undefined);
 }
 
 async function onBoth<Result>(
@@ -306,6 +290,22 @@ describe('a program that cannot run', () => {
       expect(output).toMatch(problem);
       expect(output).toMatch(/\nusage: \w+ \S+ \[host \[port \[seconds\]\]\]\n$/);
     }
+  });
+
+  it.each([
+    // Without php.ini, which loads extensions; without the folder of packages.
+    { kind: 'php', command: ['php', '-n'], problem: /^PHP has no extension redis .* php-redis\./ },
+    {
+      kind: 'py',
+      command: ['python3', '-S'],
+      problem: /^\/\S+ has no module redis .* python3-redis,/,
+    },
+  ])('says what to install if the client is missing ($kind)', async (program) => {
+    const { kind, command, problem } = program;
+    const file = `set-nx-ex-del.${kind}`;
+    const output = await outputOfRecipe(file, [], [...command, join(FOLDER, file)]);
+    expect(output).toMatch(problem);
+    expect(output.trimEnd()).not.toContain('\n');
   });
 
   it.each(['php', 'py', 'java'])('prints the error of the server (%s)', async (kind) => {

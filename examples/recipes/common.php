@@ -6,6 +6,11 @@
 set_exception_handler(fn (Throwable $error) => stop($error->getMessage()));
 set_error_handler(fn (int $level, string $message) => stop($message));
 
+if (!extension_loaded('redis')) {
+    fwrite(STDERR, "PHP has no extension redis (phpredis). Debian, Ubuntu: sudo apt-get install php-redis."
+        . " Elsewhere: pecl install redis, and extension=redis in php.ini\n");
+    exit(1);
+}
 [$host, $port, $seconds] = array_slice($argv, 1) + ['127.0.0.1', '6379', '2'];
 foreach (['port' => $port, 'seconds' => $seconds] as $name => $text) {
     if (!preg_match('/^\d{1,5}$/D', $text)) {

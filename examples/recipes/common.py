@@ -4,7 +4,13 @@
 import re
 import sys
 
-from redis import Redis
+try:
+    from redis import Redis
+except ImportError:
+    sys.exit(
+        f"{sys.executable} has no module redis (redis-py). Debian, Ubuntu: sudo apt-get install"
+        " python3-redis, and start the program by /usr/bin/python3. Elsewhere: pip install redis"
+    )
 
 
 def show(command, reply):

@@ -47,6 +47,7 @@ which others on the machine can read with ps.
 Examples:
   holdfast cli SETNX job programmer
   holdfast cli --store redis://10.0.0.7:6379/2 GET job
+  holdfast cli help SETNX                   what a command takes, does and costs
   holdfast cli                              a prompt: type help, or a command
   echo 'GET job' | holdfast cli --no-raw`,
 

@@ -43,7 +43,7 @@ export class Console {
 
   /** One command; gives the exit code. */
   async runOnce(argv: readonly string[]): Promise<number> {
-    this.#count(await this.#conversation.run(argv));
+    if (!this.#help(argv)) this.#count(await this.#conversation.run(argv));
     this.#conversation.close();
     return this.#exitCode;
   }
@@ -80,11 +80,14 @@ export class Console {
     if (words === null || words.length === 0) return true;
     const name = words[0]!.toLowerCase();
     if (name === 'exit' || name === 'quit') return false;
-    if (name === 'help' || name === '?') {
-      this.#write(`${commandHelp(words.slice(1), this.#options.paint)}\n`);
-    } else {
-      await this.#runWords(words);
-    }
+    if (!this.#help(words)) await this.#runWords(words);
+    return true;
+  }
+
+  /** Prints help if the words ask for it. Help needs no server. */
+  #help([word, ...topic]: readonly string[]): boolean {
+    if (!HELP_WORDS.has(word!.toLowerCase())) return false;
+    this.#write(`${commandHelp(topic, this.#options.paint)}\n`);
     return true;
   }
 
@@ -139,6 +142,8 @@ export class Console {
     else this.#io.errors.write(`${text}\n`);
   }
 }
+
+const HELP_WORDS = new Set(['help', '?']);
 
 /** A command that took so long shows its time. */
 const LONG_MS = 500;

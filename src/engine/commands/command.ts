@@ -188,8 +188,13 @@ function buildFacts(command: Command): Reply {
     setOf(categoriesOf(command).map((category) => `@${category}`)),
     new SetReply(tips),
     new SetReply(keys.map(keySpecReply)),
-    new SetReply([...(command.subcommands?.values() ?? [])].map(factsReply)),
+    subcommandsReply(command),
   ];
+}
+
+/** As in Redis: an array in RESP3 too, but an empty set where there are none. */
+function subcommandsReply({ subcommands }: Command): Reply {
+  return subcommands === undefined ? new SetReply([]) : [...subcommands.values()].map(factsReply);
 }
 
 function setOf(words: readonly string[]): SetReply {
