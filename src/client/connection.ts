@@ -62,8 +62,9 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 }
 
 /**
- * One connection to a server, until it ends: requests in order, and their replies in the same order. All
- * requests of one turn leave in one write.
+ * One connection to a server, until it ends: requests in order, and their replies in the same order. The first
+ * request of a turn is written at once, all others of that turn together: a caller that blocks the event loop
+ * next has then sent what it asked for.
  *
  * A connection that is dead does not say so. It is closed when a reply does not come in time; and when no byte
  * has come for a while and nothing is asked, it is probed by PING.
@@ -75,6 +76,8 @@ export class Connection {
   /** Waiting for a reply, in order, from `#first` on. */
   #pending: Pending[] = [];
   #first = 0;
+  /** The first request of this turn was written; the others wait for the end of the turn. */
+  #isGathering = false;
   #outgoing = '';
   #receivedMs: number;
   #watch: Timer | undefined;
@@ -110,9 +113,14 @@ export class Connection {
       return;
     }
     if (SUBSCRIPTION.test(argv[0]!)) this.#hasSubscribed = true;
-    if (this.#outgoing === '') FLUSHED.then(this.#flush);
-    this.#outgoing += encodeRequest(argv);
     this.#pending.push({ receiver, argv, sentMs: this.#options.clock.monotonicMs() });
+    const text = encodeRequest(argv);
+    if (this.#isGathering) this.#outgoing += text;
+    else {
+      this.#isGathering = true;
+      GATHERED.then(this.#flush);
+      this.#socket.write(text, 'latin1');
+    }
   }
 
   /** The same as a promise. An error reply is a value, as any other reply. */
@@ -135,8 +143,9 @@ export class Connection {
 
   readonly #flush = (): void => {
     const text = this.#outgoing;
+    this.#isGathering = false;
     this.#outgoing = '';
-    if (this.#isOpen) this.#socket.write(text, 'latin1');
+    if (text !== '' && this.#isOpen) this.#socket.write(text, 'latin1');
   };
 
   #receive(chunk: Buffer): void {
@@ -223,7 +232,7 @@ interface Pending {
 }
 
 /** A promise that is there already: cheaper than queueMicrotask, which makes an asynchronous resource. */
-const FLUSHED = Promise.resolve();
+const GATHERED = Promise.resolve();
 
 const NOBODY: Receiver = { answered() {}, failed() {} };
 
