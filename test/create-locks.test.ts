@@ -302,7 +302,7 @@ describe('a store at an address', () => {
 
   it('has confirmed a hand-over before the program goes on, which may block', async () => {
     const { port } = await realRedis();
-    const url = `redis://127.0.0.1:${port}`;
+    const url = `redis://127.0.0.1:${port}` as const;
     await using locks = createLocks(url);
     const client = new Redis({ port });
     onTestFinished(() => client.disconnect());

@@ -20,7 +20,10 @@ export class AddressError extends Error {
  * @throws AddressError
  */
 export function parseAddress(text: string): Address {
-  if (!URL.canParse(text)) throw new AddressError(`The address cannot be read. ${FORMS}`);
+  // A URL drops spaces around it, and line breaks anywhere.
+  if (/\s/.test(text) || !URL.canParse(text)) {
+    throw new AddressError(`The address cannot be read. ${FORMS}`);
+  }
   const url = new URL(text);
   if (url.search !== '') throw new AddressError(`An address has no options after a ?. ${FORMS}`);
   if (url.protocol === 'unix:') return unixAddress(url);

@@ -184,6 +184,7 @@ describe('an address', () => {
     ['redis://:100%@host', /written as %25/],
     ['unix:socket', /begins with a \//],
     ['', /cannot be read/],
+    [' redis://host', /cannot be read/],
   ])('%s is refused', (text, message) => {
     expect(() => parseAddress(text)).toThrow(message);
     expect(() => parseAddress(text)).not.toThrow('secret');
