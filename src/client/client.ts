@@ -10,7 +10,7 @@ export interface ClientOptions {
   readonly connectTimeoutMs?: number;
   /** Default 5 s. */
   readonly requestTimeoutMs?: number;
-  /** Default 5 s. */
+  /** Default 3 s: a peer that died silently is noticed within 9 s. */
   readonly heartbeatMs?: number;
   readonly clock?: Clock;
 }
@@ -18,6 +18,7 @@ export interface ClientOptions {
 const MIN_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 2000;
 const DEFAULT_TIMEOUT_MS = 5000;
+const DEFAULT_HEARTBEAT_MS = 3000;
 
 /**
  * A client of one server. It connects with the first request, and again with the first request after the
@@ -68,7 +69,7 @@ export class Client {
       tls,
       connectTimeoutMs = DEFAULT_TIMEOUT_MS,
       requestTimeoutMs = DEFAULT_TIMEOUT_MS,
-      heartbeatMs = DEFAULT_TIMEOUT_MS,
+      heartbeatMs = DEFAULT_HEARTBEAT_MS,
     } = this.#options;
     return openConnection({
       address: this.address,

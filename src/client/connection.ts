@@ -13,7 +13,10 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs: number;
   /** How long a reply may take. Infinity for a client that sends commands that block. */
   readonly requestTimeoutMs: number;
-  /** After so long without a byte from the server the connection is probed. Infinity: never. */
+  /**
+   * After so long without a byte from the server the connection is probed, and closed if it stays silent for as long
+   * again. Infinity: never.
+   */
   readonly heartbeatMs: number;
   /** Receives messages, and any other reply that answers no request. */
   readonly onPush?: (reply: Reply) => void;
@@ -219,9 +222,9 @@ export class Connection {
     if (oldest !== undefined) {
       // The server answers in order: while it answers others, this one waits for its turn.
       const waitedMs = nowMs - Math.max(oldest.sentMs, this.#receivedMs);
-      if (waitedMs < requestTimeoutMs) return;
-      this.#socket.destroy(new Error(`no answer within ${requestTimeoutMs} ms`));
-    } else if (nowMs - this.#receivedMs >= heartbeatMs) this.send(['PING'], NOBODY);
+      const limitMs = oldest.receiver === PROBE ? heartbeatMs : requestTimeoutMs;
+      if (waitedMs >= limitMs) this.#socket.destroy(new Error(`no answer within ${limitMs} ms`));
+    } else if (nowMs - this.#receivedMs >= heartbeatMs) this.send(['PING'], PROBE);
   }
 }
 
@@ -234,7 +237,8 @@ interface Pending {
 /** A promise that is there already: cheaper than queueMicrotask, which makes an asynchronous resource. */
 const GATHERED = Promise.resolve();
 
-const NOBODY: Receiver = { answered() {}, failed() {} };
+/** Receives the reply to the PING of a quiet connection: that it comes is enough. */
+const PROBE: Receiver = { answered() {}, failed() {} };
 
 /** RESP3 confirms a subscription by a push, which is then the only answer to the command. */
 function isAnswer({ items }: PushReply, argv: readonly string[]): boolean {
