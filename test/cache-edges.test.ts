@@ -428,11 +428,14 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
   );
 });
 
-it('waits for a foreign holder without a TTL in growing pauses, and loads after it', async () => {
+it.each([
+  ['a foreign holder', '1'],
+  ['a holder of Holdfast', 'x ["host",1,"label"]'],
+])('waits for %s without a TTL in growing pauses, and loads after it', async (_holder, value) => {
   const session = engine.session();
   const { cache, locks } = openProgram(engine, clock, 1);
   allLocks.push(locks);
-  execute(session, ['SET', 'lock:{cache:a}', '1']);
+  execute(session, ['SET', 'lock:{cache:a}', value]);
   const loaded = cache.get('a', { fresh: '1m' }, () => 'value');
   for (let ms = 0; ms < 300; ms++) await elapse(clock, 1);
   const stats = JSON.stringify(execute(session, ['INFO', 'commandstats']));

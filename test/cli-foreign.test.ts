@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks } from '../src/index.ts';
@@ -73,17 +76,25 @@ describe.each([
     });
 
     it('takes a pattern, and prints names alone or JSON', async () => {
-      await redis.mset('lock.a', '1', 'lock.b', '2', 'mutex_c', '3');
+      await redis.mset('lock.a', '1', 'lock.b', 'two', 'mutex_c', '3');
       await redis.set(Buffer.from('lock.\xff', 'latin1'), Buffer.from('\xfe', 'latin1'));
       const { output } = await holdfast(url, 'ls', '--foreign', '--quiet', 'mutex_*');
       expect(output).toBe('mutex_c\n');
       const json = JSON.parse((await holdfast(url, 'ls', '--foreign', '--json')).output);
       expect(json).toMatchObject({ store: url.slice(8), truncated: false });
       expect(json.keys).toMatchObject([
-        { name: 'lock.a', kind: 'token', type: 'string', value: '1', size: 1, leftMs: null },
+        { name: 'lock.a', nameSize: 6, kind: 'token', type: 'string', value: '1', idleMs: null },
         { name: 'lock.b', idleMs: expect.any(Number), endsAt: null, hasEnded: null },
         { nameBase64: 'bG9jay7/', valueBase64: '/g==' },
       ]);
+    });
+
+    it('does not list a mutex of Holdfast with the longest label', async () => {
+      await using locks = createLocks(url);
+      const label = '\x01'.repeat(1024);
+      await locks.mutex('x'.repeat(1024)).acquire({ label });
+      expect((await locks.mutex('x'.repeat(1024)).inspect()).holders).toMatchObject([{ label }]);
+      expect((await holdfast(url, 'ls', '--foreign')).output).toMatch(/^No key of another program/);
     });
 
     it('says that no key matches, and refuses --watch', async () => {
@@ -108,6 +119,83 @@ describe.each([
     });
   });
 
+  describe('a foreign value of 10 MB', () => {
+    const BIG = Buffer.alloc(1e7, '\x1b');
+    const run = (): Promise<Ended> =>
+      runCli(['run', 'big', '-n', '--', 'true'], {
+        environment: { HOLDFAST_STORE: url, PATH: process.env['PATH']! },
+      });
+
+    it('is shown by its ends in run, show and ls, and can be released by force', async () => {
+      await redis.set('lock:{big}', BIG);
+      const before = process.memoryUsage().rss;
+      const busy = await run();
+      expect(busy.code).toBe(75);
+      expect(busy.errors).toMatch(/another program \(value (\\x1b){5}.*\), no end/);
+      expect(process.memoryUsage().rss - before).toBeLessThan(2e8);
+      expect(await holdfast(url, 'show', 'big')).toMatchObject({ code: 0, output: /\\x1b…/ });
+      expect(await holdfast(url, 'ls')).toMatchObject({ code: 0, output: /^big +mutex +\(ano/m });
+      const forced = await holdfast(url, 'release', 'big', '--force', '--reason', 'test');
+      expect(forced).toMatchObject({ code: 0, output: /It is free now/ });
+    });
+
+    it('makes a mutex wait, and is given by inspect() in part', async () => {
+      await redis.set('lock:{big}', BIG);
+      await using locks = createLocks(url);
+      const mutex = locks.mutex('big');
+      expect(await mutex.tryAcquire()).toBe(null);
+      const waiting = mutex.acquire({ wait: '1m' });
+      const { holders } = await mutex.inspect();
+      expect(holders).toMatchObject([{ foreign: true, value: '\x1b'.repeat(1024) }]);
+      await redis.del('lock:{big}');
+      await (await waiting).release();
+    });
+  });
+
+  describe('a hash of Redisson where the key of a mutex is', () => {
+    beforeEach(() => redis.hset('lock:{r}', `${UUID}:57`, '1'));
+
+    it('is a foreign holder with its type', async () => {
+      await using locks = createLocks(url);
+      const holder = { foreign: true, type: 'hash', value: '', take: 1, leftMs: Infinity };
+      expect((await locks.mutex('r').inspect()).holders).toEqual([holder]);
+      const shown = await holdfast(url, 'show', 'r');
+      expect(shown).toMatchObject({ code: 0, output: /another program, value \(hash\)/ });
+      expect((await holdfast(url, 'ls')).output).toMatch(
+        /^r +mutex +\(another program\) \(hash\) /m,
+      );
+      const { output } = await holdfast(url, 'ls', '--json');
+      expect(JSON.parse(output).locks[0].holders).toMatchObject([{ foreign: true, type: 'hash' }]);
+    });
+
+    it('is refused by a mutex and by run, which say what to do', async () => {
+      await using locks = createLocks(url);
+      const advice = /WRONGTYPE.*perhaps Redisson.*Use another name, or delete the key/;
+      await expect(locks.mutex('r').tryAcquire()).rejects.toThrow(advice);
+      const environment = { HOLDFAST_STORE: url };
+      const { code, errors } = await runCli(['run', 'r', '-n', '--', 'true'], { environment });
+      expect({ code, errors }).toMatchObject({ code: 69, errors: advice });
+    });
+
+    it('is deleted by force', async () => {
+      await using locks = createLocks(url);
+      expect(await locks.mutex('r').forceRelease()).toBe(1);
+      await redis.hset('lock:{r}', `${UUID}:57`, '1');
+      const { code } = await holdfast(url, 'release', 'r', '--force', '--reason', 'test');
+      expect([code, await redis.exists('lock:{r}')]).toEqual([0, 0]);
+    });
+  });
+
+  it('shows an empty foreign value as such', async () => {
+    await redis.set('lock:{e}', '');
+    expect((await holdfast(url, 'show', 'e')).output).toContain('value (empty)');
+    expect((await holdfast(url, 'ls', '--foreign')).output).toMatch(
+      /^lock:\{e\} +token +\(empty\) /m,
+    );
+    const { errors } = await holdfast(url, 'run', 'e', '-n', '--', 'true');
+    expect(errors).toContain('(value (empty))');
+  });
+
   describe('check', () => {
     it('ends with 0 where every lock ends and the server is fit', async () => {
       await redis.set('lock.a', '1', 'EX', 100);
@@ -118,7 +206,7 @@ describe.each([
         'ok       expiry    every lock key that matches lock* has a TTL',
         'ok       eviction  maxmemory-policy is noeviction',
         'ok       clock     differs from the clock of this machine by 1 ms at most',
-        'ok       role      takes writes',
+        'ok       role      is a master',
         '',
       ]);
       expect(code).toBe(0);
@@ -132,6 +220,10 @@ describe.each([
       expect(code).toBe(1);
       expect(output).toMatch(
         /^warning +expiry +12 lock keys without a TTL, by the pattern lock\*: lock\.10 \(token\), .*lock\.19 \(token\) and 2 more\. /,
+      );
+      await redis.set(`lock.${'1'.repeat(5000)}`, '1');
+      expect((await holdfast(url, 'check', 'lock.11?*')).output).toMatch(
+        /: lock\.1+…1+ \(token\)\. The/,
       );
       await using locks = createLocks(url);
       await locks.mutex('a').acquire();
@@ -188,6 +280,87 @@ describe('check', () => {
     expect((await holdfast(narrow, 'check')).code).toBe(1);
   });
 
+  describe('for a user without rights to some keys', () => {
+    let server: RunningServer;
+    let url: string;
+    let redis: Redis;
+
+    beforeAll(async () => {
+      server = await startRealRedis();
+      redis = new Redis(server.port, server.host);
+      await redis.call('ACL', 'SETUSER', 'narrow', 'on', '>pw', '~lock.mine*', '+@all');
+      url = `redis://narrow:pw@127.0.0.1:${server.port}`;
+    });
+    beforeEach(() => redis.flushall());
+    afterAll(async () => {
+      redis.disconnect();
+      await server.stop();
+    });
+
+    it('says how many could not be checked', async () => {
+      await redis.mset('lock.a', '1', 'lock.b', '1');
+      const lack = /^2 keys that match lock\* cannot be read: ERR The user .*can't access/;
+      expect((await findings(url)).get('expiry')).toMatchObject({
+        state: 'unknown',
+        message: expect.stringMatching(lack),
+      });
+      expect((await holdfast(url, 'check')).code).toBe(1);
+      await redis.set('lock.mine', '1');
+      expect((await findings(url)).get('expiry')).toMatchObject({
+        state: 'warning',
+        message: expect.stringMatching(
+          /^1 lock key without a TTL.* 2 keys that match lock\* cannot/,
+        ),
+      });
+      const { output } = await holdfast(url, 'check', '--json');
+      expect(JSON.parse(output).endless).toMatchObject({
+        unreadable: 2,
+        keys: [{ name: 'lock.mine' }],
+      });
+    });
+
+    it('says that the list of ls is not complete', async () => {
+      await redis.set('lock:{a}', 'token');
+      const listed = await holdfast(url, 'ls');
+      expect(listed).toMatchObject({
+        code: 0,
+        output: '',
+        errors: /list is not complete: 1 lock that matches \* cannot be read: ERR The user/,
+      });
+      expect(JSON.parse((await holdfast(url, 'ls', '--json')).output)).toMatchObject({
+        unreadable: 1,
+      });
+    });
+
+    it('says that the list of ls --foreign is not complete', async () => {
+      await redis.mset('lock.a', '1', 'lock.mine', '1');
+      const listed = await holdfast(url, 'ls', '--foreign', '-q');
+      expect(listed).toMatchObject({ code: 0, output: 'lock.mine\n' });
+      expect(listed.errors).toMatch(
+        /list is not complete: 1 key that matches lock\* cannot be read/,
+      );
+      await redis.del('lock.mine');
+      const none = await holdfast(url, 'ls', '--foreign');
+      expect(none).toMatchObject({ output: '', errors: /not complete/ });
+    });
+  });
+
+  it('warns of a node of a cluster without slots', async () => {
+    const config = join(tmpdir(), `holdfast-nodes-${process.pid}.conf`);
+    onTestFinished(() => rmSync(config, { force: true }));
+    const server = await startRealRedis(
+      '--cluster-enabled',
+      'yes',
+      '--cluster-config-file',
+      config,
+    );
+    onTestFinished(() => server.stop());
+    expect((await findings(`redis://127.0.0.1:${server.port}`)).get('role')).toMatchObject({
+      state: 'warning',
+      message: expect.stringMatching(/^the cluster is down \(cluster_state fail, 0 of 16384 slots/),
+    });
+  });
+
   it('finds nothing to check where no local server runs', async () => {
     const { code, output } = await runCli(['check'], {
       environment: { HOLDFAST_RUNTIME_DIR: '/nowhere/at/all' },
@@ -220,14 +393,16 @@ describe('check', () => {
 /** A server whose clock is so far ahead. It answers each EVAL by what the script asks for. */
 async function startShiftedServer(aheadMs: number): Promise<string> {
   const info = '*2\r\n$0\r\n\r\n$7\r\nrefused\r\n';
+  const noKeys = '*0\r\n$1\r\n0\r\n$0\r\n\r\n';
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (data) => {
       const text = String(data);
       const time = `${Date.now() + aheadMs}`;
-      if (text.includes('CLUSTER')) socket.write('-ERR no cluster\r\n');
-      else if (text.includes("'SCAN'")) socket.write(`*3\r\n$1\r\n0\r\n$13\r\n${time}\r\n*0\r\n`);
-      else if (text.includes("'INFO'")) socket.write(`*2\r\n${info}${info}`);
+      if (text.includes('CLUSTER\r\n')) socket.write('-ERR no cluster\r\n');
+      else if (text.includes("'SCAN'"))
+        socket.write(`*5\r\n$1\r\n0\r\n$13\r\n${time}\r\n${noKeys}`);
+      else if (text.includes("'INFO'")) socket.write(`*3\r\n${info.repeat(3)}`);
       else socket.write(`$13\r\n${time}\r\n`);
     });
   }).listen(0, '127.0.0.1');

@@ -86,6 +86,42 @@ describe('a reply of another shape than expected', () => {
   });
 });
 
+describe('replies of the right shape with control characters', () => {
+  const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+  const list = (...items: string[]): string => `*${items.length}\r\n${items.join('')}`;
+  const key = list(...[ATTACK, '6', ATTACK, '-1', '', '1', '', ATTACK].map(bulk));
+  const page = (text: string): string => list(bulk(text), bulk(''));
+  const refused = list(bulk(''), bulk(ATTACK));
+  /** What each script gets, by a command that only it has. */
+  const REPLIES: readonly (readonly [command: string, reply: string])[] = [
+    ['CLUSTER\r\n', '-ERR no cluster\r\n'],
+    ["'SCAN'", list(bulk('0'), bulk('1'), list(key), bulk('3'), bulk(ATTACK))],
+    ["'INFO'", list(page(`maxmemory_policy:${ATTACK}`), page(`role:${ATTACK}`), refused)],
+    ["'TIME'", bulk('1')],
+  ];
+
+  it.each([['check'], ['ls', '--foreign'], ['ls', '--foreign', '-q']])(
+    '%s %s %s',
+    async (...words) => {
+      const server = createServer((socket) => {
+        socket.on('error', () => {});
+        socket.on('data', (data) => {
+          const [, reply] = REPLIES.find(([command]) => data.includes(command))!;
+          socket.write(reply, 'latin1');
+        });
+      }).listen(0, '127.0.0.1');
+      onTestFinished(() => void server.close());
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const args = [...words, '--store', `redis://127.0.0.1:${port}`];
+      const { code, output, errors } = await runCli(args);
+      expect([0, 1]).toContain(code);
+      expect(output + errors).toMatch(HARMLESS);
+      expect(output + errors).not.toMatch(CONTROLS);
+    },
+  );
+});
+
 describe('replies of holdfast cli', () => {
   const STATUS = `+${ATTACK}\r\n`;
 

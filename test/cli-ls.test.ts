@@ -182,7 +182,6 @@ describe.each([
   it('of other programs are shown as theirs, and what is no lock is not shown', async () => {
     await redis.set('lock:{foreign}', 'tok-1', 'PX', 600_000);
     await redis.set('lock:{endless}', 'x [1,2]');
-    await redis.lpush('lock:{a list}', '1');
     await redis.set('rw:{a string}', '1');
     await redis.set('session:{1}', '1');
     await redis.set(Buffer.from('lock:{\xff}', 'latin1'), 'raw');
@@ -197,6 +196,13 @@ describe.each([
     expect(output).toMatch(/^foreign +mutex +\(another program\) tok-1 +- +9m\d\ds +- +-$/m);
     expect(output).toMatch(/^endless .* no end /m);
     expect((await holdfast('show', '-E', '\\xff')).output).toContain('value raw');
+  });
+
+  it('of other programs that are no strings are shown by their type', async () => {
+    await redis.lpush('lock:{a}', '1');
+    expect(await listed()).toMatchObject([
+      { holders: [{ foreign: true, type: 'list', owner: '' }] },
+    ]);
   });
 
   it('that somebody waits for are there without a holder; who died is not counted', async () => {

@@ -171,8 +171,9 @@ export class Flight {
     const { holders } = await asking;
     const pauseMs = PAUSE_MS * Math.min(tries, LONGEST_PAUSES);
     const [holder] = holders;
-    // A foreign holder does not tell of its release, and may have no end.
-    const leftMs = holder === undefined || holder.foreign ? pauseMs : holder.leftMs;
+    // A foreign holder does not tell of its release, and a key may have no TTL.
+    const hasEnd = holder?.foreign === false && Number.isFinite(holder.leftMs);
+    const leftMs = hasEnd ? holder.leftMs : pauseMs;
     if (this.#isClosed) return undefined;
     const timer = clock.setTimer(leftMs, () => this.#hear(undefined));
     // Whoever waits without an end has nothing else that keeps a process alive.

@@ -3,7 +3,7 @@ import { bytesOf } from './bytes.ts';
 import { readFacts } from './check/facts.ts';
 import { expiryFinding, type Finding, serverFindings } from './check/findings.ts';
 import { choosePaint, type Paint, type Style } from './console/paint.ts';
-import { keyData, textData } from './ls/as-json.ts';
+import { keyListData, textData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listEndless, NO_KEYS } from './ls/key-list.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
 import type { Servers } from './ls/servers.ts';
@@ -36,7 +36,8 @@ It reads, and changes nothing:
   eviction  whether the server may delete locks when its memory is full (INFO memory)
   clock     whether the clock of the server differs from that of this machine by more than a second; the
             time that the request took is allowed for
-  role      whether the server is a replica (INFO replication)
+  role      whether the server is a replica (INFO replication), or a node of a cluster that is down
+            (CLUSTER INFO)
 ${STORE_HELP}
 
 Exit codes:
@@ -99,7 +100,7 @@ function asJson(store: string, pattern: string, report: Report | undefined): str
       ...textData('pattern', pattern),
       ok: report === undefined || isFine(report),
       findings: findings.map(({ server = null, ...finding }) => ({ server, ...finding })),
-      endless: { truncated: endless.isCut, keys: endless.keys.map(keyData) },
+      endless: keyListData(endless),
     },
     2,
   );

@@ -10,6 +10,7 @@ import { readMixed } from './ls/mixed-arguments.ts';
 import { StoreError } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
 import { withStore } from './ls/store-visit.ts';
+import { unreadableText } from './ls/unreadable.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
 import { printable, safeJson } from './printable.ts';
@@ -47,8 +48,9 @@ that uses SET NX without Holdfast is (another program). Signs that could change 
 
 With --foreign one line is one key that is no lock of Holdfast: what it is by its type and value (token;
 timestamp, a Unix time and no TTL, with its end; redisson, a hash; else the type), the start of the value,
-the TTL or no end, and how long no client had used it. To list a value is to use it: the next list counts
-from this one. Up to 100,000 are listed.
+the TTL or no end, and how long no client had used it, or - where the server does not tell. To list a value
+is to use it: the next list counts from this one. Up to 100,000 are listed. Keys that the server refuses to
+tell of are counted on the error output.
 
 Exit codes:
   0   the list was printed, even if it is empty
@@ -72,7 +74,10 @@ Examples:
       const look = (): Promise<LockList> =>
         store.ask((servers) => listLocks(servers, pattern), NO_LOCKS);
       const paint = choosePaint(io, values['no-color']);
-      const show = (list: LockList): void => printList(list, store.label, values, io, paint);
+      const show = (list: LockList): void => {
+        printList(list, store.label, values, io, paint);
+        printLack(unreadableText(list, 'lock', pattern ?? '*'), io);
+      };
       if (!values.watch) show(await look());
       else if (io.output.isTTY && !values.json && !values.quiet) {
         await new Watch(look, store, io, paint).run();
@@ -99,17 +104,23 @@ async function listForeignKeys(
         io,
       );
     else printKeys(list, pattern, nowMs, io, choosePaint(io, values['no-color']));
+    printLack(unreadableText(list, 'key', pattern), io);
     return 0;
   });
 }
 
+function printLack(lack: string, io: Io): void {
+  if (lack !== '') printError(io, `The list is not complete: ${lack}`);
+}
+
 function printKeys(
-  { keys, isCut }: KeyList,
+  { keys, isCut, unreadableCount }: KeyList,
   pattern: string,
   nowMs: number,
   io: Io,
   paint: Paint,
 ): void {
+  if (keys.length === 0 && unreadableCount > 0) return;
   if (keys.length === 0) {
     return void print(io, `No key of another program matches ${printable(pattern)}.`);
   }
@@ -171,7 +182,8 @@ function terminalWidth({ output }: Io): number | undefined {
   return output.isTTY ? output.columns || 80 : undefined;
 }
 
-function printTable({ locks, isCut }: LockList, io: Io, paint: Paint): void {
+function printTable({ locks, isCut, unreadableCount }: LockList, io: Io, paint: Paint): void {
+  if (locks.length === 0 && unreadableCount > 0) return;
   if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
   const { head, lines } = lockTable(locks, paint, terminalWidth(io));
   print(io, [head, ...lines].join('\n'));

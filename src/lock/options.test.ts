@@ -37,6 +37,11 @@ describe('options', () => {
       /signal must be an AbortSignal/,
     );
     expect(() => resolveOptions('a', { label: 1n as unknown as string })).toThrow(/label must be/);
+    expect(resolveOptions('a', { label: '锁'.repeat(341) }).label).toHaveLength(341);
+    const long = { label: '锁'.repeat(342) };
+    expect(() => resolveOptions('a', long)).toThrow(
+      /label has at most 1024 bytes; this one has 1026/,
+    );
   });
 
   it.each(['false', 0, {}])('do not take %o for true or false', (flag) => {

@@ -13,7 +13,7 @@ export interface AcquireOptions {
   readonly renew?: boolean;
   /** The longest that it may be held, however often it is renewed. Default: no limit. */
   readonly maxHold?: Duration;
-  /** What others see of the holder. */
+  /** What others see of the holder, at most 1024 bytes. Default: nothing. */
   readonly label?: string;
   /**
    * Inside the body of a run() that holds this lock, share its lease instead of waiting for it. Siblings
@@ -123,9 +123,21 @@ function notOptions(lock: string, given: unknown): LockArgumentError {
   );
 }
 
+/** The label is part of the value of a lock, which every client that waits reads. */
+const MAX_LABEL_BYTES = 1024;
+
 function checkLabel(lock: string, label: string): string {
-  if (typeof label === 'string') return label;
-  throw new LockArgumentError(lock, `label must be a string; got ${String(label)}`);
+  if (typeof label !== 'string') {
+    throw new LockArgumentError(lock, `label must be a string; got ${String(label)}`);
+  }
+  // A char has at most three bytes.
+  if (label.length <= MAX_LABEL_BYTES / 3) return label;
+  const bytes = Buffer.byteLength(label);
+  if (bytes <= MAX_LABEL_BYTES) return label;
+  throw new LockArgumentError(
+    lock,
+    `label has at most ${MAX_LABEL_BYTES} bytes; this one has ${bytes}. Shorten it.`,
+  );
 }
 
 const DEFAULTS = resolve('', {});

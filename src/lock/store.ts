@@ -153,17 +153,25 @@ export interface HoldfastHolder extends HolderInfo {
   readonly fence: number;
   /** How long ago it was granted. */
   readonly ageMs: number;
-  /** How long the lease still runs. Infinity: another program removed the TTL of the key. */
+  /** How long the lease still runs. Infinity (null in JSON): another program removed the TTL of the key. */
   readonly leftMs: number;
 }
 
 /** Another program holds the mutex, by `SETNX` or `SET … NX` on its key. Fence and age are not known. */
 export interface ForeignHolder {
   readonly foreign: true;
-  /** The value of the key. */
+  /** The type of the key, as `TYPE` says: `string`, or another, such as `hash` for a lock of Redisson. */
+  readonly type: string;
+  /**
+   * The first 1024 bytes of a string, read as UTF-8: bytes that are none become U+FFFD (`holdfast show` prints
+   * them as `\xff`). Empty for any other type.
+   */
   readonly value: string;
   readonly take: 1;
-  /** The TTL of the key. Infinity: it has none, and the lock does not end by itself. */
+  /**
+   * The TTL of the key. Infinity: it has none, and the lock does not end by itself. `JSON.stringify` writes
+   * that as null.
+   */
   readonly leftMs: number;
 }
 

@@ -286,7 +286,8 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
     const { holders } = await store.inspect(claim);
     const [holder] = holders;
     assert(holder !== undefined && holder.leftMs > 0 && holder.leftMs <= FOREIGN_MS);
-    const shown = { foreign: true, value: 'token 1', take: 1, leftMs: holder.leftMs };
+    const { leftMs } = holder;
+    const shown = { foreign: true, type: 'string', value: 'token 1', take: 1, leftMs };
     assert.deepEqual(holders, [shown]);
     assert.equal((await store.ask(claim, false)).held, false);
   }),
@@ -296,11 +297,30 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
       await set('lock:{a}', value);
       const { holders } = await store.inspect(mutex('a'));
       assert.deepEqual(holders, [
-        { foreign: true, value, take: 1, leftMs: Number.POSITIVE_INFINITY },
+        { foreign: true, type: 'string', value, take: 1, leftMs: Number.POSITIVE_INFINITY },
       ]);
     }
     assert.equal(await store.forceRelease(mutex('a')), 1);
     assert.deepEqual((await store.inspect(mutex('a'))).holders, []);
+  }),
+
+  example('shows the first 1024 bytes of a long foreign value, of any form', async (scene) => {
+    const { store, set } = scene;
+    const ours = 'x ["h",1,"l"]';
+    for (const value of [
+      'x'.repeat(1e6),
+      ours.padStart(1e5, 'x'),
+      `+${ours.padStart(8194, 'x')}`,
+    ]) {
+      await set('lock:{a}', value);
+      const { holders } = await store.inspect(mutex('a'));
+      assert.deepEqual(
+        holders.map((holder) => holder.foreign && holder.value),
+        [value.slice(0, 1024)],
+      );
+      assert.equal((await store.ask(mutex('a'), true)).held, false);
+      assert.equal(await store.forceRelease(mutex('a')), 1);
+    }
   }),
 
   example('shows those who wait for a foreign holder, and serves them after it', async (scene) => {

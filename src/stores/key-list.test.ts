@@ -25,11 +25,12 @@ async function listed(pattern: string, which?: 'all' | 'endless'): Promise<Liste
     which,
   );
   const all: ListedKey[] = [];
-  for await (const page of pages) all.push(...page);
+  for await (const page of pages) all.push(...page.keys);
   session.close();
   return all;
 }
 
+const LONG = `c.1 ["h",1,"${'x'.repeat(1000)}"]`;
 const UUID = '0a1b2c3d-0000-4000-8000-00000000beef';
 
 describe('a key', () => {
@@ -63,6 +64,11 @@ describe('a key', () => {
     ['a mutex of Holdfast', ['SET', 'lock:{a}', 'c.1 ["h",1,"l"]'], { kind: 'holdfast' }],
     ['one with a queue', ['SET', 'lock:{a}', '+c.1 ["h",1,"l"]'], { kind: 'holdfast' }],
     ['a mutex held by SET NX', ['SET', 'lock:{a}', 'c.1 ["h",1]'], { kind: 'token' }],
+    ['one with a long label', ['SET', 'lock:{a}', LONG], { kind: 'holdfast' }],
+    ['the value of a mutex in another key', ['SET', 'lock.a', LONG], { kind: 'token' }],
+    ['a name with braces', ['SET', 'lock:{a}:x}:fence', '1'], { kind: 'holdfast' }],
+    ['a name that is almost a fence', ['SET', 'lock:{a}:fences', '1'], { kind: 'token' }],
+    ['a suffix without a lock', ['SET', 'lock.{a}:fence', '1'], { kind: 'token' }],
     ['a fence', ['SET', 'mine:lock:{a}:fence', '1'], { kind: 'holdfast' }],
     ['a semaphore of Holdfast', ['ZADD', 'semaphore:{lock}', '1', 'c.1'], { kind: 'holdfast' }],
   ];
@@ -71,6 +77,26 @@ describe('a key', () => {
     const say = open();
     say(...argv);
     expect((await listed('*')).map((key) => key.guess)).toEqual([guess]);
+  });
+
+  it('has no idle time if its value is a small integer, which keys share', async () => {
+    const say = open();
+    say('SET', 'lock.a', '5');
+    say('SET', 'lock.b', '10000');
+    clock.advance(10_000);
+    const times = (await listed('lock.*')).map(({ keyBytes, idleMs }) => [keyBytes, idleMs]);
+    expect(times.sort()).toEqual([
+      ['lock.a', undefined],
+      ['lock.b', 10_000],
+    ]);
+  });
+
+  it('is told by its first 4096 bytes', async () => {
+    const say = open();
+    const name = 'lock:{'.repeat(80_000);
+    say('SET', name, '1');
+    const keys = await listed('*');
+    expect(keys).toMatchObject([{ keyBytes: name.slice(0, 4096), keySize: name.length }]);
   });
 
   it('has type, size, TTL, the start of its value and the idle time before the list', async () => {
@@ -92,6 +118,37 @@ describe('a key', () => {
 });
 
 describe('a list of keys', () => {
+  const key = ['lock.a', '6', 'string', '-1', '', '1', '', 'x'];
+  const malformed: [string, unknown][] = [
+    ['the time', ['0', 'now', [key], '0', '']],
+    ['the TTL', ['0', '1', [key.with(3, 'zz')], '0', '']],
+    ['the idle time', ['0', '1', [key.with(4, 'yy')], '0', '']],
+    ['the size', ['0', '1', [key.with(5, '')], '0', '']],
+    ['the number of unreadable keys', ['0', '1', [key], 'NaN', '']],
+  ];
+
+  it.each(malformed)('throws where a number of the reply is none: %s', async (_, reply) => {
+    const pages = scanKeys(async () => reply, '*');
+    await expect(pages.next()).rejects.toThrow('no number where one was expected');
+  });
+
+  it.each([
+    ['lock:{'.repeat(80_000), 'token'],
+    [`${'lock:{}:queue:'.repeat(40_000)}\n`, 'holdfast'],
+  ])('judges a name of half a megabyte in linear time', async (name, kind) => {
+    const pages = scanKeys(async () => ['0', '1', [key.with(0, name)], '0', ''], '*');
+    const { value } = await pages.next();
+    expect(value?.keys.map(({ guess }: ListedKey) => guess.kind)).toEqual([kind]);
+  });
+
+  it('throws when a server gives cursors without an end', async () => {
+    let cursor = 0;
+    const walk = async (): Promise<void> => {
+      for await (const _page of scanKeys(async () => [`${++cursor}`, '1', [], '0', ''], '*'));
+    };
+    await expect(walk()).rejects.toThrow('SCAN has not come to an end after 1000000 steps');
+  });
+
   it('has every key that matches, over many pages, once where nothing changes', async () => {
     const say = open();
     for (let index = 0; index < 2000; index++) say('SET', `lock.${index}`, 't', 'EX', '9');

@@ -1,8 +1,5 @@
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { OUR_TOKEN } from './lock-script-line.ts';
-
-/** Bytes of a foreign value that a list tells. */
-const MAX_FOREIGN = 1024;
+import { IS_OURS, LAST_BYTE_READ, SHOWN_TOKEN } from './lock-script-line.ts';
 
 /**
  * What an operator sees of locks, read without changing anything. `look(holder, most)` gives for the holder
@@ -10,16 +7,17 @@ const MAX_FOREIGN = 1024;
  *
  *   { key, server's time in microseconds, number of holders, holders, number of waiters, waiters }
  *
- * where lists have at most so many entries: { token, take, fence, left, age } of a holder, all as strings,
- * with no age for a mutex, whose fence tells it; { token, place } of a waiter, those that live.
+ * where lists have at most so many entries: { token, take, fence, left, age, type } of a holder, all as strings,
+ * with no age for a mutex, whose fence tells it; { token, place } of a waiter, those that live. Only a mutex has a
+ * type: if that is not `string`, another program holds it, and the token is empty.
  *
- * A key of another type is no lock, and a key that has moved to another node of a cluster is not here:
- * `ask` gives false for both.
+ * For other locks a key of another type is no lock, and a key that has moved to another node of a cluster is not
+ * here: `ask` gives false for both.
  */
 const LOOK = `
 local function ask(...)
   local reply = redis.pcall(...)
-  if type(reply) == 'table' and reply.err then return false end
+  if type(reply) == 'table' and reply.err then return false, reply.err end
   return reply
 end
 
@@ -30,14 +28,19 @@ end
 local time = redis.call('TIME')
 time = time[1] .. string.sub('00000' .. time[2], -6)
 
+local function isOurs(token)${IS_OURS}
+end
+
+local function shownToken(held)${SHOWN_TOKEN}
+end
+
 local function mutexHolders(holder)
-  local held = ask('GET', holder)
-  if not held then return 0, {} end
-  local token = string.match(held, '^%+(${OUR_TOKEN})$') or held
-  -- Another program's value may be as long as a value of Redis: enough of it is sent to know it by.
-  if #token > ${MAX_FOREIGN} and not string.find(token, '^${OUR_TOKEN}$') then token = string.sub(token, 1, ${MAX_FOREIGN}) end
+  local kind = ask('TYPE', holder)
+  kind = kind and kind.ok or 'none'
+  if kind == 'none' then return 0, {} end
+  local token = kind == 'string' and shownToken(ask('GETRANGE', holder, '0', '${LAST_BYTE_READ}') or '') or ''
   local fence = string.match(ask('GET', holder .. ':fence') or '', '%d*$')
-  return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '' } }
+  return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '', kind } }
 end
 
 local function severalHolders(holder, most)
@@ -88,24 +91,30 @@ end
  * One step of a walk through the keyspace.
  *
  * ARGV  cursor; pattern; how many keys to look through; most holders and waiters of each lock
- * Reply { next cursor, looks at those locks that are held or waited for }
+ * Reply { next cursor, looks at those locks that are held or waited for, number of locks that cannot be read, the
+ *       first error or '' }
  *
  * A holder key ends with the brace that closes the name; of the helpers only the queue can be there alone.
  */
 export const PAGE_SCRIPT = `${LOOK}
 local KINDS = { lock = true, semaphore = true, rw = true }
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
-local seen, locks = {}, {}
+local seen, locks, unreadable, firstFailure = {}, {}, 0, ''
 for _, key in ipairs(page[2]) do
   local holder = string.sub(key, -7) == '}:queue' and string.sub(key, 1, -7) or key
   local isHolder = string.sub(holder, -1) == '}' and KINDS[string.match(holder, '^(%l+):{')]
   if isHolder and not seen[holder] then
     seen[holder] = true
+    local _, failure = ask('TYPE', holder)
+    if failure and not string.find(failure, 'non local key', 1, true) then
+      if unreadable == 0 then firstFailure = failure end
+      unreadable = unreadable + 1
+    end
     local lock = look(holder, tonumber(ARGV[4]))
     if lock[3] ~= '0' or lock[5] ~= '0' then locks[#locks + 1] = lock end
   end
 end
-return { page[1], locks }
+return { page[1], locks, tostring(unreadable), firstFailure }
 `;
 
 /**

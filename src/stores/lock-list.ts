@@ -2,6 +2,7 @@ import type { HolderInfo, LockKind } from '../lock/index.ts';
 import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
 import { parseList, parseToken } from './lock-reply.ts';
 import { keyOf } from './lock-words.ts';
+import { parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
 /** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
 export type RunScript = (
@@ -37,6 +38,8 @@ export interface ListedHolder extends Party {
   readonly ageMs: number | undefined;
   /** Undefined: it has no end. */
   readonly leftMs: number | undefined;
+  /** Of a program that does not use Holdfast: what TYPE says of the key. Not `string`: `owner` is empty. */
+  readonly foreignType: string | undefined;
 }
 
 export interface ListedWaiter extends Party {
@@ -72,14 +75,15 @@ const NOTES_LIVE_MS = 30 * 86_400_000;
  * a lock that comes or goes meanwhile may be missing, and one may come twice. Nothing is written.
  * `pattern` is a glob for the names, as SCAN has it.
  */
-export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<ListedLock[]> {
-  let cursor = '0';
-  do {
-    const words = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MOST_IN_LIST)];
-    const [next, locks] = (await run(PAGE_SCRIPT, [], [cursor, ...words])) as [string, unknown[]];
-    cursor = String(next);
-    yield locks.map(parseLock);
-  } while (cursor !== '0');
+export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<LockPage> {
+  const words = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MOST_IN_LIST)];
+  for await (const [, locks, unreadable, failure] of scanPages(run, PAGE_SCRIPT, words)) {
+    yield { locks: (locks as unknown[]).map(parseLock), ...parseUnreadable(unreadable, failure) };
+  }
+}
+
+interface LockPage extends Unreadable {
+  readonly locks: readonly ListedLock[];
 }
 
 /** All kinds of locks of one name, also those that are free, each with how it was forced lately. */
@@ -148,11 +152,14 @@ function parseLock(reply: unknown): ListedLock {
 }
 
 type LockReply = [string, string, string, HolderReply[], string, [string, string][]];
-/** Token, take, fence, time left, and the age if it is known otherwise than by the fence. */
-type HolderReply = [string, string, string, string, string];
+/** Token, take, fence, time left, the age if it is known otherwise than by the fence, and the type of a mutex. */
+type HolderReply = [string, string, string, string, string, string?];
 
 /** The fence of a mutex is the time of its grant, by the clock of the server. */
-function parseHolder([token, take, fence, left, age]: HolderReply, timeUs: number): ListedHolder {
+function parseHolder(
+  [token, take, fence, left, age, type = 'string']: HolderReply,
+  timeUs: number,
+): ListedHolder {
   const party = parseParty(token, Number(take));
   const isForeign = party.info === undefined;
   const ageMs = age === '' ? Math.max(0, timeUs - Number(fence)) / 1000 : Number(age);
@@ -161,6 +168,7 @@ function parseHolder([token, take, fence, left, age]: HolderReply, timeUs: numbe
     fence: isForeign || fence === '' ? undefined : Number(fence),
     ageMs: isForeign || fence === '' ? undefined : ageMs,
     leftMs: Number(left) < 0 ? undefined : Number(left),
+    foreignType: isForeign ? String(type) : undefined,
   };
 }
 

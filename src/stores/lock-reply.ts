@@ -20,10 +20,12 @@ export function parseInspection(reply: unknown): Inspection {
 }
 
 /** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
-function parseHolder([token, take, fence, left, ageMs]: unknown[]): Holder {
+function parseHolder([token, take, fence, left, ageMs, type = 'string']: unknown[]): Holder {
   const info = parseToken(String(token))?.info;
   const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);
-  if (info === undefined) return { foreign: true, value: String(token), take: 1, leftMs };
+  if (info === undefined) {
+    return { foreign: true, type: String(type), value: String(token), take: 1, leftMs };
+  }
   return {
     foreign: false,
     ...info,

@@ -1,3 +1,5 @@
+import { SHOWN_TOKEN } from './lock-script-line.ts';
+
 /**
  * The part of the lock script that can do everything, for locks of every kind, by the long way: what has no
  * shorter one (see lock-script.ts). It uses `call`, `DAY` and the `line` of the other part.
@@ -5,6 +7,10 @@
 export const GENERAL_PART = `
 local function general(line)
   local whole, keep, placeOf, nextFence = line.whole, line.keep, line.placeOf, line.nextFence
+  local isOurs, valueOf = line.isOurs, line.valueOf
+
+  local function shownToken(held)${SHOWN_TOKEN}
+  end
 
   local function microseconds()
     local parts = call('TIME')
@@ -39,7 +45,7 @@ local function general(line)
   function mutex.open() end
 
   function mutex.owns(lock, token)
-    return line.isOf(call('GET', lock.holder), token)
+    return line.isOf(valueOf(lock.holder), token)
   end
 
   function mutex.fits(lock)
@@ -71,19 +77,21 @@ local function general(line)
     return fence ~= '0' and mutex.fits(lock) and lastFence(lock) == fence
   end
 
+  -- A key that is no string is held by another program: its type stands for the value.
   function mutex.tokens(lock)
-    local held = call('GET', lock.holder)
-    return held and { line.tokenOf(held) } or {}
+    lock.type = call('TYPE', lock.holder).ok
+    if lock.type == 'none' then return {} end
+    return { lock.type == 'string' and shownToken(valueOf(lock.holder)) or '' }
   end
 
   function mutex.details(lock)
     local fence = lastFence(lock)
     local age = fence == '0' and 0 or math.max(0, microseconds() - fence) / 1000
-    return 1, fence, call('PTTL', lock.holder), age
+    return 1, fence, call('PTTL', lock.holder), age, lock.type
   end
 
   function mutex.left(lock)
-    return line.leftOfMutex(lock.holder, call('GET', lock.holder))
+    return line.leftOfMutex(lock.holder, valueOf(lock.holder))
   end
 
   local several = {}
@@ -205,7 +213,7 @@ local function general(line)
         end
         local left = kind.left(lock)
         if stands then
-          if kind == mutex then line.mark(lock.holder, call('GET', lock.holder)) end
+          if kind == mutex then line.mark(lock.holder, valueOf(lock.holder)) end
           keep(lock.state, line.stand(lock.queue, token, lease, lock.take, left))
         end
         return -math.max(left, 0)

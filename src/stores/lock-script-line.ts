@@ -1,5 +1,24 @@
-/** A Lua pattern: the owner, and what others may know of it. Strangers' tokens are of another form. */
-export const OUR_TOKEN = '%S+ %[".*",%d+,".*"%]';
+/** Bytes of the longest token: an owner, and JSON in which each byte of host and label may take six. */
+const MAX_TOKEN_BYTES = 8192;
+
+/** Bytes of a foreign value that a reply has: enough to know it by. The value itself may have 512 MB. */
+const MAX_FOREIGN_BYTES = 1024;
+
+/** The last byte of a value that is read, so that one which is longer than a token and its mark is seen to be. */
+export const LAST_BYTE_READ = MAX_TOKEN_BYTES + 1;
+
+/**
+ * The body of a Lua function: whether a `token` is of the form that Holdfast writes, the owner and what others may
+ * know of it. The end is compared first: to match a value that ends otherwise may take the square of its length.
+ */
+export const IS_OURS = `
+    return #token <= ${MAX_TOKEN_BYTES} and string.sub(token, -2) == '"]'
+      and string.find(token, '^%S+ %[".*",%d+,".*"%]$') ~= nil`;
+
+/** The body of a Lua function with `isOurs`: what a reply has of the value `held`, a token or the start of another value. */
+export const SHOWN_TOKEN = `
+    local token = string.sub(held, 1, 1) == '+' and string.sub(held, 2) or held
+    return isOurs(token) and token or string.sub(held, 1, ${MAX_FOREIGN_BYTES})`;
 
 /** Lua that reads the clock. Time stands still while a script runs: one look is enough. */
 const READ_TIME = `
@@ -137,12 +156,14 @@ local function lining()
   end
 
   -- Another program's token calls nobody when it is done, and must stay as it is.
-  function line.isOurs(token)
-    return string.find(token, '^${OUR_TOKEN}$') ~= nil
+  function line.isOurs(token)${IS_OURS}
   end
 
-  function line.tokenOf(held)
-    return string.match(held, '^%+(${OUR_TOKEN})$') or held
+  -- The value of a mutex, or nil. Of one that is too long for a token, the start, which is too long as well.
+  function line.valueOf(holder)
+    local held = call('GETRANGE', holder, '0', '${LAST_BYTE_READ}')
+    if held == '' and call('EXISTS', holder) == 0 then return nil end
+    return held
   end
 
   -- Says that somebody stands in line, whoever holds it: on the fence, and on the holder if that is ours.
@@ -174,7 +195,7 @@ local function lining()
 
   -- Held by another: to stand in line is all that is left.
   local function await(holder, token, lease)
-    local held = call('GET', holder)
+    local held = line.valueOf(holder)
     if not held or line.isOf(held, token) then return end
     local left = line.leftOfMutex(holder, held)
     line.mark(holder, held)
@@ -183,7 +204,7 @@ local function lining()
   end
 
   local function extend(holder, token, lease)
-    local held = call('GET', holder)
+    local held = line.valueOf(holder)
     if not held or not line.isOf(held, token) then return end
     call('PEXPIRE', holder, lease)
     line.keepFence(holder .. ':fence', lease)

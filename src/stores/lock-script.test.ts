@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { newSeed } from '../../test/new-seed.ts';
 import { type Random, seededRandom, virtualClock } from '../clock/index.ts';
-import { createEngine } from '../engine/index.ts';
+import { createEngine, execute } from '../engine/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { channelOf, prefixOf, toArgs } from './lock-call.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
+import { IS_OURS } from './lock-script-line.ts';
 
 /** The same script without the shorter ways that it has for a mutex. */
 const LONG_WAY = LOCK_SCRIPT.replace(
@@ -112,6 +113,35 @@ function drawRequest(random: Random, fences: ReadonlyMap<string, string>): Reque
   }
   return { keys, clientId, words, passMs: pick([0, 0, 0, 1, 100, 4000, 6000, 31_000, 45_000]) };
 }
+
+describe('the form of a token', () => {
+  const isOurs = (token: string): unknown => {
+    const engine = createEngine({ clock: virtualClock(), random: seededRandom(1) });
+    const session = engine.session();
+    execute(session, ['CONFIG', 'SET', 'script-budget-steps', '100000']);
+    const text = `local token = ARGV[1]${IS_OURS}`;
+    const reply = execute(session, ['EVAL', text, '0', token]);
+    engine.close();
+    return reply;
+  };
+
+  it.each([
+    ['c.1 ["host",1,"label"]', 1],
+    ['c.1 ["host",1,",\\"] [\\"",1,"]"]', 1],
+    ['c.1 ["host",1]', null],
+    ['["host",1,"label"]', null],
+    ['c.1 ["host",1,"label"] ', null],
+    [`c.1 ["host",1,"${'x'.repeat(8192)}"]`, null],
+  ])('is seen: %s', (token, reply) => {
+    expect(isOurs(token)).toBe(reply);
+  });
+
+  it('is not looked for in the square of the length', () => {
+    expect(isOurs(`c.1 ["${'",1,"'.repeat(1600)}`)).toBe(null);
+    expect(isOurs(`c.1 ["${'",1,"'.repeat(1600)}"]`)).toBe(1);
+    expect(isOurs(`${'x '.repeat(4000)}"]`)).toBe(null);
+  });
+});
 
 describe('the lock script', () => {
   it('has shorter ways to leave out', () => {

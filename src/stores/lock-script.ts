@@ -23,8 +23,9 @@ export const RESERVED_MS = 5000;
  *       token: the owner, which is unique, a space, and what others may know of it, as `["host",pid,"label"]`.
  * Reply for each request a number. Asking: the fence, or when busy minus the milliseconds after which to
  *       ask again. Extending and releasing: 1, or 0 when not held. `force` counts holders. `show` gives
- *       { holders, waiters }, lists of { token, take, fence, leftMs, ageMs } and of
- *       { token, take }.
+ *       { holders, waiters }, lists of { token, take, fence, leftMs, ageMs, type } and of { token, take }. The
+ *       type is there for a mutex; if it is not `string`, the token is empty. Of a foreign value the token is the
+ *       start.
  *       After these, if waiters of the caller were served, or are to watch, the list { token, fence, token, … }.
  *       The reply to a single request comes without a list around it, if there is none of that; if it is 1, and
  *       one waiter was served, that one's fence and token come instead, as in a message.

@@ -11,10 +11,17 @@ function isRefusal(error: unknown): error is Error {
 
 /** Asking again is in vain where there is no lock, and none will be, or where others have to act first. */
 export function told(error: unknown): unknown {
-  if (isFaultOfOne(error)) return Object.assign(error as Error, { isFinal: true });
+  if (isFaultOfOne(error)) return finalError(error as Error, WRONG_TYPE);
   if (!isRefusal(error)) return error;
-  const message = `${error.message} Check the client's user, its password and its rights.`;
-  return Object.assign(new Error(message, { cause: error }), { isFinal: true });
+  return finalError(error, "Check the client's user, its password and its rights.");
+}
+
+const WRONG_TYPE =
+  'Another program uses the key of this lock for another type of value: perhaps Redisson, whose locks are hashes. ' +
+  'Use another name, or delete the key if no program needs it.';
+
+function finalError(cause: Error, advice: string): Error {
+  return Object.assign(new Error(`${cause.message} ${advice}`, { cause }), { isFinal: true });
 }
 
 /** The runner could not keep what was asked for, and has released it under the name that it was asked for with. */

@@ -5,6 +5,8 @@ import type { RunScript } from '../../stores/index.ts';
 export interface ServerFacts {
   readonly memory: InfoSection;
   readonly replication: InfoSection;
+  /** CLUSTER INFO; empty if the server is not in a cluster. */
+  readonly cluster: InfoSection;
   readonly clock: ClockOffset;
 }
 
@@ -22,17 +24,24 @@ export interface ClockOffset {
 const SAMPLES = 5;
 
 export async function readFacts(run: RunScript, clock: Clock): Promise<ServerFacts> {
-  const [memory, replication] = (await run(INFO_SCRIPT, [], [])) as [InfoReply, InfoReply];
+  const [memory, replication, cluster] = (await run(INFO_SCRIPT, [], [])) as InfoReply[];
   const offsets: ClockOffset[] = [];
   for (let sample = 0; sample < SAMPLES; sample++) offsets.push(await measureClock(run, clock));
   const best = offsets.reduce((one, other) => (other.marginMs < one.marginMs ? other : one));
-  return { memory: sectionOf(memory), replication: sectionOf(replication), clock: best };
+  return {
+    memory: sectionOf(memory),
+    replication: sectionOf(replication),
+    cluster: sectionOf(cluster),
+    clock: best,
+  };
 }
 
 /** Text, and an error if there is no text. */
 type InfoReply = [text: string, refusal: string];
 
-function sectionOf([text, refusal]: InfoReply): InfoSection {
+function sectionOf(reply: InfoReply | undefined): InfoSection {
+  if (reply === undefined) throw new Error('a section of INFO is missing');
+  const [text, refusal] = reply;
   return refusal === '' ? { text } : { refusal };
 }
 
@@ -40,18 +49,22 @@ function sectionOf([text, refusal]: InfoReply): InfoSection {
 async function measureClock(run: RunScript, clock: Clock): Promise<ClockOffset> {
   const sentWallMs = clock.wallMs();
   const sentMs = clock.monotonicMs();
-  const serverMs = Number(await run(TIME_SCRIPT, [], []));
+  const time = await run(TIME_SCRIPT, [], []);
   const marginMs = (clock.monotonicMs() - sentMs) / 2;
-  return { offsetMs: serverMs - sentWallMs - marginMs, marginMs };
+  if (typeof time !== 'string' || !/^\d{1,15}$/.test(time))
+    throw new Error('the time is no number');
+  return { offsetMs: Number(time) - sentWallMs - marginMs, marginMs };
 }
 
 const INFO_SCRIPT = `
-local function info(section)
-  local reply = redis.pcall('INFO', section)
-  if type(reply) == 'table' and reply.err then return { '', reply.err } end
+local function page(...)
+  local reply = redis.pcall(...)
+  if type(reply) == 'table' then return { '', reply.err or 'no text' } end
   return { reply, '' }
 end
-return { info('memory'), info('replication') }
+local cluster = { '', '' }
+if string.find(page('INFO', 'cluster')[1], 'cluster_enabled:1', 1, true) then cluster = page('CLUSTER', 'INFO') end
+return { page('INFO', 'memory'), page('INFO', 'replication'), cluster }
 `;
 
 const TIME_SCRIPT = `

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock/index.ts';
 import type { Holder, Inspection, Lock } from '../../lock/index.ts';
-import { durationText, leftText, shortValue } from '../ls/words.ts';
+import { durationText, foreignValue, leftText, shortValue } from '../ls/words.ts';
 import { printableText } from '../printable.ts';
 import type { Io } from '../verb.ts';
 
@@ -59,7 +59,8 @@ export function describe({ holders, waiters }: Inspection): string {
 
 function holderText(holder: Holder): string {
   if (holder.foreign) {
-    return `another program (value ${shortValue(printableText(holder.value))}), ${leftText(holder.leftMs)}`;
+    const value = foreignValue(holder.type, shortValue(holder.value, printableText));
+    return `another program (value ${value}), ${leftText(holder.leftMs)}`;
   }
   const label = holder.label === '' ? '' : ` (${printableText(holder.label)})`;
   return `${printableText(holder.host)} pid ${holder.pid}${label} for ${durationText(holder.ageMs)}`;

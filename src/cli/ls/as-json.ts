@@ -9,20 +9,32 @@ import type { KeyList } from './key-list.ts';
 import type { LockList } from './lock-list.ts';
 
 /** The list for programs: times in milliseconds, numbers as they are. */
-export function listData(store: string, atMs: number, { locks, isCut }: LockList): object {
-  return { store, at: new Date(atMs).toISOString(), truncated: isCut, locks: locks.map(lockData) };
+export function listData(store: string, atMs: number, list: LockList): object {
+  const { locks, isCut: truncated, unreadableCount: unreadable } = list;
+  return {
+    store,
+    at: new Date(atMs).toISOString(),
+    truncated,
+    unreadable,
+    locks: locks.map(lockData),
+  };
 }
 
 /** The same of foreign keys. */
-export function keysData(store: string, atMs: number, { keys, isCut }: KeyList): object {
-  return { store, at: new Date(atMs).toISOString(), truncated: isCut, keys: keys.map(keyData) };
+export function keysData(store: string, atMs: number, list: KeyList): object {
+  return { store, at: new Date(atMs).toISOString(), ...keyListData(list) };
 }
 
-export function keyData(key: ListedKey): object {
-  const { keyBytes, type, guess, valueBytes, size, leftMs = null, idleMs = null } = key;
+export function keyListData({ keys, isCut, unreadableCount }: KeyList): object {
+  return { truncated: isCut, unreadable: unreadableCount, keys: keys.map(keyData) };
+}
+
+function keyData(key: ListedKey): object {
+  const { keyBytes, keySize, type, guess, valueBytes, size, leftMs = null, idleMs = null } = key;
   const isTimestamp = guess.kind === 'timestamp';
   return {
     ...textData('name', keyBytes),
+    nameSize: keySize,
     kind: guess.kind,
     type,
     ...textData('value', valueBytes),
@@ -51,8 +63,8 @@ export function forcedData({ atMs, ...forced }: ForcedRelease): object {
 }
 
 function holderData(holder: ListedHolder): object {
-  const { fence = null, ageMs = null, leftMs = null } = holder;
-  return { ...partyData(holder), fence, ageMs, leftMs };
+  const { foreignType: type = null, fence = null, ageMs = null, leftMs = null } = holder;
+  return { ...partyData(holder), type, fence, ageMs, leftMs };
 }
 
 function waiterData(waiter: ListedWaiter): object {

@@ -1,9 +1,10 @@
-import { type ListedKey, scanKeys } from '../../stores/index.ts';
+import { type ListedKey, scanKeys, type Unreadable } from '../../stores/index.ts';
 import { MAX_LISTED } from './lock-list.ts';
 import type { Servers } from './servers.ts';
+import { addUnreadable, NONE_UNREADABLE } from './unreadable.ts';
 
 /** Keys that may be locks, in the order of their names. */
-export interface KeyList {
+export interface KeyList extends Unreadable {
   readonly keys: readonly ListedKey[];
   /** There are more than the limit. */
   readonly isCut: boolean;
@@ -12,7 +13,7 @@ export interface KeyList {
 /** The names of locks in most recipes: `lock.foo`, `lock:foo`, `lock_foo`, `lockkey`. */
 export const FOREIGN_PATTERN = 'lock*';
 
-export const NO_KEYS: KeyList = { keys: [], isCut: false };
+export const NO_KEYS: KeyList = { keys: [], isCut: false, ...NONE_UNREADABLE };
 
 /** The keys of a store that match a pattern and are no locks of Holdfast, each once. */
 export function listForeign(servers: Servers, pattern: string): Promise<KeyList> {
@@ -31,13 +32,20 @@ async function listKeys(
   admits: (key: ListedKey) => boolean,
 ): Promise<KeyList> {
   const found = new Map<string, ListedKey>();
+  let unreadable = NONE_UNREADABLE;
   for (const { run } of await servers.masters()) {
     for await (const page of scanKeys(run, pattern, which)) {
-      for (const key of page) if (admits(key)) found.set(key.keyBytes, key);
-      if (found.size > MAX_LISTED) return { keys: sorted(found).slice(0, MAX_LISTED), isCut: true };
+      for (const key of page.keys)
+        if (admits(key)) found.set(`${key.keySize} ${key.keyBytes}`, key);
+      unreadable = addUnreadable(unreadable, page);
+      if (found.size > MAX_LISTED) break;
     }
   }
-  return { keys: sorted(found), isCut: false };
+  return {
+    keys: sorted(found).slice(0, MAX_LISTED),
+    isCut: found.size > MAX_LISTED,
+    ...unreadable,
+  };
 }
 
 function sorted(found: ReadonlyMap<string, ListedKey>): ListedKey[] {

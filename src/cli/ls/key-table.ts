@@ -1,6 +1,6 @@
 import type { KeyGuess, ListedKey } from '../../stores/index.ts';
 import type { Paint } from '../console/paint.ts';
-import { printable } from '../printable.ts';
+import { messageText, printable } from '../printable.ts';
 import { type Column, type TextTable, textTable } from './text-table.ts';
 import { counted, durationText, shortValue, timeCell } from './words.ts';
 
@@ -31,15 +31,15 @@ function columnsAt(nowMs: number): readonly Column<ListedKey>[] {
 
 /** What a key was guessed to be; what is no known lock is called by its type. */
 export function keyKindText({ guess, type }: ListedKey): string {
-  return guess.kind === 'other' ? type : guess.kind;
+  return guess.kind === 'other' ? messageText(type) : guess.kind;
 }
 
 function valueText({ guess, type, valueBytes, size }: ListedKey, nowMs: number): string {
   if (type === 'string') {
     const end = endText(guess, nowMs);
-    return `${shortValue(printable(valueBytes))}${end === '' ? '' : ` (${end})`}`;
+    return `${shortValue(valueBytes, printable)}${end === '' ? '' : ` (${end})`}`;
   }
-  const fields = type === 'hash' ? `${shortValue(printable(valueBytes))} ` : '';
+  const fields = type === 'hash' ? `${shortValue(valueBytes, printable)} ` : '';
   return `${fields}(${counted(size, type === 'hash' ? 'field' : 'member')})`;
 }
 

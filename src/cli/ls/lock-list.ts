@@ -1,14 +1,15 @@
-import { type ListedLock, scanLocks } from '../../stores/index.ts';
+import { type ListedLock, scanLocks, type Unreadable } from '../../stores/index.ts';
 import type { Servers } from './servers.ts';
+import { addUnreadable, NONE_UNREADABLE } from './unreadable.ts';
 
 /** Locks in the order of their names. */
-export interface LockList {
+export interface LockList extends Unreadable {
   readonly locks: readonly ListedLock[];
   /** There are more than were looked for. */
   readonly isCut: boolean;
 }
 
-export const NO_LOCKS: LockList = { locks: [], isCut: false };
+export const NO_LOCKS: LockList = { locks: [], isCut: false, ...NONE_UNREADABLE };
 
 /** So that a list has an end, whatever lives in the store: some hundred bytes each. */
 export const MAX_LISTED = 100_000;
@@ -20,13 +21,16 @@ export async function listLocks(
   mostLocks = MAX_LISTED,
 ): Promise<LockList> {
   const found = new Map<string, ListedLock>();
+  let unreadable = NONE_UNREADABLE;
   for (const { run } of await servers.masters()) {
     for await (const page of scanLocks(run, pattern)) {
-      for (const lock of page) add(found, lock);
-      if (found.size > mostLocks) return { locks: sorted(found).slice(0, mostLocks), isCut: true };
+      for (const lock of page.locks) add(found, lock);
+      unreadable = addUnreadable(unreadable, page);
+      if (found.size > mostLocks) break;
     }
   }
-  return { locks: sorted(found), isCut: false };
+  const locks = sorted(found).slice(0, mostLocks);
+  return { locks, isCut: found.size > mostLocks, ...unreadable };
 }
 
 /** A lock may be met twice: on one server, or on both while its slot moves from one to the other. */

@@ -149,10 +149,11 @@ export class Watch {
   }
 
   #title(columns: number): string {
-    const { locks, isCut } = this.#list;
+    const { locks, isCut, unreadableCount } = this.#list;
     const waiters = locks.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
     const count = `${counted(locks.length, 'lock')}${isCut ? ' and more' : ''}`;
-    const words = `holdfast ls  ${messageText(this.#store.label)}  ${count}, ${waiters} waiting`;
+    const lack = unreadableCount === 0 ? '' : `, ${unreadableCount} unreadable`;
+    const words = `holdfast ls  ${messageText(this.#store.label)}  ${count}, ${waiters} waiting${lack}`;
     return this.#paint('strong', shorten(words, columns));
   }
 

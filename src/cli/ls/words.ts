@@ -6,7 +6,7 @@ import {
   WRITER_TAKE,
 } from '../../stores/index.ts';
 import { shortenWord } from '../lab/text-width.ts';
-import { printable, printableText } from '../printable.ts';
+import { messageText, printable, printableText } from '../printable.ts';
 
 export function isInUse({ holderCount, waiterCount }: ListedLock): boolean {
   return holderCount + waiterCount > 0;
@@ -24,18 +24,30 @@ export function kindText({ kind, holders }: Pick<ListedLock, 'kind' | 'holders'>
 export function holderText({ holders, holderCount }: ListedLock): string {
   const [first] = holders;
   if (first === undefined) return '(nobody)';
-  const { info, owner } = first;
+  const { info } = first;
   const others = holderCount > 1 ? ` +${holderCount - 1}` : '';
-  if (info === undefined) return `(another program) ${shortValue(printable(owner))}${others}`;
+  if (info === undefined) return `(another program) ${foreignText(first)}${others}`;
   const label = info.label === '' ? '' : ` ${printableText(info.label)}`;
   return `${printableText(info.host)}:${info.pid}${label}${others}`;
 }
 
 /** The same in a sentence. */
-export function partyText({ info, owner, take }: ListedHolder | ListedWaiter): string {
-  if (info === undefined) return `another program, value ${shortValue(printable(owner))}`;
+export function partyText(party: ListedHolder | ListedWaiter): string {
+  const { info, take } = party;
+  if (info === undefined) return `another program, value ${foreignText(party)}`;
   const label = info.label === '' ? '' : `, “${printableText(info.label)}”`;
   return `${printableText(info.host)}, pid ${info.pid}${label}${takeText(take)}`;
+}
+
+/** What another program has written; of a key that is no string, its type. */
+function foreignText(party: ListedHolder | ListedWaiter): string {
+  const type = 'foreignType' in party ? party.foreignType : undefined;
+  return foreignValue(type ?? 'string', shortValue(party.owner, printable));
+}
+
+/** The same, of a value that can be printed. Only the type is known of a key that is no string. */
+export function foreignValue(type: string, printed: string): string {
+  return type === 'string' ? printed : `(${messageText(type)})`;
 }
 
 function takeText(take: number): string {
@@ -63,13 +75,20 @@ export function timeCell(ms: number | undefined): string {
   return ms === undefined ? '-' : durationText(ms);
 }
 
-/** The value that another program has set may have any length. Its ends tell it from others. */
-export function shortValue(printed: string): string {
-  return shortenWord(printed, MAX_VALUE_WIDTH);
+/**
+ * A value or key that another program has chosen, which may have any length, made printable by `toPrintable`. Both
+ * ends tell it from others. The middle is cut before the escape: of megabytes that would take seconds.
+ */
+export function shortValue(value: string, toPrintable: (value: string) => string): string {
+  if (value === '') return '(empty)';
+  const ends = value.length > 2 * MAX_END ? value.slice(0, MAX_END) + value.slice(-MAX_END) : value;
+  return shortenWord(toPrintable(ends), MAX_VALUE_WIDTH);
 }
 
 /** Columns of a terminal: a UUID fits. */
 const MAX_VALUE_WIDTH = 40;
+/** Chars: more than fit, and more than our scripts send. */
+const MAX_END = 1024;
 
 export function forcedText({ atMs, host, pid, user, reason, holders }: ForcedRelease): string {
   const who = `${printableText(user)}@${printableText(host)}, pid ${pid}`;

@@ -1,0 +1,26 @@
+import type { Unreadable } from '../../stores/index.ts';
+import { textOf } from '../bytes.ts';
+import { messageText, printable } from '../printable.ts';
+import { counted } from './words.ts';
+
+export const NONE_UNREADABLE: Unreadable = { unreadableCount: 0, failureBytes: '' };
+
+/** Of two parts of a list. */
+export function addUnreadable(one: Unreadable, other: Unreadable): Unreadable {
+  return {
+    unreadableCount: one.unreadableCount + other.unreadableCount,
+    failureBytes: one.failureBytes || other.failureBytes,
+  };
+}
+
+/** What a list lacks, in a sentence; empty: nothing. */
+export function unreadableText(
+  { unreadableCount, failureBytes }: Unreadable,
+  noun: 'key' | 'lock',
+  pattern: string,
+): string {
+  if (unreadableCount === 0) return '';
+  const verb = unreadableCount === 1 ? 'matches' : 'match';
+  const failure = messageText(textOf(failureBytes)).replace(/\.?$/, '.');
+  return `${counted(unreadableCount, noun)} that ${verb} ${printable(pattern)} cannot be read: ${failure}`;
+}
