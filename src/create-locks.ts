@@ -1,4 +1,5 @@
 import { CachingLocks, type CachingLocksOptions } from './caching-locks.ts';
+import { type ClientOptions, parseAddress } from './client/index.ts';
 import { systemClock } from './clock/index.ts';
 import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
 import { redisUrlStore, type Session, startRenewalWorker } from './stores/index.ts';
@@ -18,6 +19,8 @@ export interface AddressOptions {
    * with their lease. `true` opens a session for them; or one that is open already (see openSession).
    */
   readonly session?: boolean | Session;
+  /** With `rediss://`: CA, client certificate and key, as Node's `tls.connect` takes them. */
+  readonly tls?: ClientOptions['tls'];
 }
 
 /**
@@ -40,11 +43,11 @@ export function createLocks(...given: [Where?, AddressOptions?]): CachingLocks {
 }
 
 function locksAt(url: string, options: AddressOptions): CachingLocks {
-  const { renewFrom = 'main', session = false } = options;
-  const store = redisUrlStore(url, { session });
+  const { renewFrom = 'main', session = false, tls } = options;
+  const store = redisUrlStore(url, { session, tls });
   if (renewFrom === 'main') return new CachingLocks({ store });
   if (renewFrom === 'worker') {
-    return new CachingLocks({ store }, new WorkerRenewals(() => startRenewalWorker(url)));
+    return new CachingLocks({ store }, new WorkerRenewals(() => startRenewalWorker(url, tls)));
   }
   throw new LockArgumentError('', `renewFrom is 'main' or 'worker'; got '${renewFrom}'`);
 }
@@ -95,7 +98,7 @@ function withStore(options: LocksOptions): LocksOptions {
   );
 }
 
-const ADDRESS_OPTIONS = ['renewFrom', 'session'];
+const ADDRESS_OPTIONS = ['renewFrom', 'session', 'tls'];
 const LOCKS_OPTIONS = [...ADDRESS_OPTIONS, 'store', 'clock', 'random', 'telemetry', 'cacheLimits'];
 
 /** An address in an object, or a store that is misspelt, would be left out: see refuseStore. */
@@ -109,24 +112,22 @@ function refuseOthers(options: object, known: readonly string[]): void {
 function unknownOption(what: string): LockArgumentError {
   return new LockArgumentError(
     '',
-    `createLocks does not know ${what}. Use createLocks(), createLocks('redis://host:port', { renewFrom, session }) ` +
+    `createLocks does not know ${what}. Use createLocks(), createLocks('redis://host:port', { renewFrom, session, tls }) ` +
       'or createLocks({ store: redisStore(client) }).',
   );
 }
 
-/** A database that is not a number would be chosen, and refused, where nobody can be told. */
 function checkUrl(url: string): string {
-  if (/^unix:\/./.test(url)) return url;
-  if (/^rediss?:\/\//.test(url) && URL.canParse(url)) {
-    const { pathname, searchParams } = new URL(url);
-    const areDatabases = searchParams.getAll('db').every((database) => /^\d+$/.test(database));
-    if (/^(\/\d*)?$/.test(pathname) && areDatabases) return url;
+  try {
+    parseAddress(url);
+    return url;
+  } catch {
+    throw new LockArgumentError(
+      '',
+      `'${withoutPassword(url)}' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
+        'rediss://host:port or unix:/path.',
+    );
   }
-  throw new LockArgumentError(
-    '',
-    `'${withoutPassword(url)}' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
-      'rediss://host:port or unix:/path.',
-  );
 }
 
 /** It may stand in the query too, and an address that is wrong may lack its slashes. */

@@ -1,4 +1,4 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -17,6 +17,7 @@ import {
   startServer,
 } from '../src/index.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
+import { BUILD } from './lock-holder-process.ts';
 import {
   freePort,
   type RunningServer,
@@ -227,6 +228,13 @@ describe('an encrypted connection', () => {
     await handsOver(here, there);
   });
 
+  it('is used with the certificate of its authority', async () => {
+    const options = { tls: { ca: secure.certificate.text } };
+    await using here = createLocks(`rediss://127.0.0.1:${secure.port}`, options);
+    await using there = createLocks(`rediss://127.0.0.1:${secure.port}`, options);
+    await handsOver(here, there);
+  });
+
   it('of a client that trusts the server is also used to be called on', async () => {
     const tls = { ca: secure.certificate.text };
     const ioredis = new Redis({ port: secure.port, host: '127.0.0.1', tls });
@@ -290,6 +298,28 @@ describe('a store at an address', () => {
     await ended;
     expect(await asking).toBeInstanceOf(LockError);
     silent.close();
+  });
+
+  it('has confirmed a hand-over before the program goes on, which may block', async () => {
+    const { port } = await realRedis();
+    const url = `redis://127.0.0.1:${port}` as const;
+    await using locks = createLocks(url);
+    const client = new Redis({ port });
+    onTestFinished(() => client.disconnect());
+    const lease = await locks.mutex('a').acquire();
+    const child = fork(join(import.meta.dirname, 'lock-blocked.child.js'), [url], {
+      env: { ...process.env, HOLDFAST_BUILD_URL: BUILD },
+    });
+    onTestFinished(() => stopProcess(child));
+    let isBlocked = true;
+    child.on('message', () => {
+      isBlocked = false;
+    });
+    while ((await locks.mutex('a').inspect()).waiters.length === 0);
+    await lease.release();
+    // A lock that was handed over is kept for 5 s, and for its lease of 30 s once that is confirmed.
+    while ((await client.pttl('lock:{a}')) < 10_000) expect(isBlocked).toBe(true);
+    expect(isBlocked).toBe(true);
   });
 
   it('is not connected to before the first request, nor after close()', async () => {

@@ -10,16 +10,28 @@ const root = join(import.meta.dirname, '..');
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   clock: [],
   resp: [],
+  client: ['clock', 'resp'],
   lua: ['resp'],
   engine: ['clock', 'resp', 'lua'],
   server: ['engine', 'resp', 'clock'],
   lock: ['clock'],
   cache: ['lock', 'clock'],
-  stores: ['lock', 'cache', 'clock', 'engine', 'resp'],
+  stores: ['lock', 'cache', 'client', 'clock', 'engine', 'resp'],
   local: ['clock', 'engine', 'server', 'stores'],
   lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
   'lab-report': ['lab'],
-  cli: ['clock', 'resp', 'engine', 'server', 'lock', 'stores', 'local', 'lab', 'lab-report'],
+  cli: [
+    'clock',
+    'resp',
+    'client',
+    'engine',
+    'server',
+    'lock',
+    'stores',
+    'local',
+    'lab',
+    'lab-report',
+  ],
 };
 
 interface SourceFile {

@@ -1,6 +1,6 @@
 // Who takes part in the lock benchmarks on a server. A contender is opened with the server's port and has
 // `acquire(name)`, which gives something that can be released, `isFree(name)`, which asks the server and
-// not the library, and `close()`. Each has a client of its own, with ioredis's defaults.
+// not the library, and `close()`. Each has a client of its own; those of ioredis have its defaults.
 import { randomUUID } from 'node:crypto';
 import { createLocks, redisStore } from 'holdfast';
 import { Redis } from 'ioredis';
@@ -18,13 +18,15 @@ const COMPARE_AND_PROLONG =
 /** One holder at a time. The floor is what the textbook sends, without a library. */
 export const mutexes = {
   floor: (port) => openFloor(port, {}),
-  holdfast: (port) =>
-    openHoldfast(port, {
-      lockOf: (locks, name) => locks.mutex(name),
-      isFree: (_locks, client, name) => isMissing(client, `lock:{${name}}`),
-    }),
+  holdfast: (port) => openHoldfast(port, MUTEX),
+  'holdfast on ioredis': (port) => openHoldfast(port, MUTEX, openOnIoredis),
   redlock: openRedlock,
   'redis-semaphore': openRedisMutex,
+};
+
+const MUTEX = {
+  lockOf: (locks, name) => locks.mutex(name),
+  isFree: (_locks, client, name) => isMissing(client, `lock:{${name}}`),
 };
 
 /** ioredis can gather the commands of one turn by itself, if asked to. */
@@ -74,9 +76,22 @@ async function openFloor(port, options) {
   };
 }
 
-async function openHoldfast(port, { lockOf, isFree }) {
+/** The form that the README shows. */
+function openByAddress(port) {
+  const locks = createLocks(`redis://127.0.0.1:${port}`);
+  return { locks, disconnect: () => {} };
+}
+
+function openOnIoredis(port) {
   const client = new Redis(port);
-  const locks = createLocks({ store: redisStore(client) });
+  return {
+    locks: createLocks({ store: redisStore(client) }),
+    disconnect: () => client.disconnect(),
+  };
+}
+
+async function openHoldfast(port, { lockOf, isFree }, open = openByAddress) {
+  const { locks, disconnect } = open(port);
   // Another program's eyes: what this process believes of its own locks proves nothing.
   const otherClient = new Redis(port);
   const otherLocks = createLocks({ store: redisStore(otherClient) });
@@ -85,7 +100,7 @@ async function openHoldfast(port, { lockOf, isFree }) {
     isFree: (name) => isFree(otherLocks, otherClient, name),
     async close() {
       await Promise.all([locks.close(), otherLocks.close()]);
-      client.disconnect();
+      disconnect();
       otherClient.disconnect();
     },
   };

@@ -16,7 +16,7 @@ export {
 } from './lock-list.ts';
 export { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
-export { redisUrlStore } from './redis-url.ts';
+export { addressStore, redisUrlStore } from './redis-url.ts';
 export type { Unreadable } from './scan-pages.ts';
 export type { ScriptRunner } from './script-runner.ts';
 export { ScriptStore } from './script-store.ts';

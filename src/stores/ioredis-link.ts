@@ -1,22 +1,17 @@
-import { type CommandTaker, shortCalls } from './ioredis-command.ts';
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
 import { tell } from './script-runner.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of an ioredis client: single, Sentinel or Cluster. */
 export interface IoredisClient {
-  readonly options: {
-    readonly keyPrefix?: string | undefined;
-    readonly enableAutoPipelining?: boolean | undefined;
-    readonly commandTimeout?: number | undefined;
-  };
+  readonly options: { readonly keyPrefix?: string | undefined };
   evalsha(sha: string, keyCount: number, ...words: string[]): Promise<unknown>;
   eval(text: string, keyCount: number, ...words: string[]): Promise<unknown>;
   info(section: string): Promise<unknown>;
 }
 
 /** A client of one server, or of the master that Sentinel names. */
-interface Single extends IoredisClient, CommandTaker {
+interface Single extends IoredisClient {
   call(command: string, args: string[]): Promise<unknown>;
   duplicate(options: object): Own;
 }
@@ -48,14 +43,9 @@ export function isIoredis(client: object): client is IoredisClient {
 export function ioredisLink(client: IoredisClient): RedisLink {
   const nodes = isCluster(client) ? () => client.nodes() : () => [client as Single];
   const nextOf = inTurn();
-  // In a cluster, the client looks for the keys among the words.
-  const callShort = isSingle(client) ? shortCalls(client) : undefined;
   const link: RedisLink = {
-    evalsha(sha, keys, args, hearer) {
-      const isShort = keys.length === 1 && (args.length === 1 || args.length === 2);
-      if (callShort && isShort) callShort(sha, keys[0]!, args, hearer);
-      else tell(hearer, client.evalsha(sha, keys.length, ...keys, ...args));
-    },
+    evalsha: (sha, keys, args, hearer) =>
+      tell(hearer, client.evalsha(sha, keys.length, ...keys, ...args)),
     eval: (text, keys, args) => client.eval(text, keys.length, ...keys, ...args),
     info: (section) => client.info(section),
     async hear(channel, ears, signal) {

@@ -6,9 +6,9 @@ import type { RedisLink } from './redis-link.ts';
 import { type Script, type ScriptRunner, tell } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
-/** Runs scripts over a link, and hears messages on one connection of its own. */
-export function linkRunner(link: RedisLink): ScriptRunner {
-  return new LinkRunner(link, systemClock);
+/** Runs scripts over a link, and hears messages on one connection of its own. `onClose` closes what is ours. */
+export function linkRunner(link: RedisLink, onClose: () => void = () => {}): ScriptRunner {
+  return new LinkRunner(link, systemClock, onClose);
 }
 
 /** How long a slot that moves is asked again, and how often: well within the time of a request. */
@@ -20,10 +20,12 @@ class LinkRunner implements ScriptRunner {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
+  readonly #onClose: () => void;
   #hasAsked = false;
 
-  constructor(link: RedisLink, clock: Clock) {
+  constructor(link: RedisLink, clock: Clock, onClose: () => void) {
     this.#link = link;
+    this.#onClose = onClose;
     this.#clock = clock;
     if (link.slotOf) this.slotOf = link.slotOf;
   }
@@ -54,6 +56,7 @@ class LinkRunner implements ScriptRunner {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#onClose();
   }
 
   #send(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {

@@ -27,7 +27,7 @@ export function redisStore(
   if (!options.session) return scriptStore(runner, options);
   if (link.plain === undefined) throw new LockArgumentError('', ONE_CONNECTION);
   const { plain } = link;
-  const open = (): Promise<LiveSession> => openBeside(plain);
+  const open = (): Promise<LiveSession> => openBeside(plain, 'the end of this client');
   return scriptStore(withSession(options.session, { ...plain, runner, open }), options);
 }
 
@@ -62,7 +62,7 @@ export function withSession(session: true | Session, options: SessionRunnerOptio
 }
 
 /** A session on a connection of its own, to where a client is connected. */
-async function openBeside({ open }: PlainLink): Promise<LiveSession> {
+export async function openBeside({ open }: PlainLink, where: string): Promise<LiveSession> {
   const id = randomUUID();
   // A connection that is swallowed would never say so, and all who ask would wait for it.
   const trial = new AbortController();
@@ -72,7 +72,7 @@ async function openBeside({ open }: PlainLink): Promise<LiveSession> {
   } catch (error) {
     const isLate = trial.signal.aborted;
     const reason = isLate ? new Error(`no answer within ${PATIENCE_MS} ms`) : error;
-    throw sessionError(reason, 'the end of this client');
+    throw sessionError(reason, where);
   } finally {
     timer.cancel();
   }

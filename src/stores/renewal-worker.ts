@@ -10,5 +10,5 @@ const url: string | undefined = workerData?.holdfastUrl;
 if (parentPort !== null && url !== undefined) {
   // Whatever there is to warn about this store, the main thread has warned of it.
   process.removeAllListeners('warning');
-  serveRenewals(parentPort, redisUrlStore(url), systemClock);
+  serveRenewals(parentPort, redisUrlStore(url, { tls: workerData.tls }), systemClock);
 }

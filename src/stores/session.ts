@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { on } from 'node:events';
-import { connect as connectPlain, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import type { Socket } from 'node:net';
+import { type Address, openConnection, parseAddress } from '../client/index.ts';
 import { systemClock } from '../clock/index.ts';
-import { ErrorReply, encodeRequest, ReplyDecoder } from '../resp/index.ts';
+import { ErrorReply } from '../resp/index.ts';
 
 /**
  * A session on a Holdfast server: it lives as long as its connection. Locks that are tied to it are
@@ -63,24 +62,15 @@ export async function openSession(
   address: string,
   { timeoutMs = 5000, signal }: SessionOptions = {},
 ): Promise<Session> {
-  if (!isAddress(address)) throw new SessionError('unreachable', `'${address}' ${NO_ADDRESS}`);
-  const { socket, credentials } = connect(address);
+  const parsed = readAddress(address);
   const id = randomUUID();
-  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  const patience = new AbortController();
-  const timer = systemClock.setTimer(timeoutMs, () => patience.abort());
-  const either = signal ? AbortSignal.any([signal, patience.signal]) : patience.signal;
-  try {
-    await answered(socket, [...credentials, ['HOLDFAST.SESSION', id]], either);
-  } catch (error) {
-    socket.destroy();
+  const socket = await openSocket(parsed, id, { timeoutMs, signal }).catch((error: unknown) => {
     signal?.throwIfAborted();
-    const isLate = patience.signal.aborted;
-    const reason = isLate ? new Error(`no answer within ${timeoutMs} ms`) : error;
-    throw sessionError(reason, withoutPassword(address));
-  } finally {
-    timer.cancel();
-  }
+    throw sessionError(error, parsed.label);
+  });
+  const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  // What broke the connection is told by 'close', which follows.
+  socket.on('error', () => {});
   // What is not read would hide that the server has closed; and Node pauses what a child process inherits.
   socket.on('pause', () => socket.resume());
   socket.resume();
@@ -90,7 +80,7 @@ export async function openSession(
     const linger = systemClock.setTimer(LINGER_MS, () => socket.destroy());
     return ended.finally(() => linger.cancel());
   };
-  return { id, address, socket, ended, close };
+  return { id, address: address as StoreAddress, socket, ended, close };
 }
 
 /** How long a server may take to close its side too. */
@@ -114,63 +104,49 @@ export function sessionError(error: unknown, where: string): SessionError {
   return new SessionError('unreachable', `no session at ${where}: ${message}`, error);
 }
 
-function isAddress(text: string): text is StoreAddress {
-  return /^unix:\/./.test(text) || (/^rediss?:\/\//.test(text) && URL.canParse(text));
+function readAddress(text: string): Address {
+  try {
+    return parseAddress(text);
+  } catch (error) {
+    throw new SessionError('unreachable', `'${withoutPassword(text)}' ${NO_ADDRESS}`, error);
+  }
 }
 
 const NO_ADDRESS =
   'is not an address of locks. Use redis://host:port, rediss://host:port or unix:/path.';
 
-function connect(address: string): { socket: Socket; credentials: string[][] } {
-  const path = /^unix:(?:\/\/)?(\/.+)$/.exec(address)?.[1];
-  if (path !== undefined) return { socket: prepared(connectPlain({ path })), credentials: [] };
-  const url = new URL(address);
-  // A URL keeps the brackets of an IPv6 address, a socket does not take them.
-  const host = url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
-  const port = Number(url.port || 6379);
-  const socket =
-    url.protocol === 'rediss:'
-      ? connectTls({ host, port, servername: host })
-      : connectPlain({ host, port });
-  return { socket: prepared(socket), credentials: credentialsIn(url) };
+/** A connection on which the session was opened, and nothing else is said. */
+async function openSocket(
+  address: Address,
+  id: string,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal | undefined },
+): Promise<Socket> {
+  const connection = await openConnection({
+    // A session belongs to no database.
+    address: { ...address, database: 0 },
+    clock: systemClock,
+    connectTimeoutMs: timeoutMs,
+    requestTimeoutMs: timeoutMs,
+    heartbeatMs: Number.POSITIVE_INFINITY,
+    signal,
+  });
+  const abort = (): void => connection.close();
+  signal?.addEventListener('abort', abort);
+  try {
+    const reply = await connection.request(['HOLDFAST.SESSION', id]);
+    if (reply instanceof ErrorReply) throw new Error(reply.message);
+    return connection.detach().setKeepAlive(true, KEEP_ALIVE_MS);
+  } catch (error) {
+    connection.close();
+    throw error;
+  } finally {
+    signal?.removeEventListener('abort', abort);
+  }
 }
 
 /** Often enough that a router on the way does not forget an idle connection. */
 const KEEP_ALIVE_MS = 30_000;
 
-function prepared(socket: Socket): Socket {
-  socket.setNoDelay(true);
-  socket.setKeepAlive(true, KEEP_ALIVE_MS);
-  // What broke the connection is told by 'close', which follows.
-  socket.on('error', () => {});
-  return socket;
-}
-
-function credentialsIn({ username, password }: URL): string[][] {
-  if (password === '') return [];
-  const words = [username, password].filter((word) => word !== '').map(decodeURIComponent);
-  return [['AUTH', ...words.map((word) => Buffer.from(word).toString('latin1'))]];
-}
-
 function withoutPassword(address: string): string {
   return address.replace(/\/\/[^/@]*@/, '//');
-}
-
-/** Sends the commands and resolves when each was answered; rejects at the first error. */
-async function answered(
-  socket: Socket,
-  commands: readonly string[][],
-  signal: AbortSignal,
-): Promise<void> {
-  for (const words of commands) socket.write(encodeRequest(words), 'latin1');
-  const decoder = new ReplyDecoder();
-  let missing = commands.length;
-  for await (const [chunk] of on(socket, 'data', { signal, close: ['end', 'close'] })) {
-    decoder.push(chunk);
-    for (let reply = decoder.next(); reply !== undefined; reply = decoder.next()) {
-      if (reply instanceof ErrorReply) throw new Error(reply.message);
-      if (--missing === 0) return;
-    }
-  }
-  throw new Error('the connection was closed');
 }

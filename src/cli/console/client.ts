@@ -1,13 +1,13 @@
-import { connect as connectPlain, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
-import { encodeRequest, PushReply, type Reply, ReplyDecoder } from '../../resp/index.ts';
+import { type Connection, openConnection } from '../../client/index.ts';
+import { systemClock } from '../../clock/index.ts';
+import type { Reply } from '../../resp/index.ts';
 import type { StoreAddress } from './store-address.ts';
 
 interface ClientOptions {
   readonly store: StoreAddress;
-  /** Told every message that answers no command. */
+  /** Receives every message that answers no command. */
   readonly onPush: (reply: Reply) => void;
-  /** Told when a connection that stood has ended, by whomever. */
+  /** Called when an open connection has ended. */
   readonly onClose: () => void;
 }
 
@@ -16,117 +16,60 @@ export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
-interface Pending {
-  readonly subscribes: boolean;
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: ConnectionError) => void;
-}
-
-/** One connection to a server: requests in order, their replies in the same order. */
+/** The connection of a person: commands may block for as long as they like, and it connects again when asked to. */
 export class Client {
   readonly #options: ClientOptions;
-  readonly #pending: Pending[] = [];
-  #socket: Socket | undefined;
-  /** The same before it is connected. */
-  #connecting: Socket | undefined;
+  #connection: Connection | undefined;
+  #attempt = new AbortController();
 
   constructor(options: ClientOptions) {
     this.#options = options;
   }
 
   get connected(): boolean {
-    return this.#socket !== undefined;
+    return this.#connection?.isOpen ?? false;
   }
 
-  /** Connects. What the store's address asks for, sign-in and database, is the caller's to send. */
+  /** Connects. The caller signs in and selects the database, and tells how that went. */
   async connect(): Promise<void> {
-    const { store, onClose } = this.#options;
-    const socket = openSocket(store);
-    this.#connecting = socket;
-    await connected(socket, store);
-    this.#connecting = undefined;
-    this.#socket = socket;
-    const decoder = new ReplyDecoder();
-    socket.on('data', (chunk) => this.#receive(decoder, chunk));
-    // What broke the connection is told by 'close', which follows.
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      this.#fail();
-      onClose();
-    });
+    const { store, onPush, onClose } = this.#options;
+    this.#attempt = new AbortController();
+    try {
+      this.#connection = await openConnection({
+        address: { ...store, password: '', database: 0 },
+        clock: systemClock,
+        connectTimeoutMs: CONNECT_TIMEOUT_MS,
+        requestTimeoutMs: Number.POSITIVE_INFINITY,
+        heartbeatMs: Number.POSITIVE_INFINITY,
+        onPush,
+        onClose,
+        signal: this.#attempt.signal,
+      });
+    } catch (error) {
+      throw new ConnectionError(`${(error as Error).message}. ${WHAT_TO_DO}`);
+    }
   }
 
   /** Sends a command whose words are latin1, a char a byte. Rejects with ConnectionError. */
-  request(argv: readonly string[]): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const subscribes = SUBSCRIPTION.test(argv[0]!);
-      this.#pending.push({ subscribes, resolve, reject });
-      if (this.#socket === undefined) this.#fail();
-      else this.#socket.write(encodeRequest(argv), 'latin1');
-    });
+  async request(argv: readonly string[]): Promise<Reply> {
+    try {
+      return await this.#connection!.request(argv);
+    } catch {
+      throw new ConnectionError(NO_ANSWER);
+    }
   }
 
   close(): void {
-    this.#connecting?.destroy();
-    this.#socket?.destroy();
-  }
-
-  #receive(decoder: ReplyDecoder, chunk: Buffer): void {
-    try {
-      decoder.push(chunk);
-      for (let reply = decoder.next(); reply !== undefined; reply = decoder.next()) {
-        this.#deliver(reply);
-      }
-    } catch {
-      // Whatever answers there, it does not speak this protocol.
-      this.close();
-    }
-  }
-
-  /** RESP3 confirms a subscription by a push, which is then the only answer to the command. */
-  #deliver(reply: Reply): void {
-    const first = this.#pending[0];
-    const isAnswer =
-      first !== undefined &&
-      (!(reply instanceof PushReply) || (first.subscribes && isConfirmation(reply)));
-    if (isAnswer) this.#pending.shift()!.resolve(reply);
-    else this.#options.onPush(reply);
-  }
-
-  #fail(): void {
-    this.#socket = undefined;
-    for (const { reject } of this.#pending.splice(0)) {
-      reject(new ConnectionError(NO_ANSWER));
-    }
+    this.#attempt.abort();
+    this.#connection?.close();
   }
 }
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+const WHAT_TO_DO =
+  'Start a server with "npx holdfast serve", or name another with --store redis://host:port.';
 
 /** Sending the command again is for the person to decide. */
 const NO_ANSWER =
   'The connection was lost before the answer came: the command may have run, or not. The next command connects again.';
-
-const SUBSCRIPTION = /^[ps]?(?:un)?subscribe$/i;
-
-function isConfirmation({ items }: PushReply): boolean {
-  return typeof items[0] === 'string' && SUBSCRIPTION.test(items[0]);
-}
-
-function openSocket({ socket, isSecure }: StoreAddress): Socket {
-  return isSecure ? connectTls(socket) : connectPlain({ ...socket, noDelay: true });
-}
-
-function connected(socket: Socket, { label, isSecure }: StoreAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once(isSecure ? 'secureConnect' : 'connect', resolve);
-    socket.once('error', (error: NodeJS.ErrnoException) => {
-      reject(cannotConnect(label, error.code ?? error.message));
-    });
-    socket.once('close', () => reject(cannotConnect(label, 'given up')));
-  });
-}
-
-function cannotConnect(label: string, reason: string): ConnectionError {
-  return new ConnectionError(
-    `Could not connect to ${label} (${reason}). Start a server with "npx holdfast serve", or name another with --store redis://host:port.`,
-  );
-}

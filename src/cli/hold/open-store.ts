@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { Socket, type SocketConnectOpts } from 'node:net';
 import { Locks } from '../../lock/index.ts';
-import { openSession, redisStore, type Session, SessionError } from '../../stores/index.ts';
+import { addressStore, openSession, type Session, SessionError } from '../../stores/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { parseStoreAddress, type StoreAddress } from '../console/store-address.ts';
 import { type Environment, UsageError } from '../verb.ts';
 import { RunError } from './exit-codes.ts';
-import { SmallClient } from './small-client.ts';
 
 /** Where the locks of a run are to live. */
 export interface StorePlace {
@@ -40,14 +39,10 @@ export function openStore(
 }
 
 async function openNamed(url: string, environment: Environment): Promise<OpenStore> {
-  const client = new SmallClient(addressOf(url, environment));
-  const locks = new Locks({ store: redisStore(client), telemetry: false });
-  const close = async (): Promise<void> => {
-    await locks.close();
-    client.disconnect();
-  };
+  const store = addressStore(addressOf(url, environment));
+  const locks = new Locks({ store, telemetry: false });
   const { signal: ended } = new AbortController();
-  return { locks, ended, graceMs: 0, [Symbol.asyncDispose]: close };
+  return { locks, ended, graceMs: 0, [Symbol.asyncDispose]: () => locks.close() };
 }
 
 async function openNamedSession(
@@ -82,15 +77,13 @@ function explain(error: unknown): never {
 type SessionTraits = Pick<OpenStore, 'graceMs' | 'serverLine'>;
 
 function inSession(session: Session, address: StoreAddress, traits: SessionTraits): OpenStore {
-  const client = new SmallClient(address);
-  const locks = new Locks({ store: redisStore(client, { session }), telemetry: false });
+  const locks = new Locks({ store: addressStore(address, { session }), telemetry: false });
   let isClosing = false;
   const ended = new AbortController();
   void session.ended.then(() => isClosing || ended.abort());
   const close = async (): Promise<void> => {
     isClosing = true;
     await locks.close();
-    client.disconnect();
     (await traits.serverLine)?.destroy();
     await session.close();
   };
