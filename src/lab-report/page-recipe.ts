@@ -160,7 +160,7 @@ function counts({ world, states, interleavings, failing, isComplete }: Explorati
 
 function failingCounts({ interleavings, chance }: FailingRuns): Html {
   return html`<div><dt>${both({ en: 'of these fail', zh: '其中失败' })}</dt><dd>${countText(interleavings)}</dd></div>
-  <div><dt>${both({ en: 'random runs that fail', zh: '随机运行的失败比例' })}</dt><dd>${chanceText(chance)}</dd></div>`;
+  <div><dt>${both({ en: 'share of random runs that fail', zh: '随机运行的失败比例' })}</dt><dd>${chanceText(chance)}</dd></div>`;
 }
 
 function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html {
