@@ -147,11 +147,11 @@ describe('holdfast serve', () => {
 
   it('survives more clients than it has file handles for, and serves again when they left', async () => {
     await using server = new CliProcess('sh', [
-      ...['-c', 'ulimit -n 90; exec "$0" "$@"', process.execPath],
+      ...['-c', 'ulimit -n 140; exec "$0" "$@"', process.execPath],
       ...[MAIN, 'serve', '--port', '0'],
     ]);
     const port = await portOf(server);
-    const clients = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1'));
+    const clients = Array.from({ length: 150 }, () => connect(Number(port), '127.0.0.1'));
     const fates = await Promise.all(clients.map(fateOf));
     expect(fates).toContain('answered');
     expect(fates).toContain('turned away');

@@ -119,7 +119,7 @@ async function monitor(
   monitors.push(ears);
   ears.on('monitor', (_time: string, words: string[], source: string) => {
     const [command, , , key, ...args] = words;
-    if (command?.startsWith('eval')) onRequest(toWords(args)[0]!, key!, source);
+    if (command?.toLowerCase().startsWith('eval')) onRequest(toWords(args)[0]!, key!, source);
   });
 }
 

@@ -20,13 +20,15 @@ export class AddressError extends Error {
  * @throws AddressError
  */
 export function parseAddress(text: string): Address {
+  const path = /^unix:(?:\/\/)?(\/.+)$/s.exec(text)?.[1];
+  if (path !== undefined) return unixAddress(decoded(path));
   // A URL drops spaces around it, and line breaks anywhere.
   if (/\s/.test(text) || !URL.canParse(text)) {
     throw new AddressError(`The address cannot be read. ${FORMS}`);
   }
   const url = new URL(text);
   if (url.search !== '') throw new AddressError(`An address has no options after a ?. ${FORMS}`);
-  if (url.protocol === 'unix:') return unixAddress(url);
+  if (url.protocol === 'unix:') throw new AddressError(`A socket has a path: unix:/path. ${FORMS}`);
   if (url.protocol === 'redis:' || url.protocol === 'rediss:') return tcpAddress(url);
   throw new AddressError(`'${url.protocol}' is not known. ${FORMS}`);
 }
@@ -35,10 +37,7 @@ const FORMS =
   'A store is redis://[user:password@]host[:port][/database], rediss://… for TLS, or unix:/path.';
 const DEFAULT_PORT = 6379;
 
-function unixAddress(url: URL): Address {
-  const path = decoded(url.pathname);
-  if (!path.startsWith('/'))
-    throw new AddressError(`The path of a socket begins with a /. ${FORMS}`);
+function unixAddress(path: string): Address {
   const isSecure = false;
   return { label: path, socket: { path }, isSecure, user: '', password: '', database: 0 };
 }

@@ -174,7 +174,9 @@ describe('an address', () => {
       password: 'p@ss',
       database: 3,
     });
-    expect(parseAddress('unix:/run/a%20b').socket).toEqual({ path: '/run/a b' });
+    for (const text of ['unix:/run/a%20b', 'unix:/run/a b', 'unix:///run/a b']) {
+      expect(parseAddress(text).socket).toEqual({ path: '/run/a b' });
+    }
   });
 
   it.each([
@@ -182,7 +184,7 @@ describe('an address', () => {
     ['redis://host/x', /A database is a number/],
     ['redis://host?db=3', /no options after a \?/],
     ['redis://:100%@host', /written as %25/],
-    ['unix:socket', /begins with a \//],
+    ['unix:socket', /A socket has a path/],
     ['', /cannot be read/],
     [' redis://host', /cannot be read/],
   ])('%s is refused', (text, message) => {

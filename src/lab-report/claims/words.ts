@@ -57,7 +57,7 @@ const NAMES: Readonly<Record<Claim['document'], Text>> = {
 };
 
 const IMPLIED: Text = {
-  en: 'what recipes of several documents depend on',
+  en: 'What recipes of several documents depend on',
   zh: '多篇文档的写法都依赖的前提',
 };
 
