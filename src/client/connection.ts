@@ -1,7 +1,7 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../clock/index.ts';
-import { ErrorReply, encodeRequest, PushReply, type Reply, ReplyDecoder } from '../resp/index.ts';
+import { ErrorReply, PushReply, type Reply, ReplyDecoder } from '../resp/index.ts';
 import type { Address } from './address.ts';
 
 export interface ConnectionOptions {
@@ -66,8 +66,8 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 
 /**
  * One connection to a server, until it ends: requests in order, and their replies in the same order. The first
- * request of a turn is written at once, all others of that turn together: a caller that blocks the event loop
- * next has then sent what it asked for.
+ * request of a turn is written at once, since a caller may block the event loop next; the others of that turn are
+ * written together, unless they are so large that the server had better begin.
  *
  * A connection that is dead does not say so. It is closed when a reply does not come in time; and when no byte
  * has come for a while and nothing is asked, it is probed by PING.
@@ -115,15 +115,14 @@ export class Connection {
       queueMicrotask(() => receiver.failed(this.#lost()));
       return;
     }
-    if (SUBSCRIPTION.test(argv[0]!)) this.#hasSubscribed = true;
-    this.#pending.push({ receiver, argv, sentMs: this.#options.clock.monotonicMs() });
-    const text = encodeRequest(argv);
-    if (this.#isGathering) this.#outgoing += text;
-    else {
-      this.#isGathering = true;
-      GATHERED.then(this.#flush);
-      this.#socket.write(text, 'latin1');
-    }
+    const subscribes = SUBSCRIPTION.test(argv[0]!);
+    if (subscribes) this.#hasSubscribed = true;
+    this.#pending.push({ receiver, subscribes, sentMs: this.#options.clock.monotonicMs() });
+    this.#outgoing += requestText(argv);
+    if (this.#isGathering && this.#outgoing.length < MAX_GATHERED_BYTES) return;
+    if (!this.#isGathering) GATHERED.then(this.#endGathering);
+    this.#isGathering = true;
+    this.#write();
   }
 
   /** The same as a promise. An error reply is a value, as any other reply. */
@@ -144,12 +143,16 @@ export class Connection {
     return this.#socket;
   }
 
-  readonly #flush = (): void => {
-    const text = this.#outgoing;
+  readonly #endGathering = (): void => {
     this.#isGathering = false;
-    this.#outgoing = '';
-    if (text !== '' && this.#isOpen) this.#socket.write(text, 'latin1');
+    if (this.#outgoing !== '') this.#write();
   };
+
+  #write(): void {
+    const text = this.#outgoing;
+    this.#outgoing = '';
+    if (this.#isOpen) this.#socket.write(text, 'latin1');
+  }
 
   #receive(chunk: Buffer): void {
     this.#receivedMs = this.#options.clock.monotonicMs();
@@ -166,7 +169,7 @@ export class Connection {
 
   #deliver(reply: Reply): void {
     const next = this.#pending[this.#first];
-    if (next === undefined || this.#isPush(reply, next.argv)) {
+    if (next === undefined || this.#isPush(reply, next)) {
       this.#options.onPush?.(reply);
       return;
     }
@@ -180,8 +183,8 @@ export class Connection {
   }
 
   /** Only a connection that has subscribed gets messages: before, an array that looks like one is data. */
-  #isPush(reply: Reply, argv: readonly string[]): boolean {
-    if (reply instanceof PushReply) return !isAnswer(reply, argv);
+  #isPush(reply: Reply, { subscribes }: Pending): boolean {
+    if (reply instanceof PushReply) return !subscribes || !isConfirmation(reply);
     return this.#hasSubscribed && isMessage(reply);
   }
 
@@ -230,19 +233,28 @@ export class Connection {
 
 interface Pending {
   readonly receiver: Receiver;
-  readonly argv: readonly string[];
+  readonly subscribes: boolean;
   readonly sentMs: number;
 }
 
 /** A promise that is there already: cheaper than queueMicrotask, which makes an asynchronous resource. */
 const GATHERED = Promise.resolve();
 
+const MAX_GATHERED_BYTES = 2048;
+
+/** V8 joins the parts when it writes them, which is faster here than to copy each into a buffer. */
+function requestText(argv: readonly string[]): string {
+  let text = `*${argv.length}\r\n`;
+  for (const argument of argv) text += `$${argument.length}\r\n${argument}\r\n`;
+  return text;
+}
+
 /** Receives the reply to the PING of a quiet connection: that it comes is enough. */
 const PROBE: Receiver = { answered() {}, failed() {} };
 
 /** RESP3 confirms a subscription by a push, which is then the only answer to the command. */
-function isAnswer({ items }: PushReply, argv: readonly string[]): boolean {
-  return SUBSCRIPTION.test(argv[0]!) && typeof items[0] === 'string' && SUBSCRIPTION.test(items[0]);
+function isConfirmation({ items }: PushReply): boolean {
+  return typeof items[0] === 'string' && SUBSCRIPTION.test(items[0]);
 }
 
 /** With RESP2 messages are arrays, like other replies. */

@@ -50,7 +50,9 @@ function text(hearer: Hearer<unknown>): Receiver {
 function plain(reply: Reply): unknown {
   if (typeof reply === 'string') return toText(reply);
   if (reply instanceof SimpleReply) return toText(reply.text);
-  return Array.isArray(reply) ? reply.map(plain) : reply;
+  // The reply to many requests is a list of numbers, which need not be copied.
+  if (!Array.isArray(reply) || reply.every((item) => typeof item === 'number')) return reply;
+  return reply.map(plain);
 }
 
 /** Subscribes on a connection of its own, and resolves when that connection has ended. */
@@ -108,6 +110,7 @@ function toText(bytes: string): string {
 }
 
 function isAscii(text: string): boolean {
-  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) > 0x7f) return false;
-  return true;
+  return !NOT_ASCII.test(text);
 }
+
+const NOT_ASCII = /[^\p{ASCII}]/u;
