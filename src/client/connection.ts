@@ -1,7 +1,7 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions as TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../clock/index.ts';
-import { ErrorReply, PushReply, type Reply, ReplyDecoder } from '../resp/index.ts';
+import { ErrorReply, encodeRequest, PushReply, type Reply, ReplyDecoder } from '../resp/index.ts';
 import type { Address } from './address.ts';
 
 export interface ConnectionOptions {
@@ -118,7 +118,7 @@ export class Connection {
     const subscribes = SUBSCRIPTION.test(argv[0]!);
     if (subscribes) this.#hasSubscribed = true;
     this.#pending.push({ receiver, subscribes, sentMs: this.#options.clock.monotonicMs() });
-    this.#outgoing += requestText(argv);
+    this.#outgoing += encodeRequest(argv);
     if (this.#isGathering && this.#outgoing.length < MAX_GATHERED_BYTES) return;
     if (!this.#isGathering) GATHERED.then(this.#endGathering);
     this.#isGathering = true;
@@ -241,13 +241,6 @@ interface Pending {
 const GATHERED = Promise.resolve();
 
 const MAX_GATHERED_BYTES = 2048;
-
-/** V8 joins the parts when it writes them, which is faster here than to copy each into a buffer. */
-function requestText(argv: readonly string[]): string {
-  let text = `*${argv.length}\r\n`;
-  for (const argument of argv) text += `$${argument.length}\r\n${argument}\r\n`;
-  return text;
-}
 
 /** Receives the reply to the PING of a quiet connection: that it comes is enough. */
 const PROBE: Receiver = { answered() {}, failed() {} };

@@ -34,12 +34,11 @@ export function encode(reply: Reply, protocol: Protocol): string {
   return scratch.takeText();
 }
 
-/** A command as a client sends it. */
+/** A command as a client sends it. V8 joins the parts when they are written: faster here than a copy of each. */
 export function encodeRequest(argv: readonly string[]): string {
-  scratch.clear();
-  scratch.text(`*${argv.length}\r\n`);
-  for (const argument of argv) writeBulk(scratch, argument);
-  return scratch.takeText();
+  let text = `*${argv.length}\r\n`;
+  for (const argument of argv) text += `$${argument.length}\r\n${argument}\r\n`;
+  return text;
 }
 
 type TaggedReply =

@@ -91,7 +91,7 @@ export const INTERVIEW: readonly Row[] = [
     ),
     verdict: 'right',
     reason: text(
-      'A restart for maintenance can be told to the program, a crash cannot: close the locks on SIGTERM, and rely on the lease for the rest.',
+      'The program receives SIGTERM before a restart, and nothing before a crash: close the locks on SIGTERM, and rely on the lease for the rest.',
       '重启维护可以提前通知程序，崩溃不会：收到 SIGTERM 时主动释放，其余情况靠租约。',
     ),
     rightForm: text(

@@ -65,7 +65,7 @@ export const NOTES: readonly Row[] = [
     number: 4,
     place: text('the command', '命令说明'),
     claim: text(
-      'Engineers who say SETNX today usually mean SET with NX.',
+      '“SETNX” today usually means SET with NX.',
       '现在大家说的 SETNX，多半指带 NX 的 SET。',
     ),
     verdict: 'right',

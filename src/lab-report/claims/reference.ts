@@ -289,7 +289,7 @@ export const REFERENCE: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'Safe if no client is paused and the clocks agree. The interview asks for equality with the value that GET returned (claim 49). The two differ for a loser that is so late that the winner’s own time has passed: by this page it wins, by equality it loses, and has then renewed a lock that nobody holds. Neither rule helps if a paused loser has moved the time back (claim 48).',
+      'Safe if no client is paused and the clocks agree. The interview asks for equality with the value that GET returned (claim 49). The two differ for a loser that is so late that the winner’s own time has passed: by this page it wins, by equality it loses, and has then renewed a lock that no client holds. Neither rule helps if a paused loser has moved the time back (claim 48).',
       '没有停顿、时钟一致时是安全的。面试题要求与 GET 到的值相等（第 49 条）。两者的差别在于落败者迟到太久、连胜者写入的时间都已过期的情形：按本页算成功；按相等规则算失败，而它刚刚又续上了一把没有持有者的锁。如果停顿过的落败者把时间改早了（第 48 条），两种规则都不管用。',
     ),
     rightForm: text('`SET … NX PX`', '`SET … NX PX`'),
