@@ -82,7 +82,7 @@ function refuseUnset(where: unknown): void {
 
 /** Its locks would be those of this process alone too. */
 function refuseStore(options: object): void {
-  if (!['ask', 'evalsha', 'evalSha'].some((name) => name in options)) return;
+  if (!['acquireAll', 'evalsha', 'evalSha'].some((name) => name in options)) return;
   throw new LockArgumentError(
     '',
     'a store, or a client, is given by its name. Use createLocks({ store: redisStore(client) }).',
@@ -91,7 +91,7 @@ function refuseStore(options: object): void {
 
 /** A client in the place of a store would fail only when it is asked, and then say nothing. */
 function withStore(options: LocksOptions): LocksOptions {
-  if (typeof options.store?.ask === 'function') return options;
+  if (typeof options.store?.acquire === 'function') return options;
   throw new LockArgumentError(
     '',
     'store: that is no store. Use createLocks({ store: redisStore(client) }).',

@@ -1,14 +1,15 @@
+import { ownerOf, parseQueued, SUFFIX } from '../stores/index.ts';
 import type { Entry } from './store.ts';
 import type { Grant, ReadView } from './store-view.ts';
 
 /**
  * Reads what the library's script has written about one lock: docs/key-layout.md says what stands where.
- * The tokens of holders and waiters are an owner and, after a space, what others may know of it.
+ * Tokens are an owner and, after a space, what others may know of it.
  */
 export function holdfastView(key: string): ReadView {
   return (entries) => {
     const found = new Map(entries.map((entry) => [entry.key, entry]));
-    const fence = Number(found.get(`${key}:fence`)?.parts[0] ?? 0);
+    const fence = Number(found.get(key + SUFFIX.fence)?.parts[0] ?? 0);
     const holder = found.get(key);
     return {
       grants: holder ? grantsIn(holder, key, found, fence) : [],
@@ -23,19 +24,19 @@ type Found = ReadonlyMap<string, Entry>;
 function grantsIn(holder: Entry, key: string, found: Found, fence: number): Grant[] {
   if (holder.type === 'zset') return severalIn(holder, key, found);
   const [held] = holder.parts;
-  // Another program's token has no space, and its grant no fence; a plus says that somebody stands in line.
+  // Another program's token has no space, and its grant no fence.
   const isForeign = !held!.includes(' ');
-  const owner = ownerOf(isForeign ? held! : held!.replace(/^\+/, ''));
+  const owner = ownerOf(held!);
   const { deadlineMs: endMs } = holder;
   return [{ owner, take: 1, fence: isForeign ? 0 : fence, endMs }];
 }
 
 /** The ends of several holders are scores on the lock's own clock, which began with another key's life. */
 function severalIn({ parts }: Entry, key: string, found: Found): Grant[] {
-  const clock = found.get(`${key}:clock`)!;
+  const clock = found.get(key + SUFFIX.clock)!;
   const [base, life] = clock.parts[0]!.split(' ').map(Number);
   const clockStartMs = clock.deadlineMs - life! - base!;
-  const records = recordsIn(found.get(`${key}:state`));
+  const records = recordsIn(found.get(key + SUFFIX.state));
   return pairs(parts).map(([score, token]) => {
     const [fence, take] = (records.get(`h:${token}`) ?? '0 0').split(' ').map(Number);
     return {
@@ -48,9 +49,10 @@ function severalIn({ parts }: Entry, key: string, found: Found): Grant[] {
 }
 
 function lineIn(key: string, found: Found): string[] {
-  const queue = found.get(`${key}:queue`);
-  const owners = pairs(queue?.parts ?? []).map(([, token]) => ownerOf(token));
-  return owners.filter((owner) => found.has(`${key}:queue:${owner}`));
+  const queue = key + SUFFIX.queue;
+  const members = pairs(found.get(queue)?.parts ?? []);
+  const owners = members.map(([, member]) => ownerOf(parseQueued(member).token));
+  return owners.filter((owner) => found.has(`${queue}:${owner.split('.', 1)[0]}`));
 }
 
 function recordsIn(state: Entry | undefined): Map<string, string> {
@@ -59,8 +61,4 @@ function recordsIn(state: Entry | undefined): Map<string, string> {
 
 function pairs(parts: readonly string[]): [string, string][] {
   return parts.flatMap((part, at) => (at % 2 === 0 ? [[part, parts[at + 1]!]] : []));
-}
-
-function ownerOf(token: string): string {
-  return token.split(' ', 1)[0]!;
 }

@@ -1,10 +1,5 @@
 import { type Engine, execute, type Session } from '../engine/index.ts';
-import { LOCK_SCRIPT } from '../stores/index.ts';
-
-/** What locks leave behind when nobody holds or wants them; notes of forced releases end with the server. */
-const BOOKKEEPING = /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|queue(?::.*)?)$/s;
-/** A set of holders outlives their leases: who looks at the lock ends them. */
-const SEVERAL = /^(?:semaphore|rw):\{.*\}$/s;
+import { HELPER_KEY, LOCK_SCRIPT, SHARED_KEY } from '../stores/index.ts';
 
 /** Whether the engine holds anything that somebody could miss. */
 export function holdsAnything(engine: Engine): boolean {
@@ -12,7 +7,7 @@ export function holdsAnything(engine: Engine): boolean {
   try {
     return engine.usedDatabases().some((database) => {
       session.database = database;
-      return keysOf(session).some((key) => !BOOKKEEPING.test(key) && isThere(session, key));
+      return keysOf(session).some((key) => !HELPER_KEY.test(key) && isThere(session, key));
     });
   } finally {
     session.close();
@@ -24,8 +19,8 @@ function keysOf(session: Session): string[] {
 }
 
 function isThere(session: Session, key: string): boolean {
-  if (SEVERAL.test(key)) {
-    execute(session, ['EVAL', LOCK_SCRIPT, '1', key, '', 'show 1 1', '', '0']);
+  if (SHARED_KEY.test(key)) {
+    execute(session, ['EVAL', LOCK_SCRIPT, '1', key, 'inspect 1 1', '', '0']);
   }
   return execute(session, ['EXISTS', key]) === 1;
 }

@@ -5,7 +5,7 @@ import { announceAcquire, announceFail, announceGrant } from './events.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
 import { type AcquireOptions, resolveOptions } from './options.ts';
-import type { Answer, Claim } from './store.ts';
+import type { AcquireResult, LockRequest } from './store.ts';
 import { StoreLease } from './store-lease.ts';
 import { parseTransfer } from './transfer.ts';
 
@@ -28,10 +28,7 @@ export function adopt(core: LockCore, text: string, options: AdoptOptions = {}):
 async function adoptAll(core: LockCore, text: string, options: AdoptOptions): Promise<Lease> {
   const given = parseTransfer(text);
   throwIfOver(core, given[0]!.name, NO_SIGNAL);
-  const owner = core.newOwner();
-  const adopted = await Promise.allSettled(
-    given.map((each) => adoptOne(core, each, owner, options)),
-  );
+  const adopted = await Promise.allSettled(given.map((each) => adoptOne(core, each, options)));
   const leases = adopted.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
   const failed = adopted.find((each) => each.status === 'rejected');
   if (failed !== undefined) {
@@ -43,36 +40,39 @@ async function adoptAll(core: LockCore, text: string, options: AdoptOptions): Pr
 
 async function adoptOne(
   core: LockCore,
-  given: Claim,
-  owner: string,
+  given: LockRequest,
   options: AdoptOptions,
 ): Promise<StoreLease> {
   const { label, ...held } = resolveOptions(given.name, options);
-  const claim = { ...given, owner, info: core.infoOf(label) };
+  const request = { ...given, owner: core.newOwner(), info: core.infoOf(label) };
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
   const waitedMs = (): number => core.clock.monotonicMs() - sentMs;
-  announceAcquire(claim);
-  const fence = await askToAdopt(core, claim, given).catch((error: LockError) => {
-    announceFail(claim, error.code, waitedMs());
+  announceAcquire(request);
+  const fence = await askToAdopt(core, request, given).catch((error: LockError) => {
+    announceFail(request, error.code, waitedMs());
     // It may be ours, and the answers have been lost.
-    if (error instanceof LockUnavailableError) core.giveBack(claim, claim.leaseMs);
+    if (error instanceof LockUnavailableError) core.giveBack(request);
     throw error;
   });
-  if (core.closed !== undefined) core.giveBack(claim, claim.leaseMs);
-  throwIfOver(core, claim.name, NO_SIGNAL);
-  const lease = new StoreLease(core, claim, held);
+  if (core.closed !== undefined) core.giveBack(request);
+  throwIfOver(core, request.name, NO_SIGNAL);
+  const lease = new StoreLease(core, request, held);
   lease.begin(fence, sentMs, sentWallMs);
-  announceGrant(claim, fence, waitedMs());
+  announceGrant(request, fence, waitedMs());
   // It took so long that it may have ended; if it has not, nobody is to wait for it.
-  if (!lease.isHeld) core.giveBack(claim, claim.leaseMs);
+  if (!lease.isHeld) core.giveBack(request);
   lease.assertHeld();
   return lease;
 }
 
-async function askToAdopt(core: LockCore, claim: Claim, given: Claim): Promise<number> {
-  const answer = await persist(core, given.name, () => core.store.adopt(claim, given));
-  if (answer.held) return answer.fence;
+async function askToAdopt(
+  core: LockCore,
+  request: LockRequest,
+  given: LockRequest,
+): Promise<number> {
+  const result = await persist(core, given.name, () => core.store.adopt(request, given));
+  if (result.type === 'granted') return result.fence;
   throw new NotHeldError(given.name, new Error('it was given away too long ago'));
 }
 
@@ -84,21 +84,21 @@ async function groupOf(core: LockCore, leases: readonly StoreLease[]): Promise<L
     return new GroupLease(leases, fence);
   } catch (error) {
     // One that was lost may have been taken anew when its fence was raised.
-    for (const { isHeld, claim } of leases) if (!isHeld) core.giveBack(claim, claim.leaseMs);
+    for (const { isHeld, request } of leases) if (!isHeld) core.giveBack(request);
     await Promise.all(leases.map((lease) => lease.release()));
     throw error;
   }
 }
 
 async function raise(core: LockCore, lease: StoreLease, fence: number): Promise<void> {
-  const { claim, name } = lease;
-  const answer = await persist(core, name, () => core.store.askAll([claim], fence));
-  if (!answer?.held || answer.fence !== fence) throw new NotHeldError(name);
+  const { request, name } = lease;
+  const result = await persist(core, name, () => core.store.acquireAll([request], fence));
+  if (result?.type !== 'granted' || result.fence !== fence) throw new NotHeldError(name);
   lease.fence = fence;
 }
 
 /** The same request is safe to repeat. */
-async function persist<Result extends Answer | undefined>(
+async function persist<Result extends AcquireResult | undefined>(
   core: LockCore,
   name: string,
   ask: () => Promise<Result>,

@@ -1,13 +1,13 @@
 import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
-import { DueLists } from './due-list.ts';
+import { DueList, DueLists } from './due-list.ts';
 import { LockArgumentError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
-import { letGo } from './let-go.ts';
 import { memoryStore } from './memory-store.ts';
+import { type PendingRelease, release } from './release.ts';
 import { Scopes } from './scope.ts';
-import type { Hold, HolderInfo, Inspection, LockStore, Target } from './store.ts';
+import type { HolderInfo, Inspection, LockRequest, LockStore, LockTarget } from './store.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
@@ -25,11 +25,10 @@ export class LockCore {
   readonly #random: Random;
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
-  /** Owners are named in blocks, by the names of the blocks and those within one. */
   #ownerCount = 0;
-  #ownerBlock = '';
-  /** All attempts, by how long they wait. Who waits for a lock wants to live until then. */
-  readonly #patience: DueLists<Attempt>;
+  /** All attempts, by their wait timeout. A program that waits for a lock stays alive. */
+  readonly #attempts: DueLists<Attempt>;
+  readonly #releases: DueList<PendingRelease>;
   /** How much there is that close() waits for, and who is told when nothing is left. */
   #workCount = 0;
   #onIdle = (): void => {};
@@ -42,10 +41,11 @@ export class LockCore {
     this.store = store;
     this.#random = random;
     this.#info = { ...info, label: '' };
-    // 96 bits of chance, once; counting makes the rest as unique, and costs less than a lock in memory.
+    // 96 random bits, once; counting makes the rest as unique, and costs less than a lock in memory.
     this.#ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
-    this.#patience = new DueLists(clock, (attempt) => attempt.outOfPatience(), true);
+    this.#attempts = new DueLists(clock, (attempt) => attempt.timedOut(), true);
+    this.#releases = new DueList(clock, RELEASE_MS, (pending) => pending.resolve('unknown'), true);
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
     this.store.onLost?.((reason) => {
@@ -69,23 +69,24 @@ export class LockCore {
     });
   }
 
-  /** A name that nobody else has. */
+  /** A name that no other acquisition has. */
   newOwner(): string {
-    const within = this.#ownerCount % NAMES.length;
-    const block = (this.#ownerCount - within) / NAMES.length;
-    if (within === 0) this.#ownerBlock = this.#ownerPrefix + block.toString(36);
-    this.#ownerCount++;
-    return this.#ownerBlock + NAMES[within];
+    return this.#ownerPrefix + (this.#ownerCount++).toString(36);
   }
 
   infoOf(label: string): HolderInfo {
     return label === '' ? this.#info : { ...this.#info, label };
   }
 
-  /** From now on the attempt is told of the end of its patience, and of close(). */
+  /** From now on the attempt is notified of its wait timeout, and of close(). */
   began(attempt: Attempt): void {
-    // Who asks once waits for the answer, for as long as the store takes.
-    this.#patience.add(attempt, attempt.waitMs || Number.POSITIVE_INFINITY, attempt.beganMs);
+    // An attempt that does not wait for a busy lock waits for the reply, for as long as the store takes.
+    this.#attempts.add(attempt, attempt.waitMs || Number.POSITIVE_INFINITY, attempt.beganMs);
+  }
+
+  /** From now on its caller waits no longer than RELEASE_MS. */
+  releasing(pending: PendingRelease): void {
+    this.#releases.add(pending, this.clock.monotonicMs());
   }
 
   /** Ends early when the library is closed. */
@@ -102,11 +103,10 @@ export class LockCore {
     });
   }
 
-  /** Releases what nobody will use. If the store does not hear of it, the lease, or place, ends by itself. */
-  giveBack(hold: Hold, leaseMs: number): void {
-    const endsInMs = leaseMs + PLACE_MS;
-    const nowMs = this.clock.monotonicMs();
-    this.track((async () => letGo(this, hold, undefined, nowMs, endsInMs))());
+  /** Releases what no caller will use. If the store cannot be reached, the lease, or the place, ends by itself. */
+  giveBack(request: LockRequest): void {
+    const endsInMs = request.leaseMs + PLACE_MS;
+    this.track((async () => release(this, request, undefined, endsInMs))());
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
@@ -133,12 +133,12 @@ export class LockCore {
     timer.cancel();
   }
 
-  inspect(target: Target): Promise<Inspection> {
+  inspect(target: LockTarget): Promise<Inspection> {
     return this.told(target, this.store.inspect(target));
   }
 
   /** A failure of the store has the library's own error. */
-  async told<Result>({ name }: Target, answer: Result | Promise<Result>): Promise<Result> {
+  async told<Result>({ name }: LockTarget, answer: Result | Promise<Result>): Promise<Result> {
     try {
       return await answer;
     } catch (error) {
@@ -146,7 +146,7 @@ export class LockCore {
     }
   }
 
-  async forceRelease(target: Target): Promise<number> {
+  async forceRelease(target: LockTarget): Promise<number> {
     const holders = await this.told(target, this.store.forceRelease(target));
     announce('force', () => ({ lock: target.name, kind: target.kind, holders }));
     return holders;
@@ -160,14 +160,15 @@ export class LockCore {
 
   async #close(reason: unknown): Promise<void> {
     this.#closed = { reason };
-    for (const attempt of this.#patience.toArray()) attempt.closed(reason);
+    for (const attempt of this.#attempts.toArray()) attempt.closed(reason);
     const leases = this.watchdog.leases();
     for (const lease of leases) lease.abandon(reason);
     await Promise.all(leases.map((lease) => lease.release()));
     const renewalsEnded = this.watchdog.close();
-    this.#patience.close();
+    this.#attempts.close();
     for (const end of [...this.#pauses]) end();
     await this.#finishWork();
+    for (const pending of this.#releases.close()) pending.resolve('unknown');
     await this.store.close();
     await renewalsEnded;
   }
@@ -178,12 +179,11 @@ const inUse = new WeakSet<LockStore>();
 const TAKEN =
   'this store has locks already: share those, or make another store, of the same client if you like';
 
-/** Two digits each. To look one up takes a third of writing a number down. */
-const NAMES = Array.from({ length: 36 * 36 }, (_, index) => index.toString(36).padStart(2, '0'));
-
-/** How long close() waits for what is given back. */
+/** How long a caller waits for a release. */
+const RELEASE_MS = 500;
+/** How long close() waits for what is released then. */
 const CLOSING_MS = 500;
-/** A place in line outlives a short lease. */
+/** A place in the queue outlives a short lease. */
 const PLACE_MS = 10_000;
 
 export interface CoreOptions {

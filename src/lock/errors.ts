@@ -74,8 +74,21 @@ export class LockUnavailableError extends LockError {
   protected static override readonly codeOf = 'unavailable';
   constructor(lock: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const how = isFinal(cause) ? 'refused it' : 'cannot be reached';
+    const how = howOf(cause);
     super('unavailable', lock, `the store of lock '${lock}' ${how}: ${reason}`, cause);
+  }
+}
+
+function howOf(cause: unknown): string {
+  if (cause instanceof SlowStoreError) return 'is too slow';
+  return isFinal(cause) ? 'refused it' : 'cannot be reached';
+}
+
+/** A grant arrived so late that its lease may have ended. */
+export class SlowStoreError extends Error {
+  constructor(tookMs: number, leaseMs: number) {
+    const [took, lease] = [Math.round(tookMs), Math.round(leaseMs)];
+    super(`its reply took ${took} ms, and the lease is ${lease} ms. Ask for a longer lease.`);
   }
 }
 

@@ -1,8 +1,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { LockErrorCode, LossReason } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
-import { acquisitionOf } from './owner.ts';
-import type { Claim, LockKind } from './store.ts';
+import type { LockKind, LockRequest } from './store.ts';
 
 /**
  * What can be observed by `diagnostics_channel.subscribe('holdfast:grant', listener)`. An `acquire` is
@@ -61,26 +60,26 @@ export function announce<Name extends keyof LockEvents>(
   if (channel.hasSubscribers) channel.publish(event());
 }
 
-export function announceAcquire(claim: Claim): void {
-  announce('acquire', () => asked(claim));
+export function announceAcquire(request: LockRequest): void {
+  announce('acquire', () => asked(request));
 }
 
-export function announceWait(claim: Claim): void {
-  announce('wait', () => asked(claim));
+export function announceWait(request: LockRequest): void {
+  announce('wait', () => asked(request));
 }
 
-export function announceGrant(claim: Claim, fence: number, waitedMs: number): void {
-  announce('grant', () => ({ ...asked(claim), fence, waitedMs }));
+export function announceGrant(request: LockRequest, fence: number, waitedMs: number): void {
+  announce('grant', () => ({ ...asked(request), fence, waitedMs }));
 }
 
 export function announceFail(
-  claim: Claim,
+  request: LockRequest,
   code: LockEvents['fail']['code'],
   waitedMs: number,
 ): void {
-  announce('fail', () => ({ ...asked(claim), code, waitedMs }));
+  announce('fail', () => ({ ...asked(request), code, waitedMs }));
 }
 
-export function asked({ name, kind, owner }: Claim): Asked {
-  return { lock: name, kind, owner: acquisitionOf(owner) };
+export function asked({ name, kind, owner }: LockRequest): Asked {
+  return { lock: name, kind, owner };
 }

@@ -54,7 +54,7 @@ export class GroupLease implements Lease {
   transfer(): string {
     this.assertHeld();
     for (const member of this.members) member.transfer();
-    return transferText(this.members.map(({ claim }) => claim));
+    return transferText(this.members.map(({ request }) => request));
   }
 
   toJSON(): ShownLease {

@@ -4,6 +4,7 @@ import {
   LockAbortedError,
   LockArgumentError,
   LockError,
+  LockLostError,
   LockTimeoutError,
   LockUnavailableError,
 } from './errors.ts';
@@ -13,7 +14,7 @@ import type { Lease } from './lease.ts';
 import { Lock } from './lock.ts';
 import type { ResolvedOptions } from './options.ts';
 import { Scope } from './scope.ts';
-import type { Answer, Claim, Inspection, Target } from './store.ts';
+import type { AcquireResult, Inspection, LockRequest, LockTarget } from './store.ts';
 import { StoreLease } from './store-lease.ts';
 
 /**
@@ -24,7 +25,7 @@ import { StoreLease } from './store-lease.ts';
 export class GroupLock extends Lock {
   readonly name: string;
   readonly #core: LockCore;
-  readonly #targets: readonly Target[];
+  readonly #targets: readonly LockTarget[];
 
   constructor(core: LockCore, names: readonly string[]) {
     super();
@@ -59,12 +60,32 @@ export class GroupLock extends Lock {
 
   async #take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
     if (options.isReentrant) throw reentrantError(this.name);
+    const { clock } = this.#core;
+    const beganMs = clock.monotonicMs();
+    for (;;) {
+      const lateMs = clock.monotonicMs() - beganMs;
+      try {
+        return await this.#takeOnce(options, scope, lateMs);
+      } catch (error) {
+        // The caller has not held what was lost while the others were taken: ask again.
+        if (!(error instanceof LockLostError)) throw error;
+        const waitedMs = clock.monotonicMs() - beganMs;
+        if (waitedMs >= options.waitMs) throw new LockTimeoutError(this.name, waitedMs);
+      }
+    }
+  }
+
+  async #takeOnce(
+    options: ResolvedOptions,
+    scope: Scope | undefined,
+    lateMs: number,
+  ): Promise<Lease | null> {
     const beganMs = this.#core.clock.monotonicMs();
-    const claims = this.#claims(options);
-    const together = await this.#takeTogether(claims, options);
+    const requests = this.#requests(options);
+    const together = await this.#takeTogether(requests, options);
     if (together !== undefined) return together;
-    const lateMs = this.#core.clock.monotonicMs() - beganMs;
-    return this.#takeInOrder(claims, options, scope, lateMs);
+    const spentMs = lateMs + this.#core.clock.monotonicMs() - beganMs;
+    return this.#takeInOrder(requests, options, scope, spentMs);
   }
 
   protected enter<Result>(lease: Lease, body: () => Promise<Result> | Result): Promise<Result> {
@@ -79,52 +100,56 @@ export class GroupLock extends Lock {
   }
 
   #scopeOf(member: StoreLease, parent?: Scope): Scope {
-    const { claim } = member;
-    return new Scope(this.#core, claim, { core: this.#core, ...claim }, member, parent);
+    const { request } = member;
+    return new Scope(this.#core, request, { core: this.#core, ...request }, member, parent);
   }
 
   /** Undefined: try in order. Null: busy, and nobody wants to wait. */
   async #takeTogether(
-    claims: readonly Claim[],
+    requests: readonly LockRequest[],
     options: ResolvedOptions,
   ): Promise<GroupLease | null | undefined> {
     const core = this.#core;
     throwIfOver(core, this.name, options);
     const sentMs = core.clock.monotonicMs();
     const sentWallMs = core.clock.wallMs();
-    const answer = await this.#askAll(claims, options);
-    if (answer === undefined) return undefined;
-    if (!answer.held) return options.waitMs === 0 ? this.#fail(claims, 'busy') : undefined;
-    const { fence } = answer;
-    const members = claims.map((claim) => {
-      announceAcquire(claim);
-      const lease = new StoreLease(core, claim, options);
+    const result = await this.#acquireAll(requests, options);
+    if (result === undefined) return undefined;
+    if (result.type === 'busy')
+      return options.waitMs === 0 ? this.#fail(requests, 'busy') : undefined;
+    const { fence } = result;
+    const members = requests.map((request) => {
+      announceAcquire(request);
+      const lease = new StoreLease(core, request, options);
       lease.begin(fence, sentMs, sentWallMs);
-      announceGrant(claim, fence, core.clock.monotonicMs() - sentMs);
+      announceGrant(request, fence, core.clock.monotonicMs() - sentMs);
       return lease;
     });
     return this.#checked(new GroupLease(members, fence), options);
   }
 
   /** If the store cannot be reached, trying in order will find out for how long. */
-  async #askAll(claims: readonly Claim[], options: ResolvedOptions): Promise<Answer | undefined> {
+  async #acquireAll(
+    requests: readonly LockRequest[],
+    options: ResolvedOptions,
+  ): Promise<AcquireResult | undefined> {
     try {
-      return await this.#inTime(claims, this.#core.store.askAll(claims, 0), options);
+      return await this.#inTime(requests, this.#core.store.acquireAll(requests, 0), options);
     } catch (error) {
       if (error instanceof LockError) {
-        this.#fail(claims, error.code);
+        this.#fail(requests, error.code);
         throw error;
       }
       if (options.waitMs > 0) return undefined;
-      for (const claim of claims) this.#core.giveBack(claim, claim.leaseMs);
-      this.#fail(claims, 'unavailable');
+      for (const request of requests) this.#core.giveBack(request);
+      this.#fail(requests, 'unavailable');
       throw new LockUnavailableError(this.name, error);
     }
   }
 
   /** What the store says, unless the caller gives up before: what is granted after that is given back. */
   #inTime<Result>(
-    claims: readonly Claim[],
+    requests: readonly LockRequest[],
     asked: Promise<Result>,
     { waitMs, signal }: ResolvedOptions,
   ): Promise<Result> {
@@ -134,7 +159,7 @@ export class GroupLock extends Lock {
         reject(error);
         done();
         const giveBack = (): void => {
-          for (const claim of claims) core.giveBack(claim, claim.leaseMs);
+          for (const request of requests) core.giveBack(request);
         };
         core.track(asked.then(giveBack, giveBack));
       };
@@ -157,15 +182,15 @@ export class GroupLock extends Lock {
   }
 
   /** Which of them stood in the way is not known: they are told of as one. */
-  #fail([claim]: readonly Claim[], code: LockEvents['fail']['code']): null {
-    const all = { ...claim!, name: this.name };
+  #fail([request]: readonly LockRequest[], code: LockEvents['fail']['code']): null {
+    const all = { ...request!, name: this.name };
     announceAcquire(all);
     announceFail(all, code, 0);
     return null;
   }
 
   async #takeInOrder(
-    claims: readonly Claim[],
+    requests: readonly LockRequest[],
     options: ResolvedOptions,
     scope: Scope | undefined,
     lateMs: number,
@@ -178,23 +203,23 @@ export class GroupLock extends Lock {
     // Who waits for the next one holds those before it, as the bodies of nested runs would.
     const holding: Scope[] = [];
     try {
-      for (const claim of claims) {
+      for (const request of requests) {
         const inside = holding.at(-1) ?? scope;
         const waiting = { ...options, ...WHILE_WAITING, waitMs: leftMs() };
-        const lease = await acquire(this.#core, claim, waiting, inside);
+        const lease = await acquire(this.#core, request, waiting, inside);
         if (lease === null) return await this.#rollBack(members);
         members.push(lease);
         holding.push(this.#scopeOf(lease, inside));
         this.#core.scopes.add(holding.at(-1)!);
       }
       const joined = this.#join(members, options);
-      const lease = await this.#inTime(claims, joined, { ...options, waitMs: leftMs() });
+      const lease = await this.#inTime(requests, joined, { ...options, waitMs: leftMs() });
       return await this.#checked(lease, options);
     } catch (error) {
       // The request for all of them may have been granted, and its answer lost; or one was lost, and taken anew
       // when its fence was raised.
-      for (const [index, claim] of claims.entries()) {
-        if (!members[index]?.isHeld) this.#core.giveBack(claim, claim.leaseMs);
+      for (const [index, request] of requests.entries()) {
+        if (!members[index]?.isHeld) this.#core.giveBack(request);
       }
       await this.#rollBack(members);
       throw error;
@@ -223,14 +248,13 @@ export class GroupLock extends Lock {
   async #raise(members: readonly StoreLease[]): Promise<number> {
     const most = Math.max(...members.map(({ fence }) => fence));
     const lower = members.filter(({ fence }) => fence < most);
-    const answers = await Promise.all(
-      lower.map(({ claim }) => this.#core.store.askAll([claim], most)),
+    const results = await Promise.all(
+      lower.map(({ request }) => this.#core.store.acquireAll([request], most)),
     ).catch((error: unknown) => {
       throw new LockUnavailableError(this.name, error);
     });
-    if (!answers.every((answer) => answer?.held && answer.fence === most)) {
-      throw new LockTimeoutError(this.name, 0);
-    }
+    const areRaised = results.every((each) => each?.type === 'granted' && each.fence === most);
+    if (!areRaised) throw new LockLostError(this.name, 'stolen');
     for (const lease of lower) lease.fence = most;
     return most;
   }
@@ -247,13 +271,13 @@ export class GroupLock extends Lock {
     }
   }
 
-  #claims({ leaseMs, label }: ResolvedOptions): Claim[] {
+  #requests({ leaseMs, label }: ResolvedOptions): LockRequest[] {
     const info = this.#core.infoOf(label);
     // Each has an owner of its own: a call for one must not be taken for a call for another.
     return this.#targets.map((target) => ({
       ...target,
       owner: this.#core.newOwner(),
-      take: 1,
+      permits: 1,
       leaseMs,
       info,
     }));

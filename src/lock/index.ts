@@ -20,25 +20,21 @@ export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
 export type { AcquireOptions } from './options.ts';
-export { nameCountOf, ownerAgain } from './owner.ts';
 export { serveRenewals } from './renewal-service.ts';
 export { currentScope, inScope, type Scope } from './scope.ts';
 export type {
-  Answer,
-  Claim,
+  AcquireResult,
   ForeignHolder,
-  Hearer,
-  Hold,
   Holder,
   HolderInfo,
   HoldfastHolder,
-  HoldWords,
   Inspection,
   LockKind,
+  LockRequest,
   LockStore,
-  Requester,
-  Target,
+  LockTarget,
   Waiter,
+  WaiterEvent,
 } from './store.ts';
 export { telemetryApi } from './telemetry.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

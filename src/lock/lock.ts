@@ -37,7 +37,7 @@ export abstract class Lock {
     body: (lease: Lease) => Promise<Result> | Result,
     options?: AcquireOptions,
   ): Promise<Result> {
-    const lease = await this.acquire(options);
+    const lease = await this.#acquireHeld(options);
     let result: Result;
     try {
       result = await this.enter(lease, () => body(lease));
@@ -67,6 +67,15 @@ export abstract class Lock {
     lease: Lease,
     body: () => Promise<Result> | Result,
   ): Promise<Result>;
+
+  /** A lease that was lost because the event loop stalled after the grant has guarded nothing: asks again. */
+  async #acquireHeld(options?: AcquireOptions): Promise<Lease> {
+    for (;;) {
+      const lease = await this.acquire(options);
+      if (lease.isHeld) return lease;
+      await lease.release();
+    }
+  }
 
   /** It may be busy, and the signal may have aborted after the grant, before the caller could see it. */
   async #checked(taken: Promise<Lease | null>, { signal }: ResolvedOptions): Promise<Lease> {

@@ -1,14 +1,13 @@
 import type { Clock, Timer } from '../clock/index.ts';
-import { LinkedList } from './linked-list.ts';
+import { type Linked, LinkedList } from './linked-list.ts';
 import type {
-  Answer,
-  Claim,
-  Grant,
-  Hold,
+  AcquireResult,
   Inspection,
   LockKind,
+  LockRequest,
   LockStore,
-  Target,
+  LockTarget,
+  Waiter,
 } from './store.ts';
 
 const READY = Promise.resolve();
@@ -18,7 +17,7 @@ export function memoryStore(clock: Clock): LockStore {
   return new MemoryStore(clock);
 }
 
-/** Below this many, locks that nobody uses are kept for the next user. */
+/** Below this many, locks that are not used are kept. */
 const FEW_LOCKS = 1000;
 
 class MemoryStore implements LockStore {
@@ -38,41 +37,40 @@ class MemoryStore implements LockStore {
     this.#fences = new Fences(clock);
   }
 
-  ask(claim: Claim, queues: boolean): Answer {
-    return this.#opened(claim).ask(claim, queues);
+  acquire(request: LockRequest, waiter?: Waiter): AcquireResult {
+    return this.#opened(request).acquire(request, waiter);
   }
 
-  async askAll(claims: readonly Claim[], leastFence: number): Promise<Answer> {
+  async acquireAll(requests: readonly LockRequest[], minFence: number): Promise<AcquireResult> {
     if (this.#count > this.#sweepAtCount) this.#sweep();
-    // None of them may be swept away, as one that nobody uses, while the others are opened.
-    const locks = claims.map((claim) => this.#find(claim) ?? this.#open(claim));
-    const free = locks.every((lock, index) => lock.admits(claims[index]!));
-    if (!free) return { held: false, retryInMs: 0 };
-    const fences = locks.map((lock, index) => lock.take(claims[index]!));
-    const fence = Math.max(leastFence, ...fences);
-    for (const [index, lock] of locks.entries()) lock.raise(claims[index]!, fence);
+    // None of them may be swept away, as one that is not used, while the others are opened.
+    const locks = requests.map((request) => this.#find(request) ?? this.#open(request));
+    const isFree = locks.every((lock, index) => lock.admits(requests[index]!));
+    if (!isFree) return { type: 'busy', retryInMs: 0 };
+    const fences = locks.map((lock, index) => lock.take(requests[index]!));
+    const fence = Math.max(minFence, ...fences);
+    for (const [index, lock] of locks.entries()) lock.raise(requests[index]!, fence);
     this.#fences.skip(fence);
-    return { held: true, fence };
+    return { type: 'granted', fence };
   }
 
-  async adopt(claim: Claim, from: Hold): Promise<Answer> {
-    return this.#opened(claim).adopt(claim, from.owner);
+  async adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult> {
+    return this.#opened(request).adopt(request, from.owner);
   }
 
-  extend(hold: Hold, leaseMs: number): boolean {
-    return this.#find(hold)?.extend(hold, leaseMs) ?? false;
+  extend(request: LockRequest): boolean {
+    return this.#find(request)?.extend(request) ?? false;
   }
 
-  release(hold: Hold | Claim, fence?: number): boolean {
-    const lock = this.#find(hold);
-    return lock === undefined ? false : lock.release(hold, fence);
+  release(request: LockRequest, fence?: number): boolean {
+    return this.#find(request)?.release(request, fence) ?? false;
   }
 
-  async forceRelease(target: Target): Promise<number> {
+  async forceRelease(target: LockTarget): Promise<number> {
     return this.#find(target)?.releaseAll() ?? 0;
   }
 
-  async inspect(target: Target): Promise<Inspection> {
+  async inspect(target: LockTarget): Promise<Inspection> {
     return this.#find(target)?.inspect() ?? { holders: [], waiters: [] };
   }
 
@@ -83,11 +81,11 @@ class MemoryStore implements LockStore {
     }
   }
 
-  #find({ kind, name }: Target): MemoryLock | undefined {
+  #find({ kind, name }: LockTarget): MemoryLock | undefined {
     return this.#locks[kind].get(name);
   }
 
-  #opened(target: Target): MemoryLock {
+  #opened(target: LockTarget): MemoryLock {
     let lock = this.#find(target);
     if (lock === undefined) {
       if (this.#count >= this.#sweepAtCount) this.#sweep();
@@ -97,7 +95,7 @@ class MemoryStore implements LockStore {
     return lock;
   }
 
-  #open({ kind, name }: Target): MemoryLock {
+  #open({ kind, name }: LockTarget): MemoryLock {
     const lock = new MemoryLock(this.#clock, this.#fences);
     this.#locks[kind].set(name, lock);
     this.#count++;
@@ -135,7 +133,7 @@ class Fences {
 }
 
 interface MemoryHolder {
-  readonly claim: Claim;
+  readonly request: LockRequest;
   fence: number;
   readonly grantedMs: number;
   deadlineMs: number;
@@ -150,32 +148,61 @@ class Holders {
     return (this.#one === undefined ? 0 : 1) + (this.#others?.size ?? 0);
   }
 
-  /** A claim is told from another by what it is: to compare their owners costs more than all the rest. */
-  get(hold: Hold): MemoryHolder | undefined {
-    return this.#one?.claim === hold ? this.#one : this.#others?.get(hold.owner);
-  }
-
-  find(owner: string): MemoryHolder | undefined {
-    return this.#one?.claim.owner === owner ? this.#one : this.#others?.get(owner);
+  get(owner: string): MemoryHolder | undefined {
+    return this.#one?.request.owner === owner ? this.#one : this.#others?.get(owner);
   }
 
   add(holder: MemoryHolder): void {
-    if (this.#one === undefined) {
-      this.#one = holder;
-      return;
+    if (this.#one === undefined) this.#one = holder;
+    else {
+      this.#others ??= new Map();
+      this.#others.set(holder.request.owner, holder);
     }
-    this.#others ??= new Map();
-    this.#others.set(holder.claim.owner, holder);
   }
 
-  remove({ claim }: MemoryHolder): void {
-    if (this.#one?.claim === claim) this.#one = undefined;
-    else this.#others?.delete(claim.owner);
+  remove(holder: MemoryHolder): void {
+    if (this.#one === holder) this.#one = undefined;
+    else this.#others?.delete(holder.request.owner);
   }
 
   toArray(): MemoryHolder[] {
     const others = [...(this.#others?.values() ?? [])];
     return this.#one === undefined ? others : [this.#one, ...others];
+  }
+}
+
+interface Queued extends Linked<Queued> {
+  readonly request: LockRequest;
+  readonly waiter: Waiter;
+}
+
+/** The queue of a lock, in order of arrival. */
+class Queue {
+  readonly #list = new LinkedList<Queued>();
+  readonly #byOwner = new Map<string, Queued>();
+
+  get first(): LockRequest | undefined {
+    return this.#list.first?.request;
+  }
+
+  add(request: LockRequest, waiter: Waiter): void {
+    if (this.#byOwner.has(request.owner)) return;
+    const queued = { request, waiter, before: undefined, after: undefined };
+    this.#list.push(queued);
+    this.#byOwner.set(request.owner, queued);
+  }
+
+  /** Undefined: it is not in the queue. */
+  remove(owner: string): Waiter | undefined {
+    const queued = this.#byOwner.get(owner);
+    if (queued === undefined) return undefined;
+    this.#list.remove(queued);
+    this.#byOwner.delete(owner);
+    return queued.waiter;
+  }
+
+  toArray(): LockRequest[] {
+    return this.#list.toArray().map(({ request }) => request);
   }
 }
 
@@ -185,8 +212,7 @@ class MemoryLock {
   readonly #clock: Clock;
   readonly #fences: Fences;
   readonly #holders = new Holders();
-  /** Those who stand in line, in order. */
-  readonly #line = new LinkedList<Claim>();
+  readonly #queue = new Queue();
   #used = 0;
   #lastFence = 0;
   /** No lease ends before this; a later end of the first is found out when it comes. */
@@ -198,80 +224,82 @@ class MemoryLock {
     this.#fences = fences;
   }
 
-  /** Nobody uses it: it may be forgotten. */
+  /** Neither held nor waited for: it may be forgotten. */
   get isIdle(): boolean {
     this.#expire(this.#clock.monotonicMs());
     return this.#holders.size === 0 && !this.#isAwaited;
   }
 
   get #isAwaited(): boolean {
-    return this.#line.first !== undefined;
+    return this.#queue.first !== undefined;
   }
 
-  ask(claim: Claim, queues: boolean): Answer {
+  acquire(request: LockRequest, waiter?: Waiter): AcquireResult {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     if (this.#isAwaited) this.#serve(nowMs);
-    const mine = this.#holders.get(claim);
-    if (mine !== undefined) {
-      this.#prolong(mine, claim.leaseMs, nowMs);
-      return { held: true, fence: mine.fence };
+    const holder = this.#holders.get(request.owner);
+    if (holder !== undefined) {
+      this.#extend(holder, request.leaseMs, nowMs);
+      return { type: 'granted', fence: holder.fence };
     }
-    if (!this.#isAwaited && this.#fits(claim)) {
-      return { held: true, fence: this.#grant(claim, nowMs) };
+    if (!this.#isAwaited && this.#fits(request)) {
+      return { type: 'granted', fence: this.#grant(request, nowMs) };
     }
-    if (!queues) return { held: false, retryInMs: this.#firstEndMs - nowMs };
-    this.#stand(claim, nowMs);
-    // No call is lost here, and no end of a lease is missed: nobody needs to ask again.
-    return { held: false, retryInMs: Number.POSITIVE_INFINITY };
+    if (waiter === undefined) return { type: 'busy', retryInMs: this.#firstEndMs - nowMs };
+    this.#queue.add(request, waiter);
+    if (this.#timer === undefined) this.#watchHolders(nowMs);
+    // No event is lost here, and no end of a lease is missed.
+    return { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
   }
 
-  /** Whether the owner has the lock, or would get it if it asked. */
-  admits(claim: Claim): boolean {
+  /** Whether the owner has the lock, or would get it now. */
+  admits(request: LockRequest): boolean {
     this.#expire(this.#clock.monotonicMs());
-    return this.#holders.get(claim) !== undefined || (!this.#isAwaited && this.#fits(claim));
+    const isHeld = this.#holders.get(request.owner) !== undefined;
+    return isHeld || (!this.#isAwaited && this.#fits(request));
   }
 
-  /** What the owner may have without waiting; `admits` has said so. */
-  take(claim: Claim): number {
-    const answer = this.ask(claim, false);
-    return answer.held ? answer.fence : 0;
+  /** What the owner may have without waiting: `admits` has said so. */
+  take(request: LockRequest): number {
+    const result = this.acquire(request);
+    return result.type === 'granted' ? result.fence : 0;
   }
 
-  raise(claim: Claim, fence: number): void {
-    const holder = this.#holders.get(claim);
+  raise({ owner }: LockRequest, fence: number): void {
+    const holder = this.#holders.get(owner);
     if (holder !== undefined) holder.fence = fence;
     this.#lastFence = fence;
   }
 
-  adopt(claim: Claim, from: string): Answer {
+  adopt(request: LockRequest, from: string): AcquireResult {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    if (this.#drop(this.#holders.find(from)))
-      return { held: true, fence: this.#grant(claim, nowMs) };
-    if (this.#holders.get(claim) !== undefined) return this.ask(claim, false);
-    return { held: false, retryInMs: 0 };
+    if (this.#drop(this.#holders.get(from)))
+      return { type: 'granted', fence: this.#grant(request, nowMs) };
+    if (this.#holders.get(request.owner) !== undefined) return this.acquire(request);
+    return { type: 'busy', retryInMs: 0 };
   }
 
-  extend(hold: Hold, leaseMs: number): boolean {
+  extend({ owner, leaseMs }: LockRequest): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    const holder = this.#holders.get(hold);
+    const holder = this.#holders.get(owner);
     if (holder === undefined) return false;
-    this.#prolong(holder, leaseMs, nowMs);
+    this.#extend(holder, leaseMs, nowMs);
     return true;
   }
 
-  release(hold: Hold | Claim, fence: number | undefined): boolean {
+  release({ owner }: LockRequest, fence: number | undefined): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    if ('leaseMs' in hold && hold.isInLine) this.#leave(hold);
-    const wasOurs =
-      this.#drop(this.#holders.get(hold)) ||
+    if (this.#isAwaited) this.#queue.remove(owner);
+    const wasHeld =
+      this.#drop(this.#holders.get(owner)) ||
       (this.#holders.size === 0 && fence === this.#lastFence);
     if (this.#isAwaited) this.#serve(nowMs);
     else this.#unwatch();
-    return wasOurs;
+    return wasHeld;
   }
 
   releaseAll(): number {
@@ -287,49 +315,38 @@ class MemoryLock {
   inspect(): Inspection {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    const holders = this.#holders.toArray().map(({ claim, fence, grantedMs, deadlineMs }) => ({
+    const holders = this.#holders.toArray().map(({ request, fence, grantedMs, deadlineMs }) => ({
       foreign: false as const,
-      ...claim.info,
-      take: claim.take,
+      ...request.info,
+      take: request.permits,
       fence,
       ageMs: nowMs - grantedMs,
       leftMs: deadlineMs - nowMs,
     }));
-    const claims = this.#line.toArray();
-    return { holders, waiters: claims.map(({ info, take }) => ({ ...info, take })) };
+    const waiters = this.#queue.toArray().map(({ info, permits }) => ({ ...info, take: permits }));
+    return { holders, waiters };
   }
 
   close(): void {
     this.#unwatch();
   }
 
-  /** The number of permits may change: who asked for more than there are now is not kept for ever. */
-  #fits({ take, slots }: Claim): boolean {
-    return this.#used + take <= Math.max(slots, this.slots);
+  /** The number of slots may change: a request for more than there are now does not wait for ever. */
+  #fits({ permits, slots }: LockRequest): boolean {
+    return this.#used + permits <= Math.max(slots, this.slots);
   }
 
-  #stand(claim: Claim, nowMs: number): void {
-    if (!claim.isInLine) this.#line.push(claim);
-    claim.isInLine = true;
-    if (this.#timer === undefined) this.#watchHolders(nowMs);
-  }
-
-  #leave(claim: Claim): void {
-    claim.isInLine = false;
-    this.#line.remove(claim);
-  }
-
-  #grant(claim: Claim, nowMs: number): number {
+  #grant(request: LockRequest, nowMs: number): number {
     const fence = this.#fences.next();
     this.#lastFence = fence;
-    const deadlineMs = nowMs + claim.leaseMs;
-    this.#used += claim.take;
-    this.#holders.add({ claim, fence, grantedMs: nowMs, deadlineMs });
+    const deadlineMs = nowMs + request.leaseMs;
+    this.#used += request.permits;
+    this.#holders.add({ request, fence, grantedMs: nowMs, deadlineMs });
     if (deadlineMs < this.#firstEndMs) this.#endsFirst(deadlineMs, nowMs);
     return fence;
   }
 
-  #prolong(holder: MemoryHolder, leaseMs: number, nowMs: number): void {
+  #extend(holder: MemoryHolder, leaseMs: number, nowMs: number): void {
     holder.deadlineMs = nowMs + leaseMs;
     if (holder.deadlineMs < this.#firstEndMs) this.#endsFirst(holder.deadlineMs, nowMs);
   }
@@ -342,25 +359,25 @@ class MemoryLock {
   #drop(holder: MemoryHolder | undefined): boolean {
     if (holder === undefined) return false;
     this.#holders.remove(holder);
-    this.#used -= holder.claim.take;
+    this.#used -= holder.request.permits;
     return true;
   }
 
-  /** Hands over to the first in line, and to those behind it for as long as they fit. */
+  /** Hands over to the first in the queue, and to those behind it for as long as they fit. */
   #serve(nowMs: number): void {
-    const line = this.#line;
-    for (let claim = line.first; claim && this.#fits(claim); claim = line.first) {
-      this.#leave(claim);
-      this.#handOver(claim, nowMs);
+    for (let next = this.#queue.first; next && this.#fits(next); next = this.#queue.first) {
+      this.#handOver(next, this.#queue.remove(next.owner)!, nowMs);
     }
     if (this.#timer === undefined || !this.#isAwaited) this.#watchHolders(nowMs);
   }
 
-  /** Told later in this turn: whoever was asked is to have its own answer first. */
-  #handOver(claim: Claim, nowMs: number): void {
-    const fence = this.#grant(claim, nowMs);
-    const grant: Grant = { fence, sentMs: nowMs, sentWallMs: this.#clock.wallMs() };
-    READY.then(() => claim.waiter?.called(grant));
+  /** The waiter is notified later in this turn: the request that made room gets its reply first. */
+  #handOver(request: LockRequest, waiter: Waiter, nowMs: number): void {
+    const fence = this.#grant(request, nowMs);
+    const sentWallMs = this.#clock.wallMs();
+    READY.then(() =>
+      waiter.notify({ type: 'granted', fence, sentMs: nowMs, sentWallMs, isReserved: false }),
+    );
   }
 
   /** Looks at every holder only when the end of one may have come. */
@@ -375,7 +392,7 @@ class MemoryLock {
     if (ended) this.#serve(nowMs);
   }
 
-  /** While somebody waits, a holder's end must be noticed without being asked. */
+  /** While a client waits, the end of a lease must be noticed without a request. */
   #watchHolders(nowMs: number): void {
     this.#unwatch();
     if (!this.#isAwaited || this.#holders.size === 0) return;
@@ -385,7 +402,7 @@ class MemoryLock {
       this.#expire(laterMs);
       this.#watchHolders(laterMs);
     });
-    // Also for those whose patience has no end.
+    // Also for waiters without a timeout.
     this.#timer.keepAlive(true);
   }
 

@@ -2,13 +2,13 @@ import type { MessagePort } from 'node:worker_threads';
 import { type Clock, processMs } from '../clock/index.ts';
 import { Due, DueLists } from './due-list.ts';
 import { SharedTimes } from './shared-times.ts';
-import type { Claim, LockStore } from './store.ts';
+import type { LockRequest, LockStore } from './store.ts';
 
 /** What the main thread sends: leases to look after, and the numbers of those that have ended. */
 export interface RenewalOrders {
   readonly keep: {
     readonly id: number;
-    readonly claim: Claim;
+    readonly request: LockRequest;
     readonly times: SharedArrayBuffer;
   }[];
   readonly drop: number[];
@@ -41,20 +41,20 @@ class RenewalService {
   }
 
   obey({ keep, drop }: RenewalOrders): void {
-    for (const { id, claim, times } of keep) {
-      const ward = new Ward(id, claim, new SharedTimes(times));
+    for (const { id, request, times } of keep) {
+      const ward = new Ward(id, request, new SharedTimes(times));
       this.#wards.set(id, ward);
-      this.#connect(claim);
+      this.#connect(request);
       this.#schedule(ward);
     }
     for (const id of drop) this.#forget(this.#wards.get(id));
   }
 
   /** A store connects with its first request, which is better made before time is short. */
-  #connect(claim: Claim): void {
+  #connect(request: LockRequest): void {
     if (this.#isConnected) return;
     this.#isConnected = true;
-    this.#store.inspect(claim).catch(() => {});
+    this.#store.inspect(request).catch(() => {});
   }
 
   #look(ward: Ward): void {
@@ -66,21 +66,21 @@ class RenewalService {
 
   /** Also late: if the store says that it is still ours, then it has been ours all the time. */
   async #renew(ward: Ward, sentMs: number): Promise<void> {
-    const { claim, times } = ward;
+    const { request, times } = ward;
     const sentWallMs = this.#clock.wallMs();
     try {
-      const isOurs = await this.#store.extend(claim, claim.leaseMs);
+      const isOurs = await this.#store.extend(request);
       if (isOurs) times.renewedThere(sentMs, sentWallMs);
       else if (times.stolen()) this.#onStolen();
       this.#schedule(ward);
     } catch {
-      this.#plan(ward, claim.leaseMs * RETRY_PART, this.#clock.monotonicMs());
+      this.#plan(ward, request.leaseMs * RETRY_PART, this.#clock.monotonicMs());
     }
   }
 
   /** Half a lease after it was last renewed. */
   #schedule(ward: Ward): void {
-    const { leaseMs } = ward.claim;
+    const { leaseMs } = ward.request;
     const agoMs = processMs() - ward.times.sentMs;
     this.#plan(ward, leaseMs * STAND_IN_PART, this.#clock.monotonicMs() - agoMs);
   }
@@ -100,13 +100,13 @@ class RenewalService {
 /** A lease that is looked after. */
 class Ward extends Due<Ward> {
   readonly id: number;
-  readonly claim: Claim;
+  readonly request: LockRequest;
   readonly times: SharedTimes;
 
-  constructor(id: number, claim: Claim, times: SharedTimes) {
+  constructor(id: number, request: LockRequest, times: SharedTimes) {
     super();
     this.id = id;
-    this.claim = claim;
+    this.request = request;
     this.times = times;
   }
 
@@ -117,6 +117,6 @@ class Ward extends Due<Ward> {
   }
 
   isRenewed(nowMs: number): boolean {
-    return nowMs - this.times.sentMs < this.claim.leaseMs * STAND_IN_PART;
+    return nowMs - this.times.sentMs < this.request.leaseMs * STAND_IN_PART;
   }
 }

@@ -3,7 +3,7 @@ import type { Attempt } from './attempt.ts';
 import type { LockCore } from './core.ts';
 import type { Deadlock } from './errors.ts';
 import type { Lease } from './lease.ts';
-import type { Claim, Target } from './store.ts';
+import type { LockRequest, LockTarget } from './store.ts';
 
 const current = new AsyncLocalStorage<Scope | undefined>();
 
@@ -24,7 +24,7 @@ export function inScope<Result>(scope: Scope | undefined, act: () => Result): Re
 export class Scope {
   readonly core: LockCore;
   /** What it holds in the core's store. */
-  readonly claim: Claim;
+  readonly request: LockRequest;
   /** The lock that asking again, reentrantly, shares; for a shared lease that of the lease it shares. */
   readonly shared: SharedLock;
   readonly lease: Lease;
@@ -35,13 +35,13 @@ export class Scope {
 
   constructor(
     core: LockCore,
-    claim: Claim,
+    request: LockRequest,
     shared: SharedLock,
     lease: Lease,
     parent = currentScope(),
   ) {
     this.core = core;
-    this.claim = claim;
+    this.request = request;
     this.shared = shared;
     this.lease = lease;
     this.parent = parent;
@@ -65,12 +65,12 @@ export class Scope {
 
   /** Who holds, in a body, what something inside of it waits for. */
   *waitedFor(): Iterable<Scope> {
-    for (const { core, claim } of this.#waiting) yield* core.scopes.holding(claim);
+    for (const { core, request } of this.#waiting) yield* core.scopes.holding(request);
   }
 
   /** Whether something inside of it waits for a lock that those holders keep from it. */
   waitsFor(isStuck: (holder: Scope) => boolean): boolean {
-    for (const { core, claim } of this.#waiting) if (isShort(core, claim, isStuck)) return true;
+    for (const { core, request } of this.#waiting) if (isShort(core, request, isStuck)) return true;
     return false;
   }
 
@@ -88,7 +88,7 @@ export class Scope {
   }
 
   /** The innermost body around the caller, or here, that holds the lock. */
-  findShared(core: LockCore, target: Target): Scope | undefined {
+  findShared(core: LockCore, target: LockTarget): Scope | undefined {
     for (const scope of this.chain()) {
       const { shared } = scope;
       if (shared.core === core && shared.kind === target.kind && shared.name === target.name) {
@@ -99,41 +99,41 @@ export class Scope {
   }
 }
 
-export interface SharedLock extends Target {
+export interface SharedLock extends LockTarget {
   readonly core: LockCore;
-  readonly take: number;
+  readonly permits: number;
 }
 
 /** The bodies that hold locks of one store, and who stands in line for those that many can hold. */
 export class Scopes {
   readonly #bodies = new SetsByLock<Scope>();
-  readonly #lines = new SetsByLock<Claim>();
+  readonly #lines = new SetsByLock<LockRequest>();
 
-  holding(target: Target): Iterable<Scope> {
+  holding(target: LockTarget): Iterable<Scope> {
     return this.#bodies.of(target);
   }
 
   add(scope: Scope): void {
-    this.#bodies.add(scope.claim, scope);
+    this.#bodies.add(scope.request, scope);
   }
 
   delete(scope: Scope): void {
-    this.#bodies.delete(scope.claim, scope);
+    this.#bodies.delete(scope.request, scope);
   }
 
-  /** Those in front for a mutex want as much. */
-  stand(claim: Claim): void {
-    if (claim.kind !== 'mutex') this.#lines.add(claim, claim);
+  /** Requests in front of one for a mutex want as much. */
+  enqueue(request: LockRequest): void {
+    if (request.kind !== 'mutex') this.#lines.add(request, request);
   }
 
-  leave(claim: Claim): void {
-    if (claim.kind !== 'mutex') this.#lines.delete(claim, claim);
+  leave(request: LockRequest): void {
+    if (request.kind !== 'mutex') this.#lines.delete(request, request);
   }
 
-  /** Those of this process who go before a claim, which may not stand in line yet. */
-  *before(claim: Claim): Iterable<Claim> {
-    for (const other of this.#lines.of(claim)) {
-      if (other === claim) return;
+  /** Those of this process who go before a request, which may not stand in line yet. */
+  *before(request: LockRequest): Iterable<LockRequest> {
+    for (const other of this.#lines.of(request)) {
+      if (other === request) return;
       yield other;
     }
   }
@@ -142,18 +142,18 @@ export class Scopes {
 class SetsByLock<Item> {
   readonly #sets = new Map<string, Set<Item>>();
 
-  of(target: Target): Iterable<Item> {
+  of(target: LockTarget): Iterable<Item> {
     return this.#sets.get(keyOf(target)) ?? [];
   }
 
-  add(target: Target, item: Item): void {
+  add(target: LockTarget, item: Item): void {
     const key = keyOf(target);
     const items = this.#sets.get(key);
     if (items) items.add(item);
     else this.#sets.set(key, new Set([item]));
   }
 
-  delete(target: Target, item: Item): void {
+  delete(target: LockTarget, item: Item): void {
     const key = keyOf(target);
     const items = this.#sets.get(key);
     items?.delete(item);
@@ -161,12 +161,12 @@ class SetsByLock<Item> {
   }
 }
 
-function keyOf({ kind, name }: Target): string {
+function keyOf({ kind, name }: LockTarget): string {
   return `${kind}:${name}`;
 }
 
 /**
- * Whether a claim that is made inside of a scope can never be granted, because what is left of the lock
+ * Whether a request that is made inside of a scope can never be granted, because what is left of the lock
  * without those who wait for us is less than what is asked for. `own`: it is enough that we ourselves
  * hold it; `behind`: who goes before us waits for us, as a writer does if we read, or who takes more permits
  * than are left beside ours; `cycle`: others hold it, who wait for what we hold, at once or through others.
@@ -174,17 +174,23 @@ function keyOf({ kind, name }: Target): string {
  * Only bodies of run() count: that a lease which acquire() gave will be released by the one who waits
  * cannot be known. What other processes hold is not seen either; their waits end in time-outs.
  */
-export function findDeadlock(core: LockCore, claim: Claim, scope: Scope): Deadlock | undefined {
+export function findDeadlock(
+  core: LockCore,
+  request: LockRequest,
+  scope: Scope,
+): Deadlock | undefined {
   const ours = new Set(scope.chain());
-  const shared = scope.findShared(core, claim);
-  const leftCount = leftWithout(core, claim, (holder) => ours.has(holder));
-  if (leftCount < claim.take) {
-    return claim.kind === 'rw' && shared && shared.claim.take < claim.take ? 'upgrade' : 'own';
+  const shared = scope.findShared(core, request);
+  const leftCount = leftWithout(core, request, (holder) => ours.has(holder));
+  if (leftCount < request.permits) {
+    return request.kind === 'rw' && shared && shared.request.permits < request.permits
+      ? 'upgrade'
+      : 'own';
   }
-  if (claim.kind === 'rw' && shared?.lease.isHeld) return 'behind';
-  if (isBehind(core, claim, leftCount)) return 'behind';
-  const stuck = findStuck(core.scopes.holding(claim), ours);
-  return isShort(core, claim, (holder) => stuck.has(holder)) ? 'cycle' : undefined;
+  if (request.kind === 'rw' && shared?.lease.isHeld) return 'behind';
+  if (isBehind(core, request, leftCount)) return 'behind';
+  const stuck = findStuck(core.scopes.holding(request), ours);
+  return isShort(core, request, (holder) => stuck.has(holder)) ? 'cycle' : undefined;
 }
 
 /**
@@ -209,24 +215,32 @@ function findStuck(holders: Iterable<Scope>, ours: ReadonlySet<Scope>): Readonly
   return stuck;
 }
 
-/** Whether too little is left for the claim, or for who goes before it, if those holders never let go. */
-function isShort(core: LockCore, claim: Claim, isStuck: (holder: Scope) => boolean): boolean {
-  const leftCount = leftWithout(core, claim, isStuck);
-  return leftCount < claim.take || isBehind(core, claim, leftCount);
+/** Whether too little is left for the request, or for who goes before it, if those holders never let go. */
+function isShort(
+  core: LockCore,
+  request: LockRequest,
+  isStuck: (holder: Scope) => boolean,
+): boolean {
+  const leftCount = leftWithout(core, request, isStuck);
+  return leftCount < request.permits || isBehind(core, request, leftCount);
 }
 
-function leftWithout(core: LockCore, claim: Claim, isStuck: (holder: Scope) => boolean): number {
-  let leftCount = claim.slots;
-  for (const holder of core.scopes.holding(claim)) {
-    if (holder.lease.isHeld && isStuck(holder)) leftCount -= holder.claim.take;
-    if (leftCount < claim.take) break;
+function leftWithout(
+  core: LockCore,
+  request: LockRequest,
+  isStuck: (holder: Scope) => boolean,
+): number {
+  let leftCount = request.slots;
+  for (const holder of core.scopes.holding(request)) {
+    if (holder.lease.isHeld && isStuck(holder)) leftCount -= holder.request.permits;
+    if (leftCount < request.permits) break;
   }
   return leftCount;
 }
 
-function isBehind(core: LockCore, claim: Claim, leftCount: number): boolean {
+function isBehind(core: LockCore, request: LockRequest, leftCount: number): boolean {
   // The line may be long, and is looked through only by who would keep others waiting.
-  if (leftCount === claim.slots) return false;
-  for (const { take } of core.scopes.before(claim)) if (take > leftCount) return true;
+  if (leftCount === request.slots) return false;
+  for (const { permits } of core.scopes.before(request)) if (permits > leftCount) return true;
   return false;
 }

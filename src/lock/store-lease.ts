@@ -12,9 +12,9 @@ import {
 } from './errors.ts';
 import { announce, asked } from './events.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
-import { type Leaver, letGo } from './let-go.ts';
 import { loseSignal } from './lose-signal.ts';
-import type { Claim } from './store.ts';
+import { release } from './release.ts';
+import type { LockRequest } from './store.ts';
 import { transferText } from './transfer.ts';
 
 /** How much of a lease is kept back for clocks that run at different speeds. */
@@ -31,8 +31,8 @@ const RETRY_PART = 1 / 20;
  * States: held → released, given away or lost. Whatever arrives later for a lease that is no longer held
  * (a renewal that was under way, a second release) changes nothing.
  */
-export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
-  readonly claim: Claim;
+export class StoreLease extends Due<StoreLease> implements Lease {
+  readonly request: LockRequest;
   fence = 0;
   #isSettled = false;
   /** Both clocks, just before the request left that gave it its time. */
@@ -48,10 +48,10 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   #retryTimer: Timer | undefined = undefined;
   #maxHoldTimer: Timer | undefined = undefined;
 
-  constructor(core: LockCore, claim: Claim, options: HoldOptions) {
+  constructor(core: LockCore, request: LockRequest, options: HoldOptions) {
     super();
     this.#core = core;
-    this.claim = claim;
+    this.request = request;
     this.#options = options;
   }
 
@@ -82,12 +82,12 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   }
 
   get name(): string {
-    return this.claim.name;
+    return this.request.name;
   }
 
   /** How much of its time the holder may use. */
   get safeMs(): number {
-    return safeMs(this.claim.leaseMs);
+    return safeMs(this.request.leaseMs);
   }
 
   get signal(): AbortSignal {
@@ -129,7 +129,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
         await this.#extendOnce();
         return;
       } catch (error) {
-        const pauseMs = this.claim.leaseMs * RETRY_PART;
+        const pauseMs = this.request.leaseMs * RETRY_PART;
         const isFinal = error instanceof LockError || this.#leftMs() <= pauseMs;
         if (isFinal)
           throw error instanceof LockError ? error : new LockUnavailableError(this.name, error);
@@ -142,7 +142,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
     const { clock, store } = this.#core;
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
-    const isOurs = await store.extend(this.claim, this.claim.leaseMs);
+    const isOurs = await store.extend(this.request);
     if (!isOurs) this.#lose('stolen');
     this.assertHeld();
     this.#prolong(sentMs, sentWallMs);
@@ -160,11 +160,11 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   transfer(): string {
     this.assertHeld();
     announce('transfer', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
-    const disowned = this.#core.store.disown?.(this.claim);
+    const detached = this.#core.store.detach?.(this.request);
     // Else the end of this process could come before it, and end the lock.
-    if (disowned !== undefined) this.#core.track(disowned);
+    if (detached !== undefined) this.#core.track(detached);
     this.#finish(new NotHeldError(this.name));
-    return transferText([this.claim]);
+    return transferText([this.request]);
   }
 
   toJSON(): ShownLease {
@@ -183,7 +183,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
     const sentWallMs = clock.wallMs();
     // The answer may never come, or come too late.
     watchdog.watchDeadline(this);
-    Promise.resolve(store.extend(this.claim, this.claim.leaseMs)).then(
+    Promise.resolve(store.extend(this.request)).then(
       (isOurs) => (isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen')),
       (error: unknown) => this.#retry(error),
     );
@@ -222,7 +222,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   /** A renewal failed: again, until the holder's own deadline says that it is too late. */
   #retry(error: unknown): void {
     if (!this.isHeld) return;
-    const pauseMs = Math.min(this.claim.leaseMs * RETRY_PART, this.#leftMs());
+    const pauseMs = Math.min(this.request.leaseMs * RETRY_PART, this.#leftMs());
     this.#retryTimer = this.#core.clock.setTimer(pauseMs, () => {
       if (this.#leftMs() <= 0) this.#lose('unreachable', error);
       else this.renew();
@@ -256,7 +256,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
     this.#maxHoldTimer = clock.setTimer(maxHoldMs, () => {
       if (!this.isHeld) return;
       this.#lose('expired');
-      this.#core.giveBack(this.claim, this.claim.leaseMs);
+      this.#core.giveBack(this.request);
     });
   }
 
@@ -265,7 +265,7 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
     const end = new LockLostError(this.name, reason, cause);
     // Before it is told: who hears of it may look at the lease.
     this.#end = end;
-    void this.#core.store.disown?.(this.claim);
+    void this.#core.store.detach?.(this.request);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }
@@ -277,23 +277,20 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
   }
 
   #release(): Promise<ReleaseOutcome> {
-    const nowMs = this.#core.clock.monotonicMs();
-    this.#checkDeadline(nowMs);
+    this.#checkDeadline();
     if (this.isGivenAway) return OUTCOMES.notHeld;
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES.notHeld;
     this.#core.watchdog.leaveToEnd(this);
-    const { claim, fence } = this;
-    const outcome = letGo(this.#core, claim, fence, nowMs, claim.leaseMs, this);
-    return typeof outcome === 'string' ? OUTCOMES[outcome] : outcome;
-  }
-
-  left(): void {
+    const outcome = release(this.#core, this.request, this.fence, this.request.leaseMs);
     this.#settle();
+    return typeof outcome === 'string'
+      ? OUTCOMES[this.#outcomeOf(outcome)]
+      : outcome.then((later) => this.#outcomeOf(later));
   }
 
-  /** A lease that its holder had to give up for lost is not one that lasted until its release. */
-  told(outcome: ReleaseOutcome): ReleaseOutcome {
+  /** A lease that was lost before is not one that lasted until its release. */
+  #outcomeOf(outcome: ReleaseOutcome): ReleaseOutcome {
     if (this.#end instanceof LockLostError) return outcome === 'released' ? 'notHeld' : outcome;
     this.#announceRelease(outcome);
     return outcome;
@@ -315,8 +312,8 @@ export class StoreLease extends Due<StoreLease> implements Lease, Leaver {
     return this.#core.clock.monotonicMs() - this.#grantedMs;
   }
 
-  #event(): { lock: string; kind: Claim['kind']; owner: string; fence: number } {
-    return { ...asked(this.claim), fence: this.fence };
+  #event(): { lock: string; kind: LockRequest['kind']; owner: string; fence: number } {
+    return { ...asked(this.request), fence: this.fence };
   }
 }
 

@@ -1,142 +1,93 @@
-import type { Linked } from './linked-list.ts';
-
 /**
- * Where locks live. One rule admits every kind: the live weights of others and what is asked for must
- * fit into the slots. A mutex takes 1 of 1, a semaphore k of n, a reader 1 of MANY, a writer MANY of
- * MANY; a plain mutex is kept so that `SET key token NX PX` of other programs excludes it.
+ * Where locks live. One rule admits every kind: the permits of live leases and those of a request must fit into the
+ * slots. A mutex takes 1 of 1, a semaphore k of n, a reader 1 of many, a writer all of them.
  *
- * Every request is idempotent by its owner, a name that is drawn once for each acquisition: a request
- * that is sent again after its reply was lost changes nothing and gets the same answer.
+ * A request is a plain, immutable object. Its owner is drawn once for each acquisition, and makes every request
+ * idempotent: one that is sent again after its reply was lost changes nothing and gets the same result.
  *
- * A store in this process may answer at once. Any other must answer or fail within a time of its own:
- * nobody above watches over that. An error with `isFinal: true` says that asking again is in vain.
+ * A store in this process may answer at once. Any other must answer or fail within a time of its own. An error with
+ * `isFinal: true` says that to ask again is in vain.
  */
 export interface LockStore {
-  /** What the names of owners are to begin with, so that the store knows whose they are. */
+  /** Owners begin with this, so that the store knows whose they are. Left out: any prefix will do. */
   readonly ownerPrefix?: string;
   /**
-   * Asks once. Free: granted, with a fence larger than any before. Busy: the claim stands in line, if
-   * `queues`, and `retryInMs` says when to ask again unless its waiter is called. Asking again keeps the
-   * place.
+   * Takes the lock if it is free. If it is busy and there is a waiter, the request enters the queue, or keeps its
+   * place, and the waiter is notified when its turn has come.
    */
-  ask(claim: Claim, queues: boolean): Answer | Promise<Answer>;
+  acquire(request: LockRequest, waiter?: Waiter): AcquireResult | Promise<AcquireResult>;
   /**
-   * The same, of a store that never answers at once: without the turns that a promise takes to tell, which
-   * over a network are a hundredth of taking a lock. The hearer is told in no asynchronous context of its own.
+   * Takes several mutexes, all or none, with one fence for all that is not below the one given. What the owners hold
+   * already is kept. Undefined: they do not live together (in a cluster).
    */
-  askAndTell?(claim: Claim, queues: boolean, asker: Requester<Answer>): void;
+  acquireAll(
+    requests: readonly LockRequest[],
+    minFence: number,
+  ): Promise<AcquireResult | undefined>;
+  /** Takes a lock over from the owner of another request, who gave it away, with a new fence. Busy: it was too late. */
+  adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult>;
+  /** Starts the lease anew. False: it is not held. */
+  extend(request: LockRequest): boolean | Promise<boolean>;
   /**
-   * Asks for several mutexes at once, all or none, with one fence for all that is not below the one
-   * given. What the owner has already is kept. Undefined: these do not live together (in a cluster).
+   * Ends the lease, or leaves the queue; the next waiter is served. False: it was not held. With the fence, a release
+   * that was executed before, and whose reply was lost, is known if the lock was not granted since.
    */
-  askAll(claims: readonly Claim[], leastFence: number): Promise<Answer | undefined>;
-  /** Takes a lock over from another owner, who gave it away, with a new fence. Not held: it was too late. */
-  adopt(claim: Claim, from: Hold): Promise<Answer>;
-  /** Prolongs a lease; false: it is no longer ours. */
-  extend(hold: Hold, leaseMs: number): boolean | Promise<boolean>;
-  /**
-   * Ends a lease or leaves the line; the next in line is called. False: it was no longer ours. With the
-   * fence, a release that is sent again, after which nobody was granted the lock, is known for one.
-   */
-  release(hold: Hold, fence?: number): boolean | Promise<boolean>;
-  /** The same, of a store that never answers at once. */
-  releaseAndTell?(hold: Hold, fence: number | undefined, leaver: Requester<boolean>): void;
-  /** Takes a lock from whoever holds it, and raises the fence. How many holders there were. */
-  forceRelease(target: Target): Promise<number>;
-  inspect(target: Target): Promise<Inspection>;
-  /** Calls back when all leases are lost: where they can end with something other than their time. */
+  release(request: LockRequest, fence?: number): boolean | Promise<boolean>;
+  /** Ends all leases of a lock, and raises the fence. Returns the number of holders. */
+  forceRelease(target: LockTarget): Promise<number>;
+  inspect(target: LockTarget): Promise<Inspection>;
+  /** Calls back when all leases are lost, in a store where they can end by something other than their time. */
   onLost?(listener: (reason: Error) => void): void;
-  /** The hold is over, or another process's: what would end it with this one is called off. */
-  disown?(hold: Hold): Promise<void> | undefined;
+  /** The lease ended, or belongs to another process now: what would end it with this process is cancelled. */
+  detach?(request: LockRequest): Promise<void>;
   close(): Promise<void>;
-}
-
-/** Who is told what came of a request: once, and never inside of the call that makes it. */
-export interface Hearer<Result> {
-  answered(result: Result): void;
-  failed(error: unknown): void;
-}
-
-export interface Requester<Result> extends Hearer<Result> {
-  /**
-   * The request has left: while it is on its way there is time for what need not be done before. Told in the
-   * turn of the request, and maybe again: what is not answered well may be sent once more.
-   */
-  sent?(): void;
-}
-
-/**
- * Who is told that its turn may have come, though never inside of a call of `ask`. The hint may get lost, and
- * may overtake the answer that there is a line. With a grant the owner holds the lock; without, it should
- * ask again.
- */
-export interface Waiter {
-  called(call?: Call): void;
-}
-
-export type Call = Grant | Reservation | Watch | undefined;
-
-/** A lock that was handed over for the whole lease, with the times before it was. */
-export interface Grant {
-  readonly fence: number;
-  readonly sentMs: number;
-  readonly sentWallMs: number;
-}
-
-/**
- * A lock that was handed over at a time that is not known, but after its owner last asked, and for so
- * long: within it the owner must ask again, or extend, to have its lease.
- */
-export interface Reservation {
-  readonly fence: number;
-  readonly reservedMs: number;
-}
-
-/** The lock was handed to who stood before the owner: unless that one confirms, it is the owner's turn. */
-export interface Watch {
-  readonly retryInMs: number;
 }
 
 export type LockKind = 'mutex' | 'semaphore' | 'rw';
 
 /** Which lock. */
-export interface Target {
+export interface LockTarget {
   readonly kind: LockKind;
   readonly name: string;
-  /** How much there is to take. */
+  /** How many permits there are. */
   readonly slots: number;
 }
 
-/** A place in a lock. */
-export interface Hold extends Target {
+/** What one acquisition asks for, and later holds. */
+export interface LockRequest extends LockTarget {
   readonly owner: string;
-  readonly take: number;
+  readonly permits: number;
+  readonly leaseMs: number;
   /** What `inspect` shows of the holder. */
   readonly info: HolderInfo;
-  /** What a store in another process calls it. */
-  words?: HoldWords | undefined;
 }
 
-/** Made once, for the one object that they are of: a copy has others. */
-export interface HoldWords {
-  readonly of: Hold;
-  readonly key: string;
-  readonly token: string;
+export type AcquireResult =
+  | { readonly type: 'granted'; readonly fence: number }
+  /** When to ask again, unless the waiter is notified before. Infinity: it will be. */
+  | { readonly type: 'busy'; readonly retryInMs: number };
+
+/** Receives the events of a request in the queue, never inside of a call of `acquire`. An event may be lost. */
+export interface Waiter {
+  notify(event: WaiterEvent): void;
 }
 
-/** It is the very object that stands in line, and leaves it: a copy is another's. */
-export interface Claim extends Hold, Linked<Claim> {
-  /** A store that has released it may ask under another name: see ownerAgain. */
-  owner: string;
-  readonly leaseMs: number;
-  waiter?: Waiter | undefined;
-  /** Whether a store in this process has it in a line, and its neighbours there. */
-  isInLine?: boolean;
-}
-
-export type Answer =
-  | { readonly held: true; readonly fence: number }
-  | { readonly held: false; readonly retryInMs: number };
+export type WaiterEvent =
+  /**
+   * The lock was handed over. Its lease counts from `sentMs` and `sentWallMs`, the times of both clocks. Reserved: for
+   * a shorter time than the lease, so that the holder must extend it at once.
+   */
+  | {
+      readonly type: 'granted';
+      readonly fence: number;
+      readonly sentMs: number;
+      readonly sentWallMs: number;
+      readonly isReserved: boolean;
+    }
+  /** It may be its turn, or its place may be lost: ask again. */
+  | { readonly type: 'retry' }
+  /** The store cannot notify it. */
+  | { readonly type: 'failed'; readonly error: unknown };
 
 export interface HolderInfo {
   readonly host: string;

@@ -1,18 +1,18 @@
 import { LockArgumentError } from './errors.ts';
-import type { Claim, HolderInfo, LockKind } from './store.ts';
+import type { HolderInfo, LockKind, LockRequest } from './store.ts';
 
 type Fields = [LockKind, string, number, number, number, string, HolderInfo];
 
 const PREFIX = 'holdfast1.';
 
 /** Leases as a text that fits into a header, an environment variable or a job's payload. */
-export function transferText(claims: readonly Claim[]): string {
-  const fields = claims.map(
-    ({ kind, name, slots, take, leaseMs, owner, info }): Fields => [
+export function transferText(requests: readonly LockRequest[]): string {
+  const fields = requests.map(
+    ({ kind, name, slots, permits, leaseMs, owner, info }): Fields => [
       kind,
       name,
       slots,
-      take,
+      permits,
       leaseMs,
       owner,
       info,
@@ -21,13 +21,13 @@ export function transferText(claims: readonly Claim[]): string {
   return PREFIX + Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
-export function parseTransfer(text: string): Claim[] {
+export function parseTransfer(text: string): LockRequest[] {
   try {
     if (!text.startsWith(PREFIX)) throw new Error('no such prefix');
     const json = Buffer.from(text.slice(PREFIX.length), 'base64url').toString();
-    const claims = (JSON.parse(json) as Fields[]).map(toClaim);
-    if (claims.length === 0) throw new Error('nothing was given');
-    return claims;
+    const requests = (JSON.parse(json) as Fields[]).map(toClaim);
+    if (requests.length === 0) throw new Error('nothing was given');
+    return requests;
   } catch {
     throw new LockArgumentError(
       '',
@@ -36,13 +36,13 @@ export function parseTransfer(text: string): Claim[] {
   }
 }
 
-function toClaim([kind, name, slots, take, leaseMs, owner, info]: Fields): Claim {
-  const numbers = [slots, take, leaseMs];
+function toClaim([kind, name, slots, permits, leaseMs, owner, info]: Fields): LockRequest {
+  const numbers = [slots, permits, leaseMs];
   const isRight =
     ['mutex', 'semaphore', 'rw'].includes(kind) &&
     [name, owner].every((word) => typeof word === 'string' && word !== '') &&
     numbers.every((number) => Number.isFinite(number) && number > 0);
   if (!isRight) throw new Error('fields that cannot be');
   const { host, pid, label } = info;
-  return { kind, name, slots, take, leaseMs, owner, info: { host, pid, label } };
+  return { kind, name, slots, permits, leaseMs, owner, info: { host, pid, label } };
 }

@@ -31,7 +31,7 @@ export class Watchdog {
   /** From now on, until it is dropped. */
   add(lease: StoreLease): void {
     if (lease.renews) {
-      this.#renewals.add(lease, lease.claim.leaseMs * RENEWAL_PART, lease.sentMs);
+      this.#renewals.add(lease, lease.request.leaseMs * RENEWAL_PART, lease.sentMs);
       this.#worker?.keep(lease);
     } else this.watchDeadline(lease);
   }

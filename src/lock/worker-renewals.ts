@@ -2,7 +2,7 @@ import type { Worker } from 'node:worker_threads';
 import { processMs, systemClock } from '../clock/index.ts';
 import type { RenewalOrders } from './renewal-service.ts';
 import { SharedTimes } from './shared-times.ts';
-import type { Claim } from './store.ts';
+import type { LockRequest } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 
 /**
@@ -40,7 +40,7 @@ export class WorkerRenewals {
     this.#kept.set(lease, { id, times });
     // The leases of one turn are told of together, and before whoever was granted them goes on.
     if (this.#orders.keep.length === 0) READY.then(this.#send);
-    this.#orders.keep.push({ id, claim: plain(lease.claim), times: times.buffer });
+    this.#orders.keep.push({ id, request: plain(lease.request), times: times.buffer });
   }
 
   /** Not to be renewed from then on. */
@@ -120,8 +120,8 @@ interface Kept {
 const READY = Promise.resolve();
 
 /** What can be sent to another thread. */
-function plain({ kind, name, slots, owner, take, info, leaseMs }: Claim): Claim {
-  return { kind, name, slots, owner, take, info, leaseMs };
+function plain({ kind, name, slots, owner, permits, info, leaseMs }: LockRequest): LockRequest {
+  return { kind, name, slots, owner, permits, info, leaseMs };
 }
 
 /**

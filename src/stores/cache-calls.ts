@@ -1,6 +1,7 @@
 import type { Clock } from '../clock/index.ts';
 import { Due, DueList } from '../lock/index.ts';
 import { CACHE_SCRIPT } from './cache-script.ts';
+import type { LockSession } from './lock-session.ts';
 import { isFaultOfOne } from './script-fault.ts';
 import { type ScriptRunner, scriptOf } from './script-runner.ts';
 
@@ -17,13 +18,20 @@ const SCRIPT = scriptOf(CACHE_SCRIPT);
 export class CacheCalls {
   readonly #runner: ScriptRunner;
   readonly #clock: Clock;
+  readonly #session: LockSession | undefined;
   readonly #underWay: DueList<Batch>;
   /** What this turn sends: the last batch of each slot, and those that are full. */
   readonly #open = new Map<number, Batch>();
   #isClosed = false;
 
-  constructor(runner: ScriptRunner, clock: Clock, timeoutMs: number) {
+  constructor(
+    runner: ScriptRunner,
+    clock: Clock,
+    timeoutMs: number,
+    session: LockSession | undefined,
+  ) {
     this.#runner = runner;
+    this.#session = session;
     this.#clock = clock;
     this.#underWay = new DueList(clock, timeoutMs, (batch) =>
       batch.fail(new Error(`no answer within ${timeoutMs} ms`)),
@@ -36,11 +44,11 @@ export class CacheCalls {
 
   /** This request is made for this program if it ends, where the server learns of that. */
   leave(name: string, key: string, verb: string): void {
-    this.#runner.leaveWill?.(name, SCRIPT, key, [verb, '0']).catch(() => {});
+    this.#session?.setExit(name, SCRIPT, key, [verb, '0']).catch(() => {});
   }
 
   takeBack(name: string): void {
-    this.#runner.takeBackWill?.(name).catch(() => {});
+    this.#session?.dropExit(name).catch(() => {});
   }
 
   close(): void {

@@ -15,14 +15,17 @@ import type {
 import type { Clock } from '../clock/index.ts';
 import type { LockStore } from '../lock/index.ts';
 import { CacheCalls } from './cache-calls.ts';
+import type { LockSession } from './lock-session.ts';
+import { RedisStore } from './redis-store.ts';
 import type { ScriptRunner } from './script-runner.ts';
-import { ScriptStore } from './script-store.ts';
 
 const TIMEOUT_MS = 5000;
 
 /** Where values live beside the locks of a store; undefined if that keeps nothing but locks. */
 export function cacheStoreBeside(store: LockStore, clock: Clock): CacheStore | undefined {
-  return store instanceof ScriptStore ? new ScriptCacheStore(store.runner, clock) : undefined;
+  return store instanceof RedisStore
+    ? new ScriptCacheStore(store.scripts, clock, store.session)
+    : undefined;
 }
 
 /** Values in Redis, or in whatever runs its scripts. One subscription, opened by the first wait, serves all keys. */
@@ -36,9 +39,9 @@ class ScriptCacheStore implements CacheStore {
   #listening: Promise<void> | undefined;
   #lastVersion = 0;
 
-  constructor(runner: ScriptRunner, clock: Clock) {
+  constructor(runner: ScriptRunner, clock: Clock, session: LockSession | undefined) {
     this.#runner = runner;
-    this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS);
+    this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS, session);
   }
 
   async look(key: string, tags: Tags): Promise<Stamped> {

@@ -1,7 +1,7 @@
 export { cacheStoreBeside } from './cache-store.ts';
 export { engineRunner } from './engine-runner.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './key-list.ts';
-export { toWords } from './lock-call.ts';
+export { HELPER_KEY, ownerOf, parseQueued, SHARED_KEY, SUFFIX } from './lock-keys.ts';
 export {
   type ForcedRelease,
   forceLock,
@@ -14,12 +14,12 @@ export {
   scanLocks,
   WRITER_TAKE,
 } from './lock-list.ts';
-export { LOCK_SCRIPT, RESERVED_MS } from './lock-script.ts';
+export { LOCK_SCRIPT, REFRESH_MS, RESERVED_MS } from './lock-script.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
+export { RedisStore } from './redis-store.ts';
 export { addressStore, redisUrlStore } from './redis-url.ts';
 export type { Unreadable } from './scan-pages.ts';
 export type { ScriptRunner } from './script-runner.ts';
-export { ScriptStore } from './script-store.ts';
 export {
   openSession,
   type Session,

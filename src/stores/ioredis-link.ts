@@ -1,5 +1,4 @@
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
-import { tell } from './script-runner.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of an ioredis client: single, Sentinel or Cluster. */
@@ -44,8 +43,7 @@ export function ioredisLink(client: IoredisClient): RedisLink {
   const nodes = isCluster(client) ? () => client.nodes() : () => [client as Single];
   const nextOf = inTurn();
   const link: RedisLink = {
-    evalsha: (sha, keys, args, hearer) =>
-      tell(hearer, client.evalsha(sha, keys.length, ...keys, ...args)),
+    evalsha: (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
     eval: (text, keys, args) => client.eval(text, keys.length, ...keys, ...args),
     info: (section) => client.info(section),
     async hear(channel, ears, signal) {

@@ -1,4 +1,4 @@
-import { IS_OURS, LAST_BYTE_READ } from './lock-script-line.ts';
+import { LUA_KEYS } from './lock-keys.ts';
 
 /** Keys that one call looks through: a few milliseconds on Redis if all of them match. */
 export const KEYS_PER_PAGE = 500;
@@ -21,14 +21,11 @@ const MAX_KEY_BYTES = 4096;
  * the same small integer: the idle time of such a key is another's, and left out. A key that has moved to another
  * node of a cluster is not here; one that gives another error, such as that of missing rights, is unreadable.
  */
-export const KEY_PAGE_SCRIPT = `
+export const KEY_PAGE_SCRIPT = `${LUA_KEYS}
 local function ask(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then return false, reply.err end
   return reply
-end
-
-local function isOurs(token)${IS_OURS}
 end
 
 local SIZES = { string = 'STRLEN', hash = 'HLEN', set = 'SCARD', zset = 'ZCARD', list = 'LLEN', stream = 'XLEN' }
@@ -38,10 +35,9 @@ local function valuesOf(key, kind)
   if kind == 'hash' then return ask('HRANDFIELD', key, '3') end
   if kind ~= 'string' then return {} end
   local mayBeOurs = string.sub(key, -1) == '}' and string.find(key, 'lock:{', 1, true)
-  local value, failure = ask('GETRANGE', key, '0', mayBeOurs and '${LAST_BYTE_READ}' or '${MAX_VALUE_BYTES - 1}')
+  local value, failure = ask('GETRANGE', key, '0', mayBeOurs and LAST_BYTE or '${MAX_VALUE_BYTES - 1}')
   if not value then return nil, failure end
-  local token = string.sub(value, 1, 1) == '+' and string.sub(value, 2) or value
-  return { value }, nil, mayBeOurs and isOurs(token)
+  return { value }, nil, mayBeOurs and isToken(value)
 end
 
 local function isShared(key, value)

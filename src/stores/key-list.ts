@@ -1,6 +1,6 @@
 import { KEY_PAGE_SCRIPT, KEYS_PER_PAGE, MAX_VALUE_BYTES } from './key-list-script.ts';
 import type { RunScript } from './lock-list.ts';
-import { parseToken } from './lock-reply.ts';
+import { parseToken } from './lock-keys.ts';
 import { numberIn, parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
 /** A key that may be a lock of another program, as an operator sees it. */
@@ -130,7 +130,7 @@ function guessOf(facts: KeyFacts, nowMs: number): KeyGuess {
 /** The form alone tells of a token that is longer than what was sent of it. */
 function isMutex({ hasOurForm, values, size }: KeyFacts): boolean {
   if (!hasOurForm) return false;
-  return size > MAX_VALUE_BYTES || parseToken(values[0]!.replace(/^\+/, '')) !== undefined;
+  return size > MAX_VALUE_BYTES || parseToken(values[0]!) !== undefined;
 }
 
 /**

@@ -1,9 +1,8 @@
 import { type Clock, systemClock } from '../clock/index.ts';
-import type { Hearer } from '../lock/index.ts';
 import { warnOfEviction } from './eviction.ts';
 import { guardSlot, isMoving } from './moving-slot.ts';
 import type { RedisLink } from './redis-link.ts';
-import { type Script, type ScriptRunner, tell } from './script-runner.ts';
+import type { Script, ScriptRunner } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs scripts over a link, and hears messages on one connection of its own. `onClose` closes what is ours. */
@@ -31,16 +30,10 @@ class LinkRunner implements ScriptRunner {
   }
 
   run(script: Script, keys: string[], args: string[]): Promise<unknown> {
-    return new Promise((answered, failed) =>
-      this.runAndTell(script, keys, args, { answered, failed }),
-    );
-  }
-
-  runAndTell(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
-    const inCluster = this.slotOf !== undefined;
-    if (inCluster) this.#sendToSlot(script, keys, args, hearer);
-    else this.#send(script, keys, args, hearer);
     if (!this.#hasAsked) this.#checkEviction();
+    return this.slotOf === undefined
+      ? this.#send(script, keys, args)
+      : this.#sendToSlot(script, keys, args);
   }
 
   async listen(
@@ -59,65 +52,33 @@ class LinkRunner implements ScriptRunner {
     this.#onClose();
   }
 
-  #send(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
-    this.#link.evalsha(script.sha, keys, args, new Call(this.#link, script, keys, args, hearer));
+  /** The one place where a script that the server has forgotten is sent again. */
+  async #send({ text, sha }: Script, keys: string[], args: string[]): Promise<unknown> {
+    try {
+      return await this.#link.evalsha(sha, keys, args);
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error;
+      return this.#link.eval(text, keys, args);
+    }
   }
 
-  #sendToSlot(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
+  async #sendToSlot(script: Script, keys: string[], args: string[]): Promise<unknown> {
     const guarded = guardSlot(script, keys);
     const untilMs = this.#clock.monotonicMs() + MOVE_MS;
-    const send = (): void =>
-      this.#send(guarded.script, guarded.keys, args, {
-        answered: (reply) => hearer.answered(reply),
-        failed: (error) => {
-          const isOver = !isMoving(error) || this.#clock.monotonicMs() > untilMs;
-          if (isOver) hearer.failed(error);
-          else this.#clock.setTimer(MOVE_PAUSE_MS, send);
-        },
-      });
-    send();
+    for (;;) {
+      try {
+        return await this.#send(guarded.script, guarded.keys, args);
+      } catch (error) {
+        if (!isMoving(error) || this.#clock.monotonicMs() > untilMs) throw error;
+        await new Promise<void>((resolve) => this.#clock.setTimer(MOVE_PAUSE_MS, resolve));
+      }
+    }
   }
 
   /** In the background: no request waits for it or fails with it. */
   #checkEviction(): void {
     this.#hasAsked = true;
     this.#link.info('memory').then(warnOfEviction, () => {});
-  }
-}
-
-/** The one place where a script that the server has forgotten is sent again. */
-class Call implements Hearer<unknown> {
-  readonly #link: RedisLink;
-  readonly #script: Script;
-  readonly #keys: string[];
-  readonly #args: string[];
-  readonly #hearer: Hearer<unknown>;
-
-  constructor(
-    link: RedisLink,
-    script: Script,
-    keys: string[],
-    args: string[],
-    hearer: Hearer<unknown>,
-  ) {
-    this.#link = link;
-    this.#script = script;
-    this.#keys = keys;
-    this.#args = args;
-    this.#hearer = hearer;
-  }
-
-  answered(reply: unknown): void {
-    this.#hearer.answered(reply);
-  }
-
-  failed(error: unknown): void {
-    if (isUnknownScript(error)) tell(this.#hearer, this.#again());
-    else this.#hearer.failed(error);
-  }
-
-  async #again(): Promise<unknown> {
-    return this.#link.eval(this.#script.text, this.#keys, this.#args);
   }
 }
 

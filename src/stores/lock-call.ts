@@ -1,47 +1,123 @@
-/** One request to the lock script: its verb, token and number. See the head of the script. */
-export type LockRequest = [verb: string, token: string, number: string];
+import type {
+  AcquireResult,
+  Holder,
+  HolderInfo,
+  Inspection,
+  LockRequest,
+  LockTarget,
+} from '../lock/index.ts';
+import { keyOf, parseToken, tokenOf } from './lock-keys.ts';
 
-/** Verbs that a mutex needs no more than the first letter of, with the number. */
-const SHORT_VERBS: readonly string[] = ['line', 'extend', 'release'];
-
-export function channelOf(clientId: string): string {
-  return `holdfast:${clientId}`;
+/** One request to the lock script, as its head describes it. */
+export interface LockCall {
+  readonly key: string;
+  readonly operation: string;
+  readonly token: string;
+  readonly number: number;
 }
 
-/** How a client's owners begin. */
-export function prefixOf(clientId: string): string {
-  return `${clientId}.`;
+/** The operation on the lock of a request. For a lock other than a mutex it names slots and permits. */
+export function lockCall(
+  word: string,
+  request: LockRequest,
+  number: number,
+  rest?: string,
+): LockCall {
+  const { kind, slots, permits, owner, info } = request;
+  const numbered = kind === 'mutex' ? word : `${word} ${slots} ${permits}`;
+  const operation = rest === undefined ? numbered : `${numbered} ${rest}`;
+  return { key: keyOf(request), operation, token: tokenOf(owner, info), number };
 }
 
-/** What a client says in a call for requests, three words each; in short, if that can be. */
-export function toArgs(prefix: string, words: readonly string[]): string[] {
-  const verb = words[0]!;
-  const token = words[1]!;
-  const number = words[2]!;
-  if (words.length === 3 && token.startsWith(prefix)) {
-    if (verb === 'ask') return [token, number];
-    if (verb === 'release' && number === UNKNOWN_FENCE) return [token];
-    if (SHORT_VERBS.includes(verb)) return [token, verb[0]! + number];
+/** An operation that no owner makes. */
+export function targetCall(word: string, target: LockTarget, ownerPrefix: string): LockCall {
+  const operation = target.kind === 'mutex' ? word : `${word} ${target.slots} 1`;
+  return { key: keyOf(target), operation, token: ownerPrefix, number: 0 };
+}
+
+/** The arguments of the script for some calls, and for the session that they belong to. */
+export function argsOf(calls: readonly LockCall[], session: string | undefined): string[] {
+  const args: string[] = [];
+  for (const { operation, token, number } of calls) {
+    args.push(operation, token, String(Math.round(number)));
   }
-  return [channelOf(prefix.slice(0, -1)), ...words];
+  if (session !== undefined) args.push(session);
+  return args;
 }
 
-const UNKNOWN_FENCE = '0';
-
-const DIGITS = 1e8;
-
-/** A whole number as text. For one as large as a fence, V8 takes longer than for its two halves. */
-export function toDigits(number: number): string {
-  if (number < DIGITS) return String(number);
-  const high = Math.floor(number / DIGITS);
-  return toDigits(high) + String(number - high * DIGITS + DIGITS).slice(1);
+/** The replies to the calls, and the waiters of this client that were served by them. */
+export function parseReplies(
+  reply: unknown,
+  count: number,
+): { readonly replies: readonly unknown[]; readonly served: readonly Served[] } {
+  // The reply to `inspect` is a list too, but not of a number first.
+  const isList = Array.isArray(reply) && (count > 1 || !Array.isArray(reply[0]));
+  if (!isList) return { replies: [reply], served: NONE };
+  const { [count]: served = [] } = reply as unknown[][];
+  return { replies: reply, served: served.length === 0 ? NONE : parseServed(served) };
 }
 
-/** The requests of a call, three words each. */
-export function toWords(args: readonly string[]): string[] {
-  const [token, said] = args;
-  if (args.length > 2 || token === undefined) return args.slice(1);
-  if (said === undefined) return ['release', token, UNKNOWN_FENCE];
-  const verb = SHORT_VERBS.find((word) => word[0] === said[0]);
-  return verb === undefined ? ['ask', token, said] : [verb, token, said.slice(1)];
+/** A waiter that was handed the lock. */
+export interface Served {
+  readonly token: string;
+  readonly fence: number;
 }
+
+const NONE: readonly Served[] = [];
+
+function parseServed(list: readonly unknown[]): Served[] {
+  const served: Served[] = [];
+  for (let index = 0; index < list.length; index += 2) {
+    served.push({ token: String(list[index]), fence: Number(list[index + 1]) });
+  }
+  return served;
+}
+
+/** A message on the channel of a client: the fence and the token. Undefined: another program has published it. */
+export function parseMessage(text: string): Served | undefined {
+  const [, fence, token] = /^(\d+) (.*)$/s.exec(text) ?? [];
+  return token === undefined ? undefined : { token, fence: Number(fence) };
+}
+
+/** Redis ends a key in the millisecond after its last. */
+export const MARGIN_MS = 2;
+
+/** Some clients give numbers as text. */
+export function toResult(reply: unknown): AcquireResult {
+  const number = Number(reply);
+  if (number > 0) return { type: 'granted', fence: number };
+  return { type: 'busy', retryInMs: MARGIN_MS - number };
+}
+
+export function isOne(reply: unknown): boolean {
+  return Number(reply) === 1;
+}
+
+export function parseInspection(reply: unknown): Inspection {
+  const [holders, waiters] = reply as [unknown[][], unknown[][]];
+  return { holders: holders.map(parseHolder), waiters: waiters.map(parseWaiter) };
+}
+
+/** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
+function parseHolder([token, take, fence, left, ageMs, type = 'string']: unknown[]): Holder {
+  const info = parseToken(String(token))?.info;
+  const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);
+  if (info === undefined) {
+    return { foreign: true, type: String(type), value: String(token), take: 1, leftMs };
+  }
+  return {
+    foreign: false,
+    ...info,
+    take: Number(take),
+    fence: Number(fence),
+    leftMs,
+    ageMs: Math.max(0, Number(ageMs)),
+  };
+}
+
+/** Only Holdfast clients queue. A token of another form in the queue gets an empty host. */
+function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
+  return { ...(parseToken(String(token))?.info ?? NO_INFO), take: Number(take) };
+}
+
+const NO_INFO: HolderInfo = { host: '', pid: 0, label: '' };

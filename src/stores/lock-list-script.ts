@@ -1,5 +1,5 @@
+import { LUA_KEYS } from './lock-keys.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { IS_OURS, LAST_BYTE_READ, SHOWN_TOKEN } from './lock-script-line.ts';
 
 /**
  * What an operator sees of locks, read without changing anything. `look(holder, most)` gives for the holder
@@ -8,13 +8,13 @@ import { IS_OURS, LAST_BYTE_READ, SHOWN_TOKEN } from './lock-script-line.ts';
  *   { key, server's time in microseconds, number of holders, holders, number of waiters, waiters }
  *
  * where lists have at most so many entries: { token, take, fence, left, age, type } of a holder, all as strings,
- * with no age for a mutex, whose fence tells it; { token, place } of a waiter, those that live. Only a mutex has a
+ * with no age for a mutex, whose fence tells it; the members of the queue, those whose clients are alive. Only a mutex has a
  * type: if that is not `string`, another program holds it, and the token is empty.
  *
  * For other locks a key of another type is no lock, and a key that has moved to another node of a cluster is not
  * here: `ask` gives false for both.
  */
-const LOOK = `
+const LOOK = `${LUA_KEYS}
 local function ask(...)
   local reply = redis.pcall(...)
   if type(reply) == 'table' and reply.err then return false, reply.err end
@@ -28,24 +28,18 @@ end
 local time = redis.call('TIME')
 time = time[1] .. string.sub('00000' .. time[2], -6)
 
-local function isOurs(token)${IS_OURS}
-end
-
-local function shownToken(held)${SHOWN_TOKEN}
-end
-
 local function mutexHolders(holder)
   local kind = ask('TYPE', holder)
   kind = kind and kind.ok or 'none'
   if kind == 'none' then return 0, {} end
-  local token = kind == 'string' and shownToken(ask('GETRANGE', holder, '0', '${LAST_BYTE_READ}') or '') or ''
-  local fence = string.match(ask('GET', holder .. ':fence') or '', '%d*$')
+  local token = kind == 'string' and shownToken(ask('GETRANGE', holder, '0', LAST_BYTE) or '') or ''
+  local fence = ask('GET', holder .. FENCE) or ''
   return 1, { { token, '1', fence, whole(ask('PTTL', holder) or 0), '', kind } }
 end
 
 local function severalHolders(holder, most)
-  local base, life = string.match(ask('GET', holder .. ':clock') or '', '^(%d+) (%d+)$')
-  local left = ask('PTTL', holder .. ':clock')
+  local base, life = string.match(ask('GET', holder .. CLOCK) or '', '^(%d+) (%d+)$')
+  local left = ask('PTTL', holder .. CLOCK)
   if not base or not left or left < 0 then return 0, {} end
   local now = base + life - left
   local live = '(' .. whole(now)
@@ -53,7 +47,7 @@ local function severalHolders(holder, most)
   local found = ask('ZRANGEBYSCORE', holder, live, '+inf', 'WITHSCORES', 'LIMIT', '0', whole(most)) or {}
   local holders = {}
   for index = 1, #found, 2 do
-    local record = ask('HGET', holder .. ':state', 'h:' .. found[index]) or ''
+    local record = ask('HGET', holder .. STATE, 'h:' .. found[index]) or ''
     local fence, take, since = string.match(record, '^(%d+) (%d+) (%d+)$')
     local age = whole(math.max(0, now - (since or now)))
     holders[#holders + 1] = { found[index], take or '0', fence or '', whole(found[index + 1] - now), age }
@@ -65,16 +59,17 @@ end
 local budget = 5000
 
 local function waitersOf(holder, most)
-  local queue, waiters = holder .. ':queue', {}
+  local queue, waiters = holder .. QUEUE, {}
   local standing = ask('ZCARD', queue) or 0
   local asked = math.min(standing, budget)
   if asked == 0 then return standing, waiters end
   budget = budget - asked
   local count = standing - asked
-  for _, token in ipairs(ask('ZRANGE', queue, '0', whole(asked - 1)) or {}) do
-    local place = ask('GET', queue .. ':' .. string.match(token, '^%S*'))
-    if place then count = count + 1 end
-    if place and #waiters < most then waiters[#waiters + 1] = { token, place } end
+  for _, member in ipairs(ask('ZRANGE', queue, '0', whole(asked - 1)) or {}) do
+    local _, _, token = parseQueued(member)
+    local isAlive = token and ask('EXISTS', aliveKey(holder, token)) == 1
+    if isAlive then count = count + 1 end
+    if isAlive and #waiters < most then waiters[#waiters + 1] = member end
   end
   return count, waiters
 end
@@ -125,7 +120,7 @@ return { page[1], locks, tostring(unreadable), firstFailure }
 export const LOOK_SCRIPT = `${LOOK}
 local looks = {}
 for index, holder in ipairs(KEYS) do
-  looks[index] = { look(holder, tonumber(ARGV[1])), ask('LRANGE', holder .. ':forced', '0', '-1') or {} }
+  looks[index] = { look(holder, tonumber(ARGV[1])), ask('LRANGE', holder .. FORCED, '0', '-1') or {} }
 end
 return looks
 `;
@@ -134,7 +129,7 @@ return looks
  * Forces a lock, by the lock's own script, and notes it in the list `:forced`.
  *
  * KEYS  the holder key, and a key that does not exist, so that a slot that moves is refused
- * ARGV  a channel that nobody listens to; who and why as JSON; notes kept; their life in ms; most entries
+ * ARGV  who and why as JSON; notes kept; their life in ms; most entries
  * Reply { look before, look after }; if nobody held it nothing was done
  *
  * The store does not know how many permits a semaphore has. As many as were taken it has for sure, and as
@@ -145,21 +140,21 @@ local function locks()
 ${LOCK_SCRIPT}
 end
 
-local holder, channel, note, kept, life, most = KEYS[1], unpack(ARGV)
+local holder, note, kept, life, most = KEYS[1], unpack(ARGV)
 local before = look(holder, tonumber(most))
 if before[3] == '0' then return { before, before } end
 
-local verb = 'force'
+local operation = 'force'
 if string.sub(holder, 1, 5) ~= 'lock:' then
-  local taken = tonumber(ask('HGET', holder .. ':state', 'used') or '1')
-  local wanted = before[6][1] and string.match(before[6][1][2], '^%d+ (%d+)') or '1'
-  verb = 'force ' .. whole(math.max(taken, tonumber(wanted), 1)) .. ' 1'
+  local taken = tonumber(ask('HGET', holder .. STATE, 'used') or '1')
+  local wanted = before[6][1] and parseQueued(before[6][1]) or '1'
+  operation = 'force ' .. whole(math.max(taken, tonumber(wanted), 1)) .. ' 1'
 end
 KEYS[2] = nil
-for index, word in ipairs({ channel, verb, ' ', '0' }) do ARGV[index] = word end
+ARGV[1], ARGV[2], ARGV[3], ARGV[4] = operation, '', '0', nil
 locks()
 
-local forced = holder .. ':forced'
+local forced = holder .. FORCED
 redis.call('LPUSH', forced, string.sub(time, 1, -4) .. ' ' .. before[3] .. ' ' .. note)
 redis.call('LTRIM', forced, '0', whole(kept - 1))
 redis.call('PEXPIRE', forced, life)

@@ -1,7 +1,6 @@
 import type { HolderInfo, LockKind } from '../lock/index.ts';
+import { keyOf, lockOfKey, parseList, parseQueued, parseToken } from './lock-keys.ts';
 import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
-import { parseList, parseToken } from './lock-reply.ts';
-import { keyOf } from './lock-words.ts';
 import { parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
 /** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
@@ -112,7 +111,7 @@ export async function forceLock(
   const { host, pid, user, reason } = note;
   const text = bytesOf(JSON.stringify([host, pid, user, reason]));
   const keeping = [text, String(NOTES_KEPT), String(NOTES_LIVE_MS), String(MOST_OF_ONE)];
-  const reply = await run(FORCE_SCRIPT, [key, `${key}:moving`], ['holdfast:', ...keeping]);
+  const reply = await run(FORCE_SCRIPT, [key, `${key}:moving`], keeping);
   const [before, after] = (reply as unknown[]).map(parseLock);
   return { before: before!, after: after! };
 }
@@ -131,19 +130,12 @@ function marked(pattern: string): string {
   return /^[}%]/.test(pattern) ? `%${pattern}` : pattern;
 }
 
-const KIND_OF: ReadonlyMap<string, LockKind> = new Map([
-  ['lock', 'mutex'],
-  ['semaphore', 'semaphore'],
-  ['rw', 'rw'],
-]);
-
 function parseLock(reply: unknown): ListedLock {
   const [key, timeUs, holderCount, holders, waiterCount, waiters] = reply as LockReply;
-  const colon = key.indexOf(':');
+  const { kind, name } = lockOfKey(key);
   return {
-    kind: KIND_OF.get(key.slice(0, colon))!,
-    // Without the braces, and without the sign that keeps the hash tag from being empty.
-    nameBytes: key.slice(colon + 2, -1).replace(/^%/, ''),
+    kind,
+    nameBytes: name,
     holderCount: Number(holderCount),
     holders: holders.map((holder) => parseHolder(holder, Number(timeUs))).sort(byFence),
     waiterCount: Number(waiterCount),
@@ -151,7 +143,7 @@ function parseLock(reply: unknown): ListedLock {
   };
 }
 
-type LockReply = [string, string, string, HolderReply[], string, [string, string][]];
+type LockReply = [string, string, string, HolderReply[], string, string[]];
 /** Token, take, fence, time left, the age if it is known otherwise than by the fence, and the type of a mutex. */
 type HolderReply = [string, string, string, string, string, string?];
 
@@ -176,10 +168,9 @@ function byFence(one: ListedHolder, other: ListedHolder): number {
   return (one.fence ?? 0) - (other.fence ?? 0);
 }
 
-/** The place of a waiter: the lease that it wants, what it takes, and where it is called. */
-function parseWaiter([token, place]: [string, string]): ListedWaiter {
-  const [leaseMs, take] = place.split(' ');
-  return { ...parseParty(token, Number(take)), leaseMs: Number(leaseMs) };
+function parseWaiter(member: string): ListedWaiter {
+  const { permits, leaseMs, token } = parseQueued(member);
+  return { ...parseParty(token, permits), leaseMs };
 }
 
 function parseParty(token: string, take: number): Party {

@@ -1,148 +1,553 @@
-import { GENERAL_PART } from './lock-script-general.ts';
-import { LINE_PART, RAISE_FENCE, TAKE_FENCE, WARN_NEXT } from './lock-script-line.ts';
+import { LAST_BYTE_READ, LUA_KEYS, SUFFIX } from './lock-keys.ts';
 
-/** How long a waiter that was called has to confirm. If it died meanwhile, so much is lost. */
-export const RESERVED_MS = 5000;
+/** For how long a lock is reserved for a waiter that is notified by a message, unless its lease is shorter. */
+export const RESERVED_MS = 2000;
+/** A client that waits says at least so often that it is alive. */
+export const REFRESH_MS = 1000;
+/** A client that was silent for so long is passed over; after the longer time it loses its places in the queue. */
+const SILENT_MS = 2000;
+const DEAD_MS = 10_000;
+/** So many waiters of silent clients are passed over to find one that is alive. */
+const MAX_PASSED_OVER = 20;
+/** The exit command of a session releases so many locks in one call; the server calls it again. */
+const MAX_EXITS = 500;
+/** A request that was sent before its session ended may arrive later than that, but not by so much. */
+const ENDED_MS = 60_000;
 
 /**
  * Requests on locks, any number in one call, each answered in order.
  *
- * KEYS  for each request one, the lock's holder key. The others are made from it and share its hash tag:
- *       `:fence`, `:queue`, `:queue:<owner>`, `:state`, `:clock`. All of a call are in one slot of a cluster.
- * ARGV  the channel of who calls; then for each request three: verb, token, number. Words cost as much as
- *       commands do, so what is asked most often is said in short. Of one request for a mutex: the token alone
- *       releases, with no fence known; with a number after it, it asks; with the first letter of the verb and
- *       the number, it does one of `line`, `extend`, `release`. The channel is then `holdfast:` and what the
- *       owner begins with, up to a dot.
- *       verb, for a mutex one word, for any other lock followed by its slots and what is taken of them:
- *         `ask` grants or says busy, `line` also stands in line, `extend`; the number is the lease in ms.
- *         `release`; the number is the fence, or 0 if it is not known, or -1 if it is not the holder who does it.
- *         `force`, `show`; `adopt`, which takes over from the token that follows the verb and a `:`.
- *         `all <count> <fence>` takes so many mutexes or none, with one fence that is not below the one
- *         given; the requests after it say `also`.
- *       token: the owner, which is unique, a space, and what others may know of it, as `["host",pid,"label"]`.
- * Reply for each request a number. Asking: the fence, or when busy minus the milliseconds after which to
- *       ask again. Extending and releasing: 1, or 0 when not held. `force` counts holders. `show` gives
- *       { holders, waiters }, lists of { token, take, fence, leftMs, ageMs, type } and of { token, take }. The
- *       type is there for a mutex; if it is not `string`, the token is empty. Of a foreign value the token is the
- *       start.
- *       After these, if waiters of the caller were served, or are to watch, the list { token, fence, token, … }.
- *       The reply to a single request comes without a list around it, if there is none of that; if it is 1, and
- *       one waiter was served, that one's fence and token come instead, as in a message.
+ * KEYS  for each request one, the holder key of its lock. The other keys are made from it: see lock-keys.ts. All of
+ *       a call are in one slot of a cluster.
+ * ARGV  for each request three: operation, token, number; and after all of them the id of the session, if there is one.
+ *       The operation is a word. For a lock other than a mutex, its slots and the permits of the request follow it.
+ *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next four.
+ *         queue     the same; if it is busy, the token enters the queue, or keeps its place.
+ *         refresh   says that the client of a token in the queue is alive.
+ *         extend    starts the lease anew.
+ *         release   ends the lease, or leaves the queue.
+ *         released  tells whether the last grant, whose fence is the number, was ended by a release.
+ *         adopt     takes the lock over from another token, which follows the word and a ':'.
+ *         detach    takes the token out of its session, which then does not release it when it ends.
+ *         force     ends all leases.     inspect   changes nothing.
+ *         all <count> <fence>  takes so many mutexes or none, with one fence that is not below the one given. The
+ *                   other requests of the group follow it, with the word `also`.
+ * Reply for each request a number. acquire, queue, adopt, all: the fence; if the lock is busy, minus the ms after which
+ *       it may be free. refresh: the same ms, or 0 if the token is not in the queue. extend, release, released: 1, or 0
+ *       if it was not held. force: the number of holders. inspect: { holders, waiters }, lists of { token, permits,
+ *       fence, ms left, age in ms, type } and of { token, permits }. The type is there for a mutex; if it is not
+ *       `string`, the token is empty. Of a foreign value the token is the start.
+ *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
+ *       The reply to a single request comes without a list around it, unless waiters were served.
+ * With no key, the only argument is the id of a session, which has ended: releases its locks, at most ${MAX_EXITS}. The
+ *       reply is the number of those that are left.
  *
- * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses
- *         SET key token NX PX and compare-and-delete takes part. A plus before it is the mark that somebody may
- *         stand in line: without it nobody does, and a release has not to look. A stranger's is never marked.
- *         Any other lock: a sorted set of tokens by the end of their lease, on the lock's own clock (see
- *         `elapsed`).
- * fence   the fence of the last grant: the server's time then, in microseconds, or one more than the fence
- *         before, whichever is larger. So it rises also if keys were lost, or are those of an older
- *         snapshot or of a replica that lagged behind, unless the clock was set back by more than the
- *         loss took. It is kept for a day after the grant, and for half a day or more
- *         after the last renewal. For a mutex it is marked as well, also behind a stranger: if it is there and
- *         has no plus, nobody stands in line. So who takes a mutex that is free has not to look.
- * state   of a lock that is no mutex: a hash of `ended`, the token of the last release; `used`, the sum
- *         of what is taken; and `h:<token>`, the holder's fence, take and beginning.
- * queue   a sorted set of waiting tokens by ticket. Each has a key of its own with its lease, take and
- *         channel, which vanishes if the waiter does not ask again in time: the dead are skipped.
+ * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses SET key token NX PX
+ *         and compare-and-delete takes part. Any other lock: a sorted set of tokens by the end of their lease, on the
+ *         lock's own clock (see `elapsed`).
+ * fence   the fence of the last grant: the server's time in microseconds, or one more than the fence before, whichever
+ *         is larger. So it also rises if keys were lost, or are those of an older snapshot or of a replica that lagged
+ *         behind, unless the clock was set back by more than the loss took. It is kept for a day after the grant, and
+ *         for half a day or more after the last renewal.
+ * state   of a lock that is no mutex: a hash of `used`, the sum of the permits; `ended`, the token of the last
+ *         release; and `h:<token>`, the holder's fence, permits and beginning. It has two fields more than the holder
+ *         key has tokens. If not, a part was lost (by eviction, or DEL): then all leases of the lock end, and their
+ *         holders learn it at their next renewal.
+ * queue   a sorted set of the waiters by ticket, each with its permits, lease and token. A client that waits has a key
+ *         of its own, which it refreshes.
  *
- * A release hands over inside this script, to the first live waiter. If that is the caller's own, the
- * reply tells it. Another's is called by a message, of the fence and the token; it gets the lock for RESERVE
- * milliseconds and confirms, which starts its lease: it cannot know how long the message took. One behind
- * it is told, with a fence of 0, to look when the reservation ends: by the reply, if it is the caller's own;
- * nobody else hears of it.
+ * A release hands the lock over inside this script, to the first waiter whose client is alive. A waiter of the calling
+ * client learns it from the reply. Another's client gets a message, the fence and the token, and has the lock for
+ * ${RESERVED_MS} ms, or for its lease if that is shorter: it confirms by `extend` or `queue`, since it cannot know how
+ * long the message took. If it does not, the lock is free again, and the next refresh of any waiter hands it over.
  *
- * A release whose reply was lost may be sent again: it was the last, if nobody was granted the lock since.
- *
- * To make closures costs more than the commands of a mutex that is free, or handed over: so the loop at the
- * end does that by itself. What else is frequent has shorter ways in `lining`; everything can be done by
- * `general`. Both are made when they are first needed. What the shorter ways do, `general` does too: a test
- * compares them.
- * Numbers stay the strings that they came as: Redis takes a microsecond to write a number of Lua's into a
- * command. In a reply it is the other way round.
+ * The loop at the end takes and releases a mutex that no client waits for. `general` can do the same, and everything
+ * else; its functions are made only if they are needed, which takes longer than to take a free mutex. A test compares
+ * both ways.
  */
 export const LOCK_SCRIPT = `
-local DAY = '86400000'
-local RESERVE = '${RESERVED_MS}'
-local PLUS, NINE = string.byte('+9', 1, 2)
-local NEAR, AFTER_NEAR, WATCHED, LAST = '2', '3', '20', '-1'
 local call = redis.call
-
-local channel, verb, token, number = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if not token then
-  token, channel, number = channel, nil, verb
-  if not verb then
-    verb, number = 'release', '0'
-  elseif string.byte(verb) <= NINE then
-    verb = 'ask'
-  else
-    number = string.sub(verb, 2)
-    verb = string.sub(verb, 1, 1)
-    verb = verb == 'l' and 'line' or verb == 'e' and 'extend' or 'release'
-  end
-end
-
--- The caller's own waiters that were served.
-local served
-local time, replies, act
+local DAY = '86400000'
+local FENCE, QUEUE, LAST_BYTE = '${SUFFIX.fence}', '${SUFFIX.queue}', '${LAST_BYTE_READ}'
 
 local count = #KEYS
-for index = 1, count do
-  local at = index * 3 - 1
-  if index > 1 then verb, token, number = ARGV[at], ARGV[at + 1], ARGV[at + 2] end
-  local holder, reply = KEYS[index], nil
-  if verb == 'ask' or verb == 'line' then
-    if call('SET', holder, token, 'NX', 'PX', number) then${TAKE_FENCE}
-      reply = fence and tonumber(fence)
+local session = ARGV[3 * count + 1]
+local sessionKey = session and 'holdfast:session:' .. session
+if session and count > 0 and call('EXISTS', sessionKey .. ':ended') == 1 then
+  return redis.error_reply('NOSESSION The session of this request has ended')
+end
+
+-- The tokens of a session, each with what its release needs.
+local function record(holder, slots, permits, lease, token)
+  call('HSET', sessionKey, token, slots .. ' ' .. permits .. ' ' .. lease .. ' ' .. holder)
+end
+
+-- The server's time in microseconds, as text. It stands still while a script runs.
+local time
+
+local function nextFence(holder)
+  if not time then
+    local parts = call('TIME')
+    time = parts[1] .. string.sub('00000' .. parts[2], -6)
+  end
+  local key, fence = holder .. FENCE, time
+  local last = call('SET', key, fence, 'PX', DAY, 'GET')
+  if last and last + 0 >= fence + 0 then
+    fence = string.format('%.0f', last + 1)
+    call('SET', key, fence, 'PX', DAY)
+  end
+  return fence
+end
+
+-- Waiters of the calling client that were served: token, fence, token, fence, …
+local served
+
+local function general()
+${LUA_KEYS}
+  local function whole(number)
+    return string.format('%.0f', number)
+  end
+
+  -- What helps the lock must outlive it, but not for ever.
+  local function keep(key, ms)
+    if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
+  end
+
+  -- The fence is known for half a day after the last renewal, however long ago the grant was.
+  local function keepFence(lock, lease)
+    keep(lock.holder .. FENCE, lease + DAY / 2)
+  end
+
+  local function lastFence(lock)
+    return call('GET', lock.holder .. FENCE) or '0'
+  end
+
+  -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock moves on our own
+  -- server. The key holds what the clock showed when it was set, and its life. It outlives every lease by half a day:
+  -- if it has ended, so have they.
+  local function elapsed(lock, lease)
+    local key = lock.holder .. CLOCK
+    local left = call('PTTL', key)
+    local shown = 0
+    if left >= 0 then
+      local base, life = string.match(call('GET', key), '(%d+) (%d+)')
+      shown = base + life - left
+    elseif call('TYPE', lock.holder).ok == 'zset' then
+      call('DEL', lock.holder, lock.state)
     end
-  elseif verb == 'also' then
-    reply = 0
-  elseif verb == 'release' then
-    local held = call('GET', holder)
-    if held == token then
-      call('DEL', holder)
-      reply = 1
-    elseif held == '+' .. token then
-      local key, queue, first, place = holder .. ':fence', holder .. ':queue', nil, nil
-      repeat
-        first = call('ZPOPMIN', queue)[1]
-        place = first and call('GETDEL', queue .. ':' .. string.match(first, '^%S*'))
-      until place or not first
-      if first then
-        local lease, called = string.match(place, '^(%d+) %d+ (%S+)$')
-        channel = channel or 'holdfast:' .. string.match(token, '^[^.]*')
-        local isOwn, mark = called == channel, '+'
-        call('SET', holder, mark .. first, 'PX', isOwn and lease or RESERVE)${RAISE_FENCE}
-        if isOwn then
-          served = served or {}
-          served[#served + 1] = first
-          served[#served + 1] = fence
-        else${WARN_NEXT}
-          call('PUBLISH', called, fence .. ' ' .. first)
-        end
+    local needed = 2 * lease + DAY
+    if left < needed / 2 then
+      call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', whole(needed))
+    end
+    return shown
+  end
+
+  local function microseconds()
+    local parts = call('TIME')
+    return parts[1] * 1000000 + parts[2]
+  end
+
+  local mutex = {}
+
+  function mutex.open() end
+
+  function mutex.owns(lock, token)
+    return call('GETRANGE', lock.holder, '0', LAST_BYTE) == token
+  end
+
+  function mutex.fits(lock)
+    return call('EXISTS', lock.holder) == 0
+  end
+
+  function mutex.put(lock, token, permits, lease)
+    call('SET', lock.holder, token, 'PX', lease)
+    return nextFence(lock.holder)
+  end
+
+  function mutex.renew(lock, token, lease)
+    call('PEXPIRE', lock.holder, lease)
+  end
+
+  function mutex.fenceOf(lock)
+    return lastFence(lock)
+  end
+
+  function mutex.drop(lock)
+    call('DEL', lock.holder)
+  end
+
+  function mutex.ended() end
+
+  -- A fence that was forgotten counts as 0, which is none.
+  function mutex.wasReleased(lock, token, fence)
+    return fence ~= '0' and mutex.fits(lock) and lastFence(lock) == fence
+  end
+
+  -- A key that is no string is held by another program: its type stands for the value.
+  function mutex.tokens(lock)
+    lock.type = call('TYPE', lock.holder).ok
+    if lock.type == 'none' then return {} end
+    return { lock.type == 'string' and shownToken(call('GETRANGE', lock.holder, '0', LAST_BYTE)) or '' }
+  end
+
+  function mutex.details(lock)
+    local fence = lastFence(lock)
+    local age = fence == '0' and 0 or math.max(0, microseconds() - fence) / 1000
+    return 1, fence, call('PTTL', lock.holder), age, lock.type
+  end
+
+  function mutex.left(lock)
+    return call('PTTL', lock.holder)
+  end
+
+  local shared = {}
+
+  function shared.open(lock, lease)
+    lock.now = elapsed(lock, lease)
+    local held, fields = call('ZCARD', lock.holder), call('HLEN', lock.state)
+    if fields ~= held + 2 then
+      call('DEL', lock.holder, lock.state)
+      call('HSET', lock.state, 'used', '0', 'ended', '')
+      keep(lock.state, lease)
+    elseif held > 0 then
+      local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', whole(lock.now))
+      for _, token in ipairs(ended) do shared.drop(lock, token) end
+    end
+  end
+
+  function shared.owns(lock, token)
+    return call('ZSCORE', lock.holder, token) ~= false
+  end
+
+  function shared.fits(lock, permits)
+    return call('HGET', lock.state, 'used') + permits <= lock.slots
+  end
+
+  function shared.recordOf(lock, token)
+    return string.match(call('HGET', lock.state, 'h:' .. token) or '0 0 0', '^(%d+) (%d+) (%d+)$')
+  end
+
+  function shared.put(lock, token, permits, lease)
+    local fence = nextFence(lock.holder)
+    call('HSET', lock.state, 'h:' .. token, fence .. ' ' .. permits .. ' ' .. whole(lock.now))
+    call('HINCRBY', lock.state, 'used', permits)
+    call('ZADD', lock.holder, whole(lock.now + lease), token)
+    keep(lock.holder, tonumber(lease))
+    keep(lock.state, tonumber(lease))
+    return fence
+  end
+
+  function shared.renew(lock, token, lease)
+    call('ZADD', lock.holder, 'XX', whole(lock.now + lease), token)
+    keep(lock.holder, tonumber(lease))
+    keep(lock.state, tonumber(lease))
+  end
+
+  function shared.fenceOf(lock, token)
+    return (shared.recordOf(lock, token))
+  end
+
+  function shared.drop(lock, token)
+    local _, permits = shared.recordOf(lock, token)
+    call('ZREM', lock.holder, token)
+    call('HDEL', lock.state, 'h:' .. token)
+    call('HINCRBY', lock.state, 'used', '-' .. permits)
+  end
+
+  function shared.ended(lock, token)
+    call('HSET', lock.state, 'ended', token)
+  end
+
+  function shared.wasReleased(lock, token)
+    return call('HGET', lock.state, 'ended') == token
+  end
+
+  function shared.tokens(lock)
+    return call('ZRANGE', lock.holder, '0', '-1')
+  end
+
+  function shared.details(lock, token)
+    local fence, permits, since = shared.recordOf(lock, token)
+    local left = call('ZSCORE', lock.holder, token) - lock.now
+    return tonumber(permits), fence, left, lock.now - since
+  end
+
+  function shared.left(lock)
+    local first = call('ZRANGE', lock.holder, '0', '0', 'WITHSCORES')
+    return first[2] and first[2] - lock.now or -1
+  end
+
+  local function lockAt(holder, slots, permits)
+    return {
+      holder = holder, queue = holder .. QUEUE, state = holder .. STATE,
+      slots = tonumber(slots), permits = permits or '1', kind = slots and shared or mutex,
+    }
+  end
+
+  local function recordSession(lock, token, lease)
+    if session then record(lock.holder, lock.slots or '0', lock.permits, lease, token) end
+  end
+
+  local function forgetSession(token)
+    if session then call('HDEL', sessionKey, token) end
+  end
+
+  local function stayAlive(lock, token)
+    local key = aliveKey(lock.holder, token)
+    -- Redis refuses SET, but not PEXPIRE, when it is out of memory.
+    if call('PEXPIRE', key, '${DEAD_MS}') == 0 then call('SET', key, '', 'PX', '${DEAD_MS}') end
+  end
+
+  local function memberOf(lock, token, lease)
+    return lock.permits .. ' ' .. lease .. ' ' .. token
+  end
+
+  local function enqueue(lock, token, lease)
+    local last = call('ZRANGE', lock.queue, '-1', '-1', 'WITHSCORES')
+    call('ZADD', lock.queue, 'NX', whole((last[2] or 0) + 1), memberOf(lock, token, lease))
+    keep(lock.queue, ${DEAD_MS})
+    stayAlive(lock, token)
+  end
+
+  -- The first waiter whose client is alive; if there is none among the first, the first whose client may be.
+  local function firstInQueue(lock)
+    local silent, index = nil, 0
+    while index < ${MAX_PASSED_OVER} do
+      local member = call('ZRANGE', lock.queue, index, index)[1]
+      if not member then return silent end
+      local _, _, token = parseQueued(member)
+      local left = call('PTTL', aliveKey(lock.holder, token))
+      if left > ${DEAD_MS - SILENT_MS} then return member end
+      if left < 0 then
+        call('ZREM', lock.queue, member)
       else
-        call('DEL', holder)
+        silent = silent or member
+        index = index + 1
       end
+    end
+    return silent
+  end
+
+  local function notify(token, fence, isOwn)
+    if isOwn then
+      served = served or {}
+      served[#served + 1] = token
+      served[#served + 1] = fence
+    else
+      call('PUBLISH', 'holdfast:' .. clientOf(token), fence .. ' ' .. token)
+    end
+  end
+
+  -- Hands what is free to the first in the queue, and to those behind it for as long as they fit. 'client' is the one
+  -- that reads the reply, 'asking' the token whose own reply tells it.
+  local function serve(lock, client, asking)
+    if lock.kind == mutex and not mutex.fits(lock) then return end
+    while true do
+      local member = firstInQueue(lock)
+      if not member then return end
+      local permits, lease, token = parseQueued(member)
+      if not lock.kind.fits(lock, permits) then return end
+      call('ZREM', lock.queue, member)
+      local isOwn = clientOf(token) == client
+      local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
+      local fence = lock.kind.put(lock, token, permits, reserved)
+      if token ~= asking then notify(token, fence, isOwn) end
+      if lock.kind == mutex then return end
+    end
+  end
+
+  local operations = {}
+
+  local function takeFree(lock, token, lease)
+    if call('EXISTS', lock.queue) == 1 or not lock.kind.fits(lock, lock.permits) then return end
+    recordSession(lock, token, lease)
+    return tonumber(lock.kind.put(lock, token, lock.permits, lease))
+  end
+
+  local function acquire(lock, token, lease, queues)
+    local kind = lock.kind
+    if not kind.owns(lock, token) then
+      local fence = takeFree(lock, token, lease)
+      if fence then return fence end
+      if queues then
+        enqueue(lock, token, lease)
+        recordSession(lock, token, lease)
+      end
+      serve(lock, clientOf(token), token)
+      if not kind.owns(lock, token) then
+        -- All who were in the queue may have been dead.
+        return not queues and takeFree(lock, token, lease) or -math.max(kind.left(lock), 0)
+      end
+    end
+    kind.renew(lock, token, lease)
+    keepFence(lock, lease)
+    recordSession(lock, token, lease)
+    local fence = kind.fenceOf(lock, token)
+    -- Another program deleted the fence.
+    return tonumber(fence == '0' and nextFence(lock.holder) or fence)
+  end
+
+  function operations.acquire(lock, token, lease)
+    return acquire(lock, token, lease, false)
+  end
+
+  function operations.queue(lock, token, lease)
+    return acquire(lock, token, lease, true)
+  end
+
+  function operations.refresh(lock, token, lease)
+    local isQueued = call('ZSCORE', lock.queue, memberOf(lock, token, lease))
+    if not isQueued then return 0 end
+    stayAlive(lock, token)
+    keep(lock.queue, ${DEAD_MS})
+    serve(lock, clientOf(token))
+    local left = lock.kind.left(lock)
+    return left > 0 and left or ${REFRESH_MS}
+  end
+
+  function operations.extend(lock, token, lease)
+    if not lock.kind.owns(lock, token) then return 0 end
+    lock.kind.renew(lock, token, lease)
+    keepFence(lock, lease)
+    return 1
+  end
+
+  -- 'client' is none for the exit of a session: no client reads the reply.
+  local function release(lock, token, lease, client)
+    local isHeld = lock.kind.owns(lock, token)
+    if isHeld then
+      lock.kind.drop(lock, token)
+    else
+      call('ZREM', lock.queue, memberOf(lock, token, lease))
+    end
+    serve(lock, client)
+    return isHeld
+  end
+
+  function operations.release(lock, token, lease)
+    local isHeld = release(lock, token, lease, clientOf(token))
+    if isHeld then lock.kind.ended(lock, token) end
+    forgetSession(token)
+    return isHeld and 1 or 0
+  end
+
+  function operations.released(lock, token, fence)
+    return lock.kind.wasReleased(lock, token, fence) and 1 or 0
+  end
+
+  function operations.detach(lock, token)
+    forgetSession(token)
+    return 1
+  end
+
+  function operations.adopt(lock, token, lease, from)
+    local kind = lock.kind
+    if kind.owns(lock, from) then
+      kind.drop(lock, from)
+      recordSession(lock, token, lease)
+      return tonumber(kind.put(lock, token, lock.permits, lease))
+    end
+    return kind.owns(lock, token) and acquire(lock, token, lease, false) or 0
+  end
+
+  function operations.force(lock, token)
+    local tokens = lock.kind.tokens(lock)
+    for _, each in ipairs(tokens) do lock.kind.drop(lock, each) end
+    nextFence(lock.holder)
+    serve(lock, clientOf(token))
+    return #tokens
+  end
+
+  function operations.inspect(lock)
+    local holders, waiters = {}, {}
+    for _, token in ipairs(lock.kind.tokens(lock)) do
+      holders[#holders + 1] = { token, lock.kind.details(lock, token) }
+    end
+    for _, member in ipairs(call('ZRANGE', lock.queue, '0', '-1')) do
+      local permits, _, token = parseQueued(member)
+      if call('EXISTS', aliveKey(lock.holder, token)) == 1 then waiters[#waiters + 1] = { token, tonumber(permits) } end
+    end
+    return { holders, waiters }
+  end
+
+  -- Takes the mutexes from the index on, or none, each with its own token; what has it already stays so.
+  local function takeAll(index, count, fence, lease)
+    for each = index, index + count - 1 do
+      local lock, token = lockAt(KEYS[each]), ARGV[3 * each - 1]
+      local isHeld = mutex.owns(lock, token)
+      if not isHeld then serve(lock, clientOf(token)) end
+      if not isHeld and not mutex.fits(lock) then return -1 end
+      local last = lastFence(lock)
+      fence = math.max(fence, isHeld and last or math.max(last + 1, microseconds()))
+    end
+    for each = index, index + count - 1 do
+      local holder, token = KEYS[each], ARGV[3 * each - 1]
+      call('SET', holder, token, 'PX', lease)
+      call('SET', holder .. FENCE, whole(fence), 'PX', DAY)
+      recordSession(lockAt(holder), token, lease)
+    end
+    return fence
+  end
+
+  -- The end of a session: releases what is still its own.
+  local function exit()
+    call('SET', sessionKey .. ':ended', '', 'PX', '${ENDED_MS}')
+    local found = call('HSCAN', sessionKey, '0', 'COUNT', '${MAX_EXITS}')[2]
+    for index = 1, #found, 2 do
+      local token = found[index]
+      local slots, permits, lease, holder = string.match(found[index + 1], '^(%d+) (%d+) (%d+) (.*)$')
+      local lock = lockAt(holder, slots ~= '0' and slots or nil, permits)
+      -- A key of another type is no lock: another program has replaced it, and the error says so.
+      pcall(function()
+        lock.kind.open(lock, tonumber(lease))
+        release(lock, token, lease)
+      end)
+      call('HDEL', sessionKey, token)
+    end
+    return call('HLEN', sessionKey)
+  end
+
+  local function run(index, operation, token, number)
+    local word, more = string.match(operation, '^(%a+) ?(.*)$')
+    if word == 'also' then return 0 end
+    if word == 'all' then
+      local size, fence = string.match(more, '^(%d+) (%d+)$')
+      return takeAll(index, tonumber(size), tonumber(fence), number)
+    end
+    local lock = lockAt(KEYS[index], string.match(more, '^(%d+) (%d+)'))
+    lock.kind.open(lock, word == 'released' and 0 or tonumber(number))
+    return operations[word](lock, token, number, string.match(more, ':(.*)$'))
+  end
+
+  return run, exit
+end
+
+if count == 0 then
+  local _, exit = general()
+  return exit()
+end
+
+local replies, run
+for index = 1, count do
+  local operation, token, number = ARGV[3 * index - 2], ARGV[3 * index - 1], ARGV[3 * index]
+  local holder, reply = KEYS[index], nil
+  if operation == 'acquire' or operation == 'queue' then
+    if call('EXISTS', holder .. QUEUE) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
+      if session then record(holder, '0', '1', number, token) end
+      reply = tonumber(nextFence(holder))
+    end
+  elseif operation == 'release' then
+    if call('EXISTS', holder .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then
+      call('DEL', holder)
+      if session then call('HDEL', sessionKey, token) end
       reply = 1
     end
   end
   if not reply then
-    act = act or (function()${LINE_PART}${GENERAL_PART}
-      local line, long = lining(), nil
-      return function(index, holder, verb, token, number)
-        local verbOfMutex = line.verbs[verb]
-        local reply = verbOfMutex and verbOfMutex(holder, token, number)
-        if reply then return reply end
-        long = long or general(line)
-        return long(index, verb, token, number)
-      end
-    end)()
-    reply = act(index, holder, verb, token, number)
+    run = run or general()
+    reply = run(index, operation, token, number)
   end
-  if count == 1 then
-    if not served then return reply end
-    if reply == 1 and #served == 2 and served[2] ~= 0 then return served[2] .. ' ' .. served[1] end
-  end
+  if count == 1 and not served then return reply end
   replies = replies or {}
   replies[index] = reply
 end

@@ -1,5 +1,4 @@
 import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
-import { tell } from './script-runner.ts';
 import { slotOf } from './slot.ts';
 
 /** What is used of a node-redis client: single, Sentinel, Cluster or pool. */
@@ -63,7 +62,7 @@ export function nodeRedisLink(client: NodeRedisClient): RedisLink {
     return plain.evalSha(sha, { keys, arguments: args });
   };
   const link: RedisLink = {
-    evalsha: (sha, keys, args, hearer) => tell(hearer, evalSha(sha, keys, args)),
+    evalsha: evalSha,
     eval: (text, keys, args) => plain.eval(text, { keys, arguments: args }),
     info: (section) => use((single) => single.info(section)),
     async hear(channel, ears, signal) {

@@ -1,10 +1,8 @@
 import { systemRandom } from '../clock/index.ts';
-import type { Hearer } from '../lock/index.ts';
 
 /** What the store needs of a Redis, whichever client library reaches it. */
 export interface RedisLink {
-  /** Of what is called most, the answer is told, since a promise takes longer than all that the lock does. */
-  evalsha(sha: string, keys: string[], args: string[], hearer: Hearer<unknown>): void;
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
   eval(text: string, keys: string[], args: string[]): Promise<unknown>;
   info(section: string): Promise<unknown>;
   /**

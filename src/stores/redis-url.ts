@@ -1,8 +1,7 @@
 import { type Address, Client, type ClientOptions, parseAddress } from '../client/index.ts';
 import type { LockStore } from '../lock/index.ts';
-import { clientLink } from './client-link.ts';
-import { linkRunner } from './link-runner.ts';
-import { openBeside, type RedisStoreOptions, scriptStore, withSession } from './redis.ts';
+import { ClientRunner } from './client-runner.ts';
+import { lockSession, openBeside, type RedisStoreOptions, storeOn } from './redis.ts';
 
 type AddressStoreOptions = Pick<RedisStoreOptions, 'session'> & Pick<ClientOptions, 'tls'>;
 
@@ -15,11 +14,9 @@ export function addressStore(
   address: Address,
   { session = false, tls }: AddressStoreOptions = {},
 ): LockStore {
-  const client = new Client(address, { tls });
-  const link = clientLink(client);
-  const runner = linkRunner(link, () => client.close());
-  if (!session) return scriptStore(runner);
-  const plain = link.plain!;
+  const runner = new ClientRunner(new Client(address, { tls }));
+  if (!session) return storeOn(runner);
+  const { plain } = runner;
   const open = () => openBeside(plain, address.label);
-  return scriptStore(withSession(session, { ...plain, runner, open }));
+  return storeOn(runner, {}, lockSession(session, { ...plain, scripts: runner, open }));
 }

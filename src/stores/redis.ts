@@ -3,12 +3,12 @@ import { systemClock, systemRandom } from '../clock/index.ts';
 import { type Duration, durationMs, LockArgumentError, type LockStore } from '../lock/index.ts';
 import { type IoredisClient, ioredisLink, isIoredis } from './ioredis-link.ts';
 import { linkRunner } from './link-runner.ts';
+import { type LiveSession, LockSession, type LockSessionOptions } from './lock-session.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './node-redis-link.ts';
 import type { PlainLink, RedisLink } from './redis-link.ts';
+import { RedisStore } from './redis-store.ts';
 import type { ScriptRunner } from './script-runner.ts';
-import { ScriptStore } from './script-store.ts';
 import { type Session, SessionError, sessionError } from './session.ts';
-import { type LiveSession, SessionRunner, type SessionRunnerOptions } from './session-runner.ts';
 
 export type { IoredisClient, NodeRedisClient };
 
@@ -24,11 +24,12 @@ export function redisStore(
   const link = linkTo(client);
   refuseOthers(options);
   const runner = linkRunner(link);
-  if (!options.session) return scriptStore(runner, options);
+  if (!options.session) return storeOn(runner, options);
   if (link.plain === undefined) throw new LockArgumentError('', ONE_CONNECTION);
   const { plain } = link;
   const open = (): Promise<LiveSession> => openBeside(plain, 'the end of this client');
-  return scriptStore(withSession(options.session, { ...plain, runner, open }), options);
+  const session = lockSession(options.session, { ...plain, scripts: runner, open });
+  return storeOn(runner, options, session);
 }
 
 const ONE_CONNECTION =
@@ -36,7 +37,7 @@ const ONE_CONNECTION =
   'new Redis(), or node-redis createClient(). A cluster and a pool have several.';
 
 export interface RedisStoreOptions {
-  /** How long one request may take. Default 5 s. */
+  /** How long one request may take. Default 2 s. */
   readonly requestTimeout?: Duration;
   /**
    * On a Holdfast server: locks end with this process, not only with their lease. `true` opens a session
@@ -53,12 +54,12 @@ function refuseOthers(options: object): void {
   }
 }
 
-const STORE_OPTIONS = "Its options are { requestTimeout: '5s', session: true }.";
+const STORE_OPTIONS = "Its options are { requestTimeout: '2s', session: true }.";
 
-/** Locks that are tied to a session: the one that is given, or one that is opened for them. */
-export function withSession(session: true | Session, options: SessionRunnerOptions): ScriptRunner {
+/** A session for locks: the one that is given, or one that is opened for them. */
+export function lockSession(session: true | Session, options: LockSessionOptions): LockSession {
   const open = session === true ? options.open : stillOpen(session);
-  return new SessionRunner({ ...options, open });
+  return new LockSession({ ...options, open });
 }
 
 /** A session on a connection of its own, to where a client is connected. */
@@ -99,12 +100,14 @@ function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
 }
 
 /** A store on a Redis, however it is reached. */
-export function scriptStore(
+export function storeOn(
   runner: ScriptRunner,
-  { requestTimeout = '5s' }: RedisStoreOptions = {},
+  { requestTimeout = '2s' }: RedisStoreOptions = {},
+  session?: LockSession,
 ): LockStore {
   const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
-  return new ScriptStore(runner, { clientId: newClientId(), clock: systemClock, requestTimeoutMs });
+  const clientId = newClientId();
+  return new RedisStore(runner, { clientId, clock: systemClock, requestTimeoutMs, session });
 }
 
 /** Short, since it begins every token: Redis keeps up to 44 bytes in one piece. */

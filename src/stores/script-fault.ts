@@ -24,12 +24,7 @@ function finalError(cause: Error, advice: string): Error {
   return Object.assign(new Error(`${cause.message} ${advice}`, { cause }), { isFinal: true });
 }
 
-/** The runner could not keep what was asked for, and has released it under the name that it was asked for with. */
-export function wasGivenBack(error: unknown): boolean {
-  return error instanceof Error && 'isGivenBack' in error;
-}
-
-export function givenBack(error: unknown): Error {
-  const failure = error instanceof Error ? error : new Error(String(error));
-  return Object.assign(failure, { isGivenBack: true });
+/** The session of a request has ended, and the server has refused it. */
+export function isSessionOver(error: unknown): boolean {
+  return error instanceof Error && /^NOSESSION\b/.test(error.message);
 }

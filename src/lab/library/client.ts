@@ -1,6 +1,6 @@
 import { type Clock, seededRandom, type Timer } from '../../clock/index.ts';
 import { type Lease, Locks, type ReleaseOutcome } from '../../lock/index.ts';
-import { type ScriptRunner, ScriptStore, toWords } from '../../stores/index.ts';
+import { RedisStore, type ScriptRunner } from '../../stores/index.ts';
 import { clientName } from '../choice.ts';
 import { START_MS } from '../store.ts';
 
@@ -85,7 +85,7 @@ export class Client {
       setTimer: (delayMs, callback) => this.#setTimer(delayMs, callback),
       defer: (callback) => void this.#setTimer(0, callback),
     };
-    const store = new ScriptStore(this.#runner(), {
+    const store = new RedisStore(this.#runner(), {
       clock: this.clock,
       clientId: this.name,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
@@ -193,7 +193,7 @@ export class Client {
   }
 
   #request(keys: string[], args: string[], channel: string | undefined): Promise<unknown> {
-    if (this.#isDisconnected || (this.unfinished === 0 && toWords(args).some(isRenewal))) {
+    if (this.#isDisconnected || (this.unfinished === 0 && args.some(isRenewal))) {
       this.sentNeedlessly++;
     }
     return new Promise((resolve, reject) => {

@@ -1,4 +1,3 @@
-import { toWords } from '../../stores/index.ts';
 import { LabError } from '../lab-error.ts';
 import { START_MS } from '../store.ts';
 import type { Coming } from './client.ts';
@@ -68,7 +67,7 @@ function subjectText({ kind, request, value }: Coming): string {
   if (kind === 'timer') return 'timer';
   if (kind === 'message') return short(String(value));
   if (request?.channel !== undefined) return `SUBSCRIBE ${request.channel}`;
-  const asked = short(toWords(request!.args).join(' '));
+  const asked = short(request!.args.join(' '));
   return kind === 'reply' ? `${asked} → ${short(JSON.stringify(value))}` : asked;
 }
 

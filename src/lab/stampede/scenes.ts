@@ -1,5 +1,5 @@
 import { createLocks } from '../../create-locks.ts';
-import { engineRunner, type ScriptRunner, ScriptStore } from '../../stores/index.ts';
+import { engineRunner, RedisStore, type ScriptRunner } from '../../stores/index.ts';
 import type { Text } from '../recipe.ts';
 import {
   type Answered,
@@ -168,7 +168,7 @@ function library({ stale }: { readonly stale: '0s' | '1h' }): Way {
 /** The library as a process of its own has it, with the store at the other end of a network. */
 function locksOf(visitor: Visitor): ReturnType<typeof createLocks> {
   const { clock, random, client } = visitor;
-  const store = new ScriptStore(remoteRunner(visitor), {
+  const store = new RedisStore(remoteRunner(visitor), {
     clock,
     clientId: `client${client}`,
     requestTimeoutMs: 5000,
