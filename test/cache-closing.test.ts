@@ -5,7 +5,7 @@ import { type Random, seededRandom, type VirtualClock, virtualClock } from '../s
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { ScriptStore } from '../src/stores/index.ts';
+import { RedisStore } from '../src/stores/index.ts';
 import { pauseOf, slowRunner, turn } from './cache-scene.ts';
 import { newSeed } from './new-seed.ts';
 
@@ -38,7 +38,7 @@ const SCENES = {
     [1, 2, 3].map((client) => {
       const network = slowRunner(engineRunner(engine), clock, () => upTo(40));
       const options = { clock, clientId: `client${client}`, requestTimeoutMs: 5000 };
-      return createCache({ locks: newLocks({ store: new ScriptStore(network, options) }) });
+      return createCache({ locks: newLocks({ store: new RedisStore(network, options) }) });
     }),
 } as const satisfies Record<string, () => Cache[]>;
 

@@ -4,7 +4,7 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute, type Session } from '../src/engine/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { ScriptStore } from '../src/stores/index.ts';
+import { RedisStore } from '../src/stores/index.ts';
 import { pauseOf, slowRunner, turn } from './cache-scene.ts';
 import { newSeed } from './new-seed.ts';
 
@@ -36,7 +36,7 @@ function openCache(client: number, lossRate: number): Cache {
   const options = { clock, clientId: `client${client}`, requestTimeoutMs: 5000 };
   const isLost = (): boolean => random.next() < lossRate;
   const network = slowRunner(engineRunner(engine), clock, () => upTo(LONGEST_MS), isLost);
-  const store = new ScriptStore(network, options);
+  const store = new RedisStore(network, options);
   const locks = new CachingLocks({ store, clock, random: seededRandom(client) });
   closers.push(() => locks.close());
   return createCache({ locks });

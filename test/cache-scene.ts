@@ -3,7 +3,7 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import { type Clock, type Random, seededRandom, type VirtualClock } from '../src/clock/index.ts';
 import type { Engine } from '../src/engine/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { LOCK_SCRIPT, type ScriptRunner, ScriptStore, toWords } from '../src/stores/index.ts';
+import { RedisStore, type ScriptRunner } from '../src/stores/index.ts';
 
 /** Everything that can happen without time has happened. */
 export const turn = (): Promise<void> => new Promise(setImmediate);
@@ -50,7 +50,7 @@ export interface Program {
 export function openProgram(engine: Engine, clock: Clock, number: number): Program {
   const network = new Network(engineRunner(engine));
   const options = { clock, clientId: `client${number}`, requestTimeoutMs: 5000 };
-  const store = new ScriptStore(network, options);
+  const store = new RedisStore(network, options);
   const locks = new CachingLocks({ store, clock, random: neverEarly(number) });
   return { cache: createCache({ locks }), locks, network };
 }
@@ -74,8 +74,7 @@ export class Network implements ScriptRunner {
   }
 
   async run(...call: Parameters<ScriptRunner['run']>): Promise<unknown> {
-    const [script, , args] = call;
-    const words = script.text === LOCK_SCRIPT ? toWords(args) : args;
+    const [, , words] = call;
     if (this.holds(words)) await new Promise<void>((resolve) => this.#held.push(resolve));
     if (this.loses(words)) throw new Error('lost on its way');
     const answer = await this.#runner.run(...call);

@@ -14,7 +14,7 @@ import { type Random, seededRandom, type VirtualClock, virtualClock } from '../s
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { LockArgumentError, Locks, memoryStore } from '../src/lock/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { ScriptStore } from '../src/stores/index.ts';
+import { RedisStore } from '../src/stores/index.ts';
 
 let clock: VirtualClock;
 let engine: Engine;
@@ -35,7 +35,7 @@ const SCENES = {
   },
   'by the script': () => () => {
     const options = { clock, clientId: `client${++clients}`, requestTimeoutMs: 5000 };
-    const store = new ScriptStore(engineRunner(engine), options);
+    const store = new RedisStore(engineRunner(engine), options);
     const locks = new CachingLocks({ store, clock, random });
     closers.push(() => locks.close());
     return createCache({ locks });

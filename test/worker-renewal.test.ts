@@ -10,7 +10,6 @@ import {
   memoryStore,
   systemClock,
 } from '../src/index.ts';
-import { toWords } from '../src/stores/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { BUILD } from './lock-holder-process.ts';
 import { type RunningServer, startRealRedis, stopProcess } from './real-redis.ts';
@@ -119,7 +118,7 @@ async function monitor(
   monitors.push(ears);
   ears.on('monitor', (_time: string, words: string[], source: string) => {
     const [command, , , key, ...args] = words;
-    if (command?.toLowerCase().startsWith('eval')) onRequest(toWords(args)[0]!, key!, source);
+    if (command?.toLowerCase().startsWith('eval')) onRequest(args[0]!, key!, source);
   });
 }
 

@@ -3,7 +3,7 @@ import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
-import { ScriptStore } from '../stores/script-store.ts';
+import { RedisStore } from '../stores/redis-store.ts';
 import {
   LockAbortedError,
   LockArgumentError,
@@ -28,7 +28,7 @@ beforeEach(() => {
 function scriptStore(slotOf?: (key: string) => number): LockStore {
   const runner = { ...engineRunner(engine), ...(slotOf && { slotOf }) };
   const clientId = `client${++clients}`;
-  return new ScriptStore(runner, { clock, clientId, requestTimeoutMs: 5000 });
+  return new RedisStore(runner, { clock, clientId, requestTimeoutMs: 5000 });
 }
 
 const STORES = {
@@ -160,9 +160,8 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
 
   it('are not to be had from a store that cannot be reached', async () => {
     const refuse = (): Promise<never> => Promise.reject(new Error('connection refused'));
-    store.askAll = refuse;
-    store.ask = refuse;
-    Object.assign(store, { askAndTell: undefined });
+    store.acquireAll = refuse;
+    store.acquire = refuse;
     await expect(locks.all(['a', 'b']).tryAcquire()).rejects.toThrow(LockUnavailableError);
     const waiting = locks.all(['a', 'b']).acquire({ wait: '1s' });
     const failure = expect(waiting).rejects.toThrow(/connection refused/);
@@ -176,13 +175,13 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
   ] as const)(
     'are not waited for beyond the %s when the store is silent, and given back if it answers',
     async (_name, { wait, ...given }, failure) => {
-      const askAll = store.askAll.bind(store);
+      const acquireAll = store.acquireAll.bind(store);
       let answer = (): void => {};
-      store.askAll = async (...call) => {
+      store.acquireAll = async (...call) => {
         await new Promise<void>((resolve) => {
           answer = resolve;
         });
-        return askAll(...call);
+        return acquireAll(...call);
       };
       const abort = new AbortController();
       const signal = 'signal' in given ? { signal: abort.signal } : {};
@@ -235,19 +234,19 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
       const waiting = locks.all(['a', 'b']).acquire({ wait, renew, signal: abort.signal });
       const failed = expect(waiting.finally(() => (isTold = true))).rejects.toThrow();
       await elapse(clock, 1000);
-      const { extend, askAll } = store;
+      const { extend, acquireAll } = store;
       let fail = (_error: Error): void => {};
       const silence = new Promise<never>((_resolve, reject) => {
         fail = reject;
       });
-      if (renew) store.askAll = () => silence;
+      if (renew) store.acquireAll = () => silence;
       else store.extend = () => silence;
       await last.release();
       await elapse(clock, 1000);
       abort.abort();
       await settle();
       const wasTold = isTold;
-      Object.assign(store, { extend, askAll });
+      Object.assign(store, { extend, acquireAll });
       fail(new Error('no answer'));
       expect(wasTold).toBe(true);
       await failed;
@@ -256,28 +255,43 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     },
   );
 
-  it('are left free, if one was lost while the others were waited for', async () => {
+  it('are acquired anew if one was lost while the others were waited for', async () => {
     const last = await locks.mutex('b').acquire();
-    const failed = expect(locks.all(['a', 'b']).acquire({ wait: '60s' })).rejects.toThrow(
-      LockLostError,
-    );
+    const waiting = locks.all(['a', 'b']).acquire({ wait: '60s' });
     await settle();
     await locks.mutex('a').forceRelease();
     await elapse(clock, 15_000);
     await last.release();
-    await failed;
-    await settle();
+    const lease = await waiting;
+    expect(lease.isHeld).toBe(true);
+    expect((await locks.all(['a', 'b']).inspect()).holders).toHaveLength(2);
+    expect(await lease.release()).toBe('released');
     expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
   });
 
-  it('are left free, if it is told that one was lost while its fence is raised', async () => {
+  it('time out if one was lost while the others were waited for, and is held by another', async () => {
+    const last = await locks.mutex('b').acquire();
+    const failed = expect(locks.all(['a', 'b']).acquire({ wait: '20s' })).rejects.toThrow(
+      LockTimeoutError,
+    );
+    await settle();
+    await locks.mutex('a').forceRelease();
+    await locks.mutex('a').acquire({ wait: 0 });
+    await elapse(clock, 15_000);
+    await last.release();
+    await elapse(clock, 10_000);
+    await failed;
+    expect((await locks.mutex('b').inspect()).holders).toEqual([]);
+  });
+
+  it('are acquired anew if it is told that one was lost while its fence is raised', async () => {
     const { extend } = store;
     let answer = (): void => {};
     const late = new Promise<void>((resolve) => {
       answer = resolve;
     });
     const last = await locks.mutex('b').acquire();
-    const failed = expect(locks.all(['a', 'b']).acquire({ wait: '60s' })).rejects.toThrow();
+    const waiting = locks.all(['a', 'b']).acquire({ wait: '60s' });
     await settle();
     await locks.mutex('a').forceRelease();
     store.extend = async (...call) => {
@@ -285,17 +299,18 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
       await late;
       return isOurs;
     };
-    const askAll = store.askAll.bind(store);
-    store.askAll = async (...call) => {
-      const raised = await askAll(...call);
+    const acquireAll = store.acquireAll.bind(store);
+    store.acquireAll = async (...call) => {
+      const raised = await acquireAll(...call);
       answer();
       await settle();
       return raised;
     };
     await elapse(clock, 11_000);
     await last.release();
-    await failed;
-    await settle();
+    const lease = await waiting;
+    expect(lease.isHeld).toBe(true);
+    await lease.release();
     expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
   });
 
@@ -329,8 +344,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
       });
       return granted;
     };
-    // A store has one way to release or the other.
-    const released = vi.spyOn(store, store.releaseAndTell ? 'releaseAndTell' : 'release');
+    const released = vi.spyOn(store, 'release');
     const adopting = expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
     await elapse(clock, 0);
     const closed = locks.close();

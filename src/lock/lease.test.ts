@@ -45,7 +45,7 @@ describe('the end of a lease is told in time', () => {
   it('whatever becomes of one that would have ended before it', async () => {
     let hangs = true;
     const extend = store.extend.bind(store);
-    store.extend = (hold, leaseMs) => (hangs ? new Promise(() => {}) : extend(hold, leaseMs));
+    store.extend = (request) => (hangs ? new Promise(() => {}) : extend(request));
     const first = await locks.mutex('a').acquire({ lease: 3000 });
     clock.advance(10);
     const loss = lossOf(await locks.mutex('b').acquire({ lease: 3000 }));

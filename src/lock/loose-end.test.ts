@@ -5,9 +5,8 @@ import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
-import { toWords } from '../stores/lock-call.ts';
+import { RedisStore } from '../stores/redis-store.ts';
 import type { ScriptRunner } from '../stores/script-runner.ts';
-import { ScriptStore } from '../stores/script-store.ts';
 import {
   LockAbortedError,
   type LockStore,
@@ -34,7 +33,7 @@ function open(store: LockStore = newStore()): Locks {
 }
 
 function newStore(runner: ScriptRunner = engineRunner(engine)): LockStore {
-  return new ScriptStore(runner, { clock, clientId: `${++clients}`, requestTimeoutMs: 5000 });
+  return new RedisStore(runner, { clock, clientId: `${++clients}`, requestTimeoutMs: 5000 });
 }
 
 /** A store whose answers to requests of this verb are kept back, while it is slow. */
@@ -47,7 +46,7 @@ function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; ans
   const slow = { isOn: true, answer };
   const run: ScriptRunner['run'] = async (script, keys, args) => {
     const reply = await runner.run(script, keys, args);
-    const isKept = slow.isOn && toWords(args).some((word) => verb.test(word));
+    const isKept = slow.isOn && args.some((word) => verb.test(word));
     if (isKept) await new Promise<void>((resolve) => kept.push(resolve));
     return reply;
   };
@@ -60,7 +59,7 @@ function passed(gate: (() => void)[]): Promise<void> {
 
 /** The store does what it is asked for, but all answers of this kind are lost. */
 function withLostAnswers(
-  method: 'adopt' | 'askAll',
+  method: 'adopt' | 'acquireAll',
   store = newStore(),
   onLost = () => {},
 ): LockStore {
@@ -84,7 +83,7 @@ function onEvent(name: string, listener: () => void): void {
 describe('several locks at once', () => {
   it('are given back if the answer was lost and then the signal aborts', async () => {
     const controller = new AbortController();
-    const store = withLostAnswers('askAll', newStore(), () => controller.abort());
+    const store = withLostAnswers('acquireAll', newStore(), () => controller.abort());
     const taken = open(store).all(['a', 'b']).acquire({ signal: controller.signal });
     await expect(taken).rejects.toThrow(LockAbortedError);
     await settle();
@@ -144,7 +143,7 @@ describe('a lease that is adopted', () => {
 
   it('is given back if it is one of several that cannot have one fence', async () => {
     const text = (await open().all(['a', 'b']).acquire()).transfer();
-    const failure = expect(open(withLostAnswers('askAll')).adopt(text)).rejects.toThrow(
+    const failure = expect(open(withLostAnswers('acquireAll')).adopt(text)).rejects.toThrow(
       LockUnavailableError,
     );
     await elapse(clock, 5000);
@@ -189,7 +188,7 @@ describe('a place in line', () => {
 
 describe('patience', () => {
   it('ends also while the store has longer to answer', async () => {
-    const { store, slow } = slowStore(/^ask/);
+    const { store, slow } = slowStore(/^(?:acquire|queue)/);
     const failure = expect(open(store).mutex('a').acquire({ wait: '1s' })).rejects.toThrow(
       LockUnavailableError,
     );
@@ -231,7 +230,7 @@ describe('a lease that is released', () => {
 
 describe('close()', () => {
   it('ends what was asked for in the same turn, and leaves nothing held', async () => {
-    const { store, slow } = slowStore(/^(ask|line)/);
+    const { store, slow } = slowStore(/^(acquire|queue)/);
     const locks = open(store);
     let isOver = false;
     const failure = expect(locks.mutex('a').acquire())
@@ -265,7 +264,7 @@ describe('close()', () => {
 
 describe('an answer that was overtaken', () => {
   it('does not end the lease that was given away meanwhile', async () => {
-    const { store, slow } = slowStore(/^line/);
+    const { store, slow } = slowStore(/^queue/);
     const locks = open(store);
     slow.isOn = false;
     const holder = await locks.mutex('a').acquire({ lease: '10s' });
@@ -289,11 +288,11 @@ describe('a lock that is handed over', () => {
     const answers: (() => void)[] = [];
     let isSlow = false;
     const run: ScriptRunner['run'] = async (script, keys, args) => {
-      const [verb] = toWords(args);
+      const [verb] = args;
       const isHeldUp = isSlow;
       if (isHeldUp && verb === 'release') await passed(requests);
       const reply = await runner.run(script, keys, args);
-      if (isHeldUp && verb === 'line') await passed(answers);
+      if (isHeldUp && verb === 'queue') await passed(answers);
       return reply;
     };
     const locks = open(newStore({ ...runner, run }));
@@ -331,7 +330,7 @@ describe('a lock that is handed over', () => {
       return reply;
     };
     const options = { clock: ours, clientId: `${++clients}`, requestTimeoutMs: 5000 };
-    const store = new ScriptStore({ ...runner, run }, options);
+    const store = new RedisStore({ ...runner, run }, options);
     const locks = new Locks({ store, clock: ours, random: seededRandom(1) });
     await startListening(locks, settle);
     const begun: (() => void)[] = [];
@@ -364,7 +363,7 @@ describe('a lock that is handed over', () => {
 describe('a store that answers at once, with a time', () => {
   it('is busy, not away', async () => {
     const store = memoryStore(clock);
-    store.ask = () => ({ held: false, retryInMs: 5000 });
+    store.acquire = () => ({ type: 'busy', retryInMs: 5000 });
     const told = open(store).mutex('a').acquire({ wait: '1s' });
     const failure = expect(told).rejects.toThrow(LockTimeoutError);
     clock.advance(1500);

@@ -3,7 +3,7 @@ import { gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
-import { ScriptStore } from '../stores/script-store.ts';
+import { RedisStore } from '../stores/redis-store.ts';
 import { DeadlockError, type Lease, Locks, LockTimeoutError, memoryStore } from './index.ts';
 
 let clock: VirtualClock;
@@ -165,7 +165,7 @@ describe('a body that asks for its own lock again', () => {
 
   it('may wait for a writer who is refused at the same time', async () => {
     const engine = createEngine({ clock, random: seededRandom(1) });
-    const store = new ScriptStore(engineRunner(engine), {
+    const store = new RedisStore(engineRunner(engine), {
       clock,
       clientId: 'client',
       requestTimeoutMs: 5000,
@@ -217,9 +217,11 @@ describe('a body that asks for its own lock again', () => {
 
   it('may wait while who wants more has not reached the store', async () => {
     const store = memoryStore(clock);
-    const { ask } = store;
-    store.ask = (claim, queues) =>
-      claim.take === 3 ? Promise.reject(new Error('away')) : ask.call(store, claim, queues);
+    const { acquire } = store;
+    store.acquire = (request, waiter) =>
+      request.permits === 3
+        ? Promise.reject(new Error('away'))
+        : acquire.call(store, request, waiter);
     const others = new Locks({ store, clock, random: seededRandom(2) });
     const one = others.semaphore('s', 3);
     const away = gate();

@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
-import type { Claim, LockStore, Target } from '../lock/index.ts';
+import type {
+  AcquireResult,
+  LockRequest,
+  LockStore,
+  LockTarget,
+  WaiterEvent,
+} from '../lock/index.ts';
 
 /** What a store needs to be examined: fresh ones that share their locks, and a way to let time pass. */
 export interface Examined {
@@ -26,60 +32,62 @@ let owners = 0;
 
 /** What every store must do, whatever it is made of. Each case gets a world of its own. */
 export const CONFORMANCE: readonly Case[] = [
-  example('grants a free lock, and the same to who asks again', async ({ store }) => {
-    const claim = mutex('a');
-    const first = await store.ask(claim, false);
-    const again = await store.ask(claim, true);
-    assert.equal(first.held, true);
+  example('grants a free lock, and the same to who asks again', async ({ queue, store }) => {
+    const request = mutex('a');
+    const first = await store.acquire(request);
+    const again = await queue(request);
+    assert(isGranted(first));
     assert.deepEqual(again, first);
   }),
 
   example('says busy to others, and for how long at most', async ({ store }) => {
-    await store.ask(mutex('a'), false);
-    const answer = await store.ask(mutex('a'), false);
-    assert.equal(answer.held, false);
-    assert(!answer.held && answer.retryInMs > 0 && answer.retryInMs <= LEASE_MS + 10);
+    await store.acquire(mutex('a'));
+    const result = await store.acquire(mutex('a'));
+    assert(result.type === 'busy' && result.retryInMs > 0 && result.retryInMs <= LEASE_MS + 10);
   }),
 
   example('raises the fence with every grant', async ({ store }) => {
     let last = 0;
     for (let turn = 0; turn < 20; turn++) {
-      const claim = mutex('a');
-      const answer = await store.ask(claim, false);
-      assert(answer.held && Number.isSafeInteger(answer.fence) && answer.fence > last);
-      last = answer.fence;
-      assert.equal(await store.release(claim), true);
+      const request = mutex('a');
+      const result = await store.acquire(request);
+      assert(isGranted(result) && Number.isSafeInteger(result.fence) && result.fence > last);
+      last = result.fence;
+      assert.equal(await store.release(request), true);
     }
   }),
 
-  example('hands over in order of arrival, and calls one at a time', async ({ store, calls }) => {
-    const holder = mutex('a');
-    await store.ask(holder, false);
-    const waiters = Array.from({ length: 20 }, () => mutex('a'));
-    for (const waiter of waiters) await store.ask(waiter, true);
-    let previous: Claim = holder;
-    for (const waiter of waiters) {
-      assert.equal(await store.release(previous), true);
-      assert.deepEqual(await calls(), [waiter.owner]);
-      assert.equal((await store.ask(waiter, true)).held, true);
-      previous = waiter;
-    }
-  }),
+  example(
+    'hands over in order of arrival, and calls one at a time',
+    async ({ queue, store, calls }) => {
+      const holder = mutex('a');
+      await store.acquire(holder);
+      const waiters = Array.from({ length: 20 }, () => mutex('a'));
+      for (const waiter of waiters) await queue(waiter);
+      let previous: LockRequest = holder;
+      for (const waiter of waiters) {
+        assert.equal(await store.release(previous), true);
+        assert.deepEqual(await calls(), [waiter.owner]);
+        assert(isGranted(await queue(waiter)));
+        previous = waiter;
+      }
+    },
+  ),
 
-  example('lets nobody past those who stand in line', async ({ store, calls }) => {
+  example('lets nobody past those who stand in line', async ({ queue, store, calls }) => {
     const [holder, waiter, late] = [mutex('a'), mutex('a'), mutex('a')];
-    await store.ask(holder, false);
-    await store.ask(waiter, true);
+    await store.acquire(holder);
+    await queue(waiter);
     await store.release(holder);
-    assert.equal((await store.ask(late, false)).held, false);
+    assert(!isGranted(await store.acquire(late)));
     assert.deepEqual(await calls(), [waiter.owner]);
   }),
 
-  example('forgets who leaves the line', async ({ store, calls }) => {
+  example('forgets who leaves the line', async ({ queue, store, calls }) => {
     const [holder, leaver, waiter] = [mutex('a'), mutex('a'), mutex('a')];
-    await store.ask(holder, false);
-    await store.ask(leaver, true);
-    await store.ask(waiter, true);
+    await store.acquire(holder);
+    await queue(leaver);
+    await queue(waiter);
     assert.equal(await store.release(leaver), false);
     await store.release(holder);
     assert.deepEqual(await calls(), [waiter.owner]);
@@ -87,41 +95,44 @@ export const CONFORMANCE: readonly Case[] = [
 
   example('ends a lease in time, and not the next one', async ({ store, elapse }) => {
     const [old, next] = [mutex('a'), mutex('a')];
-    await store.ask(old, false);
+    await store.acquire(old);
     await elapse(LEASE_MS + 50);
-    assert.equal((await store.ask(next, false)).held, true);
-    assert.equal(await store.extend(old, LEASE_MS), false);
+    assert(isGranted(await store.acquire(next)));
+    assert.equal(await store.extend(old), false);
     assert.equal(await store.release(old), false);
-    assert.equal((await store.ask(mutex('a'), false)).held, false);
+    assert(!isGranted(await store.acquire(mutex('a'))));
   }),
 
-  example('follows a holder that died with the first in line', async ({ store, calls, elapse }) => {
-    const waiter = mutex('a');
-    await store.ask(mutex('a'), false);
-    const busy = await store.ask(waiter, true);
-    assert(!busy.held);
-    await elapse(Math.min(busy.retryInMs, LEASE_MS) + 50);
-    const called = await calls();
-    const answer = await store.ask(waiter, true);
-    assert(called.length <= 1);
-    assert.equal(answer.held, true);
-  }),
+  example(
+    'follows a holder that died with the first in line',
+    async ({ queue, store, calls, elapse }) => {
+      const waiter = mutex('a');
+      await store.acquire(mutex('a'));
+      const busy = await queue(waiter);
+      assert(busy.type === 'busy');
+      await elapse(Math.min(busy.retryInMs, LEASE_MS) + 50);
+      const called = await calls();
+      const result = await queue(waiter);
+      assert(called.length <= 1);
+      assert(isGranted(result));
+    },
+  ),
 
   example('keeps a lease that is extended', async ({ store, elapse }) => {
-    const claim = mutex('a');
-    await store.ask(claim, false);
+    const request = mutex('a');
+    await store.acquire(request);
     for (let turn = 0; turn < 4; turn++) {
       await elapse(LEASE_MS / 2);
-      assert.equal(await store.extend(claim, LEASE_MS), true);
+      assert.equal(await store.extend(request), true);
     }
-    assert.equal((await store.ask(mutex('a'), false)).held, false);
+    assert(!isGranted(await store.acquire(mutex('a'))));
   }),
 
-  example('counts permits', async ({ store, calls }) => {
+  example('counts permits', async ({ queue, store, calls }) => {
     const [a, b, c] = [semaphore('s', 3, 2), semaphore('s', 3, 1), semaphore('s', 3, 2)];
-    assert.equal((await store.ask(a, true)).held, true);
-    assert.equal((await store.ask(b, true)).held, true);
-    assert.equal((await store.ask(c, true)).held, false);
+    assert(isGranted(await queue(a)));
+    assert(isGranted(await queue(b)));
+    assert(!isGranted(await queue(c)));
     await store.release(b);
     assert.deepEqual(await calls(), []);
     await store.release(a);
@@ -129,17 +140,17 @@ export const CONFORMANCE: readonly Case[] = [
   }),
 
   example('frees the permits of who died', async ({ store, elapse }) => {
-    await store.ask(semaphore('s', 2, 2), false);
+    await store.acquire(semaphore('s', 2, 2));
     await elapse(LEASE_MS + 50);
-    assert.equal((await store.ask(semaphore('s', 2, 2), false)).held, true);
+    assert(isGranted(await store.acquire(semaphore('s', 2, 2))));
   }),
 
-  example('lets readers in together, and writers alone', async ({ store, calls }) => {
+  example('lets readers in together, and writers alone', async ({ queue, store, calls }) => {
     const [first, second, writer, third] = [reader(), reader(), reader(true), reader()];
-    assert.equal((await store.ask(first, true)).held, true);
-    assert.equal((await store.ask(second, true)).held, true);
-    assert.equal((await store.ask(writer, true)).held, false);
-    assert.equal((await store.ask(third, true)).held, false);
+    assert(isGranted(await queue(first)));
+    assert(isGranted(await queue(second)));
+    assert(!isGranted(await queue(writer)));
+    assert(!isGranted(await queue(third)));
     await store.release(first);
     await store.release(second);
     assert.deepEqual(await calls(), [writer.owner]);
@@ -149,108 +160,114 @@ export const CONFORMANCE: readonly Case[] = [
 
   example('keeps names and kinds apart', async ({ store }) => {
     const names = ['a', 'A', 'a ', '{a}', '}a{', '%7Ba', '\0', 'ключ', '锁', '__proto__', 'a:q'];
-    for (const name of names) assert.equal((await store.ask(mutex(name), false)).held, true, name);
-    for (const name of names) assert.equal((await store.ask(mutex(name), false)).held, false, name);
-    assert.equal((await store.ask(semaphore('a', 1, 1), false)).held, true);
+    for (const name of names) assert(isGranted(await store.acquire(mutex(name))), name);
+    for (const name of names) assert(!isGranted(await store.acquire(mutex(name))), name);
+    assert(isGranted(await store.acquire(semaphore('a', 1, 1))));
   }),
 
   example('knows a release that is sent again, and lets it end no other', async ({ store }) => {
-    const claims = [mutex('a'), semaphore('s', 3, 2), reader(true)];
-    for (const claim of claims) {
-      const answer = await store.ask(claim, false);
-      assert(answer.held);
-      assert.equal(await store.release(claim, answer.fence), true);
-      assert.equal(await store.release(claim, answer.fence), true);
-      const next = { ...claim, owner: `${claim.owner}-next` };
-      assert.equal((await store.ask(next, false)).held, true);
-      await store.release(claim, answer.fence);
-      assert.equal(await store.extend(next, LEASE_MS), true);
+    const requests = [mutex('a'), semaphore('s', 3, 2), reader(true)];
+    for (const request of requests) {
+      const result = await store.acquire(request);
+      assert(isGranted(result));
+      assert.equal(await store.release(request, result.fence), true);
+      assert.equal(await store.release(request, result.fence), true);
+      const next = { ...request, owner: `${request.owner}-next` };
+      assert(isGranted(await store.acquire(next)));
+      await store.release(request, result.fence);
+      assert.equal(await store.extend(next), true);
     }
   }),
 
   example('takes several at once or none, and the same again', async ({ store }) => {
-    const claims = [mutex('{t}a'), mutex('{t}b'), mutex('{t}c')].map((claim, _, [first]) => ({
-      ...claim,
+    const requests = [mutex('{t}a'), mutex('{t}b'), mutex('{t}c')].map((request, _, [first]) => ({
+      ...request,
       owner: first!.owner,
     }));
     const busy = mutex('{t}b');
-    await store.ask(busy, false);
-    const none = await store.askAll(claims, 0);
-    assert.equal(none?.held, false);
-    assert.equal((await store.ask(mutex('{t}a'), false)).held, true);
-    await store.forceRelease(claims[0]!);
+    await store.acquire(busy);
+    const none = await store.acquireAll(requests, 0);
+    assert.equal(none?.type, 'busy');
+    assert(isGranted(await store.acquire(mutex('{t}a'))));
+    await store.forceRelease(requests[0]!);
     await store.release(busy);
-    const all = await store.askAll(claims, 0);
-    assert(all?.held);
-    assert.deepEqual(await store.askAll(claims, 0), all);
+    const all = await store.acquireAll(requests, 0);
+    assert(all?.type === 'granted');
+    assert.deepEqual(await store.acquireAll(requests, 0), all);
     const raised = all.fence + 1000;
-    assert.deepEqual(await store.askAll([claims[0]!], raised), { held: true, fence: raised });
-    for (const claim of claims) assert.equal(await store.release(claim), true);
-    const after = await store.ask(mutex('{t}a'), false);
-    assert(after.held && after.fence > raised);
+    assert.deepEqual(await store.acquireAll([requests[0]!], raised), {
+      type: 'granted',
+      fence: raised,
+    });
+    for (const request of requests) assert.equal(await store.release(request), true);
+    const after = await store.acquire(mutex('{t}a'));
+    assert(isGranted(after) && after.fence > raised);
   }),
 
-  example('gives a lock to who adopts it, once, with a new fence', async ({ store, calls }) => {
-    for (const giver of [mutex('a'), semaphore('s', 3, 3), reader(true)]) {
-      const [taker, late, waiter] = ['taker', 'late', 'waiter'].map((name) => ({
-        ...giver,
-        owner: `${giver.owner}-${name}`,
-      })) as [Claim, Claim, Claim];
-      const given = await store.ask(giver, false);
-      assert.equal((await store.ask(waiter, true)).held, false);
-      const taken = await store.adopt(taker, giver);
-      assert(given.held && taken.held && taken.fence > given.fence);
-      assert.deepEqual(await store.adopt(taker, giver), taken);
-      assert.equal((await store.adopt(late, giver)).held, false);
-      assert.equal(await store.release(giver), false);
-      assert.equal(await store.extend(giver, LEASE_MS), false);
-      assert.deepEqual(await calls(), []);
-      assert.equal(await store.release(taker), true);
-      assert.deepEqual(await calls(), [waiter.owner]);
-      await store.release(waiter);
-    }
-  }),
+  example(
+    'gives a lock to who adopts it, once, with a new fence',
+    async ({ queue, store, calls }) => {
+      for (const giver of [mutex('a'), semaphore('s', 3, 3), reader(true)]) {
+        const [taker, late, waiter] = ['taker', 'late', 'waiter'].map((name) => ({
+          ...giver,
+          owner: `${giver.owner}-${name}`,
+        })) as [LockRequest, LockRequest, LockRequest];
+        const given = await store.acquire(giver);
+        assert(!isGranted(await queue(waiter)));
+        const taken = await store.adopt(taker, giver);
+        assert(isGranted(given) && isGranted(taken) && taken.fence > given.fence);
+        assert.deepEqual(await store.adopt(taker, giver), taken);
+        assert(!isGranted(await store.adopt(late, giver)));
+        assert.equal(await store.release(giver), false);
+        assert.equal(await store.extend(giver), false);
+        assert.deepEqual(await calls(), []);
+        assert.equal(await store.release(taker), true);
+        assert.deepEqual(await calls(), [waiter.owner]);
+        await store.release(waiter);
+      }
+    },
+  ),
 
-  example('tells a waiter of the same client that it holds the lock', async ({ store }) => {
+  example('tells a waiter of the same client that it holds the lock', async ({ queue, store }) => {
     const [holder, waiter] = [mutex('a'), mutex('a')];
-    const told: (number | undefined)[] = [];
-    waiter.waiter = {
-      called: (call) => told.push(call && 'fence' in call ? call.fence : undefined),
-    };
-    await store.ask(holder, false);
-    await store.ask(waiter, true);
+    const events: WaiterEvent[] = [];
+    await store.acquire(holder);
+    await queue(waiter, (event) => events.push(event));
     await store.release(holder);
-    const answer = await store.ask(waiter, true);
-    assert(answer.held);
-    assert.deepEqual(told, [answer.fence]);
+    const result = await queue(waiter);
+    assert(isGranted(result));
+    assert.deepEqual(
+      events.map((event) => event.type === 'granted' && event.fence),
+      [result.fence],
+    );
   }),
 
   example('calls a waiter of another client, which confirms by asking', async (scene) => {
-    const { store, calls, elapse } = scene;
+    const { queue, store, calls, elapse } = scene;
     const other = await scene.open();
     const [holder, waiter, next] = [mutex('a'), mutex('a'), mutex('a')];
-    await other.ask(holder, false);
-    await store.ask(waiter, true);
-    await store.ask(next, true);
+    await other.acquire(holder);
+    await queue(waiter);
+    await queue(next);
     await other.release(holder);
     assert.deepEqual(await calls(), [waiter.owner]);
-    const answer = await store.ask(waiter, true);
-    assert(answer.held);
+    const result = await queue(waiter);
+    assert(isGranted(result));
     await elapse(LEASE_MS / 2);
-    assert.equal(await store.extend(waiter, LEASE_MS), true);
+    assert.equal(await store.extend(waiter), true);
     await other.close();
   }),
 
-  example('shows holders and waiters', async ({ store }) => {
-    const claim = mutex('a', 'first');
-    const answer = await store.ask(claim, false);
-    await store.ask(mutex('a', 'second'), true);
-    await store.ask(mutex('a', 'third'), true);
-    const { holders, waiters } = await store.inspect(claim);
+  example('shows holders and waiters', async ({ queue, store }) => {
+    const request = mutex('a', 'first');
+    const result = await store.acquire(request);
+    await queue(mutex('a', 'second'));
+    await queue(mutex('a', 'third'));
+    const { holders, waiters } = await store.inspect(request);
     assert.equal(holders.length, 1);
     const [holder] = holders;
-    assert(holder && !holder.foreign && answer.held);
-    assert.deepEqual([holder.label, holder.pid, holder.fence], ['first', 7, answer.fence]);
+    assert(holder && !holder.foreign && isGranted(result));
+    assert.deepEqual([holder.label, holder.pid, holder.fence], ['first', 7, result.fence]);
     assert(holder.leftMs > 0 && holder.leftMs <= LEASE_MS && holder.ageMs >= 0);
     assert.deepEqual(
       waiters.map(({ label }) => label),
@@ -260,14 +277,14 @@ export const CONFORMANCE: readonly Case[] = [
 
   example(
     'takes a lock by force, raises the fence and serves the next',
-    async ({ store, calls }) => {
+    async ({ queue, store, calls }) => {
       const [holder, waiter] = [mutex('a'), mutex('a')];
-      const before = await store.ask(holder, false);
-      await store.ask(waiter, true);
+      const before = await store.acquire(holder);
+      await queue(waiter);
       assert.equal(await store.forceRelease(holder), 1);
       assert.deepEqual(await calls(), [waiter.owner]);
-      const after = await store.ask(waiter, true);
-      assert(before.held && after.held && after.fence > before.fence);
+      const after = await queue(waiter);
+      assert(isGranted(before) && isGranted(after) && after.fence > before.fence);
       assert.equal(await store.release(holder, before.fence), false);
       assert.equal(await store.forceRelease(holder), 1);
       assert.equal(await store.release(waiter, after.fence), false);
@@ -279,17 +296,17 @@ export const CONFORMANCE: readonly Case[] = [
 export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
   example('shows a foreign holder without fence, age and host of the last one', async (scene) => {
     const { store, set } = scene;
-    const claim = mutex('a', 'first');
-    await store.ask(claim, false);
-    await store.release(claim);
+    const request = mutex('a', 'first');
+    await store.acquire(request);
+    await store.release(request);
     await set('lock:{a}', 'token 1', FOREIGN_MS);
-    const { holders } = await store.inspect(claim);
+    const { holders } = await store.inspect(request);
     const [holder] = holders;
     assert(holder !== undefined && holder.leftMs > 0 && holder.leftMs <= FOREIGN_MS);
     const { leftMs } = holder;
     const shown = { foreign: true, type: 'string', value: 'token 1', take: 1, leftMs };
     assert.deepEqual(holders, [shown]);
-    assert.equal((await store.ask(claim, false)).held, false);
+    assert(!isGranted(await store.acquire(request)));
   }),
 
   example('shows a foreign holder whose key has no TTL', async ({ store, set }) => {
@@ -305,7 +322,7 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
   }),
 
   example('shows the first 1024 bytes of a long foreign value, of any form', async (scene) => {
-    const { store, set } = scene;
+    const { queue, store, set } = scene;
     const ours = 'x ["h",1,"l"]';
     for (const value of [
       'x'.repeat(1e6),
@@ -318,28 +335,30 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
         holders.map((holder) => holder.foreign && holder.value),
         [value.slice(0, 1024)],
       );
-      assert.equal((await store.ask(mutex('a'), true)).held, false);
+      assert(!isGranted(await queue(mutex('a'))));
       assert.equal(await store.forceRelease(mutex('a')), 1);
     }
   }),
 
   example('shows those who wait for a foreign holder, and serves them after it', async (scene) => {
-    const { store, set, elapse } = scene;
+    const { queue, store, set, elapse } = scene;
     const waiter = mutex('a', 'second');
     await set('lock:{a}', 'token');
-    await store.ask(waiter, true);
+    await queue(waiter);
     const { holders, waiters } = await store.inspect(waiter);
     assert.deepEqual([holders[0]?.foreign, waiters[0]?.label], [true, 'second']);
     await set('lock:{a}', 'token', 1);
     await elapse(20);
-    assert.equal((await store.ask(waiter, true)).held, true);
+    assert(isGranted(await queue(waiter)));
     assert.equal((await store.inspect(waiter)).holders[0]?.foreign, false);
   }),
 ];
 
 type Scene<World> = World & {
   readonly store: LockStore;
-  /** The owners that were called since the last time, in order. */
+  /** Acquires, or enters the queue. */
+  queue(request: LockRequest, notify?: (event: WaiterEvent) => void): Promise<AcquireResult>;
+  /** The owners that were granted a lock, or told to ask again, since the last time, in order. */
   calls(): Promise<string[]>;
 };
 
@@ -350,14 +369,17 @@ function example<World extends Examined = Examined>(
   return {
     name,
     async run(world) {
-      const store = await world.open();
-      const called = callsOf(store);
+      const open = async (): Promise<LockStore> => withOwnPrefix(await world.open());
+      const store = await open();
+      const called: string[] = [];
+      const queue: Scene<Examined>['queue'] = async (request, notify) =>
+        store.acquire(request, { notify: notify ?? (() => called.push(request.owner)) });
       const calls = async (): Promise<string[]> => {
         await world.elapse(20);
         return called.splice(0);
       };
       try {
-        await act({ ...world, store, calls });
+        await act({ ...world, open, store, queue, calls });
       } finally {
         await store.close();
       }
@@ -365,35 +387,45 @@ function example<World extends Examined = Examined>(
   };
 }
 
-/** The owners that are called, of those who ask this store from now on and listen to nothing else. */
-function callsOf(store: LockStore): string[] {
-  const called: string[] = [];
-  const ask = store.ask.bind(store);
-  store.ask = (claim, queues) => {
-    claim.waiter ??= {
-      called(call) {
-        const isWatch = call !== undefined && 'retryInMs' in call;
-        if (!isWatch) called.push(claim.owner);
-      },
-    };
-    return ask(claim, queues);
+/** The same store for requests whose owners lack its prefix. */
+function withOwnPrefix(store: LockStore): LockStore {
+  const { ownerPrefix = '' } = store;
+  const own = (request: LockRequest): LockRequest => ({
+    ...request,
+    owner: ownerPrefix + request.owner,
+  });
+  return {
+    acquire: (request, waiter) => store.acquire(own(request), waiter),
+    acquireAll: (requests, minFence) => store.acquireAll(requests.map(own), minFence),
+    adopt: (request, from) => store.adopt(own(request), own(from)),
+    extend: (request) => store.extend(own(request)),
+    release: (request, fence) => store.release(own(request), fence),
+    forceRelease: (target) => store.forceRelease(target),
+    inspect: (target) => store.inspect(target),
+    close: () => store.close(),
   };
-  return called;
 }
 
-function claim(target: Target, take: number, label = ''): Claim {
+function isGranted(
+  result: AcquireResult | undefined,
+): result is Extract<AcquireResult, { type: 'granted' }> {
+  return result?.type === 'granted';
+}
+
+function request(target: LockTarget, permits: number, label = ''): LockRequest {
   const info = { host: 'here', pid: 7, label };
-  return { ...target, owner: `owner-${++owners}`, take, leaseMs: LEASE_MS, info };
+  const owner = `owner-${++owners}`;
+  return { ...target, owner, permits, leaseMs: LEASE_MS, info };
 }
 
-function mutex(name: string, label?: string): Claim {
-  return claim({ kind: 'mutex', name, slots: 1 }, 1, label);
+function mutex(name: string, label?: string): LockRequest {
+  return request({ kind: 'mutex', name, slots: 1 }, 1, label);
 }
 
-function semaphore(name: string, slots: number, take: number): Claim {
-  return claim({ kind: 'semaphore', name, slots }, take);
+function semaphore(name: string, slots: number, permits: number): LockRequest {
+  return request({ kind: 'semaphore', name, slots }, permits);
 }
 
-function reader(writes = false): Claim {
-  return claim({ kind: 'rw', name: 'book', slots: 1000 }, writes ? 1000 : 1);
+function reader(writes = false): LockRequest {
+  return request({ kind: 'rw', name: 'book', slots: 1000 }, writes ? 1000 : 1);
 }

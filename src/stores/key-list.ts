@@ -1,6 +1,6 @@
 import { KEY_PAGE_SCRIPT, KEYS_PER_PAGE, MAX_VALUE_BYTES } from './key-list-script.ts';
-import type { RunScript } from './lock-list.ts';
 import { parseToken } from './lock-keys.ts';
+import type { RunScript } from './lock-list.ts';
 import { numberIn, parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
 /** A key that may be a lock of another program, as an operator sees it. */

@@ -196,11 +196,7 @@ export class RedisStore implements LockStore {
     });
   }
 
-  #send<Result>(
-    call: LockCall,
-    parse: Parse<Result>,
-    acquires = false,
-  ): Promise<Result> {
+  #send<Result>(call: LockCall, parse: Parse<Result>, acquires = false): Promise<Result> {
     return new Promise((resolve, reject) =>
       this.#add(pendingCall(call, parse, resolve, reject, acquires)),
     );
@@ -307,11 +303,7 @@ function pendingCall<Result>(
 }
 
 /** A reply that cannot be understood is a failure of its own request alone. */
-function settle(
-  { parse, resolve, reject }: PendingCall,
-  reply: unknown,
-  sent: SentTimes,
-): void {
+function settle({ parse, resolve, reject }: PendingCall, reply: unknown, sent: SentTimes): void {
   try {
     resolve(parse(reply, sent) as never);
   } catch (error) {
