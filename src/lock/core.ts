@@ -35,6 +35,8 @@ export class LockCore {
   readonly #pauses = new Set<() => void>();
   #closed: { readonly reason: unknown } | undefined;
   #closing: Promise<void> | undefined;
+  /** close() waits for nothing any more. */
+  #isOver = false;
 
   constructor({ clock, random, store, info, worker }: CoreOptions) {
     this.clock = clock;
@@ -86,7 +88,8 @@ export class LockCore {
 
   /** From now on its caller waits no longer than RELEASE_MS. */
   releasing(pending: PendingRelease): void {
-    this.#releases.add(pending, this.clock.monotonicMs());
+    if (this.#isOver) pending.resolve('unknown');
+    else this.#releases.add(pending, this.clock.monotonicMs());
   }
 
   /** Ends early when the library is closed. */
@@ -168,6 +171,7 @@ export class LockCore {
     this.#attempts.close();
     for (const end of [...this.#pauses]) end();
     await this.#finishWork();
+    this.#isOver = true;
     for (const pending of this.#releases.close()) pending.resolve('unknown');
     await this.store.close();
     await renewalsEnded;

@@ -9,6 +9,8 @@ const SILENT_MS = 2000;
 const DEAD_MS = 10_000;
 /** So many waiters of silent clients are passed over to find one that is alive. */
 const MAX_PASSED_OVER = 20;
+/** The key of a client that is alive has this much of its life left when the client counts as silent. */
+export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
 /** The exit command of a session releases so many locks in one call; the server calls it again. */
 const MAX_EXITS = 500;
 /** A request that was sent before its session ended may arrive later than that, but not by so much. */
@@ -40,7 +42,7 @@ const ENDED_MS = 60_000;
  *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
  *       The reply to a single request comes without a list around it, unless waiters were served.
  * With no key, the only argument is the id of a session, which has ended: releases its locks, at most ${MAX_EXITS}. The
- *       reply is the number of those that are left.
+ *       reply is AGAIN if some are left, else OK.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses SET key token NX PX
  *         and compare-and-delete takes part. Any other lock: a sorted set of tokens by the end of their lease, on the
@@ -317,7 +319,7 @@ ${LUA_KEYS}
       if not member then return silent end
       local _, _, token = parseQueued(member)
       local left = call('PTTL', aliveKey(lock.holder, token))
-      if left > ${DEAD_MS - SILENT_MS} then return member end
+      if left > ${PASSED_OVER_MS} then return member end
       if left < 0 then
         call('ZREM', lock.queue, member)
       else
@@ -504,7 +506,7 @@ ${LUA_KEYS}
       end)
       call('HDEL', sessionKey, token)
     end
-    return call('HLEN', sessionKey)
+    return redis.status_reply(call('HLEN', sessionKey) > 0 and 'AGAIN' or 'OK')
   end
 
   local function run(index, operation, token, number)

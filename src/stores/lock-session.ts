@@ -114,7 +114,7 @@ export class LockSession {
   /** The server runs its own copy in pieces too: to run it twice does no harm. */
   async #exit(id: string): Promise<void> {
     const { scripts } = this.#options;
-    while (Number(await scripts.run(SCRIPT, [], [id])) > 0);
+    while (String(await scripts.run(SCRIPT, [], [id])) === 'AGAIN');
     this.#toExit.delete(id);
   }
 

@@ -59,7 +59,10 @@ export class LockWaiters {
     return added;
   }
 
-  remove({ request: { owner }, lock }: LockWaiter): void {
+  remove(waiter: LockWaiter): void {
+    const { request, lock } = waiter;
+    const { owner } = request;
+    leaveQueue(waiter);
     if (!this.#waiters.delete(owner) || lock === undefined) return;
     lock.waiters.delete(owner);
     if (lock.waiters.size > 0) return;
@@ -86,10 +89,10 @@ export class LockWaiters {
 
   /** The reply to a refresh that was sent at these times. 0: it is not in the queue. */
   refreshed(waiter: LockWaiter, freeInMs: number, sent: SentTimes): void {
-    if (!this.#waiters.has(waiter.request.owner)) return;
-    if (freeInMs > 0) waiter.queuedAt = sent;
-    else this.#retry(waiter);
-    this.#refreshIn(waiter.lock!, freeInMs);
+    const { lock, isQueued } = waiter;
+    if (isQueued && freeInMs > 0) waiter.queuedAt = sent;
+    else if (isQueued) this.#retry(waiter);
+    if (lock !== undefined && lock.waiters.size > 0) this.#refreshIn(lock, freeInMs);
   }
 
   refreshFailed({ lock }: LockWaiter): void {
@@ -123,7 +126,12 @@ export class LockWaiters {
     waiter.notify({ type: 'granted', fence, sentMs, sentWallMs, isReserved: true });
   }
 
-  /** Messages may have been lost, or places: all ask again. */
+  /** Messages may have been lost. */
+  refreshAll(): void {
+    for (const lock of this.#locks.values()) this.#refreshNow(lock);
+  }
+
+  /** All places were lost: all ask again. */
   retryAll(): void {
     for (const waiter of [...this.#waiters.values()]) this.#retry(waiter);
   }

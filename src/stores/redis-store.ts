@@ -187,10 +187,10 @@ export class RedisStore implements LockStore {
       const served = parseMessage(text);
       if (served !== undefined) this.#waiters.reserved(served);
     };
-    const retryAll = (): void => this.#waiters.retryAll();
-    this.#subscribing = this.scripts.listen(this.#channel, onMessage, retryAll);
+    const refreshAll = (): void => this.#waiters.refreshAll();
+    this.#subscribing = this.scripts.listen(this.#channel, onMessage, refreshAll);
     // Messages before that were lost.
-    this.#subscribing.then(retryAll, (error: unknown) => {
+    this.#subscribing.then(refreshAll, (error: unknown) => {
       this.#subscribing = undefined;
       this.#waiters.failAll(told(error));
     });
