@@ -6,6 +6,7 @@ import { LockArgumentError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { memoryStore } from './memory-store.ts';
 import { type PendingRelease, release } from './release.ts';
+import { retry } from './retry.ts';
 import { Scopes } from './scope.ts';
 import type { HolderInfo, Inspection, LockRequest, LockStore, LockTarget } from './store.ts';
 import { Watchdog } from './watchdog.ts';
@@ -110,6 +111,13 @@ export class LockCore {
   giveBack(request: LockRequest): void {
     const endsInMs = request.leaseMs + PLACE_MS;
     this.track((async () => release(this, request, undefined, endsInMs))());
+  }
+
+  /** The lease ended, or is another process's. The store is told until it has heard, or the lease would be over. */
+  detach(request: LockRequest): void {
+    const { store } = this;
+    if (store.detach === undefined) return;
+    this.track(retry(this, request.leaseMs, () => store.detach!(request)));
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */

@@ -15,6 +15,7 @@ export {
   WRITER_TAKE,
 } from './lock-list.ts';
 export { LOCK_SCRIPT, PASSED_OVER_MS, REFRESH_MS, RESERVED_MS } from './lock-script.ts';
+export { type LiveSession, LockSession } from './lock-session.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { RedisStore } from './redis-store.ts';
 export { addressStore, redisUrlStore } from './redis-url.ts';

@@ -41,6 +41,7 @@ const ENDED_MS = 60_000;
  *       `string`, the token is empty. Of a foreign value the token is the start.
  *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
  *       The reply to a single request comes without a list around it, unless waiters were served.
+ *       If the session has ended, nothing is done, and the reply is the status NOSESSION.
  * With no key, the only argument is the id of a session, which has ended: releases its locks, at most ${MAX_EXITS}. The
  *       reply is AGAIN if some are left, else OK.
  *
@@ -76,7 +77,7 @@ local count = #KEYS
 local session = ARGV[3 * count + 1]
 local sessionKey = session and 'holdfast:session:' .. session
 if session and count > 0 and call('EXISTS', sessionKey .. ':ended') == 1 then
-  return redis.error_reply('NOSESSION The session of this request has ended')
+  return redis.status_reply('NOSESSION')
 end
 
 -- The tokens of a session, each with what its release needs.

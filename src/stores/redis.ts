@@ -57,9 +57,13 @@ function refuseOthers(options: object): void {
 const STORE_OPTIONS = "Its options are { requestTimeout: '2s', session: true }.";
 
 /** A session for locks: the one that is given, or one that is opened for them. */
-export function lockSession(session: true | Session, options: LockSessionOptions): LockSession {
+export function lockSession(
+  session: true | Session,
+  options: Omit<LockSessionOptions, 'clock' | 'requestTimeoutMs'>,
+): LockSession {
   const open = session === true ? options.open : stillOpen(session);
-  return new LockSession({ ...options, open });
+  const requestTimeoutMs = OPEN_TIMEOUT_MS;
+  return new LockSession({ ...options, open, clock: systemClock, requestTimeoutMs });
 }
 
 /** A session on a connection of its own, to where a client is connected. */
@@ -67,12 +71,12 @@ export async function openBeside({ open }: PlainLink, where: string): Promise<Li
   const id = randomUUID();
   // A connection that is swallowed would never say so, and all who ask would wait for it.
   const trial = new AbortController();
-  const timer = systemClock.setTimer(PATIENCE_MS, () => trial.abort());
+  const timer = systemClock.setTimer(OPEN_TIMEOUT_MS, () => trial.abort());
   try {
     return { id, ...(await open(['HOLDFAST.SESSION', id], trial.signal)) };
   } catch (error) {
     const isLate = trial.signal.aborted;
-    const reason = isLate ? new Error(`no answer within ${PATIENCE_MS} ms`) : error;
+    const reason = isLate ? new Error(`no answer within ${OPEN_TIMEOUT_MS} ms`) : error;
     throw sessionError(reason, where);
   } finally {
     timer.cancel();
@@ -80,7 +84,7 @@ export async function openBeside({ open }: PlainLink, where: string): Promise<Li
 }
 
 /** How long the server may take to open a session. */
-const PATIENCE_MS = 5000;
+const OPEN_TIMEOUT_MS = 5000;
 
 const OVER = 'the session of these locks has ended';
 

@@ -111,6 +111,18 @@ export class Watcher {
     if (!args.some((word) => word.startsWith('adopt '))) this.#byOthers(client, before!, after!);
   }
 
+  /** The exit command of a client's session was run. */
+  exited({ name, isCrashed }: Client): void {
+    const { grants, queue } = this.#stage.image.view!;
+    const left = [...grants, ...queue].filter(({ owner }) => clientOfOwner(owner) === name);
+    if (isCrashed && left.length > 0) {
+      this.#find(
+        'left-behind',
+        `${name} has died with its session, but the store keeps its lock or place`,
+      );
+    }
+  }
+
   #byOthers(client: Client, before: View, after: View): void {
     const isOwn = (owner: string): boolean => clientOfOwner(owner) === client.name;
     const cut = cutShort(before, after, this.#stage.nowMs, isOwn);
