@@ -1,26 +1,24 @@
 import { type Client, ConnectionError, type Receiver } from '../client/index.ts';
-import type { Hearer } from '../lock/index.ts';
 import { ErrorReply, type Reply, SimpleReply } from '../resp/index.ts';
-import type { Ears, OwnConnection, RedisLink } from './redis-link.ts';
+import { untilEnded } from './own-connection.ts';
+import type { OwnConnection, RedisLink, SubscriptionHandlers } from './redis-link.ts';
 
-/** The client of this library as a link: what `createLocks(url)` and the command line use. */
+/** The client of this library as a link, for `createLocks(url)` and the command line. Closing it closes the client. */
 export function clientLink(client: Client): RedisLink {
-  const command = (argv: readonly string[]): Promise<unknown> =>
-    new Promise((answered, failed) => client.send(argv.map(toBytes), text({ answered, failed })));
+  const send = (argv: readonly string[]): Promise<unknown> =>
+    new Promise((resolve, reject) => client.send(argv, textReceiver(resolve, reject)));
+  const command = (argv: readonly string[]): Promise<unknown> => send(argv.map(toBytes));
   return {
-    evalsha: (sha, keys, args, hearer) =>
-      client.send(script('EVALSHA', sha, keys, args), text(hearer)),
-    eval: (source, keys, args) =>
-      new Promise((answered, failed) =>
-        client.send(script('EVAL', source, keys, args), text({ answered, failed })),
-      ),
+    evalsha: (sha, keys, args) => send(script('EVALSHA', sha, keys, args)),
+    eval: (source, keys, args) => send(script('EVAL', source, keys, args)),
     info: (section) => command(['INFO', section]),
-    hear: (channel, ears, signal) => hear(client, channel, ears, signal),
+    subscribe: (channel, handlers, signal) => subscribe(client, channel, handlers, signal),
     plain: {
       keyPrefix: '',
       command,
       open: (argv, signal) => openWith(client, argv, signal),
     },
+    close: () => client.close(),
   };
 }
 
@@ -36,14 +34,17 @@ function script(
   return argv;
 }
 
-/** A request whose reply is text, numbers, null or arrays of them; an error reply is a failure. */
-function text(hearer: Hearer<unknown>): Receiver {
+/** Receives a reply of text, numbers, null or arrays of them. An error reply rejects. */
+function textReceiver(
+  resolve: (reply: unknown) => void,
+  reject: (error: unknown) => void,
+): Receiver {
   return {
     answered(reply) {
-      if (reply instanceof ErrorReply) hearer.failed(new Error(toText(reply.message)));
-      else hearer.answered(plain(reply));
+      if (reply instanceof ErrorReply) reject(new Error(toText(reply.message)));
+      else resolve(plain(reply));
     },
-    failed: (error) => hearer.failed(error),
+    failed: reject,
   };
 }
 
@@ -56,21 +57,18 @@ function plain(reply: Reply): unknown {
 }
 
 /** Subscribes on a connection of its own, and resolves when that connection has ended. */
-async function hear(
+async function subscribe(
   client: Client,
   channel: string,
-  ears: Ears,
+  handlers: SubscriptionHandlers,
   signal: AbortSignal,
 ): Promise<void> {
   const onPush = (reply: Reply): void => {
-    if (Array.isArray(reply) && reply[0] === 'message') ears.onMessage(toText(String(reply[2])));
+    if (Array.isArray(reply) && reply[0] === 'message')
+      handlers.onMessage(toText(String(reply[2])));
   };
-  const { ended, close } = await openWith(client, ['SUBSCRIBE', channel], signal, onPush);
-  signal.addEventListener('abort', close);
-  if (signal.aborted) close();
-  else ears.onSubscribed();
-  await ended;
-  signal.removeEventListener('abort', close);
+  const connection = await openWith(client, ['SUBSCRIBE', channel], signal, onPush);
+  await untilEnded(connection, handlers, signal);
 }
 
 /** Opens a connection of its own and sends one command; an error reply closes it. */

@@ -6,9 +6,9 @@ import type { RedisLink } from './redis-link.ts';
 import { type Script, type ScriptRunner, tell } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
-/** Runs scripts over a link, and hears messages on one connection of its own. `onClose` closes what is ours. */
-export function linkRunner(link: RedisLink, onClose: () => void = () => {}): ScriptRunner {
-  return new LinkRunner(link, systemClock, onClose);
+/** Runs scripts over a link, and receives messages on one connection of its own. Closing it closes the link. */
+export function linkRunner(link: RedisLink): ScriptRunner {
+  return new LinkRunner(link, systemClock);
 }
 
 /** How long a slot that moves is asked again, and how often: well within the time of a request. */
@@ -20,12 +20,10 @@ class LinkRunner implements ScriptRunner {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
-  readonly #onClose: () => void;
   #hasAsked = false;
 
-  constructor(link: RedisLink, clock: Clock, onClose: () => void) {
+  constructor(link: RedisLink, clock: Clock) {
     this.#link = link;
-    this.#onClose = onClose;
     this.#clock = clock;
     if (link.slotOf) this.slotOf = link.slotOf;
   }
@@ -50,17 +48,27 @@ class LinkRunner implements ScriptRunner {
   ): Promise<void> {
     const { signal } = this.#closing;
     if (signal.aborted) throw new Error('the store is closed');
-    const hear: RedisLink['hear'] = (...hearing) => this.#link.hear(...hearing);
-    await subscribe(hear, { channel, onMessage, onGap, signal, clock: this.#clock });
+    const open: RedisLink['subscribe'] = (...args) => this.#link.subscribe(...args);
+    await subscribe(open, { channel, onMessage, onGap, signal, clock: this.#clock });
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#onClose();
+    this.#link.close?.();
   }
 
   #send(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
-    this.#link.evalsha(script.sha, keys, args, new Call(this.#link, script, keys, args, hearer));
+    tell(hearer, this.#evalsha(script, keys, args));
+  }
+
+  /** A script that the server does not know is sent again with its text. */
+  async #evalsha({ sha, text }: Script, keys: string[], args: string[]): Promise<unknown> {
+    try {
+      return await this.#link.evalsha(sha, keys, args);
+    } catch (error) {
+      if (!isUnknownScript(error)) throw error;
+      return this.#link.eval(text, keys, args);
+    }
   }
 
   #sendToSlot(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
@@ -82,42 +90,6 @@ class LinkRunner implements ScriptRunner {
   #checkEviction(): void {
     this.#hasAsked = true;
     this.#link.info('memory').then(warnOfEviction, () => {});
-  }
-}
-
-/** The one place where a script that the server has forgotten is sent again. */
-class Call implements Hearer<unknown> {
-  readonly #link: RedisLink;
-  readonly #script: Script;
-  readonly #keys: string[];
-  readonly #args: string[];
-  readonly #hearer: Hearer<unknown>;
-
-  constructor(
-    link: RedisLink,
-    script: Script,
-    keys: string[],
-    args: string[],
-    hearer: Hearer<unknown>,
-  ) {
-    this.#link = link;
-    this.#script = script;
-    this.#keys = keys;
-    this.#args = args;
-    this.#hearer = hearer;
-  }
-
-  answered(reply: unknown): void {
-    this.#hearer.answered(reply);
-  }
-
-  failed(error: unknown): void {
-    if (isUnknownScript(error)) tell(this.#hearer, this.#again());
-    else this.#hearer.failed(error);
-  }
-
-  async #again(): Promise<unknown> {
-    return this.#link.eval(this.#script.text, this.#keys, this.#args);
   }
 }
 

@@ -17,7 +17,7 @@ export function addressStore(
 ): LockStore {
   const client = new Client(address, { tls });
   const link = clientLink(client);
-  const runner = linkRunner(link, () => client.close());
+  const runner = linkRunner(link);
   if (!session) return scriptStore(runner);
   const plain = link.plain!;
   const open = () => openBeside(plain, address.label);
