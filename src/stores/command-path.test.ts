@@ -6,6 +6,7 @@ import { type CallerClient, CommandPath, databaseOf, type OwnClient } from './co
 class FakeClient implements OwnClient {
   isAlive = true;
   isReady = true;
+  databaseNumber = 5;
   closes = 0;
   readonly sent: string[] = [];
   readonly #name: string;
@@ -16,6 +17,7 @@ class FakeClient implements OwnClient {
   }
 
   readonly isConnected = (): boolean => this.isReady;
+  readonly database = async (): Promise<number> => this.databaseNumber;
 
   evalsha(sha: string, keys: string[]): Promise<unknown> {
     return this.#send(`${sha} ${keys}`);
@@ -49,6 +51,7 @@ class FakeClient implements OwnClient {
 interface SceneOptions {
   readonly database?: (() => Promise<number>) | undefined;
   readonly duplicatesAnswer?: boolean;
+  readonly duplicatesDatabase?: number;
 }
 
 class Scene {
@@ -58,7 +61,11 @@ class Scene {
   readonly databases: (number | undefined)[] = [];
   readonly path: CommandPath;
 
-  constructor({ database = async () => 5, duplicatesAnswer = true }: SceneOptions = {}) {
+  constructor({
+    database = async () => 5,
+    duplicatesAnswer = true,
+    duplicatesDatabase = 5,
+  }: SceneOptions = {}) {
     const { caller } = this;
     const client: CallerClient = {
       isConnected: caller.isConnected,
@@ -69,6 +76,7 @@ class Scene {
       duplicate: (number) => {
         const own = new FakeClient(`duplicate ${this.duplicates.length + 1}`);
         own.isAlive = duplicatesAnswer;
+        own.databaseNumber = duplicatesDatabase;
         this.duplicates.push(own);
         this.databases.push(number);
         return own;
@@ -133,6 +141,17 @@ describe('CommandPath', () => {
     scene.caller.revive();
     expect(await late).toBe('caller');
     expect(scene.duplicates.length).toBe(0);
+  });
+
+  it('does not move to a duplicate that is in another database', async () => {
+    const scene = new Scene({ duplicatesDatabase: 0 });
+    await scene.request();
+    scene.caller.isAlive = false;
+    const late = scene.request();
+    await scene.advance(3000);
+    expect(scene.duplicates[0]!.closes).toBe(1);
+    scene.caller.revive();
+    expect(await late).toBe('caller');
   });
 
   it('stays with the client of the caller while the server answers no connection', async () => {
@@ -222,6 +241,14 @@ describe('CommandPath', () => {
     expect([scene.duplicates.length, scene.clock.pendingTimers]).toEqual([1, 0]);
   });
 
+  it('cancels its timer when it is closed while a request has no reply', async () => {
+    const scene = new Scene();
+    scene.caller.isAlive = false;
+    void scene.request();
+    scene.path.close();
+    expect(scene.clock.pendingTimers).toBe(0);
+  });
+
   it('closes a duplicate that is being opened', async () => {
     const scene = new Scene({ duplicatesAnswer: false });
     await scene.request();
@@ -229,9 +256,9 @@ describe('CommandPath', () => {
     void scene.request();
     await scene.advance(3000);
     scene.path.close();
+    expect(scene.duplicates[0]!.closes).toBe(1);
     scene.duplicates[0]!.revive();
     await settled();
-    expect(scene.duplicates[0]!.closes).toBeGreaterThan(0);
     expect(scene.clock.pendingTimers).toBe(0);
   });
 });

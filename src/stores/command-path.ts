@@ -5,8 +5,10 @@ import type { ScriptCommands } from './redis-link.ts';
 export interface CommandClient extends ScriptCommands {
   /** False while the client knows that it has no connection: then it reconnects by itself. */
   readonly isConnected: () => boolean;
+  /** The database of the connection, which a program may change by SELECT. Undefined if it cannot. */
+  readonly database?: () => Promise<number>;
   /** Only of a client with one connection. */
-  command?(args: string[]): Promise<unknown>;
+  readonly command?: (args: string[]) => Promise<unknown>;
 }
 
 export interface CallerClient extends CommandClient {
@@ -15,11 +17,6 @@ export interface CallerClient extends CommandClient {
    * library cannot.
    */
   readonly duplicate?: (database: number | undefined) => OwnClient;
-  /**
-   * The database of the connection. A program may have sent SELECT, which a duplicate does not know of. Undefined
-   * if the client has no SELECT.
-   */
-  readonly database?: () => Promise<number>;
 }
 
 export interface OwnClient extends CommandClient {
@@ -139,26 +136,25 @@ export class CommandPath {
     if (this.#database === undefined || !this.#isSilent(oldest)) return;
     const own = this.#caller.duplicate!(this.#database.number);
     this.#opening = own;
-    const hasReply = await this.#answers(own, oldest.keys);
+    const hasReply = await this.#answers(own, oldest.keys, this.#database.number);
     this.#opening = undefined;
     if (hasReply && this.#isSilent(oldest)) this.#moveTo(own);
     else own.close();
   }
 
   #isSilent(oldest: Pending): boolean {
-    return this.#pending.has(oldest) && this.#client.isConnected() && !this.#isClosed;
+    return this.#pending.has(oldest) && this.#client.isConnected();
   }
 
-  /** Asks for the same keys, since in a cluster another node may answer for others. */
-  #answers(own: OwnClient, keys: readonly string[]): Promise<boolean> {
+  #answers(
+    own: OwnClient,
+    keys: readonly string[],
+    database: number | undefined,
+  ): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(PROBE_MS, () => resolve(false));
-      own
-        .eval(PROBE, [...keys], [])
-        .then(
-          () => resolve(true),
-          () => resolve(false),
-        )
+      probe(own, keys, database)
+        .then(resolve, () => resolve(false))
         .finally(() => timer.cancel());
     });
   }
@@ -172,6 +168,19 @@ export class CommandPath {
     for (const { reject } of silent) reject(new Error(MOVED));
     previous?.close();
   }
+}
+
+/**
+ * Whether a duplicate is answered for these keys (in a cluster another node may answer for others), and is in this
+ * database: a client may go on in database 0 if SELECT is refused.
+ */
+async function probe(
+  own: OwnClient,
+  keys: readonly string[],
+  database: number | undefined,
+): Promise<boolean> {
+  await own.eval(PROBE, [...keys], []);
+  return (await own.database?.()) === database;
 }
 
 /** The database in a reply to CLIENT INFO, which servers before Redis 6.2 do not have. */

@@ -74,6 +74,16 @@ describe('startHeartbeat', () => {
     expect([peer.silences, peer.clock.pendingTimers]).toEqual([0, 0]);
   });
 
+  it('reports nothing when it is stopped after the limit but before the check', () => {
+    const peer = new Peer();
+    const deferred: (() => void)[] = [];
+    peer.clock.defer = (callback) => void deferred.push(callback);
+    peer.clock.advance(6000);
+    peer.stop();
+    for (const callback of deferred) callback();
+    expect([deferred.length, peer.silences]).toEqual([1, 0]);
+  });
+
   it('reads a reply that came while the event loop was blocked before it reports silence', async () => {
     const peer = new Peer();
     const deferred: (() => void)[] = [];

@@ -76,8 +76,7 @@ function checkSentinel({ options: { sentinels, failoverDetector } }: IoredisClie
 function singleLink(client: SingleClient): RedisLink {
   const duplicate = (database: number | undefined): OwnClient =>
     ownClient(client.duplicate({ ...COMMAND_OPTIONS, db: database }), singleCommands);
-  const database = async (): Promise<number> => databaseOf(await call(client, ['CLIENT', 'INFO']));
-  const path = new CommandPath({ ...singleCommands(client), duplicate, database }, systemClock);
+  const path = new CommandPath({ ...singleCommands(client), duplicate }, systemClock);
   return {
     ...linkOver(client, path, () => client),
     plain: {
@@ -126,7 +125,11 @@ function scripts(client: IoredisClient): CommandClient {
 }
 
 function singleCommands(client: SingleClient): CommandClient {
-  return { ...scripts(client), command: (args) => call(client, args) };
+  return {
+    ...scripts(client),
+    command: (args) => call(client, args),
+    database: async () => databaseOf(await call(client, ['CLIENT', 'INFO'])),
+  };
 }
 
 function ownClient<Client extends Closable>(

@@ -57,18 +57,15 @@ class LinkRunner implements ScriptRunner {
     this.#link.close?.();
   }
 
-  #send(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
-    tell(hearer, this.#evalsha(script, keys, args));
-  }
-
   /** A script that the server does not know is sent again with its text. */
-  async #evalsha({ sha, text }: Script, keys: string[], args: string[]): Promise<unknown> {
-    try {
-      return await this.#link.evalsha(sha, keys, args);
-    } catch (error) {
-      if (!isUnknownScript(error)) throw error;
-      return this.#link.eval(text, keys, args);
-    }
+  #send({ sha, text }: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {
+    this.#link.evalsha(sha, keys, args).then(
+      (reply) => hearer.answered(reply),
+      (error: unknown) => {
+        if (isUnknownScript(error)) tell(hearer, this.#link.eval(text, keys, args));
+        else hearer.failed(error);
+      },
+    );
   }
 
   #sendToSlot(script: Script, keys: string[], args: string[], hearer: Hearer<unknown>): void {

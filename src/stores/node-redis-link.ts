@@ -75,7 +75,6 @@ function singleLink(client: SingleClient): RedisLink {
       ...singleCommands(client),
       duplicate: (database) =>
         ownClient(client.duplicate({ ...NO_CACHE, database }), singleCommands),
-      database: async () => databaseOf(await client.sendCommand(['CLIENT', 'INFO'])),
     },
     systemClock,
   );
@@ -165,7 +164,11 @@ function scripts(client: NodeRedisClient): CommandClient {
 
 function singleCommands(client: SingleClient): CommandClient {
   const plain = withoutTypeMapping(client);
-  return { ...scripts(client), command: (args) => plain.sendCommand(args) };
+  return {
+    ...scripts(client),
+    command: (args) => plain.sendCommand(args),
+    database: async () => databaseOf(await plain.sendCommand(['CLIENT', 'INFO'])),
+  };
 }
 
 /** A duplicate with the caller's cache would clear it when it ends. */
@@ -183,7 +186,7 @@ function ownClient<Client extends Duplicate>(
   return {
     ...commands,
     // The first request of a duplicate: the others are sent after it was answered.
-    async eval(text, keys, args) {
+    eval: async (text, keys, args) => {
       await connected;
       return commands.eval(text, keys, args);
     },
