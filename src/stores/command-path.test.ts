@@ -52,6 +52,7 @@ interface SceneOptions {
   readonly database?: (() => Promise<number>) | undefined;
   readonly duplicatesAnswer?: boolean;
   readonly duplicatesDatabase?: number;
+  readonly duplicateThrows?: boolean;
 }
 
 class Scene {
@@ -65,6 +66,7 @@ class Scene {
     database = async () => 5,
     duplicatesAnswer = true,
     duplicatesDatabase = 5,
+    duplicateThrows = false,
   }: SceneOptions = {}) {
     const { caller } = this;
     const client: CallerClient = {
@@ -74,6 +76,7 @@ class Scene {
       command: (args) => caller.command(args),
       database,
       duplicate: (number) => {
+        if (duplicateThrows) throw new Error('no duplicate');
         const own = new FakeClient(`duplicate ${this.duplicates.length + 1}`);
         own.isAlive = duplicatesAnswer;
         own.databaseNumber = duplicatesDatabase;
@@ -143,6 +146,14 @@ describe('CommandPath', () => {
     expect(scene.duplicates.length).toBe(0);
   });
 
+  it('asks for the database again with a later request, three times at most', async () => {
+    let attempts = 0;
+    const database = (): Promise<number> => Promise.reject(new Error(`attempt ${++attempts}`));
+    const scene = new Scene({ database });
+    for (let count = 0; count < 5; count++) await scene.request();
+    expect(attempts).toBe(3);
+  });
+
   it('does not move to a duplicate that is in another database', async () => {
     const scene = new Scene({ duplicatesDatabase: 0 });
     await scene.request();
@@ -150,6 +161,16 @@ describe('CommandPath', () => {
     const late = scene.request();
     await scene.advance(3000);
     expect(scene.duplicates[0]!.closes).toBe(1);
+    scene.caller.revive();
+    expect(await late).toBe('caller');
+  });
+
+  it('stays with a client whose duplicate() throws', async () => {
+    const scene = new Scene({ duplicateThrows: true });
+    await scene.request();
+    scene.caller.isAlive = false;
+    const late = scene.request();
+    await scene.advance(10_000);
     scene.caller.revive();
     expect(await late).toBe('caller');
   });

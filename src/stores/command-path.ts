@@ -30,6 +30,9 @@ const PROBE_MS = 3000;
 /** Between two attempts to open a duplicate. */
 const PAUSE_MS = 1000;
 
+/** How often CLIENT INFO may fail until it is not sent any more. */
+const MAX_DATABASE_FAILURES = 3;
+
 const PROBE = 'return 1';
 
 /**
@@ -46,9 +49,10 @@ export class CommandPath {
   #client: CommandClient;
   #own: OwnClient | undefined;
   #opening: OwnClient | undefined;
-  /** Undefined until the first request is answered, and if the server does not tell. */
+  /** Undefined until CLIENT INFO is answered. */
   #database: { readonly number: number | undefined } | undefined;
-  #asksDatabase = false;
+  #asksDatabase = true;
+  #databaseFailures = 0;
   #timer: Timer | undefined;
   #isClosed = false;
 
@@ -82,7 +86,7 @@ export class CommandPath {
     keys: readonly string[],
     request: (client: CommandClient) => Promise<unknown>,
   ): Promise<unknown> {
-    if (!this.#asksDatabase) this.#askDatabase();
+    if (this.#asksDatabase) this.#askDatabase();
     return new Promise((resolve, reject) => {
       const reply = request(this.#client);
       const pending: Pending = { keys, sentMs: this.#clock.monotonicMs(), reject };
@@ -101,14 +105,19 @@ export class CommandPath {
     });
   }
 
-  /** Asked on the caller's connection together with the first request, so that both see the same database. */
+  /**
+   * Asked on the caller's connection together with the first request, so that both see the same database; and with
+   * later ones if that fails, since there may be no connection yet. A server that refuses is not asked for ever.
+   */
   #askDatabase(): void {
-    this.#asksDatabase = true;
+    this.#asksDatabase = false;
     this.#caller.database?.().then(
       (number) => {
         this.#database = { number };
       },
-      () => {},
+      () => {
+        this.#asksDatabase = ++this.#databaseFailures < MAX_DATABASE_FAILURES;
+      },
     );
   }
 
@@ -134,12 +143,22 @@ export class CommandPath {
   async #replace(oldest: Pending): Promise<void> {
     // In another database the same lock would be free.
     if (this.#database === undefined || !this.#isSilent(oldest)) return;
-    const own = this.#caller.duplicate!(this.#database.number);
+    const own = this.#duplicate(this.#database.number);
+    if (own === undefined) return;
     this.#opening = own;
     const hasReply = await this.#answers(own, oldest.keys, this.#database.number);
     this.#opening = undefined;
     if (hasReply && this.#isSilent(oldest)) this.#moveTo(own);
     else own.close();
+  }
+
+  /** Undefined if the client library throws. */
+  #duplicate(database: number | undefined): OwnClient | undefined {
+    try {
+      return this.#caller.duplicate?.(database);
+    } catch {
+      return undefined;
+    }
   }
 
   #isSilent(oldest: Pending): boolean {
