@@ -88,7 +88,9 @@ describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
     await locks.mutex('0').run(() => {});
     await forgetCalls();
     const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
-    expect(await scriptCalls()).toBeLessThanOrEqual(2 * most);
+    // node-redis does not tell its prefix: each lock has a call of its own.
+    const mostCalls = kind.startsWith('node-redis') ? names.length : most;
+    expect(await scriptCalls()).toBeLessThanOrEqual(2 * mostCalls);
     await Promise.all(leases.map((lease) => lease.release()));
   });
 

@@ -13,9 +13,13 @@ import { type Session, SessionError, sessionError } from './session.ts';
 export type { IoredisClient, NodeRedisClient };
 
 /**
- * Locks in the Redis that a client is connected to: ioredis (single, Sentinel, Cluster) or node-redis
- * (client, Sentinel, Cluster, pool). The client stays the caller's: it is neither changed nor closed. A
- * second connection is opened when somebody first has to wait, to be called on.
+ * Locks in the Redis that a client is connected to: ioredis or iovalkey (single, Sentinel, Cluster) or node-redis
+ * (client, Sentinel, Cluster, pool). The client stays the caller's: it is neither changed nor closed. The store
+ * opens a duplicate of it to receive messages, when a request first has to wait, and one for its commands, if the
+ * client's connection stops answering. `close()` closes them.
+ *
+ * @throws LockArgumentError for any other object, and for an ioredis client with `sentinels` but without
+ *   `failoverDetector: true`.
  */
 export function redisStore(
   client: IoredisClient | NodeRedisClient,
@@ -126,7 +130,7 @@ function linkTo(client: unknown): RedisLink {
   }
   throw new LockArgumentError(
     '',
-    'redisStore needs a client: of ioredis new Redis() (also with sentinels) or new Cluster(), or of ' +
-      'node-redis createClient(), createSentinel(), createCluster() or createClientPool().',
+    'redisStore needs a client: of ioredis or iovalkey new Redis() (also with sentinels) or new Cluster(), or ' +
+      'of node-redis createClient(), createSentinel(), createCluster() or createClientPool().',
   );
 }
