@@ -181,6 +181,12 @@ describe('tests', () => {
     expect(virtual.flatMap((file) => realParts(file))).toEqual([]);
   });
 
+  it('scale their limits on the wall clock by the machine factor', () => {
+    const unscaled =
+      /(?:performance\.now\(\) - \w+|\btookMs)\)\.toBeLessThan(?:OrEqual)?\([\d_]+\)/;
+    expect(places(tests, unscaled)).toEqual([]);
+  });
+
   it.each([
     ["import { connect } from 'node:net';", "'node:net'"],
     ["import { execFile } from 'node:child_process';", "'node:child_process'"],
