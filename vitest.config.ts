@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Tests in src/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
@@ -27,7 +28,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts', 'src/**/*.real.test.ts'],
           exclude: ['test/**/*.virtual.test.ts'],
           globalSetup: 'test/machine-factor.ts',
-          maxWorkers: '150%',
+          // Three files at a time on two cores: these tests wait for most of their time.
+          maxWorkers: Math.ceil(availableParallelism() * 1.5),
           sequence: { groupOrder: 1 },
         },
       },
