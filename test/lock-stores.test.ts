@@ -23,10 +23,10 @@ import { inSlowMotion } from './slow-motion.ts';
 import { withinMs } from './within.ts';
 
 /**
- * So a lease of the suite lasts 1.6 s and a call has 80 ms to arrive. Between the nodes of a cluster it
- * now and then takes 40, when the kernel keeps a small packet back until the one before it is confirmed.
+ * A lease of the suite lasts 1.6 s, and a wake-up has 80 ms to arrive, on the reference machine. Between the nodes
+ * of a cluster it sometimes takes 40 ms: the kernel delays a small packet until the one before it is confirmed.
  */
-const SLOWNESS = 4;
+const SLOWNESS = withinMs(4);
 
 const CASES: readonly Case<ExaminedKeys>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
 

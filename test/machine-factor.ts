@@ -27,7 +27,7 @@ const WORKS = [
   { name: 'starting a process', referenceMs: 80, work: startProcess },
 ];
 const ROUNDS = 5;
-/** A limit that is scaled further than this finds no fault: the run fails instead. */
+/** Limits that are scaled further would find no fault. On a machine that is still slower, tests may fail. */
 const MAX_FACTOR = 10;
 
 function measure(): { readonly factor: number; readonly text: string } {
