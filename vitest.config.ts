@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // Tests in src/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
@@ -9,6 +8,8 @@ export default defineConfig({
     env: { HOLDFAST_RESTART_GRACE: '0' },
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Not more files than cores: tests on the wall clock need a core in time.
+    maxWorkers: '100%',
     // One kind after the other: the searches of the lab take whole cores, which tests on the wall clock would miss.
     projects: [
       {
@@ -17,7 +18,6 @@ export default defineConfig({
           name: 'virtual',
           include: ['src/**/*.test.ts', 'test/**/*.virtual.test.ts'],
           exclude: ['src/**/*.real.test.ts'],
-          maxWorkers: '100%',
           sequence: { groupOrder: 0 },
         },
       },
@@ -28,8 +28,6 @@ export default defineConfig({
           include: ['test/**/*.test.ts', 'src/**/*.real.test.ts'],
           exclude: ['test/**/*.virtual.test.ts'],
           globalSetup: 'test/machine-factor.ts',
-          // Three files at a time on two cores: these tests wait for most of their time.
-          maxWorkers: Math.ceil(availableParallelism() * 1.5),
           sequence: { groupOrder: 1 },
         },
       },

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Lifeline, runWords, startOnTerminal } from './cli-hold-process.ts';
 import { LockScene } from './lock-scene.ts';
+import { withinMs } from './within.ts';
 
 const CTRL_C = '\x03';
 const CTRL_Z = '\x1a';
@@ -63,7 +64,7 @@ describe('on a terminal', () => {
 
   it('that does not know its width, the line is whole; where it cannot be erased, there is none', async () => {
     await using _lease = await scene.neighbour().mutex('width').acquire();
-    const words = runWords(`width ${store} --wait 300ms -- true`);
+    const words = runWords(`width ${store} --wait ${withinMs(500)}ms -- true`);
     await using unknown = startOnTerminal(`stty cols 0 && ${words}`);
     await unknown.waitFor(/waiting for 'width': held by/);
     await using dumb = startOnTerminal(`TERM=dumb ${words}`);
