@@ -7,11 +7,12 @@ import { type Lease, LockArgumentError, Locks } from '../src/lock/index.ts';
 import { redisStore } from '../src/stores/redis.ts';
 import { type RealSentinel, startRealSentinel } from './real-sentinel.ts';
 import { SENTINEL_CLIENTS } from './redis-clients.ts';
+import { withinMs } from './within.ts';
 
 const DOWN_AFTER_MS = 1000;
 
 /** Until the master counts as down, a vote, and the clients' pauses: usually 3 to 5 s. */
-const FAILOVER_MS = 20_000;
+const FAILOVER_MS = withinMs(20_000);
 
 /**
  * What the replica has got by then survives. Here the test waits for that; in life a lock that was
