@@ -108,7 +108,7 @@ describe('the local server', () => {
     const { address } = await client.open();
     const redis = new Redis({ path: address.slice('unix:'.length) });
     const endMs = performance.now() + 1500;
-    const request = ['channel', 'ask 2 1', 'somebody []', '1500'];
+    const request = ['acquire 2 1', 'client.1 []', '1500'];
     await redis.eval(LOCK_SCRIPT, 1, 'semaphore:{a}', ...request);
     redis.disconnect();
     await client.close();

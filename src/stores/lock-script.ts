@@ -102,7 +102,7 @@ local function nextFence(holder)
   return fence
 end
 
--- Waiters of the calling client that were served: token, fence, token, fence, …
+-- Waiters of the calling client that were served: token, fence, token, fence, ...
 local served
 
 local function general()

@@ -52,6 +52,10 @@ function* acquire(tools: Tools, { take = 1 }: Wish, send: Send): Doing<number | 
       return answer;
     }
     const message = yield* awaitMessage(tools, send, MARGIN_MS - answer);
+    if (message?.isReply) {
+      yield* enter({ leaseMs: LEASE_MS }, take);
+      return message.fence;
+    }
     // It was handed over after it was seen in the queue, but when is not known: it is ours for what is left since then.
     const leaseMs = Math.min(LEASE_MS, RESERVED_MS) - (message?.waitedMs ?? 0);
     // A client that asked more than once may have been handed the lock before.
@@ -67,6 +71,8 @@ interface Message {
   readonly fence: number;
   /** The time since the client was seen in the queue. */
   readonly waitedMs: number;
+  /** The reply to a refresh: the whole lease begins now. */
+  readonly isReply: boolean;
 }
 
 /** Refreshes the place in the queue until a message comes. Undefined: the place is lost. */
@@ -75,9 +81,14 @@ function* awaitMessage(tools: Tools, send: Send, freeInMs: number): Doing<Messag
     const heard = yield* tools.listen(Math.min(listenMs, REFRESH_MS));
     if (heard !== null) {
       const [text, waitedMs] = heard;
-      return { fence: Number(text.split(' ', 1)[0]), waitedMs };
+      return { fence: Number(text.split(' ', 1)[0]), waitedMs, isReply: false };
     }
-    const answer = Number(yield* send('refresh', LEASE_MS));
+    const reply = yield* send('refresh', LEASE_MS);
+    if (Array.isArray(reply)) {
+      const [, [, fence]] = reply as [number, [string, string]];
+      return { fence: Number(fence), waitedMs: 0, isReply: true };
+    }
+    const answer = Number(reply);
     if (answer === 0) return undefined;
     listenMs = MARGIN_MS + answer;
   }
