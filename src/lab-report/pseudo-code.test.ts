@@ -61,7 +61,7 @@ function plain(text: string): Words {
 function commandsIn(code: string): string[] {
   const pattern =
     /\b(?:MULTI|EXEC|EVAL|EXPIRE|TTL|(?:GET)?SET(?:NX)?|GET|DEL)\b(?! gave).*?(?= gives|$)/gm;
-  return code.replaceAll(/\n +(?=client )/g, ' ').match(pattern) ?? [];
+  return code.replaceAll(/\n +(?=\S+(?: \d+ take")? owner 2000)/g, ' ').match(pattern) ?? [];
 }
 
 /** Whether a line of pseudo-code is this command, with names where there were values. */
@@ -79,7 +79,7 @@ function standsFor(part: string, { text, isValue }: Words[number]): boolean {
 }
 
 const NAMES: ReadonlySet<string> = new Set(
-  'token owner client expiry found take verb number'.split(' '),
+  'token owner expiry found take operation number'.split(' '),
 );
 
 /** The pseudo-code of a variant, or that of its recipe. */
@@ -128,8 +128,8 @@ describe('the pseudo-code', () => {
 
   it('of the library asks what the library asks', () => {
     for (const recipe of RECIPES.filter(({ name }) => name.startsWith('holdfast-'))) {
-      const asked = PSEUDO_CODE.get(recipe.name)!.match(/(?<=ask )\w+(?! number)\b/g);
-      const sent = SENT.get(recipe)!.map((words) => words[5]!.text.split(' ')[0]);
+      const asked = PSEUDO_CODE.get(recipe.name)!.match(/(?<=request )(?!operation)\w+/g);
+      const sent = SENT.get(recipe)!.map((words) => words[4]!.text.split(' ')[0]);
       expect(new Set(asked)).toEqual(new Set(sent));
     }
   });

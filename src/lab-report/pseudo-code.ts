@@ -264,9 +264,9 @@ unless EVAL <compare and delete> 1 lock token gives 1
 unless accepted = 1
     stop: the lock is lost`,
   ],
-  ['holdfast-mutex', libraryCode('lock:{foo}', 'verb')],
-  ['holdfast-read-write', libraryCode('rw:{foo}', '"verb 1073741824 take"')],
-  ['holdfast-semaphore', libraryCode('semaphore:{foo}', '"verb 2 take"')],
+  ['holdfast-mutex', libraryCode('lock:{foo}', 'operation')],
+  ['holdfast-read-write', libraryCode('rw:{foo}', '"operation 1073741824 take"')],
+  ['holdfast-semaphore', libraryCode('semaphore:{foo}', '"operation 2 take"')],
 ]);
 
 /** The rule of the manual, in which the lock has ended at its time; `seconds` are added to the clock. */
@@ -287,21 +287,24 @@ DEL lock.foo`;
 }
 
 /** What the library does for one lock; a lock of several slots is told how many to take. */
-function libraryCode(key: string, verb: string): string {
-  return `ask verb number:
+function libraryCode(key: string, operation: string): string {
+  return `request operation:
     EVAL <the lock script> 1 ${key}
-        client ${verb} owner number
+        ${operation} owner 2000
 
 owner = another one each time
 repeat
-    answer = ask line 2000
+    answer = request queue
     if answer > 0
         fence = answer, leave the loop
-    wait for a message, for -answer ms at most
-    if the message gives owner a fence
-        ask extend 2000, leave the loop
+    repeat
+        wait for a message, for 1 s at most
+        if the message gives owner a fence
+            request extend, leave both loops
+        unless request refresh > 0
+            leave the loop
 each second
-    ask extend 2000
+    request extend
 write with the fence
-ask release fence`;
+request release`;
 }
