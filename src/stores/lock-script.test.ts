@@ -12,7 +12,7 @@ const FAST_PATH = "if operation == 'acquire' or operation == 'queue' then";
 const LONG_WAY = LOCK_SCRIPT.replace(FAST_PATH, `if true then\n  else${FAST_PATH}`);
 
 const SEED = process.env['HOLDFAST_SEED'] ?? newSeed();
-const RUNS = 25;
+const RUNS = 10;
 const STEPS = 120;
 const NAMES = ['lock:{a}', 'lock:{b}'];
 const CLIENTS = ['own', 'other'];
