@@ -23,6 +23,8 @@ let endSession: () => void;
 let killSession: () => void;
 /** The client alone knows. */
 let loseSession: () => void;
+/** The server does not notice that the client has closed the connection. */
+let leavesOpen: boolean;
 /** Called when a session was opened, and the script is about to be loaded. */
 let onLoad: () => void;
 /** Until then no session opens. */
@@ -31,6 +33,8 @@ let opening: Promise<void> | undefined;
 let replying: Promise<void> | undefined;
 /** Scripts fail with this, and do not reach the server. */
 let scriptFailure: string | undefined;
+/** Those that end a session fail. */
+let failsExits: boolean;
 let session: LockSession;
 let store: RedisStore;
 let losses: string[];
@@ -46,6 +50,8 @@ beforeEach(() => {
   opening = undefined;
   replying = undefined;
   scriptFailure = undefined;
+  failsExits = false;
+  leavesOpen = false;
   store = openStore('');
   store.onLost(({ message }) => losses.push(message));
 });
@@ -71,6 +77,7 @@ function openStore(keyPrefix: string): RedisStore {
     ...runner,
     async run(script, keys, args) {
       if (scriptFailure !== undefined) throw new Error(scriptFailure);
+      if (failsExits && keys.length === 0) throw new Error('Connection is closed.');
       const prefixed = keys.map((key) => keyPrefix + key);
       const reply = await runner.run(script, prefixed, args);
       await replying;
@@ -110,7 +117,7 @@ async function openSession(): Promise<{ id: string; ended: Promise<void>; close(
     connection.close();
     end();
   };
-  return { id, ended, close: () => connection.close() };
+  return { id, ended, close: () => void (leavesOpen || connection.close()) };
 }
 
 function requestFor(name: string, id: number | string = 1): LockRequest {
@@ -244,6 +251,7 @@ describe('a session of locks', () => {
   it('releases nothing of the next session when the server notices its end later', async () => {
     await acquire('a');
     const endOnServer = killSession;
+    leavesOpen = true;
     loseSession();
     await settle();
     await acquire('a');
@@ -255,14 +263,19 @@ describe('a session of locks', () => {
 
   it('is not followed by another before its locks are released', async () => {
     await acquire('a');
-    scriptFailure = 'Connection is closed.';
+    const endOnServer = killSession;
+    failsExits = true;
+    leavesOpen = true;
     loseSession();
     await settle();
     // The lock could be granted, and then be released by the exit command of the first session.
-    await expect(acquire('a')).rejects.toThrow(/Connection is closed/);
-    scriptFailure = undefined;
-    expect(await acquire('a')).toEqual(['granted']);
-    expect(isHeld('a')).toBe(true);
+    await expect(acquire('a', 'b')).rejects.toThrow(/Connection is closed/);
+    expect(isHeld('b')).toBe(false);
+    failsExits = false;
+    expect(await acquire('a', 'b')).toEqual(['granted', 'granted']);
+    endOnServer();
+    await settle();
+    expect(['a', 'b'].map(isHeld)).toEqual([true, true]);
   });
 
   it('does not serve requests if it ends while it is opened', async () => {
@@ -415,6 +428,7 @@ describe('locks with a session', () => {
     const waiting = here.mutex('a').acquire({ wait: '5s' });
     await settle();
     const endOnServer = killSession;
+    leavesOpen = true;
     loseSession();
     await settle();
     expect((await there.mutex('a').inspect()).waiters).toHaveLength(1);
