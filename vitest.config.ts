@@ -1,13 +1,36 @@
 import { defineConfig } from 'vitest/config';
 
+// Tests in src/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
+// test/tidy.test.ts checks that virtual tests open no socket, start no process and do not sleep.
 export default defineConfig({
   test: {
-    // Much of the time is spent waiting for servers and for real clocks: on two cores, two files at a time.
-    maxWorkers: '100%',
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Tests kill servers, and others then listen on the same port.
     env: { HOLDFAST_RESTART_GRACE: '0' },
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // Not more files than cores: tests on the wall clock need a core in time.
+    maxWorkers: '100%',
+    // One kind after the other: the searches of the lab take whole cores, which tests on the wall clock would miss.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'virtual',
+          include: ['src/**/*.test.ts', 'test/**/*.virtual.test.ts'],
+          exclude: ['src/**/*.real.test.ts'],
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'real',
+          include: ['test/**/*.test.ts', 'src/**/*.real.test.ts'],
+          exclude: ['test/**/*.virtual.test.ts'],
+          globalSetup: 'test/machine-factor.ts',
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
   },
 });

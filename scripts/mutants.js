@@ -2,7 +2,7 @@
 //
 //   npm run mutants                         all of them
 //   npm run mutants -- fence                those whose names contain a word
-//   npm run mutants -- --seconds 15 --seed 7   as many as can be planted meanwhile, from a place that the seed gives
+//   npm run mutants -- --count 4 --seed 7   four of them, from the place in the table that the seed gives
 //   npm run mutants -- --list               only whether each can still be planted
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -20,8 +20,6 @@ const FILE_MS = 120_000;
 /** What hangs because of a bug is not waited for as long as usual. */
 const TEST_MS = 8000;
 const COPIED = ['src', 'test', 'package.json', 'tsconfig.json', 'vitest.config.ts'];
-/** Far from a common divisor with any number of mutants, so that days that follow each other differ. */
-const STRIDE = 17;
 
 /** Those that were seen to pass without a bug. */
 const soundTests = new Set();
@@ -29,11 +27,13 @@ const soundTests = new Set();
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    seconds: { type: 'string', default: 'Infinity' },
+    count: { type: 'string' },
     seed: { type: 'string' },
     list: { type: 'boolean', default: false },
   },
 });
+const count = wholeNumber('count', { least: 1, otherwise: Number.POSITIVE_INFINITY });
+const seed = wholeNumber('seed', { least: 0, otherwise: 0 });
 const isSlice = values.seed !== undefined;
 
 const mutants = chosen();
@@ -46,8 +46,17 @@ else await plantAll();
 function chosen() {
   const named = MUTANTS.filter(({ name }) => positionals.every((word) => name.includes(word)));
   if (named.length === 0) console.error(`no mutant has "${positionals.join(' ')}" in its name`);
-  const first = (Number(values.seed ?? 0) * STRIDE) % Math.max(named.length, 1);
-  return [...named.slice(first), ...named.slice(0, first)];
+  const first = seed % Math.max(named.length, 1);
+  return [...named.slice(first), ...named.slice(0, first)].slice(0, count);
+}
+
+/** The value of an option. Ends the program if it is not a whole number. */
+function wholeNumber(option, { least, otherwise }) {
+  const text = values[option];
+  if (text === undefined) return otherwise;
+  if (/^\d{1,15}$/.test(text) && Number(text) >= least) return Number(text);
+  console.error(`--${option} must be a whole number from ${least} on, but is "${text}"`);
+  process.exit(1);
 }
 
 /** Why a mutant can no longer be planted. */
@@ -67,9 +76,9 @@ async function plantAll() {
   const work = mkdtempSync(join(tmpdir(), 'holdfast-mutants-'));
   try {
     await prepare(work);
-    if (isSlice) console.log(`${values.seconds} seconds of mutants, from seed ${values.seed}`);
-    const { planted, survivors } = await plantEach(work);
-    console.log(`${planted - survivors} of ${planted} mutants were caught`);
+    if (isSlice) console.log(`${mutants.length} mutants, from seed ${seed}`);
+    const survivors = await plantEach(work);
+    console.log(`${mutants.length - survivors} of ${mutants.length} mutants were caught`);
     if (survivors > 0) process.exitCode = 1;
   } finally {
     rmSync(work, { recursive: true, force: true });
@@ -77,17 +86,14 @@ async function plantAll() {
 }
 
 async function plantEach(work) {
-  const endMs = performance.now() + Number(values.seconds) * 1000;
-  let [planted, survivors] = [0, 0];
+  let survivors = 0;
   for (const mutant of mutants) {
     const caught = await plant(work, mutant);
     console.log(`${caught ? 'caught  ' : 'SURVIVED'}  ${mutant.name}`);
     if (caught) console.log(`          ${caught}`);
     else survivors++;
-    planted++;
-    if (performance.now() > endMs) break;
   }
-  return { planted, survivors };
+  return survivors;
 }
 
 /** A copy of the source with its tests, and a build of it. Without a bug the lab must find none. */

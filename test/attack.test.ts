@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from './cli-run.ts';
+import { withinMs } from './within.ts';
 
 const runFile = promisify(execFile);
 const SCRIPT = join(ROOT, 'scripts/attack/main.js');
 /** Longer than an attack and its server take; a server that hangs is killed after a minute. */
-const TIMEOUT_MS = 100_000;
+const TIMEOUT_MS = withinMs(100_000);
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
 interface Result {

@@ -111,7 +111,8 @@ describe.each([
       const names = Array.from({ length: 3000 }, (_, index) => `lock.${index}`);
       await redis.mset(names.flatMap((name) => [name, 't']));
       await redis.config('RESETSTAT');
-      const { output } = await holdfast(url, 'ls', '--foreign', '-q');
+      const { code, output, errors } = await holdfast(url, 'ls', '--foreign', '-q');
+      expect({ code, errors }).toEqual({ code: 0, errors: '' });
       expect(output.trimEnd().split('\n').sort()).toEqual(names.sort());
       const stats = await redis.info('commandstats');
       expect(stats).not.toMatch(/cmdstat_keys:/);

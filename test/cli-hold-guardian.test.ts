@@ -7,6 +7,7 @@ import { findLocalAddress } from '../src/local/index.ts';
 import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
 import { runCli } from './cli-run.ts';
 import { LockScene } from './lock-scene.ts';
+import { withinMs } from './within.ts';
 
 const OVERDUE = 124;
 const LOST = 79;
@@ -188,7 +189,7 @@ describe('a guardian', () => {
     runner.child.kill('SIGKILL');
     await line.ended();
     const left = () => spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]).status === 0;
-    await expect.poll(left, { timeout: 5000 }).toBe(false);
+    await expect.poll(left, { timeout: withinMs(5000) }).toBe(false);
   });
 
   it('that is killed after the server is replaced all the same, and nothing of the command is left', async () => {

@@ -7,6 +7,7 @@ import { createLocks, type Locks } from '../src/index.ts';
 import { isDead, Lifeline, runWords, startRun } from './cli-hold-process.ts';
 import { CliProcess, runCli } from './cli-run.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 const { PATH = '' } = process.env;
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
@@ -187,7 +188,7 @@ describe('what keeps out what', () => {
 
 describe('a run inside of a run of the same name', () => {
   it('is told that it may wait for itself, and waits', async () => {
-    const inner = runWords(`itself --store ${store} --wait 100ms -- echo ran`);
+    const inner = runWords(`itself --store ${store} --wait ${withinMs(500)}ms -- echo ran`);
     await using outer = startRun([
       'itself',
       '--store',
@@ -206,9 +207,12 @@ describe('a run inside of a run of the same name', () => {
   it('is told nothing when the holder is somebody else', async () => {
     await using holder = startRun(['other', '--store', store, '--', 'sh', '-c', HOLD]);
     await holder.waitFor(/held/);
-    await using runner = startRun(['other', '--store', store, '--wait', '100ms', '--', 'true'], {
-      HOLDFAST_RUN: 'of-another',
-    });
+    await using runner = startRun(
+      ['other', '--store', store, '--wait', `${withinMs(500)}ms`, '--', 'true'],
+      {
+        HOLDFAST_RUN: 'of-another',
+      },
+    );
     expect(await runner.ended()).toBe(75);
     expect(runner.text).toMatch(/^holdfast: lock 'other' is busy: .*\n$/);
     holder.type('\n');

@@ -12,6 +12,7 @@ import { issueCertificate } from './certificate.ts';
 import { CliProcess, type Ended, runCli } from './cli-run.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 /** Names that break whoever is careless with braces, patterns, bytes or terminals. */
 const ODD_NAMES = [
@@ -116,8 +117,8 @@ describe.each([
       if (seen === undefined || seen.foreign) throw new Error('a Holdfast client holds it');
       const { host, pid, label, take, fence } = seen;
       expect(holder).toMatchObject({ host, pid, label, take, fence, foreign: false });
-      expect(Math.abs(holder!.leftMs - seen.leftMs)).toBeLessThan(5000);
-      expect(Math.abs(holder!.ageMs - seen.ageMs)).toBeLessThan(5000);
+      expect(Math.abs(holder!.leftMs - seen.leftMs)).toBeLessThan(withinMs(5000));
+      expect(Math.abs(holder!.ageMs - seen.ageMs)).toBeLessThan(withinMs(5000));
       expect(lock.waiters.map((waiter) => waiter.label)).toEqual(line.map((each) => each.label));
       expect(lock.waiters.map((waiter) => waiter.take)).toEqual(line.map((each) => each.take));
       expect(lock.waiters[0]).toMatchObject({ leaseMs: 30_000, pid: process.pid });

@@ -9,6 +9,7 @@ import { generatedNames, stepsFrom } from './differential/steps.ts';
 import { type Sequence, showSequence, World } from './differential/world.ts';
 import { newSeed } from './new-seed.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 /**
  * Random sequences of commands, by three sessions, on Redis 7.0 and on our server: every reply,
@@ -49,7 +50,7 @@ it('compares every command, or says why not', () => {
 });
 
 it(`answers ${COMMANDS} random commands as Redis does`, {
-  timeout: 60_000 + COMMANDS * 2,
+  timeout: withinMs(60_000 + COMMANDS * 2),
 }, async () => {
   const world = new World({ redis: redis.port, ours: holdfast.port });
   const sequences: fc.Arbitrary<Sequence> = fc.record({

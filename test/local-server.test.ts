@@ -7,37 +7,46 @@ import { createLocks } from '../src/index.ts';
 import { LOST_GRACE_MS } from '../src/local/index.ts';
 import { LOCK_SCRIPT } from '../src/stores/index.ts';
 import { newFolder, serversOf, start, starts, until } from './local-scene.ts';
+import { withinMs } from './within.ts';
 
 describe('the local server', () => {
-  it('is one, when fifty want it at once, and another one after it has ended', async () => {
-    const folder = newFolder();
-    const clients = await starts(50, folder, 1000);
-    for (const number of [1, 2]) {
-      const opened = await Promise.all(clients.map((client) => client.open()));
-      const pids = new Set(opened.map(({ pid }) => pid));
-      expect(pids.size).toBe(1);
-      expect(new Set(opened.map(({ address }) => address)).size).toBe(1);
-      // Those that came too late end by themselves.
-      await until(() => serversOf(folder).length === 1);
-      expect(serversOf(folder)).toEqual([...pids]);
-      await Promise.all(clients.map((client) => client.close()));
-      await until(() => serversOf(folder).length === 0);
-      expect(readdirSync(folder).sort()).toEqual([
-        `server-${number}.ended`,
-        `server-${number}.sock`,
-      ]);
-    }
-  }, 120_000);
+  it(
+    'is one, when fifty want it at once, and another one after it has ended',
+    async () => {
+      const folder = newFolder();
+      const clients = await starts(50, folder, 1000);
+      for (const number of [1, 2]) {
+        const opened = await Promise.all(clients.map((client) => client.open()));
+        const pids = new Set(opened.map(({ pid }) => pid));
+        expect(pids.size).toBe(1);
+        expect(new Set(opened.map(({ address }) => address)).size).toBe(1);
+        // Those that came too late end by themselves.
+        await until(() => serversOf(folder).length === 1);
+        expect(serversOf(folder)).toEqual([...pids]);
+        await Promise.all(clients.map((client) => client.close()));
+        await until(() => serversOf(folder).length === 0);
+        expect(readdirSync(folder).sort()).toEqual([
+          `server-${number}.ended`,
+          `server-${number}.sock`,
+        ]);
+      }
+    },
+    withinMs(120_000),
+  );
 
-  it('excludes, while servers end and start all the time', async () => {
-    const folder = newFolder();
-    const clients = await starts(3, folder, 1);
-    const visits = await Promise.all(clients.map((client) => client.visit(folder, 8)));
-    // Else this would have shown nothing.
-    expect(new Set(visits.flat()).size).toBeGreaterThan(2);
-    await until(() => serversOf(folder).length === 0);
-    expect(readdirSync(folder).length).toBe(2);
-  }, 120_000);
+  it(
+    'excludes, while servers end and start all the time',
+    async () => {
+      const folder = newFolder();
+      const clients = await starts(3, folder, 1);
+      const visits = await Promise.all(clients.map((client) => client.visit(folder, 8)));
+      // Else this would have shown nothing.
+      expect(new Set(visits.flat()).size).toBeGreaterThan(2);
+      await until(() => serversOf(folder).length === 0);
+      expect(readdirSync(folder).length).toBe(2);
+    },
+    withinMs(120_000),
+  );
 
   it('gives a lock to who waits as soon as its holder is killed', async () => {
     const folder = newFolder();
@@ -99,7 +108,7 @@ describe('the local server', () => {
     const { address } = await client.open();
     const redis = new Redis({ path: address.slice('unix:'.length) });
     const endMs = performance.now() + 1500;
-    const request = ['channel', 'ask 2 1', 'somebody []', '1500'];
+    const request = ['acquire 2 1', 'client.1 []', '1500'];
     await redis.eval(LOCK_SCRIPT, 1, 'semaphore:{a}', ...request);
     redis.disconnect();
     await client.close();

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startRealRedis } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 const root = new URL('..', import.meta.url);
 
@@ -11,7 +12,7 @@ async function program(body: string): Promise<string> {
   const args = ['--input-type=module', '--eval', text];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: root,
-    timeout: 20_000,
+    timeout: withinMs(20_000),
   });
   return stdout.trim();
 }
@@ -72,6 +73,6 @@ describe('a program', () => {
       await locks.close();
       const closedMs = performance.now();
       process.on('exit', () => process.stdout.write(String(performance.now() - closedMs)));`);
-    expect(Number(text)).toBeLessThan(1500);
+    expect(Number(text)).toBeLessThan(withinMs(1500));
   });
 });

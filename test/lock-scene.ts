@@ -14,6 +14,7 @@ import {
 import { FaultProxy } from './fault-proxy.ts';
 import { HolderProcess } from './lock-holder-process.ts';
 import { spawnRealRedis, startHoldfast } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 export interface ProgramOptions {
   /** By the proxy, or straight to the server. */
@@ -262,11 +263,11 @@ export function settled<Value>(work: Promise<Value>): Promise<Value | Error> {
  */
 export async function until(
   isSo: () => Promise<boolean> | boolean,
-  withinMs = 15_000,
+  limitMs = withinMs(15_000),
 ): Promise<void> {
-  const untilMs = performance.now() + withinMs;
+  const untilMs = performance.now() + limitMs;
   while (!(await isSo())) {
-    if (performance.now() > untilMs) throw new Error(`not so within ${withinMs} ms: ${isSo}`);
+    if (performance.now() > untilMs) throw new Error(`not so within ${limitMs} ms: ${isSo}`);
     await elapse(2);
   }
 }

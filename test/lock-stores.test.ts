@@ -20,12 +20,16 @@ import {
   SINGLE_CLIENTS,
 } from './redis-clients.ts';
 import { inSlowMotion } from './slow-motion.ts';
+import { withinMs } from './within.ts';
 
 /**
- * So a lease of the suite lasts 1.6 s and a call has 80 ms to arrive. Between the nodes of a cluster it
- * now and then takes 40, when the kernel keeps a small packet back until the one before it is confirmed.
+ * A lease of the suite lasts 1.6 s, and a wake-up has 80 ms to arrive, on the reference machine. Between the nodes
+ * of a cluster it sometimes takes 40 ms: the kernel delays a small packet until the one before it is confirmed.
  */
-const SLOWNESS = 4;
+const SLOWNESS = withinMs(4);
+
+/** Clients that keep the process busy for 100 ms to open a subscription: one case at a time. */
+const SLOW_TO_SUBSCRIBE = new Set(['node-redis createSentinel']);
 
 const CASES: readonly Case<ExaminedKeys>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
 
@@ -93,7 +97,7 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
       await place.stop();
     });
 
-    describe.concurrent.each(kinds)('through %s', (kind) => {
+    const conform = (kind: string): void => {
       it.each(CASES)('$name', (example) =>
         example.run({
           open: async () =>
@@ -103,7 +107,10 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
             setOnOwner(servers, `${kind} ${example.name}:${key}`, value, ttlMs),
         }),
       );
-    });
+    };
+    const isSlow = (kind: string): boolean => SLOW_TO_SUBSCRIBE.has(kind);
+    describe.concurrent.each(kinds.filter((kind) => !isSlow(kind)))('through %s', conform);
+    describe.each(kinds.filter(isSlow))('through %s', conform);
 
     describe.each(kinds)('through %s', (kind) => {
       it('sends the requests of one turn in one call, also after SCRIPT FLUSH', async () => {
@@ -130,7 +137,7 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
         const letGoMs = performance.now();
         expect((await waiting).fence).toBeGreaterThan(lease.fence);
         // Without the second subscription it would wait for as long as the lock is kept for it: 5 s.
-        expect(performance.now() - letGoMs).toBeLessThan(4500);
+        expect(performance.now() - letGoMs).toBeLessThan(withinMs(4500, 5000));
       });
 
       it('opens one connection to be called on, closes it, and leaves the client alone', async () => {

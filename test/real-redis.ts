@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createEngine, type EngineOptions } from '../src/engine/index.ts';
 import { startServer } from '../src/server/index.ts';
@@ -22,11 +24,13 @@ export async function startRealRedis(...options: readonly string[]): Promise<Run
 
 /** The process alone, ready, for a test that chooses where it listens. */
 export async function spawnRealRedis(...options: readonly string[]): Promise<ChildProcess> {
+  // A replica writes what its master sends into the folder in which it runs, and a server that starts there loads it.
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-redis-'));
   const redis = spawn('redis-server', ['--save', '', '--appendonly', 'no', ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    // A replica writes what its master sends into the folder in which it runs.
-    cwd: tmpdir(),
+    cwd: folder,
   });
+  redis.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   for await (const line of createInterface({ input: redis.stdout })) {
     if (line.includes('eady to accept connections')) {
       redis.stdout.resume();

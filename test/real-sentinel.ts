@@ -26,8 +26,8 @@ const QUORUM = 2;
 export async function startRealSentinel(downAfterMs = 60_000): Promise<RealSentinel> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-sentinel-'));
   const [masterPort, replicaPort] = [await freePort(), await freePort()];
-  const master = await startData(masterPort);
-  const replica = await startData(replicaPort, '--replicaof', `127.0.0.1 ${masterPort}`);
+  const master = await startData(folder, masterPort);
+  const replica = await startData(folder, replicaPort, '--replicaof', `127.0.0.1 ${masterPort}`);
   const sentinelPorts = await Promise.all(Array.from({ length: WATCHERS }, freePort));
   const sentinels = sentinelPorts.map((port) =>
     startWatcher(folder, port, masterPort, downAfterMs),
@@ -49,9 +49,17 @@ export async function startRealSentinel(downAfterMs = 60_000): Promise<RealSenti
   };
 }
 
-/** Without the delay that a master waits for more replicas before it sends its data. */
-function startData(port: number, ...options: readonly string[]): Promise<ChildProcess> {
-  const place = ['--bind', '127.0.0.1', '--port', `${port}`];
+/**
+ * Without the delay that a master waits for more replicas before it sends its data. A replica writes those into a
+ * file, which another server that starts in the same folder would load.
+ */
+function startData(
+  folder: string,
+  port: number,
+  ...options: readonly string[]
+): Promise<ChildProcess> {
+  const place = ['--bind', '127.0.0.1', '--port', `${port}`, '--dir', folder];
+  place.push('--dbfilename', `${port}.rdb`);
   return spawnRealRedis(...place, '--repl-diskless-sync-delay', '0', ...options);
 }
 

@@ -1,4 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Redis as IovalkeyRedis, type RedisOptions as IovalkeyRedisOptions } from 'iovalkey';
 import {
   BasicClientSideCache,
   createClient,
@@ -18,8 +19,11 @@ import {
 import { nodeRedisLink } from '../src/stores/node-redis-link.ts';
 import { type IoredisClient, type NodeRedisClient, redisStore } from '../src/stores/redis.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 type IoredisOptions = Omit<RedisOptions, 'replyMapping'>;
+/** Those that both libraries have. */
+type SharedOptions = IovalkeyRedisOptions & IoredisOptions;
 type NodeRedisOptions = Omit<RedisClientOptions, 'RESP'> & { RESP?: 2 | 3 };
 
 const host = '127.0.0.1';
@@ -44,6 +48,13 @@ afterAll(() => server.stop());
 
 function ioredis(options: IoredisOptions = {}): Redis {
   const client = new Redis({ host, port: server.port, ...options });
+  client.on('error', () => {});
+  closers.push(() => client.disconnect());
+  return client;
+}
+
+function iovalkey(options: IovalkeyRedisOptions = {}): IovalkeyRedis {
+  const client = new IovalkeyRedis({ host, port: server.port, ...options });
   client.on('error', () => {});
   closers.push(() => client.disconnect());
   return client;
@@ -76,19 +87,21 @@ async function handsOver(client: IoredisClient | NodeRedisClient): Promise<void>
   const next = await waiting;
   expect(next.fence).toBeGreaterThan(lease.fence);
   // Who is not called finds out when the lock is no longer kept for it, after 5 s.
-  expect(performance.now() - letGoMs).toBeLessThan(4500);
+  expect(performance.now() - letGoMs).toBeLessThan(withinMs(4500, 5000));
   expect(await next.release()).toBe('released');
 }
 
-describe('an ioredis client', () => {
-  const OPTIONS: Record<string, IoredisOptions> = {
+describe.each([
+  ['ioredis', ioredis],
+  ['iovalkey', iovalkey],
+])('a client of %s', (_library, connect: (options?: SharedOptions) => IoredisClient) => {
+  const OPTIONS: Record<string, SharedOptions> = {
     'that connects lazily': { lazyConnect: true },
     'that does not queue while offline': { enableOfflineQueue: false },
     'that connects lazily and does not queue': { enableOfflineQueue: false, lazyConnect: true },
     'with a prefix of its keys': { keyPrefix: 'mine:' },
     'of another database': { db: 3 },
     'with numbers as text': { stringNumbers: true },
-    'of RESP3': { protocol: 3 },
     'that pipelines by itself': { enableAutoPipelining: true },
     'that does not subscribe again': { autoResubscribe: false },
     'that never reconnects': { retryStrategy: () => null },
@@ -98,13 +111,13 @@ describe('an ioredis client', () => {
       enableReadyCheck: false,
     },
   };
-  it.each(Object.entries(OPTIONS))('%s has locks', (_name, options) => handsOver(ioredis(options)));
+  it.each(Object.entries(OPTIONS))('%s has locks', (_name, options) => handsOver(connect(options)));
 
   it.each([
     ['WRONGPASS', { username: 'shy', password: 'wrong' }],
     ['NOPERM', { username: 'weak', password: 'secret' }],
   ])('that is refused with %s is told at once, however patient it is', async (code, options) => {
-    const waiting = locksOf(ioredis(options))
+    const waiting = locksOf(connect(options))
       .mutex('a')
       .acquire({ wait: Number.POSITIVE_INFINITY });
     await expect(waiting).rejects.toThrow(LockUnavailableError);
@@ -113,13 +126,17 @@ describe('an ioredis client', () => {
   });
 
   it('keeps the locks under its prefix, in its database', async () => {
-    const prefixed = locksOf(ioredis({ keyPrefix: 'mine:', db: 4 }));
+    const prefixed = locksOf(connect({ keyPrefix: 'mine:', db: 4 }));
     await prefixed.mutex('a').acquire();
     const keys = await ioredis({ db: 4 }).keys('*');
     expect(keys.length).toBeGreaterThan(0);
     expect(keys.filter((key) => !key.startsWith('mine:lock:{a}'))).toEqual([]);
   });
 });
+
+it.each([2, 3] as const)('a client of ioredis with RESP%d has locks', (protocol) =>
+  handsOver(ioredis({ protocol })),
+);
 
 describe('a node-redis client', () => {
   const OPTIONS: Record<string, NodeRedisOptions> = {
@@ -231,13 +248,17 @@ describe('a client that cannot be used', () => {
     'an address': () => 'redis://127.0.0.1',
     'an empty object': () => ({}),
     'a transaction of ioredis': () => ioredis({ lazyConnect: true }).multi(),
+    'a transaction of iovalkey': () => iovalkey({ lazyConnect: true }).multi(),
     'a transaction of node-redis': () => createClient().multi(),
+    'an object with evalsha alone': () => ({ evalsha: async () => 1 }),
     'a class': () => Redis,
   };
   it.each(Object.entries(NOT_CLIENTS))('is refused: %s', (_name, make) => {
     const store = (): unknown => redisStore(make() as never);
     expect(store).toThrow(LockArgumentError);
-    expect(store).toThrow(/new Redis\(\).*new Cluster\(\).*createClient\(\).*createClientPool\(\)/);
+    expect(store).toThrow(
+      /ioredis or iovalkey new Redis\(\).*new Cluster\(\).*createClient\(\).*createClientPool\(\)/,
+    );
   });
 });
 

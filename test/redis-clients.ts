@@ -1,5 +1,6 @@
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import { Cluster, Redis } from 'ioredis';
+import { Cluster as IovalkeyCluster, Redis as IovalkeyRedis } from 'iovalkey';
 import { createClient, createClientPool, createCluster, createSentinel } from 'redis';
 import type { IoredisClient, NodeRedisClient } from '../src/stores/redis.ts';
 import type { RealCluster } from './real-cluster.ts';
@@ -23,6 +24,7 @@ const host = '127.0.0.1';
 
 export const SINGLE_CLIENTS = {
   ioredis: ({ port }, keyPrefix = '') => ioredis(new Redis({ host, port, keyPrefix })),
+  iovalkey: ({ port }, keyPrefix = '') => ioredis(new IovalkeyRedis({ host, port, keyPrefix })),
   'node-redis': ({ port }, keyPrefix = '') =>
     nodeRedis(createClient({ socket: { host, port }, keyPrefix })),
   'node-redis pool': ({ port }, keyPrefix = '') =>
@@ -34,6 +36,10 @@ export const CLUSTER_CLIENTS = {
     const nodes = masters.map(({ port }) => ({ host, port }));
     return ioredis(new Cluster(nodes, { keyPrefix }));
   },
+  'iovalkey Cluster'({ masters }, keyPrefix = '') {
+    const nodes = masters.map(({ port }) => ({ host, port }));
+    return ioredis(new IovalkeyCluster(nodes, { keyPrefix }));
+  },
   'node-redis createCluster'({ masters }, keyPrefix = '') {
     const rootNodes = masters.map(({ port }) => ({ socket: { host, port } }));
     return nodeRedis(createCluster({ rootNodes, keyPrefix }));
@@ -43,7 +49,11 @@ export const CLUSTER_CLIENTS = {
 export const SENTINEL_CLIENTS = {
   'ioredis with sentinels'({ name, sentinelPorts }, keyPrefix = '') {
     const sentinels = sentinelPorts.map((port) => ({ host, port }));
-    return ioredis(new Redis({ name, sentinels, keyPrefix }));
+    return ioredis(new Redis({ name, sentinels, failoverDetector: true, keyPrefix }));
+  },
+  'iovalkey with sentinels'({ name, sentinelPorts }, keyPrefix = '') {
+    const sentinels = sentinelPorts.map((port) => ({ host, port }));
+    return ioredis(new IovalkeyRedis({ name, sentinels, failoverDetector: true, keyPrefix }));
   },
   'node-redis createSentinel'({ name, sentinelPorts }, keyPrefix = '') {
     const sentinelRootNodes = sentinelPorts.map((port) => ({ host, port }));
@@ -52,7 +62,7 @@ export const SENTINEL_CLIENTS = {
 } as const satisfies Record<string, Connect<RealSentinel>>;
 
 /** Errors are what tests provoke; the store must not need a listener for them. */
-async function ioredis(client: Redis | Cluster): Promise<OpenClient> {
+async function ioredis(client: ConnectingIoredis): Promise<OpenClient> {
   client.on('error', () => {});
   await once(client, 'ready');
   return { client, close: () => client.disconnect() };
@@ -63,6 +73,11 @@ async function nodeRedis(client: ConnectableNodeRedis): Promise<OpenClient> {
   await client.connect();
   return { client, close: () => client.destroy() };
 }
+
+type ConnectingIoredis = IoredisClient &
+  EventEmitter & {
+    disconnect(): void;
+  };
 
 type ConnectableNodeRedis = NodeRedisClient &
   Emitter & {

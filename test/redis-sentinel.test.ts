@@ -1,14 +1,18 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { Redis as IovalkeyRedis } from 'iovalkey';
 import { expect, it, onTestFinished } from 'vitest';
-import { Locks } from '../src/lock/index.ts';
+import { type Lease, LockArgumentError, Locks } from '../src/lock/index.ts';
 import { redisStore } from '../src/stores/redis.ts';
-import { startRealSentinel } from './real-sentinel.ts';
+import { type RealSentinel, startRealSentinel } from './real-sentinel.ts';
 import { SENTINEL_CLIENTS } from './redis-clients.ts';
+import { withinMs } from './within.ts';
 
 const DOWN_AFTER_MS = 1000;
 
 /** Until the master counts as down, a vote, and the clients' pauses: usually 3 to 5 s. */
-const FAILOVER_MS = 20_000;
+const FAILOVER_MS = withinMs(20_000);
 
 /**
  * What the replica has got by then survives. Here the test waits for that; in life a lock that was
@@ -51,3 +55,68 @@ it('locks outlive their master: the next is found, fences rise, waiters are call
     await waiters.close();
   }
 });
+
+/** Long enough that a renewal on a busy machine is not late; renewals are a third of it apart. */
+const LEASE_MS = 6000;
+const RENEWAL_MS = LEASE_MS / 3;
+
+it('renews no lock for longer than a renewal at an old master that stays alive', async () => {
+  const place = await startRealSentinel();
+  onTestFinished(() => place.stop());
+  const oldMaster = new Redis(place.masterPort, '127.0.0.1', { retryStrategy: () => 20 });
+  oldMaster.on('error', () => {});
+  onTestFinished(() => oldMaster.disconnect());
+  const monitor = await oldMaster.monitor();
+  onTestFinished(() => monitor.disconnect());
+  const renewedMs = new Map<string, number>();
+  monitor.on('monitor', (_time: string, args: string[]) => {
+    const kind = KINDS.find((name) => args.some((arg) => arg.includes(`{${name}}`)));
+    if (kind !== undefined) renewedMs.set(kind, performance.now());
+  });
+  const leases = new Map<string, Lease>();
+  for (const kind of KINDS) {
+    const { client, close } = await SENTINEL_CLIENTS[kind](place);
+    onTestFinished(async () => void (await close()));
+    const locks = new Locks({ store: redisStore(client) });
+    onTestFinished(() => locks.close());
+    leases.set(kind, await locks.mutex(kind).acquire({ lease: LEASE_MS }));
+  }
+  await oldMaster.wait(1, 5000);
+
+  const switchedMs = await failOver(place);
+  // The Sentinels demote the old master some 10 s later, which ends every connection to it.
+  await once(monitor, 'close');
+  expect(performance.now() - switchedMs).toBeGreaterThan(2 * RENEWAL_MS);
+  for (const kind of KINDS) {
+    expect(renewedMs.get(kind)! - switchedMs, kind).toBeLessThan(RENEWAL_MS);
+    expect(leases.get(kind)!.isHeld, kind).toBe(true);
+  }
+});
+
+const KINDS = Object.keys(SENTINEL_CLIENTS) as (keyof typeof SENTINEL_CLIENTS)[];
+
+/** Makes the Sentinels promote the replica while the master is alive; resolves with the time of the switch. */
+async function failOver({ name, sentinelPorts: [port] }: RealSentinel): Promise<number> {
+  const sentinel = new Redis(port!, '127.0.0.1');
+  const events = sentinel.duplicate();
+  await events.subscribe('+switch-master');
+  const switched = once(events, 'message').then(() => performance.now());
+  // A Sentinel that has not heard from the replica for a moment refuses.
+  const start = () => sentinel.call('SENTINEL', 'FAILOVER', name).catch((error: Error) => error);
+  while ((await start()) instanceof Error) await pause(100);
+  const switchedMs = await switched;
+  sentinel.disconnect();
+  events.disconnect();
+  return switchedMs;
+}
+
+it.each([
+  ['ioredis', () => new Redis(STAYING)],
+  ['iovalkey', () => new IovalkeyRedis(STAYING)],
+])('refuses a client of %s with sentinels that would stay with an old master', (_name, make) => {
+  const store = (): unknown => redisStore(make());
+  expect(store).toThrow(LockArgumentError);
+  expect(store).toThrow('new Redis({ sentinels, name, failoverDetector: true })');
+});
+
+const STAYING = { sentinels: [{ port: 1 }], name: 'a', lazyConnect: true };

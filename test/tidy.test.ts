@@ -55,11 +55,42 @@ function isTest(path: string): boolean {
   return path.endsWith('.test.ts');
 }
 
-/** What a file of src/ imports of the others, as paths from the root. */
+/** The files of this repository that a file imports, as paths from the root. */
 function imports({ path, text }: SourceFile): string[] {
   const specifiers = text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
   return [...specifiers].map(([, specifier]) => normalize(join(dirname(path), specifier!)));
 }
+
+/** The kind of a test file by its place and name: see vitest.config.ts. */
+function isVirtual(path: string): boolean {
+  return path.startsWith('src/')
+    ? !path.endsWith('.real.test.ts')
+    : path.endsWith('.virtual.test.ts');
+}
+
+/**
+ * Why a file cannot be part of a virtual test: it opens sockets, starts processes or sleeps, or it imports a
+ * file of test/ that does. Types are left out: they are gone when the test runs.
+ */
+function realParts({ path, text }: SourceFile, seen = new Set<string>()): string[] {
+  const code = text.replaceAll(/^(?:import|export) type [^;]+;/gm, '');
+  const own = REAL_PARTS.map((pattern) => pattern.exec(code)?.[0])
+    .filter((part) => part !== undefined)
+    .map((part) => `${path}: ${part}`);
+  const targets = new Set(imports({ path, text: code }).filter((each) => !seen.has(each)));
+  const helpers = tests.filter((file) => file.path.startsWith('test/') && targets.has(file.path));
+  for (const helper of helpers) seen.add(helper.path);
+  const inherited = helpers.flatMap((helper) => realParts(helper, seen));
+  return [...own, ...inherited.map((part) => `${path} imports ${part}`)];
+}
+
+const REAL_PARTS = [
+  /'node:(?:net|tls|https?|http2|dgram|child_process|cluster|worker_threads|timers(?:\/promises)?)'/,
+  /'(?:ioredis|redis|playwright-core)'/,
+  /'\.[^']*\/server\/(?:index|server)\.ts'/,
+  /'\.[^']*\/within\.ts'/,
+  /(?<![\w.])set(?:Timeout|Interval)\b|\bsystemClock\.setTimer\b|\bAtomics\.wait\b/,
+];
 
 function roomOf(path: string): string | undefined {
   const [top, room, rest] = path.split('/');
@@ -142,6 +173,39 @@ describe('tests', () => {
     const self = relative(root, import.meta.filename);
     const others = tests.filter(({ path }) => path !== self);
     expect(places(others, /\b(it|test|describe)\.(skip|only|todo)\b/)).toEqual([]);
+  });
+
+  it('of the virtual kind open no socket, start no process and do not sleep', () => {
+    const virtual = tests.filter(({ path }) => isTest(path) && isVirtual(path));
+    expect(virtual.length).toBeGreaterThan(50);
+    expect(virtual.flatMap((file) => realParts(file))).toEqual([]);
+  });
+
+  it('scale their limits on the wall clock by the machine factor', () => {
+    const unscaled =
+      /(?:performance\.now\(\) - \w+|\btookMs)\)\.toBeLessThan(?:OrEqual)?\([\d_]+\)/;
+    expect(places(tests, unscaled)).toEqual([]);
+  });
+
+  it.each([
+    ["import { connect } from 'node:net';", "'node:net'"],
+    ["import { execFile } from 'node:child_process';", "'node:child_process'"],
+    ["import { setTimeout as sleep } from 'node:timers/promises';", "'node:timers/promises'"],
+    ["import { Redis } from 'ioredis';", "'ioredis'"],
+    ["import { startServer } from '../src/server/index.ts';", "'../src/server/index.ts'"],
+    ["import { withinMs } from './within.ts';", "'./within.ts'"],
+    ['await new Promise((resolve) => setTimeout(resolve, 50));', 'setTimeout'],
+    ['systemClock.setTimer(50, resolve);', 'systemClock.setTimer'],
+  ])('are refused as virtual with %s', (text, part) => {
+    const path = 'test/new.virtual.test.ts';
+    expect(realParts({ path, text })).toContain(`${path}: ${part}`);
+  });
+
+  it('are refused as virtual with a helper that starts a server, but not with its types', () => {
+    const path = 'test/new.virtual.test.ts';
+    const value = realParts({ path, text: "import { startRealRedis } from './real-redis.ts';" });
+    expect(value).toContain(`${path} imports test/real-redis.ts: 'node:child_process'`);
+    expect(realParts({ path, text: "import type { Server } from './real-redis.ts';" })).toEqual([]);
   });
 
   it('exercise every command', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom, systemClock, systemRandom, virtualClock } from './index.ts';
+import { seededRandom, systemRandom, virtualClock } from './index.ts';
 
 describe('the virtual clock', () => {
   it('fires timers in order of their deadlines, at their time', () => {
@@ -45,27 +45,6 @@ describe('the virtual clock', () => {
     clock.advance(5);
     clock.jumpWall(-300);
     expect([clock.monotonicMs(), clock.wallMs()]).toEqual([5, 705]);
-  });
-});
-
-describe('the system clock', () => {
-  it('never fires early, not even by a fraction of a millisecond', async () => {
-    for (const delayMs of [0, 0.4, 1.7, 5]) {
-      const beganMs = systemClock.monotonicMs();
-      // A timer does not keep the process alive; the test's own time-out does.
-      await new Promise<void>((resolve) => systemClock.setTimer(delayMs, resolve));
-      expect(systemClock.monotonicMs() - beganMs).toBeGreaterThanOrEqual(delayMs);
-    }
-  });
-
-  it('waits for a delay that Node would cut to one millisecond', async () => {
-    let fired = false;
-    const timer = systemClock.setTimer(2 ** 40, () => {
-      fired = true;
-    });
-    await new Promise<void>((resolve) => systemClock.setTimer(5, resolve));
-    timer.cancel();
-    expect(fired).toBe(false);
   });
 });
 

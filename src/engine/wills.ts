@@ -1,4 +1,4 @@
-import { ErrorReply } from '../resp/index.ts';
+import { ErrorReply, SimpleReply } from '../resp/index.ts';
 import { PARKED } from './blocking.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
@@ -20,6 +20,8 @@ export interface Will {
 export const MOST_WILLS = 100_000;
 export const MOST_WILL_BYTES = 32 * 1024 * 1024;
 
+/** How often a command that replies AGAIN is run. */
+const MAX_REPEATS = 1000;
 /** How long one go at wills may take before everybody else has a turn. */
 const SLICE_MS = 2;
 /** Turns of the event loop between two slices: a client's request is read in one and answered in the next. */
@@ -177,6 +179,8 @@ class Legacy {
   readonly #onDone: () => void;
   readonly #executor: Session;
   #bytes = 0;
+  /** How often the first command was run again. */
+  #repeats = 0;
   /** The will that CLIENT PAUSE holds up. */
   #heldUp: string | undefined;
 
@@ -229,7 +233,13 @@ class Legacy {
     const sliceEndMs = clock.monotonicMs() + SLICE_MS;
     for (const [willId, will] of this.wills) {
       this.#heldUp = willId;
-      if (!this.#execute(will)) return;
+      const outcome = this.#execute(will);
+      if (outcome === 'held-up') return;
+      if (outcome === 'again' && ++this.#repeats < MAX_REPEATS) {
+        this.#runLater();
+        return;
+      }
+      this.#repeats = 0;
       this.#forget(willId);
       if (clock.monotonicMs() > sliceEndMs) {
         this.#runLater();
@@ -257,16 +267,17 @@ class Legacy {
     this.#run();
   }
 
-  /** False: it is held up. Nobody hears an answer but the log. */
-  #execute({ argv, database }: Will): boolean {
+  /** No client reads the reply: errors are logged. A script that replies AGAIN has done a part of its work. */
+  #execute({ argv, database }: Will): 'done' | 'held-up' | 'again' {
     this.#executor.database = database;
     try {
       const outcome = execute(this.#executor, argv);
       if (outcome instanceof ErrorReply) this.#report(argv, outcome);
-      return outcome !== PARKED;
+      if (outcome === PARKED) return 'held-up';
+      return outcome instanceof SimpleReply && outcome.text === 'AGAIN' ? 'again' : 'done';
     } catch (error) {
       this.#report(argv, this.#engine.internalError(error));
-      return true;
+      return 'done';
     }
   }
 

@@ -23,8 +23,8 @@ describe('the books of the library', () => {
     expect([a!.reply, b!.reply]).toEqual(['(integer) 1000000000', '(integer) -2000']);
     const view = viewAfter('ab');
     expect(view).toEqual({
-      grants: [{ owner: 'A1', take: 1, fence: START_MS * 1000, endMs: START_MS + 2000 }],
-      line: ['B1'],
+      grants: [{ owner: 'A.A1', take: 1, fence: START_MS * 1000, endMs: START_MS + 2000 }],
+      queue: [{ owner: 'B.B1', silentMs: START_MS + 2000 }],
       fence: START_MS * 1000,
     });
   });
@@ -36,12 +36,13 @@ describe('the books of the library', () => {
     ]);
   });
 
-  it('leave out waiters whose place has ended', () => {
-    const image = set(store.empty, 'ZADD', 'lock:{foo}:queue', '1', 'A1 []', '2', 'B1 []');
-    const line = set(image, 'SET', 'lock:{foo}:queue:B1', '2000 1 B');
-    expect(holdfastView('lock:{foo}')(line.entries)).toEqual({
+  it('leave out waiters whose client is dead', () => {
+    const members = ['1', '1 2000 A.1 []', '2', '1 2000 B.1 []'];
+    const image = set(store.empty, 'ZADD', 'lock:{foo}:queue', ...members);
+    const alive = set(image, 'SET', 'lock:{foo}:queue:B', '', 'PX', '9000');
+    expect(holdfastView('lock:{foo}')(alive.entries)).toEqual({
       grants: [],
-      line: ['B1'],
+      queue: [{ owner: 'B.1', silentMs: START_MS + 1000 }],
       fence: 0,
     });
   });
@@ -60,9 +61,9 @@ function viewAfter(schedule: string): StoreView {
 describe('what the books tell of a step', () => {
   const A = { owner: 'A1', take: 1, fence: 5, endMs: 2000 };
   const B = { owner: 'B1', take: 1, fence: 6, endMs: 3000 };
-  const view = (grants: StoreView['grants'], line: string[] = [], fence = 6): StoreView => ({
+  const view = (grants: StoreView['grants'], owners: string[] = [], fence = 6): StoreView => ({
     grants,
-    line,
+    queue: owners.map((owner) => ({ owner, silentMs: 1000 })),
     fence,
   });
   const isB = (owner: string): boolean => owner.startsWith('B');
@@ -93,10 +94,14 @@ describe('what the books tell of a step', () => {
 
   it('sees who is passed over', () => {
     const turn = { served: 'B1', passed: 'A1' };
-    expect(passedOver(view([], ['A1', 'B1']), view([B], ['A1']))).toEqual(turn);
-    expect(passedOver(view([], ['A1']), view([B], ['A1']))).toEqual(turn);
-    expect(passedOver(view([], ['B1', 'A1']), view([B], ['A1']))).toBeUndefined();
-    expect(passedOver(view([], ['A1', 'B1']), view([A, B]))).toBeUndefined();
+    expect(passedOver(view([], ['A1', 'B1']), view([B], ['A1']), 0)).toEqual(turn);
+    expect(passedOver(view([], ['A1']), view([B], ['A1']), 0)).toEqual(turn);
+    expect(passedOver(view([], ['B1', 'A1']), view([B], ['A1']), 0)).toBeUndefined();
+    expect(passedOver(view([], ['A1', 'B1']), view([A, B]), 0)).toBeUndefined();
+  });
+
+  it('does not see one whose client is silent as passed over', () => {
+    expect(passedOver(view([], ['A1', 'B1']), view([B], ['A1']), 1000)).toBeUndefined();
   });
 });
 
@@ -106,18 +111,19 @@ describe('a client that listens', () => {
       replay('holdfast-mutex', schedule, options)
         .trace.filter(({ client }) => client === 'B')
         .map(({ action, reply }) => [action.split(' ')[0], reply]);
-    expect(told('ab.aaabb').slice(1)).toEqual([
-      ['message', expect.stringMatching(/^"1001000000 B1 /)],
+    expect(told('ab.baaabb').slice(2)).toEqual([
+      ['message', expect.stringMatching(/^"1001000000 B.B1 /)],
       ['EVAL', '(integer) 1'],
     ]);
-    expect(told('ab.aaazb.wbb').slice(1)).toEqual([
+    expect(told('ab.baaazb.wbb').slice(2)).toEqual([
       ['pause', null],
       ['go', null],
-      ['message', expect.stringMatching(/^"1001000000 B1 /)],
+      ['message', expect.stringMatching(/^"1001000000 B.B1 /)],
     ]);
-    // Its reservation and its patience have passed when it asks again.
-    expect(told('ab.aaalb..b', { lostReplies: 1 }).slice(1)).toEqual([
+    // The refresh finds that it is not in the queue any more.
+    expect(told('ab.baaalb.bb', { lostReplies: 1 }).slice(2)).toEqual([
       ['message', '(the message is lost)'],
+      ['EVAL', '(integer) 0'],
       ['EVAL', '(integer) 1001000000'],
     ]);
   });

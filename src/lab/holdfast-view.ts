@@ -1,6 +1,6 @@
-import { ownerOf, parseQueued, SUFFIX } from '../stores/index.ts';
+import { ownerOf, PASSED_OVER_MS, parseQueued, SUFFIX } from '../stores/index.ts';
 import type { Entry } from './store.ts';
-import type { Grant, ReadView } from './store-view.ts';
+import type { Grant, ReadView, Waiting } from './store-view.ts';
 
 /**
  * Reads what the library's script has written about one lock: docs/key-layout.md says what stands where.
@@ -13,7 +13,7 @@ export function holdfastView(key: string): ReadView {
     const holder = found.get(key);
     return {
       grants: holder ? grantsIn(holder, key, found, fence) : [],
-      line: lineIn(key, found),
+      queue: queueIn(key, found),
       fence,
     };
   };
@@ -48,11 +48,13 @@ function severalIn({ parts }: Entry, key: string, found: Found): Grant[] {
   });
 }
 
-function lineIn(key: string, found: Found): string[] {
+function queueIn(key: string, found: Found): Waiting[] {
   const queue = key + SUFFIX.queue;
-  const members = pairs(found.get(queue)?.parts ?? []);
-  const owners = members.map(([, member]) => ownerOf(parseQueued(member).token));
-  return owners.filter((owner) => found.has(`${queue}:${owner.split('.', 1)[0]}`));
+  return pairs(found.get(queue)?.parts ?? []).flatMap(([, member]) => {
+    const owner = ownerOf(parseQueued(member).token);
+    const alive = found.get(`${queue}:${owner.split('.', 1)[0]}`);
+    return alive === undefined ? [] : [{ owner, silentMs: alive.deadlineMs - PASSED_OVER_MS }];
+  });
 }
 
 function recordsIn(state: Entry | undefined): Map<string, string> {

@@ -3,10 +3,16 @@ import type { Entry } from './store.ts';
 /** Who has a lock, and who waits for it, in the eyes of its store: read out of the keys. */
 export interface StoreView {
   readonly grants: readonly Grant[];
-  /** The owners that wait and live, in order. */
-  readonly line: readonly string[];
+  /** The waiters whose clients are alive, in order. */
+  readonly queue: readonly Waiting[];
   /** The fence of the last grant; 0 before the first. */
   readonly fence: number;
+}
+
+export interface Waiting {
+  readonly owner: string;
+  /** From then on its client counts as silent, and may be passed over. */
+  readonly silentMs: number;
 }
 
 export interface Grant {
@@ -57,30 +63,38 @@ export function unraised(before: StoreView, after: StoreView): Grant | undefined
   return newGrants(before, after).find(({ fence }) => fence !== 0 && fence <= before.fence);
 }
 
-/** Who was granted the lock, and who stood before them in line and still waits. */
+/** The owner that was granted the lock, and one in front of it in the queue that is not silent and still waits. */
 export function passedOver(
   before: StoreView,
   after: StoreView,
+  nowMs: number,
 ): { readonly served: string; readonly passed: string } | undefined {
   for (const { owner: served } of newGrants(before, after)) {
-    const place = before.line.indexOf(served);
-    const ahead = place < 0 ? before.line : before.line.slice(0, place);
-    const passed = ahead.find((owner) => after.line.includes(owner));
-    if (passed !== undefined) return { served, passed };
+    const place = before.queue.findIndex(({ owner }) => owner === served);
+    const ahead = place < 0 ? before.queue : before.queue.slice(0, place);
+    const waiting = ownersIn(after);
+    const passed = ahead.find(({ owner, silentMs }) => silentMs > nowMs && waiting.includes(owner));
+    if (passed !== undefined) return { served, passed: passed.owner };
   }
   return undefined;
 }
 
 /** Two that wait, and have changed places. */
 export function swapped(
-  { line: before }: StoreView,
-  { line: after }: StoreView,
+  beforeView: StoreView,
+  afterView: StoreView,
 ): { readonly ahead: string; readonly behind: string } | undefined {
+  const before = ownersIn(beforeView);
+  const after = ownersIn(afterView);
   const stayed = before.filter((owner) => after.includes(owner));
   const at = stayed.findIndex(
     (owner, index) => after.indexOf(owner) > after.indexOf(stayed[index + 1] ?? owner),
   );
   return at < 0 ? undefined : { ahead: stayed[at + 1]!, behind: stayed[at]! };
+}
+
+function ownersIn({ queue }: StoreView): string[] {
+  return queue.map(({ owner }) => owner);
 }
 
 function newGrants(before: StoreView, after: StoreView): Grant[] {

@@ -1,3 +1,4 @@
+import { channelOf } from '../stores/index.ts';
 import { type Choice, choice, clientName, TICK } from './choice.ts';
 import {
   applyMark,
@@ -275,7 +276,10 @@ function canBeLost(kind: string): boolean {
 
 /** A message is there at once for whoever lives; who is paused hears it late. */
 function deliver(draft: Draft, { channel, text }: Message): void {
-  const index = draft.clients.findIndex((_, each) => clientName(each) === channel);
+  const index = draft.clients.findIndex((_, each) => {
+    const name = clientName(each);
+    return channel === name || channel === channelOf(name);
+  });
   const client = draft.clients[index];
   if (client === undefined || !isAlive(client)) return;
   const wakes = client.status === 'asleep' && client.listens;

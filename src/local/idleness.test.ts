@@ -10,7 +10,7 @@ describe('an engine', () => {
     const run: RunScript = async (text, keys, args) =>
       execute(session, ['EVAL', text, String(keys.length), ...keys, ...args]);
     expect(holdsAnything(engine)).toBe(false);
-    await run(LOCK_SCRIPT, ['semaphore:{a}'], ['channel', 'ask 2 1', 'somebody []', '1500']);
+    await run(LOCK_SCRIPT, ['semaphore:{a}'], ['acquire 2 1', 'client.1 []', '1500']);
     expect(holdsAnything(engine)).toBe(true);
     const look = (await lookAtLocks(run, 'a')).find(({ lock }) => lock.holderCount > 0);
     await forceLock(run, look!.lock, { host: 'h', pid: 1, user: 'u', reason: 'a test' });

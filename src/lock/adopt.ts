@@ -5,6 +5,7 @@ import { announceAcquire, announceFail, announceGrant } from './events.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
 import { type AcquireOptions, resolveOptions } from './options.ts';
+import { retry } from './retry.ts';
 import type { AcquireResult, LockRequest } from './store.ts';
 import { StoreLease } from './store-lease.ts';
 import { parseTransfer } from './transfer.ts';
@@ -13,9 +14,8 @@ export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'label'>;
 
 const NO_SIGNAL = { signal: undefined } as const;
 
-/** Between two tries, and how many there are. */
-const FIRST_PAUSE_MS = 50;
-const TRIES = 5;
+/** For how long a store that fails is tried again. */
+const PERSIST_MS = 2000;
 
 /** Takes over what another process gave away, with a new fence: only one can, and only in time. */
 export function adopt(core: LockCore, text: string, options: AdoptOptions = {}): Promise<Lease> {
@@ -98,17 +98,12 @@ async function raise(core: LockCore, lease: StoreLease, fence: number): Promise<
 }
 
 /** The same request is safe to repeat. */
-async function persist<Result extends AcquireResult | undefined>(
+function persist<Result extends AcquireResult | undefined>(
   core: LockCore,
   name: string,
   ask: () => Promise<Result>,
 ): Promise<Result> {
-  for (let turn = 0; ; turn++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (turn === TRIES || core.closed) throw new LockUnavailableError(name, error);
-      await core.pause(FIRST_PAUSE_MS * 2 ** turn);
-    }
-  }
+  return retry(core, PERSIST_MS, ask).catch((error: unknown) => {
+    throw new LockUnavailableError(name, error);
+  });
 }

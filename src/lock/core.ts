@@ -6,6 +6,7 @@ import { LockArgumentError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { memoryStore } from './memory-store.ts';
 import { type PendingRelease, release } from './release.ts';
+import { retry } from './retry.ts';
 import { Scopes } from './scope.ts';
 import type { HolderInfo, Inspection, LockRequest, LockStore, LockTarget } from './store.ts';
 import { Watchdog } from './watchdog.ts';
@@ -35,6 +36,8 @@ export class LockCore {
   readonly #pauses = new Set<() => void>();
   #closed: { readonly reason: unknown } | undefined;
   #closing: Promise<void> | undefined;
+  /** close() waits for nothing any more. */
+  #isOver = false;
 
   constructor({ clock, random, store, info, worker }: CoreOptions) {
     this.clock = clock;
@@ -86,7 +89,8 @@ export class LockCore {
 
   /** From now on its caller waits no longer than RELEASE_MS. */
   releasing(pending: PendingRelease): void {
-    this.#releases.add(pending, this.clock.monotonicMs());
+    if (this.#isOver) pending.resolve('unknown');
+    else this.#releases.add(pending, this.clock.monotonicMs());
   }
 
   /** Ends early when the library is closed. */
@@ -107,6 +111,13 @@ export class LockCore {
   giveBack(request: LockRequest): void {
     const endsInMs = request.leaseMs + PLACE_MS;
     this.track((async () => release(this, request, undefined, endsInMs))());
+  }
+
+  /** The lease ended, or is another process's. The store is told until it has heard, or the lease would be over. */
+  detach(request: LockRequest): void {
+    const { store } = this;
+    if (store.detach === undefined) return;
+    this.track(retry(this, request.leaseMs, () => store.detach!(request)));
   }
 
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
@@ -168,6 +179,7 @@ export class LockCore {
     this.#attempts.close();
     for (const end of [...this.#pauses]) end();
     await this.#finishWork();
+    this.#isOver = true;
     for (const pending of this.#releases.close()) pending.resolve('unknown');
     await this.store.close();
     await renewalsEnded;

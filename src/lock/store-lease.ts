@@ -160,9 +160,8 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   transfer(): string {
     this.assertHeld();
     announce('transfer', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
-    const detached = this.#core.store.detach?.(this.request);
-    // Else the end of this process could come before it, and end the lock.
-    if (detached !== undefined) this.#core.track(detached);
+    // Else the end of this process would end the lock.
+    this.#core.detach(this.request);
     this.#finish(new NotHeldError(this.name));
     return transferText([this.request]);
   }
@@ -265,7 +264,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     const end = new LockLostError(this.name, reason, cause);
     // Before it is told: who hears of it may look at the lease.
     this.#end = end;
-    void this.#core.store.detach?.(this.request);
+    this.#core.detach(this.request);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }

@@ -1,8 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { execFileSync } from 'node:child_process';
 import diagnostics from 'node:diagnostics_channel';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import {
   type Context,
   type ContextManager,
@@ -155,26 +152,6 @@ describe('a program without an SDK', () => {
   it('is not observed, so that no event is made', async () => {
     await observeLocks();
     expect(NAMES.filter((name) => diagnostics.hasSubscribers(`holdfast:${name}`))).toEqual([]);
-  });
-
-  it('need not have the package of the API', () => {
-    const build = process.env['HOLDFAST_BUILD'] ?? join(import.meta.dirname, '../../dist/index.js');
-    const withoutApi = `export const resolve = (name, context, next) => {
-      if (name === '@opentelemetry/api') throw new Error('not installed');
-      return next(name, context);
-    };`;
-    const program = `
-      import { register } from 'node:module';
-      register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(withoutApi)}));
-      const { createLocks } = await import(${JSON.stringify(pathToFileURL(build).href)});
-      await import('@opentelemetry/api').catch(({ message }) => process.stdout.write(message));
-      const locks = createLocks();
-      await new Promise(setImmediate);
-      process.stdout.write(await locks.mutex('a').run(() => ', but it runs'));
-      await locks.close();`;
-    const args = ['--input-type=module', '--eval', program];
-    const output = execFileSync(process.execPath, args, { encoding: 'utf8' });
-    expect(output).toBe('not installed, but it runs');
   });
 });
 

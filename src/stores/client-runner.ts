@@ -2,7 +2,8 @@ import { type Client, ConnectionError } from '../client/index.ts';
 import { systemClock } from '../clock/index.ts';
 import { ErrorReply, type Reply, SimpleReply } from '../resp/index.ts';
 import { warnOfEviction } from './eviction.ts';
-import type { Ears, OwnConnection, PlainLink } from './redis-link.ts';
+import { untilEnded } from './own-connection.ts';
+import type { OwnConnection, PlainLink, SubscriptionHandlers } from './redis-link.ts';
 import type { Script, ScriptRunner } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
@@ -39,9 +40,9 @@ export class ClientRunner implements ScriptRunner {
 
   listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void> {
     const { signal } = this.#closing;
-    const hear = (_: string, ears: Ears, either: AbortSignal): Promise<void> =>
-      listenOnce(this.#client, channel, ears, either);
-    return subscribe(hear, { channel, onMessage, onGap, signal, clock: systemClock });
+    const open = (_: string, handlers: SubscriptionHandlers, either: AbortSignal): Promise<void> =>
+      subscribeOnce(this.#client, channel, handlers, either);
+    return subscribe(open, { channel, onMessage, onGap, signal, clock: systemClock });
   }
 
   async close(): Promise<void> {
@@ -100,21 +101,18 @@ function plain(reply: Reply): unknown {
 }
 
 /** Subscribes on a connection of its own, and resolves when that connection has ended. */
-async function listenOnce(
+async function subscribeOnce(
   client: Client,
   channel: string,
-  ears: Ears,
+  handlers: SubscriptionHandlers,
   signal: AbortSignal,
 ): Promise<void> {
   const onPush = (reply: Reply): void => {
-    if (Array.isArray(reply) && reply[0] === 'message') ears.onMessage(toText(String(reply[2])));
+    if (Array.isArray(reply) && reply[0] === 'message')
+      handlers.onMessage(toText(String(reply[2])));
   };
-  const { ended, close } = await openWith(client, ['SUBSCRIBE', channel], signal, onPush);
-  signal.addEventListener('abort', close);
-  if (signal.aborted) close();
-  else ears.onSubscribed();
-  await ended;
-  signal.removeEventListener('abort', close);
+  const own = await openWith(client, ['SUBSCRIBE', channel], signal, onPush);
+  await untilEnded(own, handlers, signal);
 }
 
 /** Opens a connection of its own and sends one command; an error reply closes it. */

@@ -357,8 +357,8 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
 type Scene<World> = World & {
   readonly store: LockStore;
   /** Acquires, or enters the queue. */
-  queue(request: LockRequest, notify?: (event: WaiterEvent) => void): Promise<AcquireResult>;
-  /** The owners that were granted a lock, or told to ask again, since the last time, in order. */
+  queue(request: LockRequest, listener?: (event: WaiterEvent) => void): Promise<AcquireResult>;
+  /** The owners that were handed a lock since the last time, in order. */
   calls(): Promise<string[]>;
 };
 
@@ -372,8 +372,16 @@ function example<World extends Examined = Examined>(
       const open = async (): Promise<LockStore> => withOwnPrefix(await world.open());
       const store = await open();
       const called: string[] = [];
-      const queue: Scene<Examined>['queue'] = async (request, notify) =>
-        store.acquire(request, { notify: notify ?? (() => called.push(request.owner)) });
+      const queue: Scene<Examined>['queue'] = async (request, listener) => {
+        const notify = async (event: WaiterEvent): Promise<void> => {
+          listener?.(event);
+          const isTold = event.type === 'granted';
+          if (isTold || isGranted(await store.acquire(request, { notify }))) {
+            called.push(request.owner);
+          }
+        };
+        return store.acquire(request, { notify });
+      };
       const calls = async (): Promise<string[]> => {
         await world.elapse(20);
         return called.splice(0);

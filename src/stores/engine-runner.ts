@@ -1,5 +1,5 @@
 import { createEngine, type Engine, execute } from '../engine/index.ts';
-import { ErrorReply, type Reply } from '../resp/index.ts';
+import { ErrorReply, type Reply, SimpleReply } from '../resp/index.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
 /** Runs scripts on an engine in this process: the same scripts as on Redis, without a socket. */
@@ -36,6 +36,7 @@ function toBytes(text: string): string {
 
 function fromReply(reply: Reply): unknown {
   if (typeof reply === 'string') return Buffer.from(reply, 'latin1').toString('utf8');
+  if (reply instanceof SimpleReply) return reply.text;
   return Array.isArray(reply) ? reply.map(fromReply) : reply;
 }
 

@@ -23,14 +23,14 @@ let sending: Promise<void> | undefined;
 let delayedCount: number;
 /** Messages to `there`, while they are held up. */
 let heldUp: (() => void)[] | undefined;
-/** The subscription of `here` ended and is open again: its waiters ask again. */
-let reconnect: () => void;
+let failsToListen: boolean;
 
 beforeEach(async () => {
   clock = virtualClock();
   engine = createEngine({ clock, random: seededRandom(1) });
   operations = [];
   heldUp = undefined;
+  failsToListen = false;
   extending = undefined;
   replying = undefined;
   sending = undefined;
@@ -70,7 +70,9 @@ function open(clientId: string, seed: number): Locks {
           if (heldUp && clientId === 'there') heldUp.push(() => onMessage(text));
           else onMessage(text);
         };
-        if (clientId === 'here') reconnect = onGap;
+        if (failsToListen) {
+          return settle().then(() => Promise.reject(new Error('no connection')));
+        }
         return runner.listen(channel, later, onGap);
       },
     },
@@ -181,13 +183,11 @@ describe('a lock that is handed to another process', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('is not released for a reply that was overtaken by the grant', async () => {
+  it('is not released for a reply "busy" that was overtaken by the grant', async () => {
     const holder = await here.mutex('a').acquire();
-    const waiting = here.mutex('a').acquire({ wait: '50s' });
-    await settle();
     const { opened: replied, open: reply } = gate();
     replying = replied;
-    reconnect();
+    const waiting = here.mutex('a').acquire({ wait: '50s' });
     await settle();
     await holder.release();
     const lease = await waiting;
@@ -198,12 +198,15 @@ describe('a lock that is handed to another process', () => {
   });
 
   it('is released, if a request that was overtaken gets it once more', async () => {
-    const holder = await here.mutex('a').acquire();
-    const waiting = here.mutex('a').acquire({ wait: '50s' });
-    await settle();
+    // The waiter asks again, though it is in the queue, when the subscription has failed.
+    const fresh = open('fresh', 3);
+    failsToListen = true;
+    const holder = await fresh.mutex('a').acquire();
+    const waiting = fresh.mutex('a').acquire({ wait: '50s' });
+    for (let turn = 0; turn < 3; turn++) await settle();
     const { opened: sent, open: send } = gate();
     sending = sent;
-    reconnect();
+    clock.advance(60);
     await settle();
     await holder.release();
     await (await waiting).release();
@@ -212,6 +215,7 @@ describe('a lock that is handed to another process', () => {
     await settle();
     const { holders, waiters } = await here.mutex('a').inspect();
     expect([delayedCount, holders, waiters]).toEqual([1, [], []]);
+    await fresh.close();
   });
 
   it('is confirmed even if it is not to be renewed', async () => {

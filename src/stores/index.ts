@@ -1,7 +1,7 @@
 export { cacheStoreBeside } from './cache-store.ts';
 export { engineRunner } from './engine-runner.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './key-list.ts';
-export { HELPER_KEY, ownerOf, parseQueued, SHARED_KEY, SUFFIX } from './lock-keys.ts';
+export { channelOf, HELPER_KEY, ownerOf, parseQueued, SHARED_KEY, SUFFIX } from './lock-keys.ts';
 export {
   type ForcedRelease,
   forceLock,
@@ -14,7 +14,8 @@ export {
   scanLocks,
   WRITER_TAKE,
 } from './lock-list.ts';
-export { LOCK_SCRIPT, REFRESH_MS, RESERVED_MS } from './lock-script.ts';
+export { LOCK_SCRIPT, PASSED_OVER_MS, REFRESH_MS, RESERVED_MS } from './lock-script.ts';
+export { type LiveSession, LockSession } from './lock-session.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
 export { RedisStore } from './redis-store.ts';
 export { addressStore, redisUrlStore } from './redis-url.ts';

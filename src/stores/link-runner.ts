@@ -5,9 +5,9 @@ import type { RedisLink } from './redis-link.ts';
 import type { Script, ScriptRunner } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
-/** Runs scripts over a link, and hears messages on one connection of its own. `onClose` closes what is ours. */
-export function linkRunner(link: RedisLink, onClose: () => void = () => {}): ScriptRunner {
-  return new LinkRunner(link, systemClock, onClose);
+/** Runs scripts over a link, and receives messages on one connection of its own. Closing it closes the link. */
+export function linkRunner(link: RedisLink): ScriptRunner {
+  return new LinkRunner(link, systemClock);
 }
 
 /** How long a slot that moves is asked again, and how often: well within the time of a request. */
@@ -19,12 +19,10 @@ class LinkRunner implements ScriptRunner {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
-  readonly #onClose: () => void;
   #hasAsked = false;
 
-  constructor(link: RedisLink, clock: Clock, onClose: () => void) {
+  constructor(link: RedisLink, clock: Clock) {
     this.#link = link;
-    this.#onClose = onClose;
     this.#clock = clock;
     if (link.slotOf) this.slotOf = link.slotOf;
   }
@@ -43,16 +41,16 @@ class LinkRunner implements ScriptRunner {
   ): Promise<void> {
     const { signal } = this.#closing;
     if (signal.aborted) throw new Error('the store is closed');
-    const hear: RedisLink['hear'] = (...hearing) => this.#link.hear(...hearing);
-    await subscribe(hear, { channel, onMessage, onGap, signal, clock: this.#clock });
+    const open: RedisLink['subscribe'] = (...args) => this.#link.subscribe(...args);
+    await subscribe(open, { channel, onMessage, onGap, signal, clock: this.#clock });
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#onClose();
+    this.#link.close?.();
   }
 
-  /** The one place where a script that the server has forgotten is sent again. */
+  /** A script that the server does not know is sent again with its text. */
   async #send({ text, sha }: Script, keys: string[], args: string[]): Promise<unknown> {
     try {
       return await this.#link.evalsha(sha, keys, args);

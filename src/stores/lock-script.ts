@@ -10,6 +10,8 @@ const DEAD_MS = 10_000;
 /** So many waiters of silent clients are passed over to find one that is alive. They are read in pages. */
 const MAX_PASSED_OVER = 1000;
 const PAGE_SIZE = 100;
+/** The key of a client that is alive has this much of its life left when the client counts as silent. */
+export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
 /** The exit command of a session releases so many locks in one call; the server calls it again. */
 const MAX_EXITS = 500;
 /** A request that was sent before its session ended may arrive later than that, but not by so much. */
@@ -40,8 +42,9 @@ const ENDED_MS = 60_000;
  *       `string`, the token is empty. Of a foreign value the token is the start.
  *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
  *       The reply to a single request comes without a list around it, unless waiters were served.
+ *       If the session has ended, nothing is done, and the reply is the status NOSESSION.
  * With no key, the only argument is the id of a session, which has ended: releases its locks, at most ${MAX_EXITS}. The
- *       reply is the number of those that are left.
+ *       reply is AGAIN if some are left, else OK.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses SET key token NX PX
  *         and compare-and-delete takes part. Any other lock: a sorted set of tokens by the end of their lease, on the
@@ -75,7 +78,7 @@ local count = #KEYS
 local session = ARGV[3 * count + 1]
 local sessionKey = session and 'holdfast:session:' .. session
 if session and count > 0 and call('EXISTS', sessionKey .. ':ended') == 1 then
-  return redis.error_reply('NOSESSION The session of this request has ended')
+  return redis.status_reply('NOSESSION')
 end
 
 -- The tokens of a session, each with what its release needs.
@@ -100,7 +103,7 @@ local function nextFence(holder)
   return fence
 end
 
--- Waiters of the calling client that were served: token, fence, token, fence, …
+-- Waiters of the calling client that were served: token, fence, token, fence, ...
 local served
 
 local function general()
@@ -319,7 +322,7 @@ ${LUA_KEYS}
         local _, _, token = parseQueued(member)
         local key = aliveKey(lock.holder, token)
         leftOf[key] = leftOf[key] or call('PTTL', key)
-        if leftOf[key] > ${DEAD_MS - SILENT_MS} then return member end
+        if leftOf[key] > ${PASSED_OVER_MS} then return member end
         if leftOf[key] < 0 then
           call('ZREM', lock.queue, member)
         else
@@ -335,7 +338,7 @@ ${LUA_KEYS}
 
   -- A client that does not confirm a short reservation counts as silent after it. Of a long one, it does anyway.
   local function expectAnswer(lock, token, reserved)
-    local key, left = aliveKey(lock.holder, token), ${DEAD_MS - SILENT_MS} + reserved
+    local key, left = aliveKey(lock.holder, token), ${PASSED_OVER_MS} + reserved
     if call('PTTL', key) > left then call('PEXPIRE', key, whole(left)) end
   end
 
@@ -520,7 +523,7 @@ ${LUA_KEYS}
       end)
       call('HDEL', sessionKey, token)
     end
-    return call('HLEN', sessionKey)
+    return redis.status_reply(call('HLEN', sessionKey) > 0 and 'AGAIN' or 'OK')
   end
 
   local function run(index, operation, token, number)

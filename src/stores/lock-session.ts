@@ -1,3 +1,5 @@
+import type { Clock } from '../clock/index.ts';
+import { inTime } from './in-time.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 import { type Script, type ScriptRunner, scriptOf } from './script-runner.ts';
 import { SessionError } from './session.ts';
@@ -15,6 +17,8 @@ export interface LockSessionOptions {
   command(args: string[]): Promise<unknown>;
   /** Set before the keys of scripts, but not of plain commands. */
   readonly keyPrefix: string;
+  readonly clock: Clock;
+  readonly requestTimeoutMs: number;
   /** Opens a session; again, when one has ended. */
   open(): Promise<LiveSession>;
 }
@@ -28,7 +32,7 @@ const SCRIPT = scriptOf(LOCK_SCRIPT);
  * A session can end while the process lives: CLIENT KILL, a network that fails for a moment. Then all its locks are
  * lost, and their holders are notified. Before the next session is used, this client runs the exit command of the last
  * one itself: the server may notice the end later, and would then release what was granted since. After that the lock
- * script refuses requests of the old session, which may still be on their way.
+ * script refuses requests of the old session, which may still be on their way (NOSESSION).
  */
 export class LockSession {
   readonly ended = new SessionError(
@@ -41,7 +45,7 @@ export class LockSession {
   /** Sessions that have ended, and whose exit command is not known to have run. */
   readonly #toExit = new Set<string>();
   #onEnded = (_reason: Error): void => {};
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   constructor(options: LockSessionOptions) {
     this.#options = options;
@@ -59,7 +63,7 @@ export class LockSession {
   /** The id of the session, which is opened if there is none. */
   open(): Promise<string> {
     if (this.#live !== undefined) return Promise.resolve(this.#live.id);
-    if (this.#isClosed) return Promise.reject(new Error(CLOSED));
+    if (this.#closing.signal.aborted) return Promise.reject(new Error(CLOSED));
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });
@@ -90,7 +94,7 @@ export class LockSession {
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.#closing.abort(new Error(CLOSED));
     const live = this.#live;
     this.#live = undefined;
     await live?.close();
@@ -101,7 +105,7 @@ export class LockSession {
     try {
       await Promise.all([...this.#toExit].map((id) => this.#exit(id)));
       await this.#setExit(live.id, 'locks', SCRIPT, [], [live.id]);
-      if (this.#isClosed) throw new Error(CLOSED);
+      this.#closing.signal.throwIfAborted();
     } catch (error) {
       live.close();
       throw error;
@@ -114,7 +118,8 @@ export class LockSession {
   /** The server runs its own copy in pieces too: to run it twice does no harm. */
   async #exit(id: string): Promise<void> {
     const { scripts } = this.#options;
-    while (Number(await scripts.run(SCRIPT, [], [id])) > 0);
+    const run = (): Promise<unknown> => this.#inTime(scripts.run(SCRIPT, [], [id]));
+    while (String(await run()) === 'AGAIN');
     this.#toExit.delete(id);
   }
 
@@ -128,10 +133,14 @@ export class LockSession {
   ): Promise<void> {
     const { command } = this.#options;
     const call = ['EVALSHA', sha, String(keys.length), ...keys, ...args];
-    await Promise.all([
-      command(['SCRIPT', 'LOAD', text]),
-      command(['HOLDFAST.WILL', 'SET', id, name, ...call]),
-    ]);
+    const load = command(['SCRIPT', 'LOAD', text]);
+    const set = command(['HOLDFAST.WILL', 'SET', id, name, ...call]);
+    await this.#inTime(Promise.all([load, set]));
+  }
+
+  #inTime<Result>(promise: Promise<Result>): Promise<Result> {
+    const { clock, requestTimeoutMs } = this.#options;
+    return inTime(clock, requestTimeoutMs, promise, this.#closing.signal);
   }
 }
 

@@ -61,7 +61,10 @@ export class LockWaiters {
     return added;
   }
 
-  remove({ request: { owner }, lock }: LockWaiter): void {
+  remove(waiter: LockWaiter): void {
+    const { request, lock } = waiter;
+    const { owner } = request;
+    leaveQueue(waiter);
     if (!this.#waiters.delete(owner) || lock === undefined) return;
     lock.waiters.delete(owner);
     if (lock.waiters.size > 0) return;
@@ -91,11 +94,10 @@ export class LockWaiters {
    * the next refresh is for the others.
    */
   refreshed(waiter: LockWaiter, freeInMs: number, sent: SentTimes): void {
-    if (this.#waiters.has(waiter.request.owner)) {
-      if (freeInMs > 0) waiter.queuedAt = sent;
-      else this.#retry(waiter);
-    }
-    this.#refreshIn(waiter.lock!, freeInMs);
+    const { lock, isQueued } = waiter;
+    if (isQueued && freeInMs > 0) waiter.queuedAt = sent;
+    else if (isQueued) this.#retry(waiter);
+    this.#refreshIn(lock!, freeInMs);
   }
 
   refreshFailed({ lock }: LockWaiter): void {
@@ -129,7 +131,12 @@ export class LockWaiters {
     waiter.notify({ type: 'granted', fence, sentMs, sentWallMs, isReserved: true });
   }
 
-  /** Messages may have been lost, or places: all ask again. */
+  /** Messages may have been lost. */
+  refreshAll(): void {
+    for (const lock of this.#locks.values()) this.#refreshNow(lock);
+  }
+
+  /** All places were lost: all ask again. */
   retryAll(): void {
     for (const waiter of [...this.#waiters.values()]) this.#retry(waiter);
   }
@@ -171,6 +178,7 @@ export class LockWaiters {
   }
 
   #refreshNow(lock: WaitedLock): void {
+    lock.refreshTimer?.cancel();
     lock.refreshTimer = undefined;
     for (const waiter of lock.waiters.values()) {
       if (!waiter.isQueued) continue;

@@ -1,182 +1,313 @@
-import { type Ears, hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
+import { systemClock } from '../clock/index.ts';
+import { type CommandClient, CommandPath, databaseOf, type OwnClient } from './command-path.ts';
+import { openConnection, untilEnded } from './own-connection.ts';
+import { hasMethod, inTurn, type OwnConnection, type RedisLink } from './redis-link.ts';
 import { slotOf } from './slot.ts';
 
-/** What is used of a node-redis client: single, Sentinel, Cluster or pool. */
+/** The parts used of a node-redis client: single, Sentinel, Cluster or pool. */
 export interface NodeRedisClient {
   readonly isOpen: boolean;
-  evalSha(sha: string, words: ScriptWords): Promise<unknown>;
-  eval(text: string, words: ScriptWords): Promise<unknown>;
+  /** A pool has none. */
+  readonly isReady?: boolean;
+  evalSha(sha: string, script: ScriptArguments): Promise<unknown>;
+  eval(text: string, script: ScriptArguments): Promise<unknown>;
 }
 
-interface ScriptWords {
+interface ScriptArguments {
   keys: string[];
   arguments: string[];
 }
 
 /** A client of one server. */
-interface Single extends NodeRedisClient {
-  readonly options?: { readonly socket?: object };
+interface SingleClient extends NodeRedisClient {
+  readonly options?: { readonly socket?: object; readonly keyPrefix?: unknown };
   readonly isReady: boolean;
   info(section: string): Promise<unknown>;
-  sendCommand(words: string[]): Promise<unknown>;
-  duplicate(options: object): Own;
+  sendCommand(args: string[]): Promise<unknown>;
+  duplicate(options: object): SingleClient & Duplicate;
+  ping(): Promise<unknown>;
 }
 
-/** A duplicate, which is ours to change. */
-interface Own {
-  readonly isOpen: boolean;
-  on(event: string, listener: () => void): unknown;
+interface Duplicate extends NodeRedisClient {
+  on(event: string, listener: (value: unknown) => void): unknown;
   connect(): Promise<unknown>;
-  sendCommand(words: string[]): Promise<unknown>;
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  destroy(): void;
+  destroy(): unknown;
 }
 
-interface Cluster extends NodeRedisClient {
+interface ClusterClient extends NodeRedisClient {
   readonly masters: readonly ClusterNode[];
-  nodeClient(node: ClusterNode): Promise<Single>;
+  nodeClient(node: ClusterNode): Promise<SingleClient>;
+  duplicate(options: object): Duplicate;
 }
 
 interface ClusterNode {
-  readonly client?: Single;
+  readonly client?: SingleClient;
 }
 
-interface Sentinel extends NodeRedisClient {
-  /** Gives the client of the master to a function; there is no other way to get at it. */
-  _execute<Result>(isReadonly: false, use: (master: Single) => Promise<Result>): Promise<Result>;
+interface SentinelClient extends NodeRedisClient {
+  getMasterNode(): unknown;
+  sendCommand(isReadonly: boolean, args: string[]): Promise<unknown>;
+  duplicate(options: object): SentinelClient & Duplicate;
 }
 
-interface Pool extends NodeRedisClient {
-  execute<Result>(use: (client: Single) => Promise<Result>): Promise<Result>;
+interface PoolClient extends NodeRedisClient {
+  execute<Result>(task: (client: SingleClient) => Result): Promise<Result>;
+  sendCommand(args: string[]): Promise<unknown>;
 }
 
 export function isNodeRedis(client: object): client is NodeRedisClient {
-  return hasMethod(client, 'evalSha') && 'isOpen' in client && useOf(client) !== undefined;
+  const isKnown =
+    isCluster(client) || isPool(client) || isSentinel(client) || hasMethod(client, 'duplicate');
+  return hasMethod(client, 'evalSha') && 'isOpen' in client && isKnown;
 }
 
 export function nodeRedisLink(client: NodeRedisClient): RedisLink {
-  const use = useOf(client)!;
-  const plain = withoutTypeMapping(client);
-  const evalSha = async (sha: string, keys: string[], args: string[]): Promise<unknown> => {
-    checkOpen(client);
-    return plain.evalSha(sha, { keys, arguments: args });
-  };
-  const link: RedisLink = {
-    evalsha: evalSha,
-    eval: (text, keys, args) => plain.eval(text, { keys, arguments: args }),
-    info: (section) => use((single) => single.info(section)),
-    async hear(channel, ears, signal) {
-      checkOpen(client);
-      const own = await use(async (single) => duplicate(single));
-      signal.throwIfAborted();
-      await hear(own, channel, ears, signal);
+  if (isCluster(client)) return clusterLink(client);
+  if (isSentinel(client)) return sentinelLink(client);
+  if (isPool(client)) return poolLink(client);
+  return singleLink(client as SingleClient);
+}
+
+function singleLink(client: SingleClient): RedisLink {
+  const path = new CommandPath(
+    {
+      ...singleCommands(client),
+      duplicate: (database) =>
+        ownClient(client.duplicate({ ...NO_CACHE, database }), singleCommands),
+    },
+    systemClock,
+  );
+  return {
+    ...scriptsOver(client, path),
+    info: (section) => client.info(section),
+    subscribe: subscribeBeside(client, async () => client),
+    plain: {
+      keyPrefix: String(client.options?.keyPrefix ?? ''),
+      command: (args) => path.command(args),
+      open: (args, signal) => {
+        const own = duplicateOnce(client);
+        return openOwn(own, () => own.sendCommand(args), signal);
+      },
     },
   };
-  const keyPrefix = (client as { readonly _keyPrefix?: string })._keyPrefix ?? '';
-  if (isCluster(client)) return { ...link, slotOf: (key) => slotOf(keyPrefix + key) };
-  if (!isSingle(client)) return link;
-  const command = (words: string[]) => (plain as Single).sendCommand(words);
-  const open = async (words: string[], signal: AbortSignal) =>
-    openOwn(duplicate(client), words, signal);
-  return { ...link, plain: { keyPrefix, command, open } };
 }
 
-type Use = <Result>(act: (single: Single) => Promise<Result>) => Promise<Result>;
-
-/** How to get at a client of one server: only such a one can be duplicated, and tells when it ends. */
-function useOf(client: object): Use | undefined {
-  if (isCluster(client)) return useAnyMaster(client);
-  if (hasMethod(client, '_execute')) return (act) => (client as Sentinel)._execute(false, act);
-  if (hasMethod(client, 'execute')) return (act) => (client as Pool).execute(act);
-  if (isSingle(client)) return (act) => act(client);
-  return undefined;
-}
-
-function isSingle(client: object): client is Single {
-  const isOther =
-    isCluster(client) || hasMethod(client, '_execute') || hasMethod(client, 'execute');
-  return !isOther && hasMethod(client, 'duplicate');
-}
-
-/** A master that answers, if one is known; else the next one at each try. */
-function useAnyMaster(cluster: Cluster): Use {
+/**
+ * Requests are gathered by the slot of the key without the prefix: the client has no public option for it. That is
+ * the right slot, or a part of it, unless the prefix has an opening brace and no closing one.
+ */
+function clusterLink(client: ClusterClient): RedisLink {
   const nextOf = inTurn();
-  return async (act) => {
-    const { masters } = cluster;
-    const ready = masters.filter(({ client }) => client?.isReady);
-    return act(await cluster.nodeClient(nextOf(ready.length > 0 ? ready : masters)));
+  /** A master that answers, if one is known; else the next one at each attempt. */
+  const anyMaster = async (): Promise<SingleClient> => {
+    const { masters } = client;
+    const ready = masters.filter((node) => node.client?.isReady);
+    return client.nodeClient(nextOf(ready.length > 0 ? ready : masters));
+  };
+  const duplicate = (): OwnClient => ownClient(client.duplicate(NO_CACHE), scripts);
+  return {
+    ...scriptsOver(client, new CommandPath({ ...scripts(client), duplicate }, systemClock)),
+    info: async (section) => (await anyMaster()).info(section),
+    subscribe: subscribeBeside(client, anyMaster),
+    slotOf,
   };
 }
 
-/** How a duplicate differs: it ends when its connection does, and does not clear the caller's cache then. */
-function duplicate(single: Single): Own {
-  return single.duplicate({
-    socket: { ...single.options?.socket, reconnectStrategy: false },
-    clientSideCache: undefined,
-  });
+/** A pool replaces a dead connection by itself: it lends a connection to one request at a time. */
+function poolLink(client: PoolClient): RedisLink {
+  const path = new CommandPath(scripts(client), systemClock);
+  return {
+    ...scriptsOver(client, path),
+    info: (section) => client.sendCommand(['INFO', section]),
+    subscribe: subscribeBeside(client, () => client.execute((single) => single)),
+  };
 }
 
-async function hear(own: Own, channel: string, ears: Ears, signal: AbortSignal): Promise<void> {
-  const destroy = (): void => destroyQuietly(own);
-  const ended = new Promise<void>((resolve) => {
-    own.on('end', resolve);
-    own.on('error', () => {
-      if (!own.isOpen) resolve();
-    });
-  });
-  signal.addEventListener('abort', destroy);
-  try {
-    await own.connect();
-    await own.subscribe(channel, (text) => ears.onMessage(text));
-    ears.onSubscribed();
-    await ended;
-  } finally {
-    signal.removeEventListener('abort', destroy);
-    destroy();
-  }
+function sentinelLink(client: SentinelClient): RedisLink {
+  const duplicate = (): OwnClient => ownClient(client.duplicate(NO_CACHE), scripts);
+  return {
+    ...scriptsOver(client, new CommandPath({ ...scripts(client), duplicate }, systemClock)),
+    info: (section) => client.sendCommand(false, ['INFO', section]),
+    async subscribe(channel, handlers, signal) {
+      checkOpen(client);
+      const own = client.duplicate(NO_CACHE);
+      const onMessage = (text: string): void => handlers.onMessage(text);
+      const connection = await openSentinel(own, channel, onMessage, signal);
+      await untilEnded(connection, handlers, signal);
+    },
+  };
 }
 
-async function openOwn(own: Own, words: string[], signal: AbortSignal): Promise<OwnConnection> {
-  const ended = new Promise<void>((resolve) => {
-    own.on('end', resolve);
-    own.on('error', () => {
-      if (!own.isOpen) resolve();
-    });
-  });
-  const close = (): void => destroyQuietly(own);
-  signal.addEventListener('abort', close);
-  try {
-    await own.connect();
-    await own.sendCommand(words);
-  } catch (error) {
-    close();
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', close);
-  }
-  return { ended, close };
+function scriptsOver(
+  client: NodeRedisClient,
+  path: CommandPath,
+): Pick<RedisLink, 'evalsha' | 'eval' | 'close'> {
+  return {
+    evalsha: async (sha, keys, args) => {
+      checkOpen(client);
+      return path.evalsha(sha, keys, args);
+    },
+    eval: (text, keys, args) => path.eval(text, keys, args),
+    close: () => path.close(),
+  };
 }
 
-/** Some versions throw if the connection has already ended. */
-function destroyQuietly(own: Own): void {
+function scripts(client: NodeRedisClient): CommandClient {
+  const plain = withoutTypeMapping(client);
+  return {
+    isConnected: () => client.isReady === true,
+    evalsha: (sha, keys, args) => plain.evalSha(sha, { keys, arguments: args }),
+    eval: (text, keys, args) => plain.eval(text, { keys, arguments: args }),
+  };
+}
+
+function singleCommands(client: SingleClient): CommandClient {
+  const plain = withoutTypeMapping(client);
+  return {
+    ...scripts(client),
+    command: (args) => plain.sendCommand(args),
+    database: async () => databaseOf(await plain.sendCommand(['CLIENT', 'INFO'])),
+  };
+}
+
+/** A duplicate with the caller's cache would clear it when it ends. */
+const NO_CACHE = { clientSideCache: undefined } as const;
+
+/** A duplicate for lock commands, which reconnects as the caller's client does. */
+function ownClient<Client extends Duplicate>(
+  own: Client,
+  commandsOf: (client: Client) => CommandClient,
+): OwnClient {
+  own.on('error', () => {});
+  const commands = commandsOf(own);
+  const connected = own.connect();
+  connected.catch(() => {});
+  return {
+    ...commands,
+    // The first request of a duplicate: the others are sent after it was answered.
+    eval: async (text, keys, args) => {
+      await connected;
+      return commands.eval(text, keys, args);
+    },
+    close: () => destroy(own),
+  };
+}
+
+/** A duplicate that ends when its connection does. */
+function duplicateOnce(single: SingleClient): SingleClient & Duplicate {
+  const socket = { ...single.options?.socket, reconnectStrategy: false };
+  return single.duplicate({ ...NO_CACHE, socket });
+}
+
+function subscribeBeside(
+  client: NodeRedisClient,
+  singleOf: () => Promise<SingleClient>,
+): RedisLink['subscribe'] {
+  return async (channel, handlers, signal) => {
+    checkOpen(client);
+    const own = duplicateOnce(await singleOf());
+    const start = (): Promise<unknown> =>
+      own.subscribe(channel, (text) => handlers.onMessage(text));
+    await untilEnded(await openOwn(own, start, signal), handlers, signal);
+  };
+}
+
+function openOwn(
+  own: SingleClient & Duplicate,
+  start: () => Promise<unknown>,
+  signal: AbortSignal,
+): Promise<OwnConnection> {
+  const steps = {
+    async start() {
+      await own.connect();
+      return start();
+    },
+    ping: () => own.ping(),
+    end: () => destroy(own),
+    onEnd(listener: () => void) {
+      own.on('end', listener);
+      own.on('error', () => {
+        if (!own.isOpen) listener();
+      });
+    },
+  };
+  return openConnection(steps, signal);
+}
+
+/**
+ * A subscription through Sentinel. The client reconnects it without notice, so that every error and every change of
+ * the master ends it. It offers no PING on that connection: a message to the own channel takes its place.
+ */
+function openSentinel(
+  own: SentinelClient & Duplicate,
+  channel: string,
+  onMessage: (text: string) => void,
+  signal: AbortSignal,
+): Promise<OwnConnection> {
+  let onPong = (): void => {};
+  let onEnd = (): void => {};
+  let isSubscribed = false;
+  const steps = {
+    async start() {
+      own.on('error', () => {
+        if (isSubscribed) onEnd();
+      });
+      own.on('topology-change', (event) => {
+        const isMaster = (event as { readonly type: string }).type === 'MASTER_CHANGE';
+        if (isSubscribed && isMaster) onEnd();
+      });
+      await own.connect();
+      await own.subscribe(channel, (text) => {
+        if (text === PING) onPong();
+        else onMessage(text);
+      });
+      isSubscribed = true;
+    },
+    ping: () =>
+      new Promise<void>((resolve) => {
+        onPong = resolve;
+        own.sendCommand(false, ['PUBLISH', channel, PING]).catch(() => {});
+      }),
+    end: () => destroy(own),
+    onEnd(listener: () => void) {
+      onEnd = () => {
+        destroy(own);
+        listener();
+      };
+    },
+  };
+  return openConnection(steps, signal);
+}
+
+const PING = 'holdfast:ping';
+
+/** Some versions throw or reject if the connection has already ended. */
+async function destroy(own: Duplicate): Promise<void> {
   try {
-    own.destroy();
+    await own.destroy();
   } catch {}
 }
 
-/** Without this some kinds of client fail in ways that tell nothing. */
+/** Without this some kinds of client fail with an error that does not name the cause. */
 function checkOpen(client: NodeRedisClient): void {
   if (!client.isOpen) throw new Error('the client is closed, or connect() was never called');
 }
 
 /** The caller may want Buffers or strings for numbers; the store does not. */
-function withoutTypeMapping(client: NodeRedisClient): NodeRedisClient {
-  const { withTypeMapping } = client as {
-    withTypeMapping?: (mapping: object) => NodeRedisClient;
-  };
+function withoutTypeMapping<Client extends NodeRedisClient>(client: Client): Client {
+  const { withTypeMapping } = client as { withTypeMapping?: (mapping: object) => Client };
   return withTypeMapping?.call(client, {}) ?? client;
 }
 
-function isCluster(client: object): client is Cluster {
+function isCluster(client: object): client is ClusterClient {
   return hasMethod(client, 'nodeClient') && 'masters' in client;
+}
+
+function isSentinel(client: object): client is SentinelClient {
+  return hasMethod(client, 'getMasterNode') && hasMethod(client, 'duplicate');
+}
+
+function isPool(client: object): client is PoolClient {
+  return hasMethod(client, 'execute') && 'idleClients' in client;
 }

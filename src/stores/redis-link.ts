@@ -1,45 +1,51 @@
 import { systemRandom } from '../clock/index.ts';
 
 /** What the store needs of a Redis, whichever client library reaches it. */
-export interface RedisLink {
-  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
-  eval(text: string, keys: string[], args: string[]): Promise<unknown>;
+export interface RedisLink extends ScriptCommands {
   info(section: string): Promise<unknown>;
   /**
-   * Opens a connection of its own, subscribes, and resolves or rejects when that connection has ended.
-   * It is not reconnected: whoever called knows of every gap. An abort of the signal ends it.
+   * Subscribes on a connection of its own. Resolves or rejects when that connection has ended, or has stopped
+   * answering. It does not reconnect, so that the caller knows of every gap. Aborting the signal ends it.
    */
-  hear(channel: string, ears: Ears, signal: AbortSignal): Promise<void>;
-  /** Of a client with one connection. Left out: what it sends may be overtaken by what it sends later. */
+  subscribe(channel: string, handlers: SubscriptionHandlers, signal: AbortSignal): Promise<void>;
+  /** For a client with one connection. Undefined if a later request may overtake an earlier one. */
   readonly plain?: PlainLink;
-  /** In a cluster: the slot of a key, as the server will see that key. */
+  /** In a cluster: the slot of a key, as the server sees that key. */
   slotOf?(key: string): number;
+  /** Closes the connections that the link opened for itself. May be called more than once. */
+  close?(): void;
+}
+
+export interface ScriptCommands {
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
+  eval(text: string, keys: string[], args: string[]): Promise<unknown>;
 }
 
 /** Any command, in order with the scripts. */
 export interface PlainLink {
-  /** Set before the keys of scripts, but not of these commands. */
+  /** Put before the keys of scripts, but not of these commands. */
   readonly keyPrefix: string;
-  command(words: string[]): Promise<unknown>;
+  command(args: string[]): Promise<unknown>;
   /**
-   * Opens a connection of its own, which says one command and stays open; resolves when that was answered.
-   * It is not reconnected. An abort of the signal before that ends it.
+   * Opens a connection of its own, sends one command, and resolves with its reply. The connection stays open and
+   * does not reconnect. Aborting the signal before the reply closes it.
    */
-  open(words: string[], signal: AbortSignal): Promise<OwnConnection>;
+  open(args: string[], signal: AbortSignal): Promise<OwnConnection>;
 }
 
 export interface OwnConnection {
+  /** Resolves when the connection has ended, or has stopped answering. */
   readonly ended: Promise<void>;
   close(): void;
 }
 
-export interface Ears {
-  /** From now on no message is lost. */
+export interface SubscriptionHandlers {
+  /** The server confirmed the subscription: no later message is lost. */
   onSubscribed(): void;
   onMessage(text: string): void;
 }
 
-/** One node of those that are there, another one each time, and the first by chance: clients spread. */
+/** Picks another node at each call, the first one at random, so that clients spread over the nodes. */
 export function inTurn(): <Node>(nodes: readonly Node[]) => Node {
   let turn = Math.floor(systemRandom.next() * 2 ** 20);
   return (nodes) => {
@@ -49,7 +55,7 @@ export function inTurn(): <Node>(nodes: readonly Node[]) => Node {
   };
 }
 
-/** Clients are told by their shape, since instanceof fails between copies of a package. */
+/** Clients are recognized by their shape, since instanceof fails between copies of a package. */
 export function hasMethod(client: object, name: string): boolean {
   return typeof (client as Record<string, unknown>)[name] === 'function';
 }

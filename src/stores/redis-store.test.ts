@@ -481,20 +481,6 @@ describe('a lock with several holders', () => {
   });
 });
 
-/** A store asks all waiters to try again when its subscription opens. The cases count such events. */
-async function openSubscription(store: RedisStore): Promise<void> {
-  const [holder, waiter] = [1, 2].map((id) => ({
-    ...REQUEST,
-    name: 'before',
-    owner: `${store.ownerPrefix}before${id}`,
-  }));
-  await store.acquire(holder!);
-  await store.acquire(waiter!, WAITER);
-  await settle();
-  await store.release(waiter!);
-  await store.release(holder!);
-}
-
 function requestOf(lease: Lease): LockRequest {
   return (lease as unknown as { request: LockRequest }).request;
 }
@@ -508,9 +494,7 @@ describe('a Redis store on an engine of this process', () => {
       open: async () => {
         const clientId = `client${++clientCount}`;
         const settings = { clock, clientId, requestTimeoutMs: 5000 };
-        const store = new RedisStore(engineRunner(engine), settings);
-        await openSubscription(store);
-        return store;
+        return new RedisStore(engineRunner(engine), settings);
       },
       elapse: async (durationMs) => clock.advance(durationMs),
       set: async (key, value, ttlMs) => {

@@ -25,7 +25,7 @@ import { channelOf, keyOf, ownerPrefixOf, tokenOf } from './lock-keys.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 import type { LockSession } from './lock-session.ts';
 import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
-import { isFaultOfOne, isSessionOver, told } from './script-fault.ts';
+import { isFaultOfOne, told } from './script-fault.ts';
 import { type ScriptRunner, scriptOf } from './script-runner.ts';
 
 export interface RedisStoreSettings {
@@ -188,10 +188,10 @@ export class RedisStore implements LockStore {
       const served = parseMessage(text);
       if (served !== undefined) this.#waiters.reserved(served);
     };
-    const retryAll = (): void => this.#waiters.retryAll();
-    this.#subscribing = this.scripts.listen(this.#channel, onMessage, retryAll);
+    const refreshAll = (): void => this.#waiters.refreshAll();
+    this.#subscribing = this.scripts.listen(this.#channel, onMessage, refreshAll);
     // Messages before that were lost.
-    this.#subscribing.then(retryAll, (error: unknown) => {
+    this.#subscribing.then(refreshAll, (error: unknown) => {
       this.#subscribing = undefined;
       this.#waiters.failAll(told(error));
     });
@@ -247,6 +247,12 @@ export class RedisStore implements LockStore {
   }
 
   #answered(batch: SentBatch, reply: unknown): void {
+    if (String(reply) === 'NOSESSION') {
+      // Deferred: a grant that came with the same bytes must be a lease before all leases are lost.
+      this.#clock.defer(() => this.session?.lost(batch.sessionId));
+      batch.fail(this.session?.ended);
+      return;
+    }
     batch.drop();
     const { replies, served } = parseReplies(reply, batch.calls.length);
     // Waiters that were served go on before the caller that made room for them.
@@ -262,8 +268,6 @@ export class RedisStore implements LockStore {
   }
 
   #failed(batch: SentBatch, error: unknown): void {
-    // Deferred: a grant that came with the same bytes must be a lease before all leases are lost.
-    if (isSessionOver(error)) this.#clock.defer(() => this.session?.lost(batch.sessionId));
     // One key that is no lock must not fail the requests that travelled with it: each is sent alone.
     const parts = isFaultOfOne(error) && !batch.isOver ? groupsOf(batch.calls) : [];
     if (parts.length > 1) {

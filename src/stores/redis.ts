@@ -13,9 +13,13 @@ import { type Session, SessionError, sessionError } from './session.ts';
 export type { IoredisClient, NodeRedisClient };
 
 /**
- * Locks in the Redis that a client is connected to: ioredis (single, Sentinel, Cluster) or node-redis
- * (client, Sentinel, Cluster, pool). The client stays the caller's: it is neither changed nor closed. A
- * second connection is opened when somebody first has to wait, to be called on.
+ * Locks in the Redis that a client is connected to: ioredis or iovalkey (single, Sentinel, Cluster) or node-redis
+ * (client, Sentinel, Cluster, pool). The client stays the caller's: it is neither changed nor closed. The store
+ * opens a duplicate of it to receive messages, when a request first has to wait, and one for its commands, if the
+ * client's connection stops answering. `close()` closes them.
+ *
+ * @throws LockArgumentError for any other object, and for an ioredis client with `sentinels` but without
+ *   `failoverDetector: true`.
  */
 export function redisStore(
   client: IoredisClient | NodeRedisClient,
@@ -57,9 +61,13 @@ function refuseOthers(options: object): void {
 const STORE_OPTIONS = "Its options are { requestTimeout: '2s', session: true }.";
 
 /** A session for locks: the one that is given, or one that is opened for them. */
-export function lockSession(session: true | Session, options: LockSessionOptions): LockSession {
+export function lockSession(
+  session: true | Session,
+  options: Omit<LockSessionOptions, 'clock' | 'requestTimeoutMs'>,
+): LockSession {
   const open = session === true ? options.open : stillOpen(session);
-  return new LockSession({ ...options, open });
+  const requestTimeoutMs = OPEN_TIMEOUT_MS;
+  return new LockSession({ ...options, open, clock: systemClock, requestTimeoutMs });
 }
 
 /** A session on a connection of its own, to where a client is connected. */
@@ -67,12 +75,12 @@ export async function openBeside({ open }: PlainLink, where: string): Promise<Li
   const id = randomUUID();
   // A connection that is swallowed would never say so, and all who ask would wait for it.
   const trial = new AbortController();
-  const timer = systemClock.setTimer(PATIENCE_MS, () => trial.abort());
+  const timer = systemClock.setTimer(OPEN_TIMEOUT_MS, () => trial.abort());
   try {
     return { id, ...(await open(['HOLDFAST.SESSION', id], trial.signal)) };
   } catch (error) {
     const isLate = trial.signal.aborted;
-    const reason = isLate ? new Error(`no answer within ${PATIENCE_MS} ms`) : error;
+    const reason = isLate ? new Error(`no answer within ${OPEN_TIMEOUT_MS} ms`) : error;
     throw sessionError(reason, where);
   } finally {
     timer.cancel();
@@ -80,7 +88,7 @@ export async function openBeside({ open }: PlainLink, where: string): Promise<Li
 }
 
 /** How long the server may take to open a session. */
-const PATIENCE_MS = 5000;
+const OPEN_TIMEOUT_MS = 5000;
 
 const OVER = 'the session of these locks has ended';
 
@@ -122,7 +130,7 @@ function linkTo(client: unknown): RedisLink {
   }
   throw new LockArgumentError(
     '',
-    'redisStore needs a client: of ioredis new Redis() (also with sentinels) or new Cluster(), or of ' +
-      'node-redis createClient(), createSentinel(), createCluster() or createClientPool().',
+    'redisStore needs a client: of ioredis or iovalkey new Redis() (also with sentinels) or new Cluster(), or ' +
+      'of node-redis createClient(), createSentinel(), createCluster() or createClientPool().',
   );
 }

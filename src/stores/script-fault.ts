@@ -23,8 +23,3 @@ const WRONG_TYPE =
 function finalError(cause: Error, advice: string): Error {
   return Object.assign(new Error(`${cause.message} ${advice}`, { cause }), { isFinal: true });
 }
-
-/** The session of a request has ended, and the server has refused it. */
-export function isSessionOver(error: unknown): boolean {
-  return error instanceof Error && /^NOSESSION\b/.test(error.message);
-}

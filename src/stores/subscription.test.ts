@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { virtualClock } from '../clock/index.ts';
-import type { Ears, RedisLink } from './redis-link.ts';
+import type { RedisLink, SubscriptionHandlers } from './redis-link.ts';
 import { subscribe } from './subscription.ts';
 
 /** Connections that the test opens, cuts and refuses. */
@@ -9,12 +9,12 @@ class Line {
   readonly heard: string[] = [];
   gaps = 0;
   tries = 0;
-  ears: Ears | undefined;
+  handlers: SubscriptionHandlers | undefined;
   #end: { resolve(): void; reject(error: Error): void } | undefined;
   readonly #closing = new AbortController();
 
   open(): Promise<void> {
-    return subscribe(this.#hear, {
+    return subscribe(this.#subscribe, {
       channel: 'channel',
       onMessage: (text) => this.heard.push(text),
       onGap: () => {
@@ -40,9 +40,9 @@ class Line {
     await this.cut();
   }
 
-  readonly #hear: RedisLink['hear'] = (_channel, ears) => {
+  readonly #subscribe: RedisLink['subscribe'] = (_channel, handlers) => {
     this.tries++;
-    this.ears = ears;
+    this.handlers = handlers;
     return new Promise((resolve, reject) => {
       this.#end = { resolve, reject };
     });
@@ -56,9 +56,9 @@ describe('a subscription', () => {
   it('is open when it is heard, and tells of no gap before that', async () => {
     const line = new Line();
     const opening = line.open();
-    line.ears!.onSubscribed();
+    line.handlers!.onSubscribed();
     await opening;
-    line.ears!.onMessage('owner');
+    line.handlers!.onMessage('owner');
     expect([line.heard, line.gaps]).toEqual([['owner'], 0]);
     await line.close();
   });
@@ -75,12 +75,12 @@ describe('a subscription', () => {
   it('that is cut is opened again, and tells of the gap once it is heard', async () => {
     const line = new Line();
     const opening = line.open();
-    line.ears!.onSubscribed();
+    line.handlers!.onSubscribed();
     await opening;
     await line.cut();
     line.clock.advance(50);
     expect([line.tries, line.gaps]).toEqual([2, 0]);
-    line.ears!.onSubscribed();
+    line.handlers!.onSubscribed();
     expect(line.gaps).toBe(1);
     await line.close();
     expect(line.clock.pendingTimers).toBe(0);
@@ -89,7 +89,7 @@ describe('a subscription', () => {
   it('tries more and more seldom, at least once a second, and begins anew after success', async () => {
     const line = new Line();
     const opening = line.open();
-    line.ears!.onSubscribed();
+    line.handlers!.onSubscribed();
     await opening;
     await line.cut();
     for (const pauseMs of [50, 100, 200, 400, 800, 1000, 1000]) {
@@ -101,7 +101,7 @@ describe('a subscription', () => {
       await line.refuse();
     }
     line.clock.advance(1000);
-    line.ears!.onSubscribed();
+    line.handlers!.onSubscribed();
     await line.cut();
     const before = line.tries;
     line.clock.advance(50);
@@ -112,7 +112,7 @@ describe('a subscription', () => {
   it('that was closed is not opened again', async () => {
     const line = new Line();
     const opening = line.open();
-    line.ears!.onSubscribed();
+    line.handlers!.onSubscribed();
     await opening;
     await line.close();
     line.clock.advance(10_000);

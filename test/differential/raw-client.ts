@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { encodeRequest, PushReply, type Reply, ReplyDecoder } from '../../src/resp/index.ts';
+import { withinMs } from '../within.ts';
 
-const PATIENCE_MS = 5_000;
+const PATIENCE_MS = withinMs(5000);
 
 /** A connection that changes nothing on the way: words out, frames in the order in which they came. */
 export class RawClient {

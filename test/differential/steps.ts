@@ -4,7 +4,22 @@ import type { CommandDocs } from './command-docs.ts';
 import { EXEMPT } from './exemptions.ts';
 import { FURNITURE, GIFTS, WAITS } from './furniture.ts';
 import { type Argv, commandFrom, nameOf, SAID_BY_SCRIPT, said, spoiled } from './generators.ts';
-import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './world.ts';
+
+/** What one session does before another has its turn. Commands that wait or subscribe come alone. */
+export interface Step {
+  readonly session: number;
+  readonly commands: readonly Argv[];
+}
+
+export const SESSION_COUNT = 3;
+
+export const BLOCKING: ReadonlySet<string> = new Set([
+  ...['blpop', 'brpop', 'blmpop', 'blmove', 'brpoplpush', 'bzpopmin', 'bzpopmax', 'bzmpop', 'wait'],
+]);
+
+export const SUBSCRIBING: ReadonlySet<string> = new Set([
+  ...['subscribe', 'psubscribe', 'ssubscribe', 'unsubscribe', 'punsubscribe', 'sunsubscribe'],
+]);
 
 /** All that can happen in one turn of a session, made from what Redis says of each command. */
 export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<Step[]> {

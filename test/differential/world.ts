@@ -2,12 +2,7 @@ import type { Reply } from '../../src/resp/index.ts';
 import { type Argv, nameOf, said } from './generators.ts';
 import { Difference, Pair, type Ports, showCommand } from './pair.ts';
 import type { RawClient } from './raw-client.ts';
-
-/** What one session does before another has its turn. Commands that wait or subscribe come alone. */
-export interface Step {
-  readonly session: number;
-  readonly commands: readonly Argv[];
-}
+import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './steps.ts';
 
 export interface Sequence {
   readonly protocol: 2 | 3;
@@ -15,8 +10,6 @@ export interface Sequence {
   readonly furniture: readonly Argv[];
   readonly steps: readonly Step[];
 }
-
-export const SESSION_COUNT = 3;
 
 /**
  * Redis and our server, side by side, with the same sessions on both. Every step is done on both, and
@@ -163,14 +156,6 @@ export class World {
 }
 
 const DATABASES = ['0', '1', '2', '9'];
-
-export const BLOCKING: ReadonlySet<string> = new Set([
-  ...['blpop', 'brpop', 'blmpop', 'blmove', 'brpoplpush', 'bzpopmin', 'bzpopmax', 'bzmpop', 'wait'],
-]);
-
-export const SUBSCRIBING: ReadonlySet<string> = new Set([
-  ...['subscribe', 'psubscribe', 'ssubscribe', 'unsubscribe', 'punsubscribe', 'sunsubscribe'],
-]);
 
 const READERS: Readonly<Record<string, (key: string) => Argv>> = {
   string: (key) => ['GET', key],

@@ -12,12 +12,12 @@ export const outOfTurn: Check = {
   ofMove({ before, after }) {
     const [was, is] = [before.image.view, after.image.view];
     if (!was || !is) return undefined;
-    return served(was, is) ?? moved(was, is);
+    return served(was, is, before.nowMs) ?? moved(was, is);
   },
 };
 
-function served(before: StoreView, after: StoreView): Text | undefined {
-  const turn = passedOver(before, after);
+function served(before: StoreView, after: StoreView, nowMs: number): Text | undefined {
+  const turn = passedOver(before, after, nowMs);
   if (turn === undefined) return undefined;
   const [served, passed] = [ownerName(turn.served), ownerName(turn.passed)];
   return {

@@ -1,6 +1,11 @@
 import { type Clock, seededRandom, type Timer } from '../../clock/index.ts';
 import { type Lease, Locks, type ReleaseOutcome } from '../../lock/index.ts';
-import { RedisStore, type ScriptRunner } from '../../stores/index.ts';
+import {
+  type LiveSession,
+  LockSession,
+  RedisStore,
+  type ScriptRunner,
+} from '../../stores/index.ts';
 import { clientName } from '../choice.ts';
 import { START_MS } from '../store.ts';
 
@@ -18,7 +23,7 @@ export interface Surroundings {
 
 /** Something on its way to the store or to a client, in a lane where nothing overtakes. */
 export interface Coming {
-  readonly kind: 'request' | 'reply' | 'message' | 'timer' | 'stray';
+  readonly kind: 'request' | 'reply' | 'message' | 'timer' | 'stray' | 'exit';
   readonly client: Client;
   /** Where it arrives. */
   readonly arrive: (() => void) | undefined;
@@ -59,6 +64,8 @@ export class Client {
   /** Something of it may stay in the store until it ends: word of it was lost, or it was given away. */
   mayLeave = false;
   channel: string | undefined;
+  /** The session that its locks end with, while it is open. */
+  sessionId: string | undefined;
   onMessage: ((text: string) => void) | undefined;
   onGap: (() => void) | undefined;
   /** Tasks that have not ended. */
@@ -72,9 +79,11 @@ export class Client {
   #closing: Promise<void> | undefined;
   #isDisconnected = false;
   readonly #underWay = new Set<Request>();
+  #endSession = (): void => {};
+  #sessions = 0;
   #order = 0;
 
-  constructor(index: number, world: Surroundings, shared: Map<string, string>) {
+  constructor(index: number, world: Surroundings, shared: Map<string, string>, hasSession = false) {
     this.index = index;
     this.shared = shared;
     this.name = clientName(index);
@@ -85,10 +94,12 @@ export class Client {
       setTimer: (delayMs, callback) => this.#setTimer(delayMs, callback),
       defer: (callback) => void this.#setTimer(0, callback),
     };
-    const store = new RedisStore(this.#runner(), {
+    const scripts = this.#runner();
+    const store = new RedisStore(scripts, {
       clock: this.clock,
       clientId: this.name,
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      session: hasSession ? this.#session(scripts) : undefined,
     });
     this.locks = new Locks({ store, clock: this.clock, random: seededRandom(index) });
   }
@@ -133,6 +144,8 @@ export class Client {
   loseConnection(): void {
     const error = new Error('the connection has ended');
     for (const request of [...this.#underWay]) request.fail(error);
+    this.sessionId = undefined;
+    this.#endSession();
     this.onGap?.();
   }
 
@@ -175,6 +188,26 @@ export class Client {
     const at = this.timers.indexOf(timer);
     if (at >= 0) this.timers.splice(at, 1);
     else this.#world.withdraw(timer);
+  }
+
+  /** Sessions open at once: what matters is how they end. */
+  #session(scripts: ScriptRunner): LockSession {
+    const open = async (): Promise<LiveSession> => {
+      const id = `${this.name}${++this.#sessions}`;
+      this.sessionId = id;
+      const ended = new Promise<void>((resolve) => {
+        this.#endSession = resolve;
+      });
+      return { id, ended, close: () => {} };
+    };
+    return new LockSession({
+      scripts,
+      command: async () => {},
+      keyPrefix: '',
+      clock: this.clock,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      open,
+    });
   }
 
   #runner(): ScriptRunner {

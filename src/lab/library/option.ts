@@ -25,6 +25,7 @@ export const SIGNS = {
   u: 'its network is back',
   b: 'its connection breaks',
   s: 'a request of its old connection reaches the store',
+  e: 'the server runs the exit command of its session',
   lq: 'its oldest request is lost',
   lr: 'its oldest reply is lost',
   lm: 'its oldest message is lost',
@@ -70,7 +71,7 @@ export function scheduleText(steps: readonly Chosen[]): string {
 
 export function parseSchedule(schedule: string): Chosen[] {
   const steps: Chosen[] = [];
-  const pattern = /\s*(?:(\d+)|(\.)|(l[qrm]|[qrmtxzwcubs])([a-d]))\s*/gy;
+  const pattern = /\s*(?:(\d+)|(\.)|(l[qrm]|[qrmtxzwcubse])([a-d]))\s*/gy;
   while (pattern.lastIndex < schedule.length) {
     const at = pattern.lastIndex;
     const match = pattern.exec(schedule);

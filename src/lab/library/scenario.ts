@@ -11,6 +11,8 @@ export interface Scenario {
   /** The key of the lock in the store, and how much of it there is to take. */
   readonly key: string;
   readonly slots: number;
+  /** Whether the locks of each process end with a session. */
+  readonly hasSessions?: boolean;
   readonly clients: readonly (readonly Task[])[];
 }
 
@@ -260,6 +262,27 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     ...MUTEX,
     clients: Array.from({ length: 4 }, () => [again(3, use(mutex)), again(2, use(mutex))]),
+  },
+  {
+    name: 'mutex-sessions',
+    about: {
+      en: 'Three processes take turns, and their locks end with their sessions.',
+      zh: '三个进程轮流持锁，锁随各自的会话结束。',
+    },
+    ...MUTEX,
+    hasSessions: true,
+    clients: [[use(mutex)], [use(mutex)], [use(mutex)]],
+  },
+  {
+    name: 'semaphore-sessions',
+    about: {
+      en: 'Two permits and three processes, whose permits end with their sessions.',
+      zh: '两个许可、三个进程，许可随各自的会话结束。',
+    },
+    key: 'semaphore:{foo}',
+    slots: 2,
+    hasSessions: true,
+    clients: [[use(permits(1))], [use(permits(2), { take: 2 })], [use(permits(1))]],
   },
   {
     name: 'read-write',

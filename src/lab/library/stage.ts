@@ -1,6 +1,6 @@
 import type { ReleaseOutcome } from '../../lock/index.ts';
 import { type Image, START_MS } from '../store.ts';
-import { Client, type Coming, type Held, type Surroundings } from './client.ts';
+import { Client, type Coming, type Held, type Request, type Surroundings } from './client.ts';
 import { type Option, option, PASS_TIME, type Sign } from './option.ts';
 import type { Scenario, Task } from './scenario.ts';
 import type { SharedStore } from './shared-store.ts';
@@ -22,8 +22,16 @@ const LONGEST_FAULT_MS = 8000;
 /** No run takes so long to serve everybody when only the usual happens any more. */
 const PATIENCE_MS = 300_000;
 
-const SIGN_OF = { request: 'q', reply: 'r', message: 'm', timer: 't', stray: 's' } as const;
-const LANES = { request: 0, reply: 1, message: 2, timer: 3, stray: 4 } as const;
+const SIGN_OF = {
+  request: 'q',
+  reply: 'r',
+  message: 'm',
+  timer: 't',
+  stray: 's',
+  exit: 'e',
+} as const;
+const LANE_COUNT = 6;
+const LANES = { request: 0, reply: 1, message: 2, timer: 3, stray: 4, exit: 5 } as const;
 
 /**
  * The real library in several clients, around one store. All that is on its way stands in `coming`, in
@@ -55,7 +63,9 @@ export class Stage implements Surroundings {
     this.#left = { ...faults };
     this.image = store.begin();
     const shared = new Map<string, string>();
-    this.clients = scenario.clients.map((_, index) => new Client(index, this, shared));
+    this.clients = scenario.clients.map(
+      (_, index) => new Client(index, this, shared, scenario.hasSessions),
+    );
     this.watcher = new Watcher(this);
   }
 
@@ -123,7 +133,8 @@ export class Stage implements Surroundings {
       return false;
     }
     const client = this.clients[taken.client]!;
-    if (sign === 'q' || sign === 's') return this.#reachStore(client, KIND_OF[sign]);
+    if (sign === 'q' || sign === 's' || sign === 'e')
+      return this.#reachStore(client, KIND_OF[sign]);
     if (sign === 'r' || sign === 'm' || sign === 't') {
       this.#remove(KIND_OF[sign], client)!.arrive!();
       return true;
@@ -197,12 +208,12 @@ export class Stage implements Surroundings {
     const others: Option[] = [];
     let seen = 0;
     for (const event of this.#coming) {
-      const lane = 1 << (event.client.index * 5 + LANES[event.kind]);
+      const lane = 1 << (event.client.index * LANE_COUNT + LANES[event.kind]);
       if ((seen & lane) !== 0) continue;
       seen |= lane;
       const { index } = event.client;
       if (!isHeldUp(event)) others.push(option(SIGN_OF[event.kind], index));
-      if (this.#left.losses > 0 && event.kind !== 'timer' && event.kind !== 'stray') {
+      if (this.#left.losses > 0 && canBeLost(event)) {
         others.push(option(`l${SIGN_OF[event.kind]}`, index));
       }
     }
@@ -242,8 +253,9 @@ export class Stage implements Surroundings {
       this.#left.crashes--;
       client.crash();
       for (const event of this.#coming.filter((each) => each.client === client)) {
-        this.withdraw(event);
+        if (event.kind !== 'exit') this.withdraw(event);
       }
+      this.#exitLater(client);
     } else {
       this.#left.losses--;
       client.mayLeave = true;
@@ -256,13 +268,22 @@ export class Stage implements Surroundings {
   /** What it sent may still arrive, what it would have heard is lost. */
   #breakConnection(client: Client): void {
     for (const event of this.#coming.filter((each) => each.client === client)) {
-      if (event.kind === 'timer' || event.kind === 'stray') continue;
+      if (!canBeLost(event)) continue;
       this.withdraw(event);
       if (event.kind === 'request' && event.request!.channel === undefined) {
         this.send({ ...event, kind: 'stray' });
       }
     }
+    this.#exitLater(client);
     client.loseConnection();
+  }
+
+  /** The server notices the end of the client's session, at some time. */
+  #exitLater(client: Client): void {
+    const { sessionId } = client;
+    if (sessionId === undefined) return;
+    const request: Request = { keys: [], args: [sessionId], ...UNHEARD };
+    this.#coming.push({ kind: 'exit', client, arrive: undefined, request, value: undefined });
   }
 
   #passTime(): void {
@@ -287,11 +308,11 @@ export class Stage implements Surroundings {
     return dueMs;
   }
 
-  #reachStore(client: Client, kind: 'request' | 'stray'): false {
+  #reachStore(client: Client, kind: 'request' | 'stray' | 'exit'): false {
     const { request } = this.#remove(kind, client)!;
     const { channel, answer } = request!;
     const reply = (value: unknown): void => {
-      if (kind === 'stray') return;
+      if (kind !== 'request') return;
       this.send({ kind: 'reply', client, request, value, arrive: () => answer(value) });
     };
     if (channel !== undefined) {
@@ -305,6 +326,8 @@ export class Stage implements Surroundings {
     reply(result.answer);
     for (const message of result.messages) this.#publish(message.channel, message.text);
     this.watcher.stored(client, request!, before, result.image);
+    const isLastExit = kind === 'exit' && !this.#coming.some((each) => isExitOf(each, client));
+    if (isLastExit) this.watcher.exited(client);
     return false;
   }
 
@@ -329,6 +352,7 @@ export class Stage implements Surroundings {
 const KIND_OF = {
   q: 'request',
   s: 'stray',
+  e: 'exit',
   r: 'reply',
   m: 'message',
   t: 'timer',
@@ -337,10 +361,24 @@ const KIND_OF = {
   lm: 'message',
 } as const;
 
+/** The server reads no reply to an exit command. */
+const UNHEARD = { channel: undefined, answer: () => {}, fail: () => {} } as const;
+
 const LOSSES: ReadonlySet<Sign> = new Set(['b', 'lq', 'lr', 'lm']);
+
+function isExitOf({ kind, client }: Coming, exiting: Client): boolean {
+  return kind === 'exit' && client === exiting;
+}
+
+type Losable = Coming & { readonly kind: 'request' | 'reply' | 'message' };
+
+function canBeLost(event: Coming): event is Losable {
+  return event.kind === 'request' || event.kind === 'reply' || event.kind === 'message';
+}
 
 /** Whether a pause or a cut keeps it from arriving. */
 function isHeldUp({ kind, client: { isPaused, isCut } }: Coming): boolean {
+  if (kind === 'exit') return false;
   if (kind === 'request' || kind === 'stray') return isCut;
   return isPaused || (isCut && kind !== 'timer');
 }

@@ -111,6 +111,18 @@ export class Watcher {
     if (!args.some((word) => word.startsWith('adopt '))) this.#byOthers(client, before!, after!);
   }
 
+  /** The exit command of a client's session was run. */
+  exited({ name, isCrashed }: Client): void {
+    const { grants, queue } = this.#stage.image.view!;
+    const left = [...grants, ...queue].filter(({ owner }) => clientOfOwner(owner) === name);
+    if (isCrashed && left.length > 0) {
+      this.#find(
+        'left-behind',
+        `${name} has died with its session, but the store keeps its lock or place`,
+      );
+    }
+  }
+
   #byOthers(client: Client, before: View, after: View): void {
     const isOwn = (owner: string): boolean => clientOfOwner(owner) === client.name;
     const cut = cutShort(before, after, this.#stage.nowMs, isOwn);
@@ -122,7 +134,7 @@ export class Watcher {
       const owner = clientOfOwner(longer.grant.owner);
       this.#find('prolonged-by-loser', `${client.name} prolongs the lease of ${owner}`);
     }
-    const turn = passedOver(before, after);
+    const turn = passedOver(before, after, this.#stage.nowMs);
     if (turn) {
       const [served, passed] = [clientOfOwner(turn.served), clientOfOwner(turn.passed)];
       this.#find('out-of-turn', `${served} is granted the lock before ${passed}, who came first`);
@@ -152,7 +164,7 @@ export class Watcher {
   /** Nothing is left to happen but that time passes, and all was well so far. */
   idle(): void {
     const { clients, image, nowMs } = this.#stage;
-    const { grants, line } = image.view!;
+    const { grants, queue } = image.view!;
     const live = grants.filter(({ endMs }) => endMs > nowMs);
     const known = new Set(
       clients.flatMap(({ holds }) => [...holds].map(({ lease }) => lease.fence)),
@@ -162,8 +174,12 @@ export class Watcher {
       if (known.has(fence) || mayLeave) continue;
       this.#find('idle-lock', `${name} was granted the lock, and does not know it`);
     }
-    if (line.length > 0 && live.length === 0) {
-      this.#find('idle-lock', `nobody has the lock, and ${clientOfOwner(line[0]!)} waits for it`);
+    const [first] = queue;
+    if (first !== undefined && live.length === 0) {
+      this.#find(
+        'idle-lock',
+        `nobody has the lock, and ${clientOfOwner(first.owner)} waits for it`,
+      );
     }
   }
 
@@ -225,9 +241,10 @@ export class Watcher {
         const what = `${timers} timers, and has sent ${client.sentNeedlessly} needless requests`;
         this.#find('restless', `${client.name} has closed and has ${what}`);
       }
-      const { grants, line } = image.view!;
+      const { grants, queue } = image.view!;
       const live = grants.filter(({ endMs }) => endMs > nowMs).map(({ owner }) => owner);
-      const left = [...live, ...line].filter((owner) => clientOfOwner(owner) === client.name);
+      const waiting = queue.map(({ owner }) => owner);
+      const left = [...live, ...waiting].filter((owner) => clientOfOwner(owner) === client.name);
       if (left.length > 0 && !client.mayLeave) {
         this.#find(
           'left-behind',

@@ -254,7 +254,7 @@ it('who waits hears of the value although the store does not say how long the le
   const { load, loads } = heldLoad<string>();
   const asked = [loader.cache.get('a', KEPT, load)];
   await turn();
-  waiter.network.holds = (words) => words.includes('show');
+  waiter.network.holds = (words) => words.includes('inspect');
   asked.push(waiter.cache.get('a', KEPT, load));
   await turn();
   loads[0]!.resolve('value');
@@ -301,7 +301,7 @@ describe('a caller whose store does not answer', () => {
     expect(loads).toHaveLength(0);
   });
 
-  it.each(['ask', 'open'])(
+  it.each(['acquire', 'open'])(
     'begins no load when its cache is closed while it has to %s',
     async (verb) => {
       const { cache, network } = open();

@@ -53,7 +53,8 @@ function lockSession(scripts: ScriptRunner): LockSession {
     if (reply instanceof ErrorReply) throw new Error(reply.message);
     return reply;
   };
-  return new LockSession({ scripts, command, open, keyPrefix: '' });
+  const requestTimeoutMs = 5000;
+  return new LockSession({ scripts, command, open, keyPrefix: '', clock, requestTimeoutMs });
 }
 
 function openLoader(): CachingLocks {
