@@ -1,40 +1,44 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { startListening } from '../../test/listening.ts';
 import { elapse, gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
-import { createEngine, type Engine } from '../engine/index.ts';
+import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { type Lease, Locks } from '../lock/index.ts';
 import { engineRunner } from './engine-runner.ts';
-import { toWords } from './lock-call.ts';
-import { ScriptStore } from './script-store.ts';
+import { RedisStore } from './redis-store.ts';
 
 let clock: VirtualClock;
 let engine: Engine;
 let here: Locks;
 let there: Locks;
-/** The first word of each request of `there`, in order. */
-let verbs: string[];
-/** Until then the lease is not confirmed. */
-let confirming: Promise<void> | undefined;
-/** Until then nobody there learns that it has to wait. */
-let answering: Promise<void> | undefined;
-/** Until then nobody's request to stand in line reaches the store, and how many did not. */
+/** The operation of each request of `there`, in order. */
+let operations: string[];
+/** Until then no `extend` is sent. */
+let extending: Promise<void> | undefined;
+/** Until then no reply to `queue` arrives. */
+let replying: Promise<void> | undefined;
+/** Until then no `queue` reaches the store, and how many were sent. */
 let sending: Promise<void> | undefined;
-let overtaken: number;
+let delayedCount: number;
 /** Messages to `there`, while they are held up. */
 let heldUp: (() => void)[] | undefined;
+let failsToListen: boolean;
 
-beforeEach(() => {
+beforeEach(async () => {
   clock = virtualClock();
   engine = createEngine({ clock, random: seededRandom(1) });
-  verbs = [];
+  operations = [];
   heldUp = undefined;
-  confirming = undefined;
-  answering = undefined;
+  failsToListen = false;
+  extending = undefined;
+  replying = undefined;
   sending = undefined;
-  overtaken = 0;
+  delayedCount = 0;
   here = open('here', 1);
   there = open('there', 2);
+  for (const locks of [here, there]) await startListening(locks, settle);
+  operations = [];
 });
 
 afterEach(async () => {
@@ -46,19 +50,19 @@ afterEach(async () => {
 
 function open(clientId: string, seed: number): Locks {
   const runner = engineRunner(engine);
-  const store = new ScriptStore(
+  const store = new RedisStore(
     {
       ...runner,
       async run(script, keys, args) {
-        const words = toWords(args);
-        if (clientId === 'there') verbs.push(...words.filter((_, at) => at % 3 === 0));
-        if (words.includes('extend')) await confirming;
-        if (sending !== undefined && words.includes('line')) {
-          overtaken++;
+        const words = keys.map((_, index) => args[3 * index]!);
+        if (clientId === 'there') operations.push(...words);
+        if (words.includes('extend')) await extending;
+        if (sending !== undefined && words.includes('queue')) {
+          delayedCount++;
           await sending;
         }
         const reply = await runner.run(script, keys, args);
-        if (words.includes('line')) await answering;
+        if (words.includes('queue')) await replying;
         return reply;
       },
       listen(channel, onMessage, onGap) {
@@ -66,6 +70,9 @@ function open(clientId: string, seed: number): Locks {
           if (heldUp && clientId === 'there') heldUp.push(() => onMessage(text));
           else onMessage(text);
         };
+        if (failsToListen) {
+          return settle().then(() => Promise.reject(new Error('no connection')));
+        }
         return runner.listen(channel, later, onGap);
       },
     },
@@ -74,53 +81,66 @@ function open(clientId: string, seed: number): Locks {
   return new Locks({ store, clock, random: seededRandom(seed) });
 }
 
-/** What is published there from now on. */
-async function messagesTo(channel: string): Promise<string[]> {
-  const heard: string[] = [];
-  await engineRunner(engine).listen(
-    channel,
-    (text) => heard.push(text),
-    () => {},
-  );
-  return heard;
-}
-
-/** Holds it up to just before somebody there is to be called. */
-async function waiter(options = {}): Promise<[Lease, Promise<Lease>]> {
+/** A holder here, and a waiter there. The replies to its requests arrive after the promise, if one is given. */
+async function waiter(
+  options = {},
+  repliesAfter?: Promise<void>,
+): Promise<[Lease, Promise<Lease>]> {
   const holder = await here.mutex('a').acquire({ lease: '60s', renew: false });
+  replying = repliesAfter;
   const waiting = there.mutex('a').acquire({ lease: '30s', wait: '50s', ...options });
   await settle();
   return [holder, waiting];
 }
 
+async function isGranted(waiting: Promise<unknown>): Promise<boolean> {
+  return Promise.race([waiting.then(() => true), settle().then(() => false)]);
+}
+
 describe('a lock that is handed to another process', () => {
   it('is held with the message, and its lease is confirmed while the holder goes on', async () => {
     const [holder, waiting] = await waiter();
-    verbs = [];
+    operations = [];
     const { opened: confirmed, open: confirm } = gate();
-    confirming = confirmed;
-    clock.advance(1000);
-    const sentBefore = waiting.then(() => [...verbs]);
+    extending = confirmed;
+    clock.advance(900);
+    const sentBefore = waiting.then(() => [...operations]);
     await holder.release();
     const lease = await waiting;
     // Before the holder goes on: it may block, and nothing would be sent for as long.
     expect(await sentBefore).toEqual(['extend']);
-    expect(lease.expiresInMs).toBeGreaterThan(3000);
-    expect(lease.expiresInMs).toBeLessThan(4000);
+    // The reservation of 2 s began after the waiter was seen in the queue, 900 ms ago.
+    expect(lease.expiresInMs).toBeGreaterThan(600);
+    expect(lease.expiresInMs).toBeLessThan(1100);
     expect(lease.fence).toBeGreaterThan(holder.fence);
     confirm();
     await settle();
-    expect(verbs).toEqual(['extend']);
+    expect(operations).toEqual(['extend']);
     expect(lease.expiresInMs).toBeGreaterThan(29_000);
     expect((await here.mutex('a').inspect()).holders).toMatchObject([{ fence: lease.fence }]);
     await lease.release();
   });
 
-  it('is told to have been held since then', async () => {
+  it('counts its reservation from the last refresh, however long it has waited', async () => {
+    const [holder, waiting] = await waiter();
+    await elapse(clock, 10_500, 210);
+    operations = [];
+    const { opened: confirmed, open: confirm } = gate();
+    extending = confirmed;
+    await holder.release();
+    const lease = await waiting;
+    expect(operations).toEqual(['extend']);
+    expect(lease.expiresInMs).toBeGreaterThan(600);
+    confirm();
+    await settle();
+    expect(lease.expiresInMs).toBeGreaterThan(29_000);
+  });
+
+  it('reports heldMs since the hand-over', async () => {
     const times: number[] = [];
     const note = (event: unknown): void => void times.push((event as { heldMs: number }).heldMs);
     const [holder, waiting] = await waiter();
-    clock.advance(1000);
+    clock.advance(900);
     await holder.release();
     const lease = await waiting;
     diagnostics.subscribe('holdfast:release', note);
@@ -130,129 +150,72 @@ describe('a lock that is handed to another process', () => {
     expect(times).toEqual([70]);
   });
 
-  it('is held with a message that overtakes the answer that it has to wait', async () => {
-    const { opened: answered, open: answer } = gate();
-    answering = answered;
+  it('is requested again if the message overtakes the reply "busy", and held', async () => {
+    const { opened: replied, open: reply } = gate();
     let waits = 0;
     const count = (): void => void waits++;
     diagnostics.subscribe('holdfast:wait', count);
     onTestFinished(() => void diagnostics.unsubscribe('holdfast:wait', count));
-    const [holder, waiting] = await waiter();
-    verbs = [];
+    const [holder, waiting] = await waiter({}, replied);
+    operations = [];
     await holder.release();
+    await settle();
+    // When the lease began is not known before the reply.
+    expect(await isGranted(waiting)).toBe(false);
+    replying = undefined;
+    reply();
     const lease = await waiting;
     expect(waits).toBe(1);
-    answer();
-    await settle();
-    expect(verbs).toEqual(['extend']);
+    expect(operations).toEqual(['queue']);
     expect(lease.fence).toBeGreaterThan(holder.fence);
-    expect(lease.isHeld).toBe(true);
+    expect(lease.expiresInMs).toBeGreaterThan(29_000);
   });
 
-  it('is asked for again if the message came late, and before the answer', async () => {
-    const { opened: answered, open: answer } = gate();
-    answering = answered;
-    const [holder, waiting] = await waiter();
+  it('is requested again if the message came late, and before the reply', async () => {
+    const { opened: replied, open: reply } = gate();
+    const [holder, waiting] = await waiter({}, replied);
     clock.advance(4900);
     await settle();
     await holder.release();
     await settle();
-    answering = undefined;
-    answer();
-    await settle();
-    verbs = [];
+    replying = undefined;
+    reply();
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('is not given back for an answer that was overtaken by the grant', async () => {
-    const holder = await here.mutex('a').acquire({ lease: '3s' });
+  it('is not released for a reply "busy" that was overtaken by the grant', async () => {
+    const holder = await here.mutex('a').acquire();
+    const { opened: replied, open: reply } = gate();
+    replying = replied;
     const waiting = here.mutex('a').acquire({ wait: '50s' });
     await settle();
-    const { opened: answered, open: answer } = gate();
-    answering = answered;
-    for (let step = 0; step < 40; step++) {
-      clock.advance(100);
-      await settle();
-    }
     await holder.release();
     const lease = await waiting;
-    answer();
+    reply();
     await settle();
     expect(lease.isHeld).toBe(true);
     expect(await there.mutex('a').tryAcquire()).toBe(null);
   });
 
-  it('is given back, if a request that was overtaken gets it once more', async () => {
-    const holder = await here.mutex('a').acquire({ lease: '3s' });
-    const waiting = here.mutex('a').acquire({ wait: '50s' });
-    await settle();
+  it('is released, if a request that was overtaken gets it once more', async () => {
+    // The waiter asks again, though it is in the queue, when the subscription has failed.
+    const fresh = open('fresh', 3);
+    failsToListen = true;
+    const holder = await fresh.mutex('a').acquire();
+    const waiting = fresh.mutex('a').acquire({ wait: '50s' });
+    for (let turn = 0; turn < 3; turn++) await settle();
     const { opened: sent, open: send } = gate();
     sending = sent;
-    for (let step = 0; step < 40; step++) {
-      clock.advance(100);
-      await settle();
-    }
+    clock.advance(60);
+    await settle();
     await holder.release();
     await (await waiting).release();
     expect((await here.mutex('a').inspect()).holders).toEqual([]);
     send();
     await settle();
-    expect((await here.mutex('a').inspect()).holders).toEqual([]);
-    expect(overtaken).toBe(1);
-  });
-
-  it('is had by the next, soon after the one that was called has died', async () => {
-    const [holder, dead] = await waiter({ wait: '300s' });
-    void dead.catch(() => {});
-    const second = here.mutex('a').acquire({ wait: '200s' });
-    await settle();
-    heldUp = [];
-    await holder.release();
-    for (let step = 0; step < 51; step++) {
-      clock.advance(100);
-      await settle();
-    }
-    expect((await second).isHeld).toBe(true);
-  });
-
-  it.each([
-    [0, 1],
-    [2, 1],
-    [3, 1],
-    [19, 1],
-    // Too far behind: its own timer tells it.
-    [21, 0],
-  ])('is watched by another client, past %i of the one that was called', async (between) => {
-    const elsewhere = open('elsewhere', 3);
-    const holder = await elsewhere.mutex('a').acquire();
-    const ours = Array.from({ length: between + 1 }, () =>
-      there.mutex('a').acquire({ wait: '50s' }),
-    );
-    await settle();
-    const watching = here.mutex('a').acquire({ wait: '50s' });
-    await settle();
-    const heard = await messagesTo('holdfast:here');
-    await holder.release();
-    expect(heard.filter((text) => text.startsWith('0 here.'))).toHaveLength(1);
-    for (const waiting of [...ours, watching]) await (await waiting).release();
-    await elsewhere.close();
-  });
-
-  it('is watched by the client that released it, which the reply tells', async () => {
-    const holder = await here.mutex('a').acquire();
-    heldUp = [];
-    const dead = there.mutex('a').acquire({ wait: '50s' });
-    await settle();
-    const watching = here.mutex('a').acquire({ wait: '50s' });
-    await settle();
-    const heard = await messagesTo('holdfast:here');
-    await holder.release();
-    // Long before its own time to look, which was that of the first holder's lease.
-    await elapse(clock, 5100);
-    await (await watching).release();
-    expect(heard).toEqual([]);
-    for (const message of heldUp) message();
-    await (await dead).release();
+    const { holders, waiters } = await here.mutex('a').inspect();
+    expect([delayedCount, holders, waiters]).toEqual([1, [], []]);
+    await fresh.close();
   });
 
   it('is confirmed even if it is not to be renewed', async () => {
@@ -268,83 +231,48 @@ describe('a lock that is handed to another process', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('is asked for first, if the reservation may have ended since it was asked for', async () => {
+  it('is requested first, if the reservation may have ended since the waiter was seen in the queue', async () => {
     const [holder, waiting] = await waiter();
-    verbs = [];
-    clock.advance(4960);
+    // The event loop was blocked: no refresh was answered.
+    clock.advance(1980);
+    operations = [];
     await holder.release();
     const lease = await waiting;
-    expect(verbs).toEqual(['line']);
+    expect(operations).toContain('queue');
+    expect(operations).not.toContain('extend');
     expect(lease.expiresInMs).toBeGreaterThan(29_000);
     await lease.release();
   });
 
   it.each([
-    ['before it asked again', 0],
-    ['after it asked again', 60_100 - 5001],
-  ])('is not held by a message that is late, %s', async (_name, laterMs) => {
+    ['before the waiter asked again', 0],
+    ['after the waiter asked again', 3000],
+  ])('is not held by a message that comes %s, when another has the lock', async (_, laterMs) => {
     const [holder, waiting] = await waiter({ wait: '200s' });
     heldUp = [];
     await holder.release();
-    // The reservation ends, and somebody else has the lock when the message comes.
-    clock.advance(5001);
+    // The reservation ends, and another client has the lock when the message comes.
+    clock.advance(2001);
     const other = await here.mutex('a').acquire({ lease: '60s', renew: false });
-    clock.advance(laterMs);
-    await settle();
-    let isGranted = false;
-    void waiting.then(() => {
-      isGranted = true;
-    });
+    await elapse(clock, laterMs);
     expect(heldUp).toHaveLength(1);
     for (const deliver of heldUp.splice(0)) deliver();
     heldUp = undefined;
-    await settle();
+    expect(await isGranted(waiting)).toBe(false);
     expect(other.isHeld).toBe(true);
-    expect(isGranted).toBe(false);
     await other.release();
     expect((await waiting).fence).toBeGreaterThan(other.fence);
   });
-});
 
-describe('a waiter that is told to watch over those before it', () => {
-  it('still asks often enough to keep its place, however often it is told', async () => {
-    const other = open('other', 3);
-    const few = { lease: '5s', wait: '60s' } as const;
-    const [holders, before, watcher] = [here, other, there].map((each) => each.semaphore('a', 20));
-    const held = await Promise.all(Array.from({ length: 20 }, () => holders!.acquire(few)));
-    const waiting = held.map(() => before!.acquire(few));
-    await settle();
-    const last = watcher!.acquire(few);
-    await settle();
-    // Its place is kept for 15 seconds unless it asks, and each release calls another and warns it.
-    for (const holder of held.slice(0, 17)) {
-      await holder.release();
-      for (let step = 0; step < 2; step++) {
-        clock.advance(500);
-        await settle();
-      }
+  it('is not held by a message of another program, and messages without a fence do no harm', async () => {
+    const [holder, waiting] = await waiter();
+    const publish = engine.session();
+    for (const text of ['', 'x', '1', '1 ', 'there.0', '-1 there.0 ["",0,""]']) {
+      execute(publish, ['PUBLISH', 'holdfast:there', text]);
     }
-    expect((await watcher!.inspect()).waiters).toHaveLength(3 + 1);
-    await Promise.all(held.slice(17).map((holder) => holder.release()));
-    await (await waiting[0]!).release();
-    await last;
-    await other.close();
-  });
-
-  it('looks when the reservation ends, though it began to wait in the same call', async () => {
-    // The first of a client to wait begins to listen before it stands in line.
-    const other = await here.mutex('b').acquire();
-    const listening = here.mutex('b').acquire({ wait: '1s' });
-    await settle();
-    await other.release();
-    await (await listening).release();
-    const [holder, dead] = await waiter({ wait: '300s' });
-    void dead.catch(() => {});
-    heldUp = [];
-    const waiting = here.mutex('a').acquire({ lease: '60s', wait: '50s' });
+    publish.close();
+    expect(await isGranted(waiting)).toBe(false);
     await holder.release();
-    await elapse(clock, 5010);
-    expect((await here.mutex('a').inspect()).waiters).toEqual([]);
     await (await waiting).release();
   });
 });

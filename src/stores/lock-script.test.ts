@@ -1,88 +1,67 @@
-import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { newSeed } from '../../test/new-seed.ts';
 import { type Random, seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine, execute } from '../engine/index.ts';
 import { engineRunner } from './engine-runner.ts';
-import { channelOf, prefixOf, toArgs } from './lock-call.ts';
+import { channelOf, LUA_KEYS } from './lock-keys.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { IS_OURS } from './lock-script-line.ts';
+import { scriptOf } from './script-runner.ts';
 
-/** The same script without the shorter ways that it has for a mutex. */
-const LONG_WAY = LOCK_SCRIPT.replace(
-  "if verb == 'ask' or verb == 'line' then",
-  "if verb ~= 'also' then\n  elseif verb == 'ask' or verb == 'line' then",
-).replace('line.verbs = {', 'line.verbs = {} local unused = {');
+const FAST_PATH = "if operation == 'acquire' or operation == 'queue' then";
+/** The same script, whose loop always calls `run`. */
+const LONG_WAY = LOCK_SCRIPT.replace(FAST_PATH, `if true then\n  else${FAST_PATH}`);
 
 const SEED = process.env['HOLDFAST_SEED'] ?? newSeed();
-const RUNS = 25;
+const RUNS = 10;
 const STEPS = 120;
 const NAMES = ['lock:{a}', 'lock:{b}'];
 const CLIENTS = ['own', 'other'];
-const TOKENS = [
-  'own.1 ["",0,""]',
-  'own.2 ["",0,""]',
-  'own.3 ["",0,""]',
-  'other.1 ["",0,""]',
-  'other.2 ["",0,""]',
-  'other.3 ["",0,""]',
-];
-const OFTEN = ['line', 'line', 'line', 'ask', 'release', 'release', 'release', 'extend'];
-const SELDOM = ['force', 'adopt :own.2 ["",0,""]', 'all 1 7'];
-const VERBS = [...OFTEN, ...OFTEN, ...SELDOM];
+const TOKENS = CLIENTS.flatMap((client) => [1, 2, 3].map((id) => `${client}.${id} ["",0,""]`));
+const OFTEN = ['queue', 'queue', 'queue', 'acquire', 'release', 'release', 'release', 'extend'];
+const SELDOM = ['force', 'adopt :own.2 ["",0,""]', 'all 1 7', 'refresh', 'released', 'detach'];
+const OPERATIONS = [...OFTEN, ...OFTEN, ...SELDOM];
+/** The first session ends at the end of each run. */
+const SESSIONS = [undefined, undefined, 's1', 's2'];
 
-/** What strangers may do between two requests: end a lock, take one, or lose what helps it. */
-const STRANGERS = {
-  text: `
-    if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'stranger [4711]', 'NX', 'PX', 4000) end
-    return redis.call('DEL', KEYS[1] .. (ARGV[1] == 'lose' and ':fence' or ''))`,
-  sha: '',
-};
+/** What another program may do between two requests: end a lock, take one, or delete the fence. */
+const FOREIGN_ACTION = scriptOf(`
+  if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'foreign [4711]', 'NX', 'PX', 4000) end
+  return redis.call('DEL', KEYS[1] .. (ARGV[1] == 'lose' and ':fence' or ''))`);
 
-/** What has no mark although somebody waits for the lock; and strangers that have one. */
-const UNMARKED = {
-  text: `
-    local found = {}
-    for _, key in ipairs(KEYS) do
-      local holder, fence = redis.call('GET', key), redis.call('GET', key .. ':fence')
-      local isWaitedFor = redis.call('EXISTS', key .. ':queue') == 1
-      if isWaitedFor and fence and not string.find(fence, '^%+') then found[#found + 1] = fence end
-      if isWaitedFor and holder and string.find(holder, '^o') then found[#found + 1] = holder end
-      if holder and string.find(holder, 'stranger', 2, true) then found[#found + 1] = holder end
-    end
-    return found`,
-  sha: '',
-};
+/** All keys with their values and TTLs. */
+const DUMP = scriptOf(`
+  local READ = { string = { 'GET' }, hash = { 'HGETALL' }, zset = { 'ZRANGE', '0', '-1', 'WITHSCORES' } }
+  local keys, found = redis.call('KEYS', '*'), {}
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local command, first, last, scores = unpack(READ[redis.call('TYPE', key).ok])
+    local value
+    if scores then value = redis.call(command, key, first, last, scores) else value = redis.call(command, key) end
+    found[#found + 1] = { key, redis.call('PTTL', key), value }
+  end
+  return found`);
 
-const ALL_PLACES = {
-  text: "local keys = redis.call('KEYS', '*:queue:*') table.sort(keys) return keys",
-  sha: '',
-};
-
-/** A store with one of the scripts, whose clock stands still unless moved. */
+/** A server with one of the scripts, whose clock stands still unless moved. */
 function openWorld(text: string) {
   const clock = virtualClock();
   const engine = createEngine({ clock, random: seededRandom(1) });
   const runner = engineRunner(engine);
-  const script = { text, sha: createHash('sha1').update(text).digest('hex') };
+  const script = scriptOf(text);
   const messages: string[] = [];
   return {
     clock,
     messages,
     async open() {
       for (const channel of CLIENTS.map(channelOf)) {
-        await runner.listen(
-          channel,
-          (message) => messages.push(`${channel}: ${message}`),
-          () => {},
-        );
+        const hear = (message: string): void => void messages.push(`${channel}: ${message}`);
+        await runner.listen(channel, hear, () => {});
       }
     },
-    run: (keys: string[], args: string[]) => runner.run(script, keys, args),
-    places: () => runner.run(ALL_PLACES, [], []),
-    unmarked: () => runner.run(UNMARKED, NAMES, []),
-    strangers: (key: string, act: string) => runner.run(STRANGERS, [key], [act]),
-    shown: (key: string) => runner.run(script, [key], ['none', 'show', '', '0']),
+    run: (keys: readonly string[], args: readonly string[]) =>
+      runner.run(script, [...keys], [...args]),
+    dump: () => runner.run(DUMP, [], []),
+    foreign: (key: string, action: string) => runner.run(FOREIGN_ACTION, [key], [action]),
+    inspect: (key: string) => runner.run(script, [key], ['inspect', '', '0']),
     async close() {
       await runner.close();
       engine.close();
@@ -90,91 +69,88 @@ function openWorld(text: string) {
   };
 }
 
-interface Request {
-  readonly keys: string[];
-  readonly clientId: string;
-  readonly words: string[];
+interface Call {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
   readonly passMs: number;
 }
 
-function drawRequest(random: Random, fences: ReadonlyMap<string, string>): Request {
+function drawCall(random: Random, fences: ReadonlyMap<string, string>): Call {
   const pick = <Item>(items: readonly Item[]): Item =>
     items[Math.floor(random.next() * items.length)]!;
   const token = pick(TOKENS);
   const keys: string[] = [];
-  const clientId = token.split('.')[0]!;
-  const words: string[] = [];
+  const args: string[] = [];
   for (let count = random.next() < 0.3 ? 3 : 1; count > 0; count--) {
-    const verb = pick(VERBS);
+    const operation = pick(OPERATIONS);
     const key = pick(NAMES);
     keys.push(key);
-    const number = verb === 'release' ? (fences.get(`${key} ${token}`) ?? '0') : '30000';
-    words.push(verb, token, number);
+    const fence = fences.get(`${key} ${token}`) ?? '0';
+    args.push(operation, token, operation === 'released' ? fence : pick(['30000', '1000']));
   }
-  return { keys, clientId, words, passMs: pick([0, 0, 0, 1, 100, 4000, 6000, 31_000, 45_000]) };
+  const session = pick(SESSIONS);
+  if (session !== undefined) args.push(session);
+  return { keys, args, passMs: pick([0, 0, 0, 1, 100, 1500, 4000, 11_000, 31_000]) };
 }
 
-describe('the form of a token', () => {
-  const isOurs = (token: string): unknown => {
+describe('isToken', () => {
+  const isToken = (token: string): unknown => {
     const engine = createEngine({ clock: virtualClock(), random: seededRandom(1) });
     const session = engine.session();
     execute(session, ['CONFIG', 'SET', 'script-budget-steps', '100000']);
-    const text = `local token = ARGV[1]${IS_OURS}`;
-    const reply = execute(session, ['EVAL', text, '0', token]);
+    const reply = execute(session, ['EVAL', `${LUA_KEYS} return isToken(ARGV[1])`, '0', token]);
     engine.close();
     return reply;
   };
 
   it.each([
-    ['c.1 ["host",1,"label"]', 1],
-    ['c.1 ["host",1,",\\"] [\\"",1,"]"]', 1],
-    ['c.1 ["host",1]', null],
-    ['["host",1,"label"]', null],
-    ['c.1 ["host",1,"label"] ', null],
-    [`c.1 ["host",1,"${'x'.repeat(8192)}"]`, null],
-  ])('is seen: %s', (token, reply) => {
-    expect(isOurs(token)).toBe(reply);
+    ['a token', 1, 'c.1 ["host",1,"label"]'],
+    ['a token whose label looks like another', 1, 'c.1 ["host",1,",\\"] [\\"",1,"]"]'],
+    ['a token without label', null, 'c.1 ["host",1]'],
+    ['a token without owner', null, '["host",1,"label"]'],
+    ['a token and a space', null, 'c.1 ["host",1,"label"] '],
+    ['a token of more than 8192 bytes', null, `c.1 ["host",1,"${'x'.repeat(8192)}"]`],
+  ])('of %s returns %s', (_, reply, token) => {
+    expect(isToken(token)).toBe(reply);
   });
 
-  it('is not looked for in the square of the length', () => {
-    expect(isOurs(`c.1 ["${'",1,"'.repeat(1600)}`)).toBe(null);
-    expect(isOurs(`c.1 ["${'",1,"'.repeat(1600)}"]`)).toBe(1);
-    expect(isOurs(`${'x '.repeat(4000)}"]`)).toBe(null);
+  it('does not take the square of the length of a value', () => {
+    expect(isToken(`c.1 ["${'",1,"'.repeat(1600)}`)).toBe(null);
+    expect(isToken(`c.1 ["${'",1,"'.repeat(1600)}"]`)).toBe(1);
+    expect(isToken(`${'x '.repeat(4000)}"]`)).toBe(null);
   });
 });
 
 describe('the lock script', () => {
-  it('has shorter ways to leave out', () => {
-    expect(LONG_WAY).toContain("if verb ~= 'also' then");
-    expect(LONG_WAY).toContain('local unused');
-  });
-
-  it(`does by its shorter ways what it does by the long one (seed ${SEED})`, async () => {
+  it(`replies and stores by its fast path what it does by the general one (seed ${SEED})`, async () => {
+    expect(LONG_WAY).not.toBe(LOCK_SCRIPT);
     const random = seededRandom(Number(SEED));
     for (let run = 0; run < RUNS; run++) {
       const worlds = [openWorld(LOCK_SCRIPT), openWorld(LONG_WAY)] as const;
       for (const world of worlds) await world.open();
       const fences = new Map<string, string>();
       for (let step = 0; step < STEPS; step++) {
-        const { keys, clientId, words, passMs } = drawRequest(random, fences);
-        const act = random.next() < 0.1 ? ['take', 'end', 'lose'][step % 3]! : undefined;
-        const inShort = toArgs(prefixOf(clientId), words);
-        const inFull = [channelOf(clientId), ...words];
-        const told = [];
-        for (const [world, args] of [[worlds[0], inShort] as const, [worlds[1], inFull] as const]) {
-          if (act !== undefined) await world.strangers(NAMES[step % 2]!, act);
-          const replies = await world.run([...keys], args);
-          expect(await world.unmarked()).toEqual([]);
+        const { keys, args, passMs } = drawCall(random, fences);
+        const action = random.next() < 0.1 ? ['take', 'end', 'lose'][step % 3]! : undefined;
+        const seen = [];
+        for (const world of worlds) {
+          if (action !== undefined) await world.foreign(NAMES[step % 2]!, action);
+          const replies = await world.run(keys, args);
           world.clock.advance(passMs);
-          const shown = await Promise.all(NAMES.map(world.shown));
-          told.push({ replies, shown, places: await world.places() });
+          seen.push({ replies, keys: await world.dump() });
         }
-        expect(told[0], `${keys} ${inShort}`).toEqual(told[1]);
+        expect(seen[0], `${keys} ${args}`).toEqual(seen[1]);
         expect(worlds[0].messages).toEqual(worlds[1].messages);
-        const { replies } = told[0]!;
+        const { replies } = seen[0]!;
         if (keys.length === 1 && typeof replies === 'number' && replies > 1)
-          fences.set(`${keys[0]} ${words[1]}`, String(replies));
+          fences.set(`${keys[0]} ${args[1]}`, String(replies));
       }
+      const exits = worlds.map(async (world) => ({
+        left: await world.run([], ['s1']),
+        keys: await world.dump(),
+      }));
+      const [fast, general] = await Promise.all(exits);
+      expect(fast).toEqual(general);
       for (const world of worlds) await world.close();
     }
   });
@@ -182,15 +158,48 @@ describe('the lock script', () => {
   it('answers each request of a call for itself, also after a hand-over', async () => {
     const world = openWorld(LOCK_SCRIPT);
     await world.open();
-    const run = (keys: string[], words: string[]): Promise<unknown> =>
-      world.run(keys, toArgs(prefixOf('own'), words));
-    await run(['lock:{a}'], ['ask', 'own.1 ["",0,""]', '30000']);
-    await run(['lock:{a}'], ['line', 'own.2 ["",0,""]', '30000']);
-    const requests = ['release', 'own.1 ["",0,""]', '0', 'ask', 'own.3 ["",0,""]', '30000'];
-    const [released, fence, served] = (await run(['lock:{a}', 'lock:{b}'], requests)) as unknown[];
+    await world.run(['lock:{a}'], ['acquire', TOKENS[0]!, '30000']);
+    await world.run(['lock:{a}'], ['queue', TOKENS[1]!, '30000']);
+    const args = ['release', TOKENS[0]!, '30000', 'acquire', TOKENS[2]!, '30000'];
+    const [released, fence, served] = (await world.run(
+      ['lock:{a}', 'lock:{b}'],
+      args,
+    )) as unknown[];
     expect(released).toBe(1);
     expect(fence).toBeGreaterThan(1);
-    expect(served).toEqual(['own.2 ["",0,""]', expect.anything()]);
+    expect(served).toEqual([TOKENS[1], expect.anything()]);
+    await world.close();
+  });
+
+  it('refuses requests of a session that has ended, and changes nothing', async () => {
+    const world = openWorld(LOCK_SCRIPT);
+    await world.run(['lock:{a}'], ['acquire', TOKENS[0]!, '30000', 's1']);
+    expect(await world.run([], ['s1'])).toBe('OK');
+    const before = await world.dump();
+    for (const operation of ['acquire', 'queue', 'release', 'extend', 'inspect']) {
+      const args = [operation, TOKENS[0]!, '30000', 's1'];
+      expect(await world.run(['lock:{a}'], args)).toBe('NOSESSION');
+    }
+    expect(await world.dump()).toEqual(before);
+    await world.run(['lock:{a}'], ['acquire', TOKENS[1]!, '30000', 's2']);
+    expect(await world.inspect('lock:{a}')).toEqual([
+      [[TOKENS[1], 1, expect.anything(), 30_000, 0, 'string']],
+      [],
+    ]);
+    await world.close();
+  });
+
+  it('returns AGAIN until all locks of a session are released, 500 in a call', async () => {
+    const world = openWorld(LOCK_SCRIPT);
+    const keys = Array.from({ length: 1200 }, (_, index) => `lock:{${index}}`);
+    for (const [index, key] of keys.entries()) {
+      await world.run([key], ['acquire', `own.${index} ["",0,""]`, '30000', 's1']);
+    }
+    const replies = [];
+    do replies.push(await world.run([], ['s1']));
+    while (replies.at(-1) === 'AGAIN' && replies.length < 10);
+    expect(replies).toEqual(['AGAIN', 'AGAIN', 'OK']);
+    for (const key of keys) expect(await world.inspect(key)).toEqual([[], []]);
     await world.close();
   });
 });

@@ -7,8 +7,9 @@ export const REFRESH_MS = 1000;
 /** A client that was silent for so long is passed over; after the longer time it loses its places in the queue. */
 const SILENT_MS = 2000;
 const DEAD_MS = 10_000;
-/** So many waiters of silent clients are passed over to find one that is alive. */
-const MAX_PASSED_OVER = 20;
+/** So many waiters of silent clients are passed over to find one that is alive. They are read in pages. */
+const MAX_PASSED_OVER = 1000;
+const PAGE_SIZE = 100;
 /** The key of a client that is alive has this much of its life left when the client counts as silent. */
 export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
 /** The exit command of a session releases so many locks in one call; the server calls it again. */
@@ -314,21 +315,31 @@ ${LUA_KEYS}
 
   -- The first waiter whose client is alive; if there is none among the first, the first whose client may be.
   local function firstInQueue(lock)
-    local silent, index = nil, 0
+    local leftOf, silent, index, size = {}, nil, 0, 1
     while index < ${MAX_PASSED_OVER} do
-      local member = call('ZRANGE', lock.queue, index, index)[1]
-      if not member then return silent end
-      local _, _, token = parseQueued(member)
-      local left = call('PTTL', aliveKey(lock.holder, token))
-      if left > ${PASSED_OVER_MS} then return member end
-      if left < 0 then
-        call('ZREM', lock.queue, member)
-      else
-        silent = silent or member
-        index = index + 1
+      local members = call('ZRANGE', lock.queue, index, index + size - 1)
+      for _, member in ipairs(members) do
+        local _, _, token = parseQueued(member)
+        local key = aliveKey(lock.holder, token)
+        leftOf[key] = leftOf[key] or call('PTTL', key)
+        if leftOf[key] > ${PASSED_OVER_MS} then return member end
+        if leftOf[key] < 0 then
+          call('ZREM', lock.queue, member)
+        else
+          silent = silent or member
+          index = index + 1
+        end
       end
+      if #members < size then return silent end
+      size = ${PAGE_SIZE}
     end
     return silent
+  end
+
+  -- A client that does not confirm a short reservation counts as silent after it. Of a long one, it does anyway.
+  local function expectAnswer(lock, token, reserved)
+    local key, left = aliveKey(lock.holder, token), ${PASSED_OVER_MS} + reserved
+    if call('PTTL', key) > left then call('PEXPIRE', key, whole(left)) end
   end
 
   local function notify(token, fence, isOwn)
@@ -354,12 +365,19 @@ ${LUA_KEYS}
       local isOwn = clientOf(token) == client
       local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
       local fence = lock.kind.put(lock, token, permits, reserved)
+      if not isOwn then expectAnswer(lock, token, reserved) end
       if token ~= asking then notify(token, fence, isOwn) end
       if lock.kind == mutex then return end
     end
   end
 
   local operations = {}
+
+  local function renew(lock, token, lease)
+    lock.kind.renew(lock, token, lease)
+    keepFence(lock, lease)
+    if lease + 0 < ${RESERVED_MS} then call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') end
+  end
 
   local function takeFree(lock, token, lease)
     if call('EXISTS', lock.queue) == 1 or not lock.kind.fits(lock, lock.permits) then return end
@@ -382,8 +400,7 @@ ${LUA_KEYS}
         return not queues and takeFree(lock, token, lease) or -math.max(kind.left(lock), 0)
       end
     end
-    kind.renew(lock, token, lease)
-    keepFence(lock, lease)
+    renew(lock, token, lease)
     recordSession(lock, token, lease)
     local fence = kind.fenceOf(lock, token)
     -- Another program deleted the fence.
@@ -410,8 +427,7 @@ ${LUA_KEYS}
 
   function operations.extend(lock, token, lease)
     if not lock.kind.owns(lock, token) then return 0 end
-    lock.kind.renew(lock, token, lease)
-    keepFence(lock, lease)
+    renew(lock, token, lease)
     return 1
   end
 

@@ -28,7 +28,9 @@ export interface LockWaiter {
 interface WaitedLock {
   readonly key: string;
   readonly waiters: Map<string, LockWaiter>;
+  /** Undefined while a refresh is under way, and while no waiter is in the queue. */
   refreshTimer: Timer | undefined;
+  refreshAtMs: number;
 }
 
 /**
@@ -87,16 +89,19 @@ export class LockWaiters {
     this.#refreshIn(waiter.lock, freeInMs);
   }
 
-  /** The reply to a refresh that was sent at these times. 0: it is not in the queue. */
+  /**
+   * The reply to a refresh that was sent at these times. 0: it is not in the queue. The waiter may have left meanwhile:
+   * the next refresh is for the others.
+   */
   refreshed(waiter: LockWaiter, freeInMs: number, sent: SentTimes): void {
     const { lock, isQueued } = waiter;
     if (isQueued && freeInMs > 0) waiter.queuedAt = sent;
     else if (isQueued) this.#retry(waiter);
-    if (lock !== undefined && lock.waiters.size > 0) this.#refreshIn(lock, freeInMs);
+    this.#refreshIn(lock!, freeInMs);
   }
 
   refreshFailed({ lock }: LockWaiter): void {
-    if (lock !== undefined && lock.waiters.size > 0) this.#refreshIn(lock, REFRESH_MS);
+    this.#refreshIn(lock!, REFRESH_MS);
   }
 
   /** The reply to a release: it has the lock for its whole lease, since that request was sent. */
@@ -142,15 +147,13 @@ export class LockWaiters {
   }
 
   close(): void {
-    for (const { refreshTimer } of this.#locks.values()) refreshTimer?.cancel();
-    this.#locks.clear();
-    this.#waiters.clear();
+    for (const waiter of [...this.#waiters.values()]) this.remove(waiter);
   }
 
   #lockOf(key: string): WaitedLock {
     let lock = this.#locks.get(key);
     if (lock === undefined) {
-      lock = { key, waiters: new Map(), refreshTimer: undefined };
+      lock = { key, waiters: new Map(), refreshTimer: undefined, refreshAtMs: 0 };
       this.#locks.set(key, lock);
     }
     return lock;
@@ -161,15 +164,22 @@ export class LockWaiters {
     waiter.waiter.notify({ type: 'retry' });
   }
 
+  /** Or before that, if a refresh is due sooner: many new waiters must not put it off. */
   #refreshIn(lock: WaitedLock, freeInMs: number): void {
+    if (lock.waiters.size === 0) return;
     const delayMs = Math.min(freeInMs + MARGIN_MS, REFRESH_MS);
+    const atMs = this.#clock.monotonicMs() + delayMs;
+    if (lock.refreshTimer !== undefined && lock.refreshAtMs <= atMs) return;
     lock.refreshTimer?.cancel();
+    lock.refreshAtMs = atMs;
     lock.refreshTimer = this.#clock.setTimer(delayMs, () => this.#refreshNow(lock));
     // A program that waits for a lock stays alive.
     lock.refreshTimer.keepAlive(true);
   }
 
   #refreshNow(lock: WaitedLock): void {
+    lock.refreshTimer?.cancel();
+    lock.refreshTimer = undefined;
     for (const waiter of lock.waiters.values()) {
       if (!waiter.isQueued) continue;
       this.#refresh(waiter);
