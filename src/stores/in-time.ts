@@ -8,17 +8,19 @@ export function inTime<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const late = new Error(`no answer within ${timeoutMs} ms`);
-    const timer = clock.setTimer(timeoutMs, () => reject(late));
-    const abort = (): void => {
-      timer.cancel();
-      reject(signal.reason);
-    };
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort);
-    promise.then(resolve, reject).finally(() => {
+    const settle = (act: () => void): void => {
       timer.cancel();
       signal.removeEventListener('abort', abort);
-    });
+      act();
+    };
+    const abort = (): void => settle(() => reject(signal.reason));
+    const late = new Error(`no answer within ${timeoutMs} ms`);
+    const timer = clock.setTimer(timeoutMs, () => settle(() => reject(late)));
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+    promise.then(
+      (result) => settle(() => resolve(result)),
+      (error: unknown) => settle(() => reject(error)),
+    );
   });
 }

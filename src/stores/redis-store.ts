@@ -151,7 +151,7 @@ export class RedisStore implements LockStore {
   /** If the server cannot be reached, the lock ends with the session, as if this had not been called. */
   async detach(request: LockRequest): Promise<void> {
     if (this.session?.id === undefined) return;
-    await this.#send(lockCall('detach', request, 0), isOne).catch(IGNORE);
+    await this.#send(lockCall('detach', request, 0), isOne);
   }
 
   async close(): Promise<void> {
