@@ -68,7 +68,7 @@ describe.concurrent('waiting', () => {
     const waiting = (await scene.locks()).mutex('a').acquire(WAIT);
     await until(async () => (await scene.waitersOf('a')) === 1);
     // The call takes its time, and the newcomer is quick.
-    scene.proxy.link('subscribe').set({ kind: 'delay', way: 'replies', delayMs: 600 });
+    (await scene.proxy.linkLater('subscribe')).set({ kind: 'delay', way: 'replies', delayMs: 600 });
     await lease.release();
     expect(await scene.neighbour().mutex('a').tryAcquire()).toBe(null);
     expect((await waiting).isHeld).toBe(true);

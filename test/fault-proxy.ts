@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 
 /** From the client to the server, or back. */
 export type Way = 'requests' | 'replies';
@@ -48,8 +49,14 @@ export class FaultProxy implements AsyncDisposable {
   }
 
   /** The youngest open link whose requests so far contain this text, in any case. */
+  /** The same, when there is one. */
+  async linkLater(text: string): Promise<Link> {
+    while (!this.links.some((link) => carries(link, text))) await setImmediate();
+    return this.link(text);
+  }
+
   link(text: string): Link {
-    const found = this.links.findLast((link) => link.requests.text.toLowerCase().includes(text));
+    const found = this.links.findLast((link) => carries(link, text));
     if (found === undefined) throw new Error(`no link carries '${text}'`);
     return found;
   }
@@ -196,4 +203,8 @@ async function listen(port: number): Promise<Server> {
   const listener = createServer().listen(port, '127.0.0.1');
   await once(listener, 'listening');
   return listener;
+}
+
+function carries({ requests }: Link, text: string): boolean {
+  return requests.text.toLowerCase().includes(text);
 }

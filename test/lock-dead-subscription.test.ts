@@ -13,7 +13,7 @@ describe('a subscription that died silently', () => {
     const first = await holder.mutex('a').acquire({ lease: '10m' });
     const waiting = waiter.mutex('a').acquire({ wait: '60s' });
     while ((await holder.mutex('a').inspect()).waiters.length === 0);
-    const subscription = proxy.link('subscribe');
+    const subscription = await proxy.linkLater('subscribe');
     subscription.set({ kind: 'swallow' });
     while (!subscription.isOver) await new Promise((resolve) => setTimeout(resolve, 100));
     await first.release();

@@ -146,10 +146,11 @@ describe.concurrent('mode 19: a release', () => {
     await first.release();
     await Promise.all(tasks);
     expect(order).toEqual([...programs.keys()]);
-    // To each of the ten, and to nine who stood behind one of them, to look later whether it lives.
-    expect(await scene.callsOf('publish')).toBe(10 + 9);
-    // Eleven releases, ten who were called. The script may have been looked for once more by each.
-    expect(await scene.callsOf('evalsha')).toBe(21);
+    expect(await scene.callsOf('publish')).toBe(10);
+    // Eleven releases and ten confirmations; each program may have refreshed its place meanwhile.
+    const calls = await scene.callsOf('evalsha');
+    expect(calls).toBeGreaterThanOrEqual(21);
+    expect(calls).toBeLessThanOrEqual(21 + 10);
   });
 
   it('serves some hundred waiters of a few programs, each program in its order', async () => {

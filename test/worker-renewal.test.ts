@@ -252,7 +252,8 @@ describe('a worker that renews', () => {
     `);
     await program.hears('releases');
     await others.mutex('a').acquire({ wait: withinMs(2500) });
-    await program.hears('notHeld');
+    // Its timer comes before the reply, which is late.
+    await program.hears('unknown');
   });
 
   it('leaves alone what is not to be renewed, or no longer', async () => {
