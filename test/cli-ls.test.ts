@@ -207,11 +207,9 @@ describe.each([
   });
 
   it('that somebody waits for are there without a holder; who died is not counted', async () => {
-    await using holders = createLocks(url);
-    await using waiters = createLocks(url);
-    await fill(holders, waiters);
-    const [first] = await redis.zrange('lock:{job}:queue', '0', '0');
-    await redis.del(`lock:{job}:queue:${first!.split(' ')[0]}`, 'lock:{job}');
+    const waiters = ['1 30000 dead.1 ["host",1,"second"]', '1 30000 alive.1 ["host",2,"third"]'];
+    await redis.zadd('lock:{job}:queue', 1, waiters[0]!, 2, waiters[1]!);
+    await redis.set('lock:{job}:queue:alive', '', 'PX', 10_000);
     const lock = (await listed()).find(({ kind }) => kind === 'mutex');
     expect(lock).toMatchObject({ holderCount: 0, holders: [], waiterCount: 1 });
     expect(lock!.waiters.map((waiter) => waiter.label)).toEqual(['third']);
