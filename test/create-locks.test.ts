@@ -317,7 +317,7 @@ describe('a store at an address', () => {
     });
     while ((await locks.mutex('a').inspect()).waiters.length === 0);
     await lease.release();
-    // A lock that was handed over is kept for 5 s, and for its lease of 30 s once that is confirmed.
+    // A lock that was handed over is reserved for 2 s, and for its lease of 30 s once that is confirmed.
     while ((await client.pttl('lock:{a}')) < 10_000) expect(isBlocked).toBe(true);
     expect(isBlocked).toBe(true);
   });

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
+import { LOCK_SCRIPT } from '../src/stores/index.ts';
 import { ROOT } from './cli-run.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 
@@ -78,6 +79,23 @@ describe('docs/key-layout.md', () => {
     }
     expect(await call(redis, ['ACL', 'LOG'])).toEqual([]);
   });
+
+  it('lists the keys of a session, and the rule that they need', async () => {
+    const [, keys] = /needs `(~\S+)` too/.exec(layout)!;
+    await call(redis, [...toWords(/^ACL SETUSER locks .*$/m.exec(layout)![0]), keys!]);
+    const user = new Redis({ ...server, username: 'locks', password: 'secret' });
+    onTestFinished(() => user.disconnect());
+    const token = 'client.1 ["host",1,""]';
+    const holder = `lock:{${LOCK}}`;
+    await user.eval(LOCK_SCRIPT, 1, holder, 'acquire', token, '3000', 's');
+    const [, hash, ended] = /^\| `(holdfast:\S+)<id>` \|[\s\S]*?^\| `\1<id>(:\S+)` \|/m.exec(
+      layout,
+    )!;
+    expect(await redis.hgetall(`${hash}s`)).toEqual({ [token]: `0 1 3000 ${holder}` });
+    expect(await user.eval(LOCK_SCRIPT, 0, 's')).toBe('OK');
+    expect((await redis.keys('*')).sort()).toEqual([`${hash}s${ended}`, `${holder}:fence`]);
+    expect(await redis.pttl(`${hash}s${ended}`)).toBeGreaterThan(50_000);
+  });
 });
 
 async function untilAwaited(lock: Lock): Promise<void> {
@@ -100,7 +118,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 function asListed(key: string, holder: string): string {
-  return key.slice(holder.length).replace(/^:queue:.*/, ':queue:<owner>');
+  return key.slice(holder.length).replace(/^:queue:.*/, ':queue:<client>');
 }
 
 function toWords(line: string): string[] {

@@ -12,18 +12,26 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CHECKS, RECIPES, replay } from '../src/lab/index.ts';
+import { CHECKS, RECIPES, replay, SCENARIOS } from '../src/lab/index.ts';
+import { SIGNS } from '../src/lab/library/option.ts';
 import { ROOT, runCli } from './cli-run.ts';
 import { BUILD } from './lock-holder-process.ts';
 
 const text = readFileSync(join(ROOT, 'docs', 'lab.md'), 'utf8');
-/** The cells of the rows that begin with a name. */
-const rows = [...text.matchAll(/^\| (`.*) \|$/gm)].map(([, row]) =>
-  row!.split(' | ').map((cell) => cell.replaceAll('`', '')),
-);
+/** The cells of a table, by the head of its first column. */
+function tableOf(head: string): string[][] {
+  const [, table] = new RegExp(`^\\| ${head} \\|.*\\n\\|[ |-]+\\n((?:\\|.*\\n)+)`, 'm').exec(text)!;
+  const rows = table!.matchAll(/^\| (.*) \|$/gm);
+  return [...rows].map(([, row]) => row!.split(' | ').map((cell) => cell.replaceAll('`', '')));
+}
+
+/** The names of the first column, of which a row may have several. */
+function namesOf(head: string): string[] {
+  return tableOf(head).flatMap(([names]) => names!.split(', '));
+}
 
 describe('the table of the gallery', () => {
-  const gallery = rows.filter((row) => row.length === 4);
+  const gallery = tableOf('recipe \\| variant');
 
   it('has every variant in which something goes wrong', () => {
     const expected = RECIPES.flatMap(({ name, variants }) =>
@@ -46,8 +54,15 @@ describe('the table of the gallery', () => {
 
 describe('the page on the lab', () => {
   it('names every check, in their order', () => {
-    const named = rows.filter((row) => row.length === 2).map(([name]) => name);
-    expect(named).toEqual(CHECKS.map(({ name }) => name));
+    expect(namesOf('check')).toEqual(CHECKS.map(({ name }) => name));
+  });
+
+  it('names every scenario of the library', () => {
+    expect(namesOf('scenario').sort()).toEqual(SCENARIOS.map(({ name }) => name).sort());
+  });
+
+  it('names every sign of a schedule of the library', () => {
+    expect(namesOf('sign').sort()).toEqual(Object.keys(SIGNS).sort());
   });
 
   it('shows what the command line draws', async () => {

@@ -221,10 +221,10 @@ describe.each([
     });
 
     describe('and the value of Holdfast read as a time', () => {
-      /** What Holdfast writes, with another first digit: that of the holder is random. */
-      async function valueBeginning(digit: string): Promise<string> {
+      /** What Holdfast writes, with another first character: that of the holder is random. */
+      async function valueBeginning(first: string): Promise<string> {
         await using _lease = await mutex.acquire({ wait: 0 });
-        return `${digit}${(await old.get(KEY))!.slice(1)}`;
+        return `${first}${(await old.get(KEY))!.slice(1)}`;
       }
 
       /** The program locks another key, which has the same value and TTL here. */
@@ -238,10 +238,11 @@ describe.each([
         expect(await runOn(await valueBeginning('0'), program)).toContain('working');
         expect(await runOn(await valueBeginning('9'), program)).not.toContain('working');
         expect(await runOn(await valueBeginning('f'), program)).not.toContain('working');
+        expect(await runOn(await valueBeginning('-'), program)).toContain('working');
       });
 
       it.each(TIMESTAMP_PROGRAMS)('%s.py ends with an error', async (name) => {
-        for (const value of [await valueBeginning('0'), await valueBeginning('f')]) {
+        for (const value of [await valueBeginning('0'), await valueBeginning('-')]) {
           const output = await runOn(value, `${name}.py`);
           expect(output).toContain('invalid literal for int()');
           expect(output).not.toContain('working');
@@ -249,8 +250,20 @@ describe.each([
         }
       });
 
+      it('begins with 16 characters, and does not change while a client waits', async () => {
+        await using _lease = await mutex.acquire({ wait: 0 });
+        const value = await old.get(KEY);
+        const abort = new AbortController();
+        const waiting = mutex.acquire({ signal: abort.signal });
+        while ((await mutex.inspect()).waiters.length === 0);
+        expect(await old.get(KEY)).toBe(value);
+        expect(value).toMatch(/^[\w-]{16}\./);
+        abort.abort();
+        await expect(waiting).rejects.toThrow('aborted');
+      });
+
       it('is NaN for Number(), and the first digits for parseInt()', async () => {
-        for (const digit of ['0', '9', 'f', '+9']) {
+        for (const digit of ['0', '9', 'f', '-9']) {
           expect(Number(await valueBeginning(digit))).toBeNaN();
         }
         expect(Number.parseInt(await valueBeginning('9a'), 10)).toBe(9);
