@@ -43,9 +43,10 @@ async function count(field: 'holdfast_sessions' | 'holdfast_wills'): Promise<num
 
 /** How many locks and places the open sessions would release. */
 async function recorded(): Promise<number> {
-  const keys = (await admin.keys('holdfast:session:*')).filter((key) => !key.endsWith(':ended'));
+  const keys = await admin.keys('holdfast:session:*');
   const counts = await Promise.all(keys.map((key) => admin.hlen(key)));
-  return counts.reduce((sum, each) => sum + each, 0);
+  // One field says that the session is open.
+  return counts.reduce((sum, each) => sum + each - 1, 0);
 }
 
 /** Kills the connections whose last command began a session, and says how many they were. */

@@ -191,7 +191,7 @@ class Legacy {
     this.#onDone = onDone;
     this.#executor = new Session(engine, 0, {
       push() {},
-      resume: () => this.#goOn(),
+      resume: (reply) => this.#goOn(reply),
       close() {},
     });
   }
@@ -262,7 +262,12 @@ class Legacy {
     this.#count(this.#bytes - will.bytes);
   }
 
-  #goOn(): void {
+  #goOn(reply: unknown): void {
+    if (isAgain(reply) && ++this.#repeats < MAX_REPEATS) {
+      this.#runLater();
+      return;
+    }
+    this.#repeats = 0;
     if (this.#heldUp !== undefined) this.#forget(this.#heldUp);
     this.#run();
   }
@@ -274,7 +279,7 @@ class Legacy {
       const outcome = execute(this.#executor, argv);
       if (outcome instanceof ErrorReply) this.#report(argv, outcome);
       if (outcome === PARKED) return 'held-up';
-      return outcome instanceof SimpleReply && outcome.text === 'AGAIN' ? 'again' : 'done';
+      return isAgain(outcome) ? 'again' : 'done';
     } catch (error) {
       this.#report(argv, this.#engine.internalError(error));
       return 'done';
@@ -285,6 +290,10 @@ class Legacy {
     const { address } = this.#executor;
     this.#engine.log(LOG_NOTICE, `a will (${name}) of ${address} failed: ${message}`);
   }
+}
+
+function isAgain(reply: unknown): boolean {
+  return reply instanceof SimpleReply && reply.text === 'AGAIN';
 }
 
 const HAS_ONE = new ErrorReply('ERR This connection has a session already');

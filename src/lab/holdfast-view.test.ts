@@ -94,14 +94,18 @@ describe('what the books tell of a step', () => {
 
   it('sees who is passed over', () => {
     const turn = { served: 'B1', passed: 'A1' };
-    expect(passedOver(view([], ['A1', 'B1']), view([B], ['A1']), 0)).toEqual(turn);
-    expect(passedOver(view([], ['A1']), view([B], ['A1']), 0)).toEqual(turn);
-    expect(passedOver(view([], ['B1', 'A1']), view([B], ['A1']), 0)).toBeUndefined();
-    expect(passedOver(view([], ['A1', 'B1']), view([A, B]), 0)).toBeUndefined();
+    const C = { ...A, owner: 'C1' };
+    expect(passedOver(view([C], ['A1', 'B1']), view([B], ['A1']), 0)).toEqual(turn);
+    expect(passedOver(view([C], ['A1']), view([B], ['A1']), 0)).toEqual(turn);
+    expect(passedOver(view([C], ['B1', 'A1']), view([B], ['A1']), 0)).toBeUndefined();
+    expect(passedOver(view([C], ['A1', 'B1']), view([A, B]), 0)).toBeUndefined();
+    // It came free by itself.
+    expect(passedOver(view([C], ['A1', 'B1']), view([B], ['A1']), 2000)).toBeUndefined();
   });
 
   it('does not see one whose client is silent as passed over', () => {
-    expect(passedOver(view([], ['A1', 'B1']), view([B], ['A1']), 1000)).toBeUndefined();
+    const C = { ...A, owner: 'C1' };
+    expect(passedOver(view([C], ['A1', 'B1']), view([B], ['A1']), 1000)).toBeUndefined();
   });
 });
 

@@ -63,12 +63,16 @@ export function unraised(before: StoreView, after: StoreView): Grant | undefined
   return newGrants(before, after).find(({ fence }) => fence !== 0 && fence <= before.fence);
 }
 
-/** The owner that was granted the lock, and one in front of it in the queue that is not silent and still waits. */
+/**
+ * The owner that was granted the lock, and one in front of it in the queue that is not silent and still waits. A
+ * lock that was free before came free by itself: then the first client that is heard of gets it.
+ */
 export function passedOver(
   before: StoreView,
   after: StoreView,
   nowMs: number,
 ): { readonly served: string; readonly passed: string } | undefined {
+  if (before.grants.every(({ endMs }) => endMs <= nowMs)) return undefined;
   for (const { owner: served } of newGrants(before, after)) {
     const place = before.queue.findIndex(({ owner }) => owner === served);
     const ahead = place < 0 ? before.queue : before.queue.slice(0, place);

@@ -83,6 +83,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #pauseMs = MIN_PAUSE_MS;
   #retryTimer: Timer | undefined = undefined;
   #onReply: (() => void) | undefined = undefined;
+  /** The fence of a grant whose reply was too late. A message of that grant may come later still. */
+  #lateFence = 0;
 
   constructor(
     core: LockCore,
@@ -118,9 +120,12 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   notify(event: WaiterEvent): void {
-    if (this.#isOver) return;
+    if (this.#isOver) {
+      if (event.type === 'granted') this.#handleLate({ type: 'granted', fence: event.fence });
+      return;
+    }
     if (event.type === 'failed') this.#failed(event.error);
-    else if (event.type === 'retry') this.#retry();
+    else if (event.type === 'retry' || event.fence <= this.#lateFence) this.#retry();
     else {
       // The event may come before the reply that the lock is busy.
       this.#queued();
@@ -253,7 +258,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     if (isInTime && tookMs < safeMs(this.request.leaseMs)) this.#granted(grant, waitedMs);
     else if (!isInTime) this.#giveUp(new LockTimeoutError(this.request.name, waitedMs));
     else if (grant.isReserved) this.#retry();
-    else this.#tooSlow(tookMs);
+    else this.#tooSlow(tookMs, grant.fence);
   }
 
   #granted({ fence, sentMs, sentWallMs, isReserved = false }: Grant, waitedMs: number): void {
@@ -274,7 +279,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   /** The reply took so long that the lease may have ended. */
-  #tooSlow(tookMs: number): void {
+  #tooSlow(tookMs: number, fence: number): void {
+    this.#lateFence = fence;
     this.#failure = new SlowStoreError(tookMs, this.request.leaseMs);
     if (this.waitMs > 0) this.#retry();
     else this.#giveUp(new LockUnavailableError(this.request.name, this.#failure));

@@ -7,6 +7,7 @@ import {
   LockLostError,
   LockTimeoutError,
   LockUnavailableError,
+  SlowStoreError,
 } from './errors.ts';
 import { announceAcquire, announceFail, announceGrant, type LockEvents } from './events.ts';
 import { GroupLease } from './group-lease.ts';
@@ -15,7 +16,7 @@ import { Lock } from './lock.ts';
 import type { ResolvedOptions } from './options.ts';
 import { Scope } from './scope.ts';
 import type { AcquireResult, Inspection, LockRequest, LockTarget } from './store.ts';
-import { StoreLease } from './store-lease.ts';
+import { StoreLease, safeMs } from './store-lease.ts';
 
 /**
  * Several mutexes that are taken together. Where they live together one request takes all or none; if
@@ -117,6 +118,8 @@ export class GroupLock extends Lock {
     if (result === undefined) return undefined;
     if (result.type === 'busy')
       return options.waitMs === 0 ? this.#fail(requests, 'busy') : undefined;
+    const tookMs = core.clock.monotonicMs() - sentMs;
+    if (tookMs >= safeMs(options.leaseMs)) throw this.#tooSlow(requests, tookMs);
     const { fence } = result;
     const members = requests.map((request) => {
       announceAcquire(request);
@@ -179,6 +182,13 @@ export class GroupLock extends Lock {
       };
       asked.then(resolve, reject).finally(done);
     });
+  }
+
+  #tooSlow(requests: readonly LockRequest[], tookMs: number): LockError {
+    for (const request of requests) this.#core.giveBack(request);
+    this.#fail(requests, 'unavailable');
+    const { leaseMs } = requests[0]!;
+    return new LockUnavailableError(this.name, new SlowStoreError(tookMs, leaseMs));
   }
 
   /** Which of them stood in the way is not known: they are told of as one. */

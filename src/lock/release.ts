@@ -20,13 +20,15 @@ export function release(
   return new Promise((resolve) => {
     const pending = new PendingRelease(resolve);
     core.releasing(pending);
+    let tries = 0;
     let next: boolean | Promise<boolean> | undefined = result;
     retry(core, endsInMs, () => {
+      tries++;
       const tried = next ?? core.store.release(request, fence);
       next = undefined;
       return tried;
     }).then(
-      (wasHeld) => pending.resolve(outcomeOf(wasHeld)),
+      (wasHeld) => pending.resolve(wasHeld || tries === 1 ? outcomeOf(wasHeld) : 'unknown'),
       () => pending.resolve('unknown'),
     );
   });

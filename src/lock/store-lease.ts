@@ -288,9 +288,12 @@ export class StoreLease extends Due<StoreLease> implements Lease {
       : outcome.then((later) => this.#outcomeOf(later));
   }
 
-  /** A lease that was lost before is not one that lasted until its release. */
+  /** A lease that was lost before did not last until its release. */
   #outcomeOf(outcome: ReleaseOutcome): ReleaseOutcome {
-    if (this.#end instanceof LockLostError) return outcome === 'released' ? 'notHeld' : outcome;
+    if (this.#end instanceof LockLostError) {
+      const isKnown = outcome === 'released' || this.#end.reason === 'stolen';
+      return isKnown ? 'notHeld' : outcome;
+    }
     this.#announceRelease(outcome);
     return outcome;
   }

@@ -136,9 +136,10 @@ local function aliveKey(holder, token)
   return holder .. QUEUE .. ':' .. clientOf(token)
 end
 
--- A member of a queue: permits, lease, token.
+-- A member of a queue: permits, lease, token. What another program has written there is the place of no client.
 local function parseQueued(member)
-  return string.match(member, '^(%d+) (%d+) (.*)$')
+  local permits, lease, token = string.match(member, '^(%d+) (%d+) (.*)$')
+  return permits or '1', lease or '0', token or ''
 end
 
 -- Whether a value is a token of Holdfast. The end is compared first: to match a value that ends otherwise may take

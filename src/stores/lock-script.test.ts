@@ -173,8 +173,9 @@ describe('the lock script', () => {
 
   it('refuses requests of a session that has ended, and changes nothing', async () => {
     const world = openWorld(LOCK_SCRIPT);
+    for (const session of ['s1', 's2']) await world.run([], [session, 'open']);
     await world.run(['lock:{a}'], ['acquire', TOKENS[0]!, '30000', 's1']);
-    expect(await world.run([], ['s1'])).toBe('OK');
+    expect(await world.run([], ['s1', 'exit'])).toBe('OK');
     const before = await world.dump();
     for (const operation of ['acquire', 'queue', 'release', 'extend', 'inspect']) {
       const args = [operation, TOKENS[0]!, '30000', 's1'];
@@ -192,11 +193,12 @@ describe('the lock script', () => {
   it('returns AGAIN until all locks of a session are released, 500 in a call', async () => {
     const world = openWorld(LOCK_SCRIPT);
     const keys = Array.from({ length: 1200 }, (_, index) => `lock:{${index}}`);
+    await world.run([], ['s1', 'open']);
     for (const [index, key] of keys.entries()) {
       await world.run([key], ['acquire', `own.${index} ["",0,""]`, '30000', 's1']);
     }
     const replies = [];
-    do replies.push(await world.run([], ['s1']));
+    do replies.push(await world.run([], ['s1', 'exit']));
     while (replies.at(-1) === 'AGAIN' && replies.length < 10);
     expect(replies).toEqual(['AGAIN', 'AGAIN', 'OK']);
     for (const key of keys) expect(await world.inspect(key)).toEqual([[], []]);

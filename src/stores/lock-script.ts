@@ -7,6 +7,8 @@ export const REFRESH_MS = 1000;
 /** A client that was silent for so long is passed over; after the longer time it loses its places in the queue. */
 const SILENT_MS = 2000;
 const DEAD_MS = 10_000;
+/** A lock that came free by itself goes to a client that was heard of in this time. */
+const RECENT_MS = 100;
 /** So many waiters of silent clients are passed over to find one that is alive. They are read in pages. */
 const MAX_PASSED_OVER = 1000;
 const PAGE_SIZE = 100;
@@ -14,8 +16,6 @@ const PAGE_SIZE = 100;
 export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
 /** The exit command of a session releases so many locks in one call; the server calls it again. */
 const MAX_EXITS = 500;
-/** A request that was sent before its session ended may arrive later than that, but not by so much. */
-const ENDED_MS = 60_000;
 
 /**
  * Requests on locks, any number in one call, each answered in order.
@@ -32,7 +32,7 @@ const ENDED_MS = 60_000;
  *         released  tells whether the last grant, whose fence is the number, was ended by a release.
  *         adopt     takes the lock over from another token, which follows the word and a ':'.
  *         detach    takes the token out of its session, which then does not release it when it ends.
- *         force     ends all leases.     inspect   changes nothing.
+ *         force     ends all leases.     inspect   shows holders and waiters.
  *         all <count> <fence>  takes so many mutexes or none, with one fence that is not below the one given. The
  *                   other requests of the group follow it, with the word `also`.
  * Reply for each request a number. acquire, queue, adopt, all: the fence; if the lock is busy, minus the ms after which
@@ -43,8 +43,8 @@ const ENDED_MS = 60_000;
  *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
  *       The reply to a single request comes without a list around it, unless waiters were served.
  *       If the session has ended, nothing is done, and the reply is the status NOSESSION.
- * With no key, the only argument is the id of a session, which has ended: releases its locks, at most ${MAX_EXITS}. The
- *       reply is AGAIN if some are left, else OK.
+ * With no key, the arguments are the id of a session and what happens to it. `open`: it may be used from now on. `exit`:
+ *       it has ended, and its locks are released, some hundred in one call; the reply is AGAIN if some are left, else OK.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses SET key token NX PX
  *         and compare-and-delete takes part. Any other lock: a sorted set of tokens by the end of their lease, on the
@@ -62,7 +62,7 @@ const ENDED_MS = 60_000;
  *
  * A release hands the lock over inside this script, to the first waiter whose client is alive. A waiter of the calling
  * client learns it from the reply. Another's client gets a message, the fence and the token, and has the lock for
- * ${RESERVED_MS} ms, or for its lease if that is shorter: it confirms by `extend` or `queue`, since it cannot know how
+ * RESERVED_MS, or for its lease if that is shorter: it confirms by `extend` or `queue`, since it cannot know how
  * long the message took. If it does not, the lock is free again, and the next refresh of any waiter hands it over.
  *
  * The loop at the end takes and releases a mutex that no client waits for. `general` can do the same, and everything
@@ -77,7 +77,7 @@ local FENCE, QUEUE, LAST_BYTE = '${SUFFIX.fence}', '${SUFFIX.queue}', '${LAST_BY
 local count = #KEYS
 local session = ARGV[3 * count + 1]
 local sessionKey = session and 'holdfast:session:' .. session
-if session and count > 0 and call('EXISTS', sessionKey .. ':ended') == 1 then
+if session and count > 0 and call('HEXISTS', sessionKey, 'open') == 0 then
   return redis.status_reply('NOSESSION')
 end
 
@@ -163,6 +163,8 @@ ${LUA_KEYS}
     return call('EXISTS', lock.holder) == 0
   end
 
+  mutex.isFree = mutex.fits
+
   function mutex.put(lock, token, permits, lease)
     call('SET', lock.holder, token, 'PX', lease)
     return nextFence(lock.holder)
@@ -225,6 +227,10 @@ ${LUA_KEYS}
 
   function shared.fits(lock, permits)
     return call('HGET', lock.state, 'used') + permits <= lock.slots
+  end
+
+  function shared.isFree(lock)
+    return call('ZCARD', lock.holder) == 0
   end
 
   function shared.recordOf(lock, token)
@@ -314,7 +320,7 @@ ${LUA_KEYS}
   end
 
   -- The first waiter whose client is alive; if there is none among the first, the first whose client may be.
-  local function firstInQueue(lock)
+  local function firstInQueue(lock, aliveLeft)
     local leftOf, silent, index, size = {}, nil, 0, 1
     while index < ${MAX_PASSED_OVER} do
       local members = call('ZRANGE', lock.queue, index, index + size - 1)
@@ -322,7 +328,7 @@ ${LUA_KEYS}
         local _, _, token = parseQueued(member)
         local key = aliveKey(lock.holder, token)
         leftOf[key] = leftOf[key] or call('PTTL', key)
-        if leftOf[key] > ${PASSED_OVER_MS} then return member end
+        if leftOf[key] > aliveLeft then return member end
         if leftOf[key] < 0 then
           call('ZREM', lock.queue, member)
         else
@@ -354,10 +360,10 @@ ${LUA_KEYS}
 
   -- Hands what is free to the first in the queue, and to those behind it for as long as they fit. 'client' is the one
   -- that reads the reply, 'asking' the token whose own reply tells it.
-  local function serve(lock, client, asking)
+  local function serve(lock, client, asking, aliveLeft)
     if lock.kind == mutex and not mutex.fits(lock) then return end
     while true do
-      local member = firstInQueue(lock)
+      local member = firstInQueue(lock, aliveLeft or ${PASSED_OVER_MS})
       if not member then return end
       local permits, lease, token = parseQueued(member)
       if not lock.kind.fits(lock, permits) then return end
@@ -420,7 +426,9 @@ ${LUA_KEYS}
     if not isQueued then return 0 end
     stayAlive(lock, token)
     keep(lock.queue, ${DEAD_MS})
-    serve(lock, clientOf(token))
+    -- A lock that is free now came free by itself: its holder, or the waiter that it was reserved for, may have died, and
+    -- others with it. Clients that are alive refresh at this time.
+    serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
     local left = lock.kind.left(lock)
     return left > 0 and left or ${REFRESH_MS}
   end
@@ -510,7 +518,7 @@ ${LUA_KEYS}
 
   -- The end of a session: releases what is still its own.
   local function exit()
-    call('SET', sessionKey .. ':ended', '', 'PX', '${ENDED_MS}')
+    call('HDEL', sessionKey, 'open')
     local found = call('HSCAN', sessionKey, '0', 'COUNT', '${MAX_EXITS}')[2]
     for index = 1, #found, 2 do
       local token = found[index]
@@ -542,6 +550,7 @@ ${LUA_KEYS}
 end
 
 if count == 0 then
+  if ARGV[2] == 'open' then return call('HSET', sessionKey, 'open', '') end
   local _, exit = general()
   return exit()
 end

@@ -24,6 +24,9 @@ export interface LockSessionOptions {
 }
 
 const SCRIPT = scriptOf(LOCK_SCRIPT);
+/** Between two tries to run the exit command of a session that has ended. */
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5000;
 
 /**
  * Ties the locks of a store to a session of the server. The lock script records each token with the session, and one
@@ -77,7 +80,7 @@ export class LockSession {
     this.#live = undefined;
     this.#toExit.add(id);
     this.#onEnded(this.ended);
-    this.#exit(id).catch(() => {});
+    void this.#exitUntilDone(id);
     live.close();
   }
 
@@ -104,9 +107,11 @@ export class LockSession {
     const live = await this.#options.open();
     try {
       await Promise.all([...this.#toExit].map((id) => this.#exit(id)));
-      await this.#setExit(live.id, 'locks', SCRIPT, [], [live.id]);
+      await this.#setExit(live.id, 'locks', SCRIPT, [], [live.id, 'exit']);
+      await this.#inTime(this.#options.scripts.run(SCRIPT, [], [live.id, 'open']));
       this.#closing.signal.throwIfAborted();
     } catch (error) {
+      this.#toExit.add(live.id);
       live.close();
       throw error;
     }
@@ -118,9 +123,31 @@ export class LockSession {
   /** The server runs its own copy in pieces too: to run it twice does no harm. */
   async #exit(id: string): Promise<void> {
     const { scripts } = this.#options;
-    const run = (): Promise<unknown> => this.#inTime(scripts.run(SCRIPT, [], [id]));
+    const run = (): Promise<unknown> => this.#inTime(scripts.run(SCRIPT, [], [id, 'exit']));
     while (String(await run()) === 'AGAIN');
     this.#toExit.delete(id);
+  }
+
+  /** The server may notice the end of the session much later, or never run the command. */
+  async #exitUntilDone(id: string): Promise<void> {
+    for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
+      await this.#exit(id).catch(() => {});
+      if (!this.#toExit.has(id) || this.#closing.signal.aborted) return;
+      await this.#pause(pauseMs);
+    }
+  }
+
+  #pause(durationMs: number): Promise<void> {
+    const { signal } = this.#closing;
+    return new Promise((resolve) => {
+      const end = (): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = this.#options.clock.setTimer(durationMs, end);
+      signal.addEventListener('abort', end);
+    });
   }
 
   /** The script is loaded right before, so that no SCRIPT FLUSH comes between. */

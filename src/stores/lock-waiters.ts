@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../clock/index.ts';
-import type { LockRequest, Waiter } from '../lock/index.ts';
+import type { Clock } from '../clock/index.ts';
+import { Due, DueList, type LockRequest, type Waiter } from '../lock/index.ts';
 import { MARGIN_MS, type Served } from './lock-call.ts';
 import { keyOf, ownerOf } from './lock-keys.ts';
 import { REFRESH_MS, RESERVED_MS } from './lock-script.ts';
@@ -25,12 +25,14 @@ export interface LockWaiter {
 }
 
 /** The requests for one lock of this client that wait, in the order in which they were sent. */
-interface WaitedLock {
+class WaitedLock extends Due<WaitedLock> {
   readonly key: string;
-  readonly waiters: Map<string, LockWaiter>;
-  /** Undefined while a refresh is under way, and while no waiter is in the queue. */
-  refreshTimer: Timer | undefined;
-  refreshAtMs: number;
+  readonly waiters = new Map<string, LockWaiter>();
+
+  constructor(key: string) {
+    super();
+    this.key = key;
+  }
 }
 
 /**
@@ -43,10 +45,13 @@ export class LockWaiters {
   readonly #refresh: (waiter: LockWaiter) => void;
   readonly #waiters = new Map<string, LockWaiter>();
   readonly #locks = new Map<string, WaitedLock>();
+  /** By when they are due. A program that waits for a lock stays alive. */
+  readonly #refreshes: DueList<WaitedLock>;
 
   constructor(clock: Clock, refresh: (waiter: LockWaiter) => void) {
     this.#clock = clock;
     this.#refresh = refresh;
+    this.#refreshes = new DueList(clock, 0, (lock) => this.#refreshNow(lock), true);
   }
 
   /** Before the request is sent: a message may arrive before the reply. */
@@ -68,7 +73,7 @@ export class LockWaiters {
     if (!this.#waiters.delete(owner) || lock === undefined) return;
     lock.waiters.delete(owner);
     if (lock.waiters.size > 0) return;
-    lock.refreshTimer?.cancel();
+    lock.drop();
     this.#locks.delete(lock.key);
   }
 
@@ -141,6 +146,13 @@ export class LockWaiters {
     for (const waiter of [...this.#waiters.values()]) this.#retry(waiter);
   }
 
+  /** A reply was lost, which may have named a waiter that was served: all of the lock ask again. */
+  retryLock(key: string): void {
+    for (const waiter of [...(this.#locks.get(key)?.waiters.values() ?? [])]) {
+      if (waiter.isQueued) this.#retry(waiter);
+    }
+  }
+
   /** The client cannot be notified: all fail. */
   failAll(error: unknown): void {
     for (const { waiter } of [...this.#waiters.values()]) waiter.notify({ type: 'failed', error });
@@ -148,12 +160,13 @@ export class LockWaiters {
 
   close(): void {
     for (const waiter of [...this.#waiters.values()]) this.remove(waiter);
+    this.#refreshes.close();
   }
 
   #lockOf(key: string): WaitedLock {
     let lock = this.#locks.get(key);
     if (lock === undefined) {
-      lock = { key, waiters: new Map(), refreshTimer: undefined, refreshAtMs: 0 };
+      lock = new WaitedLock(key);
       this.#locks.set(key, lock);
     }
     return lock;
@@ -167,19 +180,14 @@ export class LockWaiters {
   /** Or before that, if a refresh is due sooner: many new waiters must not put it off. */
   #refreshIn(lock: WaitedLock, freeInMs: number): void {
     if (lock.waiters.size === 0) return;
-    const delayMs = Math.min(freeInMs + MARGIN_MS, REFRESH_MS);
-    const atMs = this.#clock.monotonicMs() + delayMs;
-    if (lock.refreshTimer !== undefined && lock.refreshAtMs <= atMs) return;
-    lock.refreshTimer?.cancel();
-    lock.refreshAtMs = atMs;
-    lock.refreshTimer = this.#clock.setTimer(delayMs, () => this.#refreshNow(lock));
-    // A program that waits for a lock stays alive.
-    lock.refreshTimer.keepAlive(true);
+    const exactMs = this.#clock.monotonicMs() + Math.min(freeInMs + MARGIN_MS, REFRESH_MS);
+    // Locks that are due at about the same time are refreshed in one call.
+    const atMs = Math.ceil(exactMs / TICK_MS) * TICK_MS;
+    if (lock.list === undefined || atMs < lock.atMs) this.#refreshes.add(lock, atMs);
   }
 
   #refreshNow(lock: WaitedLock): void {
-    lock.refreshTimer?.cancel();
-    lock.refreshTimer = undefined;
+    lock.drop();
     for (const waiter of lock.waiters.values()) {
       if (!waiter.isQueued) continue;
       this.#refresh(waiter);
@@ -187,6 +195,8 @@ export class LockWaiters {
     }
   }
 }
+
+const TICK_MS = 10;
 
 const UNKNOWN_PLACE = {
   lock: undefined,

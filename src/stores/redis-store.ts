@@ -75,16 +75,27 @@ export class RedisStore implements LockStore {
     this.#channel = channelOf(clientId);
     this.#batcher = new Batcher(MAX_BATCH, (calls) => this.#sendBatch(calls));
     this.#waiters = new LockWaiters(clock, (waiter) => this.#refresh(waiter));
-    this.#calls = new DueList(clock, requestTimeoutMs, (batch) =>
-      batch.fail(new Error(`no answer within ${requestTimeoutMs} ms`)),
-    );
+    this.#calls = new DueList(clock, requestTimeoutMs, (batch) => {
+      batch.fail(new Error(`no answer within ${requestTimeoutMs} ms`));
+      this.#checkWaiters(batch);
+    });
   }
 
   acquire(request: LockRequest, waiter?: Waiter): Promise<AcquireResult> {
     const call = lockCall(waiter ? 'queue' : 'acquire', request, request.leaseMs);
-    if (waiter === undefined) return this.#send(call, toResult, true);
-    const queued = this.#waiters.add(request, waiter);
-    return this.#send(call, (reply, sent) => this.#acquired(queued, toResult(reply), sent), true);
+    const queued = waiter && this.#waiters.add(request, waiter);
+    const parse: Parse<AcquireResult> = (reply, sent) => {
+      const result = toResult(reply);
+      return queued ? this.#acquired(queued, result, sent) : result;
+    };
+    return new Promise((resolve, reject) => {
+      const onLate = (fence: number, sent: SentTimes): void => {
+        // The caller that does not wait has given up; the other one decides.
+        if (waiter) waiter.notify({ type: 'granted', fence, ...sent, isReserved: false });
+        else this.release(request).catch(IGNORE);
+      };
+      this.#add({ ...pendingCall(call, parse, resolve, reject, true), onLate });
+    });
   }
 
   acquireAll(
@@ -150,6 +161,7 @@ export class RedisStore implements LockStore {
 
   /** If the server cannot be reached, the lock ends with the session, as if this had not been called. */
   async detach(request: LockRequest): Promise<void> {
+    this.#waiters.removeOwner(request.owner);
     if (this.session?.id === undefined) return;
     await this.#send(lockCall('detach', request, 0), isOne);
   }
@@ -213,19 +225,31 @@ export class RedisStore implements LockStore {
 
   #sendBatch(calls: readonly PendingCall[]): void {
     const { session } = this;
-    const mustOpen = session !== undefined && calls.some(({ acquires }) => acquires);
-    if (!mustOpen || session.id !== undefined) this.#run(calls, session?.id);
-    else {
-      session.open().then(
-        (id) => this.#run(calls, id),
-        (error: unknown) => failAll(calls, error),
+    const acquiring = calls.filter(({ acquires }) => acquires);
+    if (session === undefined || session.id !== undefined || acquiring.length === 0) {
+      this.#run(calls, session?.id);
+      return;
+    }
+    // The others need no session.
+    if (acquiring.length < calls.length) {
+      this.#run(
+        calls.filter(({ acquires }) => !acquires),
+        undefined,
       );
     }
+    session.open().then(
+      (id) => this.#run(acquiring, id),
+      (error: unknown) => failAll(acquiring, error),
+    );
   }
 
   #run(calls: readonly PendingCall[], sessionId: string | undefined): void {
     if (this.#isClosed) {
       failAll(calls, new Error(CLOSED));
+      return;
+    }
+    if (sessionId !== undefined && sessionId !== this.session?.id) {
+      failAll(calls, this.session!.ended);
       return;
     }
     const batch = new SentBatch(calls, this.#times(), this.#lossCount, sessionId);
@@ -247,7 +271,7 @@ export class RedisStore implements LockStore {
   }
 
   #answered(batch: SentBatch, reply: unknown): void {
-    if (String(reply) === 'NOSESSION') {
+    if (reply === 'NOSESSION') {
       // Deferred: a grant that came with the same bytes must be a lease before all leases are lost.
       this.#clock.defer(() => this.session?.lost(batch.sessionId));
       batch.fail(this.session?.ended);
@@ -259,11 +283,23 @@ export class RedisStore implements LockStore {
     for (const each of served) {
       if (batch.lossCount === this.#lossCount) this.#waiters.served(each, batch.times);
     }
-    if (batch.isOver) return;
+    if (batch.isOver) {
+      this.#answeredLate(batch, replies);
+      return;
+    }
     const isLost = batch.lossCount !== this.#lossCount;
     for (const [index, call] of batch.calls.entries()) {
       if (isLost && call.acquires) call.reject(this.session!.ended);
       else settle(call, replies[index], batch.times);
+    }
+  }
+
+  /** The calls have failed, since the reply took too long: what they were granted must not be forgotten. */
+  #answeredLate({ calls, times, lossCount }: SentBatch, replies: readonly unknown[]): void {
+    if (lossCount !== this.#lossCount) return;
+    for (const [index, { onLate }] of calls.entries()) {
+      const fence = Number(replies[index]);
+      if (fence > 0) onLate?.(fence, times);
     }
   }
 
@@ -274,6 +310,11 @@ export class RedisStore implements LockStore {
       batch.drop();
       for (const calls of parts) this.#run(calls, batch.sessionId);
     } else batch.fail(told(error));
+    this.#checkWaiters(batch);
+  }
+
+  #checkWaiters({ calls }: SentBatch): void {
+    for (const key of new Set(calls.map((call) => call.key))) this.#waiters.retryLock(key);
   }
 
   #times(): SentTimes {
@@ -295,6 +336,8 @@ interface PendingCall extends LockCall {
   readonly reject: (error: unknown) => void;
   /** The lock may be held, or its queue entered, after it. */
   readonly acquires: boolean;
+  /** Receives the fence of a grant whose reply came after the call had failed. */
+  readonly onLate?: (fence: number, sent: SentTimes) => void;
 }
 
 function pendingCall<Result>(

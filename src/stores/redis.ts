@@ -88,7 +88,7 @@ export async function openBeside({ open }: PlainLink, where: string): Promise<Li
 }
 
 /** How long the server may take to open a session. */
-const OPEN_TIMEOUT_MS = 5000;
+const OPEN_TIMEOUT_MS = 2000;
 
 const OVER = 'the session of these locks has ended';
 

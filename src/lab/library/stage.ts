@@ -282,7 +282,7 @@ export class Stage implements Surroundings {
   #exitLater(client: Client): void {
     const { sessionId } = client;
     if (sessionId === undefined) return;
-    const request: Request = { keys: [], args: [sessionId], ...UNHEARD };
+    const request: Request = { keys: [], args: [sessionId, 'exit'], ...UNHEARD };
     this.#coming.push({ kind: 'exit', client, arrive: undefined, request, value: undefined });
   }
 

@@ -26,7 +26,7 @@ export const holdfastMutex: Recipe = {
         en: 'A holder is paused for longer than its lease; its late write is refused.',
         zh: '持有者停顿的时间超过租约，它迟到的写入被拒绝。',
       },
-      world: { ticks: 3 },
+      world: { ticks: 4 },
       fails: ['two-inside'],
       unpromised: ['two-inside'],
       shows: 'two-inside',
