@@ -25,7 +25,17 @@ export class ClientRunner implements ScriptRunner {
   }
 
   run({ text, sha }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const running = this.#run(text, sha, keys, args);
     if (this.#isFirst) this.#checkEviction();
+    return running;
+  }
+
+  #run(
+    text: string,
+    sha: string,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#client.send(scriptArgs('EVALSHA', sha, keys, args), {
         answered: (reply) => {

@@ -249,6 +249,8 @@ export const CONFORMANCE: readonly Case[] = [
     await other.acquire(holder);
     await queue(waiter);
     await queue(next);
+    // A store may need some time before it can be notified.
+    await elapse(50);
     await other.release(holder);
     assert.deepEqual(await calls(), [waiter.owner]);
     const result = await queue(waiter);

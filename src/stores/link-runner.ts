@@ -28,10 +28,12 @@ class LinkRunner implements ScriptRunner {
   }
 
   run(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    const running =
+      this.slotOf === undefined
+        ? this.#send(script, keys, args)
+        : this.#sendToSlot(script, keys, args);
     if (!this.#hasAsked) this.#checkEviction();
-    return this.slotOf === undefined
-      ? this.#send(script, keys, args)
-      : this.#sendToSlot(script, keys, args);
+    return running;
   }
 
   async listen(
