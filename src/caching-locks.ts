@@ -7,11 +7,18 @@ import {
   createCache,
   type Load,
   memoryCacheStore,
+  RedisCacheStore,
   setCacheHome,
 } from './cache/index.ts';
+import type { ExitCommands, ScriptRunner } from './client/index.ts';
 import { systemClock, systemRandom } from './clock/index.ts';
-import { LockArgumentError, Locks, type LocksOptions, type WorkerRenewals } from './lock/index.ts';
-import { cacheStoreBeside } from './stores/index.ts';
+import {
+  LockArgumentError,
+  type LockStore,
+  Locks,
+  type LocksOptions,
+  type WorkerRenewals,
+} from './lock/index.ts';
 
 export interface CachingLocksOptions extends LocksOptions {
   /** The store is that of this process, and so are the values. */
@@ -50,10 +57,20 @@ export class CachingLocks extends Locks {
 
 function cacheStoreOf(options: CachingLocksOptions): CacheStore {
   const { store, clock = systemClock, isInMemory = false, cacheLimits } = options;
-  const beside = isInMemory ? memoryCacheStore(clock, cacheLimits) : cacheStoreBeside(store, clock);
-  if (beside !== undefined) return beside;
+  if (isInMemory) return memoryCacheStore(clock, cacheLimits);
+  if (runsScripts(store)) return new RedisCacheStore(store.scripts, clock, store.session);
   throw new LockArgumentError(
     '',
     'this store keeps locks only. A cache needs createLocks(), an address, or redisStore(client).',
   );
+}
+
+/** A store that runs scripts where its locks live: values can live there too. */
+interface ScriptedStore extends LockStore {
+  readonly scripts: ScriptRunner;
+  readonly session: ExitCommands | undefined;
+}
+
+function runsScripts(store: LockStore): store is ScriptedStore {
+  return 'scripts' in store;
 }

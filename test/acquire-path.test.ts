@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { Batcher } from '../src/client/batcher.ts';
 import { createLocks } from '../src/index.ts';
-import { Batcher } from '../src/stores/batcher.ts';
 import { ROOT } from './cli-run.ts';
 import { startRealRedis } from './real-redis.ts';
 

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type CacheOptions, createCache } from '../src/cache/index.ts';
 import { CachingLocks } from '../src/caching-locks.ts';
+import type { ScriptRunner } from '../src/client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { ErrorReply } from '../src/resp/index.ts';
 import { engineRunner } from '../src/stores/engine-runner.ts';
-import { RedisStore, type ScriptRunner } from '../src/stores/index.ts';
+import { RedisStore } from '../src/stores/index.ts';
 import { LockSession } from '../src/stores/lock-session.ts';
 import { elapse, heldLoad, neverEarly, openProgram, settled, turn } from './cache-scene.ts';
 

@@ -7,6 +7,7 @@ export { type CacheHome, setCacheHome } from './home.ts';
 export { type CacheLimits, checkCacheLimits } from './limits.ts';
 export { memoryCacheStore } from './memory-cache-store.ts';
 export type { CacheOptions } from './options.ts';
+export { RedisCacheStore } from './redis-cache-store.ts';
 export { bytesSerializer, jsonSerializer, type Serializer } from './serializer.ts';
 export type {
   CacheStore,

@@ -120,6 +120,11 @@ export class LockCore {
     this.track(retry(this, request.leaseMs, () => store.detach!(request)));
   }
 
+  /** The lease ended by the holder's own clock: where the store would keep a record of it, it is released. */
+  endWithSession(request: LockRequest): void {
+    if (this.store.detach !== undefined) this.giveBack(request);
+  }
+
   /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
   track(work: Promise<unknown>): void {
     this.#workCount++;

@@ -2,11 +2,11 @@ import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startListening } from '../../test/listening.ts';
 import { elapse, settle } from '../../test/virtual-time.ts';
+import type { ScriptRunner } from '../client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
 import { RedisStore } from '../stores/redis-store.ts';
-import type { ScriptRunner } from '../stores/script-runner.ts';
 import {
   LockAbortedError,
   type LockStore,

@@ -264,7 +264,8 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     const end = new LockLostError(this.name, reason, cause);
     // Before it is told: who hears of it may look at the lease.
     this.#end = end;
-    this.#core.detach(this.request);
+    if (reason === 'stolen') this.#core.detach(this.request);
+    else this.#core.endWithSession(this.request);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }

@@ -1,10 +1,10 @@
+import type { Script, ScriptRunner } from '../client/index.ts';
 import { type Client, ConnectionError } from '../client/index.ts';
 import { systemClock } from '../clock/index.ts';
 import { ErrorReply, type Reply, SimpleReply } from '../resp/index.ts';
 import { warnOfEviction } from './eviction.ts';
 import { untilEnded } from './own-connection.ts';
 import type { OwnConnection, PlainLink, SubscriptionHandlers } from './redis-link.ts';
-import type { Script, ScriptRunner } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs scripts over this library's own client: what `createLocks(url)` and the command line use. */

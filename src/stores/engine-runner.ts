@@ -1,6 +1,6 @@
+import type { ScriptRunner } from '../client/index.ts';
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { ErrorReply, type Reply, SimpleReply } from '../resp/index.ts';
-import type { ScriptRunner } from './script-runner.ts';
 
 /** Runs scripts on an engine in this process: the same scripts as on Redis, without a socket. */
 export function engineRunner(engine: Engine = createEngine()): ScriptRunner {

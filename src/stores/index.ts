@@ -1,4 +1,3 @@
-export { cacheStoreBeside } from './cache-store.ts';
 export { engineRunner } from './engine-runner.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './key-list.ts';
 export { channelOf, HELPER_KEY, ownerOf, parseQueued, SHARED_KEY, SUFFIX } from './lock-keys.ts';
@@ -20,7 +19,6 @@ export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts
 export { RedisStore } from './redis-store.ts';
 export { addressStore, redisUrlStore } from './redis-url.ts';
 export type { Unreadable } from './scan-pages.ts';
-export type { ScriptRunner } from './script-runner.ts';
 export {
   openSession,
   type Session,

@@ -1,8 +1,8 @@
+import type { Script, ScriptRunner } from '../client/index.ts';
 import { type Clock, systemClock } from '../clock/index.ts';
 import { warnOfEviction } from './eviction.ts';
 import { guardSlot, isMoving } from './moving-slot.ts';
 import type { RedisLink } from './redis-link.ts';
-import type { Script, ScriptRunner } from './script-runner.ts';
 import { subscribe } from './subscription.ts';
 
 /** Runs scripts over a link, and receives messages on one connection of its own. Closing it closes the link. */

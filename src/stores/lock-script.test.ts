@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { newSeed } from '../../test/new-seed.ts';
+import { scriptOf } from '../client/index.ts';
 import { type Random, seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine, execute } from '../engine/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { channelOf, LUA_KEYS } from './lock-keys.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { scriptOf } from './script-runner.ts';
 
 const FAST_PATH = "if operation == 'acquire' or operation == 'queue' then";
 /** The same script, whose loop always calls `run`. */

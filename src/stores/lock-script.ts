@@ -422,9 +422,13 @@ ${LUA_KEYS}
   end
 
   function operations.refresh(lock, token, lease)
-    local isQueued = call('ZSCORE', lock.queue, memberOf(lock, token, lease))
-    if not isQueued then return 0 end
-    stayAlive(lock, token)
+    local member = memberOf(lock, token, lease)
+    if not call('ZSCORE', lock.queue, member) then return 0 end
+    -- A client that was silent for too long has lost its places.
+    if call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') == 0 then
+      call('ZREM', lock.queue, member)
+      return 0
+    end
     keep(lock.queue, ${DEAD_MS})
     -- A lock that is free now came free by itself: its holder, or the waiter that it was reserved for, may have died, and
     -- others with it. Clients that are alive refresh at this time.

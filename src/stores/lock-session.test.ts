@@ -2,6 +2,7 @@ import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { startListening } from '../../test/listening.ts';
 import { gate, settle as settleOnce } from '../../test/virtual-time.ts';
+import { type ScriptRunner, scriptOf } from '../client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { type LockRequest, Locks } from '../lock/index.ts';
@@ -9,7 +10,6 @@ import { ErrorReply } from '../resp/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { LockSession } from './lock-session.ts';
 import { RedisStore } from './redis-store.ts';
-import { type ScriptRunner, scriptOf } from './script-runner.ts';
 
 let clock: VirtualClock;
 let engine: Engine;

@@ -1,7 +1,7 @@
+import { type Script, type ScriptRunner, scriptOf } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
 import { inTime } from './in-time.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
-import { type Script, type ScriptRunner, scriptOf } from './script-runner.ts';
 import { SessionError } from './session.ts';
 
 /** An open session: it ends when its connection does. */

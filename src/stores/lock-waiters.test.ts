@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { elapse, gate, settle } from '../../test/virtual-time.ts';
+import type { ScriptRunner } from '../client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { type Inspection, type LockRequest, Locks } from '../lock/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { REFRESH_MS, RESERVED_MS } from './lock-script.ts';
 import { RedisStore } from './redis-store.ts';
-import type { ScriptRunner } from './script-runner.ts';
 
 const STEP_MS = 50;
 const WAIT = '2h';

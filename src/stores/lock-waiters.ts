@@ -113,7 +113,7 @@ export class LockWaiters {
   served({ token, fence }: Served, sent: SentTimes): void {
     const waiter = this.#waiters.get(ownerOf(token));
     if (waiter === undefined) return;
-    leaveQueue(waiter);
+    this.remove(waiter);
     waiter.waiter.notify({ type: 'granted', fence, ...sent, isReserved: false });
   }
 

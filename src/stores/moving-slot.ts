@@ -1,4 +1,4 @@
-import { type Script, scriptOf } from './script-runner.ts';
+import { type Script, scriptOf } from '../client/index.ts';
 
 /**
  * A slot that moves to another node of a cluster has some of a lock's keys here and some there, for as

@@ -2,13 +2,13 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import diagnostics from 'node:diagnostics_channel';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { elapse, gate, settle } from '../../test/virtual-time.ts';
+import type { ScriptRunner } from '../client/index.ts';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { createEngine, execute } from '../engine/index.ts';
 import { type Lease, LockLostError, type LockRequest, Locks } from '../lock/index.ts';
 import { type Case, CONFORMANCE, type ExaminedKeys, KEY_CONFORMANCE } from './conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { RedisStore } from './redis-store.ts';
-import type { ScriptRunner } from './script-runner.ts';
 
 const INFO = { host: 'h', pid: 1, label: '' };
 const REQUEST: LockRequest = {

@@ -1,3 +1,4 @@
+import { Batcher, isWrongType, type ScriptRunner, scriptOf } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
 import {
   type AcquireResult,
@@ -9,7 +10,6 @@ import {
   type LockTarget,
   type Waiter,
 } from '../lock/index.ts';
-import { Batcher } from './batcher.ts';
 import {
   argsOf,
   isOne,
@@ -25,8 +25,7 @@ import { channelOf, keyOf, ownerPrefixOf, tokenOf } from './lock-keys.ts';
 import { LOCK_SCRIPT } from './lock-script.ts';
 import type { LockSession } from './lock-session.ts';
 import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
-import { isFaultOfOne, told } from './script-fault.ts';
-import { type ScriptRunner, scriptOf } from './script-runner.ts';
+import { told } from './script-fault.ts';
 
 export interface RedisStoreSettings {
   readonly clock: Clock;
@@ -51,6 +50,8 @@ export class RedisStore implements LockStore {
   /** Also for what lives beside the locks. */
   readonly scripts: ScriptRunner;
   readonly session: LockSession | undefined;
+  /** With a session: takes a lease out of it. */
+  readonly detach?: (request: LockRequest) => Promise<void>;
   readonly ownerPrefix: string;
   readonly #clock: Clock;
   readonly #channel: string;
@@ -70,6 +71,7 @@ export class RedisStore implements LockStore {
     if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
     this.scripts = scripts;
     this.session = session;
+    if (session !== undefined) this.detach = (request) => this.#detach(request);
     this.ownerPrefix = ownerPrefixOf(clientId);
     this.#clock = clock;
     this.#channel = channelOf(clientId);
@@ -159,13 +161,6 @@ export class RedisStore implements LockStore {
     });
   }
 
-  /** If the server cannot be reached, the lock ends with the session, as if this had not been called. */
-  async detach(request: LockRequest): Promise<void> {
-    this.#waiters.removeOwner(request.owner);
-    if (this.session?.id === undefined) return;
-    await this.#send(lockCall('detach', request, 0), isOne);
-  }
-
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -173,6 +168,11 @@ export class RedisStore implements LockStore {
     for (const batch of this.#calls.close()) batch.fail(new Error(CLOSED));
     await this.session?.close();
     await this.scripts.close();
+  }
+
+  async #detach(request: LockRequest): Promise<void> {
+    if (this.session?.id === undefined) return;
+    await this.#send(lockCall('detach', request, 0), isOne);
   }
 
   #acquired(waiter: LockWaiter, result: AcquireResult, sent: SentTimes): AcquireResult {
@@ -305,7 +305,7 @@ export class RedisStore implements LockStore {
 
   #failed(batch: SentBatch, error: unknown): void {
     // One key that is no lock must not fail the requests that travelled with it: each is sent alone.
-    const parts = isFaultOfOne(error) && !batch.isOver ? groupsOf(batch.calls) : [];
+    const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];
     if (parts.length > 1) {
       batch.drop();
       for (const calls of parts) this.#run(calls, batch.sessionId);

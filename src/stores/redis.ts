@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ScriptRunner } from '../client/index.ts';
 import { systemClock, systemRandom } from '../clock/index.ts';
 import { type Duration, durationMs, LockArgumentError, type LockStore } from '../lock/index.ts';
 import { type IoredisClient, ioredisLink, isIoredis } from './ioredis-link.ts';
@@ -7,7 +8,6 @@ import { type LiveSession, LockSession, type LockSessionOptions } from './lock-s
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './node-redis-link.ts';
 import type { PlainLink, RedisLink } from './redis-link.ts';
 import { RedisStore } from './redis-store.ts';
-import type { ScriptRunner } from './script-runner.ts';
 import { type Session, SessionError, sessionError } from './session.ts';
 
 export type { IoredisClient, NodeRedisClient };

@@ -1,7 +1,4 @@
-/** A script that was stopped by a key of another type; anything else would happen to all alike. */
-export function isFaultOfOne(error: unknown): boolean {
-  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
-}
+import { isWrongType } from '../client/index.ts';
 
 /** A server that knows this client, or does not, and will not serve it. */
 function isRefusal(error: unknown): error is Error {
@@ -11,7 +8,7 @@ function isRefusal(error: unknown): error is Error {
 
 /** Asking again is in vain where there is no lock, and none will be, or where others have to act first. */
 export function told(error: unknown): unknown {
-  if (isFaultOfOne(error)) return finalError(error as Error, WRONG_TYPE);
+  if (isWrongType(error)) return finalError(error as Error, WRONG_TYPE);
   if (!isRefusal(error)) return error;
   return finalError(error, "Check the client's user, its password and its rights.");
 }

@@ -1,11 +1,7 @@
+import type { ScriptRunner } from '../../client/index.ts';
 import { type Clock, seededRandom, type Timer } from '../../clock/index.ts';
 import { type Lease, Locks, type ReleaseOutcome } from '../../lock/index.ts';
-import {
-  type LiveSession,
-  LockSession,
-  RedisStore,
-  type ScriptRunner,
-} from '../../stores/index.ts';
+import { type LiveSession, LockSession, RedisStore } from '../../stores/index.ts';
 import { clientName } from '../choice.ts';
 import { START_MS } from '../store.ts';
 

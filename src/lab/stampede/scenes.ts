@@ -1,5 +1,6 @@
+import type { ScriptRunner } from '../../client/index.ts';
 import { createLocks } from '../../create-locks.ts';
-import { engineRunner, RedisStore, type ScriptRunner } from '../../stores/index.ts';
+import { engineRunner, RedisStore } from '../../stores/index.ts';
 import type { Text } from '../recipe.ts';
 import {
   type Answered,

@@ -1,9 +1,7 @@
+import { type ExitCommands, isWrongType, type ScriptRunner, scriptOf } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
 import { Due, DueList } from '../lock/index.ts';
-import { CACHE_SCRIPT } from './cache-script.ts';
-import type { LockSession } from './lock-session.ts';
-import { isFaultOfOne } from './script-fault.ts';
-import { type ScriptRunner, scriptOf } from './script-runner.ts';
+import { CACHE_SCRIPT } from './redis-cache-script.ts';
 
 /** The most requests of one call, so that no call keeps the server for long. */
 const MOST_AT_ONCE = 100;
@@ -18,7 +16,7 @@ const SCRIPT = scriptOf(CACHE_SCRIPT);
 export class CacheCalls {
   readonly #runner: ScriptRunner;
   readonly #clock: Clock;
-  readonly #session: LockSession | undefined;
+  readonly #session: ExitCommands | undefined;
   readonly #underWay: DueList<Batch>;
   /** What this turn sends: the last batch of each slot, and those that are full. */
   readonly #open = new Map<number, Batch>();
@@ -28,7 +26,7 @@ export class CacheCalls {
     runner: ScriptRunner,
     clock: Clock,
     timeoutMs: number,
-    session: LockSession | undefined,
+    session: ExitCommands | undefined,
   ) {
     this.#runner = runner;
     this.#session = session;
@@ -92,7 +90,7 @@ export class CacheCalls {
       (error: unknown) => {
         batch.drop();
         // One key that is no value must not be the end of all who travelled with it: each is asked for alone.
-        if (batch.size > 1 && isFaultOfOne(error)) batch.split().forEach(this.#call, this);
+        if (batch.size > 1 && isWrongType(error)) batch.split().forEach(this.#call, this);
         else batch.fail(error);
       },
     );

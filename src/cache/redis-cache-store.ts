@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import type { ExitCommands, ScriptRunner } from '../client/index.ts';
+import type { Clock } from '../clock/index.ts';
+import { CacheCalls } from './redis-cache-calls.ts';
 import type {
   CacheStore,
   Encoded,
@@ -11,25 +14,12 @@ import type {
   Tags,
   Times,
   Write,
-} from '../cache/index.ts';
-import type { Clock } from '../clock/index.ts';
-import type { LockStore } from '../lock/index.ts';
-import { CacheCalls } from './cache-calls.ts';
-import type { LockSession } from './lock-session.ts';
-import { RedisStore } from './redis-store.ts';
-import type { ScriptRunner } from './script-runner.ts';
+} from './store.ts';
 
 const TIMEOUT_MS = 5000;
 
-/** Where values live beside the locks of a store; undefined if that keeps nothing but locks. */
-export function cacheStoreBeside(store: LockStore, clock: Clock): CacheStore | undefined {
-  return store instanceof RedisStore
-    ? new ScriptCacheStore(store.scripts, clock, store.session)
-    : undefined;
-}
-
 /** Values in Redis, or in whatever runs its scripts. One subscription, opened by the first wait, serves all keys. */
-class ScriptCacheStore implements CacheStore {
+export class RedisCacheStore implements CacheStore {
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
   /** Unlike that of every other client, as are the versions that it makes. */
@@ -39,7 +29,7 @@ class ScriptCacheStore implements CacheStore {
   #listening: Promise<void> | undefined;
   #lastVersion = 0;
 
-  constructor(runner: ScriptRunner, clock: Clock, session: LockSession | undefined) {
+  constructor(runner: ScriptRunner, clock: Clock, session: ExitCommands | undefined) {
     this.#runner = runner;
     this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS, session);
   }

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+
+/** Whatever can run a script on a Redis, and receive messages from it. */
+export interface ScriptRunner {
+  run(script: Script, keys: string[], args: string[]): Promise<unknown>;
+  /** Subscribes to one channel. `onGap` is called when messages may have been lost: after each reconnection. */
+  listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void>;
+  /** In a cluster: which requests may travel together. Left out: all. */
+  slotOf?(key: string): number;
+  close(): Promise<void>;
+}
+
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+export function scriptOf(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/** Scripts that the server runs when the session of this client ends. */
+export interface ExitCommands {
+  setExit(name: string, script: Script, key: string, args: readonly string[]): Promise<void>;
+  dropExit(name: string): Promise<void>;
+}
+
+/** A script that was stopped by a key of another type; anything else would happen to all requests alike. */
+export function isWrongType(error: unknown): boolean {
+  return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
+}
