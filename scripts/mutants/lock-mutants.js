@@ -1,5 +1,5 @@
 // Bugs in the library above the stores, and in the memory store.
-import { mutant, mutantOf, rare } from './mutant.js';
+import { mutant, mutantOf } from './mutant.js';
 
 const ATTEMPT = 'src/lock/attempt.ts';
 const LEASE = 'src/lock/store-lease.ts';
@@ -126,14 +126,12 @@ export const LOCK_MUTANTS = [
     'this.#renewed(sentMs, sentWallMs)',
     ['src/lock/store-lease.test.ts'],
   ),
-  rare(
-    'mutex-renewed',
-    mutant(
-      'renewal: counted from its reply',
-      LEASE,
-      '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
-      '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
-    ),
+  mutant(
+    'renewal: counted from its reply',
+    LEASE,
+    '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
+    '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
+    ['src/lock/store-lease.test.ts'],
   ),
   mutant(
     'renewal: a lease is in two timer queues',
