@@ -68,7 +68,7 @@ function misfits({ name, edits }) {
     return [
       `The mutant "${name}" cannot be planted: ${file} has this text ${count} times instead of once.\n` +
         `${find.replace(/^/gm, '    ')}\n` +
-        'If the code was changed, say in scripts/mutants/table.js what breaks it now.',
+        'If the code was changed, say in the table of scripts/mutants/ what breaks it now.',
     ];
   });
 }
