@@ -5,7 +5,7 @@
 //   npm run mutants -- --count 4 --seed 7   four of them, from the place in the table that the seed gives
 //   npm run mutants -- --list               only whether each can still be planted
 import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -62,12 +62,13 @@ function wholeNumber(option, { least, otherwise }) {
 /** Why a mutant can no longer be planted. */
 function misfits({ name, edits }) {
   return edits.flatMap(({ file, find }) => {
-    const count = readFileSync(join(root, file), 'utf8').split(find).length - 1;
+    const path = join(root, file);
+    const count = existsSync(path) ? readFileSync(path, 'utf8').split(find).length - 1 : 0;
     if (count === 1) return [];
     return [
       `The mutant "${name}" cannot be planted: ${file} has this text ${count} times instead of once.\n` +
         `${find.replace(/^/gm, '    ')}\n` +
-        'If the code was changed, say in scripts/mutants/table.js what breaks it now.',
+        'If the code was changed, say in the table of scripts/mutants/ what breaks it now.',
     ];
   });
 }

@@ -11,7 +11,14 @@ import { withinMs } from './within.ts';
 const runFile = promisify(execFile);
 const COUNT = 4;
 /** What mutants are planted in, and what says how. */
-const SOURCES = ['src/lock', 'src/stores', 'src/client', 'scripts/mutants.js', 'scripts/mutants'];
+const SOURCES = [
+  'src/lock',
+  'src/stores',
+  'src/client',
+  'src/engine/wills.ts',
+  'scripts/mutants.js',
+  'scripts/mutants',
+];
 
 /** The same commit plants the same mutants, a change plants others; `HOLDFAST_MUTANTS_SEED` chooses by hand. */
 const seed = process.env['HOLDFAST_MUTANTS_SEED'] ?? contentSeed(ROOT, SOURCES);

@@ -199,6 +199,17 @@ describe('wills', () => {
     expect(dialogue.say('GET count')).toBe('2');
   });
 
+  it.each([
+    [3, '3'],
+    [2000, '1000'],
+  ])('are run again while they reply AGAIN, up to 1000 times (%s)', (least, runs) => {
+    const script = `return redis.status_reply(redis.call('INCR', 'count') < ${least} and 'AGAIN' or 'OK')`;
+    dialogue.say(['HOLDFAST.WILL', 'SET', 's', 'a', 'EVAL', script, '0']);
+    end();
+    expect(dialogue.say('GET count')).toBe(runs);
+    expect(dialogue.say('HOLDFAST.SESSION s')).toBe('+OK');
+  });
+
   it('keep their script, whatever becomes of it', () => {
     const sha = dialogue.say(['SCRIPT', 'LOAD', "return redis.call('SET', KEYS[1], ARGV[1])"]);
     expect(dialogue.say(`HOLDFAST.WILL SET s a EVALSHA ${sha} 1 x will`)).toBe('+OK');

@@ -1,7 +1,7 @@
 import diagnostics from 'node:diagnostics_channel';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { closeMemoryLocks, openMemoryLocks } from '../../test/memory-locks.ts';
 import { elapse, settle } from '../../test/virtual-time.ts';
 import type { VirtualClock } from '../clock/index.ts';
@@ -75,6 +75,17 @@ describe('acquire', () => {
     await failure;
     await expect(locks.mutex('a').acquire({ wait: 0 })).rejects.toThrow(LockTimeoutError);
     expect((await locks.mutex('a').inspect()).waiters).toEqual([]);
+  });
+
+  it('times out if the event loop stalled past the wait timeout before the grant', async () => {
+    const holder = await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').acquire({ wait: '1s' });
+    await settle();
+    const { monotonicMs } = clock;
+    Object.assign(clock, { monotonicMs: () => monotonicMs() + 2000 });
+    await holder.release();
+    await expect(waiting).rejects.toThrow(LockTimeoutError);
+    expect((await locks.mutex('a').inspect()).holders).toEqual([]);
   });
 
   it('is tried once by tryAcquire', async () => {
@@ -176,6 +187,17 @@ describe('run', () => {
       throw new RangeError('of the body');
     });
     await expect(failing).rejects.toThrow(RangeError);
+  });
+
+  it('acquires again if the lease was lost before the callback could begin', async () => {
+    let grants = 0;
+    const onGrant = (): void => {
+      if (++grants === 1) clock.jumpWall(60_000);
+    };
+    diagnostics.subscribe('holdfast:grant', onGrant);
+    onTestFinished(() => void diagnostics.unsubscribe('holdfast:grant', onGrant));
+    expect(await locks.mutex('a').run((lease) => lease.isHeld)).toBe(true);
+    expect(grants).toBe(2);
   });
 
   it('says when the lease did not last', async () => {

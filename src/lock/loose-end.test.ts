@@ -8,6 +8,7 @@ import { createEngine, type Engine } from '../engine/index.ts';
 import { engineRunner } from '../stores/engine-runner.ts';
 import { RedisStore } from '../stores/redis-store.ts';
 import {
+  type Lease,
   LockAbortedError,
   type LockStore,
   Locks,
@@ -262,22 +263,35 @@ describe('close()', () => {
   });
 });
 
-describe('an answer that was overtaken', () => {
-  it('does not end the lease that was given away meanwhile', async () => {
+describe('a reply that was overtaken by the hand-over', () => {
+  /** A client whose waiter is granted the lock while the reply to its request is missing. */
+  async function overtaken(): Promise<{ store: LockStore; lease: Lease; answer(): void }> {
     const { store, slow } = slowStore(/^queue/);
     const locks = open(store);
     slow.isOn = false;
-    const holder = await locks.mutex('a').acquire({ lease: '10s' });
-    const waiting = locks.mutex('a').acquire({ wait: '60s' });
-    await settle();
+    const holder = await locks.mutex('a').acquire();
     slow.isOn = true;
-    // It asks again when the lease would have ended, had it not been renewed.
-    await elapse(clock, 10_100);
+    const waiting = locks.mutex('a').acquire({ wait: '60s', lease: '60s' });
+    await settle();
     await holder.release();
-    const text = (await waiting).transfer();
-    slow.answer();
+    return { store, lease: await waiting, answer: slow.answer };
+  }
+
+  it('does not end the lease that was given away meanwhile', async () => {
+    const { lease, answer } = await overtaken();
+    const text = lease.transfer();
+    answer();
     await settle();
     expect((await open().adopt(text)).isHeld).toBe(true);
+  });
+
+  it('has the lease checked when the request times out', async () => {
+    const { store, lease } = await overtaken();
+    await open().mutex('a').forceRelease();
+    expect(lease.isHeld).toBe(true);
+    await elapse(clock, 5100);
+    expect(lease.isHeld).toBe(false);
+    await store.close();
   });
 });
 

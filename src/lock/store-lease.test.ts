@@ -107,6 +107,24 @@ describe('a lease', () => {
     expect(await locks.mutex('a').tryAcquire()).not.toBe(null);
   });
 
+  it.each(['renewal', 'extend'])(
+    'counts from when its %s was sent, not from the reply',
+    async (how) => {
+      const lease = await locks.mutex('a').acquire({ lease: '3s', renew: how === 'renewal' });
+      const extend = store.extend.bind(store);
+      store.extend = async (request) => {
+        const isHeld = await extend(request);
+        clock.advance(500);
+        return isHeld;
+      };
+      if (how === 'extend') await lease.extend();
+      else clock.advance(1000);
+      await settle();
+      expect(lease.expiresInMs).toBeGreaterThan(2400);
+      expect(lease.expiresInMs).toBeLessThanOrEqual(2500);
+    },
+  );
+
   it('starts anew by extend', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
     await elapse(clock, 800);

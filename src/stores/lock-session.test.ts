@@ -361,6 +361,19 @@ describe('locks with a session', () => {
     expect(await adopted.release()).toBe('released');
   });
 
+  it('outlive it when they were given away while the server could not be reached', async () => {
+    const lease = await here.mutex('a').acquire();
+    scriptFailure = 'Connection is closed.';
+    lease.transfer();
+    await settle();
+    scriptFailure = undefined;
+    clock.advance(60);
+    await settle();
+    await here.close();
+    await settle();
+    expect(isHeld('a')).toBe(true);
+  });
+
   it('are in the session of the client that adopts them', async () => {
     const there = openOther();
     const text = (await there.all(['a', 'b']).acquire({ lease: '1h' })).transfer();
@@ -421,6 +434,24 @@ describe('locks with a session', () => {
     expect(await isGranted).toBe(false);
     await lease.release();
     expect((await waiting).isHeld).toBe(true);
+  });
+
+  it('are not held by a grant in a reply that comes after its end', async () => {
+    await (await here.mutex('first').acquire()).release();
+    const { opened: replied, open: reply } = gate();
+    replying = replied;
+    const waiting = here.mutex('a').acquire({ wait: '5s' });
+    await settle();
+    endSession();
+    await settle();
+    expect(isHeld('a')).toBe(false);
+    replying = undefined;
+    reply();
+    await settle();
+    clock.advance(60);
+    await settle();
+    expect((await waiting).isHeld).toBe(true);
+    expect(isHeld('a')).toBe(true);
   });
 
   it('are acquired by a waiter in the next session, with the same owner', async () => {

@@ -5,7 +5,7 @@ import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts
 import { createEngine, type Engine, execute } from '../engine/index.ts';
 import { type Inspection, type LockRequest, Locks } from '../lock/index.ts';
 import { engineRunner } from './engine-runner.ts';
-import { REFRESH_MS, RESERVED_MS } from './lock-script.ts';
+import { REFRESH_MS } from './lock-script.ts';
 import { RedisStore } from './redis-store.ts';
 
 const STEP_MS = 50;
@@ -26,6 +26,8 @@ interface Client {
   subscribing: Promise<void> | undefined;
   /** Requests with these operations are sent, and their replies held back until then. */
   holdBack: { readonly operation: string; readonly until: Promise<void> } | undefined;
+  /** The subscription is open again after a gap. */
+  onGap(): void;
   die(fate: Fate): void;
 }
 
@@ -64,6 +66,7 @@ function openClient(clientId: string): Client {
       return reply;
     },
     async listen(channel, onMessage, onGap) {
+      client.onGap = onGap;
       await client.subscribing;
       const hear = (text: string): void => {
         if (!isDead && !client.losesMessages) onMessage(text);
@@ -80,6 +83,7 @@ function openClient(clientId: string): Client {
     losesMessages: false,
     subscribing: undefined,
     holdBack: undefined,
+    onGap() {},
     die(fate) {
       isDead = true;
       if (fate === 'killed') void runner.close();
@@ -158,7 +162,7 @@ describe('waiters of dead clients before a live one', () => {
   }
 
   const limitOf = ({ leaseMs, clientCount }: Case): number =>
-    clientCount * (Math.min(leaseMs, RESERVED_MS) + 1000) + STEP_MS;
+    clientCount * (Math.min(leaseMs, 2000) + 1000) + STEP_MS;
 
   it.each(cases)(
     'cost min(lease, 2 s) + 1 s per client after a release: $clientCount × $waiterCount $fate, lease $leaseMs',
@@ -204,6 +208,27 @@ describe('waiters of dead clients before a live one', () => {
     await elapse(clock, 1100);
     expect((await holderView()).waiters).toEqual([]);
     await holder.release();
+  });
+
+  it('keep their places when a live waiter is served before them', async () => {
+    const holder = await openClient('holder').locks.mutex('a').acquire();
+    const stopped = openClient('stopped');
+    await enqueue(stopped, 1, 30_000);
+    stopped.die('stopped');
+    const live = openClient('live').locks.mutex('a').acquire({ wait: WAIT });
+    await elapse(clock, 5000, 100);
+    await holder.release();
+    expect((await live).isHeld).toBe(true);
+    expect((await holderView()).waiters).toHaveLength(1);
+  });
+
+  it('do not make a free lock busy for tryAcquire', async () => {
+    await openClient('holder').locks.mutex('a').acquire({ lease: '3s', renew: false });
+    const dead = openClient('dead');
+    await enqueue(dead, 1, 30_000);
+    dead.die('killed');
+    await elapse(clock, 11_000);
+    expect((await openClient('other').locks.mutex('a').tryAcquire())?.isHeld).toBe(true);
   });
 });
 
@@ -286,6 +311,44 @@ describe('a client with waiters', () => {
     expect(await timeUntil(waiting, 60_000)).toBeLessThanOrEqual(REFRESH_MS + STEP_MS);
     await (await waiting).release();
     await rival;
+  });
+
+  it('has the lock before a later request for several locks, after the lease of the holder', async () => {
+    await openClient('holder').locks.mutex('a').acquire({ lease: 1500, renew: false });
+    const client = openClient('client');
+    await enqueue(client, 1, 30_000);
+    // Its own refresh must not be what hands the lock over.
+    client.die('stopped');
+    await elapse(clock, 1600);
+    const other = openClient('other').locks;
+    expect(await other.all(['a', 'b']).tryAcquire()).toBe(null);
+    expect((await other.mutex('a').inspect()).waiters).toEqual([]);
+  });
+
+  it('has the lock within a second when the message was lost after a refresh failed', async () => {
+    const holder = await openClient('holder').locks.mutex('a').acquire();
+    const client = openClient('client');
+    const waiting = client.locks.mutex('a').acquire({ wait: WAIT });
+    await settle();
+    const until = Promise.reject(new Error('no connection'));
+    until.catch(() => {});
+    client.holdBack = { operation: 'refresh', until };
+    await elapse(clock, 1100);
+    client.holdBack = undefined;
+    client.losesMessages = true;
+    await holder.release();
+    expect(await timeUntil(waiting, 60_000)).toBeLessThanOrEqual(REFRESH_MS + STEP_MS);
+  });
+
+  it('has the lock at once when a gap of its subscription, in which the message was lost, ends', async () => {
+    const holder = await openClient('holder').locks.mutex('a').acquire();
+    const client = openClient('client');
+    const waiting = client.locks.mutex('a').acquire({ wait: WAIT });
+    await settle();
+    client.losesMessages = true;
+    await holder.release();
+    client.onGap();
+    expect(await timeUntil(waiting, 60_000)).toBe(0);
   });
 
   it('has the lock within a second when the subscription does not open', async () => {

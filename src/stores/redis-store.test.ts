@@ -186,6 +186,30 @@ describe('a request', () => {
     expect((await taking).isHeld).toBe(false);
   });
 
+  it('keeps its place in the queue when the grant of an earlier one comes after its timeout', async () => {
+    const world = openWorld();
+    const { opened, open } = gate();
+    let calls = 0;
+    const { locks } = world.open((runner) => ({
+      async run(...call) {
+        calls++;
+        const reply = await runner.run(...call);
+        await opened;
+        return reply;
+      },
+    }));
+    const waiting = locks.mutex('a').acquire({ lease: '3s', wait: '60s' });
+    await elapse(world.clock, 4000);
+    const other = await world.open().locks.mutex('a').acquire();
+    await elapse(world.clock, 1600);
+    expect(calls).toBe(2);
+    open();
+    await settle();
+    await other.release();
+    await settle();
+    expect((await waiting).isHeld).toBe(true);
+  });
+
   it('that releases a lock beside others serves its waiter, without a timer', async () => {
     const { locks } = openWorld().open();
     const names = ['a', 'b'];

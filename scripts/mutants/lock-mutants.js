@@ -1,0 +1,197 @@
+// Bugs in the library above the stores, and in the memory store.
+import { mutant, mutantOf } from './mutant.js';
+
+const ATTEMPT = 'src/lock/attempt.ts';
+const LEASE = 'src/lock/store-lease.ts';
+const CORE = 'src/lock/core.ts';
+const GROUP = 'src/lock/group-lock.ts';
+const MEMORY = 'src/lock/memory-store.ts';
+const LOCK_TEST = 'src/lock/lock.test.ts';
+const GROUP_TEST = 'src/lock/group-lock.test.ts';
+const LOOSE_END_TEST = 'src/lock/loose-end.test.ts';
+const HAND_OVER_TEST = 'src/stores/hand-over.test.ts';
+
+export const LOCK_MUTANTS = [
+  mutant(
+    'lease: counted from the reply',
+    ATTEMPT,
+    'this.#accept({ fence, sentMs: this.#sentMs, sentWallMs: this.#sentWallMs });',
+    'this.#accept({ fence, sentMs: this.core.clock.monotonicMs(), sentWallMs: this.core.clock.wallMs() });',
+  ),
+  mutant(
+    'lease: a grant that comes too late is accepted',
+    ATTEMPT,
+    'if (isInTime && tookMs < safeMs(this.request.leaseMs)) this.#granted',
+    'if (isInTime) this.#granted',
+    [LOCK_TEST],
+  ),
+  mutant(
+    'lease: the holder is notified after its end',
+    LEASE,
+    'leaseMs * (1 - DRIFT) - DRIFT_MS',
+    'leaseMs * (1 + 10 * DRIFT)',
+  ),
+  mutant('reservation: not confirmed', ATTEMPT, 'if (isReserved) lease.renew();', ''),
+  mutant(
+    'attempt: has no wait timeout and is not ended by close()',
+    ATTEMPT,
+    '      this.core.began(this);\n',
+    '',
+    [LOOSE_END_TEST],
+  ),
+  mutant(
+    'attempt: sent though its signal has aborted or the library is closed',
+    ATTEMPT,
+    '  throwIfOver(core, request.name, options);\n  if (isObserved',
+    '  if (isObserved',
+    [LOCK_TEST],
+  ),
+  mutant(
+    'attempt: a grant after the wait timeout is accepted',
+    ATTEMPT,
+    'const isInTime = this.waitMs === 0 || waitedMs <= this.waitMs;',
+    'const isInTime = true;',
+    [LOCK_TEST],
+  ),
+  mutant(
+    'attempt: a request that is granted after its end is not released',
+    ATTEMPT,
+    'if (!lease?.isGivenAway || isLater) this.core.giveBack(this.request);',
+    '',
+  ),
+  mutant(
+    'attempt: gives up and stays in the queue',
+    ATTEMPT,
+    'else this.core.giveBack(this.request);',
+    '',
+  ),
+  mutant(
+    'attempt: close() does not wait for the reply to one that gave up',
+    ATTEMPT,
+    'if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));',
+    'if (this.#isPending) return;',
+    [LOOSE_END_TEST],
+  ),
+  mutant(
+    'attempt: a lease that was given away is released by a late reply',
+    ATTEMPT,
+    'if (!lease?.isGivenAway || isLater) this.core.giveBack(this.request);',
+    'this.core.giveBack(this.request);',
+    [LOOSE_END_TEST],
+  ),
+  mutant(
+    'attempt: an event while a request is under way is forgotten',
+    ATTEMPT,
+    'if (this.#isPending) this.#mustRetry = true;',
+    'if (this.#isPending) return;',
+    [HAND_OVER_TEST],
+  ),
+  mutant(
+    'attempt: a lease is not checked when a late request failed',
+    ATTEMPT,
+    'if (result === undefined) lease.renew();',
+    '',
+    [LOOSE_END_TEST],
+  ),
+  mutant(
+    'release: not sent again when the store did not answer',
+    'src/lock/release.ts',
+    'retry(core, endsInMs, ',
+    'retry(core, 0, ',
+  ),
+  mutantOf(
+    'release: the worker renews a lease that was released',
+    [
+      [LEASE, '    this.#core.watchdog.leaveToEnd(this);\n', ''],
+      [
+        'src/lock/watchdog.ts',
+        '    lease.drop();\n    this.leaveToEnd(lease);',
+        '    lease.drop();',
+      ],
+    ],
+    ['test/worker-renewal.test.ts'],
+  ),
+  mutantOf('renewal: goes on after the release', [
+    [LEASE, '    this.#core.watchdog.drop(this);\n', ''],
+    [
+      LEASE,
+      'if (!this.isHeld) return;\n    const { clock, store, watchdog } = this.#core;',
+      'const { clock, store, watchdog } = this.#core;',
+    ],
+  ]),
+  mutant(
+    'renewal: the reply that the lease is not held is ignored',
+    LEASE,
+    "(isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen'))",
+    'this.#renewed(sentMs, sentWallMs)',
+    ['src/lock/store-lease.test.ts'],
+  ),
+  mutant(
+    'renewal: counted from its reply',
+    LEASE,
+    '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
+    '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
+    ['src/lock/store-lease.test.ts'],
+  ),
+  mutant(
+    'renewal: a lease is in two timer queues',
+    'src/lock/due-list.ts',
+    'item.drop();\n    item.list = this;',
+    'item.list = this;',
+    ['src/lock/due-list.test.ts'],
+  ),
+  mutant(
+    'transfer: the giver goes on holding',
+    LEASE,
+    '    this.#finish(new NotHeldError(this.name));\n    return transferText',
+    '    return transferText',
+  ),
+  mutant(
+    'close: leases are not released',
+    CORE,
+    'await Promise.all(leases.map((lease) => lease.release()));',
+    '',
+  ),
+  mutant(
+    'run: starts its callback with a lease that was lost',
+    'src/lock/lock.ts',
+    'if (lease.isHeld) return lease;',
+    'return lease;',
+    [LOCK_TEST],
+  ),
+  mutant(
+    'all: a lock that was lost while others were waited for is not asked for again',
+    GROUP,
+    'if (!(error instanceof LockLostError)) throw error;',
+    'throw error;',
+    [GROUP_TEST],
+  ),
+  mutant(
+    'all: one lock that stays busy leaves the others held',
+    GROUP,
+    'await Promise.all(members.map((member) => member.release()));\n    return null;',
+    'return null;',
+    [GROUP_TEST],
+  ),
+  mutant(
+    'deadlock: not noticed',
+    'src/lock/scope.ts',
+    "return isShort(core, request, (holder) => stuck.has(holder)) ? 'cycle' : undefined;",
+    'return undefined;',
+    ['src/lock/scope.test.ts'],
+  ),
+  mutant(
+    'memory: a request passes the waiters',
+    MEMORY,
+    'return this.#queue.first !== undefined;',
+    'return false;',
+    ['src/lock/memory-store.test.ts'],
+  ),
+  mutant(
+    'memory: leases do not end',
+    MEMORY,
+    'if (holder.deadlineMs <= nowMs) ended',
+    'if (holder.deadlineMs < 0) ended',
+    ['src/lock/memory-store.test.ts'],
+  ),
+];

@@ -1,0 +1,109 @@
+// Bugs in sessions: in the client, and in the exit commands of the engine.
+import { mutant } from './mutant.js';
+
+const STORE = 'src/stores/redis-store.ts';
+const SESSION = 'src/stores/lock-session.ts';
+const CORE = 'src/lock/core.ts';
+const LEASE = 'src/lock/store-lease.ts';
+const SESSION_TEST = 'src/stores/lock-session.test.ts';
+
+export const SESSION_MUTANTS = [
+  mutant(
+    'session: NOSESSION is ignored',
+    STORE,
+    "if (String(reply) === 'NOSESSION') {",
+    "if (String(reply) === '') {",
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: its end overtakes a grant of the same bytes',
+    STORE,
+    'this.#clock.defer(() => this.session?.lost(batch.sessionId));',
+    'this.session?.lost(batch.sessionId);',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: a hand-over in a reply after its end counts',
+    STORE,
+    'if (batch.lossCount === this.#lossCount) this.#waiters.served',
+    'this.#waiters.served',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: a grant in a reply after its end counts',
+    STORE,
+    'const isLost = batch.lossCount !== this.#lossCount;',
+    'const isLost = false;',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: waiters do not ask again after its end',
+    STORE,
+    '      this.#waiters.retryAll();\n',
+    '',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: the next is used before the exit of the last has run',
+    SESSION,
+    '      await Promise.all([...this.#toExit].map((id) => this.#exit(id)));\n',
+    '',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: used without an exit command',
+    SESSION,
+    "      await this.#setExit(live.id, 'locks', SCRIPT, [], [live.id]);\n",
+    '',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: AGAIN is ignored by the client',
+    SESSION,
+    "while (String(await run()) === 'AGAIN');",
+    'await run();',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'session: AGAIN is ignored by the engine',
+    'src/engine/wills.ts',
+    "return outcome instanceof SimpleReply && outcome.text === 'AGAIN' ? 'again' : 'done';",
+    "return 'done';",
+    ['src/engine/wills.test.ts'],
+  ),
+  mutant(
+    'session: AGAIN is obeyed by the engine without end',
+    'src/engine/wills.ts',
+    "if (outcome === 'again' && ++this.#repeats < MAX_REPEATS) {",
+    "if (outcome === 'again') {",
+    ['src/engine/wills.test.ts'],
+  ),
+  mutant(
+    'session: its end is not reported to holders',
+    CORE,
+    'for (const lease of this.watchdog.leases()) lease.stolenElsewhere(reason);',
+    '',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'detach: not sent for a lease that was given away',
+    LEASE,
+    '    this.#core.detach(this.request);\n    this.#finish(new NotHeldError',
+    '    this.#finish(new NotHeldError',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'detach: not sent for a lease that was lost',
+    LEASE,
+    '    this.#core.detach(this.request);\n    announce',
+    '    announce',
+    [SESSION_TEST],
+  ),
+  mutant(
+    'detach: not sent again after it failed',
+    CORE,
+    'this.track(retry(this, request.leaseMs, () => store.detach!(request)));',
+    'this.track(store.detach(request));',
+    [SESSION_TEST],
+  ),
+];
