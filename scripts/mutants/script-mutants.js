@@ -132,14 +132,14 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'refresh: does not serve',
     SCRIPT,
-    '    serve(lock, clientOf(token))\n    local left',
-    '    local left',
+    '    serve(lock, clientOf(token), nil, lock.kind.isFree(lock)',
+    '    local _ = (lock.kind.isFree(lock)',
   ),
   mutant(
     'refresh: does not keep the client alive',
     SCRIPT,
-    '    stayAlive(lock, token)\n    keep(lock.queue, ${DEAD_MS})\n    serve',
-    '    keep(lock.queue, ${DEAD_MS})\n    serve',
+    "if call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') == 0 then",
+    "if call('EXISTS', aliveKey(lock.holder, token)) == 0 then",
     [WAITERS_TEST],
   ),
   mutant(
@@ -151,7 +151,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'queue: served without a check that the client is alive',
     SCRIPT,
-    'if leftOf[key] > ${PASSED_OVER_MS} then return member end',
+    'if leftOf[key] > aliveLeft then return member end',
     'if true then return member end',
     [WAITERS_TEST],
   ),
@@ -298,13 +298,9 @@ export const SCRIPT_MUTANTS = [
     '    return isHeld and 1 or 0',
     [SCRIPT_TEST],
   ),
-  mutant(
-    'session: its end is not remembered',
-    SCRIPT,
-    "call('SET', sessionKey .. ':ended', '', 'PX', '${ENDED_MS}')",
-    '',
-    [SCRIPT_TEST],
-  ),
+  mutant('session: its end is not remembered', SCRIPT, "call('HDEL', sessionKey, 'open')", '', [
+    SCRIPT_TEST,
+  ]),
   mutant(
     'session: a key that is no lock keeps the others from their release',
     SCRIPT,

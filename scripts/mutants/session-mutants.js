@@ -11,8 +11,8 @@ export const SESSION_MUTANTS = [
   mutant(
     'session: NOSESSION is ignored',
     STORE,
-    "if (String(reply) === 'NOSESSION') {",
-    "if (String(reply) === '') {",
+    "if (reply === 'NOSESSION') {",
+    "if (reply === '') {",
     [SESSION_TEST],
   ),
   mutant(
@@ -53,7 +53,7 @@ export const SESSION_MUTANTS = [
   mutant(
     'session: used without an exit command',
     SESSION,
-    "      await this.#setExit(live.id, 'locks', SCRIPT, [], [live.id]);\n",
+    "      await this.#setExit(live.id, 'locks', SCRIPT, [], [live.id, 'exit']);\n",
     '',
     [SESSION_TEST],
   ),
@@ -67,7 +67,7 @@ export const SESSION_MUTANTS = [
   mutant(
     'session: AGAIN is ignored by the engine',
     'src/engine/wills.ts',
-    "return outcome instanceof SimpleReply && outcome.text === 'AGAIN' ? 'again' : 'done';",
+    "return isAgain(outcome) ? 'again' : 'done';",
     "return 'done';",
     ['src/engine/wills.test.ts'],
   ),
@@ -95,8 +95,8 @@ export const SESSION_MUTANTS = [
   mutant(
     'detach: not sent for a lease that was lost',
     LEASE,
-    '    this.#core.detach(this.request);\n    announce',
-    '    announce',
+    "    if (reason === 'stolen') this.#core.detach(this.request);\n",
+    "    if (reason === 'stolen') void 0;\n",
     [SESSION_TEST],
   ),
   mutant(

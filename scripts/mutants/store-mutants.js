@@ -54,8 +54,8 @@ export const STORE_MUTANTS = [
   mutant(
     'refresh: put off by each new waiter',
     WAITERS,
-    'if (lock.refreshTimer !== undefined && lock.refreshAtMs <= atMs) return;\n',
-    '',
+    'if (lock.list === undefined || atMs < lock.atMs) this.#refreshes.add(lock, atMs);',
+    'this.#refreshes.add(lock, atMs);',
     [WAITERS_TEST],
   ),
   mutant(
@@ -92,16 +92,16 @@ export const STORE_MUTANTS = [
     'this.#calls.add(batch, Number.MAX_SAFE_INTEGER);',
   ),
   mutant(
-    'store: a reply counts although its request has timed out',
+    'store: a grant whose reply came after the timeout is forgotten',
     STORE,
-    '    if (batch.isOver) return;\n    const isLost',
-    '    const isLost',
+    '      if (fence > 0) onLate?.(fence, times);\n',
+    '',
     [STORE_TEST],
   ),
   mutant(
     'store: one key that is no lock fails the requests beside it',
     STORE,
-    'const parts = isFaultOfOne(error) && !batch.isOver ? groupsOf(batch.calls) : [];',
+    'const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];',
     'const parts: PendingCall[][] = [];',
     [STORE_TEST],
   ),
@@ -113,7 +113,7 @@ export const STORE_MUTANTS = [
   ),
   mutant(
     'batch: a full one is not sent',
-    'src/stores/batcher.ts',
+    'src/client/batcher.ts',
     '    if (batch !== undefined) this.#send(batch);\n',
     '',
     [STORE_TEST],
