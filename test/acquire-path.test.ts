@@ -23,7 +23,7 @@ it('docs/architecture.md names every function from acquire to the socket', async
   call.restore();
   flush.restore();
   // The method that is replaced is not on its own stack.
-  const down = [...framesOf(call.stack), { file: 'stores/batcher.ts', name: 'add' }];
+  const down = [...framesOf(call.stack), { file: 'client/batcher.ts', name: 'add' }];
   const out = framesOf(flush.stack);
   expect(namesOf(down)).toEqual(listed('the call'));
   expect(namesOf(out)).toEqual(listed('the flush'));

@@ -18,7 +18,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   cache: ['lock', 'clock', 'client'],
   stores: ['lock', 'client', 'clock', 'engine', 'resp'],
   local: ['clock', 'engine', 'server', 'stores'],
-  lab: ['clock', 'resp', 'engine', 'lock', 'stores'],
+  lab: ['client', 'clock', 'resp', 'engine', 'lock', 'stores'],
   'lab-report': ['lab'],
   cli: [
     'clock',

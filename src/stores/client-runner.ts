@@ -25,18 +25,7 @@ export class ClientRunner implements ScriptRunner {
   }
 
   run({ text, sha }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    const running = this.#run(text, sha, keys, args);
-    if (this.#isFirst) this.#checkEviction();
-    return running;
-  }
-
-  #run(
-    text: string,
-    sha: string,
-    keys: readonly string[],
-    args: readonly string[],
-  ): Promise<unknown> {
-    return new Promise((resolve, reject) => {
+    const running = new Promise((resolve, reject) => {
       this.#client.send(scriptArgs('EVALSHA', sha, keys, args), {
         answered: (reply) => {
           if (isUnknownScript(reply)) {
@@ -46,6 +35,8 @@ export class ClientRunner implements ScriptRunner {
         failed: reject,
       });
     });
+    if (this.#isFirst) this.#checkEviction();
+    return running;
   }
 
   listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void> {
