@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLocks, redisStore } from 'holdfast';
 import { Redis } from 'ioredis';
+import { createClient } from 'redis';
 import { Mutex, Semaphore } from 'redis-semaphore';
 import Redlock from 'redlock';
 
@@ -20,6 +21,7 @@ export const mutexes = {
   floor: (port) => openFloor(port, {}),
   holdfast: (port) => openHoldfast(port, MUTEX),
   'holdfast on ioredis': (port) => openHoldfast(port, MUTEX, openOnIoredis),
+  'holdfast on node-redis': (port) => openHoldfast(port, MUTEX, openOnNodeRedis),
   redlock: openRedlock,
   'redis-semaphore': openRedisMutex,
 };
@@ -27,6 +29,12 @@ export const mutexes = {
 const MUTEX = {
   lockOf: (locks, name) => locks.mutex(name),
   isFree: (_locks, client, name) => isMissing(client, `lock:{${name}}`),
+};
+
+/** Locks that end with a session, beside locks that do not. */
+export const sessions = {
+  'holdfast without a session': (port) => openHoldfast(port, MUTEX),
+  'holdfast with a session': (port) => openHoldfast(port, MUTEX, openWithSession),
 };
 
 /** ioredis can gather the commands of one turn by itself, if asked to. */
@@ -82,6 +90,20 @@ function openByAddress(port) {
   return { locks, disconnect: () => {} };
 }
 
+function openWithSession(port) {
+  const locks = createLocks(`redis://127.0.0.1:${port}`, { session: true });
+  return { locks, disconnect: () => {} };
+}
+
+async function openOnNodeRedis(port) {
+  const client = createClient({ socket: { host: '127.0.0.1', port } });
+  await client.connect();
+  return {
+    locks: createLocks({ store: redisStore(client) }),
+    disconnect: () => client.destroy(),
+  };
+}
+
 function openOnIoredis(port) {
   const client = new Redis(port);
   return {
@@ -91,7 +113,7 @@ function openOnIoredis(port) {
 }
 
 async function openHoldfast(port, { lockOf, isFree }, open = openByAddress) {
-  const { locks, disconnect } = open(port);
+  const { locks, disconnect } = await open(port);
   // Another program's eyes: what this process believes of its own locks proves nothing.
   const otherClient = new Redis(port);
   const otherLocks = createLocks({ store: redisStore(otherClient) });

@@ -1,6 +1,10 @@
 // Acquire and release, again and again, on redis-server and on `holdfast serve`: one after the other
 // through 100 names, and 1,000 locks at once. Ratios to the floor, which is the textbook's bare
 // SET NX PX and compare-and-delete, and to the peers. More than 1 means that Holdfast is faster.
+
+import { metrics, trace } from '@opentelemetry/api';
+import { MeterProvider } from '@opentelemetry/sdk-metrics';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import {
   interleaveTurns,
   median,
@@ -12,7 +16,7 @@ import {
   startHoldfast,
   startRedis,
 } from '../measure.js';
-import { mutexes, otherKinds, pipedFloor, renewers } from './contenders.js';
+import { mutexes, otherKinds, pipedFloor, renewers, sessions } from './contenders.js';
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
 const FEW_ROUNDS = Math.ceil(ROUNDS / 3);
@@ -29,11 +33,15 @@ const atOnce = { turns: 1, turnMs: 250, namesOfWorkers: NAMES.map((name) => [nam
 
 /** The marks are for Redis; for our own server, the same is shown for information. */
 await withServer(startRedis, async ({ port }) => {
-  await showMutexes(port, 'redis-server 7', ROUNDS, [{ least: 0.9 }, { least: 2 }]);
+  await showMutexes(port, 'redis-server 7', ROUNDS, [{ least: 0.95 }, { least: 3 }]);
   await showOtherKinds(port);
   await showRenewals(port);
 });
-await withServer(startHoldfast, ({ port }) => showMutexes(port, 'holdfast serve', FEW_ROUNDS, []));
+await withServer(startHoldfast, async ({ port }) => {
+  await showMutexes(port, 'holdfast serve', FEW_ROUNDS, []);
+  await showSessions(port);
+});
+await withServer(startRedis, ({ port }) => showTelemetry(port));
 
 async function withServer(start, work) {
   const server = await start();
@@ -69,6 +77,25 @@ async function showRenewals(port) {
     for (const side of Object.values(sides)) await Promise.all(names.map(side.hold));
     const figures = await rates(sides, inSequence, FEW_ROUNDS, (side) => side.renew);
     showRates(['renewals: one after the other', 'renewals/s', 'of the floor'], figures);
+  });
+}
+
+async function showSessions(port) {
+  await withContenders(sessions, port, async (sides) => {
+    const figures = await cycleRates(sides, inSequence, FEW_ROUNDS);
+    showRates(['holdfast serve: sessions', 'cycles/s', 'with ÷ without'], figures);
+  });
+}
+
+/** From here on every lock of this process is observed. */
+async function showTelemetry(port) {
+  metrics.setGlobalMeterProvider(new MeterProvider());
+  trace.setGlobalTracerProvider(new BasicTracerProvider());
+  const { floor, holdfast } = mutexes;
+  const openers = { floor, 'holdfast with OpenTelemetry': holdfast };
+  await withContenders(openers, port, async (sides) => {
+    const figures = await cycleRates(sides, inSequence, FEW_ROUNDS);
+    showRates(['redis-server 7: observed', 'cycles/s', 'of the floor'], figures);
   });
 }
 

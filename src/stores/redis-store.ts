@@ -96,7 +96,7 @@ export class RedisStore implements LockStore {
         if (waiter) waiter.notify({ type: 'granted', fence, ...sent, isReserved: false });
         else this.release(request).catch(IGNORE);
       };
-      this.#add({ ...pendingCall(call, parse, resolve, reject, true), onLate });
+      this.#add(pendingCall(call, parse, resolve, reject, true, onLate));
     });
   }
 
@@ -225,11 +225,11 @@ export class RedisStore implements LockStore {
 
   #sendBatch(calls: readonly PendingCall[]): void {
     const { session } = this;
-    const acquiring = calls.filter(({ acquires }) => acquires);
-    if (session === undefined || session.id !== undefined || acquiring.length === 0) {
+    if (session === undefined || session.id !== undefined) {
       this.#run(calls, session?.id);
       return;
     }
+    const acquiring = calls.filter(({ acquires }) => acquires);
     // The others need no session.
     if (acquiring.length < calls.length) {
       this.#run(
@@ -237,6 +237,7 @@ export class RedisStore implements LockStore {
         undefined,
       );
     }
+    if (acquiring.length === 0) return;
     session.open().then(
       (id) => this.#run(acquiring, id),
       (error: unknown) => failAll(acquiring, error),
@@ -337,7 +338,7 @@ interface PendingCall extends LockCall {
   /** The lock may be held, or its queue entered, after it. */
   readonly acquires: boolean;
   /** Receives the fence of a grant whose reply came after the call had failed. */
-  readonly onLate?: (fence: number, sent: SentTimes) => void;
+  readonly onLate: ((fence: number, sent: SentTimes) => void) | undefined;
 }
 
 function pendingCall<Result>(
@@ -346,8 +347,9 @@ function pendingCall<Result>(
   resolve: (result: Result) => void,
   reject: (error: unknown) => void,
   acquires: boolean,
+  onLate?: PendingCall['onLate'],
 ): PendingCall {
-  return { key, operation, token, number, parse, resolve, reject, acquires };
+  return { key, operation, token, number, parse, resolve, reject, acquires, onLate };
 }
 
 /** A reply that cannot be understood is a failure of its own request alone. */
