@@ -1,8 +1,11 @@
 import type { LockCore } from './core.ts';
 import { Due } from './due-list.ts';
+import { isFinal } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import { retry } from './retry.ts';
 import type { LockRequest } from './store.ts';
+
+const PAUSE_MS = 50;
 
 /**
  * Releases a lease, or leaves the queue. A store that fails is tried again until the lease has ended by itself,
@@ -20,18 +23,30 @@ export function release(
   return new Promise((resolve) => {
     const pending = new PendingRelease(resolve);
     core.releasing(pending);
-    let tries = 0;
-    let next: boolean | Promise<boolean> | undefined = result;
-    retry(core, endsInMs, () => {
-      tries++;
-      const tried = next ?? core.store.release(request, fence);
-      next = undefined;
-      return tried;
-    }).then(
-      (wasHeld) => pending.resolve(wasHeld || tries === 1 ? outcomeOf(wasHeld) : 'unknown'),
-      () => pending.resolve('unknown'),
+    result.then(
+      (wasHeld) => pending.resolve(outcomeOf(wasHeld)),
+      async (error: unknown) => {
+        const isOver = isFinal(error) || core.closed !== undefined;
+        pending.resolve(isOver ? 'unknown' : await releaseAgain(core, request, fence, endsInMs));
+      },
     );
   });
+}
+
+/** The first try may have released it: a later one that finds nothing does not know. */
+async function releaseAgain(
+  core: LockCore,
+  request: LockRequest,
+  fence: number | undefined,
+  endsInMs: number,
+): Promise<ReleaseOutcome> {
+  await core.pause(PAUSE_MS);
+  try {
+    const wasHeld = await retry(core, endsInMs, () => core.store.release(request, fence));
+    return wasHeld ? 'released' : 'unknown';
+  } catch {
+    return 'unknown';
+  }
 }
 
 /** A release whose caller waits for the outcome. */

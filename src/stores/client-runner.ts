@@ -29,7 +29,7 @@ export class ClientRunner implements ScriptRunner {
       this.#client.send(scriptArgs('EVALSHA', sha, keys, args), {
         answered: (reply) => {
           if (isUnknownScript(reply)) {
-            this.#request(scriptArgs('EVAL', text, keys, args)).then(resolve, reject);
+            this.#request(scriptArgs('EVAL', toBytes(text), keys, args)).then(resolve, reject);
           } else settle(reply, resolve, reject);
         },
         failed: reject,
@@ -87,7 +87,7 @@ function scriptArgs(
   keys: readonly string[],
   args: readonly string[],
 ): string[] {
-  const argv = [command, toBytes(source), String(keys.length)];
+  const argv = [command, source, String(keys.length)];
   for (const key of keys) argv.push(toBytes(key));
   for (const arg of args) argv.push(toBytes(arg));
   return argv;

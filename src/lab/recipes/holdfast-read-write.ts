@@ -54,7 +54,7 @@ export const holdfastReadWrite: Recipe = {
         en: 'A reply or a message is lost; the client asks again and gets the same answer.',
         zh: '回复或消息丢失：客户端重新询问，得到同样的答复。',
       },
-      world: { ticks: 6, pauses: 0, lostReplies: 1 },
+      world: { ticks: 4, pauses: 0, lostReplies: 1 },
       fails: [],
     },
   ],
