@@ -45,13 +45,6 @@ export const STORE_MUTANTS = [
   ),
   mutant('refresh: not sent', WAITERS, '    this.#refreshIn(waiter.lock, freeInMs);\n', ''),
   mutant(
-    'refresh: not sent again after one failed',
-    WAITERS,
-    'this.#refreshIn(lock!, REFRESH_MS);',
-    '',
-    [WAITERS_TEST],
-  ),
-  mutant(
     'refresh: put off by each new waiter',
     WAITERS,
     'if (lock.list === undefined || atMs < lock.atMs) this.#refreshes.add(lock, atMs);',

@@ -379,9 +379,9 @@ function example<World extends Examined = Examined>(
         const notify = async (event: WaiterEvent): Promise<void> => {
           listener?.(event);
           const isTold = event.type === 'granted';
-          if (isTold || isGranted(await store.acquire(request, { notify }))) {
-            called.push(request.owner);
-          }
+          const isHeld = isTold || isGranted(await store.acquire(request, { notify }));
+          // Two requests of a pool may both learn it.
+          if (isHeld && !called.includes(request.owner)) called.push(request.owner);
         };
         return store.acquire(request, { notify });
       };

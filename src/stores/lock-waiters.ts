@@ -105,10 +105,6 @@ export class LockWaiters {
     this.#refreshIn(lock!, freeInMs);
   }
 
-  refreshFailed({ lock }: LockWaiter): void {
-    this.#refreshIn(lock!, REFRESH_MS);
-  }
-
   /** The reply to a release: it has the lock for its whole lease, since that request was sent. */
   served({ token, fence }: Served, sent: SentTimes): void {
     const waiter = this.#waiters.get(ownerOf(token));

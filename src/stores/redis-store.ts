@@ -186,11 +186,12 @@ export class RedisStore implements LockStore {
     return QUEUED;
   }
 
+  /** If it fails, all waiters of the lock ask again: see #checkWaiters. */
   #refresh(waiter: LockWaiter): void {
     const { request } = waiter;
     this.#send(lockCall('refresh', request, request.leaseMs), (reply, sent) =>
       this.#waiters.refreshed(waiter, Number(reply), sent),
-    ).catch(() => this.#waiters.refreshFailed(waiter));
+    ).catch(IGNORE);
   }
 
   /** In the background, so that a free lock does not wait for it, and a waiter has its place in the queue before. */
