@@ -37,6 +37,7 @@ export const SCRIPT_MUTANTS = [
     SCRIPT,
     'return lock.kind.wasReleased(lock, token, fence) and 1 or 0',
     'return 0',
+    [STORE_TEST],
   ),
   mutant(
     'release: a waiter that gives up stays in the queue',

@@ -18,13 +18,10 @@ import {
   isObserved,
 } from './events.ts';
 import type { ResolvedOptions } from './options.ts';
+import { MAX_PAUSE_MS, MIN_PAUSE_MS } from './retry.ts';
 import { findDeadlock, type Scope } from './scope.ts';
 import type { AcquireResult, LockRequest, Waiter, WaiterEvent } from './store.ts';
 import { StoreLease, safeMs } from './store-lease.ts';
-
-/** Between two requests to a store that fails. */
-const MIN_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 1000;
 
 /**
  * Acquires a lock: asks the store; if the lock is busy, waits to be notified, up to the caller's wait timeout or its
@@ -71,7 +68,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #resolve!: (lease: StoreLease | null | Promise<never>) => void;
   #lease: StoreLease | undefined = undefined;
   #hasQueued = false;
-  /** The request that is under way, if the store does not answer at once. */
+  /** A request is under way. */
   #isPending = false;
   #sentMs = 0;
   #sentWallMs = 0;
@@ -219,7 +216,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     this.#queued();
     if (this.#isOver) return;
     const deadlock = this.#scope && findDeadlock(this.core, this.request, this.#scope);
-    // To look for one can end leases, and so abort the signal.
+    // The search can end leases, and so abort the signal.
     if (this.#isOver) return;
     // The waiter in front may have given up, and be about to leave: a second request comes after that.
     const isFirst = this.#requestCount === 1;

@@ -13,8 +13,8 @@ import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
 /**
- * What all locks of one `createLocks` share: the store, the clock, the leases that are held, and who
- * waits to be called.
+ * What all locks of one `createLocks` share: the store, the clock, the leases that are held, and the attempts that
+ * wait.
  */
 export class LockCore {
   readonly clock: Clock;
@@ -30,7 +30,7 @@ export class LockCore {
   /** All attempts, by their wait timeout. A program that waits for a lock stays alive. */
   readonly #attempts: DueLists<Attempt>;
   readonly #releases: DueList<PendingRelease>;
-  /** How much there is that close() waits for, and who is told when nothing is left. */
+  /** The number of things that close() waits for, and the callback for when none is left. */
   #workCount = 0;
   #onIdle = (): void => {};
   readonly #pauses = new Set<() => void>();
@@ -113,19 +113,19 @@ export class LockCore {
     this.track((async () => release(this, request, undefined, endsInMs))());
   }
 
-  /** The lease ended, or is another process's. The store is told until it has heard, or the lease would be over. */
+  /** The lease was stolen, or belongs to another process now. Repeats the request for as long as the lease lasts. */
   detach(request: LockRequest): void {
     const { store } = this;
     if (store.detach === undefined) return;
     this.track(retry(this, request.leaseMs, () => store.detach!(request)));
   }
 
-  /** The lease ended by the holder's own clock: where the store would keep a record of it, it is released. */
-  endWithSession(request: LockRequest): void {
+  /** The lease ended by the holder's own clock: if the store keeps a record of it with a session, it is released. */
+  releaseRecorded(request: LockRequest): void {
     if (this.store.detach !== undefined) this.giveBack(request);
   }
 
-  /** Something that close() waits for, for a while: a lock may be left behind if it is cut short. */
+  /** close() waits for this work, for a while: a lock may stay in the store if it is cut short. */
   track(work: Promise<unknown>): void {
     this.#workCount++;
     const done = (): void => {
@@ -140,7 +140,7 @@ export class LockCore {
       isOver = true;
       this.#onIdle();
     });
-    // What ends may have led to more.
+    // Work that ends may have started more.
     while (this.#workCount > 0 && !isOver) {
       await new Promise<void>((resolve) => {
         this.#onIdle = resolve;

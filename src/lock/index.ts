@@ -21,6 +21,7 @@ export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
 export type { AcquireOptions } from './options.ts';
 export { serveRenewals } from './renewal-service.ts';
+export { retry } from './retry.ts';
 export { currentScope, inScope, type Scope } from './scope.ts';
 export type {
   AcquireResult,

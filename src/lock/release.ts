@@ -2,10 +2,8 @@ import type { LockCore } from './core.ts';
 import { Due } from './due-list.ts';
 import { isFinal } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
-import { retry } from './retry.ts';
+import { MIN_PAUSE_MS, retry } from './retry.ts';
 import type { LockRequest } from './store.ts';
-
-const PAUSE_MS = 50;
 
 /**
  * Releases a lease, or leaves the queue. A store that fails is tried again until the lease has ended by itself,
@@ -40,7 +38,7 @@ async function releaseAgain(
   fence: number | undefined,
   endsInMs: number,
 ): Promise<ReleaseOutcome> {
-  await core.pause(PAUSE_MS);
+  await core.pause(MIN_PAUSE_MS);
   try {
     const wasHeld = await retry(core, endsInMs, () => core.store.release(request, fence));
     return wasHeld ? 'released' : 'unknown';

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock/index.ts';
 import { isFinal } from './errors.ts';
 
-/** Between two tries. */
-const MIN_PAUSE_MS = 50;
-const MAX_PAUSE_MS = 1000;
+/** Between two requests to a store that fails. */
+export const MIN_PAUSE_MS = 50;
+export const MAX_PAUSE_MS = 1000;
 
 export interface Retrying {
   readonly clock: Clock;

@@ -265,7 +265,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     // Before it is told: who hears of it may look at the lease.
     this.#end = end;
     if (reason === 'stolen') this.#core.detach(this.request);
-    else this.#core.endWithSession(this.request);
+    else this.#core.releaseRecorded(this.request);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }

@@ -1,5 +1,4 @@
-import type { Script, ScriptRunner } from '../client/index.ts';
-import { type Client, ConnectionError } from '../client/index.ts';
+import { type Client, ConnectionError, type Script, type ScriptRunner } from '../client/index.ts';
 import { systemClock } from '../clock/index.ts';
 import { ErrorReply, type Reply, SimpleReply } from '../resp/index.ts';
 import { warnOfEviction } from './eviction.ts';

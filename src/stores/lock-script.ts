@@ -1,3 +1,4 @@
+import { scriptOf } from '../client/index.ts';
 import { LAST_BYTE_READ, LUA_KEYS, SUFFIX } from './lock-keys.ts';
 
 /** For how long a lock is reserved for a waiter that is notified by a message, unless its lease is shorter. */
@@ -7,7 +8,7 @@ export const REFRESH_MS = 1000;
 /** A client that was silent for so long is passed over; after the longer time it loses its places in the queue. */
 const SILENT_MS = 2000;
 const DEAD_MS = 10_000;
-/** A lock that came free by itself goes to a client that was heard of in this time. */
+/** A lock that came free by itself goes to a client that sent a request in this time. */
 const RECENT_MS = 100;
 /** So many waiters of silent clients are passed over to find one that is alive. They are read in pages. */
 const MAX_PASSED_OVER = 1000;
@@ -586,3 +587,6 @@ end
 replies[count + 1] = served
 return replies
 `;
+
+/** The same for every store: a digest takes longer than a request. */
+export const SCRIPT = scriptOf(LOCK_SCRIPT);

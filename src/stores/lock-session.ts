@@ -1,7 +1,8 @@
-import { type Script, type ScriptRunner, scriptOf } from '../client/index.ts';
+import type { Script, ScriptRunner } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
+import { retry } from '../lock/index.ts';
 import { inTime } from './in-time.ts';
-import { LOCK_SCRIPT } from './lock-script.ts';
+import { SCRIPT } from './lock-script.ts';
 import { SessionError } from './session.ts';
 
 /** An open session: it ends when its connection does. */
@@ -22,11 +23,6 @@ export interface LockSessionOptions {
   /** Opens a session; again, when one has ended. */
   open(): Promise<LiveSession>;
 }
-
-const SCRIPT = scriptOf(LOCK_SCRIPT);
-/** Between two tries to run the exit command of a session that has ended. */
-const MIN_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 5000;
 
 /**
  * Ties the locks of a store to a session of the server. The lock script records each token with the session, and one
@@ -130,11 +126,15 @@ export class LockSession {
 
   /** The server may notice the end of the session much later, or never run the command. */
   async #exitUntilDone(id: string): Promise<void> {
-    for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
-      await this.#exit(id).catch(() => {});
-      if (!this.#toExit.has(id) || this.#closing.signal.aborted) return;
-      await this.#pause(pauseMs);
-    }
+    const { signal } = this.#closing;
+    const retrying = {
+      clock: this.#options.clock,
+      get closed() {
+        return signal.aborted ? signal : undefined;
+      },
+      pause: (durationMs: number) => this.#pause(durationMs),
+    };
+    await retry(retrying, Number.POSITIVE_INFINITY, () => this.#exit(id)).catch(() => {});
   }
 
   #pause(durationMs: number): Promise<void> {

@@ -1,4 +1,4 @@
-import { Batcher, isWrongType, type ScriptRunner, scriptOf } from '../client/index.ts';
+import { Batcher, isWrongType, type ScriptRunner } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
 import {
   type AcquireResult,
@@ -22,7 +22,7 @@ import {
   toResult,
 } from './lock-call.ts';
 import { channelOf, keyOf, ownerPrefixOf, tokenOf } from './lock-keys.ts';
-import { LOCK_SCRIPT } from './lock-script.ts';
+import { SCRIPT } from './lock-script.ts';
 import type { LockSession } from './lock-session.ts';
 import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
 import { told } from './script-fault.ts';
@@ -39,8 +39,6 @@ export interface RedisStoreSettings {
 
 /** The most requests of one call, so that no call keeps the server for long. */
 const MAX_BATCH = 100;
-/** The same for every store: a digest takes longer than a request. */
-const SCRIPT = scriptOf(LOCK_SCRIPT);
 
 /**
  * Locks in Redis, or in whatever runs its scripts. Requests that are made in the same turn travel in one call of the
