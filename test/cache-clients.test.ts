@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { bytesSerializer, type Cache, type CacheOptions, createCache } from '../src/cache/index.ts';
 import { createLocks, redisStore } from '../src/index.ts';
-import { slotOf } from '../src/stores/slot.ts';
+import { slotOf } from '../src/stores/clients/slot.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 import { CLUSTER_CLIENTS, type OpenClient, SINGLE_CLIENTS } from './redis-clients.ts';

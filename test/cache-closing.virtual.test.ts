@@ -4,8 +4,8 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
-import { engineRunner } from '../src/stores/engine-runner.ts';
 import { RedisStore } from '../src/stores/index.ts';
+import { engineRunner } from '../src/stores/redis/engine-runner.ts';
 import { pauseOf, slowRunner, turn } from './cache-scene.ts';
 import { newSeed } from './new-seed.ts';
 

@@ -3,8 +3,8 @@ import { type Cache, type CacheOptions, createCache } from '../src/cache/index.t
 import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute, type Session } from '../src/engine/index.ts';
-import { engineRunner } from '../src/stores/engine-runner.ts';
 import { RedisStore } from '../src/stores/index.ts';
+import { engineRunner } from '../src/stores/redis/engine-runner.ts';
 import { pauseOf, slowRunner, turn } from './cache-scene.ts';
 import { newSeed } from './new-seed.ts';
 

@@ -3,8 +3,8 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import type { ScriptRunner } from '../src/client/index.ts';
 import { type Clock, type Random, seededRandom, type VirtualClock } from '../src/clock/index.ts';
 import type { Engine } from '../src/engine/index.ts';
-import { engineRunner } from '../src/stores/engine-runner.ts';
 import { RedisStore } from '../src/stores/index.ts';
+import { engineRunner } from '../src/stores/redis/engine-runner.ts';
 
 /** Everything that can happen without time has happened. */
 export const turn = (): Promise<void> => new Promise(setImmediate);

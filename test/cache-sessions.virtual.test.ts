@@ -5,9 +5,9 @@ import type { ScriptRunner } from '../src/client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { ErrorReply } from '../src/resp/index.ts';
-import { engineRunner } from '../src/stores/engine-runner.ts';
 import { RedisStore } from '../src/stores/index.ts';
-import { LockSession } from '../src/stores/lock-session.ts';
+import { engineRunner } from '../src/stores/redis/engine-runner.ts';
+import { LockSession } from '../src/stores/sessions/lock-session.ts';
 import { elapse, heldLoad, neverEarly, openProgram, settled, turn } from './cache-scene.ts';
 
 const KEPT: CacheOptions = { fresh: '1m', lease: '10s' };

@@ -13,8 +13,8 @@ import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { LockArgumentError, Locks, memoryStore } from '../src/lock/index.ts';
-import { engineRunner } from '../src/stores/engine-runner.ts';
 import { RedisStore } from '../src/stores/index.ts';
+import { engineRunner } from '../src/stores/redis/engine-runner.ts';
 
 let clock: VirtualClock;
 let engine: Engine;

@@ -16,7 +16,7 @@ import {
   LockTimeoutError,
   LockUnavailableError,
 } from '../src/lock/index.ts';
-import { nodeRedisLink } from '../src/stores/node-redis-link.ts';
+import { nodeRedisLink } from '../src/stores/clients/node-redis-link.ts';
 import { type IoredisClient, type NodeRedisClient, redisStore } from '../src/stores/redis.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../src/clock/index.ts';
 import { type Lease, Locks } from '../src/lock/index.ts';
+import { slotOf } from '../src/stores/clients/slot.ts';
 import { redisStore } from '../src/stores/redis.ts';
-import { slotOf } from '../src/stores/slot.ts';
 import { newSeed } from './new-seed.ts';
 import {
   type ClusterMaster,

@@ -9,7 +9,7 @@ const MEMORY = 'src/lock/memory-store.ts';
 const LOCK_TEST = 'src/lock/lock.test.ts';
 const GROUP_TEST = 'src/lock/group-lock.test.ts';
 const LOOSE_END_TEST = 'src/lock/loose-end.test.ts';
-const HAND_OVER_TEST = 'src/stores/hand-over.test.ts';
+const HAND_OVER_TEST = 'src/stores/redis/hand-over.test.ts';
 
 export const LOCK_MUTANTS = [
   mutant(

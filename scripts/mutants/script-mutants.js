@@ -2,10 +2,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the texts to find hold placeholders of the script.
 import { mutant, mutantOf, rare } from './mutant.js';
 
-const SCRIPT = 'src/stores/lock-script.ts';
-const SCRIPT_TEST = 'src/stores/lock-script.test.ts';
-const WAITERS_TEST = 'src/stores/lock-waiters.test.ts';
-const STORE_TEST = 'src/stores/redis-store.test.ts';
+const SCRIPT = 'src/stores/redis/lock-script.ts';
+const SCRIPT_TEST = 'src/stores/redis/lock-script.test.ts';
+const WAITERS_TEST = 'src/stores/redis/lock-waiters.test.ts';
+const STORE_TEST = 'src/stores/redis/redis-store.test.ts';
 
 export const SCRIPT_MUTANTS = [
   mutant(
@@ -269,21 +269,21 @@ export const SCRIPT_MUTANTS = [
     SCRIPT,
     "if session then record(holder, '0', '1', number, token) end",
     '',
-    ['src/stores/lock-session.test.ts'],
+    ['src/stores/sessions/lock-session.test.ts'],
   ),
   mutant(
     'session: the general path does not record the lock',
     SCRIPT,
     "if session then record(lock.holder, lock.slots or '0', lock.permits, lease, token) end",
     '',
-    ['src/stores/lock-session.test.ts'],
+    ['src/stores/sessions/lock-session.test.ts'],
   ),
   mutant(
     'session: the place in a queue is not recorded',
     SCRIPT,
     '        enqueue(lock, token, lease)\n        recordSession(lock, token, lease)\n',
     '        enqueue(lock, token, lease)\n',
-    ['src/stores/lock-session.test.ts'],
+    ['src/stores/sessions/lock-session.test.ts'],
   ),
   mutant(
     'session: a release by the fast path stays recorded',
@@ -307,7 +307,7 @@ export const SCRIPT_MUTANTS = [
     SCRIPT,
     'pcall(function()',
     'local function direct(body) body() end\n      direct(function()',
-    ['src/stores/lock-session.test.ts'],
+    ['src/stores/sessions/lock-session.test.ts'],
   ),
   mutant(
     'session: the exit releases one part of many locks',

@@ -1,11 +1,11 @@
 // Bugs in sessions: in the client, and in the exit commands of the engine.
 import { mutant } from './mutant.js';
 
-const STORE = 'src/stores/redis-store.ts';
-const SESSION = 'src/stores/lock-session.ts';
+const STORE = 'src/stores/redis/redis-store.ts';
+const SESSION = 'src/stores/sessions/lock-session.ts';
 const CORE = 'src/lock/core.ts';
 const LEASE = 'src/lock/store-lease.ts';
-const SESSION_TEST = 'src/stores/lock-session.test.ts';
+const SESSION_TEST = 'src/stores/sessions/lock-session.test.ts';
 
 export const SESSION_MUTANTS = [
   mutant(

@@ -1,11 +1,11 @@
 // Bugs in the client side of the Redis store.
 import { mutant, mutantOf, rare } from './mutant.js';
 
-const STORE = 'src/stores/redis-store.ts';
-const WAITERS = 'src/stores/lock-waiters.ts';
-const STORE_TEST = 'src/stores/redis-store.test.ts';
-const HAND_OVER_TEST = 'src/stores/hand-over.test.ts';
-const WAITERS_TEST = 'src/stores/lock-waiters.test.ts';
+const STORE = 'src/stores/redis/redis-store.ts';
+const WAITERS = 'src/stores/redis/lock-waiters.ts';
+const STORE_TEST = 'src/stores/redis/redis-store.test.ts';
+const HAND_OVER_TEST = 'src/stores/redis/hand-over.test.ts';
+const WAITERS_TEST = 'src/stores/redis/lock-waiters.test.ts';
 
 export const STORE_MUTANTS = [
   mutantOf('reservation: counted from the message, not from when the waiter was in the queue', [

@@ -5,8 +5,8 @@ import { elapse, settle } from '../../test/virtual-time.ts';
 import type { ScriptRunner } from '../client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine, type Engine } from '../engine/index.ts';
-import { engineRunner } from '../stores/engine-runner.ts';
-import { RedisStore } from '../stores/redis-store.ts';
+import { engineRunner } from '../stores/redis/engine-runner.ts';
+import { RedisStore } from '../stores/redis/redis-store.ts';
 import {
   type Lease,
   LockAbortedError,

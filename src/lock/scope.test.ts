@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gate, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
-import { engineRunner } from '../stores/engine-runner.ts';
-import { RedisStore } from '../stores/redis-store.ts';
+import { engineRunner } from '../stores/redis/engine-runner.ts';
+import { RedisStore } from '../stores/redis/redis-store.ts';
 import { DeadlockError, type Lease, Locks, LockTimeoutError, memoryStore } from './index.ts';
 
 let clock: VirtualClock;

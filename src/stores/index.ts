@@ -1,6 +1,4 @@
-export { engineRunner } from './engine-runner.ts';
-export { type KeyGuess, type ListedKey, scanKeys } from './key-list.ts';
-export { channelOf, HELPER_KEY, ownerOf, parseQueued, SHARED_KEY, SUFFIX } from './lock-keys.ts';
+export { type KeyGuess, type ListedKey, scanKeys } from './lists/key-list.ts';
 export {
   type ForcedRelease,
   forceLock,
@@ -12,13 +10,22 @@ export {
   type RunScript,
   scanLocks,
   WRITER_TAKE,
-} from './lock-list.ts';
-export { LOCK_SCRIPT, PASSED_OVER_MS, REFRESH_MS, RESERVED_MS } from './lock-script.ts';
-export { type LiveSession, LockSession } from './lock-session.ts';
+} from './lists/lock-list.ts';
+export type { Unreadable } from './lists/scan-pages.ts';
+export { engineRunner } from './redis/engine-runner.ts';
+export {
+  channelOf,
+  HELPER_KEY,
+  ownerOf,
+  parseQueued,
+  SHARED_KEY,
+  SUFFIX,
+} from './redis/lock-keys.ts';
+export { LOCK_SCRIPT, PASSED_OVER_MS, REFRESH_MS, RESERVED_MS } from './redis/lock-script.ts';
+export { RedisStore } from './redis/redis-store.ts';
 export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
-export { RedisStore } from './redis-store.ts';
 export { addressStore, redisUrlStore } from './redis-url.ts';
-export type { Unreadable } from './scan-pages.ts';
+export { type LiveSession, LockSession } from './sessions/lock-session.ts';
 export {
   openSession,
   type Session,
@@ -26,5 +33,5 @@ export {
   type SessionErrorCode,
   type SessionOptions,
   type StoreAddress,
-} from './session.ts';
+} from './sessions/session.ts';
 export { startRenewalWorker } from './start-renewal-worker.ts';

@@ -1,6 +1,6 @@
 import { type Address, Client, type ClientOptions, parseAddress } from '../client/index.ts';
 import type { LockStore } from '../lock/index.ts';
-import { ClientRunner } from './client-runner.ts';
+import { ClientRunner } from './clients/client-runner.ts';
 import { lockSession, openBeside, type RedisStoreOptions, storeOn } from './redis.ts';
 
 type AddressStoreOptions = Pick<RedisStoreOptions, 'session'> & Pick<ClientOptions, 'tls'>;

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { ScriptRunner } from '../client/index.ts';
 import { systemClock, systemRandom } from '../clock/index.ts';
 import { type Duration, durationMs, LockArgumentError, type LockStore } from '../lock/index.ts';
-import { type IoredisClient, ioredisLink, isIoredis } from './ioredis-link.ts';
-import { linkRunner } from './link-runner.ts';
-import { type LiveSession, LockSession, type LockSessionOptions } from './lock-session.ts';
-import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './node-redis-link.ts';
-import type { PlainLink, RedisLink } from './redis-link.ts';
-import { RedisStore } from './redis-store.ts';
-import { type Session, SessionError, sessionError } from './session.ts';
+import { type IoredisClient, ioredisLink, isIoredis } from './clients/ioredis-link.ts';
+import { linkRunner } from './clients/link-runner.ts';
+import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './clients/node-redis-link.ts';
+import type { PlainLink, RedisLink } from './clients/redis-link.ts';
+import { RedisStore } from './redis/redis-store.ts';
+import { type LiveSession, LockSession, type LockSessionOptions } from './sessions/lock-session.ts';
+import { type Session, SessionError, sessionError } from './sessions/session.ts';
 
 export type { IoredisClient, NodeRedisClient };
 

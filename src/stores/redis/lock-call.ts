@@ -1,0 +1,123 @@
+import type {
+  AcquireResult,
+  Holder,
+  HolderInfo,
+  Inspection,
+  LockRequest,
+  LockTarget,
+} from '../../lock/index.ts';
+import { keyOf, parseToken, tokenOf } from './lock-keys.ts';
+
+/** One request to the lock script, as its head describes it. */
+export interface LockCall {
+  readonly key: string;
+  readonly operation: string;
+  readonly token: string;
+  readonly number: number;
+}
+
+/** The operation on the lock of a request. For a lock other than a mutex it names slots and permits. */
+export function lockCall(
+  word: string,
+  request: LockRequest,
+  number: number,
+  rest?: string,
+): LockCall {
+  const { kind, slots, permits, owner, info } = request;
+  const numbered = kind === 'mutex' ? word : `${word} ${slots} ${permits}`;
+  const operation = rest === undefined ? numbered : `${numbered} ${rest}`;
+  return { key: keyOf(request), operation, token: tokenOf(owner, info), number };
+}
+
+/** An operation that no owner makes. */
+export function targetCall(word: string, target: LockTarget, ownerPrefix: string): LockCall {
+  const operation = target.kind === 'mutex' ? word : `${word} ${target.slots} 1`;
+  return { key: keyOf(target), operation, token: ownerPrefix, number: 0 };
+}
+
+/** The arguments of the script for some calls, and for the session that they belong to. */
+export function argsOf(calls: readonly LockCall[], session: string | undefined): string[] {
+  const args: string[] = [];
+  for (const { operation, token, number } of calls) {
+    args.push(operation, token, String(Math.round(number)));
+  }
+  if (session !== undefined) args.push(session);
+  return args;
+}
+
+/** The replies to the calls, and the waiters of this client that were served by them. */
+export function parseReplies(
+  reply: unknown,
+  count: number,
+): { readonly replies: readonly unknown[]; readonly served: readonly Served[] } {
+  // The reply to `inspect` is a list too, but not of a number first.
+  const isList = Array.isArray(reply) && (count > 1 || !Array.isArray(reply[0]));
+  if (!isList) return { replies: [reply], served: NONE };
+  const { [count]: served = [] } = reply as unknown[][];
+  return { replies: reply, served: served.length === 0 ? NONE : parseServed(served) };
+}
+
+/** A waiter that was handed the lock. */
+export interface Served {
+  readonly token: string;
+  readonly fence: number;
+}
+
+const NONE: readonly Served[] = [];
+
+function parseServed(list: readonly unknown[]): Served[] {
+  const served: Served[] = [];
+  for (let index = 0; index < list.length; index += 2) {
+    served.push({ token: String(list[index]), fence: Number(list[index + 1]) });
+  }
+  return served;
+}
+
+/** A message on the channel of a client: the fence and the token. Undefined: another program has published it. */
+export function parseMessage(text: string): Served | undefined {
+  const [, fence, token] = /^(\d+) (.*)$/s.exec(text) ?? [];
+  return token === undefined ? undefined : { token, fence: Number(fence) };
+}
+
+/** Redis ends a key in the millisecond after its last. */
+export const MARGIN_MS = 2;
+
+/** Some clients give numbers as text. */
+export function toResult(reply: unknown): AcquireResult {
+  const number = Number(reply);
+  if (number > 0) return { type: 'granted', fence: number };
+  return { type: 'busy', retryInMs: MARGIN_MS - number };
+}
+
+export function isOne(reply: unknown): boolean {
+  return Number(reply) === 1;
+}
+
+export function parseInspection(reply: unknown): Inspection {
+  const [holders, waiters] = reply as [unknown[][], unknown[][]];
+  return { holders: holders.map(parseHolder), waiters: waiters.map(parseWaiter) };
+}
+
+/** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
+function parseHolder([token, take, fence, left, ageMs, type = 'string']: unknown[]): Holder {
+  const info = parseToken(String(token))?.info;
+  const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);
+  if (info === undefined) {
+    return { foreign: true, type: String(type), value: String(token), take: 1, leftMs };
+  }
+  return {
+    foreign: false,
+    ...info,
+    take: Number(take),
+    fence: Number(fence),
+    leftMs,
+    ageMs: Math.max(0, Number(ageMs)),
+  };
+}
+
+/** Only Holdfast clients queue. A token of another form in the queue gets an empty host. */
+function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
+  return { ...(parseToken(String(token))?.info ?? NO_INFO), take: Number(take) };
+}
+
+const NO_INFO: HolderInfo = { host: '', pid: 0, label: '' };

@@ -1,0 +1,156 @@
+import type { HolderInfo, LockKind } from '../../lock/index.ts';
+
+/**
+ * The layout of locks in Redis: names of keys and channels, and the form of tokens. docs/key-layout.md describes it
+ * for other programs. TypeScript and Lua both use this module; no other writes a suffix.
+ */
+const PREFIXES = { mutex: 'lock', semaphore: 'semaphore', rw: 'rw' } as const satisfies Record<
+  LockKind,
+  string
+>;
+
+const KIND_OF: ReadonlyMap<string, LockKind> = new Map([
+  ['lock', 'mutex'],
+  ['semaphore', 'semaphore'],
+  ['rw', 'rw'],
+]);
+
+/**
+ * The holder key of a lock. All keys of a lock share a hash tag, its name, or the part of it before a closing brace. A
+ * name that begins with one would have an empty tag, which is none; a `%` before it keeps names apart.
+ */
+export function keyOf({ kind, name }: { readonly kind: LockKind; readonly name: string }): string {
+  const first = name.charCodeAt(0);
+  const isMarked = first === 0x7d || first === 0x25;
+  return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
+}
+
+/** The lock of a holder key. */
+export function lockOfKey(key: string): { readonly kind: LockKind; readonly name: string } {
+  const colon = key.indexOf(':');
+  return {
+    kind: KIND_OF.get(key.slice(0, colon))!,
+    name: key.slice(colon + 2, -1).replace(/^%/, ''),
+  };
+}
+
+/** What is added to the holder key for each of the other keys of a lock. */
+export const SUFFIX = {
+  fence: ':fence',
+  queue: ':queue',
+  state: ':state',
+  clock: ':clock',
+  forced: ':forced',
+} as const;
+
+/** Keys that locks leave behind when no client holds or wants them. */
+export const HELPER_KEY =
+  /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|queue(?::.*)?)$/s;
+/** A set of holders outlives their leases: a request for the lock removes those that have ended. */
+export const SHARED_KEY = /^(?:semaphore|rw):\{.*\}$/s;
+
+/** The channel on which a client is notified. */
+export function channelOf(clientId: string): string {
+  return `holdfast:${clientId}`;
+}
+
+/** Owners of a client begin with this. */
+export function ownerPrefixOf(clientId: string): string {
+  return `${clientId}.`;
+}
+
+/** The value of a holder: its owner, which is unique, a space, and what `inspect` shows, as `["host",pid,"label"]`. */
+export function tokenOf(owner: string, info: HolderInfo): string {
+  let text = infoTexts.get(info);
+  if (text === undefined) {
+    const { host, pid, label } = info;
+    text = ` ${JSON.stringify([host, pid, label])}`;
+    infoTexts.set(info, text);
+  }
+  return owner + text;
+}
+
+/** Most requests of a process share one object. */
+const infoTexts = new WeakMap<HolderInfo, string>();
+
+export function ownerOf(token: string): string {
+  const end = token.indexOf(' ');
+  return end < 0 ? token : token.slice(0, end);
+}
+
+/** The parts of a Holdfast token. Undefined: the token of another program. */
+export function parseToken(
+  token: string,
+  textOf: (text: string) => string = String,
+): { readonly owner: string; readonly info: HolderInfo } | undefined {
+  const [, owner = '', text = ''] = /^(\S+) (\[.*\])$/s.exec(token) ?? [];
+  const info = parseInfo(textOf(text));
+  return info && { owner, info };
+}
+
+/** Another program may write a list that has the right form, but other types. */
+function parseInfo(text: string): HolderInfo | undefined {
+  const [host, pid, label] = parseList(text);
+  if (typeof host !== 'string' || typeof pid !== 'number' || typeof label !== 'string') return;
+  return { host, pid, label };
+}
+
+/** A JSON list. Empty: the text is none. */
+export function parseList(text: string): readonly unknown[] {
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) ? list : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Bytes of the longest token: an owner, and JSON in which each byte of host and label may take six. */
+const MAX_TOKEN_BYTES = 8192;
+/** The last byte that is read of a mutex: a value that is longer than a token is seen to be. */
+export const LAST_BYTE_READ = String(MAX_TOKEN_BYTES);
+/** Bytes of a foreign value that a reply has: enough to know it by. The value itself may have 512 MB. */
+const MAX_FOREIGN_BYTES = 1024;
+
+/** The member of a queue: permits, lease and token of the waiter. */
+export function parseQueued(member: string): {
+  readonly permits: number;
+  readonly leaseMs: number;
+  readonly token: string;
+} {
+  const [, permits, leaseMs, token = ''] = /^(\d+) (\d+) (.*)$/s.exec(member) ?? [];
+  return { permits: Number(permits), leaseMs: Number(leaseMs), token };
+}
+
+/** The same in Lua, for every script that reads or writes locks. */
+export const LUA_KEYS = `
+local FENCE, QUEUE, STATE, CLOCK, FORCED = '${SUFFIX.fence}', '${SUFFIX.queue}', '${SUFFIX.state}', '${SUFFIX.clock}', '${SUFFIX.forced}'
+local LAST_BYTE = '${LAST_BYTE_READ}'
+
+local function clientOf(token)
+  return string.match(token, '^[^.]*')
+end
+
+-- Exists while the client of a waiter is alive.
+local function aliveKey(holder, token)
+  return holder .. QUEUE .. ':' .. clientOf(token)
+end
+
+-- A member of a queue: permits, lease, token. What another program has written there is the place of no client.
+local function parseQueued(member)
+  local permits, lease, token = string.match(member, '^(%d+) (%d+) (.*)$')
+  return permits or '1', lease or '0', token or ''
+end
+
+-- Whether a value is a token of Holdfast. The end is compared first: to match a value that ends otherwise may take
+-- the square of its length.
+local function isToken(value)
+  return #value <= ${MAX_TOKEN_BYTES} and string.sub(value, -2) == '"]'
+    and string.find(value, '^%S+ %[".*",%d+,".*"%]$') ~= nil
+end
+
+-- What a reply shows of the value of a mutex: a token, or the start of another program's value.
+local function shownToken(value)
+  return isToken(value) and value or string.sub(value, 1, ${MAX_FOREIGN_BYTES})
+end
+`;

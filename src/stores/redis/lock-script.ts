@@ -1,0 +1,592 @@
+import { scriptOf } from '../../client/index.ts';
+import { LAST_BYTE_READ, LUA_KEYS, SUFFIX } from './lock-keys.ts';
+
+/** For how long a lock is reserved for a waiter that is notified by a message, unless its lease is shorter. */
+export const RESERVED_MS = 2000;
+/** A client that waits says at least so often that it is alive. */
+export const REFRESH_MS = 1000;
+/** A client that was silent for so long is passed over; after the longer time it loses its places in the queue. */
+const SILENT_MS = 2000;
+const DEAD_MS = 10_000;
+/** A lock that came free by itself goes to a client that sent a request in this time. */
+const RECENT_MS = 100;
+/** So many waiters of silent clients are passed over to find one that is alive. They are read in pages. */
+const MAX_PASSED_OVER = 1000;
+const PAGE_SIZE = 100;
+/** The key of a client that is alive has this much of its life left when the client counts as silent. */
+export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
+/** The exit command of a session releases so many locks in one call; the server calls it again. */
+const MAX_EXITS = 500;
+
+/**
+ * Requests on locks, any number in one call, each answered in order.
+ *
+ * KEYS  for each request one, the holder key of its lock. The other keys are made from it: see lock-keys.ts. All of
+ *       a call are in one slot of a cluster.
+ * ARGV  for each request three: operation, token, number; and after all of them the id of the session, if there is one.
+ *       The operation is a word. For a lock other than a mutex, its slots and the permits of the request follow it.
+ *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next four.
+ *         queue     the same; if it is busy, the token enters the queue, or keeps its place.
+ *         refresh   says that the client of a token in the queue is alive.
+ *         extend    starts the lease anew.
+ *         release   ends the lease, or leaves the queue.
+ *         released  tells whether the last grant, whose fence is the number, was ended by a release.
+ *         adopt     takes the lock over from another token, which follows the word and a ':'.
+ *         detach    takes the token out of its session, which then does not release it when it ends.
+ *         force     ends all leases.     inspect   shows holders and waiters.
+ *         all <count> <fence>  takes so many mutexes or none, with one fence that is not below the one given. The
+ *                   other requests of the group follow it, with the word `also`.
+ * Reply for each request a number. acquire, queue, adopt, all: the fence; if the lock is busy, minus the ms after which
+ *       it may be free. refresh: the same ms, or 0 if the token is not in the queue. extend, release, released: 1, or 0
+ *       if it was not held. force: the number of holders. inspect: { holders, waiters }, lists of { token, permits,
+ *       fence, ms left, age in ms, type } and of { token, permits }. The type is there for a mutex; if it is not
+ *       `string`, the token is empty. Of a foreign value the token is the start.
+ *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
+ *       The reply to a single request comes without a list around it, unless waiters were served.
+ *       If the session has ended, nothing is done, and the reply is the status NOSESSION.
+ * With no key, the arguments are the id of a session and what happens to it. `open`: it may be used from now on. `exit`:
+ *       it has ended, and its locks are released, some hundred in one call; the reply is AGAIN if some are left, else OK.
+ *
+ * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses SET key token NX PX
+ *         and compare-and-delete takes part. Any other lock: a sorted set of tokens by the end of their lease, on the
+ *         lock's own clock (see `elapsed`).
+ * fence   the fence of the last grant: the server's time in microseconds, or one more than the fence before, whichever
+ *         is larger. So it also rises if keys were lost, or are those of an older snapshot or of a replica that lagged
+ *         behind, unless the clock was set back by more than the loss took. It is kept for a day after the grant, and
+ *         for half a day or more after the last renewal.
+ * state   of a lock that is no mutex: a hash of `used`, the sum of the permits; `ended`, the token of the last
+ *         release; and `h:<token>`, the holder's fence, permits and beginning. It has two fields more than the holder
+ *         key has tokens. If not, a part was lost (by eviction, or DEL): then all leases of the lock end, and their
+ *         holders learn it at their next renewal.
+ * queue   a sorted set of the waiters by ticket, each with its permits, lease and token. A client that waits has a key
+ *         of its own, which it refreshes.
+ *
+ * A release hands the lock over inside this script, to the first waiter whose client is alive. A waiter of the calling
+ * client learns it from the reply. Another's client gets a message, the fence and the token, and has the lock for
+ * RESERVED_MS, or for its lease if that is shorter: it confirms by `extend` or `queue`, since it cannot know how
+ * long the message took. If it does not, the lock is free again, and the next refresh of any waiter hands it over.
+ *
+ * The loop at the end takes and releases a mutex that no client waits for. `general` can do the same, and everything
+ * else; its functions are made only if they are needed, which takes longer than to take a free mutex. A test compares
+ * both ways.
+ */
+export const LOCK_SCRIPT = `
+local call = redis.call
+local DAY = '86400000'
+local FENCE, QUEUE, LAST_BYTE = '${SUFFIX.fence}', '${SUFFIX.queue}', '${LAST_BYTE_READ}'
+
+local count = #KEYS
+local session = ARGV[3 * count + 1]
+local sessionKey = session and 'holdfast:session:' .. session
+if session and count > 0 and call('HEXISTS', sessionKey, 'open') == 0 then
+  return redis.status_reply('NOSESSION')
+end
+
+-- The tokens of a session, each with what its release needs.
+local function record(holder, slots, permits, lease, token)
+  call('HSET', sessionKey, token, slots .. ' ' .. permits .. ' ' .. lease .. ' ' .. holder)
+end
+
+-- The server's time in microseconds, as text. It stands still while a script runs.
+local time
+
+local function nextFence(holder)
+  if not time then
+    local parts = call('TIME')
+    time = parts[1] .. string.sub('00000' .. parts[2], -6)
+  end
+  local key, fence = holder .. FENCE, time
+  local last = call('SET', key, fence, 'PX', DAY, 'GET')
+  if last and last + 0 >= fence + 0 then
+    fence = string.format('%.0f', last + 1)
+    call('SET', key, fence, 'PX', DAY)
+  end
+  return fence
+end
+
+-- Waiters of the calling client that were served: token, fence, token, fence, ...
+local served
+
+local function general()
+${LUA_KEYS}
+  local function whole(number)
+    return string.format('%.0f', number)
+  end
+
+  -- What helps the lock must outlive it, but not for ever.
+  local function keep(key, ms)
+    if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
+  end
+
+  -- The fence is known for half a day after the last renewal, however long ago the grant was.
+  local function keepFence(lock, lease)
+    keep(lock.holder .. FENCE, lease + DAY / 2)
+  end
+
+  local function lastFence(lock)
+    return call('GET', lock.holder .. FENCE) or '0'
+  end
+
+  -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock moves on our own
+  -- server. The key holds what the clock showed when it was set, and its life. It outlives every lease by half a day:
+  -- if it has ended, so have they.
+  local function elapsed(lock, lease)
+    local key = lock.holder .. CLOCK
+    local left = call('PTTL', key)
+    local shown = 0
+    if left >= 0 then
+      local base, life = string.match(call('GET', key), '(%d+) (%d+)')
+      shown = base + life - left
+    elseif call('TYPE', lock.holder).ok == 'zset' then
+      call('DEL', lock.holder, lock.state)
+    end
+    local needed = 2 * lease + DAY
+    if left < needed / 2 then
+      call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', whole(needed))
+    end
+    return shown
+  end
+
+  local function microseconds()
+    local parts = call('TIME')
+    return parts[1] * 1000000 + parts[2]
+  end
+
+  local mutex = {}
+
+  function mutex.open() end
+
+  function mutex.owns(lock, token)
+    return call('GETRANGE', lock.holder, '0', LAST_BYTE) == token
+  end
+
+  function mutex.fits(lock)
+    return call('EXISTS', lock.holder) == 0
+  end
+
+  mutex.isFree = mutex.fits
+
+  function mutex.put(lock, token, permits, lease)
+    call('SET', lock.holder, token, 'PX', lease)
+    return nextFence(lock.holder)
+  end
+
+  function mutex.renew(lock, token, lease)
+    call('PEXPIRE', lock.holder, lease)
+  end
+
+  function mutex.fenceOf(lock)
+    return lastFence(lock)
+  end
+
+  function mutex.drop(lock)
+    call('DEL', lock.holder)
+  end
+
+  function mutex.ended() end
+
+  -- A fence that was forgotten counts as 0, which is none.
+  function mutex.wasReleased(lock, token, fence)
+    return fence ~= '0' and mutex.fits(lock) and lastFence(lock) == fence
+  end
+
+  -- A key that is no string is held by another program: its type stands for the value.
+  function mutex.tokens(lock)
+    lock.type = call('TYPE', lock.holder).ok
+    if lock.type == 'none' then return {} end
+    return { lock.type == 'string' and shownToken(call('GETRANGE', lock.holder, '0', LAST_BYTE)) or '' }
+  end
+
+  function mutex.details(lock)
+    local fence = lastFence(lock)
+    local age = fence == '0' and 0 or math.max(0, microseconds() - fence) / 1000
+    return 1, fence, call('PTTL', lock.holder), age, lock.type
+  end
+
+  function mutex.left(lock)
+    return call('PTTL', lock.holder)
+  end
+
+  local shared = {}
+
+  function shared.open(lock, lease)
+    lock.now = elapsed(lock, lease)
+    local held, fields = call('ZCARD', lock.holder), call('HLEN', lock.state)
+    if fields ~= held + 2 then
+      call('DEL', lock.holder, lock.state)
+      call('HSET', lock.state, 'used', '0', 'ended', '')
+      keep(lock.state, lease)
+    elseif held > 0 then
+      local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', whole(lock.now))
+      for _, token in ipairs(ended) do shared.drop(lock, token) end
+    end
+  end
+
+  function shared.owns(lock, token)
+    return call('ZSCORE', lock.holder, token) ~= false
+  end
+
+  function shared.fits(lock, permits)
+    return call('HGET', lock.state, 'used') + permits <= lock.slots
+  end
+
+  function shared.isFree(lock)
+    return call('ZCARD', lock.holder) == 0
+  end
+
+  function shared.recordOf(lock, token)
+    return string.match(call('HGET', lock.state, 'h:' .. token) or '0 0 0', '^(%d+) (%d+) (%d+)$')
+  end
+
+  function shared.put(lock, token, permits, lease)
+    local fence = nextFence(lock.holder)
+    call('HSET', lock.state, 'h:' .. token, fence .. ' ' .. permits .. ' ' .. whole(lock.now))
+    call('HINCRBY', lock.state, 'used', permits)
+    call('ZADD', lock.holder, whole(lock.now + lease), token)
+    keep(lock.holder, tonumber(lease))
+    keep(lock.state, tonumber(lease))
+    return fence
+  end
+
+  function shared.renew(lock, token, lease)
+    call('ZADD', lock.holder, 'XX', whole(lock.now + lease), token)
+    keep(lock.holder, tonumber(lease))
+    keep(lock.state, tonumber(lease))
+  end
+
+  function shared.fenceOf(lock, token)
+    return (shared.recordOf(lock, token))
+  end
+
+  function shared.drop(lock, token)
+    local _, permits = shared.recordOf(lock, token)
+    call('ZREM', lock.holder, token)
+    call('HDEL', lock.state, 'h:' .. token)
+    call('HINCRBY', lock.state, 'used', '-' .. permits)
+  end
+
+  function shared.ended(lock, token)
+    call('HSET', lock.state, 'ended', token)
+  end
+
+  function shared.wasReleased(lock, token)
+    return call('HGET', lock.state, 'ended') == token
+  end
+
+  function shared.tokens(lock)
+    return call('ZRANGE', lock.holder, '0', '-1')
+  end
+
+  function shared.details(lock, token)
+    local fence, permits, since = shared.recordOf(lock, token)
+    local left = call('ZSCORE', lock.holder, token) - lock.now
+    return tonumber(permits), fence, left, lock.now - since
+  end
+
+  function shared.left(lock)
+    local first = call('ZRANGE', lock.holder, '0', '0', 'WITHSCORES')
+    return first[2] and first[2] - lock.now or -1
+  end
+
+  local function lockAt(holder, slots, permits)
+    return {
+      holder = holder, queue = holder .. QUEUE, state = holder .. STATE,
+      slots = tonumber(slots), permits = permits or '1', kind = slots and shared or mutex,
+    }
+  end
+
+  local function recordSession(lock, token, lease)
+    if session then record(lock.holder, lock.slots or '0', lock.permits, lease, token) end
+  end
+
+  local function forgetSession(token)
+    if session then call('HDEL', sessionKey, token) end
+  end
+
+  local function stayAlive(lock, token)
+    local key = aliveKey(lock.holder, token)
+    -- Redis refuses SET, but not PEXPIRE, when it is out of memory.
+    if call('PEXPIRE', key, '${DEAD_MS}') == 0 then call('SET', key, '', 'PX', '${DEAD_MS}') end
+  end
+
+  local function memberOf(lock, token, lease)
+    return lock.permits .. ' ' .. lease .. ' ' .. token
+  end
+
+  local function enqueue(lock, token, lease)
+    local last = call('ZRANGE', lock.queue, '-1', '-1', 'WITHSCORES')
+    call('ZADD', lock.queue, 'NX', whole((last[2] or 0) + 1), memberOf(lock, token, lease))
+    keep(lock.queue, ${DEAD_MS})
+    stayAlive(lock, token)
+  end
+
+  -- The first waiter whose client is alive; if there is none among the first, the first whose client may be.
+  local function firstInQueue(lock, aliveLeft)
+    local leftOf, silent, index, size = {}, nil, 0, 1
+    while index < ${MAX_PASSED_OVER} do
+      local members = call('ZRANGE', lock.queue, index, index + size - 1)
+      for _, member in ipairs(members) do
+        local _, _, token = parseQueued(member)
+        local key = aliveKey(lock.holder, token)
+        leftOf[key] = leftOf[key] or call('PTTL', key)
+        if leftOf[key] > aliveLeft then return member end
+        if leftOf[key] < 0 then
+          call('ZREM', lock.queue, member)
+        else
+          silent = silent or member
+          index = index + 1
+        end
+      end
+      if #members < size then return silent end
+      size = ${PAGE_SIZE}
+    end
+    return silent
+  end
+
+  -- A client that does not confirm a short reservation counts as silent after it. Of a long one, it does anyway.
+  local function expectAnswer(lock, token, reserved)
+    local key, left = aliveKey(lock.holder, token), ${PASSED_OVER_MS} + reserved
+    if call('PTTL', key) > left then call('PEXPIRE', key, whole(left)) end
+  end
+
+  local function notify(token, fence, isOwn)
+    if isOwn then
+      served = served or {}
+      served[#served + 1] = token
+      served[#served + 1] = fence
+    else
+      call('PUBLISH', 'holdfast:' .. clientOf(token), fence .. ' ' .. token)
+    end
+  end
+
+  -- Hands what is free to the first in the queue, and to those behind it for as long as they fit. 'client' is the one
+  -- that reads the reply, 'asking' the token whose own reply tells it.
+  local function serve(lock, client, asking, aliveLeft)
+    if lock.kind == mutex and not mutex.fits(lock) then return end
+    while true do
+      local member = firstInQueue(lock, aliveLeft or ${PASSED_OVER_MS})
+      if not member then return end
+      local permits, lease, token = parseQueued(member)
+      if not lock.kind.fits(lock, permits) then return end
+      call('ZREM', lock.queue, member)
+      local isOwn = clientOf(token) == client
+      local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
+      local fence = lock.kind.put(lock, token, permits, reserved)
+      if not isOwn then expectAnswer(lock, token, reserved) end
+      if token ~= asking then notify(token, fence, isOwn) end
+      if lock.kind == mutex then return end
+    end
+  end
+
+  local operations = {}
+
+  local function renew(lock, token, lease)
+    lock.kind.renew(lock, token, lease)
+    keepFence(lock, lease)
+    if lease + 0 < ${RESERVED_MS} then call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') end
+  end
+
+  local function takeFree(lock, token, lease)
+    if call('EXISTS', lock.queue) == 1 or not lock.kind.fits(lock, lock.permits) then return end
+    recordSession(lock, token, lease)
+    return tonumber(lock.kind.put(lock, token, lock.permits, lease))
+  end
+
+  local function acquire(lock, token, lease, queues)
+    local kind = lock.kind
+    if not kind.owns(lock, token) then
+      local fence = takeFree(lock, token, lease)
+      if fence then return fence end
+      if queues then
+        enqueue(lock, token, lease)
+        recordSession(lock, token, lease)
+      end
+      serve(lock, clientOf(token), token)
+      if not kind.owns(lock, token) then
+        -- All who were in the queue may have been dead.
+        return not queues and takeFree(lock, token, lease) or -math.max(kind.left(lock), 0)
+      end
+    end
+    renew(lock, token, lease)
+    recordSession(lock, token, lease)
+    local fence = kind.fenceOf(lock, token)
+    -- Another program deleted the fence.
+    return tonumber(fence == '0' and nextFence(lock.holder) or fence)
+  end
+
+  function operations.acquire(lock, token, lease)
+    return acquire(lock, token, lease, false)
+  end
+
+  function operations.queue(lock, token, lease)
+    return acquire(lock, token, lease, true)
+  end
+
+  function operations.refresh(lock, token, lease)
+    local member = memberOf(lock, token, lease)
+    if not call('ZSCORE', lock.queue, member) then return 0 end
+    -- A client that was silent for too long has lost its places.
+    if call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') == 0 then
+      call('ZREM', lock.queue, member)
+      return 0
+    end
+    keep(lock.queue, ${DEAD_MS})
+    -- A lock that is free now came free by itself: its holder, or the waiter that it was reserved for, may have died, and
+    -- others with it. Clients that are alive refresh at this time.
+    serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
+    local left = lock.kind.left(lock)
+    return left > 0 and left or ${REFRESH_MS}
+  end
+
+  function operations.extend(lock, token, lease)
+    if not lock.kind.owns(lock, token) then return 0 end
+    renew(lock, token, lease)
+    return 1
+  end
+
+  -- 'client' is none for the exit of a session: no client reads the reply.
+  local function release(lock, token, lease, client)
+    local isHeld = lock.kind.owns(lock, token)
+    if isHeld then
+      lock.kind.drop(lock, token)
+    else
+      call('ZREM', lock.queue, memberOf(lock, token, lease))
+    end
+    serve(lock, client)
+    return isHeld
+  end
+
+  function operations.release(lock, token, lease)
+    local isHeld = release(lock, token, lease, clientOf(token))
+    if isHeld then lock.kind.ended(lock, token) end
+    forgetSession(token)
+    return isHeld and 1 or 0
+  end
+
+  function operations.released(lock, token, fence)
+    return lock.kind.wasReleased(lock, token, fence) and 1 or 0
+  end
+
+  function operations.detach(lock, token)
+    forgetSession(token)
+    return 1
+  end
+
+  function operations.adopt(lock, token, lease, from)
+    local kind = lock.kind
+    if kind.owns(lock, from) then
+      kind.drop(lock, from)
+      recordSession(lock, token, lease)
+      return tonumber(kind.put(lock, token, lock.permits, lease))
+    end
+    return kind.owns(lock, token) and acquire(lock, token, lease, false) or 0
+  end
+
+  function operations.force(lock, token)
+    local tokens = lock.kind.tokens(lock)
+    for _, each in ipairs(tokens) do lock.kind.drop(lock, each) end
+    nextFence(lock.holder)
+    serve(lock, clientOf(token))
+    return #tokens
+  end
+
+  function operations.inspect(lock)
+    local holders, waiters = {}, {}
+    for _, token in ipairs(lock.kind.tokens(lock)) do
+      holders[#holders + 1] = { token, lock.kind.details(lock, token) }
+    end
+    for _, member in ipairs(call('ZRANGE', lock.queue, '0', '-1')) do
+      local permits, _, token = parseQueued(member)
+      if call('EXISTS', aliveKey(lock.holder, token)) == 1 then waiters[#waiters + 1] = { token, tonumber(permits) } end
+    end
+    return { holders, waiters }
+  end
+
+  -- Takes the mutexes from the index on, or none, each with its own token; what has it already stays so.
+  local function takeAll(index, count, fence, lease)
+    for each = index, index + count - 1 do
+      local lock, token = lockAt(KEYS[each]), ARGV[3 * each - 1]
+      local isHeld = mutex.owns(lock, token)
+      if not isHeld then serve(lock, clientOf(token)) end
+      if not isHeld and not mutex.fits(lock) then return -1 end
+      local last = lastFence(lock)
+      fence = math.max(fence, isHeld and last or math.max(last + 1, microseconds()))
+    end
+    for each = index, index + count - 1 do
+      local holder, token = KEYS[each], ARGV[3 * each - 1]
+      call('SET', holder, token, 'PX', lease)
+      call('SET', holder .. FENCE, whole(fence), 'PX', DAY)
+      recordSession(lockAt(holder), token, lease)
+    end
+    return fence
+  end
+
+  -- The end of a session: releases what is still its own.
+  local function exit()
+    call('HDEL', sessionKey, 'open')
+    local found = call('HSCAN', sessionKey, '0', 'COUNT', '${MAX_EXITS}')[2]
+    for index = 1, #found, 2 do
+      local token = found[index]
+      local slots, permits, lease, holder = string.match(found[index + 1], '^(%d+) (%d+) (%d+) (.*)$')
+      local lock = lockAt(holder, slots ~= '0' and slots or nil, permits)
+      -- A key of another type is no lock: another program has replaced it, and the error says so.
+      pcall(function()
+        lock.kind.open(lock, tonumber(lease))
+        release(lock, token, lease)
+      end)
+      call('HDEL', sessionKey, token)
+    end
+    return redis.status_reply(call('HLEN', sessionKey) > 0 and 'AGAIN' or 'OK')
+  end
+
+  local function run(index, operation, token, number)
+    local word, more = string.match(operation, '^(%a+) ?(.*)$')
+    if word == 'also' then return 0 end
+    if word == 'all' then
+      local size, fence = string.match(more, '^(%d+) (%d+)$')
+      return takeAll(index, tonumber(size), tonumber(fence), number)
+    end
+    local lock = lockAt(KEYS[index], string.match(more, '^(%d+) (%d+)'))
+    lock.kind.open(lock, word == 'released' and 0 or tonumber(number))
+    return operations[word](lock, token, number, string.match(more, ':(.*)$'))
+  end
+
+  return run, exit
+end
+
+if count == 0 then
+  if ARGV[2] == 'open' then return call('HSET', sessionKey, 'open', '') end
+  local _, exit = general()
+  return exit()
+end
+
+local replies, run
+for index = 1, count do
+  local operation, token, number = ARGV[3 * index - 2], ARGV[3 * index - 1], ARGV[3 * index]
+  local holder, reply = KEYS[index], nil
+  if operation == 'acquire' or operation == 'queue' then
+    if call('EXISTS', holder .. QUEUE) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
+      if session then record(holder, '0', '1', number, token) end
+      reply = tonumber(nextFence(holder))
+    end
+  elseif operation == 'release' then
+    if call('EXISTS', holder .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then
+      call('DEL', holder)
+      if session then call('HDEL', sessionKey, token) end
+      reply = 1
+    end
+  end
+  if not reply then
+    run = run or general()
+    reply = run(index, operation, token, number)
+  end
+  if count == 1 and not served then return reply end
+  replies = replies or {}
+  replies[index] = reply
+end
+replies[count + 1] = served
+return replies
+`;
+
+/** The same for every store: a digest takes longer than a request. */
+export const SCRIPT = scriptOf(LOCK_SCRIPT);

@@ -1,0 +1,543 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import diagnostics from 'node:diagnostics_channel';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { elapse, gate, settle } from '../../../test/virtual-time.ts';
+import type { ScriptRunner } from '../../client/index.ts';
+import { seededRandom, virtualClock } from '../../clock/index.ts';
+import { createEngine, execute } from '../../engine/index.ts';
+import { type Lease, LockLostError, type LockRequest, Locks } from '../../lock/index.ts';
+import { type Case, CONFORMANCE, type ExaminedKeys, KEY_CONFORMANCE } from '../conformance.ts';
+import { engineRunner } from './engine-runner.ts';
+import { RedisStore } from './redis-store.ts';
+
+const INFO = { host: 'h', pid: 1, label: '' };
+const REQUEST: LockRequest = {
+  kind: 'mutex',
+  name: 'a',
+  slots: 1,
+  permits: 1,
+  leaseMs: 1000,
+  owner: 'client.1',
+  info: INFO,
+};
+const HOUR_MS = 3_600_000;
+
+let clientCount = 0;
+
+/** Clients of one engine, whose time is moved by the test. */
+function openWorld() {
+  const clock = virtualClock();
+  const engine = createEngine({ clock, random: seededRandom(1) });
+  const opened: Locks[] = [];
+  onTestFinished(async () => {
+    const closing = Promise.all(opened.map((locks) => locks.close()));
+    await elapse(clock, 6000);
+    await closing;
+    engine.close();
+  });
+  const storeOn = (scripts: ScriptRunner, clientId = `client${++clientCount}`): RedisStore =>
+    new RedisStore(scripts, { clock, clientId, requestTimeoutMs: 5000 });
+  return {
+    clock,
+    engine,
+    storeOn,
+    open(change: (runner: ScriptRunner) => Partial<ScriptRunner> = () => ({})) {
+      const runner = engineRunner(engine);
+      const store = storeOn({ ...runner, ...change(runner) });
+      const locks = new Locks({ store, clock });
+      opened.push(locks);
+      return { store, locks };
+    },
+    command(...argv: string[]): unknown {
+      const session = engine.session();
+      const reply = execute(session, argv);
+      session.close();
+      return reply;
+    },
+  };
+}
+
+/** A client whose requests are answered by the test. */
+function openStore(run: ScriptRunner['run']) {
+  const clock = virtualClock();
+  const runner = { run, listen: async () => {}, close: async () => {} };
+  const store = new RedisStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+  return { clock, store, locks: new Locks({ store, clock }) };
+}
+
+const never = (): Promise<never> => new Promise(() => {});
+
+describe('a Redis store', () => {
+  it('fails a request that is not answered within the timeout', async () => {
+    const { clock, store } = openStore(never);
+    const failures = [store.inspect(REQUEST), store.forceRelease(REQUEST)].map((request) =>
+      expect(request).rejects.toThrow('no answer within 5000 ms'),
+    );
+    await Promise.resolve();
+    clock.advance(5000);
+    await Promise.all(failures);
+    await store.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('fails requests when it is closed: sent, not sent yet, and later ones', async () => {
+    const { clock, store } = openStore(never);
+    const sent = expect(store.inspect(REQUEST)).rejects.toThrow('the store was closed');
+    await Promise.resolve();
+    const unsent = expect(store.inspect(REQUEST)).rejects.toThrow('the store was closed');
+    await store.close();
+    await Promise.all([sent, unsent]);
+    await expect(store.acquire(REQUEST)).rejects.toThrow('the store was closed');
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('closes its runner once, however often it is closed', async () => {
+    const clock = virtualClock();
+    let closings = 0;
+    const close = async (): Promise<void> => void closings++;
+    const runner = { run: never, listen: async () => {}, close };
+    const store = new RedisStore(runner, { clock, clientId: 'client', requestTimeoutMs: 5000 });
+    await Promise.all([store.close(), store.close()]);
+    await store.close();
+    expect(closings).toBe(1);
+  });
+
+  it.each(['acquire', 'refresh'])(
+    'has no timer left when it is closed with a waiter and the reply to %s is missing',
+    async (missing) => {
+      const clock = virtualClock();
+      const engine = createEngine({ clock, random: seededRandom(1) });
+      const runner = engineRunner(engine);
+      const run: ScriptRunner['run'] = (script, keys, args) =>
+        isMissing && args[0] === missing ? never() : runner.run(script, keys, args);
+      let isMissing = false;
+      const settings = { clock, clientId: 'client', requestTimeoutMs: 5000 };
+      const store = new RedisStore({ ...runner, run }, settings);
+      await store.acquire(REQUEST);
+      for (const id of [2, 3]) await store.acquire({ ...REQUEST, owner: `client.${id}` }, WAITER);
+      isMissing = true;
+      const missed = store.acquire({ ...REQUEST, owner: 'client.4' }).catch(() => {});
+      await elapse(clock, 1100);
+      await store.close();
+      await settle();
+      await missed;
+      engine.close();
+      expect(clock.pendingTimers).toBe(0);
+    },
+  );
+
+  it.each(['a.b', 'a b', 'a\n'])('refuses the client id %j', (clientId) => {
+    const { storeOn, engine } = openWorld();
+    expect(() => storeOn(engineRunner(engine), clientId)).toThrow('no dots and no spaces');
+  });
+});
+
+const WAITER = { notify: () => {} };
+
+describe('a request', () => {
+  it('has its timeout from when it is sent, which a blocked program does late', async () => {
+    const { opened, open } = gate();
+    const { clock, store, locks } = openStore(() => opened.then(() => 7));
+    const taking = locks.mutex('a').tryAcquire();
+    clock.advance(6000);
+    await settle();
+    clock.advance(1000);
+    open();
+    expect((await taking)?.fence).toBe(7);
+    await store.close();
+  });
+
+  it('fails when the client throws', async () => {
+    const { locks } = openStore(() => {
+      throw new Error('no client');
+    });
+    const tries = Array.from({ length: 101 }, (_, index) => locks.mutex(`${index}`).tryAcquire());
+    for (const each of tries) await expect(each).rejects.toThrow('no client');
+  });
+
+  it('is granted by a reply after its timeout, and its lease counts from when it was sent', async () => {
+    const world = openWorld();
+    const { opened, open } = gate();
+    let calls = 0;
+    const { locks } = world.open((runner) => ({
+      async run(...call) {
+        if (++calls > 1) return never();
+        const reply = await runner.run(...call);
+        await opened;
+        return reply;
+      },
+    }));
+    let isGranted = false;
+    const taking = locks.mutex('a').acquire({ wait: '60s' });
+    taking.then(
+      () => {
+        isGranted = true;
+      },
+      () => {},
+    );
+    await elapse(world.clock, 5600);
+    expect(calls).toBe(2);
+    open();
+    await settle();
+    expect(isGranted).toBe(true);
+    const closing = locks.close();
+    await elapse(world.clock, 6000);
+    await closing;
+    expect((await taking).isHeld).toBe(false);
+  });
+
+  it('keeps its place in the queue when the grant of an earlier one comes after its timeout', async () => {
+    const world = openWorld();
+    const { opened, open } = gate();
+    let calls = 0;
+    const { locks } = world.open((runner) => ({
+      async run(...call) {
+        calls++;
+        const reply = await runner.run(...call);
+        await opened;
+        return reply;
+      },
+    }));
+    const waiting = locks.mutex('a').acquire({ lease: '3s', wait: '60s' });
+    await elapse(world.clock, 4000);
+    const other = await world.open().locks.mutex('a').acquire();
+    await elapse(world.clock, 1600);
+    expect(calls).toBe(2);
+    open();
+    await settle();
+    await other.release();
+    await settle();
+    expect((await waiting).isHeld).toBe(true);
+  });
+
+  it('that releases a lock beside others serves its waiter, without a timer', async () => {
+    const { locks } = openWorld().open();
+    const names = ['a', 'b'];
+    const held = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+    const waiting = names.map((name) => locks.mutex(name).acquire({ wait: '50s' }));
+    await settle();
+    await Promise.all(held.map((lease) => lease.release()));
+    for (const lease of await Promise.all(waiting)) await lease.release();
+  });
+
+  it('has its events in the async context of its caller, though others travel with it', async () => {
+    const { locks } = openWorld().open();
+    const context = new AsyncLocalStorage<string>();
+    const events: string[] = [];
+    const channels = ['grant', 'release', 'fail'].map((name) => `holdfast:${name}`);
+    const note = (event: unknown): void =>
+      void events.push(`${(event as { lock: string }).lock} in ${context.getStore()}`);
+    for (const channel of channels) diagnostics.subscribe(channel, note);
+    const use = async (name: string): Promise<void> => {
+      const lease = await locks.mutex(name).acquire();
+      await locks.mutex(name).tryAcquire();
+      await lease.release();
+    };
+    await Promise.all(['a', 'b'].map((name) => context.run(name, () => use(name))));
+    for (const channel of channels) diagnostics.unsubscribe(channel, note);
+    expect(events.sort()).toEqual(
+      ['a', 'a', 'a', 'b', 'b', 'b'].map((name) => `${name} in ${name}`),
+    );
+  });
+});
+
+const KINDS = {
+  mutex: (locks: Locks) => locks.mutex('a'),
+  rw: (locks: Locks) => locks.readWrite('a').write,
+  semaphore: (locks: Locks) => locks.semaphore('a', 1),
+} as const;
+
+describe('the fence', () => {
+  it.each([
+    ['mutex', 'lock:{a}:fence'],
+    ['rw', 'rw:{a}:fence'],
+    ['semaphore', 'semaphore:{a}:fence'],
+  ] as const)('of a %s is kept for 11 hours after a day of renewals', async (kind, key) => {
+    const { clock, open, command } = openWorld();
+    const lease = await KINDS[kind](open().locks).acquire();
+    for (let hour = 0; hour < 25; hour++) {
+      // As if it had been renewed for the rest of the hour, which takes longer.
+      clock.advance(29_000);
+      await lease.extend();
+      command('PEXPIRE', key, String(Number(command('PTTL', key)) - 3_571_000));
+    }
+    expect(command('PTTL', key)).toBeGreaterThan(11 * HOUR_MS);
+  });
+
+  it('rises though the store went back to an older state, as after a failover', async () => {
+    const { clock, open, command } = openWorld();
+    const { store } = open();
+    const grant = async (owner: string): Promise<number> => {
+      clock.advance(1);
+      const result = await store.acquire({ ...REQUEST, owner });
+      await store.release({ ...REQUEST, owner });
+      return result.type === 'granted' ? result.fence : 0;
+    };
+    const first = await grant('one');
+    let last = first;
+    for (const owner of ['two', 'three', 'four']) last = await grant(owner);
+    command('SET', 'lock:{a}:fence', String(first));
+    expect(await grant('five')).toBeGreaterThan(last);
+  });
+
+  it('is a new one when another program has deleted it', async () => {
+    const { clock, open, command } = openWorld();
+    const { store } = open();
+    const first = await store.acquire(REQUEST);
+    command('DEL', 'lock:{a}:fence');
+    clock.advance(1);
+    const again = await store.acquire(REQUEST);
+    if (first.type !== 'granted' || again.type !== 'granted') throw new Error('not granted');
+    expect(again.fence).toBeGreaterThan(first.fence);
+  });
+});
+
+describe('requests that travel together', () => {
+  it('do not fail for a key among them that is no lock', async () => {
+    const { open, command } = openWorld();
+    const { locks } = open();
+    command('HSET', 'lock:{bad}', 'field', 'value');
+    const names = ['a', 'bad', 'b', 'c'];
+    const tries = names.map((name) => locks.mutex(name).tryAcquire());
+    const both = locks.all(['d', 'e']).tryAcquire();
+    const outcomes = await Promise.allSettled([...tries, both]);
+    const seen = outcomes.map((each) =>
+      each.status === 'fulfilled' ? each.value?.isHeld : String(each.reason.cause),
+    );
+    expect(seen).toEqual([true, expect.stringContaining('WRONGTYPE'), true, true, true]);
+  });
+
+  it('fail together if they are of one group and one of its keys is no lock', async () => {
+    const { open, command } = openWorld();
+    let calls = 0;
+    const { locks } = open((runner) => ({
+      async run(...call) {
+        if (++calls > 10) throw new Error('the request is repeated without end');
+        return runner.run(...call);
+      },
+    }));
+    command('HSET', 'lock:{bad}', 'field', 'value');
+    const failure = await locks
+      .all(['bad', 'good'])
+      .tryAcquire()
+      .catch((error) => error.cause);
+    expect(String(failure)).toContain('WRONGTYPE');
+  });
+
+  it('keep their order in the queue when the second is answered after the subscription opens', async () => {
+    const [subscription, answer] = [gate(), gate()];
+    const { locks } = openWorld().open((runner) => ({
+      async run(script, keys, args) {
+        const reply = await runner.run(script, keys, args);
+        if (args[0] === 'queue' && args[1]?.includes('second')) await answer.opened;
+        return reply;
+      },
+      async listen(...channel) {
+        await subscription.opened;
+        await runner.listen(...channel);
+      },
+    }));
+    const lock = locks.mutex('a');
+    const holder = await lock.acquire();
+    const first = lock.acquire({ label: 'first' });
+    await settle();
+    const second = lock.acquire({ label: 'second' });
+    for (const { open } of [subscription, answer]) {
+      await settle();
+      open();
+    }
+    await settle();
+    const { waiters } = await lock.inspect();
+    expect(waiters.map(({ label }) => label)).toEqual(['first', 'second']);
+    // Each by the release before it, without a timer.
+    await holder.release();
+    await (await first).release();
+    await (await second).release();
+  });
+
+  it('leave the queue when their replies come after the timeout', async () => {
+    const { clock, open } = openWorld();
+    const answers: (() => void)[] = [];
+    const here = open().locks;
+    const there = open((runner) => ({
+      run: (...call) =>
+        new Promise<unknown>((resolve) => {
+          answers.push(() => resolve(runner.run(...call)));
+        }),
+    })).locks;
+    await here.mutex('a').acquire({ lease: '60s', renew: false });
+    const failure = expect(there.mutex('a').acquire({ wait: '5s' })).rejects.toThrow(/no answer/);
+    await settle();
+    clock.advance(5000);
+    await failure;
+    for (let answer = answers.shift(); answer; answer = answers.shift()) {
+      answer();
+      await settle();
+    }
+    expect((await here.mutex('a').inspect()).waiters).toEqual([]);
+  });
+});
+
+/** The client gets the second reply, as after a reconnection. */
+const releasesTwice = (runner: ScriptRunner): Partial<ScriptRunner> => ({
+  async run(...call) {
+    const reply = await runner.run(...call);
+    return call[2].includes('release') ? runner.run(...call) : reply;
+  },
+});
+
+describe('a release that the client sends twice', () => {
+  it('is answered as the first one', async () => {
+    const { locks } = openWorld().open(releasesTwice);
+    const lease = await locks.mutex('a').acquire();
+    expect(await lease.release()).toBe('released');
+  });
+
+  it('leaves the lock with the waiter that the first one served, which learns it within a second', async () => {
+    const { clock, open } = openWorld();
+    const { locks } = open(releasesTwice);
+    const first = await locks.mutex('a').acquire();
+    const second = locks.mutex('a').acquire();
+    await (await locks.mutex('b').acquire()).release();
+    await first.release();
+    await elapse(clock, 1050);
+    expect((await Promise.race([second, settle()]))?.isHeld).toBe(true);
+  });
+});
+
+describe('inspect', () => {
+  it('shows a foreign token as it is', async () => {
+    const { open, command } = openWorld();
+    command('SET', 'lock:{a}', 'x [abc]', 'PX', '1000');
+    const { holders } = await open().store.inspect(REQUEST);
+    expect(holders).toMatchObject([{ foreign: true, value: 'x [abc]' }]);
+  });
+});
+
+describe('a mutex whose keys were lost', () => {
+  it('was not held until its release', async () => {
+    const { open, command } = openWorld();
+    const lease = await open().locks.mutex('a').acquire();
+    command('FLUSHALL');
+    expect(await lease.release()).toBe('notHeld');
+  });
+});
+
+describe('several locks at once', () => {
+  it('are granted though waiters of a dead client are in a queue', async () => {
+    const { clock, engine, open, storeOn } = openWorld();
+    const dead = storeOn(engineRunner(engine), 'dead');
+    await dead.acquire({ ...REQUEST, owner: 'dead.holder' });
+    await dead.acquire({ ...REQUEST, owner: 'dead.waiter' }, WAITER);
+    await dead.close();
+    clock.advance(20_000);
+    expect(await open().locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
+  });
+});
+
+describe('a lock with several holders', () => {
+  it('is free once its holders have died, at whatever time its keys end', async () => {
+    const { clock, open } = openWorld();
+    const { store, locks } = open();
+    const permit = locks.semaphore('s', 1);
+    for (const heldHours of [0, 18, 5, 30, 1]) {
+      const lease = await permit.tryAcquire({ lease: '30s', renew: false });
+      expect(lease, `after ${heldHours} hours`).not.toBe(null);
+      for (let half = 0; half < heldHours * 2; half++) {
+        clock.advance(HOUR_MS / 2);
+        await store.acquire({ ...requestOf(lease!), leaseMs: 1.2 * HOUR_MS });
+      }
+      clock.advance(12 * HOUR_MS);
+    }
+  });
+
+  const losses = (['rw', 'semaphore'] as const).flatMap((kind) =>
+    ['', ':state', ':clock'].map((suffix) => ({ kind, key: `${kind}:{a}${suffix}` })),
+  );
+
+  it.each(losses)('tells its holder at the next renewal that $key was lost', async (each) => {
+    const { clock, open, command } = openWorld();
+    const first = await KINDS[each.kind](open().locks).acquire({ lease: '30s' });
+    await elapse(clock, 1000);
+    expect(command('DEL', each.key)).toBe(1);
+    // Another client has it now.
+    expect(await KINDS[each.kind](open().locks).tryAcquire()).not.toBe(null);
+    await elapse(clock, 9500);
+    expect(first.isHeld).toBe(false);
+    expect(first.signal.reason).toBeInstanceOf(LockLostError);
+    expect(first.signal.reason).toMatchObject({ reason: 'stolen' });
+    expect(await first.release()).toBe('notHeld');
+  });
+
+  it.each(losses)(
+    'does not go on when the renewal is the first request after $key was lost',
+    async (each) => {
+      const { clock, open, command } = openWorld();
+      const first = await KINDS[each.kind](open().locks).acquire({ lease: '30s' });
+      await elapse(clock, 1000);
+      expect(command('DEL', each.key)).toBe(1);
+      await expect(first.extend()).rejects.toThrow(LockLostError);
+      expect(await KINDS[each.kind](open().locks).tryAcquire()).not.toBe(null);
+    },
+  );
+
+  it.each(losses)(
+    'has no more holders than permits when $key is lost again and again',
+    async (each) => {
+      const { clock, open, command } = openWorld();
+      const leases: Lease[] = [];
+      const lockOf = KINDS[each.kind];
+      for (let turn = 0; turn < 6; turn++) {
+        const lease = await lockOf(open().locks).tryAcquire({ lease: '3s' });
+        if (lease !== null) leases.push(lease);
+        command('DEL', each.key);
+        await elapse(clock, 1100);
+        expect(leases.filter(({ isHeld }) => isHeld).length).toBeLessThanOrEqual(1);
+      }
+      expect(leases.length).toBeGreaterThan(1);
+    },
+  );
+
+  it.each(losses)('is handed to its waiters after the loss of $key', async (each) => {
+    const { clock, open, command } = openWorld();
+    const lockOf = KINDS[each.kind];
+    await lockOf(open().locks).acquire({ lease: '30s' });
+    const waiting = lockOf(open().locks).acquire({ wait: '1h' });
+    await elapse(clock, 1500);
+    command('DEL', each.key);
+    let isServed = false;
+    void waiting.then(() => {
+      isServed = true;
+    });
+    await elapse(clock, 1100);
+    expect(isServed).toBe(true);
+  });
+});
+
+function requestOf(lease: Lease): LockRequest {
+  return (lease as unknown as { request: LockRequest }).request;
+}
+
+describe('a Redis store on an engine of this process', () => {
+  it.each<Case<ExaminedKeys>>([...CONFORMANCE, ...KEY_CONFORMANCE])('$name', async (example) => {
+    const clock = virtualClock();
+    const engine = createEngine({ clock, random: seededRandom(1) });
+    const session = engine.session();
+    await example.run({
+      open: async () => {
+        const clientId = `client${++clientCount}`;
+        const settings = { clock, clientId, requestTimeoutMs: 5000 };
+        return new RedisStore(engineRunner(engine), settings);
+      },
+      elapse: async (durationMs) => clock.advance(durationMs),
+      set: async (key, value, ttlMs) => {
+        const bytes = Buffer.from(value, 'utf8').toString('latin1');
+        const end = ttlMs === undefined ? [] : ['PX', String(ttlMs)];
+        return execute(session, ['SET', key, bytes, ...end]);
+      },
+    });
+    session.close();
+    engine.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});

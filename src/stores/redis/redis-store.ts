@@ -1,0 +1,404 @@
+import { Batcher, isWrongType, type ScriptRunner } from '../../client/index.ts';
+import type { Clock } from '../../clock/index.ts';
+import {
+  type AcquireResult,
+  Due,
+  DueList,
+  type Inspection,
+  type LockRequest,
+  type LockStore,
+  type LockTarget,
+  type Waiter,
+} from '../../lock/index.ts';
+import type { LockSession } from '../sessions/lock-session.ts';
+import {
+  argsOf,
+  isOne,
+  type LockCall,
+  lockCall,
+  parseInspection,
+  parseMessage,
+  parseReplies,
+  targetCall,
+  toResult,
+} from './lock-call.ts';
+import { channelOf, keyOf, ownerPrefixOf, tokenOf } from './lock-keys.ts';
+import { SCRIPT } from './lock-script.ts';
+import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
+import { told } from './script-fault.ts';
+
+export interface RedisStoreSettings {
+  readonly clock: Clock;
+  /** Unlike that of every other client. */
+  readonly clientId: string;
+  /** How long one call may take. */
+  readonly requestTimeoutMs: number;
+  /** The locks end with this session. */
+  readonly session?: LockSession | undefined;
+}
+
+/** The most requests of one call, so that no call keeps the server for long. */
+const MAX_BATCH = 100;
+
+/**
+ * Locks in Redis, or in whatever runs its scripts. Requests that are made in the same turn travel in one call of the
+ * script; one subscription, to a channel of this client's own, serves all locks.
+ */
+export class RedisStore implements LockStore {
+  /** Also for what lives beside the locks. */
+  readonly scripts: ScriptRunner;
+  readonly session: LockSession | undefined;
+  /** With a session: takes a lease out of it. */
+  readonly detach?: (request: LockRequest) => Promise<void>;
+  readonly ownerPrefix: string;
+  readonly #clock: Clock;
+  readonly #channel: string;
+  readonly #batcher: Batcher<PendingCall>;
+  readonly #waiters: LockWaiters;
+  /** Calls under way, which fail when they take too long. */
+  readonly #calls: DueList<SentBatch>;
+  #subscribing: Promise<void> | undefined;
+  /** How often all locks were lost: what was handed over before is lost too. */
+  #lossCount = 0;
+  #isClosed = false;
+
+  constructor(
+    scripts: ScriptRunner,
+    { clock, clientId, requestTimeoutMs, session }: RedisStoreSettings,
+  ) {
+    if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
+    this.scripts = scripts;
+    this.session = session;
+    if (session !== undefined) this.detach = (request) => this.#detach(request);
+    this.ownerPrefix = ownerPrefixOf(clientId);
+    this.#clock = clock;
+    this.#channel = channelOf(clientId);
+    this.#batcher = new Batcher(MAX_BATCH, (calls) => this.#sendBatch(calls));
+    this.#waiters = new LockWaiters(clock, (waiter) => this.#refresh(waiter));
+    this.#calls = new DueList(clock, requestTimeoutMs, (batch) => {
+      batch.fail(new Error(`no answer within ${requestTimeoutMs} ms`));
+      this.#checkWaiters(batch);
+    });
+  }
+
+  acquire(request: LockRequest, waiter?: Waiter): Promise<AcquireResult> {
+    const call = lockCall(waiter ? 'queue' : 'acquire', request, request.leaseMs);
+    const queued = waiter && this.#waiters.add(request, waiter);
+    const parse: Parse<AcquireResult> = (reply, sent) => {
+      const result = toResult(reply);
+      return queued ? this.#acquired(queued, result, sent) : result;
+    };
+    return new Promise((resolve, reject) => {
+      const onLate = (fence: number, sent: SentTimes): void => {
+        // The caller that does not wait has given up; the other one decides.
+        if (waiter) waiter.notify({ type: 'granted', fence, ...sent, isReserved: false });
+        else this.release(request).catch(IGNORE);
+      };
+      this.#add(pendingCall(call, parse, resolve, reject, true, onLate));
+    });
+  }
+
+  acquireAll(
+    requests: readonly LockRequest[],
+    minFence: number,
+  ): Promise<AcquireResult | undefined> {
+    const { slotOf } = this.scripts;
+    const slots = new Set(slotOf && requests.map((request) => slotOf(keyOf(request))));
+    if (slots.size > 1) return Promise.resolve(undefined);
+    const [first, ...others] = requests;
+    const operation = `all ${requests.length} ${minFence}`;
+    return new Promise((resolve, reject) => {
+      const call = { ...lockCall('all', first!, first!.leaseMs), operation };
+      const calls = [pendingCall(call, toResult, resolve, reject, true)];
+      for (const request of others) {
+        const also = lockCall('also', request, request.leaseMs);
+        calls.push(pendingCall(also, Number, IGNORE, IGNORE, true));
+      }
+      this.#batcher.add(this.#slotOf(call.key), calls);
+    });
+  }
+
+  adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult> {
+    const call = lockCall('adopt', request, request.leaseMs, `:${tokenOf(from.owner, from.info)}`);
+    return this.#send(call, toResult, true);
+  }
+
+  extend(request: LockRequest): Promise<boolean> {
+    this.#waiters.removeOwner(request.owner);
+    return this.#send(lockCall('extend', request, request.leaseMs), isOne);
+  }
+
+  release(request: LockRequest, fence?: number): Promise<boolean> {
+    this.#waiters.removeOwner(request.owner);
+    const call = lockCall('release', request, request.leaseMs);
+    if (fence === undefined) return this.#send(call, isOne);
+    return new Promise((resolve, reject) => {
+      const released = (wasHeld: boolean): void => {
+        // A release whose reply was lost may have been sent again, by the client or by us.
+        if (wasHeld) resolve(true);
+        else this.#send(lockCall('released', request, fence), isOne).then(resolve, reject);
+      };
+      this.#add(pendingCall(call, isOne, released, reject, false));
+    });
+  }
+
+  forceRelease(target: LockTarget): Promise<number> {
+    return this.#send(targetCall('force', target, this.ownerPrefix), Number);
+  }
+
+  inspect(target: LockTarget): Promise<Inspection> {
+    return this.#send(targetCall('inspect', target, this.ownerPrefix), parseInspection);
+  }
+
+  onLost(listener: (reason: Error) => void): void {
+    this.session?.onEnded((reason) => {
+      this.#lossCount++;
+      listener(reason);
+      // Their places in the queues are lost as well.
+      this.#waiters.retryAll();
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#waiters.close();
+    for (const batch of this.#calls.close()) batch.fail(new Error(CLOSED));
+    await this.session?.close();
+    await this.scripts.close();
+  }
+
+  async #detach(request: LockRequest): Promise<void> {
+    if (this.session?.id === undefined) return;
+    await this.#send(lockCall('detach', request, 0), isOne);
+  }
+
+  #acquired(waiter: LockWaiter, result: AcquireResult, sent: SentTimes): AcquireResult {
+    if (result.type === 'granted') {
+      this.#waiters.remove(waiter);
+      return result;
+    }
+    this.#waiters.queued(waiter, result.retryInMs, sent);
+    this.#subscribe();
+    // The waiter is notified, and refreshed until then.
+    return QUEUED;
+  }
+
+  /** If it fails, all waiters of the lock ask again: see #checkWaiters. */
+  #refresh(waiter: LockWaiter): void {
+    const { request } = waiter;
+    this.#send(lockCall('refresh', request, request.leaseMs), (reply, sent) =>
+      this.#waiters.refreshed(waiter, Number(reply), sent),
+    ).catch(IGNORE);
+  }
+
+  /** In the background, so that a free lock does not wait for it, and a waiter has its place in the queue before. */
+  #subscribe(): void {
+    if (this.#subscribing !== undefined || this.#isClosed) return;
+    const onMessage = (text: string): void => {
+      const served = parseMessage(text);
+      if (served !== undefined) this.#waiters.reserved(served);
+    };
+    const refreshAll = (): void => this.#waiters.refreshAll();
+    this.#subscribing = this.scripts.listen(this.#channel, onMessage, refreshAll);
+    // Messages before that were lost.
+    this.#subscribing.then(refreshAll, (error: unknown) => {
+      this.#subscribing = undefined;
+      this.#waiters.failAll(told(error));
+    });
+  }
+
+  #send<Result>(call: LockCall, parse: Parse<Result>, acquires = false): Promise<Result> {
+    return new Promise((resolve, reject) =>
+      this.#add(pendingCall(call, parse, resolve, reject, acquires)),
+    );
+  }
+
+  #add(call: PendingCall): void {
+    this.#batcher.add(this.#slotOf(call.key), [call]);
+  }
+
+  #slotOf(key: string): number {
+    return this.scripts.slotOf?.(key) ?? 0;
+  }
+
+  #sendBatch(calls: readonly PendingCall[]): void {
+    const { session } = this;
+    if (session === undefined || session.id !== undefined) {
+      this.#run(calls, session?.id);
+      return;
+    }
+    const acquiring = calls.filter(({ acquires }) => acquires);
+    // The others need no session.
+    if (acquiring.length < calls.length) {
+      this.#run(
+        calls.filter(({ acquires }) => !acquires),
+        undefined,
+      );
+    }
+    if (acquiring.length === 0) return;
+    session.open().then(
+      (id) => this.#run(acquiring, id),
+      (error: unknown) => failAll(acquiring, error),
+    );
+  }
+
+  #run(calls: readonly PendingCall[], sessionId: string | undefined): void {
+    if (this.#isClosed) {
+      failAll(calls, new Error(CLOSED));
+      return;
+    }
+    if (sessionId !== undefined && sessionId !== this.session?.id) {
+      failAll(calls, this.session!.ended);
+      return;
+    }
+    const batch = new SentBatch(calls, this.#times(), this.#lossCount, sessionId);
+    this.#calls.add(batch, batch.times.sentMs);
+    const keys = calls.map(({ key }) => key);
+    this.#running(keys, argsOf(calls, sessionId)).then(
+      (reply) => this.#answered(batch, reply),
+      (error: unknown) => this.#failed(batch, error),
+    );
+  }
+
+  /** A client that throws has failed, no more. */
+  #running(keys: string[], args: string[]): Promise<unknown> {
+    try {
+      return this.scripts.run(SCRIPT, keys, args);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #answered(batch: SentBatch, reply: unknown): void {
+    if (reply === 'NOSESSION') {
+      // Deferred: a grant that came with the same bytes must be a lease before all leases are lost.
+      this.#clock.defer(() => this.session?.lost(batch.sessionId));
+      batch.fail(this.session?.ended);
+      return;
+    }
+    batch.drop();
+    const { replies, served } = parseReplies(reply, batch.calls.length);
+    // Waiters that were served go on before the caller that made room for them.
+    for (const each of served) {
+      if (batch.lossCount === this.#lossCount) this.#waiters.served(each, batch.times);
+    }
+    if (batch.isOver) {
+      this.#answeredLate(batch, replies);
+      return;
+    }
+    const isLost = batch.lossCount !== this.#lossCount;
+    for (const [index, call] of batch.calls.entries()) {
+      if (isLost && call.acquires) call.reject(this.session!.ended);
+      else settle(call, replies[index], batch.times);
+    }
+  }
+
+  /** The calls have failed, since the reply took too long: what they were granted must not be forgotten. */
+  #answeredLate({ calls, times, lossCount }: SentBatch, replies: readonly unknown[]): void {
+    if (lossCount !== this.#lossCount) return;
+    for (const [index, { onLate }] of calls.entries()) {
+      const fence = Number(replies[index]);
+      if (fence > 0) onLate?.(fence, times);
+    }
+  }
+
+  #failed(batch: SentBatch, error: unknown): void {
+    // One key that is no lock must not fail the requests that travelled with it: each is sent alone.
+    const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];
+    if (parts.length > 1) {
+      batch.drop();
+      for (const calls of parts) this.#run(calls, batch.sessionId);
+    } else batch.fail(told(error));
+    this.#checkWaiters(batch);
+  }
+
+  #checkWaiters({ calls }: SentBatch): void {
+    for (const key of new Set(calls.map((call) => call.key))) this.#waiters.retryLock(key);
+  }
+
+  #times(): SentTimes {
+    return { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
+  }
+}
+
+const CLOSED = 'the store was closed';
+const QUEUED: AcquireResult = { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
+const IGNORE = (): void => {};
+
+/** What a reply means. */
+type Parse<Result> = (reply: unknown, sent: SentTimes) => Result;
+
+/** A call, and what is done with its reply. */
+interface PendingCall extends LockCall {
+  readonly parse: Parse<unknown>;
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: unknown) => void;
+  /** The lock may be held, or its queue entered, after it. */
+  readonly acquires: boolean;
+  /** Receives the fence of a grant whose reply came after the call had failed. */
+  readonly onLate: ((fence: number, sent: SentTimes) => void) | undefined;
+}
+
+function pendingCall<Result>(
+  { key, operation, token, number }: LockCall,
+  parse: Parse<Result>,
+  resolve: (result: Result) => void,
+  reject: (error: unknown) => void,
+  acquires: boolean,
+  onLate?: PendingCall['onLate'],
+): PendingCall {
+  return { key, operation, token, number, parse, resolve, reject, acquires, onLate };
+}
+
+/** A reply that cannot be understood is a failure of its own request alone. */
+function settle({ parse, resolve, reject }: PendingCall, reply: unknown, sent: SentTimes): void {
+  try {
+    resolve(parse(reply, sent) as never);
+  } catch (error) {
+    reject(error);
+  }
+}
+
+function failAll(calls: readonly PendingCall[], error: unknown): void {
+  for (const { reject } of calls) reject(error);
+}
+
+/** Each call alone, with those that belong to it. */
+function groupsOf(calls: readonly PendingCall[]): PendingCall[][] {
+  const groups: PendingCall[][] = [];
+  for (const call of calls) {
+    if (call.operation.startsWith('also')) groups.at(-1)!.push(call);
+    else groups.push([call]);
+  }
+  return groups;
+}
+
+/** Calls that travel together, until the reply comes or takes too long. */
+class SentBatch extends Due<SentBatch> {
+  readonly calls: readonly PendingCall[];
+  readonly times: SentTimes;
+  readonly lossCount: number;
+  readonly sessionId: string | undefined;
+  isOver = false;
+
+  constructor(
+    calls: readonly PendingCall[],
+    times: SentTimes,
+    lossCount: number,
+    sessionId: string | undefined,
+  ) {
+    super();
+    this.calls = calls;
+    this.times = times;
+    this.lossCount = lossCount;
+    this.sessionId = sessionId;
+  }
+
+  fail(error: unknown): void {
+    this.drop();
+    if (this.isOver) return;
+    this.isOver = true;
+    failAll(this.calls, error);
+  }
+}

@@ -1,0 +1,26 @@
+import type { Clock } from '../../clock/index.ts';
+
+/** The same promise, which fails if it takes too long, or when the signal aborts. */
+export function inTime<Result>(
+  clock: Clock,
+  timeoutMs: number,
+  promise: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const settle = (act: () => void): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', abort);
+      act();
+    };
+    const abort = (): void => settle(() => reject(signal.reason));
+    const late = new Error(`no answer within ${timeoutMs} ms`);
+    const timer = clock.setTimer(timeoutMs, () => settle(() => reject(late)));
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+    promise.then(
+      (result) => settle(() => resolve(result)),
+      (error: unknown) => settle(() => reject(error)),
+    );
+  });
+}
