@@ -166,7 +166,7 @@ describe.concurrent('noise', () => {
        client.disconnect();`,
       scene.port,
     );
-    expect(ended).toMatchObject({ code: 0, output: 'false notHeld\n' });
+    expect(ended).toMatchObject({ code: 0, output: 'false not-held\n' });
   });
 
   it('node-redlock#283: that a lease has ended is an error to who extends it, and to nobody else', async () => {
@@ -350,7 +350,7 @@ describe.concurrent('renewal, expiry and release', () => {
     const stale = await embedded.mutex('a').acquire({ lease: '1s', renew: false });
     clock.advance(1001);
     const next = await embedded.mutex('a').acquire();
-    expect(await stale.release()).toBe('notHeld');
+    expect(await stale.release()).toBe('not-held');
     expect(await embedded.mutex('a').tryAcquire()).toBe(null);
     expect(next.isHeld).toBe(true);
   });

@@ -158,7 +158,7 @@ describe.each([
 
     it('is a foreign holder with its type', async () => {
       await using locks = createLocks(url);
-      const holder = { foreign: true, type: 'hash', value: '', take: 1, leftMs: Infinity };
+      const holder = { foreign: true, type: 'hash', value: '', permits: 1, leftMs: Infinity };
       expect((await locks.mutex('r').inspect()).holders).toEqual([holder]);
       const shown = await holdfast(url, 'show', 'r');
       expect(shown).toMatchObject({ code: 0, output: /another program, value \(hash\)/ });

@@ -39,7 +39,7 @@ interface ListedJson {
 
 interface PartyJson {
   readonly label: string;
-  readonly take: number;
+  readonly permits: number;
   readonly ageMs: number;
   readonly leftMs: number;
 }
@@ -80,7 +80,7 @@ describe.each([
   async function fill(holders: Locks, waiters: Locks): Promise<ReadonlyMap<string, Lock>> {
     const kinds = new Map<string, (locks: Locks) => Lock>([
       ['mutex', (locks) => locks.mutex('job')],
-      ['semaphore', (locks) => locks.semaphore('job', 3, { take: 2 })],
+      ['semaphore', (locks) => locks.semaphore('job', 3, { permits: 2 })],
       ['rw', (locks) => locks.readWrite('job').write],
     ]);
     for (const lockOf of kinds.values()) {
@@ -115,12 +115,12 @@ describe.each([
       expect(lock).toMatchObject({ holderCount: 1, waiterCount: 2 });
       const [holder] = lock.holders;
       if (seen === undefined || seen.foreign) throw new Error('a Holdfast client holds it');
-      const { host, pid, label, take, fence } = seen;
+      const { host, pid, label, permits, fence } = seen;
       expect(holder).toMatchObject({ host, pid, label, take, fence, foreign: false });
       expect(Math.abs(holder!.leftMs - seen.leftMs)).toBeLessThan(withinMs(5000));
       expect(Math.abs(holder!.ageMs - seen.ageMs)).toBeLessThan(withinMs(5000));
       expect(lock.waiters.map((waiter) => waiter.label)).toEqual(line.map((each) => each.label));
-      expect(lock.waiters.map((waiter) => waiter.take)).toEqual(line.map((each) => each.take));
+      expect(lock.waiters.map((waiter) => waiter.permits)).toEqual(line.map((each) => each.permits));
       expect(lock.waiters[0]).toMatchObject({ leaseMs: 30_000, pid: process.pid });
     }
   });
@@ -249,7 +249,7 @@ describe.each([
     expect(output).toMatch(/^job \(mutex\): held by 1, 2 waiting$/m);
     expect(output).toMatch(/^job \(semaphore\): held by 1, 2 waiting$/m);
     expect(output).toMatch(/^job \(write\): held by 1, 2 waiting$/m);
-    expect(output).toContain(`  holds   ${who}, “first” (takes 2)\n`);
+    expect(output).toContain(`  holds   ${who}, “first” (2 permits)\n`);
     expect(output).toMatch(/^ {10}for \d\.\ds, \d+s left, fence \d{16}, owner [\w-]+\.\w+$/m);
     expect(output).toContain(`  waits   1. ${who}, “second”, wants 30s\n`);
     expect(output).toContain(`  waits   2. ${who}, “third”, wants 30s\n`);

@@ -133,7 +133,7 @@ describe.concurrent('mode 3: a lease that ends while its holder works', () => {
     expectToldInTime(await loss, 'expired', endMs);
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'lost' }));
     await until(async () => (await scene.ownerOf('a')) === null);
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 });
 

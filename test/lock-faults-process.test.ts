@@ -25,7 +25,7 @@ describe.concurrent('mode 1: a holder that is stopped', () => {
     stopped.continue();
     expect(await look).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
     expect(await stopped.lost).toBe('unreachable');
-    expect(await stopped.release()).toBe('notHeld');
+    expect(await stopped.release()).toBe('not-held');
     expect(await scene.ownerOf('a')).toBe(owner);
     expect(await next.look()).toMatchObject({ held: true });
     expect(second.fence).toBeGreaterThan(first.fence);
@@ -118,7 +118,7 @@ describe.concurrent('mode 1: a holder whose event loop stalls', () => {
     const look = await holder.stall(LEASE_MS * 3);
     expect(look).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
     expect((await waiting).fence).toBeGreaterThan(fence);
-    expect(await holder.release()).toBe('notHeld');
+    expect(await holder.release()).toBe('not-held');
     expect(holder.output).toBe('');
   });
 

@@ -33,7 +33,7 @@ describe.concurrent('modes 4 and 21: a server that dies and comes back empty', (
     expect((await asking).isHeld).toBe(true);
     expect((await waiting).fence).toBeGreaterThan(lease.fence);
     expect(((await loss).reason as LockLostError).reason).toBe('stolen');
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
     expect(await scene.holdersOf('a')).toMatchObject([{ fence: (await waiting).fence }]);
   });
 
@@ -101,7 +101,7 @@ describe.concurrent('mode 8: a server that stands still', () => {
     const next = await waiting;
     expect(signal.aborted).toBe(true);
     expect(next.fence).toBeGreaterThan(lease.fence);
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 });
 
@@ -136,7 +136,7 @@ describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => 
     const next = await scene.neighbour().mutex('a').acquire();
     expect(next.fence).toBeGreaterThan(lease.fence);
     expect(((await loss).reason as LockLostError).reason).toBe('stolen');
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
     expect(await scene.holdersOf('a')).toMatchObject([{ fence: next.fence }]);
   });
 

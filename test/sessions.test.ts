@@ -109,7 +109,7 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
     await using locks = await make();
     const leases = [
       await locks.mutex('a').acquire({ lease: '1h' }),
-      await locks.semaphore('b', 3, { take: 2 }).acquire({ lease: '1h' }),
+      await locks.semaphore('b', 3, { permits: 2 }).acquire({ lease: '1h' }),
       await locks.readWrite('c').read.acquire({ lease: '1h', renew: false }),
       await locks.all(['d', 'e']).acquire({ lease: '1h' }),
     ];

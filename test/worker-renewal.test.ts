@@ -151,7 +151,7 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.hears(true);
     await program.hears({ isHeld: false, reason: 'unreachable' });
     await program.hears('refused');
-    await program.hears('notHeld');
+    await program.hears('not-held');
   });
 
   it('keeps it when a worker renews it, and goes on as if nothing had been', async () => {
@@ -167,7 +167,7 @@ describe('a program that blocks its event loop for more than two leases', () => 
   it('keeps locks of every kind, also several', async () => {
     const program = await start(`
       const leases = await Promise.all([
-        locks.semaphore('s', 3, { take: 2 }).acquire({ lease: ${withinMs(900)} }),
+        locks.semaphore('s', 3, { permits: 2 }).acquire({ lease: ${withinMs(900)} }),
         locks.readWrite('r').write.acquire({ lease: ${withinMs(1000)} }),
         locks.all(['x', 'y']).acquire({ lease: ${withinMs(1100)} }),
       ]);
@@ -181,7 +181,7 @@ describe('a program that blocks its event loop for more than two leases', () => 
     const held = { isHeld: true };
     await program.hears([held, held, held]);
     await program.hears([held, held, held]);
-    expect(await others.semaphore('s', 3, { take: 2 }).tryAcquire()).toBe(null);
+    expect(await others.semaphore('s', 3, { permits: 2 }).tryAcquire()).toBe(null);
     expect(await others.readWrite('r').read.tryAcquire()).toBe(null);
     expect(await others.mutex('y').tryAcquire()).toBe(null);
   });
@@ -199,7 +199,7 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.hears('stalls');
     expect(await others.mutex('a').forceRelease()).toBe(1);
     await program.hears({ isHeld: false, reason: 'stolen' });
-    await program.hears('notHeld');
+    await program.hears('not-held');
   });
 
   it('loses its lease when the worker cannot reach the store either', async () => {

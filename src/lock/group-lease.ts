@@ -44,7 +44,7 @@ export class GroupLease implements Lease {
   async release(): Promise<ReleaseOutcome> {
     const outcomes = await Promise.all(this.members.map((member) => member.release()));
     if (outcomes.includes('unknown')) return 'unknown';
-    return outcomes.includes('notHeld') ? 'notHeld' : 'released';
+    return outcomes.includes('not-held') ? 'not-held' : 'released';
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

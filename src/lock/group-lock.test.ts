@@ -129,7 +129,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(signal.aborted).toBe(true);
     expect(signal.reason).toBeInstanceOf(LockLostError);
     expect(() => lease.assertHeld()).toThrow(LockLostError);
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 
   it('are renewed for as long as they are held', async () => {
@@ -149,7 +149,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     const lease = await locks.all(['a', 'b']).acquire();
     const text = lease.transfer();
     expect(lease.isHeld).toBe(false);
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
     const adopted = await locks.adopt(text);
     expect(adopted.name).toBe('a,b');
     expect(adopted.fence).toBeGreaterThan(lease.fence);
@@ -322,7 +322,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
 
   it('hand a lease of any kind over', async () => {
     const { write } = locks.readWrite('book');
-    for (const lock of [locks.mutex('m'), write, locks.semaphore('s', 5, { take: 3 })]) {
+    for (const lock of [locks.mutex('m'), write, locks.semaphore('s', 5, { permits: 3 })]) {
       const lease = await lock.acquire({ label: 'giver' });
       const adopted = await locks.adopt(lease.transfer(), { label: 'taker' });
       expect(adopted.fence).toBeGreaterThan(lease.fence);

@@ -36,4 +36,4 @@ export function shownLease({ name, fence, isHeld, expiresInMs }: ShownLease): Sh
 }
 
 /** What became of a release: `unknown` when the store did not answer; the lease then ends by itself. */
-export type ReleaseOutcome = 'released' | 'notHeld' | 'unknown';
+export type ReleaseOutcome = 'released' | 'not-held' | 'unknown';

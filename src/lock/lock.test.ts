@@ -146,8 +146,8 @@ describe('acquire', () => {
   it('refuses names and numbers that cannot be', () => {
     expect(() => locks.mutex('')).toThrow(/needs a name/);
     expect(() => locks.mutex('x'.repeat(65536))).toThrow(/at most 1024 bytes/);
-    expect(() => locks.semaphore('s', 0)).toThrow(/permits must be/);
-    expect(() => locks.semaphore('s', 2, { take: 3 })).toThrow(/take must be/);
+    expect(() => locks.semaphore('s', 0)).toThrow(/count of a semaphore must be/);
+    expect(() => locks.semaphore('s', 2, { permits: 3 })).toThrow(/permits must be/);
   });
 
   it('is not possible twice from one store, in which owners of both would have the same names', () => {
@@ -344,8 +344,8 @@ describe('a lock in memory', () => {
   });
 
   it('keeps nobody for ever whose permits have become fewer, or more', async () => {
-    const held = await locks.semaphore('s', 5, { take: 5 }).acquire();
-    const all = locks.semaphore('s', 5, { take: 5 }).acquire({ wait: Number.POSITIVE_INFINITY });
+    const held = await locks.semaphore('s', 5, { permits: 5 }).acquire();
+    const all = locks.semaphore('s', 5, { permits: 5 }).acquire({ wait: Number.POSITIVE_INFINITY });
     await settle();
     const few = locks.semaphore('s', 3).acquire({ wait: Number.POSITIVE_INFINITY });
     await held.release();

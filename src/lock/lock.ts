@@ -46,7 +46,7 @@ export abstract class Lock {
       await lease.release();
       throw error;
     }
-    if ((await lease.release()) === 'notHeld') throw new LockLostError(this.name, 'stolen');
+    if ((await lease.release()) === 'not-held') throw new LockLostError(this.name, 'stolen');
     return result;
   }
 

@@ -5,7 +5,7 @@ import { LockCore } from './core.ts';
 import { GroupLock } from './group-lock.ts';
 import type { Lease } from './lease.ts';
 import type { Lock } from './lock.ts';
-import { checkCount, checkName, checkNames, takeOf } from './options.ts';
+import { checkCount, checkName, checkNames, permitsOf } from './options.ts';
 import { SingleLock } from './single-lock.ts';
 import type { LockStore } from './store.ts';
 import { observeLocks } from './telemetry.ts';
@@ -51,13 +51,13 @@ export class Locks implements AsyncDisposable {
     };
   }
 
-  /** As many holders as there are permits; each takes one, or `take` of them. */
-  semaphore(name: string, permits: number, options?: { take?: number }): Lock {
+  /** As many holders as there are permits; each takes one, or `permits` of them. */
+  semaphore(name: string, count: number, options?: { permits?: number }): Lock {
     checkName(name);
-    const take = takeOf(name, options);
-    const slots = checkCount(name, permits, 'permits', READERS);
+    const permits = permitsOf(name, options);
+    const slots = checkCount(name, count, 'the count of a semaphore', READERS);
     const target = { kind: 'semaphore', name, slots } as const;
-    return new SingleLock(this.#core, target, checkCount(name, take, 'take', permits));
+    return new SingleLock(this.#core, target, checkCount(name, permits, 'permits', count));
   }
 
   /** Several mutexes at once: all of them or none. */

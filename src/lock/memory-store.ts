@@ -318,12 +318,12 @@ class MemoryLock {
     const holders = this.#holders.toArray().map(({ request, fence, grantedMs, deadlineMs }) => ({
       foreign: false as const,
       ...request.info,
-      take: request.permits,
+      permits: request.permits,
       fence,
       ageMs: nowMs - grantedMs,
       leftMs: deadlineMs - nowMs,
     }));
-    const waiters = this.#queue.toArray().map(({ info, permits }) => ({ ...info, take: permits }));
+    const waiters = this.#queue.toArray().map(({ info, permits }) => ({ ...info, permits }));
     return { holders, waiters };
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../clock/index.ts';
 import { Locks } from './locks.ts';
 import { memoryStore } from './memory-store.ts';
-import { type AcquireOptions, checkName, checkNames, resolveOptions, takeOf } from './options.ts';
+import { type AcquireOptions, checkName, checkNames, resolveOptions, permitsOf } from './options.ts';
 
 describe('options', () => {
   it('that are given again are resolved once', () => {
@@ -62,10 +62,10 @@ describe('options', () => {
   });
 
   it('of a semaphore are how many permits to take', () => {
-    expect(takeOf('a', undefined)).toBe(1);
-    expect(takeOf('a', { take: 3 })).toBe(3);
-    for (const given of [3, 'take', { takes: 3 }, [3]]) {
-      expect(() => takeOf('a', given as never)).toThrow('{ take: how many permits }');
+    expect(permitsOf('a', undefined)).toBe(1);
+    expect(permitsOf('a', { permits: 3 })).toBe(3);
+    for (const given of [3, 'permits', { permit: 3 }, [3]]) {
+      expect(() => permitsOf('a', given as never)).toThrow('{ permits: how many }');
     }
   });
 

@@ -174,12 +174,12 @@ export function checkCount(lock: string, count: number, option: string, most: nu
 }
 
 /** A number in its place, or a word that is misspelt, would take one permit where several were meant. */
-export function takeOf(lock: string, options?: { readonly take?: number } | null): number {
+export function permitsOf(lock: string, options?: { readonly permits?: number } | null): number {
   if (options === undefined || options === null) return 1;
   const isKnown =
-    typeof options === 'object' && Object.keys(options).every((name) => name === 'take');
-  if (isKnown) return options.take ?? 1;
-  throw new LockArgumentError(lock, 'the options of a semaphore are { take: how many permits }');
+    typeof options === 'object' && Object.keys(options).every((name) => name === 'permits');
+  if (isKnown) return options.permits ?? 1;
+  throw new LockArgumentError(lock, 'the options of a semaphore are { permits: how many }');
 }
 
 export function checkNames(names: readonly string[]): readonly string[] {

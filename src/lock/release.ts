@@ -63,5 +63,5 @@ export class PendingRelease extends Due<PendingRelease> {
 }
 
 function outcomeOf(wasHeld: boolean): ReleaseOutcome {
-  return wasHeld ? 'released' : 'notHeld';
+  return wasHeld ? 'released' : 'not-held';
 }

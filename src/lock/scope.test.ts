@@ -192,7 +192,7 @@ describe('a body that asks for its own lock again', () => {
   });
 
   it('counts the permits that it holds', async () => {
-    const three = locks.semaphore('s', 3, { take: 2 });
+    const three = locks.semaphore('s', 3, { permits: 2 });
     await three.run(async () => {
       await expect(three.acquire()).rejects.toThrow(DeadlockError);
       const one = await locks.semaphore('s', 3).acquire();
@@ -209,7 +209,7 @@ describe('a body that asks for its own lock again', () => {
       await one.run(() => {}, { reentrant: true });
     });
     await settle();
-    const all = locks.semaphore('s', 3, { take: 3 }).acquire();
+    const all = locks.semaphore('s', 3, { permits: 3 }).acquire();
     inLine.open();
     await task;
     await (await all).release();
@@ -230,8 +230,8 @@ describe('a body that asks for its own lock again', () => {
       return (await one.acquire()).release();
     });
     await settle();
-    const theirs = await others.semaphore('s', 3, { take: 2 }).acquire();
-    const all = others.semaphore('s', 3, { take: 3 }).acquire().catch(String);
+    const theirs = await others.semaphore('s', 3, { permits: 2 }).acquire();
+    const all = others.semaphore('s', 3, { permits: 3 }).acquire().catch(String);
     await settle();
     away.open();
     await settle();
@@ -242,7 +242,7 @@ describe('a body that asks for its own lock again', () => {
   });
 
   it('may wait behind who wants no more than it leaves, and before who does', async () => {
-    const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 2 })];
+    const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { permits: 2 })];
     const [inLine, asked] = [gate(), gate()];
     const task = one.run(async () => {
       await inLine.opened;
@@ -257,7 +257,7 @@ describe('a body that asks for its own lock again', () => {
     const inFront = two.acquire();
     inLine.open();
     await asked.opened;
-    const all = locks.semaphore('s', 3, { take: 3 }).acquire();
+    const all = locks.semaphore('s', 3, { permits: 3 }).acquire();
     await settle();
     await others.release();
     await (await inFront).release();
@@ -335,7 +335,7 @@ describe('a circle of bodies', () => {
   });
 
   it('is found through who waits in front', async () => {
-    const [one, all] = [locks.semaphore('s', 2), locks.semaphore('s', 2, { take: 2 })];
+    const [one, all] = [locks.semaphore('s', 2), locks.semaphore('s', 2, { permits: 2 })];
     const mutex = locks.mutex('m');
     const [heldOne, heldMutex] = [gate(), gate()];
     const first = one.run(async () => {
@@ -379,7 +379,7 @@ describe('a circle of bodies', () => {
   });
 
   it('is found where a body holds some of what it wants more of', async () => {
-    const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 2 })];
+    const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { permits: 2 })];
     const other = locks.mutex('other');
     const [hasOne, wantsTwo] = [gate(), gate()];
     const first = one.run(async () => {
@@ -400,7 +400,7 @@ describe('a circle of bodies', () => {
   });
 
   it('is not seen through who waits behind', async () => {
-    const [one, all] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { take: 3 })];
+    const [one, all] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { permits: 3 })];
     const mutex = locks.mutex('m');
     const [asked, inLine] = [gate(), gate()];
     const other = await one.acquire();

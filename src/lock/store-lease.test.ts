@@ -37,7 +37,7 @@ describe('a lease', () => {
     expect((signal.reason as LockLostError).reason).toBe('expired');
     expect(() => lease.assertHeld()).toThrow(LockLostError);
     expect(lease.expiresInMs).toBe(0);
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 
   it('survives a store that is away for a while', async () => {
@@ -77,7 +77,7 @@ describe('a lease', () => {
     expect(await locks.mutex('a').forceRelease()).toBe(1);
     await elapse(clock, 1500);
     expect((signal.reason as LockLostError).reason).toBe('stolen');
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 
   it('is not renewed after its release, even if a renewal was under way', async () => {
@@ -179,7 +179,7 @@ describe('the signal of a lease', () => {
     expect(signal.aborted).toBe(false);
     clock.advance(10);
     expect(signal.reason).toMatchObject({ reason: 'expired' });
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 
   it('aborts when the library is closed', async () => {

@@ -278,9 +278,9 @@ export class StoreLease extends Due<StoreLease> implements Lease {
 
   #release(): Promise<ReleaseOutcome> {
     this.#checkDeadline();
-    if (this.isGivenAway) return OUTCOMES.notHeld;
+    if (this.isGivenAway) return OUTCOMES['not-held'];
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
-      return OUTCOMES.notHeld;
+      return OUTCOMES['not-held'];
     this.#core.watchdog.leaveToEnd(this);
     const outcome = release(this.#core, this.request, this.fence, this.request.leaseMs);
     this.#settle();
@@ -293,7 +293,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   #outcomeOf(outcome: ReleaseOutcome): ReleaseOutcome {
     if (this.#end instanceof LockLostError) {
       const isKnown = outcome === 'released' || this.#end.reason === 'stolen';
-      return isKnown ? 'notHeld' : outcome;
+      return isKnown ? 'not-held' : outcome;
     }
     this.#announceRelease(outcome);
     return outcome;
@@ -323,7 +323,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
 /** Of a store that answers at once: nothing new is kept by an old lease. */
 const OUTCOMES: Record<ReleaseOutcome, Promise<ReleaseOutcome>> = {
   released: Promise.resolve('released'),
-  notHeld: Promise.resolve('notHeld'),
+  'not-held': Promise.resolve('not-held'),
   unknown: Promise.resolve('unknown'),
 };
 

@@ -100,7 +100,7 @@ export type Holder = HoldfastHolder | ForeignHolder;
 
 export interface HoldfastHolder extends HolderInfo {
   readonly foreign: false;
-  readonly take: number;
+  readonly permits: number;
   readonly fence: number;
   /** How long ago it was granted. */
   readonly ageMs: number;
@@ -118,7 +118,7 @@ export interface ForeignHolder {
    * them as `\xff`). Empty for any other type.
    */
   readonly value: string;
-  readonly take: 1;
+  readonly permits: 1;
   /**
    * The TTL of the key. Infinity: it has none, and the lock does not end by itself. `JSON.stringify` writes
    * that as null.
@@ -129,5 +129,5 @@ export interface ForeignHolder {
 export interface Inspection {
   readonly holders: readonly Holder[];
   /** In the order in which they will be served. */
-  readonly waiters: readonly (HolderInfo & { readonly take: number })[];
+  readonly waiters: readonly (HolderInfo & { readonly permits: number })[];
 }

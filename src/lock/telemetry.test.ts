@@ -106,7 +106,7 @@ async function live(): Promise<void> {
   const forced = await permits.acquire();
   await permits.forceRelease();
   await permits.acquire();
-  expect(await forced.release()).toBe('notHeld');
+  expect(await forced.release()).toBe('not-held');
   await locks.mutex('until close').acquire();
   const waiting = locks.mutex('until close').acquire().catch(String);
   await settle();

@@ -307,7 +307,7 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
     const [holder] = holders;
     assert(holder !== undefined && holder.leftMs > 0 && holder.leftMs <= FOREIGN_MS);
     const { leftMs } = holder;
-    const shown = { foreign: true, type: 'string', value: 'token 1', take: 1, leftMs };
+    const shown = { foreign: true, type: 'string', value: 'token 1', permits: 1, leftMs };
     assert.deepEqual(holders, [shown]);
     assert(!isGranted(await store.acquire(request)));
   }),
@@ -317,7 +317,7 @@ export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
       await set('lock:{a}', value);
       const { holders } = await store.inspect(mutex('a'));
       assert.deepEqual(holders, [
-        { foreign: true, type: 'string', value, take: 1, leftMs: Number.POSITIVE_INFINITY },
+        { foreign: true, type: 'string', value, permits: 1, leftMs: Number.POSITIVE_INFINITY },
       ]);
     }
     assert.equal(await store.forceRelease(mutex('a')), 1);

@@ -9,7 +9,7 @@ export {
   lookAtLocks,
   type RunScript,
   scanLocks,
-  WRITER_TAKE,
+  WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
 export { engineRunner } from './redis/engine-runner.ts';

@@ -35,10 +35,10 @@ export class Held {
     await Promise.all(this.#leases.map((lease) => lease.extend()));
   }
 
-  /** `unknown`: the store did not answer. `notHeld`: one of them was lost before. */
-  async release(): Promise<'released' | 'notHeld' | 'unknown'> {
+  /** `unknown`: the store did not answer. `not-held`: one of them was lost before. */
+  async release(): Promise<'released' | 'not-held' | 'unknown'> {
     const outcomes = await Promise.all(this.#leases.map((lease) => lease.release()));
-    if (outcomes.includes('notHeld')) return 'notHeld';
+    if (outcomes.includes('not-held')) return 'not-held';
     return outcomes.includes('unknown') ? 'unknown' : 'released';
   }
 }

@@ -193,7 +193,7 @@ class Run {
   async #giveBack(held: Held, { code, signal, endedFor }: Outcome): Promise<End> {
     const released = await held.release();
     if (endedFor !== undefined) return ownEnd(endedFor);
-    if (released === 'notHeld') {
+    if (released === 'not-held') {
       throw new RunError('lost', 'the lock was lost while the command still ran.');
     }
     if (released === 'unknown') {

@@ -71,9 +71,9 @@ function waiterData(waiter: ListedWaiter): object {
   return { ...partyData(waiter), leaseMs: waiter.leaseMs };
 }
 
-function partyData({ info, owner, take }: ListedHolder | ListedWaiter): object {
+function partyData({ info, owner, permits }: ListedHolder | ListedWaiter): object {
   const { host = null, pid = null, label = null } = info ?? {};
-  return { foreign: info === undefined, host, pid, label, ...textData('owner', owner), take };
+  return { foreign: info === undefined, host, pid, label, ...textData('owner', owner), permits };
 }
 
 /** Bytes that are no UTF-8 come as they are too, since no text can tell them. */

@@ -3,7 +3,7 @@ import {
   type ListedHolder,
   type ListedLock,
   type ListedWaiter,
-  WRITER_TAKE,
+  WRITER_PERMITS,
 } from '../../stores/index.ts';
 import { shortenWord } from '../lab/text-width.ts';
 import { messageText, printable, printableText } from '../printable.ts';
@@ -33,10 +33,10 @@ export function holderText({ holders, holderCount }: ListedLock): string {
 
 /** The same in a sentence. */
 export function partyText(party: ListedHolder | ListedWaiter): string {
-  const { info, take } = party;
+  const { info, permits } = party;
   if (info === undefined) return `another program, value ${foreignText(party)}`;
   const label = info.label === '' ? '' : `, “${printableText(info.label)}”`;
-  return `${printableText(info.host)}, pid ${info.pid}${label}${takeText(take)}`;
+  return `${printableText(info.host)}, pid ${info.pid}${label}${permitsText(permits)}`;
 }
 
 /** What another program has written; of a key that is no string, its type. */
@@ -50,9 +50,9 @@ export function foreignValue(type: string, printed: string): string {
   return type === 'string' ? printed : `(${messageText(type)})`;
 }
 
-function takeText(take: number): string {
-  if (take === WRITER_TAKE) return ' (writes)';
-  return take > 1 ? ` (takes ${take})` : '';
+function permitsText(permits: number): string {
+  if (permits === WRITER_PERMITS) return ' (writes)';
+  return permits > 1 ? ` (${permits} permits)` : '';
 }
 
 /** Times and fence of a holder, with commas between them. */
@@ -96,8 +96,8 @@ export function forcedText({ atMs, host, pid, user, reason, holders }: ForcedRel
   return `${timeText(atMs)} by ${who}, from ${lost}: “${printableText(reason)}”`;
 }
 
-function isWriter({ take }: ListedHolder): boolean {
-  return take === WRITER_TAKE;
+function isWriter({ permits }: ListedHolder): boolean {
+  return permits === WRITER_PERMITS;
 }
 
 /** A time of the server, as everywhere: UTC, to the second. */

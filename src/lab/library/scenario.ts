@@ -25,7 +25,7 @@ export interface Task {
 }
 
 /** What became of a release, or why there was none. */
-export type Ending = 'released' | 'notHeld' | 'unknown' | LockError['code'];
+export type Ending = 'released' | 'not-held' | 'unknown' | LockError['code'];
 
 const LEASE_MS = 3000;
 const WORK_MS = 1000;
@@ -43,7 +43,7 @@ interface Use {
   readonly any?: readonly Ending[];
 }
 
-const SERVED: readonly Ending[] = ['released', 'notHeld', 'unknown'];
+const SERVED: readonly Ending[] = ['released', 'not-held', 'unknown'];
 
 /** Takes the lock, works, and gives it back. */
 function use(lock: (locks: Locks) => Lock, wish: Use = {}): Task {
@@ -99,7 +99,7 @@ const write = (locks: Locks): Lock => locks.readWrite('foo').write;
 const permits =
   (take: number) =>
   (locks: Locks): Lock =>
-    locks.semaphore('foo', 2, { take });
+    locks.semaphore('foo', 2, { permits: take });
 
 const unrenewed = use(mutex, {
   workMs: 3000,
@@ -107,7 +107,7 @@ const unrenewed = use(mutex, {
 });
 
 /** Does not renew, and works until its signal tells it to stop. */
-const untilTold = task(['notHeld'], SERVED, async (client) => {
+const untilTold = task(['not-held'], SERVED, async (client) => {
   const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, renew: false });
   const held = client.enter(lease, 1);
   await told(held);
@@ -144,14 +144,14 @@ const impatient = use(mutex, {
 });
 
 /** Closes the library while it holds the lock, or waits for it. */
-const closing = task(['aborted', 'released', 'notHeld'], [...SERVED, 'aborted'], async (client) => {
+const closing = task(['aborted', 'released', 'not-held'], [...SERVED, 'aborted'], async (client) => {
   client.clock.setTimer(500, () => void client.close());
   const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
   return work(client, lease, 1, WORK_MS);
 });
 
 /** Hands its lease to another process. */
-const giving = task(['notHeld'], SERVED, async (client) => {
+const giving = task(['not-held'], SERVED, async (client) => {
   const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
   const held = client.enter(lease, 1);
   await client.sleep(500);

@@ -208,7 +208,7 @@ export class Watcher {
   }
 
   released({ client, lease: { fence } }: Held, outcome: ReleaseOutcome): void {
-    if (outcome !== 'notHeld' || fence !== this.#givenBack) return;
+    if (outcome !== 'not-held' || fence !== this.#givenBack) return;
     this.#find('false-word', `${client.name} is told that it held nothing when it gave it back`);
   }
 

@@ -7,7 +7,7 @@ import { LOCK_SCRIPT } from '../redis/lock-script.ts';
  *
  *   { key, server's time in microseconds, number of holders, holders, number of waiters, waiters }
  *
- * where lists have at most so many entries: { token, take, fence, left, age, type } of a holder, all as strings,
+ * where lists have at most so many entries: { token, permits, fence, left, age, type } of a holder, all as strings,
  * with no age for a mutex, whose fence tells it; the members of the queue, those whose clients are alive. Only a mutex has a
  * type: if that is not `string`, another program holds it, and the token is empty.
  *
@@ -48,9 +48,9 @@ local function severalHolders(holder, most)
   local holders = {}
   for index = 1, #found, 2 do
     local record = ask('HGET', holder .. STATE, 'h:' .. found[index]) or ''
-    local fence, take, since = string.match(record, '^(%d+) (%d+) (%d+)$')
+    local fence, permits, since = string.match(record, '^(%d+) (%d+) (%d+)$')
     local age = whole(math.max(0, now - (since or now)))
-    holders[#holders + 1] = { found[index], take or '0', fence or '', whole(found[index + 1] - now), age }
+    holders[#holders + 1] = { found[index], permits or '0', fence or '', whole(found[index + 1] - now), age }
   end
   return count, holders
 end

@@ -28,7 +28,7 @@ interface Party {
   readonly owner: string;
   /** Undefined for a program that does not use Holdfast. */
   readonly info: HolderInfo | undefined;
-  readonly take: number;
+  readonly permits: number;
 }
 
 export interface ListedHolder extends Party {
@@ -57,7 +57,7 @@ export interface ForcedRelease {
 }
 
 /** A writer takes so much of a read/write lock, and nobody else can. */
-export const WRITER_TAKE = 2 ** 30;
+export const WRITER_PERMITS = 2 ** 30;
 
 export const LOCK_KINDS = ['mutex', 'semaphore', 'rw'] as const satisfies readonly LockKind[];
 
@@ -144,15 +144,15 @@ function parseLock(reply: unknown): ListedLock {
 }
 
 type LockReply = [string, string, string, HolderReply[], string, string[]];
-/** Token, take, fence, time left, the age if it is known otherwise than by the fence, and the type of a mutex. */
+/** token, permits, fence, time left, the age if it is known otherwise than by the fence, and the type of a mutex. */
 type HolderReply = [string, string, string, string, string, string?];
 
 /** The fence of a mutex is the time of its grant, by the clock of the server. */
 function parseHolder(
-  [token, take, fence, left, age, type = 'string']: HolderReply,
+  [token, permits, fence, left, age, type = 'string']: HolderReply,
   timeUs: number,
 ): ListedHolder {
-  const party = parseParty(token, Number(take));
+  const party = parseParty(token, Number(permits));
   const isForeign = party.info === undefined;
   const ageMs = age === '' ? Math.max(0, timeUs - Number(fence)) / 1000 : Number(age);
   return {
@@ -173,9 +173,9 @@ function parseWaiter(member: string): ListedWaiter {
   return { ...parseParty(token, permits), leaseMs };
 }
 
-function parseParty(token: string, take: number): Party {
+function parseParty(token: string, permits: number): Party {
   const parsed = parseToken(token, textOf);
-  return { owner: parsed?.owner ?? token, info: parsed?.info, take };
+  return { owner: parsed?.owner ?? token, info: parsed?.info, permits };
 }
 
 function parseNote(note: string): ForcedRelease[] {

@@ -99,16 +99,16 @@ export function parseInspection(reply: unknown): Inspection {
 }
 
 /** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
-function parseHolder([token, take, fence, left, ageMs, type = 'string']: unknown[]): Holder {
+function parseHolder([token, permits, fence, left, ageMs, type = 'string']: unknown[]): Holder {
   const info = parseToken(String(token))?.info;
   const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);
   if (info === undefined) {
-    return { foreign: true, type: String(type), value: String(token), take: 1, leftMs };
+    return { foreign: true, type: String(type), value: String(token), permits: 1, leftMs };
   }
   return {
     foreign: false,
     ...info,
-    take: Number(take),
+    permits: Number(permits),
     fence: Number(fence),
     leftMs,
     ageMs: Math.max(0, Number(ageMs)),
@@ -116,8 +116,8 @@ function parseHolder([token, take, fence, left, ageMs, type = 'string']: unknown
 }
 
 /** Only Holdfast clients queue. A token of another form in the queue gets an empty host. */
-function parseWaiter([token, take]: unknown[]): HolderInfo & { take: number } {
-  return { ...(parseToken(String(token))?.info ?? NO_INFO), take: Number(take) };
+function parseWaiter([token, permits]: unknown[]): HolderInfo & { permits: number } {
+  return { ...(parseToken(String(token))?.info ?? NO_INFO), permits: Number(permits) };
 }
 
 const NO_INFO: HolderInfo = { host: '', pid: 0, label: '' };

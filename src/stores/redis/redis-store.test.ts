@@ -419,7 +419,7 @@ describe('a mutex whose keys were lost', () => {
     const { open, command } = openWorld();
     const lease = await open().locks.mutex('a').acquire();
     command('FLUSHALL');
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 });
 
@@ -466,7 +466,7 @@ describe('a lock with several holders', () => {
     expect(first.isHeld).toBe(false);
     expect(first.signal.reason).toBeInstanceOf(LockLostError);
     expect(first.signal.reason).toMatchObject({ reason: 'stolen' });
-    expect(await first.release()).toBe('notHeld');
+    expect(await first.release()).toBe('not-held');
   });
 
   it.each(losses)(

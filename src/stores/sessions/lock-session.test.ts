@@ -409,7 +409,7 @@ describe('locks with a session', () => {
     await settle();
     expect(lease.isHeld).toBe(false);
     expect(lease.signal.reason).toMatchObject({ code: 'lost', cause: session.ended });
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 
   it('are not held by a hand-over in a reply that comes after its end', async () => {
