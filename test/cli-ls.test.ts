@@ -116,11 +116,13 @@ describe.each([
       const [holder] = lock.holders;
       if (seen === undefined || seen.foreign) throw new Error('a Holdfast client holds it');
       const { host, pid, label, permits, fence } = seen;
-      expect(holder).toMatchObject({ host, pid, label, take, fence, foreign: false });
+      expect(holder).toMatchObject({ host, pid, label, permits, fence, foreign: false });
       expect(Math.abs(holder!.leftMs - seen.leftMs)).toBeLessThan(withinMs(5000));
       expect(Math.abs(holder!.ageMs - seen.ageMs)).toBeLessThan(withinMs(5000));
       expect(lock.waiters.map((waiter) => waiter.label)).toEqual(line.map((each) => each.label));
-      expect(lock.waiters.map((waiter) => waiter.permits)).toEqual(line.map((each) => each.permits));
+      expect(lock.waiters.map((waiter) => waiter.permits)).toEqual(
+        line.map((each) => each.permits),
+      );
       expect(lock.waiters[0]).toMatchObject({ leaseMs: 30_000, pid: process.pid });
     }
   });

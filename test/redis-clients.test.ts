@@ -81,7 +81,12 @@ async function handsOver(client: IoredisClient | NodeRedisClient): Promise<void>
   const waiting = waiters.mutex('锁').acquire({ wait: '20s' });
   while ((await holders.mutex('锁').inspect()).waiters.length === 0);
   const [holder] = (await holders.mutex('锁').inspect()).holders;
-  expect(holder).toMatchObject({ label: 'first', pid: process.pid, fence: lease.fence, permits: 1 });
+  expect(holder).toMatchObject({
+    label: 'first',
+    pid: process.pid,
+    fence: lease.fence,
+    permits: 1,
+  });
   const letGoMs = performance.now();
   expect(await lease.release()).toBe('released');
   const next = await waiting;

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../clock/index.ts';
 import { Locks } from './locks.ts';
 import { memoryStore } from './memory-store.ts';
-import { type AcquireOptions, checkName, checkNames, resolveOptions, permitsOf } from './options.ts';
+import {
+  type AcquireOptions,
+  checkName,
+  checkNames,
+  permitsOf,
+  resolveOptions,
+} from './options.ts';
 
 describe('options', () => {
   it('that are given again are resolved once', () => {

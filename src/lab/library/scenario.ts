@@ -144,11 +144,15 @@ const impatient = use(mutex, {
 });
 
 /** Closes the library while it holds the lock, or waits for it. */
-const closing = task(['aborted', 'released', 'not-held'], [...SERVED, 'aborted'], async (client) => {
-  client.clock.setTimer(500, () => void client.close());
-  const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
-  return work(client, lease, 1, WORK_MS);
-});
+const closing = task(
+  ['aborted', 'released', 'not-held'],
+  [...SERVED, 'aborted'],
+  async (client) => {
+    client.clock.setTimer(500, () => void client.close());
+    const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
+    return work(client, lease, 1, WORK_MS);
+  },
+);
 
 /** Hands its lease to another process. */
 const giving = task(['not-held'], SERVED, async (client) => {
