@@ -81,7 +81,9 @@ describe('a lock that is lost', () => {
     await scene.neighbour().mutex('forced').forceRelease();
     await line.ended();
     expect(await runner.ended()).toBe(LOST);
-    expect(runner.text).toContain("lock 'forced' was lost: the store gave it to somebody else");
+    expect(runner.text).toContain(
+      "lock 'forced' was lost: another client stole it or released it by force",
+    );
   });
 
   it('because the store is silent ends them before the lease can end', async () => {

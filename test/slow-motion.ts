@@ -29,6 +29,10 @@ export function inSlowMotion(store: LockStore, factor: number): LockStore {
       }));
       return { holders: quicker, waiters };
     },
+    contention: (request) => store.contention(slow(request)),
+    onLost: (listener) => store.onLost?.(listener),
+    watch: (request, onContended) => store.watch?.(slow(request), onContended),
+    unwatch: (request) => store.unwatch?.(slow(request)),
     close: () => store.close(),
   };
 }

@@ -4,13 +4,17 @@ import { type LockError, LockUnavailableError, NotHeldError } from './errors.ts'
 import { announceAcquire, announceFail, announceGrant } from './events.ts';
 import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
-import { type AcquireOptions, resolveOptions } from './options.ts';
+import type { AcquireOptions } from './options.ts';
 import { retry } from './retry.ts';
 import type { AcquireResult, LockRequest } from './store.ts';
 import { StoreLease } from './store-lease.ts';
 import { parseTransfer } from './transfer.ts';
 
-export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'label'>;
+/** The lease is as long as it was for the process that gave it away, unless another one is given. */
+export type AdoptOptions = Pick<
+  AcquireOptions,
+  'lease' | 'renew' | 'maxHold' | 'keepFor' | 'label'
+>;
 
 const NO_SIGNAL = { signal: undefined } as const;
 
@@ -43,8 +47,9 @@ async function adoptOne(
   given: LockRequest,
   options: AdoptOptions,
 ): Promise<StoreLease> {
-  const { label, ...held } = resolveOptions(given.name, options);
-  const request = { ...given, owner: core.newOwner(), info: core.infoOf(label) };
+  const { label, ...held } = core.options.resolve(given.name, options);
+  const leaseMs = options.lease === undefined ? given.leaseMs : held.leaseMs;
+  const request = { ...given, leaseMs, owner: core.newOwner(), info: core.infoOf(label) };
   const sentMs = core.clock.monotonicMs();
   const sentWallMs = core.clock.wallMs();
   const waitedMs = (): number => core.clock.monotonicMs() - sentMs;

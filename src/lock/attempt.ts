@@ -5,8 +5,8 @@ import {
   DeadlockError,
   isFinal,
   LockAbortedError,
-  type LockError,
-  LockTimeoutError,
+  LockError,
+  type LockErrorCode,
   LockUnavailableError,
   SlowStoreError,
 } from './errors.ts';
@@ -60,7 +60,8 @@ function announceAndCheck(core: LockCore, request: LockRequest, options: Resolve
 export class Attempt extends Due<Attempt> implements Waiter {
   readonly core: LockCore;
   readonly request: LockRequest;
-  readonly beganMs: number;
+  /** The wait timeout counts from here: from the call, or from when the store was first reached. */
+  waitFromMs: number;
   readonly #options: ResolvedOptions;
   readonly #scope: Scope | undefined;
   #state: 'requesting' | 'waiting' | 'granted' | 'over' = 'requesting';
@@ -94,7 +95,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     this.request = request;
     this.#options = options;
     this.#scope = scope;
-    this.beganMs = core.clock.monotonicMs();
+    this.waitFromMs = core.clock.monotonicMs();
   }
 
   get waitMs(): number {
@@ -131,9 +132,8 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   timedOut(): void {
-    const { name } = this.request;
-    if (this.#failure === undefined) this.#giveUp(new LockTimeoutError(name, this.#waitedMs()));
-    else this.#giveUp(new LockUnavailableError(name, this.#failure));
+    if (this.#failure === undefined) this.#stayedBusy();
+    else this.#giveUp(new LockUnavailableError(this.request.name, this.#failure));
   }
 
   closed(reason: unknown): void {
@@ -201,6 +201,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
     if (this.#isOver) this.#handleLate();
+    else if (error instanceof LockError) this.#giveUp(error);
     else if (isFinal(error) || this.#waitedMs() + pauseMs >= this.waitMs) {
       this.#giveUp(new LockUnavailableError(this.request.name, error));
     } else this.#wait(pauseMs);
@@ -253,7 +254,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     const isInTime = this.waitMs === 0 || waitedMs <= this.waitMs;
     const tookMs = this.#spentMs(grant);
     if (isInTime && tookMs < safeMs(this.request.leaseMs)) this.#granted(grant, waitedMs);
-    else if (!isInTime) this.#giveUp(new LockTimeoutError(this.request.name, waitedMs));
+    else if (!isInTime) this.#stayedBusy();
     else if (grant.isReserved) this.#retry();
     else this.#tooSlow(tookMs, grant.fence);
   }
@@ -288,11 +289,24 @@ export class Attempt extends Due<Attempt> implements Waiter {
     return Math.max(clock.monotonicMs() - sentMs, clock.wallMs() - sentWallMs);
   }
 
-  #giveUp(error: LockError): void {
+  /** The place in the queue is read before the request leaves it. */
+  #stayedBusy(): void {
     if (this.#isOver) return;
+    const error = this.core.timeoutError(this.request, this.#waitedMs());
+    this.#leave(
+      'timeout',
+      error.then((timeout) => Promise.reject(timeout)),
+    );
+  }
+
+  #giveUp(error: LockError): void {
+    if (!this.#isOver) this.#leave(error.code, Promise.reject(error));
+  }
+
+  #leave(code: LockErrorCode, rejected: Promise<never>): void {
     this.#end('over');
-    this.#resolve(Promise.reject(error));
-    announceFail(this.request, error.code, this.#waitedMs());
+    this.#resolve(rejected);
+    announceFail(this.request, code, this.#waitedMs());
     // A pending request can still be granted: it is released when the reply has come.
     if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));
     else this.core.giveBack(this.request);
@@ -323,7 +337,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   #waitedMs(): number {
-    return this.core.clock.monotonicMs() - this.beganMs;
+    return this.core.clock.monotonicMs() - this.waitFromMs;
   }
 }
 

@@ -2,13 +2,21 @@ import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
 import { DueList, DueLists } from './due-list.ts';
-import { LockArgumentError, LockUnavailableError } from './errors.ts';
+import { LockArgumentError, LockTimeoutError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { memoryStore } from './memory-store.ts';
+import { OptionReader } from './options.ts';
 import { type PendingRelease, release } from './release.ts';
 import { retry } from './retry.ts';
 import { Scopes } from './scope.ts';
-import type { HolderInfo, Inspection, LockRequest, LockStore, LockTarget } from './store.ts';
+import type {
+  Contention,
+  HolderInfo,
+  Inspection,
+  LockRequest,
+  LockStore,
+  LockTarget,
+} from './store.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
@@ -19,6 +27,7 @@ import type { WorkerRenewals } from './worker-renewals.ts';
 export class LockCore {
   readonly clock: Clock;
   readonly store: LockStore;
+  readonly options: OptionReader;
   readonly watchdog: Watchdog;
   /** The bodies of run() that hold locks of this store. */
   readonly scopes = new Scopes();
@@ -34,14 +43,17 @@ export class LockCore {
   #workCount = 0;
   #onIdle = (): void => {};
   readonly #pauses = new Set<() => void>();
+  /** Attempts whose wait timeout does not run yet. Undefined: the store was reached, or could not be. */
+  #unconnected: Set<Attempt> | undefined;
   #closed: { readonly reason: unknown } | undefined;
   #closing: Promise<void> | undefined;
   /** close() waits for nothing any more. */
   #isOver = false;
 
-  constructor({ clock, random, store, info, worker }: CoreOptions) {
+  constructor({ clock, random, store, info, worker, options = new OptionReader() }: CoreOptions) {
     this.clock = clock;
     this.store = store;
+    this.options = options;
     this.#random = random;
     this.#info = { ...info, label: '' };
     // 96 random bits, once; counting makes the rest as unique, and costs less than a lock in memory.
@@ -51,9 +63,15 @@ export class LockCore {
     this.#releases = new DueList(clock, RELEASE_MS, (pending) => pending.resolve('unknown'), true);
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
-    this.store.onLost?.((reason) => {
-      for (const lease of this.watchdog.leases()) lease.stolenElsewhere(reason);
+    this.store.onLost?.((reason, owner) => {
+      for (const lease of this.watchdog.leases()) {
+        if (owner === undefined || lease.request.owner === owner) lease.stolenElsewhere(reason);
+      }
     });
+    if (store.connected !== undefined) {
+      this.#unconnected = new Set();
+      store.connected.then(() => this.#connected());
+    }
   }
 
   /** Why the library was closed, once it was. */
@@ -83,8 +101,37 @@ export class LockCore {
 
   /** From now on the attempt is notified of its wait timeout, and of close(). */
   began(attempt: Attempt): void {
+    this.#unconnected?.add(attempt);
     // An attempt that does not wait for a busy lock waits for the reply, for as long as the store takes.
-    this.#attempts.add(attempt, attempt.waitMs || Number.POSITIVE_INFINITY, attempt.beganMs);
+    const hasTimeout = this.#unconnected === undefined && attempt.waitMs > 0;
+    const timeoutMs = hasTimeout ? attempt.waitMs : Number.POSITIVE_INFINITY;
+    this.#attempts.add(attempt, timeoutMs, attempt.waitFromMs);
+  }
+
+  /** The wait timeouts of all attempts start now. */
+  #connected(): void {
+    const attempts = this.#unconnected ?? [];
+    this.#unconnected = undefined;
+    for (const attempt of attempts) {
+      if (attempt.list === undefined) continue;
+      attempt.waitFromMs = this.clock.monotonicMs();
+      this.began(attempt);
+    }
+  }
+
+  /** Settles when the store was reached, or could not be. */
+  async connect(): Promise<void> {
+    if (this.#unconnected === undefined) return;
+    await this.store.inspect(ANY_LOCK).catch(() => {});
+  }
+
+  /** Settles when the store answers. */
+  async ready(): Promise<void> {
+    try {
+      await retry(this, READY_MS, () => this.store.inspect(ANY_LOCK));
+    } catch (error) {
+      throw new LockUnavailableError('', error);
+    }
   }
 
   /** From now on its caller waits no longer than RELEASE_MS. */
@@ -110,7 +157,7 @@ export class LockCore {
   /** Releases what no caller will use. If the store cannot be reached, the lease, or the place, ends by itself. */
   giveBack(request: LockRequest): void {
     const endsInMs = request.leaseMs + PLACE_MS;
-    this.track((async () => release(this, request, undefined, endsInMs))());
+    this.track((async () => release(this, () => this.store.release(request), endsInMs))());
   }
 
   /** The lease was stolen, or belongs to another process now. Repeats the request for as long as the lease lasts. */
@@ -147,6 +194,18 @@ export class LockCore {
       });
     }
     timer.cancel();
+  }
+
+  /** What keeps a request waiting. Nothing, if the store does not answer soon. */
+  async contention(request: LockRequest): Promise<Contention> {
+    const unknown = { holders: [], place: undefined };
+    const found = this.store.contention(request).catch(() => unknown);
+    const late = this.pause(CONTENTION_MS).then(() => unknown);
+    return Promise.race([found, late]);
+  }
+
+  async timeoutError(request: LockRequest, waitedMs: number): Promise<LockTimeoutError> {
+    return new LockTimeoutError(request.name, waitedMs, await this.contention(request));
   }
 
   inspect(target: LockTarget): Promise<Inspection> {
@@ -196,6 +255,12 @@ const inUse = new WeakSet<LockStore>();
 const TAKEN =
   'this store has locks already: share those, or make another store, of the same client if you like';
 
+/** What is asked about it is of no interest. */
+const ANY_LOCK: LockTarget = { kind: 'mutex', name: 'ready', slots: 1 };
+/** How long ready() waits for a store that cannot be reached. */
+const READY_MS = 10_000;
+/** How long the error of a wait timeout waits for the names of the holders. */
+const CONTENTION_MS = 250;
 /** How long a caller waits for a release. */
 const RELEASE_MS = 500;
 /** How long close() waits for what is released then. */
@@ -210,4 +275,5 @@ export interface CoreOptions {
   readonly info: Omit<HolderInfo, 'label'>;
   /** Renews leases while this thread is blocked. */
   readonly worker?: WorkerRenewals | undefined;
+  readonly options?: OptionReader;
 }

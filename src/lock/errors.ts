@@ -1,3 +1,5 @@
+import type { Contention, Holder, HolderInfo } from './store.ts';
+
 export type LockErrorCode =
   | 'timeout'
   | 'lost'
@@ -7,7 +9,7 @@ export type LockErrorCode =
   | 'deadlock'
   | 'argument';
 
-/** Why a lease ended before its holder let it go. */
+/** Why a lease ended before its holder released it. */
 export type LossReason = 'expired' | 'stolen' | 'unreachable';
 
 const BRAND = Symbol.for('holdfast.LockError');
@@ -41,16 +43,45 @@ export class LockError extends Error {
   protected static readonly codeOf: LockErrorCode | undefined = undefined;
 }
 
-/** The lock stayed busy for as long as the caller was ready to wait. */
+/** The lock stayed busy until the wait timeout. */
 export class LockTimeoutError extends LockError {
   protected static override readonly codeOf = 'timeout';
-  constructor(lock: string, waitedMs: number) {
+  /** The clients that held the lock when the wait ended. Empty if the store did not answer in time. */
+  readonly holders: readonly Holder[];
+  /** The place of this request in the queue, from 1 on. Undefined if it did not wait, or is not known. */
+  readonly place: number | undefined;
+
+  constructor(lock: string, waitedMs: number, { holders, place }: Contention) {
     super(
       'timeout',
       lock,
-      `lock '${lock}' stayed busy for ${Math.round(waitedMs)} ms. Wait longer (wait: '30s'), or try later.`,
+      `lock '${lock}' stayed busy for ${Math.round(waitedMs)} ms${heldBy(holders)}${placeText(place)}. ` +
+        "Wait longer (wait: '30s'), or try later.",
     );
+    this.holders = holders;
+    this.place = place;
   }
+}
+
+/** So many holders are named in a message. */
+const MAX_NAMED = 3;
+
+function heldBy(holders: readonly Holder[]): string {
+  if (holders.length === 0) return '';
+  const named = holders.slice(0, MAX_NAMED).map(holderText);
+  const others = holders.length - named.length;
+  return `: held by ${named.join(', ')}${others > 0 ? ` and ${others} more` : ''}`;
+}
+
+function holderText(holder: Holder): string {
+  if (holder.foreign) return 'another program';
+  const { host, pid, label, ageMs } = holder;
+  const labelText = label === '' ? '' : ` (${label})`;
+  return `${host} pid ${pid}${labelText} for ${(ageMs / 1000).toFixed(1)} s`;
+}
+
+function placeText(place: number | undefined): string {
+  return place === undefined ? '' : `; this request was number ${place} in the queue`;
 }
 
 /** The lease has ended, or may have: the work that it guarded must stop. */
@@ -64,9 +95,9 @@ export class LockLostError extends LockError {
 }
 
 const LOSSES = {
-  expired: 'its time was over. Renew it, ask for a longer lease, or for a longer maxHold.',
-  stolen: 'the store gave it to somebody else, or somebody released it by force.',
-  unreachable: 'the store could not be reached to renew it before the lease can end.',
+  expired: 'its lease ended. Renew it, or use a longer lease or maxHold.',
+  stolen: 'another client stole it or released it by force, or the store lost it.',
+  unreachable: 'the store could not be reached to renew it before the lease ended.',
 } as const satisfies Record<LossReason, string>;
 
 /** The store did not answer: whether the lock is busy is not known. */
@@ -89,6 +120,14 @@ export class SlowStoreError extends Error {
   constructor(tookMs: number, leaseMs: number) {
     const [took, lease] = [Math.round(tookMs), Math.round(leaseMs)];
     super(`its reply took ${took} ms, and the lease is ${lease} ms. Ask for a longer lease.`);
+  }
+}
+
+/** Why a lease was lost: another client took the lock by `acquire({ steal: true, reason })`. */
+export class StolenError extends Error {
+  constructor({ host, pid, label }: HolderInfo, reason: string) {
+    const labelText = label === '' ? '' : ` (${label})`;
+    super(`${host} pid ${pid}${labelText} stole it: ${reason}`);
   }
 }
 
@@ -135,6 +174,21 @@ export class LockArgumentError extends LockError {
   constructor(lock: string, message: string) {
     super('argument', lock, message);
   }
+}
+
+/** For a store: the lock is in use with another number of slots. */
+export function otherSlots(lock: string, slots: number, given: number): LockArgumentError {
+  return new LockArgumentError(
+    lock,
+    `semaphore '${lock}' is in use with ${slots} permits, and this program asks for one with ${given}. Use the same ` +
+      'number in every program; it can change once no client holds the semaphore or waits for it.',
+  );
+}
+
+/** Gives an error that was made in a timer or a callback the frames of the function that awaits this one. */
+export function withCallerFrames(error: unknown): unknown {
+  if (error instanceof LockError) Error.captureStackTrace(error, withCallerFrames);
+  return error;
 }
 
 /** A store can say that what failed will always fail. */

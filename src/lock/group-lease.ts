@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import type { Duration } from './duration.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import type { StoreLease } from './store-lease.ts';
 import { transferText } from './transfer.ts';
@@ -10,6 +11,7 @@ export class GroupLease implements Lease {
   /** One for all: larger than that of every earlier holder of any of them. */
   readonly fence: number;
   #signal: AbortSignal | undefined;
+  #contended: AbortSignal | undefined;
 
   constructor(members: readonly StoreLease[], fence: number) {
     this.members = members;
@@ -19,7 +21,7 @@ export class GroupLease implements Lease {
 
   get signal(): AbortSignal {
     this.#signal ??= this.#joinSignals();
-    // Each looks at the clock, so that a loss that nobody noticed yet is told now.
+    // Each checks the clock, so that a loss that was not noticed yet aborts the signal now.
     for (const member of this.members) member.checkDeadline();
     return this.#signal;
   }
@@ -36,15 +38,21 @@ export class GroupLease implements Lease {
     for (const member of this.members) member.assertHeld();
   }
 
-  async extend(): Promise<void> {
-    await Promise.all(this.members.map((member) => member.extend()));
+  get contended(): AbortSignal {
+    this.#contended ??= AbortSignal.any(this.members.map(({ contended }) => contended));
+    return this.#contended;
+  }
+
+  async extend(lease?: Duration): Promise<void> {
+    await Promise.all(this.members.map((member) => member.extend(lease)));
   }
 
   /** `released` only if each was; `unknown` if that is not known of one. */
   async release(): Promise<ReleaseOutcome> {
     const outcomes = await Promise.all(this.members.map((member) => member.release()));
     if (outcomes.includes('unknown')) return 'unknown';
-    return outcomes.includes('not-held') ? 'not-held' : 'released';
+    if (outcomes.includes('not-held')) return 'not-held';
+    return outcomes.includes('kept') ? 'kept' : 'released';
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -25,12 +25,10 @@ import { StoreLease, safeMs } from './store-lease.ts';
  */
 export class GroupLock extends Lock {
   readonly name: string;
-  readonly #core: LockCore;
   readonly #targets: readonly LockTarget[];
 
   constructor(core: LockCore, names: readonly string[]) {
-    super();
-    this.#core = core;
+    super(core);
     const ordered = [...new Set(names)].sort();
     this.name = ordered.join(',');
     this.#targets = ordered.map((name) => ({ kind: 'mutex', name, slots: 1 }));
@@ -38,7 +36,7 @@ export class GroupLock extends Lock {
 
   /** Of all of them, in the order of their names. */
   async inspect(): Promise<Inspection> {
-    const each = await Promise.all(this.#targets.map((target) => this.#core.inspect(target)));
+    const each = await Promise.all(this.#targets.map((target) => this.core.inspect(target)));
     return {
       holders: each.flatMap(({ holders }) => holders),
       waiters: each.flatMap(({ waiters }) => waiters),
@@ -46,22 +44,22 @@ export class GroupLock extends Lock {
   }
 
   async forceRelease(): Promise<number> {
-    const counts = await Promise.all(
-      this.#targets.map((target) => this.#core.forceRelease(target)),
-    );
+    const counts = await Promise.all(this.#targets.map((target) => this.core.forceRelease(target)));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
   protected take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
     const taken = this.#take(options, scope);
     // What is under way when the library is closed may be granted, and is then to be given back.
-    this.#core.track(taken);
+    this.core.track(taken);
     return taken;
   }
 
   async #take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
     if (options.isReentrant) throw reentrantError(this.name);
-    const { clock } = this.#core;
+    if (options.stealReason !== undefined) throw stealError(this.name);
+    await this.core.connect();
+    const { clock } = this.core;
     const beganMs = clock.monotonicMs();
     for (;;) {
       const lateMs = clock.monotonicMs() - beganMs;
@@ -71,7 +69,7 @@ export class GroupLock extends Lock {
         // The caller has not held what was lost while the others were taken: ask again.
         if (!(error instanceof LockLostError)) throw error;
         const waitedMs = clock.monotonicMs() - beganMs;
-        if (waitedMs >= options.waitMs) throw new LockTimeoutError(this.name, waitedMs);
+        if (waitedMs >= options.waitMs) throw await this.busyError(options, waitedMs);
       }
     }
   }
@@ -81,11 +79,11 @@ export class GroupLock extends Lock {
     scope: Scope | undefined,
     lateMs: number,
   ): Promise<Lease | null> {
-    const beganMs = this.#core.clock.monotonicMs();
+    const beganMs = this.core.clock.monotonicMs();
     const requests = this.#requests(options);
     const together = await this.#takeTogether(requests, options);
     if (together !== undefined) return together;
-    const spentMs = lateMs + this.#core.clock.monotonicMs() - beganMs;
+    const spentMs = lateMs + this.core.clock.monotonicMs() - beganMs;
     return this.#takeInOrder(requests, options, scope, spentMs);
   }
 
@@ -102,7 +100,7 @@ export class GroupLock extends Lock {
 
   #scopeOf(member: StoreLease, parent?: Scope): Scope {
     const { request } = member;
-    return new Scope(this.#core, request, { core: this.#core, ...request }, member, parent);
+    return new Scope(this.core, request, { core: this.core, ...request }, member, parent);
   }
 
   /** Undefined: try in order. Null: busy, and nobody wants to wait. */
@@ -110,7 +108,7 @@ export class GroupLock extends Lock {
     requests: readonly LockRequest[],
     options: ResolvedOptions,
   ): Promise<GroupLease | null | undefined> {
-    const core = this.#core;
+    const core = this.core;
     throwIfOver(core, this.name, options);
     const sentMs = core.clock.monotonicMs();
     const sentWallMs = core.clock.wallMs();
@@ -137,14 +135,14 @@ export class GroupLock extends Lock {
     options: ResolvedOptions,
   ): Promise<AcquireResult | undefined> {
     try {
-      return await this.#inTime(requests, this.#core.store.acquireAll(requests, 0), options);
+      return await this.#inTime(requests, this.core.store.acquireAll(requests, 0), options);
     } catch (error) {
       if (error instanceof LockError) {
         this.#fail(requests, error.code);
         throw error;
       }
       if (options.waitMs > 0) return undefined;
-      for (const request of requests) this.#core.giveBack(request);
+      for (const request of requests) this.core.giveBack(request);
       this.#fail(requests, 'unavailable');
       throw new LockUnavailableError(this.name, error);
     }
@@ -156,7 +154,7 @@ export class GroupLock extends Lock {
     asked: Promise<Result>,
     { waitMs, signal }: ResolvedOptions,
   ): Promise<Result> {
-    const core = this.#core;
+    const core = this.core;
     return new Promise((resolve, reject) => {
       const giveUp = (error: LockError): void => {
         reject(error);
@@ -184,8 +182,16 @@ export class GroupLock extends Lock {
     });
   }
 
+  protected async busyError(options: ResolvedOptions, waitedMs = 0): Promise<LockError> {
+    const each = await Promise.all(
+      this.#requests(options).map((request) => this.core.contention(request)),
+    );
+    const holders = each.flatMap((contention) => contention.holders);
+    return new LockTimeoutError(this.name, waitedMs, { holders, place: undefined });
+  }
+
   #tooSlow(requests: readonly LockRequest[], tookMs: number): LockError {
-    for (const request of requests) this.#core.giveBack(request);
+    for (const request of requests) this.core.giveBack(request);
     this.#fail(requests, 'unavailable');
     const { leaseMs } = requests[0]!;
     return new LockUnavailableError(this.name, new SlowStoreError(tookMs, leaseMs));
@@ -205,7 +211,7 @@ export class GroupLock extends Lock {
     scope: Scope | undefined,
     lateMs: number,
   ): Promise<Lease | null> {
-    const { clock } = this.#core;
+    const { clock } = this.core;
     const untilMs = clock.monotonicMs() + options.waitMs - lateMs;
     const leftMs = (): number =>
       options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
@@ -216,11 +222,11 @@ export class GroupLock extends Lock {
       for (const request of requests) {
         const inside = holding.at(-1) ?? scope;
         const waiting = { ...options, ...WHILE_WAITING, waitMs: leftMs() };
-        const lease = await acquire(this.#core, request, waiting, inside);
+        const lease = await acquire(this.core, request, waiting, inside);
         if (lease === null) return await this.#rollBack(members);
         members.push(lease);
         holding.push(this.#scopeOf(lease, inside));
-        this.#core.scopes.add(holding.at(-1)!);
+        this.core.scopes.add(holding.at(-1)!);
       }
       const joined = this.#join(members, options);
       const lease = await this.#inTime(requests, joined, { ...options, waitMs: leftMs() });
@@ -229,12 +235,12 @@ export class GroupLock extends Lock {
       // The request for all of them may have been granted, and its answer lost; or one was lost, and taken anew
       // when its fence was raised.
       for (const [index, request] of requests.entries()) {
-        if (!members[index]?.isHeld) this.#core.giveBack(request);
+        if (!members[index]?.isHeld) this.core.giveBack(request);
       }
       await this.#rollBack(members);
       throw error;
     } finally {
-      for (const each of holding) this.#core.scopes.delete(each);
+      for (const each of holding) this.core.scopes.delete(each);
     }
   }
 
@@ -259,7 +265,7 @@ export class GroupLock extends Lock {
     const most = Math.max(...members.map(({ fence }) => fence));
     const lower = members.filter(({ fence }) => fence < most);
     const results = await Promise.all(
-      lower.map(({ request }) => this.#core.store.acquireAll([request], most)),
+      lower.map(({ request }) => this.core.store.acquireAll([request], most)),
     ).catch((error: unknown) => {
       throw new LockUnavailableError(this.name, error);
     });
@@ -272,7 +278,7 @@ export class GroupLock extends Lock {
   /** What was granted too late, or is not wanted any more, is given back. */
   async #checked(lease: GroupLease, options: ResolvedOptions): Promise<GroupLease> {
     try {
-      throwIfOver(this.#core, this.name, options);
+      throwIfOver(this.core, this.name, options);
       lease.assertHeld();
       return lease;
     } catch (error) {
@@ -282,11 +288,11 @@ export class GroupLock extends Lock {
   }
 
   #requests({ leaseMs, label }: ResolvedOptions): LockRequest[] {
-    const info = this.#core.infoOf(label);
+    const info = this.core.infoOf(label);
     // Each has an owner of its own: a call for one must not be taken for a call for another.
     return this.#targets.map((target) => ({
       ...target,
-      owner: this.#core.newOwner(),
+      owner: this.core.newOwner(),
       permits: 1,
       leaseMs,
       info,
@@ -295,7 +301,11 @@ export class GroupLock extends Lock {
 }
 
 /** What is held already is kept for as long as the others take: how it is to be held counts from the last. */
-const WHILE_WAITING = { renews: true, maxHoldMs: Number.POSITIVE_INFINITY } as const;
+const WHILE_WAITING = {
+  renews: true,
+  maxHoldMs: Number.POSITIVE_INFINITY,
+  keepForMs: 0,
+} as const;
 
 function noAnswer(name: string): LockUnavailableError {
   return new LockUnavailableError(name, new Error('no answer yet'));
@@ -305,5 +315,12 @@ function reentrantError(name: string): LockArgumentError {
   return new LockArgumentError(
     name,
     'all() cannot share a lease: ask for the one lock that is missing, or leave out reentrant',
+  );
+}
+
+function stealError(name: string): LockArgumentError {
+  return new LockArgumentError(
+    name,
+    'all() cannot steal: steal each lock that is missing by mutex(name).acquire({ steal: true, reason })',
   );
 }

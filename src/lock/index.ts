@@ -12,6 +12,8 @@ export {
   LockUnavailableError,
   type LossReason,
   NotHeldError,
+  otherSlots,
+  StolenError,
 } from './errors.ts';
 export type { LockEvents } from './events.ts';
 export type { Lease, ReleaseOutcome } from './lease.ts';
@@ -19,12 +21,13 @@ export { type Linked, LinkedList } from './linked-list.ts';
 export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
-export type { AcquireOptions } from './options.ts';
+export type { AcquireDefaults, AcquireOptions } from './options.ts';
 export { serveRenewals } from './renewal-service.ts';
 export { retry } from './retry.ts';
 export { currentScope, inScope, type Scope } from './scope.ts';
 export type {
   AcquireResult,
+  Contention,
   ForeignHolder,
   Holder,
   HolderInfo,
@@ -36,6 +39,7 @@ export type {
   LockTarget,
   Waiter,
   WaiterEvent,
+  WaiterInfo,
 } from './store.ts';
 export { telemetryApi } from './telemetry.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

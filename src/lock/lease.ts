@@ -1,27 +1,40 @@
+import type { Duration } from './duration.ts';
+
 /**
- * A lock that is held. The holder's own clock decides when it must stop: the deadline is counted from
- * before the request left, less a margin for drift, so it comes before the store can give the lock to
- * another. It is told through `signal`.
+ * A lock that is held. The holder's own clock decides when it must stop: the deadline counts from before the request was
+ * sent, less a margin for drift, so that `signal` aborts before the store can grant the lock to another client.
  */
 export interface Lease extends AsyncDisposable {
-  /** Of the lock; for several locks their names, joined by a comma. */
+  /** The name of the lock; of several locks, their names joined by commas. */
   readonly name: string;
-  /** Larger than that of every earlier holder: hand it to what you write to, and let it refuse smaller ones. */
+  /** Larger than the fence of every earlier holder: pass it to the system you write to, which refuses smaller ones. */
   readonly fence: number;
   /** Aborts before the lease can end; `reason` is a LockLostError. */
   readonly signal: AbortSignal;
+  /**
+   * Aborts when another client waits for the lock, so that a polite holder can release it early. A notification may be
+   * lost with a connection: do not rely on it.
+   */
+  readonly contended: AbortSignal;
   /** How long the holder may still act, by its own clocks. */
   readonly expiresInMs: number;
   readonly isHeld: boolean;
-  /** Throws unless the lease is held now. For the line before each effect. */
+  /** Throws unless the lease is held now. Call it before each side effect. */
   assertHeld(): void;
-  /** Starts the lease anew, now. Throws when it is no longer held. */
-  extend(): Promise<void>;
-  /** Gives the lock back. Safe to call twice: both get the same answer. */
+  /**
+   * Starts the lease anew, now. With a duration, the lease is at least that long from now on, also after later renewals.
+   *
+   * @throws LockLostError or NotHeldError if it is no longer held.
+   */
+  extend(lease?: Duration): Promise<void>;
+  /**
+   * Releases the lock. Safe to call twice: both calls return the same outcome. Never throws: if the store cannot be
+   * reached, the outcome is `unknown`, and the lock ends with its lease.
+   */
   release(): Promise<ReleaseOutcome>;
   /**
-   * Gives the lease away: a text for `locks.adopt()` in another process, which has until the lease ends
-   * to take it over. Here it is no longer held.
+   * Gives the lease away: returns a text for `locks.adopt()` in another process, which can take it over until the lease
+   * ends. In this process it is no longer held.
    */
   transfer(): string;
   /** What a log shows of it; `console.log` shows the same. */
@@ -35,5 +48,8 @@ export function shownLease({ name, fence, isHeld, expiresInMs }: ShownLease): Sh
   return { name, fence, isHeld, expiresInMs };
 }
 
-/** What became of a release: `unknown` when the store did not answer; the lease then ends by itself. */
-export type ReleaseOutcome = 'released' | 'not-held' | 'unknown';
+/**
+ * What a release did. `kept`: the holder has released it, and the lock stays taken for the rest of `keepFor`. `unknown`:
+ * the store did not answer; the lease ends by itself.
+ */
+export type ReleaseOutcome = 'released' | 'kept' | 'not-held' | 'unknown';

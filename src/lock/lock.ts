@@ -1,46 +1,81 @@
-import { LockAbortedError, LockLostError, LockTimeoutError } from './errors.ts';
+import type { LockCore } from './core.ts';
+import { LockAbortedError, type LockError, LockLostError, withCallerFrames } from './errors.ts';
 import type { Lease } from './lease.ts';
-import { type AcquireOptions, type ResolvedOptions, resolveOptions } from './options.ts';
+import type { AcquireOptions, ResolvedOptions } from './options.ts';
 import { currentScope, type Scope } from './scope.ts';
 import type { Inspection } from './store.ts';
 
-/** A lock that can be taken: a mutex, one side of a read/write lock, some permits of a semaphore, several at once. */
+/**
+ * A lock that can be acquired: a mutex, one side of a read/write lock, some permits of a semaphore, or several mutexes
+ * at once.
+ */
 export abstract class Lock {
   abstract readonly name: string;
+  protected readonly core: LockCore;
 
-  /** Takes the lock, or throws: LockTimeoutError if it stayed busy, LockUnavailableError if nobody knows. */
+  constructor(core: LockCore) {
+    this.core = core;
+  }
+
+  /**
+   * Acquires the lock. Waits up to `wait` (default 10 s) if it is busy.
+   *
+   * @throws LockTimeoutError if it stayed busy; it names the holders and the place in the queue.
+   * @throws LockUnavailableError if the store could not be reached, so that nothing is known.
+   * @throws LockAbortedError if `signal` aborted, or the locks were closed.
+   * @throws DeadlockError inside run(), if the wait could never end.
+   * @throws LockArgumentError for options that cannot be right.
+   *
+   * @example
+   * await using lease = await locks.mutex('orders:42').acquire({ wait: '5s' });
+   * await database.update(order, lease.fence);
+   */
   acquire(options?: AcquireOptions): Promise<Lease> {
     try {
-      const resolved = resolveOptions(this.name, options);
+      const resolved = this.core.options.resolve(this.name, options);
       const taken = this.take(resolved, currentScope());
-      if (!(taken instanceof Promise)) return Promise.resolve(taken);
-      // Who waits with no signal is told by the attempt itself, without another promise for each of them.
-      const isTold = resolved.waitMs > 0 && resolved.signal === undefined;
-      return isTold ? (taken as Promise<Lease>) : this.#checked(taken, resolved);
+      return taken instanceof Promise ? this.#checked(taken, resolved) : Promise.resolve(taken);
     } catch (error) {
       return Promise.reject(error);
     }
   }
 
-  /** Takes the lock if it is free now; null if it is busy. */
+  /**
+   * Acquires the lock if it is free now. Returns null if it is busy.
+   *
+   * @throws LockUnavailableError if the store could not be reached, so that nothing is known.
+   */
   async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<Lease | null> {
-    // After they were read, since a copy of the options would lack what is inherited.
-    return this.take({ ...resolveOptions(this.name, options), waitMs: 0 }, currentScope());
+    // After they were read, since a copy of the options would lack inherited ones.
+    const resolved = { ...this.core.options.resolve(this.name, options), waitMs: 0 };
+    try {
+      return await this.take(resolved, currentScope());
+    } catch (error) {
+      throw withCallerFrames(error);
+    }
   }
 
   /**
-   * Runs `body` while holding the lock. Throws LockLostError if the lease did not last to its end, also if
-   * only its release tells so. What is started inside belongs to the body: if it waits for what the body
-   * holds, it gets a DeadlockError.
+   * Runs a callback while holding the lock, and releases the lock after it. Everything that the callback starts belongs
+   * to it: if it waits for a lock that the callback holds, it gets a DeadlockError instead of waiting forever.
+   *
+   * @throws LockLostError if the lease was lost before the callback ended, also if only the release shows it.
+   * @throws what acquire() throws, and what the callback throws.
+   *
+   * @example
+   * const total = await locks.mutex('account:7').run(async (lease) => {
+   *   await charge(account, { signal: lease.signal, fence: lease.fence });
+   *   return account.total;
+   * });
    */
   async run<Result>(
-    body: (lease: Lease) => Promise<Result> | Result,
+    callback: (lease: Lease) => Promise<Result> | Result,
     options?: AcquireOptions,
   ): Promise<Result> {
     const lease = await this.#acquireHeld(options);
     let result: Result;
     try {
-      result = await this.enter(lease, () => body(lease));
+      result = await this.enter(lease, () => callback(lease));
       lease.assertHeld();
     } catch (error) {
       await lease.release();
@@ -50,25 +85,31 @@ export abstract class Lock {
     return result;
   }
 
-  /** Who holds the lock, and who waits for it. */
+  /** The holders and the waiters of the lock. */
   abstract inspect(): Promise<Inspection>;
 
-  /** Takes the lock from whoever holds it; how many that were. Their signals abort at the next renewal. */
+  /**
+   * Releases the lock, whoever holds it. Returns the number of holders. Their signals abort at their next renewal. To
+   * have the lock instead, use `acquire({ steal: true, reason })`.
+   */
   abstract forceRelease(): Promise<number>;
 
-  /** Null: it was busy, and nobody wanted to wait. */
+  /** Null: it is busy, and the caller does not wait. */
   protected abstract take(
     options: ResolvedOptions,
     scope: Scope | undefined,
   ): Lease | Promise<Lease | null>;
 
-  /** Runs a body that is known to hold the lease. */
+  /** Runs a callback that is known to hold the lease. */
   protected abstract enter<Result>(
     lease: Lease,
-    body: () => Promise<Result> | Result,
+    callback: () => Promise<Result> | Result,
   ): Promise<Result>;
 
-  /** A lease that was lost because the event loop stalled after the grant has guarded nothing: asks again. */
+  /** The error of a caller that does not wait. */
+  protected abstract busyError(options: ResolvedOptions): Promise<LockError>;
+
+  /** A lease that was lost because the event loop stalled after the grant has guarded nothing: acquires again. */
   async #acquireHeld(options?: AcquireOptions): Promise<Lease> {
     for (;;) {
       const lease = await this.acquire(options);
@@ -77,12 +118,16 @@ export abstract class Lock {
     }
   }
 
-  /** It may be busy, and the signal may have aborted after the grant, before the caller could see it. */
-  async #checked(taken: Promise<Lease | null>, { signal }: ResolvedOptions): Promise<Lease> {
-    const lease = await taken;
-    if (lease === null) throw new LockTimeoutError(this.name, 0);
-    if (!signal?.aborted) return lease;
-    void lease.release();
-    throw new LockAbortedError(this.name, signal.reason);
+  /** The signal may have aborted after the grant, before the caller could see it. */
+  async #checked(taken: Promise<Lease | null>, options: ResolvedOptions): Promise<Lease> {
+    try {
+      const lease = await taken;
+      if (lease === null) throw await this.busyError(options);
+      if (!options.signal?.aborted) return lease;
+      void lease.release();
+      throw new LockAbortedError(this.name, options.signal.reason);
+    } catch (error) {
+      throw withCallerFrames(error);
+    }
   }
 }

@@ -5,7 +5,14 @@ import { LockCore } from './core.ts';
 import { GroupLock } from './group-lock.ts';
 import type { Lease } from './lease.ts';
 import type { Lock } from './lock.ts';
-import { checkCount, checkName, checkNames, permitsOf } from './options.ts';
+import {
+  type AcquireDefaults,
+  checkCount,
+  checkName,
+  checkNames,
+  OptionReader,
+  permitsOf,
+} from './options.ts';
 import { SingleLock } from './single-lock.ts';
 import type { LockStore } from './store.ts';
 import { observeLocks } from './telemetry.ts';
@@ -15,7 +22,9 @@ export interface LocksOptions {
   readonly store: LockStore;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Whether OpenTelemetry is told, if it is there. Default true. */
+  /** Defaults for the options of every acquisition. */
+  readonly defaults?: AcquireDefaults;
+  /** Whether spans and metrics are sent to OpenTelemetry, if `@opentelemetry/api` is installed. Default true. */
   readonly telemetry?: boolean;
 }
 
@@ -29,11 +38,12 @@ export class Locks implements AsyncDisposable {
   readonly #core: LockCore;
 
   constructor(
-    { store, clock = systemClock, random = systemRandom, telemetry = true }: LocksOptions,
+    { store, clock = systemClock, random = systemRandom, telemetry = true, defaults }: LocksOptions,
     worker?: WorkerRenewals,
   ) {
     const info = { host: HOST, pid: process.pid };
-    this.#core = new LockCore({ store, clock, random, info, worker });
+    const options = new OptionReader(defaults);
+    this.#core = new LockCore({ store, clock, random, info, worker, options });
     if (telemetry) void observeLocks();
   }
 
@@ -70,7 +80,16 @@ export class Locks implements AsyncDisposable {
     return adopt(this.#core, text, options);
   }
 
-  /** Rejects who waits, aborts the signals of who holds, releases, and closes the store. */
+  /**
+   * Connects to the store, if it is not yet connected. Tries again for 10 seconds.
+   *
+   * @throws LockUnavailableError if the store cannot be reached.
+   */
+  ready(): Promise<void> {
+    return this.#core.ready();
+  }
+
+  /** Rejects waiting requests, aborts the signals of leases, releases them, and closes the store. */
   close(): Promise<void> {
     return this.#core.close(new Error('the locks were closed'));
   }

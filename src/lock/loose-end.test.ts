@@ -187,10 +187,12 @@ describe('a place in line', () => {
   });
 });
 
-describe('patience', () => {
-  it('ends also while the store has longer to answer', async () => {
+describe('the wait timeout', () => {
+  it('ends a request that the store has not answered', async () => {
     const { store, slow } = slowStore(/^(?:acquire|queue)/);
-    const failure = expect(open(store).mutex('a').acquire({ wait: '1s' })).rejects.toThrow(
+    const locks = open(store);
+    await locks.ready();
+    const failure = expect(locks.mutex('a').acquire({ wait: '1s' })).rejects.toThrow(
       LockUnavailableError,
     );
     await elapse(clock, 1000);
@@ -200,7 +202,7 @@ describe('patience', () => {
     expect(await holdersOf('a')).toBe(0);
   });
 
-  it('ends while the claim stands in line', async () => {
+  it('ends a request that is in the queue', async () => {
     await open().mutex('a').acquire();
     const failure = expect(open().mutex('a').acquire({ wait: '1s' })).rejects.toThrow(
       LockTimeoutError,

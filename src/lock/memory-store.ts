@@ -1,7 +1,10 @@
 import type { Clock, Timer } from '../clock/index.ts';
+import { otherSlots, StolenError } from './errors.ts';
 import { type Linked, LinkedList } from './linked-list.ts';
 import type {
   AcquireResult,
+  Contention,
+  HoldfastHolder,
   Inspection,
   LockKind,
   LockRequest,
@@ -20,6 +23,11 @@ export function memoryStore(clock: Clock): LockStore {
 /** Below this many, locks that are not used are kept. */
 const FEW_LOCKS = 1000;
 
+/** So many holders are shown to a request that waited in vain. */
+const MAX_SHOWN = 10;
+/** Places beyond are not counted. */
+const MAX_PLACE = 1000;
+
 class MemoryStore implements LockStore {
   readonly #clock: Clock;
   /** The kinds are apart, as their keys are in Redis. */
@@ -29,6 +37,7 @@ class MemoryStore implements LockStore {
     rw: new Map(),
   } as const satisfies Record<LockKind, Map<string, MemoryLock>>;
   readonly #fences: Fences;
+  readonly #lossListeners: ((reason: Error, owner: string) => void)[] = [];
   #count = 0;
   #sweepAtCount = FEW_LOCKS;
 
@@ -38,7 +47,11 @@ class MemoryStore implements LockStore {
   }
 
   acquire(request: LockRequest, waiter?: Waiter): AcquireResult {
-    return this.#opened(request).acquire(request, waiter);
+    const lock = this.#opened(request);
+    if (lock.slots !== request.slots) lock.changeSlots(request);
+    return request.stealReason === undefined
+      ? lock.acquire(request, waiter)
+      : this.#steal(lock, request);
   }
 
   async acquireAll(requests: readonly LockRequest[], minFence: number): Promise<AcquireResult> {
@@ -70,8 +83,24 @@ class MemoryStore implements LockStore {
     return this.#find(target)?.releaseAll() ?? 0;
   }
 
+  onLost(listener: (reason: Error, owner?: string) => void): void {
+    this.#lossListeners.push(listener);
+  }
+
+  watch(request: LockRequest, onContended: () => void): void {
+    this.#find(request)?.watch(request, onContended);
+  }
+
+  unwatch(request: LockRequest): void {
+    this.#find(request)?.unwatch(request);
+  }
+
   async inspect(target: LockTarget): Promise<Inspection> {
     return this.#find(target)?.inspect() ?? { holders: [], waiters: [] };
+  }
+
+  async contention(request: LockRequest): Promise<Contention> {
+    return this.#find(request)?.contention(request) ?? { holders: [], place: undefined };
   }
 
   async close(): Promise<void> {
@@ -79,6 +108,17 @@ class MemoryStore implements LockStore {
       for (const lock of locks.values()) lock.close();
       locks.clear();
     }
+  }
+
+  #steal(lock: MemoryLock, request: LockRequest): AcquireResult {
+    const { fence, robbed } = lock.steal(request);
+    const reason = new StolenError(request.info, request.stealReason!);
+    // Later in this turn: the caller has its lease first.
+    READY.then(() => {
+      for (const listener of this.#lossListeners)
+        for (const owner of robbed) listener(reason, owner);
+    });
+    return { type: 'granted', fence };
   }
 
   #find({ kind, name }: LockTarget): MemoryLock | undefined {
@@ -91,12 +131,11 @@ class MemoryStore implements LockStore {
       if (this.#count >= this.#sweepAtCount) this.#sweep();
       lock = this.#open(target);
     }
-    lock.slots = target.slots;
     return lock;
   }
 
-  #open({ kind, name }: LockTarget): MemoryLock {
-    const lock = new MemoryLock(this.#clock, this.#fences);
+  #open({ kind, name, slots }: LockTarget): MemoryLock {
+    const lock = new MemoryLock(this.#clock, this.#fences, slots);
     this.#locks[kind].set(name, lock);
     this.#count++;
     return lock;
@@ -201,6 +240,16 @@ class Queue {
     return queued.waiter;
   }
 
+  /** From 1 on. Undefined: it is not among the first. */
+  placeOf(owner: string): number | undefined {
+    const queued = this.#byOwner.get(owner);
+    let place = 1;
+    for (let each = queued?.before; each !== undefined; each = each.before) {
+      if (++place > MAX_PLACE) return undefined;
+    }
+    return queued && place;
+  }
+
   toArray(): LockRequest[] {
     return this.#list.toArray().map(({ request }) => request);
   }
@@ -208,7 +257,7 @@ class Queue {
 
 /** One lock. Waiters need no time of their own here: they live and die with the process. */
 class MemoryLock {
-  slots = 1;
+  slots: number;
   readonly #clock: Clock;
   readonly #fences: Fences;
   readonly #holders = new Holders();
@@ -218,10 +267,13 @@ class MemoryLock {
   /** No lease ends before this; a later end of the first is found out when it comes. */
   #firstEndMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
+  /** Holders that want to know that a client waits, by owner. */
+  #watchers: Map<string, () => void> | undefined;
 
-  constructor(clock: Clock, fences: Fences) {
+  constructor(clock: Clock, fences: Fences, slots: number) {
     this.#clock = clock;
     this.#fences = fences;
+    this.slots = slots;
   }
 
   /** Neither held nor waited for: it may be forgotten. */
@@ -248,9 +300,38 @@ class MemoryLock {
     }
     if (waiter === undefined) return { type: 'busy', retryInMs: this.#firstEndMs - nowMs };
     this.#queue.add(request, waiter);
+    if (this.#watchers !== undefined) this.#notifyWatchers();
     if (this.#timer === undefined) this.#watchHolders(nowMs);
     // No event is lost here, and no end of a lease is missed.
     return { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
+  }
+
+  /** The number of slots changes only while the lock is free. */
+  changeSlots({ name, slots }: LockRequest): void {
+    if (!this.isIdle) throw otherSlots(name, this.slots, slots);
+    this.slots = slots;
+  }
+
+  /** Ends all leases and takes the lock, before any client in the queue. Returns the owners that had it. */
+  steal(request: LockRequest): { readonly fence: number; readonly robbed: readonly string[] } {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    const holder = this.#holders.get(request.owner);
+    if (holder !== undefined) return { fence: holder.fence, robbed: [] };
+    const robbed = this.#holders.toArray();
+    for (const each of robbed) this.#drop(each);
+    const fence = this.#grant(request, nowMs);
+    return { fence, robbed: robbed.map((each) => each.request.owner) };
+  }
+
+  watch({ owner }: LockRequest, onContended: () => void): void {
+    this.#watchers ??= new Map();
+    this.#watchers.set(owner, onContended);
+    if (this.#isAwaited) this.#notifyWatchers();
+  }
+
+  unwatch({ owner }: LockRequest): void {
+    this.#watchers?.delete(owner);
   }
 
   /** Whether the owner has the lock, or would get it now. */
@@ -313,27 +394,45 @@ class MemoryLock {
   }
 
   inspect(): Inspection {
-    const nowMs = this.#clock.monotonicMs();
-    this.#expire(nowMs);
-    const holders = this.#holders.toArray().map(({ request, fence, grantedMs, deadlineMs }) => ({
-      foreign: false as const,
-      ...request.info,
-      permits: request.permits,
-      fence,
-      ageMs: nowMs - grantedMs,
-      leftMs: deadlineMs - nowMs,
-    }));
-    const waiters = this.#queue.toArray().map(({ info, permits }) => ({ ...info, permits }));
+    const holders = this.#shownHolders();
+    const waiters = this.#queue
+      .toArray()
+      .map(({ owner, info, permits }) => ({ owner, ...info, permits }));
     return { holders, waiters };
+  }
+
+  contention({ owner }: LockRequest): Contention {
+    return { holders: this.#shownHolders().slice(0, MAX_SHOWN), place: this.#queue.placeOf(owner) };
   }
 
   close(): void {
     this.#unwatch();
   }
 
-  /** The number of slots may change: a request for more than there are now does not wait for ever. */
-  #fits({ permits, slots }: LockRequest): boolean {
-    return this.#used + permits <= Math.max(slots, this.slots);
+  #shownHolders(): HoldfastHolder[] {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    return this.#holders.toArray().map(({ request, fence, grantedMs, deadlineMs }) => ({
+      foreign: false,
+      owner: request.owner,
+      ...request.info,
+      permits: request.permits,
+      fence,
+      ageMs: nowMs - grantedMs,
+      leftMs: deadlineMs - nowMs,
+    }));
+  }
+
+  #fits({ permits }: LockRequest): boolean {
+    return this.#used + permits <= this.slots;
+  }
+
+  #notifyWatchers(): void {
+    const watchers = [...(this.#watchers?.values() ?? [])];
+    this.#watchers = undefined;
+    READY.then(() => {
+      for (const onContended of watchers) onContended();
+    });
   }
 
   #grant(request: LockRequest, nowMs: number): number {

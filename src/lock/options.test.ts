@@ -2,19 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../clock/index.ts';
 import { Locks } from './locks.ts';
 import { memoryStore } from './memory-store.ts';
-import {
-  type AcquireOptions,
-  checkName,
-  checkNames,
-  permitsOf,
-  resolveOptions,
-} from './options.ts';
+import { type AcquireOptions, checkName, checkNames, OptionReader, permitsOf } from './options.ts';
+
+const reader = new OptionReader();
 
 describe('options', () => {
   it('that are given again are resolved once', () => {
     const options = { lease: '7s', wait: '3s', label: 'nightly' } as const;
-    expect(resolveOptions('a', { ...options })).toBe(resolveOptions('b', { ...options }));
-    expect(resolveOptions('a', { ...options, renew: false })).toMatchObject({
+    expect(reader.resolve('a', { ...options })).toBe(reader.resolve('b', { ...options }));
+    expect(reader.resolve('a', { ...options, renew: false })).toMatchObject({
       leaseMs: 7000,
       renews: false,
     });
@@ -22,30 +18,30 @@ describe('options', () => {
 
   it('of one caller are never those of the next, also if they are inherited, or changed later', () => {
     const inherited: AcquireOptions = Object.create({ wait: 0, lease: 50 });
-    expect(resolveOptions('a', inherited)).toMatchObject({ waitMs: 0, leaseMs: 50 });
-    expect(resolveOptions('b', {})).toMatchObject({ waitMs: 10_000, leaseMs: 30_000 });
+    expect(reader.resolve('a', inherited)).toMatchObject({ waitMs: 0, leaseMs: 50 });
+    expect(reader.resolve('b', {})).toMatchObject({ waitMs: 10_000, leaseMs: 30_000 });
     const changed = { wait: 5 };
-    resolveOptions('a', changed);
+    reader.resolve('a', changed);
     changed.wait = 6;
-    expect(resolveOptions('a', changed).waitMs).toBe(6);
-    expect(resolveOptions('b', { wait: 5 }).waitMs).toBe(5);
+    expect(reader.resolve('a', changed).waitMs).toBe(6);
+    expect(reader.resolve('b', { wait: 5 }).waitMs).toBe(5);
   });
 
   it('with a signal are the caller’s own', () => {
     const { signal } = new AbortController();
-    expect(resolveOptions('a', { signal }).signal).toBe(signal);
-    expect(resolveOptions('a', {}).signal).toBeUndefined();
+    expect(reader.resolve('a', { signal }).signal).toBe(signal);
+    expect(reader.resolve('a', {}).signal).toBeUndefined();
   });
 
   it('that cannot be are told before anything is asked for', () => {
     const controller = new AbortController() as unknown as AbortSignal;
-    expect(() => resolveOptions('a', { signal: controller })).toThrow(
+    expect(() => reader.resolve('a', { signal: controller })).toThrow(
       /signal must be an AbortSignal/,
     );
-    expect(() => resolveOptions('a', { label: 1n as unknown as string })).toThrow(/label must be/);
-    expect(resolveOptions('a', { label: '锁'.repeat(341) }).label).toHaveLength(341);
+    expect(() => reader.resolve('a', { label: 1n as unknown as string })).toThrow(/label must be/);
+    expect(reader.resolve('a', { label: '锁'.repeat(341) }).label).toHaveLength(341);
     const long = { label: '锁'.repeat(342) };
-    expect(() => resolveOptions('a', long)).toThrow(
+    expect(() => reader.resolve('a', long)).toThrow(
       /label has at most 1024 bytes; this one has 1026/,
     );
   });
@@ -53,7 +49,7 @@ describe('options', () => {
   it.each(['false', 0, {}])('do not take %o for true or false', (flag) => {
     for (const option of ['renew', 'reentrant']) {
       const options = { [option]: flag } as AcquireOptions;
-      expect(() => resolveOptions('a', options)).toThrow(`${option} must be true or false`);
+      expect(() => reader.resolve('a', options)).toThrow(`${option} must be true or false`);
     }
   });
 
@@ -76,11 +72,11 @@ describe('options', () => {
   });
 
   it.each([null, 5000, '5s'])('are not %o', (given) => {
-    expect(() => resolveOptions('a', given as never)).toThrow('options are an object');
+    expect(() => reader.resolve('a', given as never)).toThrow('options are an object');
   });
 
   it.each(['ttl', 'Wait', 'toString', '0'])('are none that is named %j', (name) => {
-    expect(() => resolveOptions('a', { [name]: 5000 })).toThrow(
+    expect(() => reader.resolve('a', { [name]: 5000 })).toThrow(
       `there is no option '${name}'. There are: lease, wait,`,
     );
   });
@@ -88,7 +84,7 @@ describe('options', () => {
   it('do not take what only listens for a signal', () => {
     const others = [new EventTarget(), { aborted: false, addEventListener() {} }];
     for (const signal of others) {
-      expect(() => resolveOptions('a', { signal: signal as never })).toThrow(/AbortSignal/);
+      expect(() => reader.resolve('a', { signal: signal as never })).toThrow(/AbortSignal/);
     }
   });
 });

@@ -1,26 +1,41 @@
 import { type Duration, durationMs } from './duration.ts';
 import { LockArgumentError } from './errors.ts';
 
-/** How to acquire. Durations are milliseconds or text such as `'30s'`. */
+/** How to acquire a lock. Durations are milliseconds or text such as `'30s'`. */
 export interface AcquireOptions {
-  /** How long the store keeps the lock if it hears nothing more. Always finite; default 30 s. */
+  /** How long the store keeps the lock without a renewal. Always finite. Default 30 s. */
   readonly lease?: Duration;
-  /** How long to wait for a busy lock. 0: ask once. Infinity only if asked for. Default 10 s. */
+  /** How long to wait for a busy lock. 0: do not wait. May be Infinity. Default 10 s. */
   readonly wait?: Duration;
-  /** Gives up waiting. */
+  /** Ends the wait when it aborts. */
   readonly signal?: AbortSignal;
-  /** Whether the lease is renewed for as long as it is held. Default true. */
+  /** Whether the lease is renewed while it is held. Default true. */
   readonly renew?: boolean;
-  /** The longest that it may be held, however often it is renewed. Default: no limit. */
+  /** Caps the total time that the lock is held, however often it is renewed. Default: no limit. */
   readonly maxHold?: Duration;
-  /** What others see of the holder, at most 1024 bytes. Default: nothing. */
+  /**
+   * How long the lock stays taken, counted from the grant, also if it is released before: "once in five minutes". If
+   * the process dies before the release, the lock ends with its lease. Default 0.
+   */
+  readonly keepFor?: Duration;
+  /** What other clients see of the holder, at most 1024 bytes. Default: nothing. */
   readonly label?: string;
   /**
-   * Inside the body of a run() that holds this lock, share its lease instead of waiting for it. Siblings
-   * in the same body still take turns. Default false.
+   * Inside the callback of a run() that holds this lock, share its lease instead of waiting for it. Requests of one
+   * callback still take turns. Default false.
    */
   readonly reentrant?: boolean;
+  /**
+   * Take the lock from its holders, before all that wait, with a larger fence. The signal of a former holder aborts at
+   * once if its process listens for messages, else at its next renewal. Needs a `reason`. Default false.
+   */
+  readonly steal?: boolean;
+  /** Why the lock is stolen, at most 1024 bytes. Former holders find it in the cause of their LockLostError. */
+  readonly reason?: string;
 }
+
+/** Defaults of the options of all acquisitions. */
+export type AcquireDefaults = Pick<AcquireOptions, 'wait' | 'lease' | 'label'>;
 
 export interface ResolvedOptions {
   readonly leaseMs: number;
@@ -28,52 +43,113 @@ export interface ResolvedOptions {
   readonly signal: AbortSignal | undefined;
   readonly renews: boolean;
   readonly maxHoldMs: number;
+  readonly keepForMs: number;
   readonly label: string;
   readonly isReentrant: boolean;
+  readonly stealReason: string | undefined;
 }
 
 type Given = { readonly [Option in keyof AcquireOptions]?: AcquireOptions[Option] | undefined };
 
 /** Below this a lease could end on the way from the store. */
-const SHORTEST_LEASE_MS = 10;
+const MIN_LEASE_MS = 10;
 
-/** Who asks often asks in the same way: what was resolved last is shared, by all that wait with it. */
-export function resolveOptions(lock: string, options?: AcquireOptions): ResolvedOptions {
-  if (options === undefined) return DEFAULTS;
-  if (typeof options !== 'object' || options === null) throw notOptions(lock, options);
-  refuseOthers(lock, options);
-  if (options.signal !== undefined) return resolve(lock, options);
-  if (areSame(options, lastGiven)) return lastResolved;
-  const resolved = resolve(lock, options);
-  // One by one: options may be inherited.
-  const { lease, wait, renew, maxHold, label, reentrant } = options;
-  lastGiven = { lease, wait, renew, maxHold, label, reentrant };
-  lastResolved = resolved;
-  return resolved;
+/** Reads the options of acquisitions, with defaults. */
+export class OptionReader {
+  readonly #defaults: Given;
+  readonly #resolvedDefaults: ResolvedOptions;
+  #lastGiven: Given = {};
+  #lastResolved: ResolvedOptions;
+
+  /** @throws LockArgumentError for defaults that cannot be right. */
+  constructor(defaults: AcquireDefaults = {}) {
+    if (typeof defaults !== 'object' || defaults === null) throw notDefaults(defaults);
+    for (const name in defaults) if (!DEFAULTED.has(name)) throw notDefaults(`{ ${name} }`);
+    const { wait, lease, label } = defaults;
+    this.#defaults = { wait, lease, label };
+    this.#resolvedDefaults = resolve('', this.#defaults);
+    this.#lastResolved = this.#resolvedDefaults;
+  }
+
+  /** Most callers use the same options again and again: the last ones are shared by all that wait with them. */
+  resolve(lock: string, options?: AcquireOptions): ResolvedOptions {
+    if (options === undefined) return this.#resolvedDefaults;
+    if (typeof options !== 'object' || options === null) throw notOptions(lock, options);
+    refuseOthers(lock, options);
+    if (areSame(options, this.#lastGiven)) return this.#lastResolved;
+    const given = this.#withDefaults(options);
+    const resolved = resolve(lock, given);
+    // A signal is not kept alive by the next call.
+    if (given.signal !== undefined) return resolved;
+    this.#lastGiven = pick(options);
+    this.#lastResolved = resolved;
+    return resolved;
+  }
+
+  #withDefaults(options: AcquireOptions): Given {
+    const given = pick(options);
+    const { wait, lease, label } = this.#defaults;
+    return {
+      ...given,
+      wait: given.wait ?? wait,
+      lease: given.lease ?? lease,
+      label: given.label ?? label,
+    };
+  }
+}
+
+/** One by one: options may be inherited. */
+function pick(options: AcquireOptions): Given {
+  const { lease, wait, signal, renew, maxHold, keepFor, label, reentrant, steal, reason } = options;
+  return { lease, wait, signal, renew, maxHold, keepFor, label, reentrant, steal, reason };
 }
 
 function areSame(some: AcquireOptions, others: Given): boolean {
   return (
+    some.signal === undefined &&
     some.lease === others.lease &&
     some.wait === others.wait &&
     some.renew === others.renew &&
     some.maxHold === others.maxHold &&
+    some.keepFor === others.keepFor &&
     some.label === others.label &&
-    some.reentrant === others.reentrant
+    some.reentrant === others.reentrant &&
+    some.steal === others.steal &&
+    some.reason === others.reason
   );
 }
 
-function resolve(lock: string, options: AcquireOptions): ResolvedOptions {
-  const { lease = '30s', wait = '10s', maxHold = Number.POSITIVE_INFINITY } = options;
+function resolve(lock: string, options: Given): ResolvedOptions {
+  const { lease = '30s', wait = '10s', maxHold = Number.POSITIVE_INFINITY, keepFor = 0 } = options;
   return {
-    leaseMs: durationMs(lease, 'lease', lock, { leastMs: SHORTEST_LEASE_MS }),
+    leaseMs: leaseMsOf(lock, lease),
     waitMs: durationMs(wait, 'wait', lock, { leastMs: 0, endless: true }),
-    maxHoldMs: durationMs(maxHold, 'maxHold', lock, { leastMs: SHORTEST_LEASE_MS, endless: true }),
+    maxHoldMs: durationMs(maxHold, 'maxHold', lock, { leastMs: MIN_LEASE_MS, endless: true }),
+    keepForMs: durationMs(keepFor, 'keepFor', lock, { leastMs: 0 }),
     signal: checkSignal(lock, options.signal ?? undefined),
     renews: checkFlag(lock, options.renew ?? true, 'renew'),
-    label: checkLabel(lock, options.label ?? ''),
+    label: checkText(lock, options.label ?? '', 'label'),
     isReentrant: checkFlag(lock, options.reentrant ?? false, 'reentrant'),
+    stealReason: stealReasonOf(lock, options),
   };
+}
+
+export function leaseMsOf(lock: string, lease: Duration): number {
+  return durationMs(lease, 'lease', lock, { leastMs: MIN_LEASE_MS });
+}
+
+function stealReasonOf(lock: string, { steal, reason }: Given): string | undefined {
+  if (!checkFlag(lock, steal ?? false, 'steal')) {
+    if (reason === undefined) return undefined;
+    throw new LockArgumentError(lock, 'reason is for { steal: true }: leave it out, or steal');
+  }
+  if (reason === undefined || reason === '') {
+    throw new LockArgumentError(
+      lock,
+      "steal needs a reason, which the former holder sees, such as { steal: true, reason: 'host is gone' }",
+    );
+  }
+  return checkText(lock, reason, 'reason');
 }
 
 /** What fails only after the store was asked would leave a lock behind that nobody holds. */
@@ -112,9 +188,21 @@ const KNOWN: ReadonlySet<string> = new Set<keyof AcquireOptions>([
   'signal',
   'renew',
   'maxHold',
+  'keepFor',
   'label',
   'reentrant',
+  'steal',
+  'reason',
 ]);
+
+const DEFAULTED: ReadonlySet<string> = new Set<keyof AcquireDefaults>(['wait', 'lease', 'label']);
+
+function notDefaults(given: unknown): LockArgumentError {
+  return new LockArgumentError(
+    '',
+    `defaults are { wait, lease, label }, each for all locks; got ${String(given)}`,
+  );
+}
 
 function notOptions(lock: string, given: unknown): LockArgumentError {
   return new LockArgumentError(
@@ -123,28 +211,24 @@ function notOptions(lock: string, given: unknown): LockArgumentError {
   );
 }
 
-/** The label is part of the value of a lock, which every client that waits reads. */
-const MAX_LABEL_BYTES = 1024;
+/** A label is part of the value of a lock, which every client that waits reads. */
+const MAX_TEXT_BYTES = 1024;
 
-function checkLabel(lock: string, label: string): string {
-  if (typeof label !== 'string') {
-    throw new LockArgumentError(lock, `label must be a string; got ${String(label)}`);
+function checkText(lock: string, text: string, option: 'label' | 'reason'): string {
+  if (typeof text !== 'string') {
+    throw new LockArgumentError(lock, `${option} must be a string; got ${String(text)}`);
   }
   // A char has at most three bytes.
-  if (label.length <= MAX_LABEL_BYTES / 3) return label;
-  const bytes = Buffer.byteLength(label);
-  if (bytes <= MAX_LABEL_BYTES) return label;
+  if (text.length <= MAX_TEXT_BYTES / 3) return text;
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= MAX_TEXT_BYTES) return text;
   throw new LockArgumentError(
     lock,
-    `label has at most ${MAX_LABEL_BYTES} bytes; this one has ${bytes}. Shorten it.`,
+    `${option} has at most ${MAX_TEXT_BYTES} bytes; this one has ${bytes}. Shorten it.`,
   );
 }
 
-const DEFAULTS = resolve('', {});
-let lastGiven: Given = {};
-let lastResolved = DEFAULTS;
-
-const LONGEST_NAME_BYTES = 1024;
+const MAX_NAME_BYTES = 1024;
 const HALF_A_CHARACTER =
   'the name of a lock has half a character (a lone surrogate), which others would not see. Use name.toWellFormed(), or a hash of it.';
 
@@ -155,12 +239,12 @@ export function checkName(name: string): string {
   }
   if (!name.isWellFormed()) throw new LockArgumentError(name, HALF_A_CHARACTER);
   // A char has at most three bytes.
-  if (name.length <= LONGEST_NAME_BYTES / 3) return name;
+  if (name.length <= MAX_NAME_BYTES / 3) return name;
   const bytes = Buffer.byteLength(name);
-  if (bytes <= LONGEST_NAME_BYTES) return name;
+  if (bytes <= MAX_NAME_BYTES) return name;
   throw new LockArgumentError(
     `${name.slice(0, 32)}…`,
-    `the name of a lock has at most ${LONGEST_NAME_BYTES} bytes; this one has ${bytes}. Use a hash of it.`,
+    `the name of a lock has at most ${MAX_NAME_BYTES} bytes; this one has ${bytes}. Use a hash of it.`,
   );
 }
 

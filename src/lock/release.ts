@@ -3,20 +3,18 @@ import { Due } from './due-list.ts';
 import { isFinal } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import { MIN_PAUSE_MS, retry } from './retry.ts';
-import type { LockRequest } from './store.ts';
 
 /**
- * Releases a lease, or leaves the queue. A store that fails is tried again until the lease has ended by itself,
- * `endsInMs` from now, so that a short outage does not cost the other clients a whole lease. The caller gets `unknown`
- * after a while, and the tries go on.
+ * Ends a lease, or leaves the queue, by a request that is safe to repeat and that returns whether the lease was held. A
+ * store that fails is tried again until the lease has ended by itself, `endsInMs` from now, so that a short outage does
+ * not cost the other clients a whole lease. The caller gets `unknown` after a while, and the tries go on.
  */
 export function release(
   core: LockCore,
-  request: LockRequest,
-  fence: number | undefined,
+  request: () => boolean | Promise<boolean>,
   endsInMs: number,
 ): ReleaseOutcome | Promise<ReleaseOutcome> {
-  const result = core.store.release(request, fence);
+  const result = request();
   if (typeof result === 'boolean') return outcomeOf(result);
   return new Promise((resolve) => {
     const pending = new PendingRelease(resolve);
@@ -25,7 +23,7 @@ export function release(
       (wasHeld) => pending.resolve(outcomeOf(wasHeld)),
       async (error: unknown) => {
         const isOver = isFinal(error) || core.closed !== undefined;
-        pending.resolve(isOver ? 'unknown' : await releaseAgain(core, request, fence, endsInMs));
+        pending.resolve(isOver ? 'unknown' : await releaseAgain(core, request, endsInMs));
       },
     );
   });
@@ -34,14 +32,12 @@ export function release(
 /** The first try may have released it: a later one that finds nothing does not know. */
 async function releaseAgain(
   core: LockCore,
-  request: LockRequest,
-  fence: number | undefined,
+  request: () => boolean | Promise<boolean>,
   endsInMs: number,
 ): Promise<ReleaseOutcome> {
   await core.pause(MIN_PAUSE_MS);
   try {
-    const wasHeld = await retry(core, endsInMs, () => core.store.release(request, fence));
-    return wasHeld ? 'released' : 'unknown';
+    return (await retry(core, endsInMs, request)) ? 'released' : 'unknown';
   } catch {
     return 'unknown';
   }

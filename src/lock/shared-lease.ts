@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import type { Duration } from './duration.ts';
 import { LockArgumentError, NotHeldError } from './errors.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import type { Scope } from './scope.ts';
@@ -46,9 +47,13 @@ export class SharedLease implements Lease {
     if (!this.turn.isHeld) throw new NotHeldError(this.name);
   }
 
-  async extend(): Promise<void> {
+  get contended(): AbortSignal {
+    return this.#outer.contended;
+  }
+
+  async extend(lease?: Duration): Promise<void> {
     this.assertHeld();
-    await this.#outer.extend();
+    await this.#outer.extend(lease);
   }
 
   release(): Promise<ReleaseOutcome> {

@@ -1,5 +1,6 @@
 import { acquire } from './attempt.ts';
 import type { LockCore } from './core.ts';
+import type { LockError } from './errors.ts';
 import type { Lease } from './lease.ts';
 import { Lock } from './lock.ts';
 import type { ResolvedOptions } from './options.ts';
@@ -13,13 +14,11 @@ const ENDLESS_MS = 100 * 365 * 86_400_000;
 
 /** One lock of a store, of which some is taken. */
 export class SingleLock extends Lock {
-  readonly #core: LockCore;
   readonly #target: LockTarget;
   readonly #permits: number;
 
   constructor(core: LockCore, target: LockTarget, permits: number) {
-    super();
-    this.#core = core;
+    super(core);
     this.#target = target;
     this.#permits = permits;
   }
@@ -29,47 +28,51 @@ export class SingleLock extends Lock {
   }
 
   inspect(): Promise<Inspection> {
-    return this.#core.inspect(this.#target);
+    return this.core.inspect(this.#target);
   }
 
   forceRelease(): Promise<number> {
-    return this.#core.forceRelease(this.#target);
+    return this.core.forceRelease(this.#target);
   }
 
   protected take(
     options: ResolvedOptions,
     scope: Scope | undefined,
   ): Lease | Promise<Lease | null> {
-    const around = options.isReentrant ? scope?.findShared(this.#core, this.#target) : undefined;
+    const around = options.isReentrant ? scope?.findShared(this.core, this.#target) : undefined;
     if (scope && around?.lease.isHeld && around.shared.permits >= this.#permits) {
       return this.#share(around, options, scope);
     }
-    return acquire(this.#core, this.#request(options), options, scope);
+    return acquire(this.core, this.#request(options), options, scope);
   }
 
-  protected enter<Result>(lease: Lease, body: () => Promise<Result> | Result): Promise<Result> {
-    return this.#scopeOf(lease as StoreLease | SharedLease).run(body);
+  protected enter<Result>(lease: Lease, callback: () => Promise<Result> | Result): Promise<Result> {
+    return this.#scopeOf(lease as StoreLease | SharedLease).run(callback);
   }
 
   #scopeOf(lease: StoreLease | SharedLease): Scope {
     if (lease instanceof SharedLease) {
       return new Scope(lease.scope.turns, lease.turn.request, lease.scope.shared, lease);
     }
-    const shared = { core: this.#core, ...this.#target, permits: this.#permits };
-    return new Scope(this.#core, lease.request, shared, lease);
+    const shared = { core: this.core, ...this.#target, permits: this.#permits };
+    return new Scope(this.core, lease.request, shared, lease);
   }
 
   async #share(around: Scope, options: ResolvedOptions, scope: Scope): Promise<Lease | null> {
     const { turns } = around;
     const request = { ...this.#request(options), ...TURN, owner: turns.newOwner() };
-    const endless = { ...options, renews: false, maxHoldMs: Number.POSITIVE_INFINITY };
+    const endless = { ...options, ...HELD_BY_OTHERS };
     const turn = await acquire(turns, request, endless, scope);
     return turn && new SharedLease(around, turn);
   }
 
-  #request({ leaseMs, label }: ResolvedOptions): LockRequest {
+  protected busyError(options: ResolvedOptions): Promise<LockError> {
+    return this.core.timeoutError(this.#request(options), 0);
+  }
+
+  #request({ leaseMs, label, stealReason }: ResolvedOptions): LockRequest {
     const { kind, name, slots } = this.#target;
-    const owner = this.#core.newOwner();
+    const owner = this.core.newOwner();
     return {
       kind,
       name,
@@ -77,9 +80,16 @@ export class SingleLock extends Lock {
       owner,
       permits: this.#permits,
       leaseMs,
-      info: this.#core.infoOf(label),
+      info: this.core.infoOf(label),
+      stealReason,
     };
   }
 }
 
+/** The lease around it decides how long it is held. */
+const HELD_BY_OTHERS = {
+  renews: false,
+  maxHoldMs: Number.POSITIVE_INFINITY,
+  keepForMs: 0,
+} as const;
 const TURN = { kind: 'mutex', slots: 1, permits: 1, leaseMs: ENDLESS_MS } as const;

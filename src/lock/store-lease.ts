@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import type { Timer } from '../clock/index.ts';
 import type { LockCore } from './core.ts';
 import { Due } from './due-list.ts';
+import type { Duration } from './duration.ts';
 import {
   LockAbortedError,
   LockError,
@@ -9,10 +10,12 @@ import {
   LockUnavailableError,
   type LossReason,
   NotHeldError,
+  withCallerFrames,
 } from './errors.ts';
 import { announce, asked } from './events.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import { loseSignal } from './lose-signal.ts';
+import { leaseMsOf } from './options.ts';
 import { release } from './release.ts';
 import type { LockRequest } from './store.ts';
 import { transferText } from './transfer.ts';
@@ -32,7 +35,7 @@ const RETRY_PART = 1 / 20;
  * (a renewal that was under way, a second release) changes nothing.
  */
 export class StoreLease extends Due<StoreLease> implements Lease {
-  readonly request: LockRequest;
+  request: LockRequest;
   fence = 0;
   #isSettled = false;
   /** Both clocks, just before the request left that gave it its time. */
@@ -45,6 +48,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   #end: LockError | undefined = undefined;
   #released: Promise<ReleaseOutcome> | undefined = undefined;
   #controller: AbortController | undefined = undefined;
+  #contended: AbortController | undefined = undefined;
   #retryTimer: Timer | undefined = undefined;
   #maxHoldTimer: Timer | undefined = undefined;
 
@@ -100,6 +104,15 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     return this.#controller.signal;
   }
 
+  get contended(): AbortSignal {
+    if (this.#contended === undefined) {
+      const controller = new AbortController();
+      this.#contended = controller;
+      if (this.isHeld) this.#core.store.watch?.(this.request, () => controller.abort());
+    }
+    return this.#contended.signal;
+  }
+
   get expiresInMs(): number {
     return this.isHeld ? this.#leftMs() : 0;
   }
@@ -119,14 +132,15 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   }
 
   assertHeld(): void {
-    if (!this.isHeld) throw this.#end ?? new NotHeldError(this.name);
+    if (!this.isHeld) throw withCallerFrames(this.#end ?? new NotHeldError(this.name));
   }
 
-  async extend(): Promise<void> {
+  async extend(lease?: Duration): Promise<void> {
+    const request = lease === undefined ? this.request : this.#longerRequest(lease);
     for (;;) {
       this.assertHeld();
       try {
-        await this.#extendOnce();
+        await this.#extendOnce(request);
         return;
       } catch (error) {
         const pauseMs = this.request.leaseMs * RETRY_PART;
@@ -138,14 +152,29 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     }
   }
 
-  async #extendOnce(): Promise<void> {
+  /** Never shorter: if the reply was lost, the holder would believe in a lease that has ended. */
+  #longerRequest(lease: Duration): LockRequest {
+    const leaseMs = Math.max(leaseMsOf(this.name, lease), this.request.leaseMs);
+    return { ...this.request, leaseMs };
+  }
+
+  async #extendOnce(request: LockRequest): Promise<void> {
     const { clock, store } = this.#core;
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
-    const isOurs = await store.extend(this.request);
+    const isOurs = await store.extend(request);
     if (!isOurs) this.#lose('stolen');
     this.assertHeld();
-    this.#prolong(sentMs, sentWallMs);
+    if (request.leaseMs > this.request.leaseMs) this.#lengthen(request);
+    this.#extended(sentMs, sentWallMs);
+  }
+
+  /** Later renewals are for the longer lease, and come later. */
+  #lengthen(request: LockRequest): void {
+    const { watchdog } = this.#core;
+    watchdog.drop(this);
+    this.request = request;
+    watchdog.add(this);
   }
 
   release(): Promise<ReleaseOutcome> {
@@ -213,7 +242,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
 
   #renewed(sentMs: number, sentWallMs: number): void {
     if (!this.isHeld) return;
-    this.#prolong(sentMs, sentWallMs);
+    this.#extended(sentMs, sentWallMs);
     announce('renew', () => this.#event());
     this.#core.watchdog.add(this);
   }
@@ -228,8 +257,8 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     });
   }
 
-  #prolong(sentMs: number, sentWallMs: number): void {
-    // An answer that was long under way: it has been renewed since.
+  #extended(sentMs: number, sentWallMs: number): void {
+    // The reply came late, and it has been renewed since.
     if (sentMs < this.sentMs) return;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
@@ -282,11 +311,26 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES['not-held'];
     this.#core.watchdog.leaveToEnd(this);
-    const outcome = release(this.#core, this.request, this.fence, this.request.leaseMs);
+    const { store } = this.#core;
+    const { request, fence } = this;
+    const keptMs = this.#end === undefined ? this.#options.keepForMs - this.#heldMs() : 0;
+    if (keptMs > 0) return this.#keep(keptMs);
+    const outcome = release(this.#core, () => store.release(request, fence), request.leaseMs);
     this.#settle();
     return typeof outcome === 'string'
       ? OUTCOMES[this.#outcomeOf(outcome)]
       : outcome.then((later) => this.#outcomeOf(later));
+  }
+
+  /** The lock stays taken without a holder, also when this process ends. */
+  async #keep(keptMs: number): Promise<ReleaseOutcome> {
+    const request = { ...this.request, leaseMs: keptMs };
+    const extend = () => this.#core.store.extend(request);
+    const extended = release(this.#core, extend, this.request.leaseMs);
+    this.#settle();
+    const outcome = await extended;
+    if (outcome !== 'not-held') this.#core.detach(request);
+    return this.#outcomeOf(outcome === 'released' ? 'kept' : outcome);
   }
 
   /** A lease that was lost before did not last until its release. */
@@ -309,6 +353,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#core.watchdog.drop(this);
     this.#retryTimer?.cancel();
     this.#maxHoldTimer?.cancel();
+    if (this.#contended !== undefined) this.#core.store.unwatch?.(this.request);
   }
 
   #heldMs(): number {
@@ -323,6 +368,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
 /** Of a store that answers at once: nothing new is kept by an old lease. */
 const OUTCOMES: Record<ReleaseOutcome, Promise<ReleaseOutcome>> = {
   released: Promise.resolve('released'),
+  kept: Promise.resolve('kept'),
   'not-held': Promise.resolve('not-held'),
   unknown: Promise.resolve('unknown'),
 };
@@ -330,6 +376,7 @@ const OUTCOMES: Record<ReleaseOutcome, Promise<ReleaseOutcome>> = {
 export interface HoldOptions {
   readonly renews: boolean;
   readonly maxHoldMs: number;
+  readonly keepForMs: number;
 }
 
 /** How much of a lease its holder may use. */

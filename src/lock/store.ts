@@ -12,8 +12,15 @@ export interface LockStore {
   /** Owners begin with this, so that the store knows whose they are. Left out: any prefix will do. */
   readonly ownerPrefix?: string;
   /**
+   * Settles when the store was reached for the first time, or could not be. Until then the wait timeout of a request
+   * does not run. Left out: the store is in this process.
+   */
+  readonly connected?: Promise<void>;
+  /**
    * Takes the lock if it is free. If it is busy and there is a waiter, the request enters the queue, or keeps its
-   * place, and the waiter is notified when its turn has come.
+   * place, and the waiter is notified when its turn has come. A request that steals takes the lock from its holders.
+   *
+   * @throws LockArgumentError if the lock is in use with another number of slots.
    */
   acquire(request: LockRequest, waiter?: Waiter): AcquireResult | Promise<AcquireResult>;
   /**
@@ -36,8 +43,17 @@ export interface LockStore {
   /** Ends all leases of a lock, and raises the fence. Returns the number of holders. */
   forceRelease(target: LockTarget): Promise<number>;
   inspect(target: LockTarget): Promise<Inspection>;
-  /** Calls back when all leases are lost, in a store where they can end by something other than their time. */
-  onLost?(listener: (reason: Error) => void): void;
+  /** Some holders of the lock, and the place of a request in its queue: costs little, however long the queue is. */
+  contention(request: LockRequest): Promise<Contention>;
+  /**
+   * Calls back when leases are lost by something other than their time: that of one owner, which another client stole,
+   * or all, with the end of a session. A call may be missed: the holder then learns it at its next renewal.
+   */
+  onLost?(listener: (reason: Error, owner?: string) => void): void;
+  /** Calls back once when a client waits for a lock that is held, as one may already. */
+  watch?(request: LockRequest, onContended: () => void): void;
+  /** The holder does not want to know any more. */
+  unwatch?(request: LockRequest): void;
   /** The lease ended, or belongs to another process now: what would end it with this process is cancelled. */
   detach?(request: LockRequest): Promise<void>;
   close(): Promise<void>;
@@ -60,6 +76,8 @@ export interface LockRequest extends LockTarget {
   readonly leaseMs: number;
   /** What `inspect` shows of the holder. */
   readonly info: HolderInfo;
+  /** Why it takes the lock from its holders. Left out: it does not. */
+  readonly stealReason?: string | undefined;
 }
 
 export type AcquireResult =
@@ -100,6 +118,8 @@ export type Holder = HoldfastHolder | ForeignHolder;
 
 export interface HoldfastHolder extends HolderInfo {
   readonly foreign: false;
+  /** The name of its acquisition, as its events have it. */
+  readonly owner: string;
   readonly permits: number;
   readonly fence: number;
   /** How long ago it was granted. */
@@ -129,5 +149,18 @@ export interface ForeignHolder {
 export interface Inspection {
   readonly holders: readonly Holder[];
   /** In the order in which they will be served. */
-  readonly waiters: readonly (HolderInfo & { readonly permits: number })[];
+  readonly waiters: readonly WaiterInfo[];
+}
+
+/** What keeps a request waiting. */
+export interface Contention {
+  readonly holders: readonly Holder[];
+  /** From 1 on. Undefined: it is not in the queue, or so far behind that its place is not counted. */
+  readonly place: number | undefined;
+}
+
+export interface WaiterInfo extends HolderInfo {
+  /** The name of its acquisition, as its events have it. */
+  readonly owner: string;
+  readonly permits: number;
 }

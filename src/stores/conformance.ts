@@ -413,6 +413,10 @@ function withOwnPrefix(store: LockStore): LockStore {
     release: (request, fence) => store.release(own(request), fence),
     forceRelease: (target) => store.forceRelease(target),
     inspect: (target) => store.inspect(target),
+    contention: (request) => store.contention(own(request)),
+    onLost: (listener) => store.onLost?.(listener),
+    watch: (request, onContended) => store.watch?.(own(request), onContended),
+    unwatch: (request) => store.unwatch?.(own(request)),
     close: () => store.close(),
   };
 }

@@ -3,7 +3,7 @@ import type { LockStore } from '../lock/index.ts';
 import { ClientRunner } from './clients/client-runner.ts';
 import { lockSession, openBeside, type RedisStoreOptions, storeOn } from './redis.ts';
 
-type AddressStoreOptions = Pick<RedisStoreOptions, 'session'> & Pick<ClientOptions, 'tls'>;
+type AddressStoreOptions = Omit<RedisStoreOptions, 'requestTimeout'> & Pick<ClientOptions, 'tls'>;
 
 /** A store at `redis://…`, `rediss://…` or `unix:/path`, with a client of its own that it closes. */
 export function redisUrlStore(url: string, options: AddressStoreOptions = {}): LockStore {
@@ -12,11 +12,11 @@ export function redisUrlStore(url: string, options: AddressStoreOptions = {}): L
 
 export function addressStore(
   address: Address,
-  { session = false, tls }: AddressStoreOptions = {},
+  { session = false, tls, ...keys }: AddressStoreOptions = {},
 ): LockStore {
   const runner = new ClientRunner(new Client(address, { tls }));
-  if (!session) return storeOn(runner);
+  if (!session) return storeOn(runner, keys);
   const { plain } = runner;
   const open = () => openBeside(plain, address.label);
-  return storeOn(runner, {}, lockSession(session, { ...plain, scripts: runner, open }));
+  return storeOn(runner, keys, lockSession(session, { ...plain, scripts: runner, open }));
 }

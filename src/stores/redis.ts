@@ -6,6 +6,7 @@ import { type IoredisClient, ioredisLink, isIoredis } from './clients/ioredis-li
 import { linkRunner } from './clients/link-runner.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './clients/node-redis-link.ts';
 import type { PlainLink, RedisLink } from './clients/redis-link.ts';
+import { type KeyOptions, keyNames } from './redis/lock-keys.ts';
 import { RedisStore } from './redis/redis-store.ts';
 import { type LiveSession, LockSession, type LockSessionOptions } from './sessions/lock-session.ts';
 import { type Session, SessionError, sessionError } from './sessions/session.ts';
@@ -40,7 +41,7 @@ const ONE_CONNECTION =
   'locks with a session need a client with one connection, on which commands keep their order: ioredis ' +
   'new Redis(), or node-redis createClient(). A cluster and a pool have several.';
 
-export interface RedisStoreOptions {
+export interface RedisStoreOptions extends KeyOptions {
   /** How long one request may take. Default 2 s. */
   readonly requestTimeout?: Duration;
   /**
@@ -53,12 +54,15 @@ export interface RedisStoreOptions {
 /** A session that is misspelt would be left out, and locks outlive their program. */
 function refuseOthers(options: object): void {
   for (const name in options) {
-    if (name === 'requestTimeout' || name === 'session') continue;
-    throw new LockArgumentError('', `redisStore does not know '${name}'. ${STORE_OPTIONS}`);
+    if (STORE_OPTIONS.includes(name)) continue;
+    throw new LockArgumentError(
+      '',
+      `redisStore does not know '${name}'. Its options are ${STORE_OPTIONS.join(', ')}.`,
+    );
   }
 }
 
-const STORE_OPTIONS = "Its options are { requestTimeout: '2s', session: true }.";
+const STORE_OPTIONS = ['requestTimeout', 'session', 'prefix', 'key'];
 
 /** A session for locks: the one that is given, or one that is opened for them. */
 export function lockSession(
@@ -110,12 +114,18 @@ function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
 /** A store on a Redis, however it is reached. */
 export function storeOn(
   runner: ScriptRunner,
-  { requestTimeout = '2s' }: RedisStoreOptions = {},
+  { requestTimeout = '2s', ...keys }: RedisStoreOptions = {},
   session?: LockSession,
 ): LockStore {
   const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
   const clientId = newClientId();
-  return new RedisStore(runner, { clientId, clock: systemClock, requestTimeoutMs, session });
+  return new RedisStore(runner, {
+    clientId,
+    clock: systemClock,
+    requestTimeoutMs,
+    session,
+    keyOf: keyNames(keys),
+  });
 }
 
 /** Short, since it begins every token: Redis keeps up to 44 bytes in one piece. */

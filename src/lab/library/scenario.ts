@@ -1,4 +1,4 @@
-import type { AcquireOptions, Lease, Lock, Locks } from '../../lock/index.ts';
+import type { AcquireOptions, Lease, Lock, Locks, ReleaseOutcome } from '../../lock/index.ts';
 import { LockError } from '../../lock/index.ts';
 import { RESERVED_MS } from '../../stores/index.ts';
 import type { Text } from '../recipe.ts';
@@ -25,7 +25,7 @@ export interface Task {
 }
 
 /** What became of a release, or why there was none. */
-export type Ending = 'released' | 'not-held' | 'unknown' | LockError['code'];
+export type Ending = ReleaseOutcome | LockError['code'];
 
 const LEASE_MS = 3000;
 const WORK_MS = 1000;

@@ -131,9 +131,6 @@ return looks
  * KEYS  the holder key, and a key that does not exist, so that a slot that moves is refused
  * ARGV  who and why as JSON; notes kept; their life in ms; most entries
  * Reply { look before, look after }; if nobody held it nothing was done
- *
- * The store does not know how many permits a semaphore has. As many as were taken it has for sure, and as
- * many as the first in line wants: those are handed over now, others when their waiters ask again.
  */
 export const FORCE_SCRIPT = `${LOOK}
 local function locks()
@@ -144,12 +141,8 @@ local holder, note, kept, life, most = KEYS[1], unpack(ARGV)
 local before = look(holder, tonumber(most))
 if before[3] == '0' then return { before, before } end
 
-local operation = 'force'
-if string.sub(holder, 1, 5) ~= 'lock:' then
-  local taken = tonumber(ask('HGET', holder .. STATE, 'used') or '1')
-  local wanted = before[6][1] and parseQueued(before[6][1]) or '1'
-  operation = 'force ' .. whole(math.max(taken, tonumber(wanted), 1)) .. ' 1'
-end
+-- The lock knows the number of its slots.
+local operation = string.sub(holder, 1, 5) == 'lock:' and 'force' or 'force 1 1'
 KEYS[2] = nil
 ARGV[1], ARGV[2], ARGV[3], ARGV[4] = operation, '', '0', nil
 locks()

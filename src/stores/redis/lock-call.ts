@@ -1,12 +1,16 @@
-import type {
-  AcquireResult,
-  Holder,
-  HolderInfo,
-  Inspection,
-  LockRequest,
-  LockTarget,
+import {
+  type AcquireResult,
+  type Contention,
+  type Holder,
+  type HolderInfo,
+  type Inspection,
+  type LockRequest,
+  type LockTarget,
+  otherSlots,
+  StolenError,
+  type WaiterInfo,
 } from '../../lock/index.ts';
-import { keyOf, parseToken, tokenOf } from './lock-keys.ts';
+import { ownerOf, parseToken, tokenOf } from './lock-keys.ts';
 
 /** One request to the lock script, as its head describes it. */
 export interface LockCall {
@@ -18,6 +22,7 @@ export interface LockCall {
 
 /** The operation on the lock of a request. For a lock other than a mutex it names slots and permits. */
 export function lockCall(
+  key: string,
   word: string,
   request: LockRequest,
   number: number,
@@ -26,13 +31,18 @@ export function lockCall(
   const { kind, slots, permits, owner, info } = request;
   const numbered = kind === 'mutex' ? word : `${word} ${slots} ${permits}`;
   const operation = rest === undefined ? numbered : `${numbered} ${rest}`;
-  return { key: keyOf(request), operation, token: tokenOf(owner, info), number };
+  return { key, operation, token: tokenOf(owner, info), number };
 }
 
 /** An operation that no owner makes. */
-export function targetCall(word: string, target: LockTarget, ownerPrefix: string): LockCall {
-  const operation = target.kind === 'mutex' ? word : `${word} ${target.slots} 1`;
-  return { key: keyOf(target), operation, token: ownerPrefix, number: 0 };
+export function targetCall(
+  key: string,
+  word: string,
+  { kind, slots }: LockTarget,
+  ownerPrefix: string,
+): LockCall {
+  const operation = kind === 'mutex' ? word : `${word} ${slots} 1`;
+  return { key, operation, token: ownerPrefix, number: 0 };
 }
 
 /** The arguments of the script for some calls, and for the session that they belong to. */
@@ -73,16 +83,40 @@ function parseServed(list: readonly unknown[]): Served[] {
   return served;
 }
 
-/** A message on the channel of a client: the fence and the token. Undefined: another program has published it. */
-export function parseMessage(text: string): Served | undefined {
-  const [, fence, token] = /^(\d+) (.*)$/s.exec(text) ?? [];
-  return token === undefined ? undefined : { token, fence: Number(fence) };
+/** A message on the channel of a client, for a waiter or a holder. */
+export type LockMessage =
+  | { readonly type: 'granted'; readonly served: Served }
+  | { readonly type: 'contended'; readonly owner: string }
+  | { readonly type: 'stolen'; readonly owner: string; readonly reason: Error };
+
+/** Undefined: another program has published it. */
+export function parseMessage(text: string): LockMessage | undefined {
+  const [, fence, granted] = /^(\d+) (.*)$/s.exec(text) ?? [];
+  if (granted !== undefined) {
+    return { type: 'granted', served: { token: granted, fence: Number(fence) } };
+  }
+  const [type, token = '', by = '', ...reason] = text.split('\n');
+  const owner = ownerOf(token);
+  if (type === 'contended') return { type, owner };
+  if (type !== 'stolen') return undefined;
+  const info = parseToken(by)?.info ?? NO_INFO;
+  return { type, owner, reason: new StolenError(info, reason.join('\n')) };
 }
 
 /** Redis ends a key in the millisecond after its last. */
 export const MARGIN_MS = 2;
 
-/** Some clients give numbers as text. */
+/**
+ * Some clients give numbers as text.
+ *
+ * @throws LockArgumentError if the lock is in use with another number of slots.
+ */
+export function acquireResult(reply: unknown, { name, slots }: LockTarget): AcquireResult {
+  const [, inUse] = /^SLOTS (\d+)$/.exec(String(reply)) ?? [];
+  if (inUse !== undefined) throw otherSlots(name, Number(inUse), slots);
+  return toResult(reply);
+}
+
 export function toResult(reply: unknown): AcquireResult {
   const number = Number(reply);
   if (number > 0) return { type: 'granted', fence: number };
@@ -98,16 +132,22 @@ export function parseInspection(reply: unknown): Inspection {
   return { holders: holders.map(parseHolder), waiters: waiters.map(parseWaiter) };
 }
 
+export function parseContention(reply: unknown): Contention {
+  const [holders, place] = reply as [unknown[][], unknown];
+  return { holders: holders.map(parseHolder), place: Number(place) || undefined };
+}
+
 /** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
 function parseHolder([token, permits, fence, left, ageMs, type = 'string']: unknown[]): Holder {
-  const info = parseToken(String(token))?.info;
+  const parsed = parseToken(String(token));
   const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);
-  if (info === undefined) {
+  if (parsed === undefined) {
     return { foreign: true, type: String(type), value: String(token), permits: 1, leftMs };
   }
   return {
     foreign: false,
-    ...info,
+    owner: parsed.owner,
+    ...parsed.info,
     permits: Number(permits),
     fence: Number(fence),
     leftMs,
@@ -116,8 +156,9 @@ function parseHolder([token, permits, fence, left, ageMs, type = 'string']: unkn
 }
 
 /** Only Holdfast clients queue. A token of another form in the queue gets an empty host. */
-function parseWaiter([token, permits]: unknown[]): HolderInfo & { permits: number } {
-  return { ...(parseToken(String(token))?.info ?? NO_INFO), permits: Number(permits) };
+function parseWaiter([token, permits]: unknown[]): WaiterInfo {
+  const { owner, info } = parseToken(String(token)) ?? { owner: String(token), info: NO_INFO };
+  return { owner, ...info, permits: Number(permits) };
 }
 
 const NO_INFO: HolderInfo = { host: '', pid: 0, label: '' };

@@ -1,4 +1,4 @@
-import type { HolderInfo, LockKind } from '../../lock/index.ts';
+import { type HolderInfo, LockArgumentError, type LockKind } from '../../lock/index.ts';
 
 /**
  * The layout of locks in Redis: names of keys and channels, and the form of tokens. docs/key-layout.md describes it
@@ -25,6 +25,42 @@ export function keyOf({ kind, name }: { readonly kind: LockKind; readonly name: 
   return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
 }
 
+/** The holder key of a lock. */
+export type KeyOf = (target: { readonly kind: LockKind; readonly name: string }) => string;
+
+export interface KeyOptions {
+  /** Every key of a lock begins with this. Default: nothing. */
+  readonly prefix?: string | undefined;
+  /**
+   * The key of the mutex of a name, so that programs with another lock library, which uses this key, and programs with
+   * Holdfast exclude each other. Default: `lock:{name}`.
+   */
+  readonly key?: ((name: string) => string) | undefined;
+}
+
+/** @throws LockArgumentError for options that cannot be right. */
+export function keyNames({ prefix = '', key }: KeyOptions): KeyOf {
+  if (typeof prefix !== 'string' || !prefix.isWellFormed() || prefix.includes('{')) {
+    throw new LockArgumentError('', "prefix is a string without '{', such as 'shop:'");
+  }
+  if (key === undefined) return prefix === '' ? keyOf : (target) => prefix + keyOf(target);
+  if (typeof key !== 'function') {
+    throw new LockArgumentError('', 'key is a function from the name of a mutex to its key');
+  }
+  if (prefix !== '')
+    throw new LockArgumentError('', 'use prefix or key, not both: key gives whole keys');
+  return (target) =>
+    target.kind === 'mutex' ? checkKey(target.name, key(target.name)) : keyOf(target);
+}
+
+function checkKey(name: string, key: unknown): string {
+  if (typeof key === 'string' && key !== '' && key.isWellFormed()) return key;
+  throw new LockArgumentError(
+    name,
+    `the key function must return a string for '${name}'; it returned ${String(key)}`,
+  );
+}
+
 /** The lock of a holder key. */
 export function lockOfKey(key: string): { readonly kind: LockKind; readonly name: string } {
   const colon = key.indexOf(':');
@@ -41,11 +77,12 @@ export const SUFFIX = {
   state: ':state',
   clock: ':clock',
   forced: ':forced',
+  watchers: ':watchers',
 } as const;
 
 /** Keys that locks leave behind when no client holds or wants them. */
 export const HELPER_KEY =
-  /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|queue(?::.*)?)$/s;
+  /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|watchers|queue(?::.*)?)$/s;
 /** A set of holders outlives their leases: a request for the lock removes those that have ended. */
 export const SHARED_KEY = /^(?:semaphore|rw):\{.*\}$/s;
 
@@ -122,9 +159,20 @@ export function parseQueued(member: string): {
   return { permits: Number(permits), leaseMs: Number(leaseMs), token };
 }
 
+/**
+ * What the names of a lock's helper keys begin with: its holder key. A holder key without a hash tag, as the caller's
+ * `key` function may give it, becomes the hash tag: then all keys of the lock are in one slot of a cluster.
+ */
+export const LUA_BASE = `
+local function baseOf(holder)
+  return string.find(holder, '{', 1, true) and holder or '{' .. holder .. '}'
+end
+`;
+
 /** The same in Lua, for every script that reads or writes locks. */
 export const LUA_KEYS = `
-local FENCE, QUEUE, STATE, CLOCK, FORCED = '${SUFFIX.fence}', '${SUFFIX.queue}', '${SUFFIX.state}', '${SUFFIX.clock}', '${SUFFIX.forced}'
+local FENCE, QUEUE, STATE, CLOCK = '${SUFFIX.fence}', '${SUFFIX.queue}', '${SUFFIX.state}', '${SUFFIX.clock}'
+local FORCED, WATCHERS = '${SUFFIX.forced}', '${SUFFIX.watchers}'
 local LAST_BYTE = '${LAST_BYTE_READ}'
 
 local function clientOf(token)
@@ -132,8 +180,8 @@ local function clientOf(token)
 end
 
 -- Exists while the client of a waiter is alive.
-local function aliveKey(holder, token)
-  return holder .. QUEUE .. ':' .. clientOf(token)
+local function aliveKey(base, token)
+  return base .. QUEUE .. ':' .. clientOf(token)
 end
 
 -- A member of a queue: permits, lease, token. What another program has written there is the place of no client.

@@ -1,5 +1,5 @@
 import { scriptOf } from '../../client/index.ts';
-import { LAST_BYTE_READ, LUA_KEYS, SUFFIX } from './lock-keys.ts';
+import { LAST_BYTE_READ, LUA_BASE, LUA_KEYS, SUFFIX } from './lock-keys.ts';
 
 /** For how long a lock is reserved for a waiter that is notified by a message, unless its lease is shorter. */
 export const RESERVED_MS = 2000;
@@ -15,6 +15,8 @@ const MAX_PASSED_OVER = 1000;
 const PAGE_SIZE = 100;
 /** The key of a client that is alive has this much of its life left when the client counts as silent. */
 export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
+/** So many holders are shown to a request that waited in vain. */
+const MAX_SHOWN = 10;
 /** The exit command of a session releases so many locks in one call; the server calls it again. */
 const MAX_EXITS = 500;
 
@@ -25,8 +27,10 @@ const MAX_EXITS = 500;
  *       a call are in one slot of a cluster.
  * ARGV  for each request three: operation, token, number; and after all of them the id of the session, if there is one.
  *       The operation is a word. For a lock other than a mutex, its slots and the permits of the request follow it.
- *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next four.
+ *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next six.
  *         queue     the same; if it is busy, the token enters the queue, or keeps its place.
+ *         steal     ends all leases and takes the lock, before any waiter. The reason follows the word and a ':'.
+ *         watch     asks whether a client waits; if none does, the holder gets a message when one enters the queue.
  *         refresh   says that the client of a token in the queue is alive.
  *         extend    starts the lease anew.
  *         release   ends the lease, or leaves the queue.
@@ -34,13 +38,15 @@ const MAX_EXITS = 500;
  *         adopt     takes the lock over from another token, which follows the word and a ':'.
  *         detach    takes the token out of its session, which then does not release it when it ends.
  *         force     ends all leases.     inspect   shows holders and waiters.
+ *         contention  shows some holders, and the place of the token in the queue.
  *         all <count> <fence>  takes so many mutexes or none, with one fence that is not below the one given. The
  *                   other requests of the group follow it, with the word `also`.
- * Reply for each request a number. acquire, queue, adopt, all: the fence; if the lock is busy, minus the ms after which
- *       it may be free. refresh: the same ms, or 0 if the token is not in the queue. extend, release, released: 1, or 0
- *       if it was not held. force: the number of holders. inspect: { holders, waiters }, lists of { token, permits,
+ * Reply for each request a number. acquire, queue, steal, adopt, all: the fence; if the lock is busy, minus the ms after
+ *       which it may be free; if it is in use with another number of slots, the status SLOTS and that number. refresh: the same ms, or 0 if the token is not in the queue. extend, release, released: 1, or 0
+ *       if it was not held. watch: 1 if a client waits, else 0. force: the number of holders. inspect: { holders, waiters }, lists of { token, permits,
  *       fence, ms left, age in ms, type } and of { token, permits }. The type is there for a mutex; if it is not
- *       `string`, the token is empty. Of a foreign value the token is the start.
+ *       `string`, the token is empty. Of a foreign value the token is the start. contention: { holders, place }, the
+ *       place from 1 on, or 0.
  *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
  *       The reply to a single request comes without a list around it, unless waiters were served.
  *       If the session has ended, nothing is done, and the reply is the status NOSESSION.
@@ -55,9 +61,10 @@ const MAX_EXITS = 500;
  *         behind, unless the clock was set back by more than the loss took. It is kept for a day after the grant, and
  *         for half a day or more after the last renewal.
  * state   of a lock that is no mutex: a hash of `used`, the sum of the permits; `ended`, the token of the last
- *         release; and `h:<token>`, the holder's fence, permits and beginning. It has two fields more than the holder
- *         key has tokens. If not, a part was lost (by eviction, or DEL): then all leases of the lock end, and their
+ *         release; `slots`; and `h:<token>`, the holder's fence, permits and beginning. It has three fields more than the
+ *         holder key has tokens. If not, a part was lost (by eviction, or DEL): then all leases of the lock end, and their
  *         holders learn it at their next renewal.
+ * watchers  the holders that get a message when a client enters the queue: of a mutex a string, else a set.
  * queue   a sorted set of the waiters by ticket, each with its permits, lease and token. A client that waits has a key
  *         of its own, which it refreshes.
  *
@@ -74,7 +81,7 @@ export const LOCK_SCRIPT = `
 local call = redis.call
 local DAY = '86400000'
 local FENCE, QUEUE, LAST_BYTE = '${SUFFIX.fence}', '${SUFFIX.queue}', '${LAST_BYTE_READ}'
-
+${LUA_BASE}
 local count = #KEYS
 local session = ARGV[3 * count + 1]
 local sessionKey = session and 'holdfast:session:' .. session
@@ -90,12 +97,12 @@ end
 -- The server's time in microseconds, as text. It stands still while a script runs.
 local time
 
-local function nextFence(holder)
+local function nextFence(base)
   if not time then
     local parts = call('TIME')
     time = parts[1] .. string.sub('00000' .. parts[2], -6)
   end
-  local key, fence = holder .. FENCE, time
+  local key, fence = base .. FENCE, time
   local last = call('SET', key, fence, 'PX', DAY, 'GET')
   if last and last + 0 >= fence + 0 then
     fence = string.format('%.0f', last + 1)
@@ -120,18 +127,18 @@ ${LUA_KEYS}
 
   -- The fence is known for half a day after the last renewal, however long ago the grant was.
   local function keepFence(lock, lease)
-    keep(lock.holder .. FENCE, lease + DAY / 2)
+    keep(lock.base .. FENCE, lease + DAY / 2)
   end
 
   local function lastFence(lock)
-    return call('GET', lock.holder .. FENCE) or '0'
+    return call('GET', lock.base .. FENCE) or '0'
   end
 
   -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock moves on our own
   -- server. The key holds what the clock showed when it was set, and its life. It outlives every lease by half a day:
   -- if it has ended, so have they.
   local function elapsed(lock, lease)
-    local key = lock.holder .. CLOCK
+    local key = lock.base .. CLOCK
     local left = call('PTTL', key)
     local shown = 0
     if left >= 0 then
@@ -166,9 +173,11 @@ ${LUA_KEYS}
 
   mutex.isFree = mutex.fits
 
+  function mutex.refusal() end
+
   function mutex.put(lock, token, permits, lease)
     call('SET', lock.holder, token, 'PX', lease)
-    return nextFence(lock.holder)
+    return nextFence(lock.base)
   end
 
   function mutex.renew(lock, token, lease)
@@ -207,19 +216,38 @@ ${LUA_KEYS}
     return call('PTTL', lock.holder)
   end
 
+  function mutex.watch(lock, token)
+    call('SET', lock.watchers, token, 'PX', DAY)
+  end
+
+  function mutex.watching(lock)
+    return { call('GET', lock.watchers) or nil }
+  end
+
   local shared = {}
 
   function shared.open(lock, lease)
     lock.now = elapsed(lock, lease)
     local held, fields = call('ZCARD', lock.holder), call('HLEN', lock.state)
-    if fields ~= held + 2 then
+    if fields ~= held + 3 then
       call('DEL', lock.holder, lock.state)
-      call('HSET', lock.state, 'used', '0', 'ended', '')
+      call('HSET', lock.state, 'used', '0', 'ended', '', 'slots', whole(lock.slots))
       keep(lock.state, lease)
     elseif held > 0 then
       local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', whole(lock.now))
       for _, token in ipairs(ended) do shared.drop(lock, token) end
     end
+    lock.given, lock.slots = lock.slots, tonumber(call('HGET', lock.state, 'slots'))
+  end
+
+  -- The number of slots changes only while the lock is free. If it is not, the reply names the number that it has.
+  function shared.refusal(lock)
+    if lock.given == lock.slots then return end
+    if not shared.isFree(lock) or call('EXISTS', lock.queue) == 1 then
+      return redis.status_reply('SLOTS ' .. whole(lock.slots))
+    end
+    lock.slots = lock.given
+    call('HSET', lock.state, 'slots', whole(lock.slots))
   end
 
   function shared.owns(lock, token)
@@ -239,7 +267,7 @@ ${LUA_KEYS}
   end
 
   function shared.put(lock, token, permits, lease)
-    local fence = nextFence(lock.holder)
+    local fence = nextFence(lock.base)
     call('HSET', lock.state, 'h:' .. token, fence .. ' ' .. permits .. ' ' .. whole(lock.now))
     call('HINCRBY', lock.state, 'used', permits)
     call('ZADD', lock.holder, whole(lock.now + lease), token)
@@ -263,6 +291,7 @@ ${LUA_KEYS}
     call('ZREM', lock.holder, token)
     call('HDEL', lock.state, 'h:' .. token)
     call('HINCRBY', lock.state, 'used', '-' .. permits)
+    call('SREM', lock.watchers, token)
   end
 
   function shared.ended(lock, token)
@@ -273,8 +302,8 @@ ${LUA_KEYS}
     return call('HGET', lock.state, 'ended') == token
   end
 
-  function shared.tokens(lock)
-    return call('ZRANGE', lock.holder, '0', '-1')
+  function shared.tokens(lock, last)
+    return call('ZRANGE', lock.holder, '0', last or '-1')
   end
 
   function shared.details(lock, token)
@@ -288,9 +317,19 @@ ${LUA_KEYS}
     return first[2] and first[2] - lock.now or -1
   end
 
+  function shared.watch(lock, token)
+    call('SADD', lock.watchers, token)
+    keep(lock.watchers, 0)
+  end
+
+  function shared.watching(lock)
+    return call('SMEMBERS', lock.watchers)
+  end
+
   local function lockAt(holder, slots, permits)
+    local base = baseOf(holder)
     return {
-      holder = holder, queue = holder .. QUEUE, state = holder .. STATE,
+      holder = holder, base = base, queue = base .. QUEUE, state = base .. STATE, watchers = base .. WATCHERS,
       slots = tonumber(slots), permits = permits or '1', kind = slots and shared or mutex,
     }
   end
@@ -304,9 +343,13 @@ ${LUA_KEYS}
   end
 
   local function stayAlive(lock, token)
-    local key = aliveKey(lock.holder, token)
+    local key = aliveKey(lock.base, token)
     -- Redis refuses SET, but not PEXPIRE, when it is out of memory.
     if call('PEXPIRE', key, '${DEAD_MS}') == 0 then call('SET', key, '', 'PX', '${DEAD_MS}') end
+  end
+
+  local function publish(token, message)
+    call('PUBLISH', 'holdfast:' .. clientOf(token), message)
   end
 
   local function memberOf(lock, token, lease)
@@ -318,6 +361,10 @@ ${LUA_KEYS}
     call('ZADD', lock.queue, 'NX', whole((last[2] or 0) + 1), memberOf(lock, token, lease))
     keep(lock.queue, ${DEAD_MS})
     stayAlive(lock, token)
+    -- Each holder is notified once.
+    local watchers = lock.kind.watching(lock)
+    for _, each in ipairs(watchers) do publish(each, 'contended\\n' .. each) end
+    if #watchers > 0 then call('DEL', lock.watchers) end
   end
 
   -- The first waiter whose client is alive; if there is none among the first, the first whose client may be.
@@ -327,7 +374,7 @@ ${LUA_KEYS}
       local members = call('ZRANGE', lock.queue, index, index + size - 1)
       for _, member in ipairs(members) do
         local _, _, token = parseQueued(member)
-        local key = aliveKey(lock.holder, token)
+        local key = aliveKey(lock.base, token)
         leftOf[key] = leftOf[key] or call('PTTL', key)
         if leftOf[key] > aliveLeft then return member end
         if leftOf[key] < 0 then
@@ -345,7 +392,7 @@ ${LUA_KEYS}
 
   -- A client that does not confirm a short reservation counts as silent after it. Of a long one, it does anyway.
   local function expectAnswer(lock, token, reserved)
-    local key, left = aliveKey(lock.holder, token), ${PASSED_OVER_MS} + reserved
+    local key, left = aliveKey(lock.base, token), ${PASSED_OVER_MS} + reserved
     if call('PTTL', key) > left then call('PEXPIRE', key, whole(left)) end
   end
 
@@ -355,7 +402,7 @@ ${LUA_KEYS}
       served[#served + 1] = token
       served[#served + 1] = fence
     else
-      call('PUBLISH', 'holdfast:' .. clientOf(token), fence .. ' ' .. token)
+      publish(token, fence .. ' ' .. token)
     end
   end
 
@@ -383,7 +430,7 @@ ${LUA_KEYS}
   local function renew(lock, token, lease)
     lock.kind.renew(lock, token, lease)
     keepFence(lock, lease)
-    if lease + 0 < ${RESERVED_MS} then call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') end
+    if lease + 0 < ${RESERVED_MS} then call('PEXPIRE', aliveKey(lock.base, token), '${DEAD_MS}') end
   end
 
   local function takeFree(lock, token, lease)
@@ -394,6 +441,8 @@ ${LUA_KEYS}
 
   local function acquire(lock, token, lease, queues)
     local kind = lock.kind
+    local refusal = kind.refusal(lock)
+    if refusal then return refusal end
     if not kind.owns(lock, token) then
       local fence = takeFree(lock, token, lease)
       if fence then return fence end
@@ -411,7 +460,7 @@ ${LUA_KEYS}
     recordSession(lock, token, lease)
     local fence = kind.fenceOf(lock, token)
     -- Another program deleted the fence.
-    return tonumber(fence == '0' and nextFence(lock.holder) or fence)
+    return tonumber(fence == '0' and nextFence(lock.base) or fence)
   end
 
   function operations.acquire(lock, token, lease)
@@ -422,11 +471,31 @@ ${LUA_KEYS}
     return acquire(lock, token, lease, true)
   end
 
+  -- Ends all leases and takes the lock, before any client in the queue.
+  function operations.steal(lock, token, lease, reason)
+    local kind = lock.kind
+    local refusal = kind.refusal(lock)
+    if refusal or kind.owns(lock, token) then return refusal or acquire(lock, token, lease, false) end
+    for _, each in ipairs(kind.tokens(lock)) do
+      kind.drop(lock, each)
+      if isToken(each) then publish(each, 'stolen\\n' .. each .. '\\n' .. token .. '\\n' .. reason) end
+    end
+    recordSession(lock, token, lease)
+    return tonumber(kind.put(lock, token, lock.permits, lease))
+  end
+
+  -- A holder that wants to know that a client waits: 1 if one does, else it will get a message.
+  function operations.watch(lock, token)
+    if call('EXISTS', lock.queue) == 1 then return 1 end
+    lock.kind.watch(lock, token)
+    return 0
+  end
+
   function operations.refresh(lock, token, lease)
     local member = memberOf(lock, token, lease)
     if not call('ZSCORE', lock.queue, member) then return 0 end
     -- A client that was silent for too long has lost its places.
-    if call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') == 0 then
+    if call('PEXPIRE', aliveKey(lock.base, token), '${DEAD_MS}') == 0 then
       call('ZREM', lock.queue, member)
       return 0
     end
@@ -485,19 +554,29 @@ ${LUA_KEYS}
   function operations.force(lock, token)
     local tokens = lock.kind.tokens(lock)
     for _, each in ipairs(tokens) do lock.kind.drop(lock, each) end
-    nextFence(lock.holder)
+    nextFence(lock.base)
     serve(lock, clientOf(token))
     return #tokens
   end
 
-  function operations.inspect(lock)
-    local holders, waiters = {}, {}
-    for _, token in ipairs(lock.kind.tokens(lock)) do
+  local function holdersOf(lock, last)
+    local holders = {}
+    for _, token in ipairs(lock.kind.tokens(lock, last)) do
       holders[#holders + 1] = { token, lock.kind.details(lock, token) }
     end
+    return holders
+  end
+
+  function operations.contention(lock, token, lease)
+    local rank = call('ZRANK', lock.queue, memberOf(lock, token, lease))
+    return { holdersOf(lock, '${MAX_SHOWN - 1}'), rank and rank + 1 or 0 }
+  end
+
+  function operations.inspect(lock)
+    local holders, waiters = holdersOf(lock), {}
     for _, member in ipairs(call('ZRANGE', lock.queue, '0', '-1')) do
       local permits, _, token = parseQueued(member)
-      if call('EXISTS', aliveKey(lock.holder, token)) == 1 then waiters[#waiters + 1] = { token, tonumber(permits) } end
+      if call('EXISTS', aliveKey(lock.base, token)) == 1 then waiters[#waiters + 1] = { token, tonumber(permits) } end
     end
     return { holders, waiters }
   end
@@ -515,7 +594,7 @@ ${LUA_KEYS}
     for each = index, index + count - 1 do
       local holder, token = KEYS[each], ARGV[3 * each - 1]
       call('SET', holder, token, 'PX', lease)
-      call('SET', holder .. FENCE, whole(fence), 'PX', DAY)
+      call('SET', baseOf(holder) .. FENCE, whole(fence), 'PX', DAY)
       recordSession(lockAt(holder), token, lease)
     end
     return fence
@@ -564,13 +643,14 @@ local replies, run
 for index = 1, count do
   local operation, token, number = ARGV[3 * index - 2], ARGV[3 * index - 1], ARGV[3 * index]
   local holder, reply = KEYS[index], nil
+  local base = baseOf(holder)
   if operation == 'acquire' or operation == 'queue' then
-    if call('EXISTS', holder .. QUEUE) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
+    if call('EXISTS', base .. QUEUE) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
       if session then record(holder, '0', '1', number, token) end
-      reply = tonumber(nextFence(holder))
+      reply = tonumber(nextFence(base))
     end
   elseif operation == 'release' then
-    if call('EXISTS', holder .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then
+    if call('EXISTS', base .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then
       call('DEL', holder)
       if session then call('HDEL', sessionKey, token) end
       reply = 1

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/index.ts';
 import { Due, DueList, type LockRequest, type Waiter } from '../../lock/index.ts';
 import { MARGIN_MS, type Served } from './lock-call.ts';
-import { keyOf, ownerOf } from './lock-keys.ts';
+import { type KeyOf, ownerOf } from './lock-keys.ts';
 import { REFRESH_MS, RESERVED_MS } from './lock-script.ts';
 
 /** The times of both clocks, just before a request was sent. */
@@ -42,14 +42,16 @@ class WaitedLock extends Due<WaitedLock> {
  */
 export class LockWaiters {
   readonly #clock: Clock;
+  readonly #keyOf: KeyOf;
   readonly #refresh: (waiter: LockWaiter) => void;
   readonly #waiters = new Map<string, LockWaiter>();
   readonly #locks = new Map<string, WaitedLock>();
   /** By when they are due. A program that waits for a lock stays alive. */
   readonly #refreshes: DueList<WaitedLock>;
 
-  constructor(clock: Clock, refresh: (waiter: LockWaiter) => void) {
+  constructor(clock: Clock, keyOf: KeyOf, refresh: (waiter: LockWaiter) => void) {
     this.#clock = clock;
+    this.#keyOf = keyOf;
     this.#refresh = refresh;
     this.#refreshes = new DueList(clock, 0, (lock) => this.#refreshNow(lock), true);
   }
@@ -89,7 +91,7 @@ export class LockWaiters {
     if (!this.#waiters.has(request.owner)) return;
     waiter.isQueued = true;
     waiter.queuedAt = sent;
-    waiter.lock ??= this.#lockOf(keyOf(request));
+    waiter.lock ??= this.#lockOf(this.#keyOf(request));
     waiter.lock.waiters.set(request.owner, waiter);
     this.#refreshIn(waiter.lock, freeInMs);
   }

@@ -358,13 +358,18 @@ describe('requests that travel together', () => {
   it('leave the queue when their replies come after the timeout', async () => {
     const { clock, open } = openWorld();
     const answers: (() => void)[] = [];
+    let isSlow = false;
     const here = open().locks;
     const there = open((runner) => ({
-      run: (...call) =>
-        new Promise<unknown>((resolve) => {
+      run(...call) {
+        if (!isSlow) return runner.run(...call);
+        return new Promise<unknown>((resolve) => {
           answers.push(() => resolve(runner.run(...call)));
-        }),
+        });
+      },
     })).locks;
+    await there.ready();
+    isSlow = true;
     await here.mutex('a').acquire({ lease: '60s', renew: false });
     const failure = expect(there.mutex('a').acquire({ wait: '5s' })).rejects.toThrow(/no answer/);
     await settle();

@@ -2,6 +2,7 @@ import { Batcher, isWrongType, type ScriptRunner } from '../../client/index.ts';
 import type { Clock } from '../../clock/index.ts';
 import {
   type AcquireResult,
+  type Contention,
   Due,
   DueList,
   type Inspection,
@@ -12,17 +13,25 @@ import {
 } from '../../lock/index.ts';
 import type { LockSession } from '../sessions/lock-session.ts';
 import {
+  acquireResult,
   argsOf,
   isOne,
   type LockCall,
   lockCall,
+  parseContention,
   parseInspection,
   parseMessage,
   parseReplies,
   targetCall,
   toResult,
 } from './lock-call.ts';
-import { channelOf, keyOf, ownerPrefixOf, tokenOf } from './lock-keys.ts';
+import {
+  channelOf,
+  keyOf as defaultKeyOf,
+  type KeyOf,
+  ownerPrefixOf,
+  tokenOf,
+} from './lock-keys.ts';
 import { SCRIPT } from './lock-script.ts';
 import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
 import { told } from './script-fault.ts';
@@ -35,6 +44,8 @@ export interface RedisStoreSettings {
   readonly requestTimeoutMs: number;
   /** The locks end with this session. */
   readonly session?: LockSession | undefined;
+  /** Names the keys of locks. */
+  readonly keyOf?: KeyOf | undefined;
 }
 
 /** The most requests of one call, so that no call keeps the server for long. */
@@ -51,10 +62,17 @@ export class RedisStore implements LockStore {
   /** With a session: takes a lease out of it. */
   readonly detach?: (request: LockRequest) => Promise<void>;
   readonly ownerPrefix: string;
+  /** The first request was answered, or failed. */
+  readonly connected: Promise<void>;
+  #isConnected = (): void => {};
   readonly #clock: Clock;
   readonly #channel: string;
   readonly #batcher: Batcher<PendingCall>;
+  readonly #keyOf: KeyOf;
   readonly #waiters: LockWaiters;
+  /** Holders that want to know that a client waits, by owner. */
+  readonly #watchers = new Map<string, { request: LockRequest; onContended: () => void }>();
+  #onLost: (reason: Error, owner?: string) => void = IGNORE;
   /** Calls under way, which fail when they take too long. */
   readonly #calls: DueList<SentBatch>;
   #subscribing: Promise<void> | undefined;
@@ -64,7 +82,7 @@ export class RedisStore implements LockStore {
 
   constructor(
     scripts: ScriptRunner,
-    { clock, clientId, requestTimeoutMs, session }: RedisStoreSettings,
+    { clock, clientId, requestTimeoutMs, session, keyOf = defaultKeyOf }: RedisStoreSettings,
   ) {
     if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
     this.scripts = scripts;
@@ -72,20 +90,25 @@ export class RedisStore implements LockStore {
     if (session !== undefined) this.detach = (request) => this.#detach(request);
     this.ownerPrefix = ownerPrefixOf(clientId);
     this.#clock = clock;
+    this.#keyOf = keyOf;
     this.#channel = channelOf(clientId);
     this.#batcher = new Batcher(MAX_BATCH, (calls) => this.#sendBatch(calls));
-    this.#waiters = new LockWaiters(clock, (waiter) => this.#refresh(waiter));
+    this.#waiters = new LockWaiters(clock, keyOf, (waiter) => this.#refresh(waiter));
+    this.connected = new Promise((resolve) => {
+      this.#isConnected = resolve;
+    });
     this.#calls = new DueList(clock, requestTimeoutMs, (batch) => {
+      this.#isConnected();
       batch.fail(new Error(`no answer within ${requestTimeoutMs} ms`));
       this.#checkWaiters(batch);
     });
   }
 
   acquire(request: LockRequest, waiter?: Waiter): Promise<AcquireResult> {
-    const call = lockCall(waiter ? 'queue' : 'acquire', request, request.leaseMs);
+    const call = this.#acquireCall(request, waiter);
     const queued = waiter && this.#waiters.add(request, waiter);
     const parse: Parse<AcquireResult> = (reply, sent) => {
-      const result = toResult(reply);
+      const result = acquireResult(reply, request);
       return queued ? this.#acquired(queued, result, sent) : result;
     };
     return new Promise((resolve, reject) => {
@@ -103,15 +126,15 @@ export class RedisStore implements LockStore {
     minFence: number,
   ): Promise<AcquireResult | undefined> {
     const { slotOf } = this.scripts;
-    const slots = new Set(slotOf && requests.map((request) => slotOf(keyOf(request))));
+    const slots = new Set(slotOf && requests.map((request) => slotOf(this.#keyOf(request))));
     if (slots.size > 1) return Promise.resolve(undefined);
     const [first, ...others] = requests;
     const operation = `all ${requests.length} ${minFence}`;
     return new Promise((resolve, reject) => {
-      const call = { ...lockCall('all', first!, first!.leaseMs), operation };
+      const call = { ...this.#call('all', first!, first!.leaseMs), operation };
       const calls = [pendingCall(call, toResult, resolve, reject, true)];
       for (const request of others) {
-        const also = lockCall('also', request, request.leaseMs);
+        const also = this.#call('also', request, request.leaseMs);
         calls.push(pendingCall(also, Number, IGNORE, IGNORE, true));
       }
       this.#batcher.add(this.#slotOf(call.key), calls);
@@ -119,38 +142,59 @@ export class RedisStore implements LockStore {
   }
 
   adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult> {
-    const call = lockCall('adopt', request, request.leaseMs, `:${tokenOf(from.owner, from.info)}`);
+    const call = this.#call(
+      'adopt',
+      request,
+      request.leaseMs,
+      `:${tokenOf(from.owner, from.info)}`,
+    );
     return this.#send(call, toResult, true);
   }
 
   extend(request: LockRequest): Promise<boolean> {
     this.#waiters.removeOwner(request.owner);
-    return this.#send(lockCall('extend', request, request.leaseMs), isOne);
+    return this.#send(this.#call('extend', request, request.leaseMs), isOne);
   }
 
   release(request: LockRequest, fence?: number): Promise<boolean> {
     this.#waiters.removeOwner(request.owner);
-    const call = lockCall('release', request, request.leaseMs);
+    const call = this.#call('release', request, request.leaseMs);
     if (fence === undefined) return this.#send(call, isOne);
     return new Promise((resolve, reject) => {
       const released = (wasHeld: boolean): void => {
         // A release whose reply was lost may have been sent again, by the client or by us.
         if (wasHeld) resolve(true);
-        else this.#send(lockCall('released', request, fence), isOne).then(resolve, reject);
+        else this.#send(this.#call('released', request, fence), isOne).then(resolve, reject);
       };
       this.#add(pendingCall(call, isOne, released, reject, false));
     });
   }
 
   forceRelease(target: LockTarget): Promise<number> {
-    return this.#send(targetCall('force', target, this.ownerPrefix), Number);
+    return this.#send(this.#targetCall('force', target), Number);
+  }
+
+  watch(request: LockRequest, onContended: () => void): void {
+    this.#watchers.set(request.owner, { request, onContended });
+    this.#subscribe();
+    this.#subscribing?.then(() => this.#sendWatch(request), IGNORE);
+  }
+
+  unwatch({ owner }: LockRequest): void {
+    this.#watchers.delete(owner);
   }
 
   inspect(target: LockTarget): Promise<Inspection> {
-    return this.#send(targetCall('inspect', target, this.ownerPrefix), parseInspection);
+    return this.#send(this.#targetCall('inspect', target), parseInspection);
   }
 
-  onLost(listener: (reason: Error) => void): void {
+  contention(request: LockRequest): Promise<Contention> {
+    const call = this.#call('contention', request, request.leaseMs);
+    return this.#send(call, parseContention);
+  }
+
+  onLost(listener: (reason: Error, owner?: string) => void): void {
+    this.#onLost = listener;
     this.session?.onEnded((reason) => {
       this.#lossCount++;
       listener(reason);
@@ -170,7 +214,7 @@ export class RedisStore implements LockStore {
 
   async #detach(request: LockRequest): Promise<void> {
     if (this.session?.id === undefined) return;
-    await this.#send(lockCall('detach', request, 0), isOne);
+    await this.#send(this.#call('detach', request, 0), isOne);
   }
 
   #acquired(waiter: LockWaiter, result: AcquireResult, sent: SentTimes): AcquireResult {
@@ -187,7 +231,7 @@ export class RedisStore implements LockStore {
   /** If it fails, all waiters of the lock ask again: see #checkWaiters. */
   #refresh(waiter: LockWaiter): void {
     const { request } = waiter;
-    this.#send(lockCall('refresh', request, request.leaseMs), (reply, sent) =>
+    this.#send(this.#call('refresh', request, request.leaseMs), (reply, sent) =>
       this.#waiters.refreshed(waiter, Number(reply), sent),
     ).catch(IGNORE);
   }
@@ -195,17 +239,52 @@ export class RedisStore implements LockStore {
   /** In the background, so that a free lock does not wait for it, and a waiter has its place in the queue before. */
   #subscribe(): void {
     if (this.#subscribing !== undefined || this.#isClosed) return;
-    const onMessage = (text: string): void => {
-      const served = parseMessage(text);
-      if (served !== undefined) this.#waiters.reserved(served);
+    const onMessage = (text: string): void => this.#received(text);
+    const refreshAll = (): void => {
+      this.#waiters.refreshAll();
+      for (const { request } of this.#watchers.values()) this.#sendWatch(request);
     };
-    const refreshAll = (): void => this.#waiters.refreshAll();
     this.#subscribing = this.scripts.listen(this.#channel, onMessage, refreshAll);
     // Messages before that were lost.
     this.#subscribing.then(refreshAll, (error: unknown) => {
       this.#subscribing = undefined;
       this.#waiters.failAll(told(error));
     });
+  }
+
+  #received(text: string): void {
+    const message = parseMessage(text);
+    if (message?.type === 'granted') this.#waiters.reserved(message.served);
+    else if (message?.type === 'contended') this.#contended(message.owner);
+    else if (message !== undefined) this.#onLost(message.reason, message.owner);
+  }
+
+  #contended(owner: string): void {
+    const watcher = this.#watchers.get(owner);
+    this.#watchers.delete(owner);
+    watcher?.onContended();
+  }
+
+  /** After the subscription is open, and again whenever it was: messages before that are lost. */
+  #sendWatch(request: LockRequest): void {
+    if (!this.#watchers.has(request.owner) || this.#isClosed) return;
+    this.#send(this.#call('watch', request, request.leaseMs), isOne).then((isContended) => {
+      if (isContended) this.#contended(request.owner);
+    }, IGNORE);
+  }
+
+  #acquireCall(request: LockRequest, waiter: Waiter | undefined): LockCall {
+    const { leaseMs, stealReason } = request;
+    if (stealReason !== undefined) return this.#call('steal', request, leaseMs, `:${stealReason}`);
+    return this.#call(waiter ? 'queue' : 'acquire', request, leaseMs);
+  }
+
+  #call(word: string, request: LockRequest, number: number, rest?: string): LockCall {
+    return lockCall(this.#keyOf(request), word, request, number, rest);
+  }
+
+  #targetCall(word: string, target: LockTarget): LockCall {
+    return targetCall(this.#keyOf(target), word, target, this.ownerPrefix);
   }
 
   #send<Result>(call: LockCall, parse: Parse<Result>, acquires = false): Promise<Result> {
@@ -239,7 +318,10 @@ export class RedisStore implements LockStore {
     if (acquiring.length === 0) return;
     session.open().then(
       (id) => this.#run(acquiring, id),
-      (error: unknown) => failAll(acquiring, error),
+      (error: unknown) => {
+        this.#isConnected();
+        failAll(acquiring, error);
+      },
     );
   }
 
@@ -271,6 +353,7 @@ export class RedisStore implements LockStore {
   }
 
   #answered(batch: SentBatch, reply: unknown): void {
+    this.#isConnected();
     if (reply === 'NOSESSION') {
       // Deferred: a grant that came with the same bytes must be a lease before all leases are lost.
       this.#clock.defer(() => this.session?.lost(batch.sessionId));
@@ -304,6 +387,7 @@ export class RedisStore implements LockStore {
   }
 
   #failed(batch: SentBatch, error: unknown): void {
+    this.#isConnected();
     // One key that is no lock must not fail the requests that travelled with it: each is sent alone.
     const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];
     if (parts.length > 1) {
