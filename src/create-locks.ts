@@ -2,21 +2,34 @@ import { CachingLocks, type CachingLocksOptions } from './caching-locks.ts';
 import { type ClientOptions, parseAddress } from './client/index.ts';
 import { systemClock } from './clock/index.ts';
 import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
-import { redisUrlStore, type Session, startRenewalWorker } from './stores/index.ts';
+import {
+  type KeyOptions,
+  redisUrlStore,
+  type Session,
+  startRenewalWorker,
+} from './stores/index.ts';
 
-type Url = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
+/** Options of createLocks(). Without `url` and `store`, the locks live in this process. */
+export interface CreateLocksOptions
+  extends AddressOptions,
+    Partial<Omit<LocksOptions, 'store'>>,
+    Pick<CachingLocksOptions, 'cacheLimits'> {
+  /** The Redis, Valkey or `holdfast serve` where the locks live: `redis://`, `rediss://` or `unix:`. */
+  readonly url?: string;
+  /** A store for the locks, such as `redisStore(client)`. */
+  readonly store?: LocksOptions['store'];
+}
 
-type Where = Url | LocksOptions | Omit<CachingLocksOptions, 'store' | 'isInMemory'>;
-
-export interface AddressOptions {
+/** Options for locks at an address. */
+export interface AddressOptions extends KeyOptions {
   /**
-   * `worker`: a worker thread with a connection of its own renews leases while the event loop is blocked.
-   * A program that hangs then keeps its locks too, unless `maxHold` ends that. Default `main`.
+   * `worker`: a worker thread with a connection of its own renews leases while the event loop is blocked. A program
+   * that hangs then keeps its locks too, unless `maxHold` caps that. Default `main`.
    */
   readonly renewFrom?: 'main' | 'worker';
   /**
-   * At `holdfast serve`: locks end at once when this process does, however that comes about, and not only
-   * with their lease. `true` opens a session for them; or one that is open already (see openSession).
+   * On `holdfast serve`: locks end at once when this process ends, however it ends, and not only with their lease.
+   * `true` opens a session for them; or pass one that openSession() returned. Default false.
    */
   readonly session?: boolean | Session;
   /** With `rediss://`: CA, client certificate and key, as Node's `tls.connect` takes them. */
@@ -24,64 +37,129 @@ export interface AddressOptions {
 }
 
 /**
- * Locks. Without an argument they live in this process; with an address they live in that Redis, Valkey
- * or `holdfast serve`; with `{ store }` wherever the store says.
+ * Creates locks. Without an argument they live in this process; with an address they live in that Redis, Valkey or
+ * `holdfast serve`; with `{ store }` wherever the store keeps them.
+ *
+ * @throws LockArgumentError for an address or an option that cannot be right, also for an address that is undefined.
+ *
+ * @example
+ * const locks = createLocks(process.env.REDIS_URL ?? 'redis://127.0.0.1:6379');
+ * await locks.mutex('orders:42').run(async (lease) => {
+ *   await ship(order, { signal: lease.signal });
+ * });
  */
-export function createLocks(where?: Where, options?: AddressOptions): CachingLocks;
-export function createLocks(...given: [Where?, AddressOptions?]): CachingLocks {
-  const [where = {}, options = {}] = given;
-  if (given.length > 0) refuseUnset(given[0]);
-  refuseOthers(options, ADDRESS_OPTIONS);
-  if (typeof where === 'string') return locksAt(checkUrl(where), options);
-  refuseRenewFrom({ ...where, ...options });
-  refuseSession({ ...where, ...options });
-  if (typeof where === 'object' && where !== null) refuseStore(where);
-  refuseOthers(where, LOCKS_OPTIONS);
-  if ('store' in where) return new CachingLocks(withStore(where));
-  const store = memoryStore(where.clock ?? systemClock);
-  return new CachingLocks({ ...where, store, isInMemory: true });
+export function createLocks(options?: CreateLocksOptions): CachingLocks;
+export function createLocks(
+  url: string,
+  options?: Omit<CreateLocksOptions, 'url' | 'store'>,
+): CachingLocks;
+export function createLocks(...given: [(CreateLocksOptions | string)?, object?]): CachingLocks {
+  const options = optionsOf(given);
+  if ('url' in options) return locksAt(options);
+  for (const name of ADDRESS_OPTIONS) if (isGiven(options, name)) throw needsUrl(name);
+  const { store, ...others } = options;
+  if ('store' in options) return new CachingLocks({ ...others, store: checkStore(store) });
+  const inMemory = memoryStore(options.clock ?? systemClock);
+  return new CachingLocks({ ...others, store: inMemory, isInMemory: true });
 }
 
-function locksAt(url: string, options: AddressOptions): CachingLocks {
-  const { renewFrom = 'main', session = false, tls } = options;
-  const store = redisUrlStore(url, { session, tls });
-  if (renewFrom === 'main') return new CachingLocks({ store });
-  if (renewFrom === 'worker') {
-    return new CachingLocks({ store }, new WorkerRenewals(() => startRenewalWorker(url, tls)));
-  }
-  throw new LockArgumentError('', `renewFrom is 'main' or 'worker'; got '${renewFrom}'`);
+/** One object of options that are all known. */
+function optionsOf(given: readonly [(CreateLocksOptions | string)?, object?]): CreateLocksOptions {
+  const [where = {}, more = {}] = given;
+  if (given.length > 0 && given[0] === undefined) throw unsetUrl();
+  const options = typeof where === 'string' ? withUrl(where, more) : where;
+  if (typeof options !== 'object' || options === null) throw unknownOption(String(options));
+  if (given.length > 1 && typeof where !== 'string') throw unknownOption('a second argument');
+  refuseClient(options);
+  // Also inherited ones: those of a URL object are.
+  for (const name in options) if (!OPTIONS.includes(name)) throw unknownOption(`'${name}'`);
+  return options;
 }
 
-function refuseRenewFrom({ renewFrom = 'main' }: AddressOptions): void {
-  if (renewFrom === 'main') return;
-  throw new LockArgumentError(
+function withUrl(url: string, more: object): CreateLocksOptions {
+  if (typeof more !== 'object' || more === null) throw unknownOption(String(more));
+  if ('url' in more || 'store' in more) throw unknownOption("'url' or 'store' beside an address");
+  return { ...more, url };
+}
+
+function locksAt(options: CreateLocksOptions): CachingLocks {
+  const { url, store, clock, renewFrom = 'main', session = false, tls, prefix, key } = options;
+  if (url === undefined) throw unsetUrl();
+  if (store !== undefined) throw new LockArgumentError('', 'use url or store, not both');
+  if (clock !== undefined) throw new LockArgumentError('', CLOCK_AT_URL);
+  checkUrl(url);
+  const { defaults, random, telemetry, cacheLimits } = options;
+  const locksOptions = {
+    store: redisUrlStore(url, { session, tls, prefix, key }),
+    ...(defaults && { defaults }),
+    ...(random && { random }),
+    ...(telemetry !== undefined && { telemetry }),
+    ...(cacheLimits && { cacheLimits }),
+  };
+  if (renewFrom === 'main') return new CachingLocks(locksOptions);
+  if (renewFrom !== 'worker') throw wrongRenewFrom(renewFrom);
+  if (key !== undefined) throw new LockArgumentError('', KEY_IN_WORKER);
+  const start = () => startRenewalWorker({ url, tls, prefix });
+  return new CachingLocks(locksOptions, new WorkerRenewals(start));
+}
+
+const CLOCK_AT_URL =
+  'clock is for locks of this process, in tests: the locks at an address end by the time of its server';
+const KEY_IN_WORKER =
+  "key is a function, which a worker thread cannot have. Leave out key, or renewFrom: 'worker'.";
+
+/** Each is of no use for locks in this process or in a store, and would be ignored. */
+const ADDRESS_OPTIONS = ['renewFrom', 'session', 'tls', 'prefix', 'key'] as const;
+const OPTIONS: readonly string[] = [
+  'url',
+  'store',
+  ...ADDRESS_OPTIONS,
+  'defaults',
+  'clock',
+  'random',
+  'telemetry',
+  'cacheLimits',
+];
+
+function isGiven(options: CreateLocksOptions, name: (typeof ADDRESS_OPTIONS)[number]): boolean {
+  const { [name]: value } = options;
+  // What is the default anyway is ignored rightly.
+  return value !== undefined && value !== false && value !== 'main';
+}
+
+function needsUrl(name: (typeof ADDRESS_OPTIONS)[number]): LockArgumentError {
+  return new LockArgumentError(
     '',
-    'renewFrom: a worker thread needs a connection of its own, and so an address. Use ' +
-      "createLocks('redis://host:port', { renewFrom: 'worker' }).",
+    `${name} needs an address: ${NEEDS_URL[name]} Use createLocks({ url: 'redis://host:port', ${name} })` +
+      `${STORE_OPTIONS.has(name) ? `, or redisStore(client, { ${name} })` : ''}.`,
   );
 }
 
-function refuseSession({ session = false }: AddressOptions): void {
-  if (session === false) return;
-  throw new LockArgumentError(
+const STORE_OPTIONS: ReadonlySet<string> = new Set(['session', 'prefix', 'key']);
+
+const NEEDS_URL = {
+  renewFrom: 'a worker thread has a connection of its own.',
+  session: 'it is opened on a server.',
+  tls: 'it is for connections.',
+  prefix: 'it is for keys in Redis.',
+  key: 'it is for keys in Redis.',
+} as const satisfies Record<(typeof ADDRESS_OPTIONS)[number], string>;
+
+function wrongRenewFrom(renewFrom: unknown): LockArgumentError {
+  return new LockArgumentError('', `renewFrom is 'main' or 'worker'; got '${String(renewFrom)}'`);
+}
+
+/** As from an environment variable that is not set: the locks would live in this process alone, unnoticed. */
+function unsetUrl(): LockArgumentError {
+  return new LockArgumentError(
     '',
-    "session: it is opened on a server, and needs an address. Use createLocks('unix:/path', { session: true }), " +
-      'or redisStore(client, { session: true }).',
+    'the address of the locks is undefined. Is an environment variable not set? Use createLocks() for locks of this ' +
+      'process alone.',
   );
 }
 
-/** As from a variable that is not set: its locks would be those of this process alone, and nobody would notice. */
-function refuseUnset(where: unknown): void {
-  if (where !== undefined) return;
-  throw new LockArgumentError(
-    '',
-    'the address of the locks is undefined. Is a variable of the environment not set? Use createLocks() for locks ' +
-      'of this process alone.',
-  );
-}
-
-/** Its locks would be those of this process alone too. */
-function refuseStore(options: object): void {
+/** A store or a client in the place of the options: the locks would live in this process alone. */
+function refuseClient(options: object): void {
   if (!['acquireAll', 'evalsha', 'evalSha'].some((name) => name in options)) return;
   throw new LockArgumentError(
     '',
@@ -89,48 +167,36 @@ function refuseStore(options: object): void {
   );
 }
 
-/** A client in the place of a store would fail only when it is asked, and then say nothing. */
-function withStore(options: LocksOptions): LocksOptions {
-  if (typeof options.store?.acquire === 'function') return options;
+/** A client in the place of a store would fail only at the first request. */
+function checkStore(store: CreateLocksOptions['store']): LocksOptions['store'] {
+  if (typeof store?.acquire === 'function') return store;
   throw new LockArgumentError(
     '',
     'store: that is no store. Use createLocks({ store: redisStore(client) }).',
   );
 }
 
-const ADDRESS_OPTIONS = ['renewFrom', 'session', 'tls'];
-const LOCKS_OPTIONS = [...ADDRESS_OPTIONS, 'store', 'clock', 'random', 'telemetry', 'cacheLimits'];
-
-/** An address in an object, or a store that is misspelt, would be left out: see refuseStore. */
-function refuseOthers(options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null)
-    throw unknownOption(`'${withoutPassword(String(options))}'`);
-  // Inherited ones too: those of a URL are.
-  for (const name in options) if (!known.includes(name)) throw unknownOption(`'${name}'`);
-}
-
 function unknownOption(what: string): LockArgumentError {
   return new LockArgumentError(
     '',
-    `createLocks does not know ${what}. Use createLocks(), createLocks('redis://host:port', { renewFrom, session, tls }) ` +
-      'or createLocks({ store: redisStore(client) }).',
+    `createLocks does not know ${withoutPassword(what)}. Use createLocks(), createLocks('redis://host:port') or ` +
+      `createLocks({ … }) with ${OPTIONS.join(', ')}.`,
   );
 }
 
-function checkUrl(url: string): string {
+function checkUrl(url: string): void {
   try {
     parseAddress(url);
-    return url;
   } catch {
     throw new LockArgumentError(
       '',
-      `'${withoutPassword(url)}' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
+      `'${withoutPassword(String(url))}' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
         'rediss://host:port or unix:/path.',
     );
   }
 }
 
-/** It may stand in the query too, and an address that is wrong may lack its slashes. */
+/** A password may also be in the query, and a wrong address may lack its slashes. */
 function withoutPassword(url: string): string {
   return url.replace(/^([a-z+ ]*:\/*)?.*@/is, '$1').replace(/(password=)[^&#]*/gi, '$1…');
 }

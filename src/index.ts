@@ -1,6 +1,6 @@
 export type { CachingLocks as Locks } from './caching-locks.ts';
 export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
-export { type AddressOptions, createLocks } from './create-locks.ts';
+export { type AddressOptions, type CreateLocksOptions, createLocks } from './create-locks.ts';
 export {
   createEngine,
   type Engine,

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -25,6 +25,7 @@ import {
   startRealRedis,
   stopProcess,
 } from './real-redis.ts';
+import { withinMs } from './within.ts';
 
 describe('createLocks', () => {
   it('keeps locks in this process by default', async () => {
@@ -35,8 +36,9 @@ describe('createLocks', () => {
   });
 
   it('refuses an address that is not set, which would give locks of this process alone', () => {
-    expect(() => createLocks(undefined)).toThrow(/variable of the environment not set/);
-    expect(() => createLocks(undefined, {})).toThrow(/variable of the environment not set/);
+    for (const given of [[undefined], [undefined, {}], [{ url: undefined }]]) {
+      expect(() => createLocks(...(given as []))).toThrow(/environment variable not set/);
+    }
   });
 
   it('refuses a store, or a client, that is not named as such', async () => {
@@ -168,7 +170,6 @@ describe('createLocks', () => {
 
   it.each([
     new URL('redis://localhost'),
-    { url: 'redis://localhost' },
     { host: 'localhost', port: 6379 },
     { sotre: {} },
     null,
@@ -177,9 +178,87 @@ describe('createLocks', () => {
     expect(() => createLocks(where as never)).toThrow(/createLocks does not know .* Use/);
   });
 
+  it.each([
+    ['prefix needs an address', { prefix: 'shop:' }],
+    ['key needs an address', { key: String }],
+    ['tls needs an address', { tls: {} }],
+    ['session needs an address', { session: true }],
+    [
+      'redisStore(client, { prefix })',
+      { prefix: 'shop:', store: redisStore(new Redis({ lazyConnect: true })) },
+    ],
+    ['use url or store', { url: 'redis://a', store: redisStore(new Redis({ lazyConnect: true })) }],
+    ['clock is for locks of this process', { url: 'redis://a', clock: {} }],
+    ['use prefix or key', { url: 'redis://a', prefix: 'a:', key: String }],
+    ["prefix is a string without '{'", { url: 'redis://a', prefix: 'a{' }],
+    ['key is a function', { url: 'redis://a', key: 'mutex:' }],
+    ['Leave out key', { url: 'redis://a', key: String, renewFrom: 'worker' }],
+    ['defaults are { wait, lease, label }', { defaults: { retry: 3 } }],
+    ['lease must be a duration', { defaults: { lease: 'soon' } }],
+  ])('says "%s" to options that cannot be right', (message, options) => {
+    expect(() => createLocks(options as never)).toThrow(message);
+  });
+
+  it('takes an address among its options, and defaults for all locks', async () => {
+    const { port } = await realRedis();
+    const url: string = `redis://127.0.0.1:${port}`;
+    await using locks = createLocks({ url, defaults: { wait: 0, lease: '5s', label: 'nightly' } });
+    await locks.ready();
+    await using lease = await locks.mutex('a').acquire();
+    expect(lease.expiresInMs).toBeLessThan(5000);
+    const error = await locks
+      .mutex('a')
+      .acquire()
+      .catch((failure: unknown) => failure);
+    expect(error).toMatchObject({ code: 'timeout', holders: [{ label: 'nightly' }] });
+    expect(String(error)).toContain(`pid ${process.pid} (nightly) for`);
+  });
+
+  it('begins every key of a lock with the prefix', async () => {
+    const { port } = await realRedis();
+    const client = new Redis({ port });
+    onTestFinished(() => client.disconnect());
+    await using locks = createLocks({ url: `redis://127.0.0.1:${port}`, prefix: 'shop:' });
+    await using plain = createLocks(`redis://127.0.0.1:${port}`);
+    await locks.mutex('a').acquire();
+    await locks.semaphore('a', 2).acquire();
+    expect(await locks.mutex('a').tryAcquire()).toBe(null);
+    expect((await client.keys('*')).filter((key) => !key.startsWith('shop:'))).toEqual([]);
+    expect(await plain.mutex('a').tryAcquire()).not.toBe(null);
+  });
+
+  it('does not count connecting as waiting', async () => {
+    const { port } = await realRedis();
+    const proxy = createServer((socket) => {
+      const target = connect(port, '127.0.0.1');
+      socket.on('error', () => {});
+      target.on('error', () => {});
+      // The first bytes arrive late, as with a slow handshake.
+      setTimeout(() => socket.pipe(target).pipe(socket), 300);
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    onTestFinished(() => void proxy.close());
+    const { port: slowPort } = proxy.address() as AddressInfo;
+    await using locks = createLocks(`redis://127.0.0.1:${slowPort}`);
+    const lease = await locks.mutex('a').acquire({ wait: '50ms' });
+    expect(lease.isHeld).toBe(true);
+    await using all = createLocks(`redis://127.0.0.1:${slowPort}`);
+    expect((await all.all(['b', 'c']).acquire({ wait: '50ms' })).isHeld).toBe(true);
+  });
+
+  it(
+    'fails ready() if the store cannot be reached',
+    async () => {
+      await using locks = createLocks(`redis://127.0.0.1:${await freePort()}`);
+      await expect(locks.ready()).rejects.toThrow(LockUnavailableError);
+    },
+    withinMs(15_000),
+  );
+
   it('leaves out options that are undefined', async () => {
     const unset = { session: undefined, renewFrom: undefined } as object;
-    for (const given of [[unset], [{}, unset]]) await createLocks(...(given as [object])).close();
+    await createLocks(unset).close();
   });
 
   it.each(['false', 1, {}, Promise.resolve()])('does not take %o for a session', (session) => {

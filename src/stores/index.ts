@@ -16,6 +16,7 @@ export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,
   HELPER_KEY,
+  type KeyOptions,
   ownerOf,
   parseQueued,
   SHARED_KEY,

@@ -4,11 +4,13 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
 import { serveRenewals } from '../lock/index.ts';
 import { redisUrlStore } from './redis-url.ts';
+import type { RenewalWorkerData } from './start-renewal-worker.ts';
 
-const url: string | undefined = workerData?.holdfastUrl;
+const data: RenewalWorkerData | undefined = workerData?.holdfast;
 
-if (parentPort !== null && url !== undefined) {
-  // Whatever there is to warn about this store, the main thread has warned of it.
+if (parentPort !== null && data !== undefined) {
+  const { url, tls, prefix } = data;
+  // The main thread has emitted every warning about this store.
   process.removeAllListeners('warning');
-  serveRenewals(parentPort, redisUrlStore(url, { tls: workerData.tls }), systemClock);
+  serveRenewals(parentPort, redisUrlStore(url, { tls, prefix }), systemClock);
 }
