@@ -6,6 +6,7 @@ const LEASE = 'src/lock/store-lease.ts';
 const CORE = 'src/lock/core.ts';
 const GROUP = 'src/lock/group-lock.ts';
 const MEMORY = 'src/lock/memory-store.ts';
+const FEATURES_TEST = 'src/stores/lock-features.test.ts';
 const LOCK_TEST = 'src/lock/lock.test.ts';
 const GROUP_TEST = 'src/lock/group-lock.test.ts';
 const LOOSE_END_TEST = 'src/lock/loose-end.test.ts';
@@ -193,5 +194,22 @@ export const LOCK_MUTANTS = [
     'if (holder.deadlineMs <= nowMs) ended',
     'if (holder.deadlineMs < 0) ended',
     ['src/lock/memory-store.test.ts'],
+  ),
+  mutant('keepFor: the lock is released', LEASE, 'if (keptMs > 0) return this.#keep(keptMs);', '', [
+    FEATURES_TEST,
+  ]),
+  mutant(
+    'extend: a longer lease is forgotten at the next renewal',
+    LEASE,
+    'if (request.leaseMs > this.request.leaseMs) this.#lengthen(request);',
+    '',
+    [FEATURES_TEST],
+  ),
+  mutant(
+    'attempt: connecting counts as waiting',
+    CORE,
+    'const hasTimeout = this.#unconnected === undefined && attempt.waitMs > 0;',
+    'const hasTimeout = attempt.waitMs > 0;',
+    ['src/stores/redis/redis-store.test.ts'],
   ),
 ];

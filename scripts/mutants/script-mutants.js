@@ -5,14 +5,15 @@ import { mutant, mutantOf, rare } from './mutant.js';
 const SCRIPT = 'src/stores/redis/lock-script.ts';
 const SCRIPT_TEST = 'src/stores/redis/lock-script.test.ts';
 const WAITERS_TEST = 'src/stores/redis/lock-waiters.test.ts';
+const FEATURES_TEST = 'src/stores/lock-features.test.ts';
 const STORE_TEST = 'src/stores/redis/redis-store.test.ts';
 
 export const SCRIPT_MUTANTS = [
   mutant(
     'release: the fast path deletes the lock of another owner',
     SCRIPT,
-    "if call('EXISTS', holder .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then",
-    "if call('EXISTS', holder .. QUEUE) == 0 then",
+    "if call('EXISTS', base .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then",
+    "if call('EXISTS', base .. QUEUE) == 0 then",
   ),
   mutant(
     'release: the general path drops the lock of another owner',
@@ -23,7 +24,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'release: the fast path ignores the queue',
     SCRIPT,
-    "if call('EXISTS', holder .. QUEUE) == 0 and call('GETRANGE'",
+    "if call('EXISTS', base .. QUEUE) == 0 and call('GETRANGE'",
     "if call('GETRANGE'",
   ),
   mutant(
@@ -61,28 +62,23 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'fence: not raised by force',
     SCRIPT,
-    '    nextFence(lock.holder)\n    serve(',
+    '    nextFence(lock.base)\n    serve(',
     '    serve(',
     [STORE_TEST],
   ),
   mutant(
     'fence: a message has the one before',
     SCRIPT,
-    "call('PUBLISH', 'holdfast:' .. clientOf(token), fence .. ' ' .. token)",
+    "publish(token, fence .. ' ' .. token)",
     "call('PUBLISH', 'holdfast:' .. clientOf(token), string.format('%.0f', fence - 1) .. ' ' .. token)",
   ),
   mutant(
     'hand-over: the waiter is notified of a lock that it does not get',
     SCRIPT,
     'local fence = lock.kind.put(lock, token, permits, reserved)',
-    'local fence = nextFence(lock.holder)',
+    'local fence = nextFence(lock.base)',
   ),
-  mutant(
-    'hand-over: no message',
-    SCRIPT,
-    "call('PUBLISH', 'holdfast:' .. clientOf(token), fence .. ' ' .. token)",
-    '',
-  ),
+  mutant('hand-over: no message', SCRIPT, "publish(token, fence .. ' ' .. token)", ''),
   mutant(
     'hand-over: a waiter that was served stays in the queue',
     SCRIPT,
@@ -126,7 +122,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'reservation: a client that confirmed a short one is passed over',
     SCRIPT,
-    "    if lease + 0 < ${RESERVED_MS} then call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') end\n",
+    "    if lease + 0 < ${RESERVED_MS} then call('PEXPIRE', aliveKey(lock.base, token), '${DEAD_MS}') end\n",
     '',
     [WAITERS_TEST],
   ),
@@ -139,8 +135,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'refresh: does not keep the client alive',
     SCRIPT,
-    "if call('PEXPIRE', aliveKey(lock.holder, token), '${DEAD_MS}') == 0 then",
-    "if call('EXISTS', aliveKey(lock.holder, token)) == 0 then",
+    "if call('PEXPIRE', aliveKey(lock.base, token), '${DEAD_MS}') == 0 then",
+    "if call('EXISTS', aliveKey(lock.base, token)) == 0 then",
     [WAITERS_TEST],
   ),
   mutant(
@@ -166,7 +162,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'queue: the fast path takes a free mutex past the waiters',
     SCRIPT,
-    "if call('EXISTS', holder .. QUEUE) == 0 and call('SET'",
+    "if call('EXISTS', base .. QUEUE) == 0 and call('SET'",
     "if call('SET'",
   ),
   rare(
@@ -260,7 +256,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'semaphore: the loss of one of its keys is not noticed',
     SCRIPT,
-    'if fields ~= held + 2 then',
+    'if fields ~= held + 3 then',
     'if fields == 0 then',
     [STORE_TEST],
   ),
@@ -315,5 +311,33 @@ export const SCRIPT_MUTANTS = [
     "call('HLEN', sessionKey) > 0 and 'AGAIN' or 'OK'",
     "'OK'",
     [SCRIPT_TEST],
+  ),
+  mutant(
+    'steal: the former holder is not notified',
+    SCRIPT,
+    'if isToken(each) then publish(each,',
+    'if false then publish(each,',
+    [FEATURES_TEST],
+  ),
+  mutant(
+    'steal: the former holders keep the lock',
+    SCRIPT,
+    '      kind.drop(lock, each)\n      if isToken',
+    '      if isToken',
+    [FEATURES_TEST],
+  ),
+  mutant(
+    'watch: a waiter that came before is not reported',
+    SCRIPT,
+    "if call('EXISTS', lock.queue) == 1 then return 1 end\n    lock.kind.watch",
+    'lock.kind.watch',
+    [FEATURES_TEST],
+  ),
+  mutant(
+    'semaphore: another number of permits is accepted while it is in use',
+    SCRIPT,
+    "      return redis.status_reply('SLOTS ' .. whole(lock.slots))\n",
+    '',
+    [FEATURES_TEST],
   ),
 ];

@@ -293,7 +293,67 @@ export const CONFORMANCE: readonly Case[] = [
       assert.equal(await store.release(waiter, after.fence), false);
     },
   ),
+
+  example('steals a lock from its holder, before the queue, once', async ({ queue, store }) => {
+    for (const [holder, waiter, thief] of threeOfEachKind()) {
+      const before = await store.acquire(holder);
+      await queue(waiter);
+      const stealing = { ...thief, stealReason: 'the host is gone' };
+      const after = await store.acquire(stealing);
+      assert(isGranted(before) && isGranted(after) && after.fence > before.fence);
+      assert.deepEqual(await store.acquire(stealing), after);
+      assert.equal(await store.extend(holder), false);
+      assert.equal(await store.extend(thief), true);
+    }
+  }),
+
+  example('shows the holder and the place in the queue to a waiter', async ({ queue, store }) => {
+    for (const [holder, first, second] of threeOfEachKind()) {
+      await store.acquire(holder);
+      await queue(first);
+      await queue(second);
+      const { holders, place } = await store.contention(second);
+      assert.equal(place, 2);
+      assert(holders.length === 1 && holders[0] && !holders[0].foreign);
+      assert(holders[0].owner.endsWith(holder.owner));
+      assert.equal((await store.contention(holder)).place, undefined);
+    }
+  }),
+
+  example('notifies a holder that watches, once, that a client waits', async (scene) => {
+    const { queue, store, calls } = scene;
+    if (store.watch === undefined) return;
+    for (const [holder, first, second] of threeOfEachKind()) {
+      let count = 0;
+      await store.acquire(holder);
+      store.watch(holder, () => count++);
+      await calls();
+      assert.equal(count, 0);
+      await queue(first);
+      for (let tries = 0; count === 0 && tries < 50; tries++) await calls();
+      await queue(second);
+      await calls();
+      assert.equal(count, 1);
+    }
+  }),
+
+  example('refuses another number of slots while a lock is in use', async ({ store }) => {
+    const held = semaphore('a', 3, 2);
+    await store.acquire(held);
+    const other = async (): Promise<AcquireResult> => store.acquire(semaphore('a', 4, 1));
+    await assert.rejects(other, /in use with 3 permits/);
+    assert.equal(await store.release(held), true);
+    assert(isGranted(await other()));
+  }),
 ];
+
+function threeOfEachKind(): readonly [LockRequest, LockRequest, LockRequest][] {
+  return [
+    [mutex('a'), mutex('a'), mutex('a')],
+    [semaphore('a', 2, 2), semaphore('a', 2, 1), semaphore('a', 2, 2)],
+    [reader(true), reader(), reader(true)],
+  ];
+}
 
 /** What a store must also do if other programs can take a mutex by its key. */
 export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [

@@ -68,6 +68,24 @@ function openStore(run: ScriptRunner['run']) {
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('a Redis store', () => {
+  it('does not count the time until the first reply as waiting', async () => {
+    const { clock, open } = openWorld();
+    const { locks } = open((runner) => ({
+      async run(...call) {
+        await new Promise<void>((resolve) => clock.setTimer(1000, resolve));
+        return runner.run(...call);
+      },
+    }));
+    const waiting = locks.mutex('a').acquire({ wait: '100ms' });
+    await elapse(clock, 1001);
+    const lease = await waiting;
+    expect(lease.isHeld).toBe(true);
+    // From then on it counts.
+    const late = expect(locks.mutex('b').acquire({ wait: '100ms' })).rejects.toThrow('no answer');
+    await elapse(clock, 101);
+    await late;
+  });
+
   it('fails a request that is not answered within the timeout', async () => {
     const { clock, store } = openStore(never);
     const failures = [store.inspect(REQUEST), store.forceRelease(REQUEST)].map((request) =>
