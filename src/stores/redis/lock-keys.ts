@@ -163,6 +163,10 @@ export function parseQueued(member: string): {
  * What the names of a lock's helper keys begin with: its holder key. A holder key without a hash tag, as the caller's
  * `key` function may give it, becomes the hash tag: then all keys of the lock are in one slot of a cluster.
  */
+export function baseOf(holder: string): string {
+  return holder.includes('{') ? holder : `{${holder}}`;
+}
+
 export const LUA_BASE = `
 local function baseOf(holder)
   return string.find(holder, '{', 1, true) and holder or '{' .. holder .. '}'
