@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { type AddressOptions, createLocks } from '../src/index.ts';
+import { createLocks } from '../src/index.ts';
 import { issueCertificate } from './certificate.ts';
 import { ROOT } from './cli-run.ts';
 import { startRealCluster } from './real-cluster.ts';
@@ -60,11 +60,11 @@ describe('docs/troubleshooting.md', () => {
   });
 });
 
-/** What a caller sees who takes a lock at this address. */
-async function messageAt(address: string, options: AddressOptions = {}): Promise<string> {
-  const locks = createLocks(address as `redis://${string}`, options);
+/** The message that the caller gets when it requests a lock at this address. */
+async function messageAt(address: string): Promise<string> {
+  const locks = createLocks(address as `redis://${string}`);
   try {
-    await locks.mutex('a').acquire({ wait: '1s' });
+    await locks.mutex('a').tryAcquire();
     return 'granted';
   } catch (error) {
     return (error as Error).message;
@@ -99,40 +99,28 @@ function afterCommand(command: readonly [string, ...string[]], user = ''): Promi
 }
 
 /** A redis-server that speaks TLS only. */
-async function onTls(
-  options: readonly string[],
-  use: (port: number, ca: string) => Promise<string>,
-): Promise<string> {
+async function onTls(use: (port: number) => Promise<string>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-trouble-'));
-  const { certFile, keyFile, text } = issueCertificate(folder);
+  const { certFile, keyFile } = issueCertificate(folder);
   const port = await freePort();
   const place = ['--port', '0', '--tls-port', `${port}`, '--bind', '127.0.0.1'];
   const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile];
-  const redis = await spawnRealRedis(
-    ...place,
-    ...files,
-    '--tls-ca-cert-file',
-    certFile,
-    ...options,
-  );
+  const trust = ['--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'];
+  const redis = await spawnRealRedis(...place, ...files, ...trust);
   try {
-    return await use(port, text);
+    return await use(port);
   } finally {
     await stopProcess(redis);
     rmSync(folder, { recursive: true });
   }
 }
 
-const OPEN = ['--tls-auth-clients', 'no'];
-
 /** How each reply of the page comes about. */
 const CAUSES: Readonly<Record<string, () => Promise<string>>> = {
   ECONNREFUSED: async () => messageAt(at(await freePort())),
   ENOENT: () => messageAt('unix:/nowhere/holdfast.sock'),
-  DEPTH_ZERO_SELF_SIGNED_CERT: () => onTls(OPEN, (port) => messageAt(`rediss://127.0.0.1:${port}`)),
-  'alert certificate required': () =>
-    onTls([], (port, ca) => messageAt(`rediss://127.0.0.1:${port}`, { tls: { ca } })),
-  ECONNRESET: () => onTls(OPEN, (port) => messageAt(at(port))),
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => onTls((port) => messageAt(`rediss://127.0.0.1:${port}`)),
+  'was lost before the answer': () => onTls((port) => messageAt(at(port))),
   NOAUTH: () => onRedis(['--requirepass', 'secret'], (port) => messageAt(at(port))),
   WRONGPASS: () =>
     onRedis(['--requirepass', 'secret'], (port) => messageAt(`redis://:wrong@127.0.0.1:${port}`)),
@@ -146,7 +134,10 @@ const CAUSES: Readonly<Record<string, () => Promise<string>>> = {
     await cluster.stop();
     return replies.find((reply) => reply !== 'granted')!;
   },
-  CLUSTERDOWN: () => onRedis(['--cluster-enabled', 'yes'], (port) => messageAt(at(port))),
+  CLUSTERDOWN: async () => {
+    const bus = ['--cluster-port', `${await freePort()}`];
+    return onRedis(['--cluster-enabled', 'yes', ...bus], (port) => messageAt(at(port)));
+  },
   'unknown command': async () => {
     const sentinel = await startRealSentinel();
     const reply = await messageAt(at(sentinel.sentinelPorts[0]!));
