@@ -41,6 +41,19 @@ describe('a faulty store without a fault', () => {
     expect(store.release(requestOf('a'))).toBe(false);
   });
 
+  it('passes on the loss that the store inside reports', async () => {
+    let lose = (_reason: Error): void => {};
+    const session = Object.assign(memoryStore(clock), {
+      onLost: (listener: typeof lose) => {
+        lose = listener;
+      },
+    });
+    await using tied = createLocks({ store: faultyStore(session, { clock }), clock });
+    const lease = await tied.mutex('a').acquire();
+    lose(new Error('the session has ended'));
+    expect(lease.signal.reason).toMatchObject({ cause: { message: 'the session has ended' } });
+  });
+
   it('passes on members that the contract does not have', () => {
     const extended = Object.assign(memoryStore(clock), {
       region: 'eu',

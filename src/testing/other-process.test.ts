@@ -155,14 +155,36 @@ describe('a frozen process', () => {
     expect((await locks.mutex('b').inspect()).holders).toMatchObject([{ pid: other.pid }]);
   });
 
-  it('fires no timer that was cancelled before thaw()', async () => {
-    const lease = await other.locks.mutex('a').acquire({ lease: '30s', maxHold: '1s' });
-    other.freeze();
-    await clock.advanceAsync(2000);
-    const releasing = lease.release();
-    other.thaw();
-    expect(await releasing).toBe('released');
+  it('receives the reply to a request that was sent before freeze() after thaw()', async () => {
+    const slow = faultyStore(store, { clock });
+    slow.faults.slow('1s');
+    const third = otherProcess(slow, { clock });
+    let isGranted = false;
+    const trying = third.locks.mutex('a').run(() => {
+      isGranted = true;
+    });
+    await clock.advanceAsync(500);
+    third.freeze();
+    await clock.advanceAsync(1000);
+    expect((await locks.mutex('a').inspect()).holders).toMatchObject([{ pid: third.pid }]);
+    expect(isGranted).toBe(false);
+    third.thaw();
+    slow.faults.recover();
+    await trying;
+    expect(isGranted).toBe(true);
+    await third.locks.close();
+  });
+
+  it('receives the loss of its leases after thaw()', async () => {
+    const faulty = faultyStore(store, { clock });
+    const third = otherProcess(faulty, { clock });
+    const lease = await third.locks.mutex('a').acquire();
+    third.freeze();
+    await faulty.faults.loseLeases();
     expect(lease.signal.aborted).toBe(false);
+    third.thaw();
+    expect(lease.signal.aborted).toBe(true);
+    third.kill();
   });
 });
 

@@ -33,6 +33,5 @@ export class ProcessGate {
 
   kill(): void {
     this.#state = 'killed';
-    this.#held = [];
   }
 }
