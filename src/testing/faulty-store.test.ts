@@ -8,6 +8,7 @@ import {
   LockUnavailableError,
   memoryStore,
 } from '../index.ts';
+import { CONFORMANCE } from '../stores/conformance.ts';
 import { type FaultyStore, faultyStore, type VirtualClock, virtualClock } from './index.ts';
 
 let clock: VirtualClock;
@@ -29,6 +30,14 @@ afterEach(async () => {
 });
 
 describe('a faulty store without a fault', () => {
+  it.each(CONFORMANCE)('conforms: $name', async (example) => {
+    const inside = memoryStore(clock);
+    await example.run({
+      open: async () => faultyStore(inside, { clock }),
+      elapse: async (durationMs) => clock.advance(durationMs),
+    });
+  });
+
   it('grants, queues, hands over and releases as the store inside', async () => {
     const first = await locks.mutex('a').acquire();
     const second = locks.mutex('a').acquire();
