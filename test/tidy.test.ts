@@ -17,6 +17,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   lock: ['clock'],
   cache: ['lock', 'clock', 'client'],
   stores: ['lock', 'client', 'clock', 'engine', 'resp'],
+  testing: ['clock', 'lock'],
   local: ['clock', 'engine', 'server', 'stores'],
   lab: ['client', 'clock', 'resp', 'engine', 'lock', 'stores'],
   'lab-report': ['lab'],

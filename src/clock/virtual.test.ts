@@ -31,6 +31,40 @@ describe('the virtual clock', () => {
     expect(turns).toBe(11);
   });
 
+  it('runs the promises that a timer resolves before the next timer fires, in advanceAsync', async () => {
+    const clock = virtualClock();
+    const order: string[] = [];
+    const step = async (name: string): Promise<void> => {
+      await Promise.resolve();
+      order.push(`${name} at ${clock.monotonicMs()}`);
+    };
+    clock.setTimer(10, () => void step('a'));
+    clock.setTimer(20, () => void step('b').then(() => clock.setTimer(5, () => void step('c'))));
+    clock.setTimer(31, () => expect.unreachable());
+    await clock.advanceAsync(30);
+    expect(order).toEqual(['a at 10', 'b at 20', 'c at 25']);
+    expect(clock.monotonicMs()).toBe(30);
+  });
+
+  it('runs the promises of the caller before its first timer fires, in advanceAsync', async () => {
+    const clock = virtualClock();
+    let isFired = false;
+    void Promise.resolve().then(() => clock.setTimer(5, () => (isFired = true)));
+    await clock.advanceAsync(5);
+    expect(isFired).toBe(true);
+  });
+
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, '10s'])(
+    'refuses to advance by %s',
+    async (by) => {
+      const clock = virtualClock();
+      const message = `the virtual clock advances by milliseconds from 0 on, such as 10_000; got ${by}`;
+      expect(() => clock.advance(by as number)).toThrow(message);
+      await expect(clock.advanceAsync(by as number)).rejects.toThrow(message);
+      expect(clock.monotonicMs()).toBe(0);
+    },
+  );
+
   it('forgets a cancelled timer', () => {
     const clock = virtualClock();
     const timer = clock.setTimer(1, () => expect.unreachable());

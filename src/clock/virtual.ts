@@ -2,8 +2,13 @@ import type { Clock, Timer } from './clock.ts';
 
 /** A clock that moves only when told. Timers fire in order of their deadlines while it moves. */
 export interface VirtualClock extends Clock {
-  /** Moves both clocks forward and fires every timer that falls due on the way. */
+  /**
+   * Moves both clocks forward and fires every timer that falls due on the way. Synchronous: a promise that a
+   * timer resolves continues only afterwards, so a renewal is not seen before the end of its lease.
+   */
   advance(durationMs: number): void;
+  /** As `advance`, and lets pending promises continue before and after each timer. */
+  advanceAsync(durationMs: number): Promise<void>;
   /** Moves the wall clock alone, as a person or NTP does. */
   jumpWall(differenceMs: number): void;
   /** How many timers wait: zero when everything was closed. */
@@ -32,6 +37,12 @@ export function virtualClock(startWallMs = Date.UTC(2026, 0, 1)): VirtualClock {
     return first;
   };
 
+  const fire = (timer: Pending): void => {
+    pending.delete(timer);
+    nowMs = Math.max(nowMs, timer.dueMs);
+    timer.callback();
+  };
+
   return {
     monotonicMs: () => nowMs,
     wallMs: () => nowMs + wallOffsetMs,
@@ -44,13 +55,18 @@ export function virtualClock(startWallMs = Date.UTC(2026, 0, 1)): VirtualClock {
       this.setTimer(0, callback);
     },
     advance(durationMs: number): void {
-      const untilMs = nowMs + durationMs;
-      for (let timer = earliest(untilMs); timer; timer = earliest(untilMs)) {
-        pending.delete(timer);
-        nowMs = Math.max(nowMs, timer.dueMs);
-        timer.callback();
-      }
+      const untilMs = nowMs + checkDuration(durationMs);
+      for (let timer = earliest(untilMs); timer; timer = earliest(untilMs)) fire(timer);
       nowMs = untilMs;
+    },
+    async advanceAsync(durationMs: number): Promise<void> {
+      const untilMs = nowMs + checkDuration(durationMs);
+      await settlePromises();
+      for (let timer = earliest(untilMs); timer; timer = earliest(untilMs)) {
+        fire(timer);
+        await settlePromises();
+      }
+      nowMs = Math.max(nowMs, untilMs);
     },
     jumpWall(differenceMs: number): void {
       wallOffsetMs += differenceMs;
@@ -59,6 +75,21 @@ export function virtualClock(startWallMs = Date.UTC(2026, 0, 1)): VirtualClock {
       return pending.size;
     },
   };
+}
+
+function checkDuration(durationMs: number): number {
+  if (Number.isFinite(durationMs) && durationMs >= 0) return durationMs;
+  throw new RangeError(
+    `the virtual clock advances by milliseconds from 0 on, such as 10_000; got ${durationMs}`,
+  );
+}
+
+/** Kept from when the module is loaded: fake timers of a test runner replace the global function. */
+const nextTurn = setImmediate;
+
+/** Node runs all promise callbacks that are ready before the next turn of the event loop. */
+function settlePromises(): Promise<void> {
+  return new Promise((resolve) => void nextTurn(resolve));
 }
 
 function comesBefore(a: Pending, b: Pending): boolean {
