@@ -73,7 +73,7 @@ type Mode =
 type Method = (...args: unknown[]) => unknown;
 
 /** Members that make no call to where the locks live: they have no faults. */
-const LOCAL = /^(?:on[A-Z]|close$)/;
+const LOCAL = /^(?:on[A-Z]|close$|watch$|unwatch$)/;
 
 class StoreFaults implements Faults {
   readonly #store: LockStore;

@@ -124,7 +124,7 @@ describe('a frozen process', () => {
     expect(reasons).toEqual([]);
     other.thaw();
     expect(reasons).toEqual(['unreachable']);
-    expect(await lease.release()).toBe('notHeld');
+    expect(await lease.release()).toBe('not-held');
   });
 
   it('keeps its lease when thaw() comes in time', async () => {

@@ -118,6 +118,8 @@ class FakeProcess implements OtherProcess {
 
   #member(store: LockStore, name: string | symbol): unknown {
     if (name === 'acquire') return this.#acquire;
+    if (name === 'watch') return this.#watch;
+    if (name === 'unwatch') return (request: LockRequest) => store.unwatch?.(request);
     // The store outlives this process.
     if (name === 'close') return async () => {};
     const member: unknown = Reflect.get(store, name, store);
@@ -131,6 +133,10 @@ class FakeProcess implements OtherProcess {
     const request = this.#own(given);
     if (waiter === undefined) return this.#call(() => this.#store.acquire(request));
     return this.#call(() => this.#enqueue(request, waiter));
+  };
+
+  readonly #watch: NonNullable<LockStore['watch']> = (request, onContended) => {
+    this.#store.watch?.(request, () => this.#gate.pass(onContended));
   };
 
   async #enqueue(request: LockRequest, waiter: Waiter): Promise<AcquireResult> {
