@@ -68,6 +68,25 @@ function openStore(run: ScriptRunner['run']) {
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('a Redis store', () => {
+  it.each([
+    ['NOAUTH Authentication required.', 'its password'],
+    [
+      'ERR AUTH <password> called without any password configured for the default user',
+      'leave it out',
+    ],
+    ['ERR DB index is out of range', 'redis://host:port/0'],
+    ['MOVED 15495 127.0.0.1:7001', 'node of a cluster'],
+    ["ERR unknown command 'EVALSHA'", 'with scripts'],
+  ])('fails at once, with advice, when the server replies %s', async (reply, advice) => {
+    let count = 0;
+    const { locks } = openStore(async () => {
+      count++;
+      throw new Error(reply);
+    });
+    await expect(locks.mutex('a').acquire({ wait: '1m' })).rejects.toThrow(advice);
+    expect(count).toBe(1);
+  });
+
   it('does not count the time until the first reply as waiting', async () => {
     const { clock, open } = openWorld();
     const { locks } = open((runner) => ({

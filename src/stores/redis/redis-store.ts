@@ -34,7 +34,7 @@ import {
 } from './lock-keys.ts';
 import { SCRIPT } from './lock-script.ts';
 import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
-import { told } from './script-fault.ts';
+import { withAdvice } from './script-fault.ts';
 
 export interface RedisStoreSettings {
   readonly clock: Clock;
@@ -248,7 +248,7 @@ export class RedisStore implements LockStore {
     // Messages before that were lost.
     this.#subscribing.then(refreshAll, (error: unknown) => {
       this.#subscribing = undefined;
-      this.#waiters.failAll(told(error));
+      this.#waiters.failAll(withAdvice(error));
     });
   }
 
@@ -393,7 +393,7 @@ export class RedisStore implements LockStore {
     if (parts.length > 1) {
       batch.drop();
       for (const calls of parts) this.#run(calls, batch.sessionId);
-    } else batch.fail(told(error));
+    } else batch.fail(withAdvice(error));
     this.#checkWaiters(batch);
   }
 

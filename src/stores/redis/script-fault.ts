@@ -1,22 +1,47 @@
 import { isWrongType } from '../../client/index.ts';
 
-/** A server that knows this client, or does not, and will not serve it. */
-function isRefusal(error: unknown): error is Error {
-  const refusals = /^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b/;
-  return error instanceof Error && refusals.test(error.message);
+/** Errors that stay until an operator or a programmer acts, and what to do. */
+const FINAL_ERRORS: readonly { readonly is: (error: Error) => boolean; readonly advice: string }[] =
+  [
+    {
+      is: isWrongType,
+      advice:
+        'Another program uses the key of this lock for another type of value: perhaps Redisson, whose locks are hashes. ' +
+        'Use another name, or delete the key if no program needs it.',
+    },
+    {
+      is: matches(/^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b/),
+      advice: "Check the client's user, its password and its rights.",
+    },
+    {
+      is: matches(/^ERR AUTH .*without any password/),
+      advice: 'The server has no password: leave it out of the address.',
+    },
+    {
+      is: matches(/^ERR DB index is out of range/),
+      advice: 'Use a database that the server has: redis://host:port/0.',
+    },
+    {
+      is: matches(/^MOVED /),
+      advice:
+        'The server is a node of a cluster: use redisStore(new Cluster([…])) of ioredis or node-redis.',
+    },
+    {
+      is: matches(/^ERR unknown command/i),
+      advice:
+        'Holdfast needs a server with scripts: Redis 6.2 or later, Valkey, or holdfast serve.',
+    },
+  ];
+
+/** The error with the advice and `isFinal`, if it stays however often the request is sent again. */
+export function withAdvice(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const found = FINAL_ERRORS.find(({ is }) => is(error));
+  if (found === undefined) return error;
+  const message = `${error.message} ${found.advice}`;
+  return Object.assign(new Error(message, { cause: error }), { isFinal: true });
 }
 
-/** Asking again is in vain where there is no lock, and none will be, or where others have to act first. */
-export function told(error: unknown): unknown {
-  if (isWrongType(error)) return finalError(error as Error, WRONG_TYPE);
-  if (!isRefusal(error)) return error;
-  return finalError(error, "Check the client's user, its password and its rights.");
-}
-
-const WRONG_TYPE =
-  'Another program uses the key of this lock for another type of value: perhaps Redisson, whose locks are hashes. ' +
-  'Use another name, or delete the key if no program needs it.';
-
-function finalError(cause: Error, advice: string): Error {
-  return Object.assign(new Error(`${cause.message} ${advice}`, { cause }), { isFinal: true });
+function matches(pattern: RegExp): (error: Error) => boolean {
+  return ({ message }) => pattern.test(message);
 }
