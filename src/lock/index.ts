@@ -1,6 +1,13 @@
 export { AbortHub } from './abort-hub.ts';
 export { Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
+export type {
+  CurrentLeader,
+  Election,
+  ElectOptions,
+  Leader,
+  LeaderCallback,
+} from './election.ts';
 export {
   DeadlockError,
   LockAbortedError,
