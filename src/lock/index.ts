@@ -28,6 +28,12 @@ export { type Linked, LinkedList } from './linked-list.ts';
 export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
+export {
+  type Attributes,
+  ERROR_STATUS,
+  type OpenTelemetry,
+  withOpenTelemetry,
+} from './open-telemetry.ts';
 export type { AcquireDefaults, AcquireOptions } from './options.ts';
 export { serveRenewals } from './renewal-service.ts';
 export { retry } from './retry.ts';
@@ -48,5 +54,4 @@ export type {
   WaiterEvent,
   WaiterInfo,
 } from './store.ts';
-export { telemetryApi } from './telemetry.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

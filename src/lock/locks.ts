@@ -25,7 +25,7 @@ export interface LocksOptions {
   readonly random?: Random;
   /** Defaults for the options of every acquisition. */
   readonly defaults?: AcquireDefaults;
-  /** Whether spans and metrics are sent to OpenTelemetry, if `@opentelemetry/api` is installed. Default true. */
+  /** Whether spans and metrics are sent to OpenTelemetry, if the program has registered an SDK. Default true. */
   readonly telemetry?: boolean;
 }
 
@@ -47,7 +47,7 @@ export class Locks implements AsyncDisposable {
     const info = { host: HOST, pid: process.pid };
     const options = new OptionReader(defaults);
     this.#core = new LockCore({ store, clock, random, info, worker, options });
-    if (telemetry) void observeLocks();
+    if (telemetry) observeLocks();
   }
 
   /** One holder at a time. */
