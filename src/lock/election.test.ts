@@ -221,6 +221,21 @@ describe.each([
     expect(holder.name).toBe('other');
   });
 
+  it('reports no error when stop() or close() ends the wait', async () => {
+    const onError = vi.fn();
+    const holder = await other.mutex('job').acquire();
+    const [stopped, closed] = [
+      new Candidate(locks, { onError }),
+      new Candidate(locks, { onError }),
+    ];
+    await settle();
+    await stopped.election.stop();
+    await locks.close();
+    await closed.election.done;
+    expect(onError).not.toHaveBeenCalled();
+    expect(holder.name).toBe('job');
+  });
+
   it('ends in the pause on stop(), at once', async () => {
     const election = locks.elect('job', () => {});
     await settle();
@@ -361,6 +376,18 @@ describe('an error of the callback', () => {
   });
 });
 
+it('reports an AbortError that has another cause than the signal of the leader', async () => {
+  const error = new DOMException('a request timed out', 'AbortError');
+  const onError = vi.fn();
+  const lead = (): never => {
+    throw error;
+  };
+  const election = locksIn(memoryStore(clock)).elect('job', lead, { onError });
+  await settle();
+  await election.stop();
+  expect(onError.mock.calls).toEqual([[error]]);
+});
+
 describe('an election', () => {
   it('reports a store that refuses, and campaigns again when it admits', async () => {
     const store = memoryStore(clock);
@@ -407,16 +434,30 @@ describe('an election', () => {
     expect(onError).not.toHaveBeenCalled();
   });
 
-  it('does not start the callback when stop() comes with the grant', async () => {
+  it('does not start the callback after stop(), which may come with the grant', async () => {
     for (let turns = 0; turns < 10; turns++) {
       const locks = locksIn(memoryStore(clock));
-      const signals: boolean[] = [];
-      const election = locks.elect('job', ({ signal }) => void signals.push(signal.aborted));
+      let isStopped = false;
+      const starts: boolean[] = [];
+      const election = locks.elect('job', () => void starts.push(isStopped));
       for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      isStopped = true;
       await election.stop();
-      expect(signals).not.toContain(true);
+      expect(starts).not.toContain(true);
       expect(await locks.mutex('job').tryAcquire()).not.toBe(null);
     }
+  });
+
+  it('aborts the signal when it is read after the lease has ended, before any timer runs', async () => {
+    let read: { before: boolean; after: boolean } | undefined;
+    const election = locksIn(memoryStore(clock)).elect('job', ({ signal }) => {
+      const before = signal.aborted;
+      clock.jumpWall(60_000);
+      read ??= { before, after: signal.aborted };
+    });
+    await settle();
+    await election.stop();
+    expect(read).toEqual({ before: false, after: true });
   });
 
   it('does not run its callback again while the former call is at work', async () => {

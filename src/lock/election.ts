@@ -145,7 +145,8 @@ export class Election implements AsyncDisposable {
     const { signal } = this.#stopping;
     if (this.#isEnded) return;
     const durationMs = (maxMs * (1 + this.#random.next())) / 2;
-    const alive = this.#core.clock.setTimer(durationMs, () => {});
+    // The timer of core.pause() does not keep the process alive. This one does, until it is cancelled.
+    const alive = this.#core.clock.setTimer(Number.POSITIVE_INFINITY, () => {});
     alive.keepAlive(true);
     await new Promise<void>((resolve) => {
       const end = (): void => resolve();
