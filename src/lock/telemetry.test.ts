@@ -410,6 +410,11 @@ describe('OpenTelemetry', () => {
       { code: SpanStatusCode.UNSET },
       { code: SpanStatusCode.ERROR, message: 'not granted: aborted' },
     ]);
+    expect(named('acquire').map(({ attributes }) => attributes['error.type'])).toEqual([
+      undefined,
+      undefined,
+      'aborted',
+    ]);
   });
 
   it('gives the acquire span the time that the caller waited', async () => {
