@@ -326,7 +326,9 @@ describe('an error of the callback', () => {
     await settle();
     await election.stop();
     const [message, options] = warn.mock.calls[0] as unknown as [string, { detail: string }];
-    expect(message).toMatch(/^election of 'job': no such table\. .*onError/);
+    expect(message).toMatch(
+      /^a term of the election of 'job' failed \(no such table\)\. .*onError/,
+    );
     expect(options).toMatchObject({ type: 'HoldfastWarning', code: 'HOLDFAST_ELECTION' });
     expect(options.detail).toContain('election.test.ts');
     warn.mockRestore();
@@ -393,11 +395,10 @@ describe('an election', () => {
     const store = memoryStore(clock);
     let isRefused = true;
     const refusal = Object.assign(new Error('WRONGPASS'), { isFinal: true });
-    const guarded: LockStore = {
-      ...boundStore(store),
+    const guarded = storeWith(store, {
       acquire: (request, waiter) =>
         isRefused ? Promise.reject(refusal) : store.acquire(request, waiter),
-    };
+    });
     const errors: unknown[] = [];
     const candidate = new Candidate(locksIn(guarded), {
       onError: (error) => void errors.push(error),
@@ -415,12 +416,11 @@ describe('an election', () => {
     const store = memoryStore(clock);
     let isDown = false;
     const down = (): Promise<never> => Promise.reject(new Error('ECONNREFUSED'));
-    const guarded: LockStore = {
-      ...boundStore(store),
+    const guarded = storeWith(store, {
       acquire: (request, waiter) => (isDown ? down() : store.acquire(request, waiter)),
       extend: (request) => (isDown ? down() : store.extend(request)),
       release: (request, fence) => (isDown ? down() : store.release(request, fence)),
-    };
+    });
     const onError = vi.fn();
     const candidate = new Candidate(locksIn(guarded), { onError });
     await settle();
@@ -523,6 +523,23 @@ describe('an election', () => {
     expect((await locks.mutex('job').inspect()).holders).toEqual([]);
   });
 
+  it('uses the defaults of createLocks for lease and label, and its own options before them', async () => {
+    const defaults = { lease: '7s', label: 'eu-1', wait: 0 } as const;
+    const store = memoryStore(clock);
+    const locks = new Locks({ store, clock, defaults, telemetry: false });
+    opened.push(locks);
+    const elections = [{}, { lease: '9s', label: 'eu-2' } as const].map((options, index) =>
+      locks.elect(`job${index}`, ({ signal }) => until(signal), options),
+    );
+    await settle();
+    const shown = await Promise.all([0, 1].map((index) => locks.mutex(`job${index}`).inspect()));
+    expect(shown.map(({ holders }) => holders)).toMatchObject([
+      [{ label: 'eu-1', leftMs: 7000 }],
+      [{ label: 'eu-2', leftMs: 9000 }],
+    ]);
+    await Promise.all(elections.map((election) => election.stop()));
+  });
+
   it('names a foreign holder of the key as such', async () => {
     const locks = processOnEngine();
     execute(engine.session(), ['SET', 'lock:{job}', 'a cron job', 'PX', '60000']);
@@ -549,18 +566,15 @@ describe('an election', () => {
   });
 });
 
-/** All methods of a store, as properties of one object. */
-function boundStore(store: LockStore): LockStore {
-  return {
-    acquire: (request, waiter) => store.acquire(request, waiter),
-    acquireAll: (requests, minFence) => store.acquireAll(requests, minFence),
-    adopt: (request, from) => store.adopt(request, from),
-    extend: (request) => store.extend(request),
-    release: (request, fence) => store.release(request, fence),
-    forceRelease: (target) => store.forceRelease(target),
-    inspect: (target) => store.inspect(target),
-    close: () => store.close(),
-  };
+/** A store of which some methods are replaced. */
+function storeWith(store: LockStore, replaced: Partial<LockStore>): LockStore {
+  return new Proxy(store, {
+    get(target, name) {
+      const own = Reflect.get(target, name, target);
+      const bound = typeof own === 'function' ? own.bind(target) : own;
+      return Reflect.get(replaced, name) ?? bound;
+    },
+  });
 }
 
 describe('elect() refuses', () => {

@@ -5,7 +5,7 @@ import { LockAbortedError, LockArgumentError, LockLostError, NotHeldError } from
 import type { Lease } from './lease.ts';
 import type { Lock } from './lock.ts';
 import { loseSignal } from './lose-signal.ts';
-import { type AcquireOptions, resolveOptions } from './options.ts';
+import type { AcquireOptions } from './options.ts';
 import { inScope } from './scope.ts';
 import type { ForeignHolder, Holder, HoldfastHolder } from './store.ts';
 
@@ -47,7 +47,8 @@ export class Election implements AsyncDisposable {
       wait: Number.POSITIVE_INFINITY,
       signal: this.#stopping.signal,
     };
-    resolveOptions(lock.name, this.#acquireOptions);
+    // Checks them.
+    core.options.resolve(lock.name, this.#acquireOptions);
     // The election is no part of the callback of run() that may have started it.
     this.done = inScope(undefined, () => this.#campaign());
   }
@@ -189,7 +190,7 @@ export type CurrentLeader =
   | Pick<ForeignHolder, 'foreign' | 'type' | 'value'>;
 
 export interface ElectOptions {
-  /** How long the store keeps the leadership of a process that died or that cannot reach the store. Default 30 s. */
+  /** How long the store keeps the leadership of a process that died or that cannot reach the store. Default: as for acquire(), 30 s. */
   readonly lease?: Duration;
   /** What `election.leader()` shows of this candidate, at most 1024 bytes. Default: none. */
   readonly label?: string;
@@ -225,7 +226,8 @@ function warn(name: string, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   const detail = error instanceof Error ? { detail: error.stack ?? '' } : {};
   process.emitWarning(
-    `election of '${name}': ${message}. The election goes on. Pass onError to handle its errors.`,
+    `a term of the election of '${name}' failed (${message}). This candidate campaigns again. Pass onError to ` +
+      'elect() to handle such errors.',
     { type: 'HoldfastWarning', code: 'HOLDFAST_ELECTION', ...detail },
   );
 }
