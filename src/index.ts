@@ -13,12 +13,17 @@ export {
 } from './engine/index.ts';
 export {
   type AcquireOptions,
+  type CurrentLeader,
   DeadlockError,
   type Duration,
+  type Election,
+  type ElectOptions,
   type ForeignHolder,
   type Holder,
   type HoldfastHolder,
   type Inspection,
+  type Leader,
+  type LeaderCallback,
   type Lease,
   type Lock,
   LockAbortedError,

@@ -29,6 +29,8 @@ function blocksIn(document: string): Block[] {
 const DOCUMENTS = [
   'README.md',
   'docs/locks.md',
+  'docs/leader.md',
+  'docs/observability.md',
   'docs/cache.md',
   'docs/lab.md',
   'docs/engine.md',

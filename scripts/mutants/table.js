@@ -2,9 +2,16 @@
 // a mutant that no longer applies is an error, not a mutant that is caught. `tests` are the files that catch
 // what the lab does not see; without them the lab must catch it alone. `scenario` is where it looks first,
 // and further than elsewhere.
+import { ELECTION_MUTANTS } from './election-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
 import { SESSION_MUTANTS } from './session-mutants.js';
 import { STORE_MUTANTS } from './store-mutants.js';
 
-export const MUTANTS = [...SCRIPT_MUTANTS, ...STORE_MUTANTS, ...SESSION_MUTANTS, ...LOCK_MUTANTS];
+export const MUTANTS = [
+  ...SCRIPT_MUTANTS,
+  ...STORE_MUTANTS,
+  ...SESSION_MUTANTS,
+  ...LOCK_MUTANTS,
+  ...ELECTION_MUTANTS,
+];

@@ -1,25 +1,26 @@
 import diagnostics from 'node:diagnostics_channel';
-import type { Attributes } from '@opentelemetry/api';
 import { systemClock } from '../clock/index.ts';
-import { telemetryApi } from '../lock/index.ts';
+import {
+  type Attributes,
+  ERROR_STATUS,
+  type OpenTelemetry,
+  withOpenTelemetry,
+} from '../lock/index.ts';
 import type { CacheEvents } from './events.ts';
 
-type Api = typeof import('@opentelemetry/api');
-
-/** Tells OpenTelemetry of all caches of this process, as it is told of locks: if the program uses it. */
-export async function observeCaches(): Promise<void> {
-  if (isObserving) return;
-  const api = (await telemetryApi()) as Api | undefined;
-  if (api === undefined || isObserving) return;
-  isObserving = true;
-  for (const [name, listener] of Object.entries(listenersFor(api))) {
-    diagnostics.subscribe(`holdfast:cache:${name}`, listener as diagnostics.ChannelListener);
-  }
+/** Reports all caches of this process to OpenTelemetry, as observeLocks does: if an SDK is registered, and once. */
+export function observeCaches(): void {
+  withOpenTelemetry((sdk) => {
+    if (isObserving) return;
+    isObserving = true;
+    for (const [name, listener] of Object.entries(listenersFor(sdk))) {
+      diagnostics.subscribe(`holdfast:cache:${name}`, listener as diagnostics.ChannelListener);
+    }
+  });
 }
 
 let isObserving = false;
 
-const SCOPE = 'holdfast';
 const RESULT = 'holdfast.cache.result';
 const OUTCOME = 'holdfast.cache.outcome';
 
@@ -29,9 +30,9 @@ type Listeners = { readonly [Name in keyof CacheEvents]: (event: CacheEvents[Nam
  * Events as metrics and spans. The key of a value is an attribute of spans only: a metric would keep a
  * series for each key that was ever used.
  */
-function listenersFor(api: Api): Listeners {
-  const counts = createCounters(api);
-  const trace = spanWriter(api);
+function listenersFor(sdk: OpenTelemetry): Listeners {
+  const counts = createCounters(sdk);
+  const trace = spanWriter(sdk);
   const loadEnded = (event: CacheEvents['write' | 'fail'], outcome: string): void => {
     counts.loadDuration.record(event.loadMs / 1000, { [OUTCOME]: outcome });
     const attributes = { ...keyOf(event), [OUTCOME]: outcome, 'holdfast.cache.fence': event.fence };
@@ -62,13 +63,12 @@ function keyOf({ key }: { readonly key: string }): Attributes {
 }
 
 /** A span is made when it is over, below whatever the program was doing when it began to wait. */
-function spanWriter({ trace, context, SpanStatusCode }: Api) {
-  const tracer = trace.getTracer(SCOPE);
+function spanWriter({ tracer, activeContext }: OpenTelemetry) {
   return (name: string, durationMs: number, attributes: Attributes, isError: boolean): void => {
     const nowMs = systemClock.monotonicMs();
     const startTime = Math.max(0, nowMs - durationMs);
-    const span = tracer.startSpan(name, { startTime, attributes }, context.active());
-    if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+    const span = tracer.startSpan(name, { startTime, attributes }, activeContext());
+    if (isError) span.setStatus({ code: ERROR_STATUS });
     span.end(nowMs);
   };
 }
@@ -76,8 +76,7 @@ function spanWriter({ trace, context, SpanStatusCode }: Api) {
 /** From a value in memory to a load of minutes. */
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
 
-function createCounters({ metrics }: Api) {
-  const meter = metrics.getMeter(SCOPE);
+function createCounters({ meter }: OpenTelemetry) {
   const counter = (name: string, unit: string, description: string) =>
     meter.createCounter(`holdfast.cache.${name}`, { unit, description });
   const seconds = (name: string, description: string) =>

@@ -4,30 +4,34 @@ import type { ReleaseOutcome } from './lease.ts';
 import type { LockKind, LockRequest } from './store.ts';
 
 /**
- * What can be observed by `diagnostics_channel.subscribe('holdfast:grant', listener)`. An `acquire` is
- * followed by one `grant` or one `fail`; a `grant` by one `release`, `lose` or `transfer`.
+ * The events of `diagnostics_channel.subscribe('holdfast:grant', listener)`. Each `acquire` is followed by one `grant`
+ * or one `fail`; each `grant` by one `release`, `lose` or `transfer`.
  */
 export interface LockEvents {
-  /** Somebody asks. */
+  /** A caller requests a lock. */
   acquire: Asked;
-  /** It is busy, and they stand in line. */
+  /** The lock is busy, and the request is in the queue. At most once for each acquisition. */
   wait: Asked;
+  /** The lock is held from now on. */
   grant: Granted & { readonly waitedMs: number };
-  /** They did not get it: it stayed busy, they gave up, or the store did not answer. `busy`: they did not wait. */
+  /** The lock was not granted. `busy`: it was not free, and the caller did not wait. */
   fail: Asked & { readonly code: LockErrorCode | 'busy'; readonly waitedMs: number };
+  /** The store has extended the lease. */
   renew: Granted;
+  /** The lease ended before its holder released it. */
   lose: Granted & { readonly reason: LossReason; readonly heldMs: number };
+  /** The holder released the lock. `unknown`: the store did not reply in time. */
   release: Granted & { readonly outcome: ReleaseOutcome; readonly heldMs: number };
-  /** It was given away, for another process to adopt. */
+  /** The holder gave the lease away, for another process to adopt. */
   transfer: Granted & { readonly heldMs: number };
-  /** An operator took the lock from its holders. */
+  /** forceRelease() ended all leases of a lock. */
   force: { readonly lock: string; readonly kind: LockKind; readonly holders: number };
 }
 
 interface Asked {
   readonly lock: string;
   readonly kind: LockKind;
-  /** The name of this one acquisition, the same in all of its events. */
+  /** The id of this one acquisition, the same in all of its events. */
   readonly owner: string;
 }
 
@@ -51,7 +55,7 @@ export function isObserved(name: keyof LockEvents): boolean {
   return CHANNELS[name].hasSubscribers;
 }
 
-/** The event is made only if somebody listens. */
+/** Makes the event only if the channel has subscribers. */
 export function announce<Name extends keyof LockEvents>(
   name: Name,
   event: () => LockEvents[Name],

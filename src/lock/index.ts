@@ -1,6 +1,13 @@
 export { AbortHub } from './abort-hub.ts';
 export { Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
+export type {
+  CurrentLeader,
+  Election,
+  ElectOptions,
+  Leader,
+  LeaderCallback,
+} from './election.ts';
 export {
   DeadlockError,
   LockAbortedError,
@@ -21,6 +28,12 @@ export { type Linked, LinkedList } from './linked-list.ts';
 export type { Lock } from './lock.ts';
 export { Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
+export {
+  type Attributes,
+  ERROR_STATUS,
+  type OpenTelemetry,
+  withOpenTelemetry,
+} from './open-telemetry.ts';
 export type { AcquireDefaults, AcquireOptions } from './options.ts';
 export { serveRenewals } from './renewal-service.ts';
 export { retry } from './retry.ts';
@@ -41,5 +54,4 @@ export type {
   WaiterEvent,
   WaiterInfo,
 } from './store.ts';
-export { telemetryApi } from './telemetry.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

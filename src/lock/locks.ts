@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type Clock, type Random, systemClock, systemRandom } from '../clock/index.ts';
 import { type AdoptOptions, adopt } from './adopt.ts';
 import { LockCore } from './core.ts';
+import { Election, type ElectOptions, type LeaderCallback } from './election.ts';
 import { GroupLock } from './group-lock.ts';
 import type { Lease } from './lease.ts';
 import type { Lock } from './lock.ts';
@@ -24,7 +25,7 @@ export interface LocksOptions {
   readonly random?: Random;
   /** Defaults for the options of every acquisition. */
   readonly defaults?: AcquireDefaults;
-  /** Whether spans and metrics are sent to OpenTelemetry, if `@opentelemetry/api` is installed. Default true. */
+  /** Whether spans and metrics are sent to OpenTelemetry, if the program has registered an SDK. Default true. */
   readonly telemetry?: boolean;
 }
 
@@ -36,15 +37,17 @@ const READERS = 2 ** 30;
 /** The locks of one store. */
 export class Locks implements AsyncDisposable {
   readonly #core: LockCore;
+  readonly #random: Random;
 
   constructor(
     { store, clock = systemClock, random = systemRandom, telemetry = true, defaults }: LocksOptions,
     worker?: WorkerRenewals,
   ) {
+    this.#random = random;
     const info = { host: HOST, pid: process.pid };
     const options = new OptionReader(defaults);
     this.#core = new LockCore({ store, clock, random, info, worker, options });
-    if (telemetry) void observeLocks();
+    if (telemetry) observeLocks();
   }
 
   /** One holder at a time. */
@@ -73,6 +76,23 @@ export class Locks implements AsyncDisposable {
   /** Several mutexes at once: all of them or none. */
   all(names: readonly string[]): Lock {
     return new GroupLock(this.#core, checkNames(names));
+  }
+
+  /**
+   * Leader election: of all processes that call it with this name, one at a time runs the callback. It campaigns until
+   * `election.stop()` or `close()`; after each term, however it ended, it enters the queue again.
+   *
+   * @param callback runs while this process leads. It must stop when `leader.signal` aborts.
+   * @throws LockArgumentError if the name, the callback or an option is wrong.
+   * @example
+   * const election = locks.elect('billing', async ({ signal, fence }) => {
+   *   while (!signal.aborted) await sendNextInvoice({ signal, fence });
+   * });
+   * process.once('SIGTERM', () => election.stop());
+   */
+  elect(name: string, callback: LeaderCallback, options?: ElectOptions): Election {
+    const lock = this.mutex(name);
+    return new Election({ core: this.#core, lock, random: this.#random, callback, options });
   }
 
   /** Takes over a lease that another process gave away by `lease.transfer()`. */

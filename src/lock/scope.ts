@@ -4,6 +4,7 @@ import type { LockCore } from './core.ts';
 import type { Deadlock } from './errors.ts';
 import type { Lease } from './lease.ts';
 import type { LockRequest, LockTarget } from './store.ts';
+import { runInHoldSpan } from './telemetry.ts';
 
 const current = new AsyncLocalStorage<Scope | undefined>();
 
@@ -50,7 +51,7 @@ export class Scope {
   async run<Result>(body: () => Promise<Result> | Result): Promise<Result> {
     this.core.scopes.add(this);
     try {
-      return await current.run(this, body);
+      return await current.run(this, runInHoldSpan, this.request, body);
     } finally {
       this.core.scopes.delete(this);
       await this.#turns?.close(new Error('the body that shared its lease has ended'));

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import diagnostics from 'node:diagnostics_channel';
+import { readFileSync } from 'node:fs';
 import {
   type Context,
   type ContextManager,
   context,
+  createContextKey,
   metrics,
   ROOT_CONTEXT,
   SpanStatusCode,
@@ -22,7 +24,7 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { type LockEvents, Locks } from './index.ts';
@@ -41,7 +43,7 @@ const NAMES = [
   'force',
 ] as const satisfies readonly (keyof LockEvents)[];
 
-/** The context of OpenTelemetry by asynchronous context, as its package for Node does it. */
+/** Keeps the context of OpenTelemetry in an AsyncLocalStorage, as its package for Node does. */
 class AsyncContextManager implements ContextManager {
   readonly #storage = new AsyncLocalStorage<Context>();
   active(): Context {
@@ -76,7 +78,7 @@ beforeEach(() => {
 
 afterEach(() => locks.close());
 
-/** Many ways to begin and to end, each at least once. */
+/** Acquisitions and leases that begin and end in every way, each at least once. */
 async function live(): Promise<void> {
   const held = await locks.mutex('a').acquire({ lease: '3s' });
   await locks.mutex('a').tryAcquire();
@@ -115,7 +117,7 @@ async function live(): Promise<void> {
 }
 
 describe('events', () => {
-  it('tell of every acquisition and of every hold how it ended, once', async () => {
+  it('report the end of every acquisition and of every lease once', async () => {
     const open = { acquisitions: new Set<string>(), holds: new Set<string>() };
     const heard = new Set<string>();
     const ways: Partial<Record<keyof LockEvents, (key: string) => boolean>> = {
@@ -149,8 +151,9 @@ describe('events', () => {
 });
 
 describe('a program without an SDK', () => {
-  it('is not observed, so that no event is made', async () => {
-    await observeLocks();
+  it('has no subscription, so that no event is made', async () => {
+    observeLocks();
+    await settle();
     expect(NAMES.filter((name) => diagnostics.hasSubscribers(`holdfast:${name}`))).toEqual([]);
   });
 });
@@ -163,16 +166,21 @@ describe('OpenTelemetry', () => {
   });
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
 
+  beforeAll(() => {
+    trace.setGlobalTracerProvider(tracer);
+    context.setGlobalContextManager(new AsyncContextManager());
+    metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
+  });
+
   beforeEach(async () => {
-    // The first of these tests is the one that registers; the events began to be heard with its locks.
-    if (trace.setGlobalTracerProvider(tracer)) {
-      context.setGlobalContextManager(new AsyncContextManager());
-      metrics.setGlobalMeterProvider(new MeterProvider({ readers: [reader] }));
-      await new Locks({ store: memoryStore(clock), clock }).close();
-      await observeLocks();
-    }
     await reader.collect();
     spans.reset();
+  });
+
+  afterAll(() => {
+    trace.disable();
+    context.disable();
+    metrics.disable();
   });
 
   /** What was measured since the last time: by metric and attributes the sum, or how many and their sum. */
@@ -195,7 +203,81 @@ describe('OpenTelemetry', () => {
     return spans.getFinishedSpans().filter((span) => span.name === `holdfast ${name}`);
   }
 
-  it('measures how long locks are waited for and held', async () => {
+  /** The id of the parent of a span. */
+  const parentOf = (span: ReadableSpan | undefined): string | undefined =>
+    span?.parentSpanContext?.spanId;
+  const idOf = (span: ReadableSpan | undefined): string | undefined => span?.spanContext().spanId;
+
+  it('sets the name and the version of the package as scope of spans and metrics', async () => {
+    const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+    const { name, version } = JSON.parse(text);
+    await locks.mutex('a').run(() => {});
+    for (const span of [...named('acquire'), ...named('hold')]) {
+      expect(span.instrumentationScope).toMatchObject({ name, version });
+    }
+    const { resourceMetrics } = await reader.collect();
+    expect(resourceMetrics.scopeMetrics.map(({ scope }) => scope)).toEqual([
+      expect.objectContaining({ name, version }),
+    ]);
+  });
+
+  it('puts spans of the callback of run() under the hold span, at any depth', async () => {
+    const ours = tracer.getTracer('test');
+    const request = ours.startSpan('request');
+    await context.with(trace.setSpan(context.active(), request), () =>
+      locks.mutex('a').run(async () => {
+        ours.startSpan('before').end();
+        await settle();
+        await locks.mutex('b').run(() => ours.startSpan('inside').end());
+        ours.startSpan('after').end();
+      }),
+    );
+    const spanOf = (name: string): ReadableSpan | undefined =>
+      spans.getFinishedSpans().find((span) => span.name === name);
+    const holdOf = (lock: string): ReadableSpan | undefined =>
+      named('hold').find(({ attributes }) => attributes['holdfast.lock.name'] === lock);
+    expect(parentOf(holdOf('a'))).toBe(request.spanContext().spanId);
+    expect(parentOf(spanOf('before'))).toBe(idOf(holdOf('a')));
+    expect(parentOf(spanOf('after'))).toBe(idOf(holdOf('a')));
+    expect(parentOf(holdOf('b'))).toBe(idOf(holdOf('a')));
+    expect(parentOf(named('acquire')[1])).toBe(idOf(holdOf('a')));
+    expect(parentOf(spanOf('inside'))).toBe(idOf(holdOf('b')));
+  });
+
+  it('puts spans of a callback that waited, shares a lease or holds several locks under a hold span', async () => {
+    const ours = tracer.getTracer('test');
+    const work = (): void => ours.startSpan('work').end();
+    const lease = await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').run(work);
+    await settle();
+    await lease.release();
+    await waiting;
+    await locks.all(['a', 'b']).run(work);
+    await locks.mutex('a').run(() => locks.mutex('a').run(work, { reentrant: true }));
+    const works = spans.getFinishedSpans().filter(({ name }) => name === 'work');
+    const holds = new Set(named('hold').map(idOf));
+    expect(works.map((span) => holds.has(parentOf(span)))).toEqual([true, true, true]);
+  });
+
+  it("keeps the caller's context around the hold span in the callback", async () => {
+    const key = createContextKey('tenant');
+    const inside = context.active().setValue(key, 'acme');
+    const seen = await context.with(inside, () =>
+      locks.mutex('a').run(() => context.active().getValue(key)),
+    );
+    expect(seen).toBe('acme');
+    expect(context.active().getValue(key)).toBe(undefined);
+  });
+
+  it('puts spans of a leader under the hold span of its term', async () => {
+    const election = locks.elect('job', () => tracer.getTracer('test').startSpan('led').end());
+    await settle();
+    await election.stop();
+    const led = spans.getFinishedSpans().find(({ name }) => name === 'led');
+    expect(parentOf(led)).toBe(idOf(named('hold')[0]));
+  });
+
+  it('measures how long callers wait for locks and hold them', async () => {
     const first = await locks.mutex('a').acquire();
     const waiting = locks.mutex('a').acquire();
     await elapse(clock, 2000);
@@ -234,7 +316,7 @@ describe('OpenTelemetry', () => {
     });
   });
 
-  it('comes to no held lease when all is over', async () => {
+  it('counts no active lease when all leases have ended', async () => {
     await live();
     const sums = await measured();
     const active = Object.entries(sums).filter(([name]) => name.startsWith('active_leases'));
@@ -251,7 +333,7 @@ describe('OpenTelemetry', () => {
     expect(named('hold')).toHaveLength(counts('hold.duration'));
   });
 
-  it('puts both spans under that of the caller, wherever they end', async () => {
+  it('puts both spans under the active span of the caller, wherever they end', async () => {
     const parent = tracer.getTracer('test').startSpan('request');
     const first = await locks.mutex('a').acquire();
     const inside = trace.setSpan(context.active(), parent);
@@ -280,7 +362,7 @@ describe('OpenTelemetry', () => {
     });
   });
 
-  it('puts several locks that were taken at once under the caller too', async () => {
+  it('puts the spans of all() under the active span of the caller', async () => {
     const parent = tracer.getTracer('test').startSpan('request');
     const inside = trace.setSpan(context.active(), parent);
     await context.with(inside, () => locks.all(['a', 'b']).run(() => {}));
@@ -294,7 +376,7 @@ describe('OpenTelemetry', () => {
     }
   });
 
-  it('tells of several locks of which one was busy as of one', async () => {
+  it('reports all() as one acquisition when one of its locks is busy', async () => {
     await locks.mutex('a').acquire();
     expect(await locks.all(['a', 'b']).tryAcquire()).toBe(null);
     expect(named('acquire').map(({ attributes }) => attributes['holdfast.lock.name'])).toEqual([
@@ -308,7 +390,7 @@ describe('OpenTelemetry', () => {
     });
   });
 
-  it('marks a lost lease and a failed acquisition as errors, a busy one not', async () => {
+  it('marks a lost lease and a failed acquisition as errors, and a busy lock not', async () => {
     await locks.mutex('a').acquire({ lease: '1s', renew: false });
     await locks.mutex('a').tryAcquire();
     const aborted = locks.mutex('a').acquire({ signal: AbortSignal.timeout(0) });
@@ -328,9 +410,14 @@ describe('OpenTelemetry', () => {
       { code: SpanStatusCode.UNSET },
       { code: SpanStatusCode.ERROR, message: 'not granted: aborted' },
     ]);
+    expect(named('acquire').map(({ attributes }) => attributes['error.type'])).toEqual([
+      undefined,
+      undefined,
+      'aborted',
+    ]);
   });
 
-  it('gives the span of an acquisition the time that was waited', async () => {
+  it('gives the acquire span the time that the caller waited', async () => {
     const first = await locks.mutex('a').acquire();
     const waiting = locks.mutex('a').acquire();
     await settle();

@@ -1,59 +1,44 @@
 import diagnostics from 'node:diagnostics_channel';
-import type { Attributes, Context, Span, Tracer } from '@opentelemetry/api';
 import { systemClock } from '../clock/index.ts';
 import type { LockEvents } from './events.ts';
-
-type Api = typeof import('@opentelemetry/api');
+import {
+  type Attributes,
+  type Context,
+  ERROR_STATUS,
+  type OpenTelemetry,
+  type Span,
+  type Tracer,
+  withOpenTelemetry,
+} from './open-telemetry.ts';
+import type { LockRequest } from './store.ts';
 
 /**
- * Tells OpenTelemetry of all locks of this process, if the program uses it: called whenever locks are
- * created, does its work once.
+ * Reports all locks of this process to OpenTelemetry, if the program has registered an SDK. Called whenever locks are
+ * created; subscribes once.
  *
- * The package is an optional peer. A program that has it but has registered no SDK, as one that gets it
- * through another library, is not observed at all, since a channel without subscribers costs nothing and
- * one with subscribers makes an event each time. The SDK is looked for when locks are created, so it must
- * be registered before that, or in the same turn; OpenTelemetry asks that it be the first thing anyway.
+ * Without an SDK there is no subscription: a channel with subscribers makes an event for each request.
  */
-export async function observeLocks(): Promise<void> {
-  if (isObserving) return;
-  const api = (await telemetryApi()) as Api | undefined;
-  if (api === undefined || isObserving) return;
-  isObserving = true;
-  const listeners = Object.entries(new Telemetry(api).listeners);
-  for (const [name, listener] of listeners) {
-    diagnostics.subscribe(`holdfast:${name}`, listener as diagnostics.ChannelListener);
-  }
+export function observeLocks(): void {
+  withOpenTelemetry((sdk) => {
+    if (telemetry !== undefined) return;
+    telemetry = new Telemetry(sdk);
+    for (const [name, listener] of Object.entries(telemetry.listeners)) {
+      diagnostics.subscribe(`holdfast:${name}`, listener as diagnostics.ChannelListener);
+    }
+  });
 }
 
-let isObserving = false;
-let loading: Promise<Api | undefined> | undefined;
+let telemetry: Telemetry | undefined;
 
-/**
- * Undefined: the program has not got the package, or has registered no SDK yet. Its type is not told, since
- * a program without the package could not compile what names it.
- */
-export async function telemetryApi(): Promise<unknown> {
-  loading ??= import('@opentelemetry/api').catch(() => undefined);
-  const api = await loading;
-  return api !== undefined && hasSdk(api) ? api : undefined;
+/** Calls back with the hold span of this lease as the active span, so that spans of the callback are its children. */
+export function runInHoldSpan<Result>(request: LockRequest, callback: () => Result): Result {
+  return telemetry === undefined ? callback() : telemetry.runInHoldSpan(request, callback);
 }
 
-function hasSdk({ metrics, createNoopMeter, trace, ProxyTracerProvider }: Api): boolean {
-  if (metrics.getMeter(SCOPE) !== createNoopMeter()) return true;
-  const provider = trace.getTracerProvider();
-  // Until one is registered, the provider stands for the one that does nothing, as a fresh one does.
-  const isEmpty =
-    provider instanceof ProxyTracerProvider &&
-    provider.getDelegate() === new ProxyTracerProvider().getDelegate();
-  return !isEmpty;
-}
-
-const SCOPE = 'holdfast';
-
-/** What is known of an acquisition until it is granted or has failed. */
-interface Asking {
-  /** Where in the program it was asked for. */
-  readonly context: Context;
+/** An acquisition that has neither been granted nor failed yet. */
+interface Pending {
+  /** The active context of the caller. Undefined: there is no context manager. */
+  readonly context: Context | undefined;
   hasWaited: boolean;
 }
 
@@ -64,23 +49,23 @@ type Granted = LockEvents['grant'];
 type Ended = LockEvents['release' | 'lose' | 'transfer'];
 
 /**
- * Events as metrics and spans. The name of a lock is an attribute of spans only: a metric would keep a
+ * Turns events into metrics and spans. The name of a lock is an attribute of spans only: a metric would keep a
  * series for each name that was ever used.
  */
 class Telemetry {
-  readonly #api: Api;
+  readonly #sdk: OpenTelemetry;
   readonly #instruments: Instruments;
   readonly #tracer: Tracer;
-  readonly #asking = new Map<string, Asking>();
+  readonly #pending = new Map<string, Pending>();
   readonly #holds = new Map<string, Span>();
 
   readonly listeners: Listeners = {
     acquire: (event) => {
-      this.#asking.set(keyOf(event), this.#newAsking());
+      this.#pending.set(keyOf(event), this.#newPending());
     },
     wait: (event) => {
-      const asking = this.#asking.get(keyOf(event));
-      if (asking !== undefined) asking.hasWaited = true;
+      const pending = this.#pending.get(keyOf(event));
+      if (pending !== undefined) pending.hasWaited = true;
       this.#instruments.contentions.add(1, kindOf(event));
     },
     grant: (event) => this.#granted(event),
@@ -90,14 +75,19 @@ class Telemetry {
     transfer: (event) => this.#ended(event, 'transferred')?.end(),
   };
 
-  constructor(api: Api) {
-    this.#api = api;
-    this.#instruments = createInstruments(api);
-    this.#tracer = api.trace.getTracer(SCOPE);
+  constructor(sdk: OpenTelemetry) {
+    this.#sdk = sdk;
+    this.#instruments = createInstruments(sdk);
+    this.#tracer = sdk.tracer;
+  }
+
+  runInHoldSpan<Result>({ owner, name }: LockRequest, callback: () => Result): Result {
+    const span = this.#holds.get(keyOf({ owner, lock: name }));
+    return span === undefined ? callback() : this.#sdk.runInSpan(span, callback);
   }
 
   #granted(event: Granted): void {
-    const { context } = this.#asked(event, 'granted');
+    const { context } = this.#settled(event, 'granted');
     const attributes = { ...nameOf(event), 'holdfast.lock.fence': event.fence };
     const span = this.#tracer.startSpan('holdfast hold', { attributes }, context);
     this.#holds.set(keyOf(event), span);
@@ -106,7 +96,7 @@ class Telemetry {
 
   #failed(event: Failed): void {
     const isBusy = event.code === 'busy';
-    this.#asked(event, event.code, isBusy ? undefined : `not granted: ${event.code}`);
+    this.#settled(event, event.code, isBusy ? undefined : `not granted: ${event.code}`);
     this.#instruments.failures.add(1, { ...kindOf(event), 'error.type': event.code });
     if (isBusy) this.#instruments.contentions.add(1, kindOf(event));
   }
@@ -115,25 +105,25 @@ class Telemetry {
     const reason = { [LOSS_REASON]: event.reason };
     const span = this.#ended(event, 'lost', reason);
     if (span === undefined) return;
-    const code = this.#api.SpanStatusCode.ERROR;
-    span.setStatus({ code, message: `lost: ${event.reason}` }).end();
+    span.setStatus({ code: ERROR_STATUS, message: `lost: ${event.reason}` });
+    span.end();
     this.#instruments.losses.add(1, { ...kindOf(event), ...reason });
   }
 
-  #asked(event: Granted | Failed, outcome: string, error?: string): Asking {
+  #settled(event: Granted | Failed, outcome: string, error?: string): Pending {
     const key = keyOf(event);
-    const asking = this.#asking.get(key) ?? this.#newAsking();
-    this.#asking.delete(key);
-    this.#traceAsked(event, asking, outcome, error);
+    const pending = this.#pending.get(key) ?? this.#newPending();
+    this.#pending.delete(key);
+    this.#traceAcquire(event, pending, outcome, error);
     const seconds = event.waitedMs / 1000;
     this.#instruments.waitDuration.record(seconds, { ...kindOf(event), [OUTCOME]: outcome });
-    return asking;
+    return pending;
   }
 
-  /** The span is made when it is over, from the time that the event names: then all of it is known. */
-  #traceAsked(
+  /** The span is created when it is over, with the start that the event gives: all of its attributes are known then. */
+  #traceAcquire(
     event: Granted | Failed,
-    { context, hasWaited }: Asking,
+    { context, hasWaited }: Pending,
     outcome: string,
     error: string | undefined,
   ): void {
@@ -143,17 +133,17 @@ class Telemetry {
     const options = { startTime, attributes: { ...nameOf(event), ...more } };
     const span = this.#tracer.startSpan('holdfast acquire', options, context);
     if (error !== undefined) {
-      span.setAttribute('error.type', outcome);
-      span.setStatus({ code: this.#api.SpanStatusCode.ERROR, message: error });
+      span.setAttributes({ 'error.type': outcome });
+      span.setStatus({ code: ERROR_STATUS, message: error });
     }
     span.end(nowMs);
   }
 
-  #newAsking(): Asking {
-    return { context: this.#api.context.active(), hasWaited: false };
+  #newPending(): Pending {
+    return { context: this.#sdk.activeContext(), hasWaited: false };
   }
 
-  /** Nothing, if it was granted before we listened, or given back before anybody had it. */
+  /** Undefined: the lease was granted before this class subscribed. */
   #ended(event: Ended, outcome: string, more: Attributes = {}): Span | undefined {
     const key = keyOf(event);
     const span = this.#holds.get(key);
@@ -162,7 +152,8 @@ class Telemetry {
     const { activeLeases, holdDuration } = this.#instruments;
     activeLeases.add(-1, kindOf(event));
     holdDuration.record(event.heldMs / 1000, { ...kindOf(event), [OUTCOME]: outcome });
-    return span.setAttributes({ [OUTCOME]: outcome, ...more });
+    span.setAttributes({ [OUTCOME]: outcome, ...more });
+    return span;
   }
 }
 
@@ -170,13 +161,12 @@ const KIND = 'holdfast.lock.kind';
 const OUTCOME = 'holdfast.lock.outcome';
 const LOSS_REASON = 'holdfast.lock.loss_reason';
 
-/** From a lock in memory to one that is busy for minutes. */
+/** Bucket boundaries: from a lock in memory to one that is busy for minutes. */
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
 
 type Instruments = ReturnType<typeof createInstruments>;
 
-function createInstruments({ metrics }: Api) {
-  const meter = metrics.getMeter(SCOPE);
+function createInstruments({ meter }: OpenTelemetry) {
   const seconds = (description: string) => ({
     description,
     unit: 's',
@@ -185,7 +175,7 @@ function createInstruments({ metrics }: Api) {
   return {
     waitDuration: meter.createHistogram(
       'holdfast.lock.wait.duration',
-      seconds('From asking for a lock until it was granted, or not.'),
+      seconds('From the request for a lock until it was granted or failed.'),
     ),
     holdDuration: meter.createHistogram(
       'holdfast.lock.hold.duration',
@@ -200,17 +190,17 @@ function createInstruments({ metrics }: Api) {
       unit: '{acquisition}',
     }),
     losses: meter.createCounter('holdfast.lock.losses', {
-      description: 'Leases that ended before their holder let go.',
+      description: 'Leases that ended before their holder released them.',
       unit: '{lease}',
     }),
     activeLeases: meter.createUpDownCounter('holdfast.lock.active_leases', {
-      description: 'Leases that are held.',
+      description: 'Leases that are held now.',
       unit: '{lease}',
     }),
   };
 }
 
-/** Several locks that are taken at once have one owner. */
+/** The owner alone is not enough: locks that all() takes have one owner. */
 function keyOf({ owner, lock }: { owner: string; lock: string }): string {
   return `${owner} ${lock}`;
 }
