@@ -79,8 +79,8 @@ describe('a Redis store', () => {
     ["ERR unknown command 'EVALSHA'", 'with scripts'],
   ])('fails at once, with advice, when the server replies %s', async (reply, advice) => {
     let count = 0;
-    const { locks } = openStore(async () => {
-      count++;
+    const { locks } = openStore(async (_script, _keys, args) => {
+      if (args.includes('queue')) count++;
       throw new Error(reply);
     });
     await expect(locks.mutex('a').acquire({ wait: '1m' })).rejects.toThrow(advice);
