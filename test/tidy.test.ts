@@ -32,6 +32,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'lab',
     'lab-report',
   ],
+  public: ['cache', 'clock', 'engine', 'lab', 'local', 'lock', 'resp', 'server', 'stores'],
 };
 
 interface SourceFile {
