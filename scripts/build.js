@@ -52,6 +52,7 @@ for (const { module } of entries) {
   write(`${module}.d.ts`, `export * from '${path}';\n`);
 }
 chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755);
+await writeCompletions();
 
 function compile() {
   const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin', 'tsc');
@@ -85,6 +86,15 @@ function bundleCommonJs() {
     chunkFileNames: 'cjs/chunk-[name].js',
     exports: 'named',
   });
+}
+
+/** `holdfast completion` prints these files: to make one, it has to load all verbs. */
+async function writeCompletions() {
+  const { completion } = await import('../build/cli/completion.js');
+  for (const shell of completion.words) {
+    const main = join(root, 'dist', 'cli', 'main.js');
+    write(`cli/completion/${shell}`, execFileSync(process.execPath, [main, 'completion', shell]));
+  }
 }
 
 function isInOneFormat({ name }) {

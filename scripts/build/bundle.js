@@ -40,7 +40,11 @@ export async function bundle(input, output) {
     transform: { target: 'es2023' },
     plugins: [moduleUrls],
   });
-  const { output: files } = await build.write({ dir: join(root, 'dist'), minify: MINIFY, ...output });
+  const { output: files } = await build.write({
+    dir: join(root, 'dist'),
+    minify: MINIFY,
+    ...output,
+  });
   await build.close();
   for (const { fileName, code } of files) checkUrls(fileName, code);
   return files;
