@@ -30,7 +30,8 @@ const libraries: Readonly<Record<string, LuaTable>> = {
 
 /** Fills the globals, which all scripts share and none can change. Called once, when scripts are loaded. */
 export function fillGlobals(): void {
-  for (const [name, run] of Object.entries(baseFunctions)) globals.setString(name, new Builtin(run));
+  for (const [name, run] of Object.entries(baseFunctions))
+    globals.setString(name, new Builtin(run));
   for (const [name, library] of Object.entries(libraries)) globals.setString(name, library);
   globals.setString('next', nextBuiltin);
   globals.setString('_G', globals);
