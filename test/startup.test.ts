@@ -19,9 +19,12 @@ writeFileSync(
   `process.on('exit', () => require('node:fs').writeSync(2, JSON.stringify(Object.keys(require.cache))));`,
 );
 
+/** A loaded machine may take long for the first script. */
+const PATIENT = { 'script-budget-ms': '10000' } as const;
+
 let server: Server;
 beforeAll(async () => {
-  server = await startServer({ engine: createEngine(), port: 0 });
+  server = await startServer({ engine: createEngine({ settings: PATIENT }), port: 0 });
 });
 afterAll(async () => {
   await server.close();
