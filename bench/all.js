@@ -1,4 +1,14 @@
 // Runs every benchmark, one after the other, and prints their tables.
 import { runInTurn } from './measure.js';
 
-runInTurn(['server', 'memory', 'connections', 'locks', 'cache', 'run', 'lab', 'memcached']);
+runInTurn([
+  'server',
+  'memory',
+  'connections',
+  'locks',
+  'cache',
+  'startup',
+  'run',
+  'lab',
+  'memcached',
+]);

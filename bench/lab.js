@@ -4,7 +4,7 @@
 import { median, printTable } from './measure.js';
 
 const { explore, exploreAtRandom, exploreLibrary, exploreLibraryAtRandom } = await import(
-  process.env.HOLDFAST_LAB ?? '../dist/lab/index.js'
+  process.env.HOLDFAST_LAB ?? '../build/lab/index.js'
 );
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 3);

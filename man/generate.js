@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 
 const root = join(import.meta.dirname, '..');
 const file = join(import.meta.dirname, 'holdfast.1');
-const build = dirname(process.env.HOLDFAST_BUILD ?? join(root, 'dist', 'index.js'));
+const build = dirname(process.env.HOLDFAST_BUILD ?? join(root, 'build', 'index.js'));
 const load = (path) => import(pathToFileURL(join(build, 'cli', path)).href);
 
 const { VERBS } = await load('dispatch.js');

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 const root = join(import.meta.dirname, '..');
-const build = dirname(process.env.HOLDFAST_BUILD ?? join(root, 'dist', 'index.js'));
+const build = dirname(process.env.HOLDFAST_BUILD ?? join(root, 'build', 'index.js'));
 const {
   CLAIM_REFERENCE,
   CLAIMS,

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const built = process.env.HOLDFAST_BUILD ?? join(import.meta.dirname, '../dist/index.js');
+const built = process.env.HOLDFAST_BUILD ?? join(import.meta.dirname, '../build/index.js');
 const { LabError, replayFound, soak } = await import(
   pathToFileURL(join(dirname(built), 'lab/index.js'))
 );

@@ -1,18 +1,10 @@
+export type { CacheLimits, CacheOptions, Load, LoadContext } from './cache/index.ts';
 export type { CachingLocks as Locks } from './caching-locks.ts';
-export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
 export { type AddressOptions, type CreateLocksOptions, createLocks } from './create-locks.ts';
 export {
-  createEngine,
-  type Engine,
-  type EngineOptions,
-  execute,
-  type Outcome,
-  PARKED,
-  type Session,
-  type SessionListener,
-} from './engine/index.ts';
-export {
+  type AcquireDefaults,
   type AcquireOptions,
+  type AdoptOptions,
   type CurrentLeader,
   DeadlockError,
   type Duration,
@@ -29,19 +21,29 @@ export {
   LockAbortedError,
   LockArgumentError,
   LockError,
+  type LockErrorCode,
+  type LockEvents,
+  type LockKind,
   LockLostError,
   type LockStore,
+  type LocksOptions,
   LockTimeoutError,
   LockUnavailableError,
+  type LossReason,
   memoryStore,
   NotHeldError,
   type ReleaseOutcome,
+  type WaiterInfo,
 } from './lock/index.ts';
-export { ErrorReply, type Reply } from './resp/index.ts';
-export { type Server, ServerError, type ServerOptions, startServer } from './server/index.ts';
 export {
+  type IoredisClient,
+  type NodeRedisClient,
   openSession,
+  type RedisStoreOptions,
   redisStore,
-  type Session as StoreSession,
+  type Session,
   SessionError,
+  type SessionErrorCode,
+  type SessionOptions,
+  type StoreAddress,
 } from './stores/index.ts';

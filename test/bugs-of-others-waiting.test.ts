@@ -1,13 +1,13 @@
 import diagnostics from 'node:diagnostics_channel';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { virtualClock } from '../src/clock/index.ts';
 import {
   createLocks,
   DeadlockError,
   LockAbortedError,
   LockTimeoutError,
   redisStore,
-  virtualClock,
 } from '../src/index.ts';
 import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { virtualClock } from '../src/clock/index.ts';
 import {
   createLocks,
   LockLostError,
   LockTimeoutError,
   LockUnavailableError,
-  virtualClock,
 } from '../src/index.ts';
 import { PASS } from './fault-proxy.ts';
 import { BUILD } from './lock-holder-process.ts';

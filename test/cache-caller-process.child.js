@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
 const { createLocks } = await import(process.env.HOLDFAST_BUILD);
-const { createCache } = await import(new URL('cache/index.js', process.env.HOLDFAST_BUILD));
+const { createCache } = await import(new URL('public/cache.js', process.env.HOLDFAST_BUILD));
 const port = Number(process.env.HOLDFAST_PORT);
 const session = process.env.HOLDFAST_SESSION === 'yes';
 const locks = createLocks(`redis://127.0.0.1:${port}`, { session });

@@ -7,15 +7,15 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createEngine } from '../src/engine/index.ts';
 import {
-  createEngine,
   createLocks,
   LockError,
   type Locks,
   LockUnavailableError,
   redisStore,
-  startServer,
 } from '../src/index.ts';
+import { startServer } from '../src/server/index.ts';
 import { type Certificate, issueCertificate } from './certificate.ts';
 import { BUILD } from './lock-holder-process.ts';
 import {

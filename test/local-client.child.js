@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
 const { createLocks } = await import(process.env.HOLDFAST_BUILD);
-const { openLocalSession } = await import(new URL('./local/index.js', process.env.HOLDFAST_BUILD));
+const { openLocalSession } = await import(new URL('./public/local.js', process.env.HOLDFAST_BUILD));
 
 const environment = process.env;
 let session;

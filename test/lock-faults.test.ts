@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type Clock, LockTimeoutError, systemClock } from '../src/index.ts';
+import { type Clock, systemClock } from '../src/clock/index.ts';
+import { LockTimeoutError } from '../src/index.ts';
 import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 

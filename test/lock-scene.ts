@@ -3,14 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createClient } from 'redis';
-import {
-  type Clock,
-  createLocks,
-  type Lease,
-  type Locks,
-  redisStore,
-  systemClock,
-} from '../src/index.ts';
+import { type Clock, systemClock } from '../src/clock/index.ts';
+import { createLocks, type Lease, type Locks, redisStore } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { HolderProcess } from './lock-holder-process.ts';
 import { spawnRealRedis, startHoldfast } from './real-redis.ts';

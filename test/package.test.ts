@@ -9,108 +9,292 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { rolldown } from 'rolldown';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ROOT } from './cli-run.ts';
 
-const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-const entries = Object.entries<string | Record<string, string>>(manifest.exports);
-const modules = entries.filter(([, target]) => typeof target === 'object').map(([path]) => path);
+interface Entry {
+  readonly import: { readonly types: string; readonly default: string };
+  readonly require: { readonly types: string; readonly default: string };
+}
 
-/** A program of somebody who has installed the package. */
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const entries = Object.entries<string | Entry>(manifest.exports).filter(
+  (entry): entry is [string, Entry] => typeof entry[1] === 'object',
+);
+const specifiers = entries.map(([path]) => path.replace('.', 'holdfast'));
+
+/** A program that has installed the package. Scripts do not run: other tests use the build meanwhile. */
 const consumer = mkdtempSync(join(tmpdir(), 'holdfast-consumer-'));
 mkdirSync(join(consumer, 'node_modules'));
 symlinkSync(ROOT, join(consumer, 'node_modules', 'holdfast'), 'dir');
+symlinkSync(join(ROOT, 'node_modules', '@types'), join(consumer, 'node_modules', '@types'), 'dir');
+symlinkSync(
+  join(ROOT, 'node_modules', 'undici-types'),
+  join(consumer, 'node_modules', 'undici-types'),
+  'dir',
+);
 afterAll(() => rmSync(consumer, { recursive: true }));
 
-function runFile(name: string, source: string): string {
+function runFile(name: string, source: string, ...flags: string[]): string {
   const path = join(consumer, name);
   writeFileSync(path, source);
-  return node('--disable-warning=ExperimentalWarning', path);
+  return execFileSync(process.execPath, [...flags, path], { cwd: consumer, encoding: 'utf8' });
 }
 
-function node(...args: string[]): string {
-  return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+interface PackedFile {
+  readonly path: string;
+  readonly size: number;
 }
 
-/** What is run, and not loaded. */
-const PROGRAMS = [
-  join('cli', 'main.js'),
-  join('cli', 'serve', 'server-thread.js'),
-  join('local', 'server-process.js'),
+function pack(): { readonly unpackedSize: number; readonly files: readonly PackedFile[] } {
+  const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const [packed] = JSON.parse(
+    execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+  );
+  return packed;
+}
+
+const ROOT_NAMES = [
+  'DeadlockError',
+  'LockAbortedError',
+  'LockArgumentError',
+  'LockError',
+  'LockLostError',
+  'LockTimeoutError',
+  'LockUnavailableError',
+  'NotHeldError',
+  'SessionError',
+  'createLocks',
+  'memoryStore',
+  'openSession',
+  'redisStore',
 ];
 
-const PROGRAM = `
-  const engine = createEngine();
-  const session = engine.session();
-  const replies = ['programmer', 'x'].map((value) => execute(session, ['SETNX', 'job', value]));
-  process.stdout.write(replies.join(' '));
+const LOCK_PROGRAM = `
+  const locks = createLocks();
+  locks.mutex('job').run(() => process.stdout.write('held')).then(() => locks.close());
 `;
 
-describe('the package', () => {
-  it('exports only files that were built', () => {
-    const targets = entries.flatMap(([, target]) =>
-      typeof target === 'string' ? [target] : Object.values(target),
+describe('the entries of the package', () => {
+  it('are files that were built', () => {
+    const targets = entries.flatMap(([, entry]) =>
+      [entry.import, entry.require].flatMap((each) => Object.values(each)),
     );
-    expect(targets.length).toBeGreaterThan(modules.length);
-    for (const target of targets) expect(existsSync(join(ROOT, target)), target).toBe(true);
+    expect(targets.length).toBe(4 * entries.length);
+    expect(targets.filter((target) => !existsSync(join(ROOT, target)))).toEqual([]);
   });
 
-  it('can be imported', () => {
-    const source = `import { createEngine, execute } from 'holdfast'; ${PROGRAM}`;
-    expect(runFile('program.mjs', source)).toBe('1 0');
-  });
-
-  it('can be required from CommonJS', () => {
-    const source = `const { createEngine, execute } = require('holdfast'); ${PROGRAM}`;
-    expect(runFile('program.cjs', source)).toBe('1 0');
-  });
-
-  it('knows itself by its name', () => {
+  it('export locks only from the root', () => {
     const source =
-      "import('holdfast/engine').then(({ COMMANDS }) => process.stdout.write(String(COMMANDS.has('setnx'))))";
-    expect(node('--input-type=module', '--eval', source)).toBe('true');
+      "import * as all from 'holdfast'; process.stdout.write(Object.keys(all).sort().join())";
+    expect(runFile('names.mjs', source)).toBe(ROOT_NAMES.join());
   });
 
-  it.each(modules)('has an entry %s that says what it exports', (path) => {
-    const specifier = path.replace('.', 'holdfast');
-    const source = `process.stdout.write(String(Object.keys(require('${specifier}')).length > 0))`;
-    expect(runFile('entry.cjs', source)).toBe('true');
+  it.each(specifiers)('%s exports the same names to import and to require', (specifier) => {
+    const source = `
+      import { createRequire } from 'node:module';
+      import * as imported from '${specifier}';
+      const required = createRequire(import.meta.url)('${specifier}');
+      const names = [imported, required].map((all) => Object.keys(all).sort().join());
+      process.stdout.write(JSON.stringify(names));`;
+    const [imported, required] = JSON.parse(runFile('same.mjs', source));
+    expect(imported).not.toBe('');
+    expect(imported).toBe(required);
   });
 
-  it('waits for nothing while it is loaded, since require cannot', () => {
-    const files = readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.js') && !PROGRAMS.includes(file))
-      .map((file) => join(ROOT, 'dist', file));
-    expect(files.length).toBeGreaterThan(20);
-    const source = `for (const file of ${JSON.stringify(files)}) require(file); process.stdout.write('loaded')`;
-    expect(runFile('all.cjs', source)).toBe('loaded');
+  it('work with import', () => {
+    expect(runFile('lock.mjs', `import { createLocks } from 'holdfast'; ${LOCK_PROGRAM}`)).toBe(
+      'held',
+    );
   });
 
-  it('has types that need no package that is optional', () => {
-    const optional = Object.keys(manifest.peerDependencies);
-    const types = readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.d.ts'))
-      .filter((file) => {
-        const text = readFileSync(join(ROOT, 'dist', file), 'utf8');
-        return optional.some((name) => text.includes(`'${name}'`));
-      });
-    expect(types).toEqual([]);
+  it.each([
+    ['holdfast', LOCK_PROGRAM],
+    ['holdfast/memory', LOCK_PROGRAM],
+    [
+      'holdfast/engine',
+      `const session = createEngine().session();
+       process.stdout.write(execute(session, ['SETNX', 'job', 'x']) === 1 ? 'held' : 'busy');`,
+    ],
+  ])(
+    'work with require("%s"), where Node cannot require an ES module, and without a warning',
+    (specifier, program) => {
+      const names = specifier.endsWith('engine') ? '{ createEngine, execute }' : '{ createLocks }';
+      const source = `
+      process.on('warning', (warning) => process.stdout.write(String(warning)));
+      const ${names} = require('${specifier}'); ${program}`;
+      // Node 22.0 to 22.11 and Jest are like this.
+      expect(runFile('lock.cjs', source, '--no-experimental-require-module')).toBe('held');
+    },
+  );
+
+  it('find the package from its own folder', () => {
+    const source =
+      "import { createEngine } from 'holdfast/engine'; process.stdout.write(typeof createEngine)";
+    const args = ['--input-type=module', '--eval', source];
+    expect(execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })).toBe('function');
   });
 
-  it('brings the programs of the recipes, which the lab report shows', () => {
-    const args = ['pack', '--dry-run', '--json', '--ignore-scripts'];
-    const [packed] = JSON.parse(execFileSync('npm', args, { cwd: ROOT, encoding: 'utf8' }));
-    const paths = packed.files.map(({ path }: { path: string }) => path);
+  it('run scripts of the engine in a bundle, although sideEffects is false', () => {
+    const source = `
+      import { createEngine, execute } from 'holdfast/engine';
+      process.stdout.write(execute(createEngine().session(), ['EVAL', "return redis.call('PING').ok", '0']));`;
+    expect(manifest.sideEffects).toBe(false);
+    expect(runFile('script.mjs', source)).toBe('PONG');
+  });
+});
+
+describe('a bundle', () => {
+  async function bundle(source: string): Promise<string> {
+    const input = join(consumer, 'entry.mjs');
+    writeFileSync(input, source);
+    const build = await rolldown({
+      cwd: consumer,
+      input,
+      platform: 'node',
+      external: [/^node:/, '@opentelemetry/api'],
+    });
+    const { output } = await build.generate({ format: 'esm', minify: true });
+    await build.close();
+    expect(output.length).toBe(1);
+    return output[0].code;
+  }
+
+  it('of a mutex in memory has at most 25 kB compressed', async () => {
+    const code = await bundle(
+      "import { createLocks } from 'holdfast/memory'; createLocks().mutex('a');",
+    );
+    expect(gzipSync(code).length).toBeLessThan(25_000);
+  });
+
+  it('of an unused import is empty', async () => {
+    const imports = specifiers.map((specifier) => `import '${specifier}';`).join('\n');
+    expect((await bundle(imports)).trim()).toBe('export{};');
+  });
+});
+
+describe('the declarations', () => {
+  const compiler = join(
+    dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
+    'bin',
+    'tsc',
+  );
+
+  /** The errors of a program that uses every entry. */
+  function check(
+    type: 'module' | 'commonjs',
+    module: 'node16' | 'nodenext',
+    program: string,
+  ): string {
+    const folder = mkdtempSync(join(consumer, `${type}-`));
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }));
+    writeFileSync(join(folder, 'program.ts'), program);
+    const compilerOptions = {
+      module,
+      target: 'es2022',
+      lib: ['es2023', 'esnext.disposable'],
+      strict: true,
+      skipLibCheck: false,
+      noEmit: true,
+      types: ['node'],
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    try {
+      execFileSync(process.execPath, [compiler, '-p', folder], { encoding: 'utf8' });
+      return '';
+    } catch (error) {
+      return (error as { stdout: string }).stdout;
+    }
+  }
+
+  const PROGRAM = [
+    ...specifiers.map((specifier, index) => `import * as entry${index} from '${specifier}';`),
+    `import { createLocks, type LockErrorCode, type LockEvents, type LossReason } from 'holdfast';
+     import { virtualClock } from 'holdfast/clock';
+     import { createEngine, type Engine, execute } from 'holdfast/engine';
+     import { startServer } from 'holdfast/server';
+     export const engine: Engine = createEngine({ clock: virtualClock() });
+     export const reply = execute(engine.session(), ['PING']);
+     export const server = startServer({ engine, port: 0 });
+     export const held: Promise<number> = createLocks().mutex('a').run(async ({ fence }) => fence);
+     export type Names = [LockErrorCode, LockEvents, LossReason];`,
+    `export const all = [${specifiers.map((_, index) => `entry${index}`).join()}];`,
+  ].join('\n');
+
+  it.each([
+    ['module', 'node16'],
+    ['commonjs', 'node16'],
+    ['module', 'nodenext'],
+    ['commonjs', 'nodenext'],
+  ] as const)('are correct for a %s package with %s, with skipLibCheck false', (type, module) => {
+    expect(check(type, module, PROGRAM)).toBe('');
+  });
+
+  it('show only the methods that a program needs of an engine', () => {
+    const program = "import { createEngine } from 'holdfast/engine'; createEngine().journal;";
+    expect(check('module', 'nodenext', program)).toContain(
+      "'journal' does not exist on type 'Engine'",
+    );
+  });
+
+  /** The declarations whose text has the pattern. */
+  function declarationsWith(pattern: RegExp): string[] {
+    const files = readdirSync(join(ROOT, 'dist'), { recursive: true, encoding: 'utf8' });
+    const types = files.filter((file) => file.endsWith('.d.ts'));
+    expect(types.length).toBeGreaterThan(20);
+    return types.filter((file) => pattern.test(readFileSync(join(ROOT, 'dist', file), 'utf8')));
+  }
+
+  it('need no package that is optional', () => {
+    const optional = Object.keys(manifest.peerDependencies).join('|');
+    expect(declarationsWith(new RegExp(`'(${optional})'`))).toEqual([]);
+  });
+
+  it('have nothing that TypeScript 5.4 does not know', () => {
+    expect(declarationsWith(/(Array|Buffer)<ArrayBuffer|from '[^']+\.ts'/)).toEqual([]);
+  });
+});
+
+describe('the tarball', () => {
+  const { files, unpackedSize } = pack();
+  const paths = files.map(({ path }) => path);
+
+  it('has every file that an entry or a program needs, and no source map', () => {
+    const targets = entries.flatMap(([, entry]) =>
+      [entry.import, entry.require].flatMap((each) => Object.values(each)),
+    );
+    const wanted = [...targets, manifest.bin.holdfast].map((path) => path.replace('./', ''));
+    expect(paths).toEqual(expect.arrayContaining(wanted));
+    expect(paths.filter((path) => path.endsWith('.map'))).toEqual([]);
+    const mapped = files
+      .filter(({ path }) => path.endsWith('.js'))
+      .filter(({ path }) => readFileSync(join(ROOT, path), 'utf8').includes('sourceMappingURL'));
+    expect(mapped).toEqual([]);
+  });
+
+  it('has at most 1.4 MB unpacked', () => {
+    expect(unpackedSize).toBeLessThan(1_400_000);
+  });
+
+  it('runs no script when it is installed', () => {
+    const scripts = Object.keys(manifest.scripts);
+    expect(scripts.filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
+  });
+
+  it('has the programs of the recipes, which the lab report shows', () => {
     const programs = execFileSync('git', ['ls-files', 'examples'], { cwd: ROOT, encoding: 'utf8' });
     expect(paths).toEqual(expect.arrayContaining(programs.trim().split('\n')));
-    expect(paths.filter((path: string) => path.includes('__pycache__'))).toEqual([]);
+    expect(paths.filter((path) => path.includes('__pycache__'))).toEqual([]);
   });
 
-  it('brings the command holdfast', () => {
+  it('has the command holdfast', () => {
     const args = ['--no-install', 'holdfast', '--version'];
-    // A cache of its own: npx links the package there, and does not mend a link that was interrupted. It
+    // A cache of its own: npx links the package there, and does not repair a link that was interrupted. It
     // must not build the package meanwhile, which other tests are using.
     const npx = {
       npm_config_cache: join(consumer, 'npm-cache'),

@@ -33,6 +33,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'lab',
     'lab-report',
   ],
+  public: ['cache', 'clock', 'engine', 'lab', 'local', 'lock', 'resp', 'server', 'stores'],
 };
 
 interface SourceFile {

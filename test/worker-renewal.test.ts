@@ -3,13 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  createLocks,
-  type Locks,
-  LockTimeoutError,
-  memoryStore,
-  systemClock,
-} from '../src/index.ts';
+import { systemClock } from '../src/clock/index.ts';
+import { createLocks, type Locks, LockTimeoutError, memoryStore } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { BUILD } from './lock-holder-process.ts';
 import { type RunningServer, startRealRedis, stopProcess } from './real-redis.ts';

@@ -16,7 +16,7 @@ const dist = process.env.HOLDFAST_DIST ?? join(import.meta.dirname, '..', '..', 
 const OPENERS = {
   async holdfast() {
     const { createLocks } = await import(pathToFileURL(join(dist, 'index.js')).href);
-    const { createCache } = await import(pathToFileURL(join(dist, 'cache', 'index.js')).href);
+    const { createCache } = await import(pathToFileURL(join(dist, 'public', 'cache.js')).href);
     return (url) => {
       const locks = createLocks(url);
       const cache = createCache({ locks });

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { bashCompletion } from './completion-bash.ts';
 import { zshCompletion } from './completion-zsh.ts';
 import { VERBS } from './dispatch.ts';
@@ -43,10 +44,16 @@ Examples:
     if (values.help) return print(io, this.help);
     const write = SHELLS.get(words[0] ?? '');
     if (write === undefined) throw new UsageError('Say for which shell: bash or zsh.');
-    io.output.write(write(await completedVerbs()));
+    io.output.write(builtScript(words[0]!) ?? write(await completedVerbs()));
     return 0;
   },
 };
+
+/** The script that the build has written beside the bundle, so that not every verb has to be loaded. */
+function builtScript(shell: string): string | undefined {
+  const file = new URL(`./completion/${shell}`, import.meta.url);
+  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+}
 
 async function completedVerbs(): Promise<CompletedVerb[]> {
   const entries = [...VERBS].map(async ([word, { summary, load }]) => {

@@ -21,12 +21,10 @@ for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
 }
 const asked = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
 
-try {
-  await serveLocally(folder, { idleMs, asked, onPlace: () => report(0) });
-  report(0);
-} catch (error) {
-  report(errnoOf(error));
-}
+serveLocally(folder, { idleMs, asked, onPlace: () => report(0) }).then(
+  () => report(0),
+  (error) => report(errnoOf(error)),
+);
 
 /** Once, and then nobody who started it is waited for by it, or waits for it. */
 function report(errno: number): void {

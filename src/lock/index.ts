@@ -1,4 +1,5 @@
 export { AbortHub } from './abort-hub.ts';
+export type { AdoptOptions } from './adopt.ts';
 export { Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
 export type {

@@ -1,5 +1,5 @@
 import { runtimeError } from './error.ts';
-import { type Functions, makeLibrary } from './lib/arguments.ts';
+import { makeLibrary } from './lib/arguments.ts';
 import { baseFunctions } from './lib/base.ts';
 import { bitLibrary } from './lib/bit.ts';
 import { cjsonLibrary } from './lib/cjson.ts';
@@ -28,11 +28,10 @@ const libraries: Readonly<Record<string, LuaTable>> = {
   table: tableLibrary,
 };
 
-fillGlobals(baseFunctions);
-
-/** Fills the globals, which all scripts share and none can change. */
-function fillGlobals(functions: Functions): void {
-  for (const [name, run] of Object.entries(functions)) globals.setString(name, new Builtin(run));
+/** Fills the globals, which all scripts share and none can change. Called once, when scripts are loaded. */
+export function fillGlobals(): void {
+  for (const [name, run] of Object.entries(baseFunctions))
+    globals.setString(name, new Builtin(run));
   for (const [name, library] of Object.entries(libraries)) globals.setString(name, library);
   globals.setString('next', nextBuiltin);
   globals.setString('_G', globals);

@@ -15,12 +15,14 @@ import { compileChunk } from './load.ts';
 import { memory, setBytesLeft } from './memory.ts';
 import { toText } from './number.ts';
 import { index } from './operators.ts';
-import './sandbox.ts';
+import { fillGlobals } from './sandbox.ts';
 import { globals, NATIVE_SITE, state } from './state.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
 import { LuaTable } from './table.ts';
 import type { ChunkName, Closure, LuaValue } from './value.ts';
 import { first, NOTHING } from './value.ts';
+
+fillGlobals();
 
 const USER_SCRIPT: ChunkName = { source: '@user_script', short: 'user_script' };
 

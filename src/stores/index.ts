@@ -24,7 +24,12 @@ export {
 } from './redis/lock-keys.ts';
 export { LOCK_SCRIPT, PASSED_OVER_MS, REFRESH_MS, RESERVED_MS } from './redis/lock-script.ts';
 export { RedisStore } from './redis/redis-store.ts';
-export { type IoredisClient, type NodeRedisClient, redisStore } from './redis.ts';
+export {
+  type IoredisClient,
+  type NodeRedisClient,
+  type RedisStoreOptions,
+  redisStore,
+} from './redis.ts';
 export { addressStore, redisUrlStore } from './redis-url.ts';
 export { type LiveSession, LockSession } from './sessions/lock-session.ts';
 export {

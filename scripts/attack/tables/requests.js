@@ -1,5 +1,5 @@
 // Requests of every command with huge words and with a million arguments, and broken or slow requests.
-import { COMMANDS } from '../../../dist/engine/index.js';
+import { COMMANDS } from '../../../build/engine/index.js';
 import { flood, MIB, range, Slowest, streamRequest, text } from '../tools.js';
 import { request } from '../wire.js';
 

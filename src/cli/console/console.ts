@@ -1,14 +1,11 @@
-import { createInterface } from 'node:readline';
 import { systemClock } from '../../clock/index.ts';
 import { ErrorReply, type Protocol, type Reply, splitInlineArguments } from '../../resp/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { lineForTerminal, messageText, pageForTerminal } from '../printable.ts';
 import type { Io } from '../verb.ts';
-import { commandHelp } from './command-help.ts';
 import { Conversation, type Result } from './conversation.ts';
 import { formatReply, rawReply } from './format-reply.ts';
 import type { Paint } from './paint.ts';
-import { Prompt } from './prompt.ts';
 import type { StoreAddress } from './store-address.ts';
 
 export interface ConsoleOptions {
@@ -43,7 +40,7 @@ export class Console {
 
   /** One command; gives the exit code. */
   async runOnce(argv: readonly string[]): Promise<number> {
-    if (!this.#help(argv)) this.#count(await this.#conversation.run(argv));
+    if (!(await this.#help(argv))) this.#count(await this.#conversation.run(argv));
     this.#conversation.close();
     return this.#exitCode;
   }
@@ -59,6 +56,7 @@ export class Console {
 
   async #runPrompt(): Promise<void> {
     await this.#conversation.open();
+    const { Prompt } = await import('./prompt.ts');
     const prompt = new Prompt(this.#conversation, this.#io, this.#options.paint);
     this.#write = (text) => prompt.write(text);
     await prompt.run((line) => this.#handle(Buffer.from(line, 'utf8')));
@@ -66,6 +64,7 @@ export class Console {
 
   /** The bytes of a pipe are not decoded: what is no UTF-8 would be lost. */
   async #runPipe(): Promise<void> {
+    const { createInterface } = await import('node:readline');
     this.#io.input.setEncoding('latin1');
     for await (const line of createInterface({ input: this.#io.input })) {
       if (!(await this.#handle(Buffer.from(line, 'latin1')))) return;
@@ -80,13 +79,14 @@ export class Console {
     if (words === null || words.length === 0) return true;
     const name = words[0]!.toLowerCase();
     if (name === 'exit' || name === 'quit') return false;
-    if (!this.#help(words)) await this.#runWords(words);
+    if (!(await this.#help(words))) await this.#runWords(words);
     return true;
   }
 
-  /** Prints help if the words ask for it. Help needs no server. */
-  #help([word, ...topic]: readonly string[]): boolean {
+  /** Prints help if the words ask for it. Help needs no server, but the engine's table of commands. */
+  async #help([word, ...topic]: readonly string[]): Promise<boolean> {
     if (!HELP_WORDS.has(word!.toLowerCase())) return false;
+    const { commandHelp } = await import('./command-help.ts');
     this.#write(`${commandHelp(topic, this.#options.paint)}\n`);
     return true;
   }

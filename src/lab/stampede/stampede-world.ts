@@ -37,6 +37,7 @@ export const LOCK_KEY = 'lock';
 
 /** A store, a database behind it, and clients that are processes of their own, on virtual time. */
 export class StampedeWorld {
+  /** @internal */
   readonly engine: Engine;
   readonly clock = new SceneClock();
   readonly events: SceneEvent[] = [];

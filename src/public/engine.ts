@@ -1,0 +1,73 @@
+import type { Clock, Random } from '../clock/index.ts';
+import {
+  createEngine as createWholeEngine,
+  execute as executeWhole,
+  PARKED as WHOLE_PARKED,
+  type Session as WholeSession,
+} from '../engine/index.ts';
+import type { Reply } from '../resp/index.ts';
+
+/**
+ * `holdfast/engine`: Redis semantics in this process, behind `holdfast serve` too. This type is what a program
+ * needs of an engine; its key space, journal and statistics are internal.
+ */
+export interface Engine {
+  /** Opens a session: one client, with its database, transaction and subscriptions. */
+  session(listener?: SessionListener): Session;
+  /** Closes all sessions and clears all timers. Safe to call twice. */
+  close(): void;
+}
+
+/** One client of an engine. */
+export interface Session {
+  readonly id: number;
+  /** Unsubscribes, discards the transaction and releases what the session holds. Safe to call twice. */
+  close(): void;
+}
+
+/** Receives what a session sends besides the reply of `execute`. The engine calls it synchronously. */
+export interface SessionListener {
+  /** A message that is no reply: pub/sub, MONITOR. */
+  push(reply: Reply): void;
+  /** The reply of a command that returned PARKED. The session accepts commands again. */
+  resume(reply: Reply): void;
+  /** Another session closed this one (CLIENT KILL). */
+  close(): void;
+  /** The session uses too much memory: close it, and drop its unread replies. */
+  evict?(reason: string): void;
+}
+
+export interface EngineOptions {
+  /** Default: the system clock. */
+  readonly clock?: Clock;
+  /** Default: the system's generator. */
+  readonly random?: Random;
+  /** First values of settings, by their CONFIG names: `{ maxmemory: '100mb' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** A reply, or PARKED when the session's listener receives the reply later. */
+export type Outcome = Reply | typeof PARKED;
+
+/** The session waits, for example in BLPOP. A type of its own, so that declarations of the engine stay internal. */
+export const PARKED: unique symbol = WHOLE_PARKED as never;
+
+/**
+ * Creates an engine with empty databases.
+ *
+ * @throws Error for an unknown setting, or a value that the setting does not take.
+ * @example
+ * const session = createEngine().session();
+ * execute(session, ['SETNX', 'key', 'value']); // 1
+ */
+export function createEngine(options?: EngineOptions): Engine {
+  return createWholeEngine(options);
+}
+
+/**
+ * Runs one command and returns its reply. An error of the command is returned as an ErrorReply, not thrown.
+ * After PARKED the session accepts no other command until its listener has received the reply.
+ */
+export function execute(session: Session, argv: readonly string[]): Outcome {
+  return executeWhole(session as WholeSession, argv) as Outcome;
+}

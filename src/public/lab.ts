@@ -1,0 +1,2 @@
+/** `holdfast/lab`: lock algorithms run through all interleavings. */
+export * from '../lab/index.ts';

@@ -1,0 +1,22 @@
+/** `holdfast/resp`: the values of replies, and the encoder and decoders of the Redis protocol. */
+export {
+  BigNumberReply,
+  DEFAULT_REQUEST_LIMITS,
+  DoubleReply,
+  ErrorReply,
+  encode,
+  encodeRequest,
+  ManyReply,
+  MapReply,
+  NullArrayReply,
+  type Protocol,
+  ProtocolError,
+  PushReply,
+  type Reply,
+  ReplyDecoder,
+  RequestDecoder,
+  type RequestLimits,
+  SetReply,
+  SimpleReply,
+  VerbatimReply,
+} from '../resp/index.ts';
