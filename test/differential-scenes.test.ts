@@ -279,6 +279,27 @@ describe('floats at the edges', () => {
   });
 });
 
+describe('SDIFFSTORE', () => {
+  const integers = Array.from({ length: 513 }, (_, at) => at).join(' ');
+
+  it.each([
+    'small',
+    'small small',
+    'small small missing',
+    'small tiny',
+    'small tiny tiny',
+    'small large',
+    'small large large large',
+    'missing missing',
+    'first small',
+  ])('of 513 integers without %s stores members in the same encoding', async (others) => {
+    await say(alice, `SADD first ${integers}`, 'SADD small 1 2 3', 'SADD tiny 4');
+    await say(alice, `SADD large ${integers} a`, 'SREM large 7 8');
+    await say(alice, `SDIFFSTORE out first ${others}`, 'OBJECT ENCODING out');
+    await say(alice, `SDIFFSTORE first first ${others}`, 'OBJECT ENCODING first');
+  });
+});
+
 describe('walks', () => {
   const sizes = [0, 1, 3, 40, 700];
   const kinds: readonly [name: string, fill: (member: string) => Argv, scan: Argv][] = [

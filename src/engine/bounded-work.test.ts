@@ -1,6 +1,7 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startWire, type Wire, type WireClient } from '../../test/wire-dialogue.ts';
 import { execute } from './execute.ts';
+import { SetValue } from './set-value.ts';
 
 const NAMES = Array.from({ length: 20_000 }, (_, at) => `m${at}`);
 const TOO_MANY = '-ERR the reply would have too many items (262144 at most)';
@@ -38,6 +39,18 @@ describe('a set of 20,000 members that is named 20,000 times', () => {
     expect(client.say(['ZINTERSTORE', 'd', '20000', 'one', ...sets.slice(1)])).toBe(':1');
     expect(client.say(['ZUNIONSTORE', 'd', '2', 's', 's'])).toBe(':20000');
   });
+});
+
+it('SDIFFSTORE makes no lookup for each pair of a member and a set', () => {
+  const names = NAMES.slice(0, 2000);
+  client.say(['SADD', 'first', ...names.map((name) => `first:${name}`)]);
+  client.say(['SADD', 'large', ...names]);
+  for (const name of names) client.say(['SADD', `one:${name}`, name]);
+  const others = [...repeat('large', 2000), ...names.map((name) => `one:${name}`)];
+  const lookup = vi.spyOn(SetValue.prototype, 'has');
+  onTestFinished(() => lookup.mockRestore());
+  expect(client.say(['SDIFFSTORE', 'd', 'first', ...others])).toBe(':2000');
+  expect(lookup.mock.calls.length).toBeLessThan(10_000);
 });
 
 it('ZDIFF walks through the smaller of two sets', () => {

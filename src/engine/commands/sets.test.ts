@@ -103,6 +103,17 @@ describe('sets', () => {
     ]);
   });
 
+  it('SDIFFSTORE keeps the hash table when a set of 513 integers is copied and shrinks', () => {
+    client.say(['SADD', 'large', ...Array.from({ length: 513 }, (_, at) => String(at))]);
+    expectReplies(client, [
+      ['SADD small 1 2 3', 3],
+      ['SDIFFSTORE out large small', 510],
+      ['OBJECT ENCODING out', 'intset'],
+      ['SDIFFSTORE out large small small nothing', 510],
+      ['OBJECT ENCODING out', 'hashtable'],
+    ]);
+  });
+
   it('give members by chance, and keep or lose them', () => {
     client.say('SADD s 1 2 3 4 5 6 7 8 9 10');
     expect(client.say(`SISMEMBER s ${client.say('SRANDMEMBER s')}`)).toBe(1);

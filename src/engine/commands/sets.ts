@@ -1,6 +1,7 @@
 import { ErrorReply, type Reply, SetReply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
 import { NOT_POSITIVE, SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import type { Journal } from '../journal.ts';
 import { countedKeys, keysUpTo, oneKey } from '../key-spec.ts';
 import { integerArgument } from '../number.ts';
 import { sampleCountArgument, sampleSlots } from '../random-sample.ts';
@@ -288,8 +289,7 @@ function popMany({ engine }: Session, set: SetValue, count: number): string[] {
 
 /** As in Redis, what stays is a new set, which may be one of integers again. */
 function popAllBut(session: Session, key: string, set: SetValue, count: number): string[] {
-  const kept = new SetValue(session.engine.journal);
-  for (const member of popMany(session, set, count)) kept.add(member);
+  const kept = setOfMembers(session.engine.journal, popMany(session, set, count));
   session.database.replace(key, kept);
   return set.members();
 }
@@ -350,8 +350,7 @@ function intersection(
 function sinterstore(session: Session, argv: readonly string[]): Reply {
   const operands = setsAt(session, argv, 2, argv.length);
   reserveFor(session, operands);
-  const common = new SetValue(session.engine.journal);
-  for (const member of intersection(operands)) common.add(member);
+  const common = setOfMembers(session.engine.journal, intersection(operands));
   return store(session, argv[1]!, common, 'sinterstore');
 }
 
@@ -377,7 +376,7 @@ function union(session: Session, argv: readonly string[], begin: number): SetVal
   const operands = setsAt(session, argv, begin, argv.length);
   reserveFor(session, operands);
   const all = new SetValue(session.engine.journal);
-  for (const set of new Set(operands)) addAll(all, set);
+  for (const set of new Set(operands)) for (const member of set?.members() ?? []) all.add(member);
   return all;
 }
 
@@ -389,32 +388,45 @@ function reserveFor({ engine }: Session, operands: readonly (SetValue | undefine
 }
 
 /**
- * Either each member of the first set is looked for in the others, or the members of the others are
- * taken from a copy of the first; Redis estimates which is less work, and since the copy may be kept in
- * another encoding, so does this.
+ * As in Redis, a result that starts as a copy of the first set keeps the copy's encoding: the copy of 513
+ * integers is a hash table, and stays one after members are removed. Redis counts a set as often as it is
+ * named when it chooses between copying and looking up. The work here counts each set once.
  */
 function difference(session: Session, argv: readonly string[], begin: number): SetValue {
-  const result = new SetValue(session.engine.journal);
+  const { journal } = session.engine;
   const [first, ...rest] = setsAt(session, argv, begin, argv.length);
   reserveFor(session, [first]);
-  if (first === undefined || rest.includes(first)) return result;
-  const others = [...new Set(rest)].filter((set) => set !== undefined);
-  const lookups = Math.floor((first.size * (others.length + 1)) / 2);
-  const removals = others.reduce((sum, { size }) => sum + size, first.size);
-  if (lookups <= removals) {
-    others.sort((a, b) => b.size - a.size);
-    for (const member of first.members()) {
-      if (!others.some((other) => other.has(member))) result.add(member);
-    }
-    return result;
-  }
-  addAll(result, first);
-  for (const other of others) for (const member of other.members()) result.delete(member);
-  return result;
+  if (first === undefined || rest.includes(first)) return new SetValue(journal);
+  const named = rest.filter((set) => set !== undefined);
+  const others = [...new Set(named)];
+  if (copyingIsLessWork(first, named)) return copyWithout(first, others);
+  const remaining = copyingIsLessWork(first, others)
+    ? copyWithout(first, others).members()
+    : membersWithout(first, others);
+  return setOfMembers(journal, remaining);
 }
 
-function addAll(target: SetValue, source: SetValue | undefined): void {
-  for (const member of source?.members() ?? []) target.add(member);
+/** Redis's estimate: half of the lookups of the first set's members, against one visit to each member. */
+function copyingIsLessWork(first: SetValue, others: readonly SetValue[]): boolean {
+  const lookups = Math.floor((first.size * (others.length + 1)) / 2);
+  return lookups > others.reduce((sum, { size }) => sum + size, first.size);
+}
+
+function copyWithout(first: SetValue, others: readonly SetValue[]): SetValue {
+  const copy = setOfMembers(first.journal, first.members());
+  for (const other of others) for (const member of other.members()) copy.delete(member);
+  return copy;
+}
+
+function membersWithout(first: SetValue, others: readonly SetValue[]): string[] {
+  const largestFirst = others.toSorted((a, b) => b.size - a.size);
+  return first.members().filter((member) => !largestFirst.some((other) => other.has(member)));
+}
+
+function setOfMembers(journal: Journal, members: readonly string[]): SetValue {
+  const set = new SetValue(journal);
+  for (const member of members) set.add(member);
+  return set;
 }
 
 /** Puts a result in place of whatever the key held; an empty one removes the key. */
