@@ -2,12 +2,12 @@ export type { CachingLocks as Locks } from './caching-locks.ts';
 export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
 export { type AddressOptions, createLocks } from './create-locks.ts';
 export {
+  BLOCKED,
   createEngine,
   type Engine,
   type EngineOptions,
   execute,
   type Outcome,
-  PARKED,
   type Session,
   type SessionListener,
 } from './engine/index.ts';

@@ -3,7 +3,7 @@ import type { Clock, Timer } from './clock.ts';
 import type { Random } from './random.ts';
 
 /** Node fires a longer timeout after one millisecond, so that long delays are walked in steps. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
@@ -37,7 +37,7 @@ class SystemTimer implements Timer {
   #arm(): NodeJS.Timeout {
     // Node rounds down to whole milliseconds and may fire early by a fraction of one.
     const leftMs = Math.max(Math.ceil(this.#dueMs - performance.now()), 0);
-    const handle = setTimeout(() => this.#fire(), Math.min(leftMs, LONGEST_TIMEOUT_MS));
+    const handle = setTimeout(() => this.#fire(), Math.min(leftMs, MAX_TIMEOUT_MS));
     return this.#isNeeded ? handle : handle.unref();
   }
 

@@ -27,7 +27,7 @@ describe('a session that closes', () => {
     const names = [pubSub.channels, pubSub.patterns, pubSub.shardChannels];
     expect([sessions.size, monitors.size, blocking.count]).toEqual([0, 0, 0]);
     expect(names.map(({ subscribers }) => subscribers.size)).toEqual([0, 0, 0]);
-    expect(session.waiter).toBeNull();
+    expect(session.blockedCommand).toBeNull();
     expect(session.watched.size).toBe(0);
     engine.pause.close();
     expect(clock.pendingTimers).toBe(0);

@@ -199,18 +199,18 @@ describe('the memory of a client', () => {
 
 describe('wills', () => {
   it('count, and their scripts count once', () => {
-    const { wills } = client.engine.memory;
+    const { exitCommands } = client.engine.memory;
     client.say('HOLDFAST.SESSION s');
     const sha = client.say(['SCRIPT', 'LOAD', `return '${'x'.repeat(10_000)}'`]);
     client.say(`HOLDFAST.WILL SET s a EVALSHA ${sha} 0`);
-    const { bytes } = wills;
+    const { bytes } = exitCommands;
     expect(bytes).toBeGreaterThan(10_000);
     client.say(`HOLDFAST.WILL SET s b EVALSHA ${sha} 0`);
-    expect(wills.bytes - bytes).toBeLessThan(1000);
+    expect(exitCommands.bytes - bytes).toBeLessThan(1000);
     client.say('HOLDFAST.WILL DROP s a');
     client.session.close();
     client.clock.advance(0);
-    expect(wills.bytes).toBe(0);
+    expect(exitCommands.bytes).toBe(0);
   });
 });
 

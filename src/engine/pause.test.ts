@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { startWire, type Wire, type WireClient } from '../../test/wire-dialogue.ts';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
-import { createEngine, execute, PARKED, type Session } from './index.ts';
+import { BLOCKED, createEngine, execute, type Session } from './index.ts';
 
 let wire: Wire;
 let admin: WireClient;
@@ -140,8 +140,8 @@ describe('a held command', () => {
     random.next = () => {
       throw new Error('no chance');
     };
-    expect(execute(held(), ['SPOP', 'set'])).toBe(PARKED);
-    expect(execute(held(), ['SCARD', 'set'])).toBe(PARKED);
+    expect(execute(held(), ['SPOP', 'set'])).toBe(BLOCKED);
+    expect(execute(held(), ['SCARD', 'set'])).toBe(BLOCKED);
     clock.advance(10);
     expect(replies).toEqual([new ErrorReply('ERR internal error'), 2]);
     expect(logged[0]).toContain('no chance');

@@ -6,7 +6,7 @@ import { textOf } from './text.ts';
  */
 export function parseInteger(bytes: Buffer, start: number, end: number): number | bigint | null {
   const length = end - start;
-  if (length < 1 || length > LONGEST) return null;
+  if (length < 1 || length > MAX_LENGTH) return null;
   const text = textOf(bytes, start, end);
   if (!CANONICAL.test(text)) return null;
   const value = Number(text);
@@ -16,4 +16,4 @@ export function parseInteger(bytes: Buffer, start: number, end: number): number 
 }
 
 const CANONICAL = /^(?:0|-?[1-9][0-9]*)$/;
-const LONGEST = '-9223372036854775808'.length;
+const MAX_LENGTH = '-9223372036854775808'.length;

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import {
   argumentBytes,
+  BLOCKED,
   type Engine,
   executeNow,
   type Outcome,
-  PARKED,
   runsManyCommands,
   type Session,
 } from '../engine/index.ts';
@@ -57,7 +57,7 @@ export class Connection implements Runner {
   readonly #decoder: RequestDecoder;
   readonly #output: Output;
   #isWorking = false;
-  #parked = false;
+  #blocked = false;
   #hasYielded = false;
   #isPaused = false;
   #turn = -1;
@@ -114,7 +114,7 @@ export class Connection implements Runner {
   /** Runs what has arrived, up to a command that blocks or the end of the time slice. */
   run(): void {
     this.#hasYielded = false;
-    if (this.#ending || this.#parked) return;
+    if (this.#ending || this.#blocked) return;
     const { writer, engine } = this.#owner;
     this.#isWorking = true;
     try {
@@ -153,8 +153,8 @@ export class Connection implements Runner {
     const { session } = this;
     this.#socket.setTimeout(idleMs);
     this.#socket.on('timeout', () => {
-      const waits = this.#parked || session.monitoring || session.subscriptionCount > 0;
-      if (!waits && !session.engine.wills.has(session)) this.destroy();
+      const waits = this.#blocked || session.monitoring || session.subscriptionCount > 0;
+      if (!waits && !session.engine.exitCommands.has(session)) this.destroy();
     });
   }
 
@@ -162,7 +162,7 @@ export class Connection implements Runner {
     if (this.#ending) return;
     try {
       this.#decoder.push(chunk);
-      if (this.#hasYielded || this.#parked) this.#accountMemory();
+      if (this.#hasYielded || this.#blocked) this.#accountMemory();
       else this.run();
     } catch (error) {
       this.#fail(error);
@@ -221,7 +221,7 @@ export class Connection implements Runner {
       else this.#answer(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
-      if (this.#parked || this.#ending) return;
+      if (this.#blocked || this.#ending) return;
       if (engine.nowMs === seenMs) continue;
       seenMs = engine.nowMs;
       if (seenMs > this.#sliceEndMs) {
@@ -254,7 +254,7 @@ export class Connection implements Runner {
   }
 
   #answer(outcome: Outcome): void {
-    if (outcome === PARKED) this.#parked = true;
+    if (outcome === BLOCKED) this.#blocked = true;
     else if (this.session.replies === 'on') this.#write(outcome);
     else this.#skip(outcome);
   }
@@ -311,7 +311,7 @@ export class Connection implements Runner {
   #resume(reply: Reply): void {
     this.#answer(reply);
     queueMicrotask(() => {
-      this.#parked = false;
+      this.#blocked = false;
       if (this.session.closing) this.#endAfterWrite();
       this.run();
     });
@@ -423,11 +423,11 @@ const HTTP_WORDS = new Set([
   'HOST:',
 ]);
 
-const LONGEST_HTTP_WORD = 8;
+const MAX_HTTP_WORD_BYTES = 8;
 
 /** Asked only of a command that failed, since GET is a verb of both. */
 function isHttp(argv: readonly string[]): boolean {
-  if (argv[0]!.length > LONGEST_HTTP_WORD) return false;
+  if (argv[0]!.length > MAX_HTTP_WORD_BYTES) return false;
   const word = argv[0]!.toUpperCase();
   return HTTP_WORDS.has(word) || (word === 'GET' && (argv[2]?.startsWith('HTTP/') ?? false));
 }

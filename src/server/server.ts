@@ -193,7 +193,7 @@ class SocketServer implements Server, ConnectionOwner {
       this.#destroyAll();
     });
     await Promise.all(closed);
-    while (this.engine.wills.areDue && !isOver) await this.#turn();
+    while (this.engine.exitCommands.areDue && !isOver) await this.#turn();
     patience.cancel();
   }
 

@@ -77,7 +77,7 @@ describe('COMMAND DOCS', () => {
     const docs = client.say('COMMAND DOCS client');
     expect(docs).toContain(' $11 subcommands *');
     expect(docs).toContain(
-      '$12 client|pause *12 $7 summary $48 Lets the commands of all clients wait for a time $5 since $6 2.9.50 $5 group $10 connection $10 complexity $4 O(1) $7 history *1 *2 $5 6.2.0 $19 Modes WRITE and ALL $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
+      '$12 client|pause *12 $7 summary $45 Delays the commands of all clients for a time $5 since $6 2.9.50 $5 group $10 connection $10 complexity $4 O(1) $7 history *1 *2 $5 6.2.0 $19 Modes WRITE and ALL $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
     );
   });
 

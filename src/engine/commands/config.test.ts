@@ -72,7 +72,10 @@ describe('CONFIG SET', () => {
     ],
     [
       'maxmemory-policy allkeys-lru',
-      refusal('maxmemory-policy', 'keys are never evicted here: a lock that vanishes is no lock'),
+      refusal(
+        'maxmemory-policy',
+        'keys are never evicted here, because an evicted lock would be granted twice',
+      ),
     ],
     [
       'proto-max-bulk-len 1',

@@ -115,7 +115,7 @@ describe('blocking pops', () => {
     expect(waiter.late()).toEqual([]);
     expect(client.say('RPUSH l a b')).toBe(2);
     expect(waiter.late()).toEqual([reply]);
-    expect(waiter.session.waiter).toBeNull();
+    expect(waiter.session.blockedCommand).toBeNull();
   });
 
   it.each([

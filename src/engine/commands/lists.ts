@@ -18,7 +18,7 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'left', true),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements in front of a list; returns its length',
+    summary: 'Inserts elements at the front of a list; returns its length',
     since: '1.0.0',
     complexity: PUSH_COST,
     history: [['2.4.0', 'Takes several elements']],
@@ -29,7 +29,7 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'right', true),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements at the end of a list; returns its length',
+    summary: 'Appends elements to a list; returns its length',
     since: '1.0.0',
     complexity: PUSH_COST,
     history: [['2.4.0', 'Takes several elements']],
@@ -40,7 +40,7 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'left', false),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements in front of a list that exists',
+    summary: 'Inserts elements at the front of a list only if it exists',
     since: '2.2.0',
     complexity: PUSH_COST,
     history: [['4.0.0', 'Takes several elements']],
@@ -51,7 +51,7 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'right', false),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements at the end of a list that exists',
+    summary: 'Appends elements to a list only if it exists',
     since: '2.2.0',
     complexity: PUSH_COST,
     history: [['4.0.0', 'Takes several elements']],
@@ -113,7 +113,7 @@ export const lists = {
     flags: ['write', 'denyoom'],
     run: linsert,
     syntax: 'key BEFORE|AFTER pivot element',
-    summary: 'Puts an element before or after another',
+    summary: 'Inserts an element before or after another',
     since: '2.2.0',
     complexity: 'O(N) for N elements; in Redis O(1) near the head',
   },
@@ -123,7 +123,7 @@ export const lists = {
     flags: ['write'],
     run: lrem,
     syntax: 'key count element',
-    summary: 'Removes equal elements, from the front, the end or all',
+    summary: 'Removes elements with a value, from the front, from the end or all',
     since: '1.0.0',
     complexity: 'O(N+M) for N elements of which M are removed',
   },
@@ -133,7 +133,7 @@ export const lists = {
     flags: ['readonly'],
     run: lpos,
     syntax: 'key element [RANK rank] [COUNT num-matches] [MAXLEN len]',
-    summary: 'Returns the indexes of equal elements',
+    summary: 'Returns the indexes of elements with a value',
     since: '6.0.6',
     complexity: 'O(N) for N elements; less if the match is near or MAXLEN is small',
   },
@@ -141,7 +141,7 @@ export const lists = {
 
 export const PUSH_EVENTS = { left: 'lpush', right: 'rpush' } as const;
 
-/** The list that a command is about to change, which counts neither as a hit nor as a miss. */
+/** The list at a key, for a command that writes: counts neither as a hit nor as a miss. */
 export function listToChange({ database }: Session, key: string): ListValue | undefined {
   const value = database.peek(key);
   if (value === undefined || value instanceof ListValue) return value;
@@ -186,7 +186,7 @@ function lset(session: Session, argv: readonly string[]): Reply {
   return OK;
 }
 
-/** An index from the front, below zero if it lies before it. */
+/** Parses an index and converts it to one from the front; negative if it is before the first element. */
 function indexArgument(text: string, size: number): number {
   const index = integerArgument(text);
   return index < 0 ? size + index : index;
@@ -215,7 +215,7 @@ function ltrim(session: Session, argv: readonly string[]): Reply {
   return OK;
 }
 
-/** From two indexes, both included, to a beginning and an end within the list. */
+/** Converts two inclusive indexes to a half-open range within the list. */
 function rangeWithin(size: number, start: number, stop: number): [begin: number, end: number] {
   const begin = Math.max(0, start < 0 ? size + start : start);
   const end = Math.min(size, (stop < 0 ? size + stop : stop) + 1);

@@ -114,7 +114,7 @@ describe('SHUTDOWN', () => {
   });
 
   it.each([
-    ['', '-ERR SHUTDOWN ends a server, and this engine runs inside a program'],
+    ['', '-ERR SHUTDOWN needs a server: this engine runs inside of another program'],
     [' foo', '-ERR syntax error'],
     [' SAVE NOSAVE', '-ERR syntax error'],
     [' ABORT NOW', '-ERR syntax error'],

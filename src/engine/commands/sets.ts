@@ -35,7 +35,7 @@ export const sets = {
     flags: ['write', 'fast'],
     run: srem,
     syntax: 'key member [member ...]',
-    summary: 'Removes members; returns how many were there',
+    summary: 'Removes members; returns how many existed',
     since: '1.0.0',
     complexity: 'O(N) for N members',
     history: [['2.4.0', 'Takes several members']],
@@ -57,7 +57,7 @@ export const sets = {
     flags: READ,
     run: (session, argv) => (session.database.setOf(argv[1]!)?.has(argv[2]!) ? 1 : 0),
     syntax: 'key member',
-    summary: 'Tells whether a set has a member',
+    summary: 'Returns 1 if a set has a member',
     since: '1.0.0',
     complexity: 'O(1)',
   },
@@ -67,9 +67,9 @@ export const sets = {
     flags: READ,
     run: smismember,
     syntax: 'key member [member ...]',
-    summary: 'Tells for each of several members whether a set has it',
+    summary: 'Returns for each member whether a set has it',
     since: '6.2.0',
-    complexity: 'O(N) for N members to look for',
+    complexity: 'O(N) for N members to check',
   },
   SCARD: {
     arity: 2,
@@ -87,7 +87,7 @@ export const sets = {
     flags: ['write', 'fast'],
     run: spop,
     syntax: 'key [count]',
-    summary: 'Removes members by chance and returns them',
+    summary: 'Removes and returns random members',
     since: '1.0.0',
     complexity: 'O(1); with a count of N O(N)',
     history: [['3.2.0', 'Takes a count']],
@@ -99,7 +99,7 @@ export const sets = {
     flags: READ_ALL,
     run: srandmember,
     syntax: 'key [count]',
-    summary: 'Returns members by chance, a negative count with repetitions',
+    summary: 'Returns random members; with a negative count they may repeat',
     since: '1.0.0',
     complexity: 'O(1); with a count of N or -N O(N)',
     history: [['2.6.0', 'Takes a count']],
@@ -197,14 +197,14 @@ export const sets = {
     flags: READ_ALL,
     run: sscan,
     syntax: 'key cursor [MATCH pattern] [COUNT count]',
-    summary: 'Walks through the members step by step',
+    summary: 'Iterates over the members in steps',
     since: '2.8.0',
-    complexity: 'O(1) for a step, O(N) for a whole walk through N members',
+    complexity: 'O(1) for a step, O(N) for an iteration over N members',
     tips: ['nondeterministic_output'],
   },
 } as const satisfies CommandTable;
 
-/** The set that a command is about to change, which counts neither as a hit nor as a miss. */
+/** The set at a key, for a command that writes: counts neither as a hit nor as a miss. */
 function setToChange({ database }: Session, key: string): SetValue | undefined {
   const value = database.peek(key);
   if (value === undefined || value instanceof SetValue) return value;
@@ -280,14 +280,14 @@ function spopCount(session: Session, argv: readonly string[]): Reply {
   return new SetReply(popMany(session, set, count));
 }
 
-/** When so many times fewer members stay than go, those that stay are chosen instead. */
+/** If at least so many times more members are popped than stay, the ones that stay are chosen instead. */
 const KEEP_FACTOR = 5;
 
 function popMany({ engine }: Session, set: SetValue, count: number): string[] {
   return Array.from({ length: count }, () => set.popRandom(engine.random));
 }
 
-/** As in Redis, what stays is a new set, which may be one of integers again. */
+/** As in Redis, the remaining members form a new set, which may be an intset again. */
 function popAllBut(session: Session, key: string, set: SetValue, count: number): string[] {
   const kept = setOfMembers(session.engine.journal, popMany(session, set, count));
   session.database.replace(key, kept);
@@ -318,7 +318,7 @@ function smove(session: Session, argv: readonly string[]): Reply {
   return 1;
 }
 
-/** The sets of the keys from `begin` up to `end`; undefined stands for an empty one. */
+/** The sets of the keys from `begin` to `end`, without `end`; undefined for a key that does not exist. */
 function setsAt(
   { database }: Session,
   argv: readonly string[],
@@ -329,8 +329,8 @@ function setsAt(
 }
 
 /**
- * The common members, at most `limit`: those of the smallest set that all the others have. A set that is
- * named many times counts once, here and below, so that the work is bounded by what is stored.
+ * The common members, at most `limit`: the members of the smallest set that all others have. Here and below, a set
+ * that is named several times is read once, so that the work is bounded by the stored data.
  */
 function intersection(
   operands: readonly (SetValue | undefined)[],
@@ -380,7 +380,7 @@ function union(session: Session, argv: readonly string[], begin: number): SetVal
   return all;
 }
 
-/** Makes sure that there is memory for a result, which is at most as large as all sets together. */
+/** Checks that there is memory for the result, which is at most as large as all sets together. */
 function reserveFor({ engine }: Session, operands: readonly (SetValue | undefined)[]): void {
   let bytes = 0;
   for (const set of new Set(operands)) bytes += set?.bytes ?? 0;
@@ -388,9 +388,9 @@ function reserveFor({ engine }: Session, operands: readonly (SetValue | undefine
 }
 
 /**
- * As in Redis, a result that starts as a copy of the first set keeps the copy's encoding: the copy of 513
- * integers is a hash table, and stays one after members are removed. Redis counts a set as often as it is
- * named when it chooses between copying and looking up. The work here counts each set once.
+ * Redis either removes members from a copy of the first set, or looks the members of the first set up in the others.
+ * The copy of 513 integers is a hash table, and stays one after removals, so that the choice is visible in the
+ * encoding. Redis counts a set as often as it is named when it chooses. The work here counts each set once.
  */
 function difference(session: Session, argv: readonly string[], begin: number): SetValue {
   const { journal } = session.engine;
@@ -406,7 +406,7 @@ function difference(session: Session, argv: readonly string[], begin: number): S
   return setOfMembers(journal, remaining);
 }
 
-/** Redis's estimate: half of the lookups of the first set's members, against one visit to each member. */
+/** Redis's estimate: half of the possible lookups, compared with the number of all members. */
 function copyingIsLessWork(first: SetValue, others: readonly SetValue[]): boolean {
   const lookups = Math.floor((first.size * (others.length + 1)) / 2);
   return lookups > others.reduce((sum, { size }) => sum + size, first.size);
@@ -429,7 +429,7 @@ function setOfMembers(journal: Journal, members: readonly string[]): SetValue {
   return set;
 }
 
-/** Puts a result in place of whatever the key held; an empty one removes the key. */
+/** Stores a result at the key. An empty one deletes the key. */
 function store({ database }: Session, key: string, set: SetValue, event: string): number {
   if (set.size > 0) {
     database.set(key, set);

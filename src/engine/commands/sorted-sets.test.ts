@@ -21,7 +21,7 @@ afterEach(() => engine.close());
 
 /** A reply as it reads: errors begin with `-`, doubles with `,`, and a null array is `*-1`. */
 function plain(reply: Outcome): unknown {
-  if (typeof reply === 'symbol') return 'parked';
+  if (typeof reply === 'symbol') return 'blocked';
   if (Array.isArray(reply)) return reply.map(plain);
   if (reply instanceof ErrorReply) return `-${reply.message}`;
   if (reply instanceof DoubleReply) return session.protocol === 3 ? `,${reply.text}` : reply.text;
@@ -359,8 +359,8 @@ describe('waiting', () => {
 
   test('a member serves who waits longest', () => {
     const [first, second] = [client(), client()];
-    expect(say('BZPOPMIN none k 0', first.session)).toBe('parked');
-    expect(say('BZPOPMAX k 0', second.session)).toBe('parked');
+    expect(say('BZPOPMIN none k 0', first.session)).toBe('blocked');
+    expect(say('BZPOPMAX k 0', second.session)).toBe('blocked');
     say('ZADD k 1 a 2 b 3 c');
     expect(first.answers).toEqual([['k', 'a', '1']]);
     expect(second.answers).toEqual([['k', 'c', '3']]);
@@ -370,7 +370,7 @@ describe('waiting', () => {
   test('BZMPOP takes several, also from a result that is stored', () => {
     const waiting = client();
     say('ZADD from 1 a 2 b 3 c');
-    expect(say('BZMPOP 0 2 x k MAX COUNT 2', waiting.session)).toBe('parked');
+    expect(say('BZMPOP 0 2 x k MAX COUNT 2', waiting.session)).toBe('blocked');
     say('ZUNIONSTORE k 1 from');
     expect(waiting.answers).toEqual([
       [

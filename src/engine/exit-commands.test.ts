@@ -5,7 +5,7 @@ import {
   type Speaker,
   startDialogue,
 } from '../../test/engine-dialogue.ts';
-import { MOST_WILL_BYTES, MOST_WILLS } from './wills.ts';
+import { MAX_BYTES, MAX_COMMANDS } from './exit-commands.ts';
 
 let dialogue: Dialogue;
 let holder: Speaker;
@@ -135,7 +135,7 @@ describe('wills', () => {
     dialogue.say('HOLDFAST.WILL SET s b SET after 1');
     end();
     expect(dialogue.say('GET after')).toBe('1');
-    expect(log).toEqual([expect.stringMatching(/^a will \(RPUSH\) of .* failed: WRONGTYPE/)]);
+    expect(log).toEqual([expect.stringMatching(/^exit command RPUSH of session .* failed: WRONGTYPE/)]);
   });
 
   it('wait for the end of a pause, and keep the name of the session until then', () => {
@@ -248,7 +248,7 @@ describe('wills', () => {
   );
 
   it('are limited in number', () => {
-    for (let count = 0; count < MOST_WILLS; count++) {
+    for (let count = 0; count < MAX_COMMANDS; count++) {
       dialogue.say(['HOLDFAST.WILL', 'SET', 's', `${count}`, 'PING']);
     }
     expectReplies(dialogue, [
@@ -260,7 +260,7 @@ describe('wills', () => {
   });
 
   it('are limited in bytes, of which a script that is shared costs none', () => {
-    const half = 'x'.repeat(MOST_WILL_BYTES / 2);
+    const half = 'x'.repeat(MAX_BYTES / 2);
     expectReplies(dialogue, [
       [['HOLDFAST.WILL', 'SET', 's', 'a', 'SET', 'k', half], '+OK'],
       [
