@@ -1,12 +1,12 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** A clock that moves only when told. Timers fire in order of their deadlines while it moves. */
+/** A clock that moves only by `advance`. Timers fire in order of their deadlines. */
 export interface VirtualClock extends Clock {
-  /** Moves both clocks forward and fires every timer that falls due on the way. */
+  /** Moves both clocks forward and fires every timer whose deadline is reached, at its time. */
   advance(durationMs: number): void;
-  /** Moves the wall clock alone, as a person or NTP does. */
+  /** Moves only the wall clock, as an operator or NTP does. */
   jumpWall(differenceMs: number): void;
-  /** How many timers wait: zero when everything was closed. */
+  /** The number of timers that have not fired: zero after everything is closed. */
   readonly pendingTimers: number;
 }
 

@@ -1,8 +1,8 @@
 import { textOf } from './text.ts';
 
 /**
- * A 64-bit integer in the one form that Redis writes: no plus, no leading zero, no blank, no `-0`.
- * Null for everything else. A bigint only where a double would not be exact.
+ * Parses a 64-bit integer in the form that Redis writes: no plus sign, leading zero, blank or `-0`. Returns null for
+ * anything else, and a bigint only where a double would not be exact.
  */
 export function parseInteger(bytes: Buffer, start: number, end: number): number | bigint | null {
   const length = end - start;

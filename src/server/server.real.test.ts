@@ -270,7 +270,7 @@ describe('bad input', () => {
     slow.write(encodeRequest(['GET', 'big']).repeat(500));
     const other = new Client({ port });
     while (reports.length === 0) await other.command('PING').expect('+PONG\r\n');
-    expect(reports.join()).toContain('owe more than 1048576 bytes');
+    expect(reports.join()).toContain('output limit of 1048576 bytes');
   });
 
   it('closes the client that leaves most unread at the limit of all together', async () => {
@@ -334,7 +334,7 @@ describe('bad input', () => {
     const greedy = new Client({ port }).command('MGET', ...Array<string>(10_000).fill('big'));
     await greedy.closed();
     expect(greedy.text).toBe('');
-    expect(reports.join()).toContain('a reply would make it owe more than 1048576 bytes');
+    expect(reports.join()).toContain('a reply exceeds its output limit of 1048576 bytes');
     await other.command('PING').expect('+PONG\r\n');
   });
 
@@ -536,7 +536,7 @@ describe('limits and addresses', () => {
 
   it('says what to do when the port is taken', async () => {
     const { port } = await serve();
-    await expect(serve({}, { port })).rejects.toThrow(/listens there already.*--port/);
+    await expect(serve({}, { port })).rejects.toThrow(/Another process listens there.*--port/);
   });
 });
 
@@ -600,7 +600,7 @@ describe('Unix socket', () => {
   it('replaces what a dead server left, but nothing else', async () => {
     const path = join(folder(), 'socket');
     const first = await serve({}, { unix: path });
-    await expect(serve({}, { unix: path })).rejects.toThrow(/listens there already/);
+    await expect(serve({}, { unix: path })).rejects.toThrow(/Another process listens there/);
     await first.close();
     await serve({}, { unix: path });
     const file = join(folder(), 'notes');
