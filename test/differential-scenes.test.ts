@@ -31,7 +31,7 @@ let bob: Pair;
 beforeEach(async () => {
   alice = await enter();
   bob = await enter();
-  await say(alice, 'CLIENT UNPAUSE', 'FLUSHALL');
+  await run(alice, 'CLIENT UNPAUSE', 'FLUSHALL');
 });
 
 afterEach(() => {
@@ -45,7 +45,7 @@ async function enter(): Promise<Pair> {
 }
 
 /** Says lines on both servers, and compares the replies. */
-async function say(pair: Pair, ...lines: readonly string[]): Promise<Reply[]> {
+async function run(pair: Pair, ...lines: readonly string[]): Promise<Reply[]> {
   return pair.exchange(lines.map((line) => line.split(' ')));
 }
 
@@ -93,18 +93,18 @@ describe('ends of connections', () => {
     await bob.compare([['PING']]);
     await alice.exchange([['CLIENT', 'KILL', 'ID', '<id of 0>']], [bob]);
     await bothClosed(bob);
-    await say(alice, 'RPUSH l a', 'LRANGE l 0 -1');
+    await run(alice, 'RPUSH l a', 'LRANGE l 0 -1');
   });
 
   it('SHUTDOWN refuses what it does not know', async () => {
-    await say(alice, 'SHUTDOWN ABORT', 'SHUTDOWN nonsense', 'SHUTDOWN SAVE NOSAVE');
-    await say(alice, 'MULTI', 'SHUTDOWN', 'EXEC');
+    await run(alice, 'SHUTDOWN ABORT', 'SHUTDOWN nonsense', 'SHUTDOWN SAVE NOSAVE');
+    await run(alice, 'MULTI', 'SHUTDOWN', 'EXEC');
   });
 
   it('AUTH and what may be said before it', async () => {
-    await say(alice, 'CONFIG SET requirepass secret', 'GET a');
+    await run(alice, 'CONFIG SET requirepass secret', 'GET a');
     const carol = await enter();
-    await say(
+    await run(
       carol,
       'GET a',
       'PING',
@@ -116,7 +116,7 @@ describe('ends of connections', () => {
       'HELLO 3',
       'RESET',
     );
-    await say(
+    await run(
       carol,
       'AUTH',
       'AUTH wrong',
@@ -124,7 +124,7 @@ describe('ends of connections', () => {
       'AUTH default wrong',
       'AUTH a b c',
     );
-    await say(
+    await run(
       carol,
       'HELLO 3 AUTH default wrong',
       'GET a',
@@ -133,14 +133,14 @@ describe('ends of connections', () => {
       'RESET',
       'GET a',
     );
-    await say(carol, 'HELLO 3 AUTH default secret', 'GET a', 'CONFIG SET requirepass ');
+    await run(carol, 'HELLO 3 AUTH default secret', 'GET a', 'CONFIG SET requirepass ');
   });
 });
 
 describe('CLIENT REPLY', () => {
   it('OFF and ON', async () => {
     alice.send([['CLIENT', 'REPLY', 'OFF'], ['SET', 'a', '1'], ['GET', 'a'], ['NOTHING']]);
-    await say(alice, 'CLIENT REPLY ON', 'GET a');
+    await run(alice, 'CLIENT REPLY ON', 'GET a');
   });
 
   it('SKIP', async () => {
@@ -148,31 +148,31 @@ describe('CLIENT REPLY', () => {
       ['CLIENT', 'REPLY', 'SKIP'],
       ['SET', 'a', '1'],
     ]);
-    await say(alice, 'GET a', 'CLIENT REPLY nonsense');
+    await run(alice, 'GET a', 'CLIENT REPLY nonsense');
   });
 });
 
 describe('CLIENT PAUSE', () => {
   it('WRITE holds writes until UNPAUSE, in order', async () => {
-    await say(alice, 'CLIENT PAUSE 100000 WRITE', 'GET a');
+    await run(alice, 'CLIENT PAUSE 100000 WRITE', 'GET a');
     bob.send([['PING'], ['SET', 'a', '1'], ['INCR', 'a']]);
     await bob.compare([['PING']]);
-    await say(alice, 'GET a', 'CLIENT UNPAUSE');
+    await run(alice, 'GET a', 'CLIENT UNPAUSE');
     await bob.compare([
       ['SET', 'a', '1'],
       ['INCR', 'a'],
     ]);
-    await say(alice, 'GET a', 'CLIENT PAUSE abc', 'CLIENT PAUSE 1 nonsense', 'CLIENT PAUSE -1');
+    await run(alice, 'GET a', 'CLIENT PAUSE abc', 'CLIENT PAUSE 1 nonsense', 'CLIENT PAUSE -1');
   });
 
   it('holds also EXEC of what writes, and scripts', async () => {
-    await say(alice, 'CLIENT PAUSE 100000 WRITE', 'MULTI', 'GET a', 'EXEC');
+    await run(alice, 'CLIENT PAUSE 100000 WRITE', 'MULTI', 'GET a', 'EXEC');
     bob.send([['MULTI'], ['SET', 'a', '1'], ['EXEC']]);
     await bob.compare([['MULTI']]);
     const carol = await enter();
     carol.send([['PING'], ['EVAL', "return redis.call('set','b','1')", '0']]);
     await carol.compare([['PING']]);
-    await say(alice, 'EXISTS a b', 'CLIENT UNPAUSE');
+    await run(alice, 'EXISTS a b', 'CLIENT UNPAUSE');
     await bob.compare([['SET', 'a', '1'], ['EXEC']]);
     await carol.compare([['EVAL']]);
   });
@@ -180,7 +180,7 @@ describe('CLIENT PAUSE', () => {
 
 describe('MONITOR', () => {
   it('shows what others say', async () => {
-    await say(bob, 'MONITOR');
+    await run(bob, 'MONITOR');
     await alice.exchange([
       ['SET', 'a', 'x "y"\r\n\0\xff\\'],
       ['SELECT', '2'],
@@ -194,7 +194,7 @@ describe('MONITOR', () => {
       ['NOTHING'],
       ['HELLO', '3', 'AUTH', 'default', 'secret'],
     ]);
-    await say(alice, 'RESET', 'ECHO end');
+    await run(alice, 'RESET', 'ECHO end');
     const redisLines = await linesUntil(bob.redis, /"ECHO" "end"/);
     expect(await linesUntil(bob.ours, /"ECHO" "end"/)).toEqual(redisLines);
     expect(redisLines.length).toBeGreaterThan(8);
@@ -213,24 +213,24 @@ async function linesUntil(client: RawClient, last: RegExp): Promise<string[]> {
 
 describe('time', () => {
   it('ends keys, which is told and breaks watches', async () => {
-    await say(alice, 'CONFIG SET notify-keyspace-events Ex');
+    await run(alice, 'CONFIG SET notify-keyspace-events Ex');
     const watcher = await enter();
     await watcher.exchangeMessages([['SUBSCRIBE', '__keyevent@0__:expired']]);
     watcher.compareMessages();
     const keys = ['a', 'b', 'c', 'd'];
     await alice.exchange(keys.map((key, at) => ['SET', key, 'x', 'PX', `${5 + at * 20}`]));
-    await say(bob, 'WATCH d', 'MULTI', 'PING');
+    await run(bob, 'WATCH d', 'MULTI', 'PING');
     expect(await endedKeys(watcher.redis, keys.length)).toEqual(keys);
     expect(await endedKeys(watcher.ours, keys.length)).toEqual(keys);
-    await say(alice, 'EXISTS a b c d', 'PTTL a', 'TTL a', 'DBSIZE', 'GET d');
-    await say(bob, 'EXEC');
+    await run(alice, 'EXISTS a b c d', 'PTTL a', 'TTL a', 'DBSIZE', 'GET d');
+    await run(bob, 'EXEC');
   });
 
   it.each(['2', '3'])('ends waits, in RESP%s', async (protocol) => {
-    await say(alice, `HELLO ${protocol}`);
-    await say(alice, 'BLPOP l 0.01', 'BRPOP l m 0.01', 'BLMOVE l m LEFT RIGHT 0.01');
-    await say(alice, 'BRPOPLPUSH l m 0.01', 'BLMPOP 0.01 1 l LEFT', 'BZMPOP 0.01 1 z MIN');
-    await say(alice, 'BZPOPMIN z 0.01', 'BZPOPMAX z 0.001', 'WAIT 1 10', 'BLPOP l 1e-3');
+    await run(alice, `HELLO ${protocol}`);
+    await run(alice, 'BLPOP l 0.01', 'BRPOP l m 0.01', 'BLMOVE l m LEFT RIGHT 0.01');
+    await run(alice, 'BRPOPLPUSH l m 0.01', 'BLMPOP 0.01 1 l LEFT', 'BZMPOP 0.01 1 z MIN');
+    await run(alice, 'BZPOPMIN z 0.01', 'BZPOPMAX z 0.001', 'WAIT 1 10', 'BLPOP l 1e-3');
   });
 });
 
@@ -241,16 +241,16 @@ async function endedKeys(client: RawClient, count: number): Promise<Reply[]> {
 }
 
 it('SWAPDB brings a key to who waits for it', async () => {
-  await say(alice, 'SELECT 1', 'RPUSH l a b', 'SELECT 0');
+  await run(alice, 'SELECT 1', 'RPUSH l a b', 'SELECT 0');
   bob.send([['PING'], ['BLPOP', 'l', '0']]);
   await bob.compare([['PING']]);
-  await say(alice, 'SWAPDB 0 1', 'LRANGE l 0 -1');
+  await run(alice, 'SWAPDB 0 1', 'LRANGE l 0 -1');
   await bob.compare([['BLPOP', 'l', '0']]);
 });
 
 describe('messages to oneself', () => {
   it('come before the reply, in RESP3', async () => {
-    await say(alice, 'HELLO 3');
+    await run(alice, 'HELLO 3');
     alice.send([['SUBSCRIBE', 'a'], ['PUBLISH', 'a', 'x'], ['PSUBSCRIBE', '*'], ['PING']]);
     const [redisFrames, ourFrames] = await framesOf(alice, 2);
     expect(ourFrames).toEqual(redisFrames);
@@ -271,11 +271,11 @@ const EDGE_FLOATS = [
 
 describe('floats at the edges', () => {
   it.each(EDGE_FLOATS)('%s', async (text) => {
-    await say(alice, 'SET n 1', `INCRBYFLOAT n ${text}`, 'GET n', `HINCRBYFLOAT h f ${text}`);
-    await say(alice, `ZADD z ${text} a`, `ZINCRBY z ${text} a`, 'ZSCORE z a', 'ZADD z 1 b');
-    await say(alice, `ZRANGEBYSCORE z ${text} +inf WITHSCORES`, `ZCOUNT z (${text} inf`);
-    await say(alice, `ZUNION 1 z WEIGHTS ${text} WITHSCORES`, 'RPUSH l a b', `BLPOP l ${text}`);
-    await say(alice, `SET n ${text}`, 'INCRBYFLOAT n 1', 'GET n', 'DEL n', `INCRBYFLOAT n ${text}`);
+    await run(alice, 'SET n 1', `INCRBYFLOAT n ${text}`, 'GET n', `HINCRBYFLOAT h f ${text}`);
+    await run(alice, `ZADD z ${text} a`, `ZINCRBY z ${text} a`, 'ZSCORE z a', 'ZADD z 1 b');
+    await run(alice, `ZRANGEBYSCORE z ${text} +inf WITHSCORES`, `ZCOUNT z (${text} inf`);
+    await run(alice, `ZUNION 1 z WEIGHTS ${text} WITHSCORES`, 'RPUSH l a b', `BLPOP l ${text}`);
+    await run(alice, `SET n ${text}`, 'INCRBYFLOAT n 1', 'GET n', 'DEL n', `INCRBYFLOAT n ${text}`);
   });
 });
 
@@ -293,10 +293,10 @@ describe('SDIFFSTORE', () => {
     'missing missing',
     'first small',
   ])('of 513 integers without %s stores members in the same encoding', async (others) => {
-    await say(alice, `SADD first ${integers}`, 'SADD small 1 2 3', 'SADD tiny 4');
-    await say(alice, `SADD large ${integers} a`, 'SREM large 7 8');
-    await say(alice, `SDIFFSTORE out first ${others}`, 'OBJECT ENCODING out');
-    await say(alice, `SDIFFSTORE first first ${others}`, 'OBJECT ENCODING first');
+    await run(alice, `SADD first ${integers}`, 'SADD small 1 2 3', 'SADD tiny 4');
+    await run(alice, `SADD large ${integers} a`, 'SREM large 7 8');
+    await run(alice, `SDIFFSTORE out first ${others}`, 'OBJECT ENCODING out');
+    await run(alice, `SDIFFSTORE first first ${others}`, 'OBJECT ENCODING first');
   });
 });
 
@@ -342,12 +342,12 @@ describe('chance', () => {
   const MEMBERS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 
   it.each(['-20', '-1', '0', '1', '3', '7', '20', ''])('picks members, count %j', async (count) => {
-    await say(
+    await run(
       alice,
       `SADD t ${MEMBERS.join(' ')}`,
       `HSET h ${MEMBERS.flatMap((m) => [m, m]).join(' ')}`,
     );
-    await say(alice, `ZADD z ${MEMBERS.flatMap((m, at) => [at, m]).join(' ')}`);
+    await run(alice, `ZADD z ${MEMBERS.flatMap((m, at) => [at, m]).join(' ')}`);
     for (const [name, key] of [
       ['SRANDMEMBER', 't'],
       ['HRANDFIELD', 'h'],
@@ -368,7 +368,7 @@ describe('chance', () => {
   });
 
   it('RANDOMKEY', async () => {
-    await say(alice, 'RANDOMKEY', 'MSET a 1 b 2 c 3');
+    await run(alice, 'RANDOMKEY', 'MSET a 1 b 2 c 3');
     const seen = new Set<Reply>();
     while (seen.size < 3) seen.add(await alice.ours.ask('RANDOMKEY'));
     expect([...seen].sort()).toEqual(['a', 'b', 'c']);
