@@ -1,7 +1,7 @@
 import type { Random } from '../src/clock/index.ts';
 
 /**
- * Makes a stream of frames invalid. Half of the mutations change lengths and line breaks, the others any byte.
+ * Makes a stream of frames invalid, by random mutations of any bytes and of lengths and line breaks.
  */
 export function mutate(bytes: Buffer, other: Buffer, random: Random): Buffer {
   let mutated = bytes;

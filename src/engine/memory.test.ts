@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type EngineClient, expectReplies, startEngineClient } from '../../test/engine-client.ts';
-import { capacityFor, heapFor } from '../heap-size.ts';
+import { capacityFor, heapFor } from '../memory/index.ts';
 
 const OOM = "-OOM command not allowed when used memory > 'maxmemory'.";
 

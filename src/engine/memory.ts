@@ -14,7 +14,7 @@ const MIN_CLIENTS_BYTES = 4 * MEGABYTE;
  * the limit. Clients are evicted when their buffers exceed a share of it.
  *
  * An engine inside a process has no limit unless `maxmemory` is set. A server always has one, because V8 ends
- * the process when its heap is full: see heap-size.ts.
+ * the process when its heap is full: see memory/heap-size.ts.
  */
 export class Memory {
   readonly used = new Footprint();

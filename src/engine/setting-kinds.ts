@@ -1,4 +1,4 @@
-import { parseMemorySize } from '../memory-size.ts';
+import { parseMemorySize } from '../memory/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { INT64_MAX } from './errors.ts';
 import { parseInteger } from './number.ts';

@@ -8,8 +8,8 @@ import {
 import { dirname } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { CLIENT_BYTES, type Engine } from '../engine/index.ts';
-import { capacityFor } from '../heap-size.ts';
 import { makeFolder } from '../make-folder.ts';
+import { capacityFor } from '../memory/index.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
