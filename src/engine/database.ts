@@ -146,7 +146,7 @@ export class Database {
 
   notify(kind: EventClass, event: string, key: string): void {
     if ((this.#engine.eventBits & EVENT_BITS[kind]) !== 0) {
-      this.#engine.announce(this.number, event, key);
+      this.#engine.publishEvent(this.number, event, key);
     }
   }
 

@@ -181,7 +181,7 @@ export class Engine {
   }
 
   /** Publishes a keyspace event. */
-  announce(database: number, event: string, key: string): void {
+  publishEvent(database: number, event: string, key: string): void {
     if ((this.eventBits & EVENT_BITS.keyspace) !== 0) {
       this.pubSub.publish(`__keyspace@${database}__:${key}`, event);
     }

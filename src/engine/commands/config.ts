@@ -16,7 +16,7 @@ const subcommands = {
     summary: 'Returns the settings whose names match the patterns',
     since: '2.0.0',
     complexity: 'O(N) for N patterns',
-    history: [['7.0.0', 'Takes several patterns']],
+    history: [['7.0.0', 'Accepts several patterns']],
   },
   SET: {
     arity: -4,

@@ -20,7 +20,7 @@ export const connection = {
     summary: 'Signs in',
     since: '1.0.0',
     complexity: 'O(N) for N passwords of the user',
-    history: [['6.0.0', 'Takes a user name before the password']],
+    history: [['6.0.0', 'Accepts a user name before the password']],
   },
   HELLO: {
     arity: -1,

@@ -24,7 +24,7 @@ export const hashes = {
     summary: 'Sets fields of a hash; returns how many are new',
     since: '2.0.0',
     complexity: 'O(1) for each field, O(N) for N of them',
-    history: [['4.0.0', 'Takes several fields']],
+    history: [['4.0.0', 'Accepts several fields']],
   },
   HSETNX: {
     arity: 4,
@@ -87,7 +87,7 @@ export const hashes = {
     summary: 'Removes fields; returns how many existed',
     since: '2.0.0',
     complexity: 'O(N) for N fields',
-    history: [['2.4.0', 'Takes several fields']],
+    history: [['2.4.0', 'Accepts several fields']],
   },
   HEXISTS: {
     arity: 3,

@@ -25,7 +25,7 @@ import { sortedSets } from './sorted-sets.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
-const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
+const GROUPS: readonly (readonly [Group, CommandTable])[] = [
   ['string', strings],
   ['generic', keys],
   ['generic', expiry],
@@ -89,7 +89,7 @@ function registered(): Map<string, Command> {
     );
     return new Command(name, group, facts, number++, facts.subcommands && subcommands);
   };
-  for (const [group, table] of FAMILIES) {
+  for (const [group, table] of GROUPS) {
     for (const [word, facts] of Object.entries(table)) {
       commands.set(word.toLowerCase(), create(word.toLowerCase(), group, facts));
     }

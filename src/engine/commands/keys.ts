@@ -43,7 +43,7 @@ export const keys = {
     summary: 'Counts the keys that exist',
     since: '1.0.0',
     complexity: 'O(N) for N keys',
-    history: [['3.0.3', 'Takes several keys']],
+    history: [['3.0.3', 'Accepts several keys']],
     tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
   },
   TOUCH: {

@@ -24,7 +24,7 @@ export const listPops = {
     summary: 'Removes and returns elements at the front of a list',
     since: '1.0.0',
     complexity: 'O(N) for N returned elements',
-    history: [['6.2.0', 'Takes a count']],
+    history: [['6.2.0', 'Accepts a count']],
   },
   RPOP: {
     arity: -2,
@@ -35,7 +35,7 @@ export const listPops = {
     summary: 'Removes and returns elements at the end of a list',
     since: '1.0.0',
     complexity: 'O(N) for N returned elements',
-    history: [['6.2.0', 'Takes a count']],
+    history: [['6.2.0', 'Accepts a count']],
   },
   LMPOP: {
     arity: -4,

@@ -21,7 +21,7 @@ export const lists = {
     summary: 'Inserts elements at the front of a list; returns its length',
     since: '1.0.0',
     complexity: PUSH_COST,
-    history: [['2.4.0', 'Takes several elements']],
+    history: [['2.4.0', 'Accepts several elements']],
   },
   RPUSH: {
     arity: -3,
@@ -32,7 +32,7 @@ export const lists = {
     summary: 'Appends elements to a list; returns its length',
     since: '1.0.0',
     complexity: PUSH_COST,
-    history: [['2.4.0', 'Takes several elements']],
+    history: [['2.4.0', 'Accepts several elements']],
   },
   LPUSHX: {
     arity: -3,
@@ -43,7 +43,7 @@ export const lists = {
     summary: 'Inserts elements at the front of a list only if it exists',
     since: '2.2.0',
     complexity: PUSH_COST,
-    history: [['4.0.0', 'Takes several elements']],
+    history: [['4.0.0', 'Accepts several elements']],
   },
   RPUSHX: {
     arity: -3,
@@ -54,7 +54,7 @@ export const lists = {
     summary: 'Appends elements to a list only if it exists',
     since: '2.2.0',
     complexity: PUSH_COST,
-    history: [['4.0.0', 'Takes several elements']],
+    history: [['4.0.0', 'Accepts several elements']],
   },
   LLEN: {
     arity: 2,
@@ -249,13 +249,13 @@ function lrem(session: Session, argv: readonly string[]): Reply {
 }
 
 function lpos(session: Session, argv: readonly string[]): Reply {
-  const { rank, count, longest } = parseLpos(argv);
+  const { rank, count, maxLength } = parseLpos(argv);
   const list = session.database.list(argv[1]!);
   const matches: number[] = [];
   const size = list?.size ?? 0;
   const wanted = count || (count === 0 ? size : 1);
   let toSkip = Math.abs(rank) - 1;
-  for (let step = 0; step < Math.min(size, longest || size); step++) {
+  for (let step = 0; step < Math.min(size, maxLength || size); step++) {
     if (matches.length === wanted) break;
     const index = rank > 0 ? step : size - 1 - step;
     if (list!.at(index) === argv[2] && toSkip-- <= 0) matches.push(index);
@@ -265,21 +265,21 @@ function lpos(session: Session, argv: readonly string[]): Reply {
 
 interface LposOptions {
   rank: number;
-  /** undefined: one match, not in an array; zero: all of them. */
+  /** undefined: one match, not in an array; zero: all. */
   count: number | undefined;
-  /** How many elements to compare; zero: all of them. */
-  longest: number;
+  /** The number of elements to compare; zero: all. */
+  maxLength: number;
 }
 
 function parseLpos(argv: readonly string[]): LposOptions {
-  const options: LposOptions = { rank: 1, count: undefined, longest: 0 };
+  const options: LposOptions = { rank: 1, count: undefined, maxLength: 0 };
   for (let at = 3; at < argv.length; at += 2) {
     const word = upper(argv[at]!);
     const value = argv[at + 1];
     if (value === undefined) throw SYNTAX_ERROR;
     if (word === 'RANK') options.rank = integerArgument(value);
     else if (word === 'COUNT') options.count = positiveArgument(value, NEGATIVE_COUNT);
-    else if (word === 'MAXLEN') options.longest = positiveArgument(value, NEGATIVE_LENGTH);
+    else if (word === 'MAXLEN') options.maxLength = positiveArgument(value, NEGATIVE_LENGTH);
     else throw SYNTAX_ERROR;
     if (options.rank === 0) throw ZERO_RANK;
   }

@@ -17,7 +17,7 @@ export const server = {
     summary: 'Returns information and statistics about the server',
     since: '1.0.0',
     complexity: 'O(1)',
-    history: [['7.0.0', 'Takes several sections']],
+    history: [['7.0.0', 'Accepts several sections']],
     tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
   },
   TIME: {

@@ -27,7 +27,7 @@ export const sets = {
     summary: 'Adds members to a set; returns how many are new',
     since: '1.0.0',
     complexity: 'O(1) for each member, O(N) for N of them',
-    history: [['2.4.0', 'Takes several members']],
+    history: [['2.4.0', 'Accepts several members']],
   },
   SREM: {
     arity: -3,
@@ -38,7 +38,7 @@ export const sets = {
     summary: 'Removes members; returns how many existed',
     since: '1.0.0',
     complexity: 'O(N) for N members',
-    history: [['2.4.0', 'Takes several members']],
+    history: [['2.4.0', 'Accepts several members']],
   },
   SMEMBERS: {
     arity: 2,
@@ -90,7 +90,7 @@ export const sets = {
     summary: 'Removes and returns random members',
     since: '1.0.0',
     complexity: 'O(1); with a count of N O(N)',
-    history: [['3.2.0', 'Takes a count']],
+    history: [['3.2.0', 'Accepts a count']],
     tips: ['nondeterministic_output'],
   },
   SRANDMEMBER: {
@@ -102,7 +102,7 @@ export const sets = {
     summary: 'Returns random members; with a negative count they may repeat',
     since: '1.0.0',
     complexity: 'O(1); with a count of N or -N O(N)',
-    history: [['2.6.0', 'Takes a count']],
+    history: [['2.6.0', 'Accepts a count']],
     tips: ['nondeterministic_output'],
   },
   SMOVE: {

@@ -33,7 +33,7 @@ const sortedSetMembers = {
     since: '1.2.0',
     complexity: 'O(log(N)) for each member, with N members in the set',
     history: [
-      ['2.4.0', 'Takes several members'],
+      ['2.4.0', 'Accepts several members'],
       ['3.0.2', 'Options NX, XX, CH and INCR'],
       ['6.2.0', 'Options GT and LT'],
     ],
@@ -57,7 +57,7 @@ const sortedSetMembers = {
     summary: 'Removes members',
     since: '1.2.0',
     complexity: 'O(M*log(N)) for M of N members',
-    history: [['2.4.0', 'Takes several members']],
+    history: [['2.4.0', 'Accepts several members']],
   },
   ZCARD: {
     arity: 2,
