@@ -27,7 +27,18 @@ main();
 const HELD = 'held\nheld\n';
 const ESM = `import { createLocks } from 'holdfast';${BODY}`;
 const CJS = `const { createLocks } = require('holdfast');${BODY}`;
-const ENTRIES = ['cache', 'clock', 'engine', 'lab', 'local', 'memory', 'resp', 'server', 'stores', 'testing'];
+const ENTRIES = [
+  'cache',
+  'clock',
+  'engine',
+  'lab',
+  'local',
+  'memory',
+  'resp',
+  'server',
+  'stores',
+  'testing',
+];
 
 const TYPED = [
   ...ENTRIES.map((name) => `import * as ${name} from 'holdfast/${name}';`),

@@ -7,7 +7,7 @@ import { withinMs } from './within.ts';
 
 const runFile = promisify(execFile);
 const SCRIPT = join(ROOT, 'scripts/attack/main.js');
-/** Longer than an attack and its server take; a server that hangs is killed after a minute. */
+/** Longer than an attack and its server take. A server that hangs is killed after a minute. */
 const TIMEOUT_MS = withinMs(100_000);
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
@@ -16,7 +16,7 @@ interface Result {
   readonly faults: readonly string[];
 }
 
-/** Runs attacks of `scripts/attack`; returns the exit code and what is wrong, by name. */
+/** Runs attacks of `scripts/attack`. Returns the exit code and the failures by name. */
 async function attack(
   ...args: string[]
 ): Promise<{ code: number; faults: Record<string, string> }> {
@@ -39,11 +39,15 @@ describe('hostile clients', () => {
   });
   const names = [...quick.matchAll(/^\S+ +(\S+)/gm)].map(([, name]) => name!);
 
-  it.each(names)('do no harm by %s', { timeout: TIMEOUT_MS }, async (name) => {
-    expect(await attack('--only', name)).toEqual({ code: 0, faults: { [name]: '' } });
-  });
+  it.each(names)(
+    'do not crash, stall or fill the server: %s',
+    { timeout: TIMEOUT_MS },
+    async (name) => {
+      expect(await attack('--only', name)).toEqual({ code: 0, faults: { [name]: '' } });
+    },
+  );
 
-  it('are refused when a heap of 128 MB is full', { timeout: TIMEOUT_MS }, async () => {
+  it('get errors when a heap of 128 MB is full', { timeout: TIMEOUT_MS }, async () => {
     const name = 'fill-set-64-kb';
     const { faults } = await attack('--only', name, '--heap', '128');
     expect(faults).toEqual({ [name]: '' });
@@ -51,7 +55,7 @@ describe('hostile clients', () => {
 });
 
 describe('the attack suite', () => {
-  it('sees a crash, a stall, foreign bytes and a closed client', {
+  it('detects a crash, a stall, bytes of another client and a closed client', {
     timeout: TIMEOUT_MS,
   }, async () => {
     const { code, faults } = await attack('--only', 'control');

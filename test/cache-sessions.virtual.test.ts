@@ -85,7 +85,7 @@ it.each([false, true])(
     await turn();
     expect(followers).toBe(0);
     killSession();
-    // Wills are run in the next turn, by the engine's clock.
+    // ExitCommands are run in the next turn, by the engine's clock.
     await elapse(clock, 0);
     expect(await Promise.all(waiting)).toEqual(['follower 1', 'follower 1']);
   },
@@ -97,5 +97,5 @@ it('a load that is over leaves no exit command beside that of the locks', async 
   await cache.get('a', KEPT, () => 1);
   await settled(cache.get('b', KEPT, () => Promise.reject(new Error('no'))));
   await turn();
-  expect(engine.wills.count).toBe(1);
+  expect(engine.exitCommands.count).toBe(1);
 });

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { explore } from '../src/lab/index.ts';
 import { CLAIMS, chanceText } from '../src/lab-report/index.ts';
-import { type Dialogue, startDialogue } from './engine-dialogue.ts';
+import { type EngineClient, startEngineClient } from './engine-client.ts';
 import { closeMemoryLocks, openMemoryLocks } from './memory-locks.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { startRealRedis } from './real-redis.ts';
@@ -22,18 +22,18 @@ const TIMEOUT_MS = 10_000;
 
 /** An engine on which clients take the lock by time stamps, in milliseconds. */
 class Stage {
-  readonly #dialogue: Dialogue = startDialogue();
+  readonly #client: EngineClient = startEngineClient();
 
   say(command: string): unknown {
-    return this.#dialogue.say(command);
+    return this.#client.send(command);
   }
 
   nowMs(): number {
-    return this.#dialogue.clock.wallMs();
+    return this.#client.clock.wallMs();
   }
 
   passes(durationMs: number): void {
-    this.#dialogue.clock.advance(durationMs);
+    this.#client.clock.advance(durationMs);
   }
 
   /** When the lock ends, as the clients read it. */
@@ -162,7 +162,7 @@ describe('the losers of GETSET', () => {
   });
 
   it('claim 73: a late GETSET wins by the one rule and loses by the other', () => {
-    const { say } = startDialogue();
+    const { send: say } = startEngineClient();
     say(`SET ${LOCK} 100`);
     say(`GETSET ${LOCK} 210`);
     const now = 340;
@@ -297,7 +297,7 @@ describe('locks in virtual time', () => {
 
 describe('an end that is refreshed', () => {
   it('claim 87: a lock by MULTI outlives its holder by an hour, one by SET does not', () => {
-    const { say, clock } = startDialogue();
+    const { send: say, clock } = startEngineClient();
     say('SET other anna NX EX 10');
     say('SET lock anna NX EX 10');
     for (let passed = 0; passed < 3600; passed += 9) {

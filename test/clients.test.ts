@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { encodeRequest } from '../src/resp/index.ts';
 import { type RunningServer, startHoldfast } from './real-redis.ts';
 
-/** The clients that people use, unchanged, against our server. */
+/** Common client libraries, unchanged, against our server. */
 
 const BYTES = Buffer.from([0, 255, 13, 10, 128, 42, 0]);
 
@@ -31,7 +31,7 @@ describe('ioredis', () => {
 
   afterAll(() => redis.disconnect());
 
-  it('speaks every type', async () => {
+  it('sets and gets values of every type', async () => {
     expect(await redis.set('s', 'x', 'EX', 100, 'NX')).toBe('OK');
     expect(await redis.set('s', 'y', 'EX', 100, 'NX')).toBeNull();
     expect(await redis.setnx('s', 'y')).toBe(0);
@@ -46,7 +46,7 @@ describe('ioredis', () => {
     expect(await redis.type('z')).toBe('zset');
   });
 
-  it('carries any bytes', async () => {
+  it('sends and receives any bytes', async () => {
     await redis.set(BYTES, BYTES);
     expect(await redis.getBuffer(BYTES)).toEqual(BYTES);
     await redis.hset('h', BYTES, BYTES);
@@ -74,7 +74,7 @@ describe('ioredis', () => {
     expect(await redis.multi().get('a').exec()).toBeNull();
   });
 
-  it('defines scripts, also after they were forgotten', async () => {
+  it('runs defined scripts, also after SCRIPT FLUSH', async () => {
     redis.defineCommand('release', {
       numberOfKeys: 1,
       lua: "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) end return 0",
@@ -90,7 +90,7 @@ describe('ioredis', () => {
     await expect(redis.eval("return redis.call('incr',KEYS[1])", 1, 'lock')).resolves.toBe(1);
   });
 
-  it('subscribes', async () => {
+  it('receives messages of a subscription', async () => {
     const subscriber = redis.duplicate();
     const heard: unknown[] = [];
     subscriber.on('message', (channel, message) => heard.push([channel, message]));
@@ -109,7 +109,7 @@ describe('ioredis', () => {
     subscriber.disconnect();
   });
 
-  it('waits', async () => {
+  it('receives the reply of a blocking command', async () => {
     const waiter = redis.duplicate();
     const popped = waiter.blpop('queue', 0);
     const other = redis.duplicate();
@@ -123,14 +123,14 @@ describe('ioredis', () => {
     other.disconnect();
   });
 
-  it('walks', async () => {
+  it('iterates with scanStream', async () => {
     await redis.mset(Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 'x'])));
     const found: string[] = [];
     for await (const keys of redis.scanStream({ match: 'k*', count: 7 })) found.push(...keys);
     expect(new Set(found).size).toBe(100);
   });
 
-  it('comes back after CLIENT KILL', async () => {
+  it('reconnects after CLIENT KILL', async () => {
     const victim = redis.duplicate({ retryStrategy: () => 1 });
     await victim.select(3);
     await victim.set('a', 'kept');
@@ -174,7 +174,7 @@ describe.each([2, 3] as const)('node-redis, RESP%i', (RESP) => {
 
   afterAll(() => redis.destroy());
 
-  it('speaks every type', async () => {
+  it('sets and gets values of every type', async () => {
     expect(await redis.set('s', 'x', { NX: true, PX: 100_000 })).toBe('OK');
     expect(await redis.set('s', 'y', { NX: true })).toBeNull();
     expect(await redis.hSet('h', { a: '1', b: '2' })).toBe(2);
@@ -188,7 +188,7 @@ describe.each([2, 3] as const)('node-redis, RESP%i', (RESP) => {
     expect(await redis.zScore('z', 'a')).toBe(1.5);
   });
 
-  it('carries any bytes', async () => {
+  it('sends and receives any bytes', async () => {
     const binary = redis.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
     await binary.set(BYTES, BYTES);
     expect(await binary.get(BYTES)).toEqual(BYTES);
@@ -203,14 +203,14 @@ describe.each([2, 3] as const)('node-redis, RESP%i', (RESP) => {
     await expect(redis.multi().get('a').exec()).rejects.toThrow('watched keys');
   });
 
-  it('runs scripts, also after they were forgotten', async () => {
+  it('runs scripts, also after SCRIPT FLUSH', async () => {
     await redis.set('lock', 'mine');
     expect(await redis.release('lock', 'yours')).toBe(0);
     await redis.scriptFlush();
     expect(await redis.release('lock', 'mine')).toBe(1);
   });
 
-  it('subscribes', async () => {
+  it('receives messages of a subscription', async () => {
     const subscriber = await connect();
     const heard: string[] = [];
     await subscriber.subscribe('news', (message) => heard.push(message));
@@ -221,7 +221,7 @@ describe.each([2, 3] as const)('node-redis, RESP%i', (RESP) => {
     subscriber.destroy();
   });
 
-  it('waits', async () => {
+  it('receives the reply of a blocking command', async () => {
     const waiter = await connect();
     const popped = waiter.blPop('queue', 0);
     await redis.rPush('queue', 'job');
@@ -229,7 +229,7 @@ describe.each([2, 3] as const)('node-redis, RESP%i', (RESP) => {
     waiter.destroy();
   });
 
-  it('comes back after CLIENT KILL', async () => {
+  it('reconnects after CLIENT KILL', async () => {
     const victim = await connect();
     const id = await victim.clientId();
     const back = new Promise((resolve) => victim.once('ready', resolve));
@@ -250,7 +250,7 @@ describe('redis-cli', () => {
     await cli('FLUSHALL');
   });
 
-  it('asks one thing', async () => {
+  it('runs one command', async () => {
     expect(await cli('SET', 'a', 'x', 'NX', 'EX', '10')).toBe('OK');
     expect(await cli('GET', 'a')).toBe('x');
     expect(await cli('--no-raw', 'INCR', 'a')).toBe(
@@ -263,7 +263,7 @@ describe('redis-cli', () => {
     expect(await cli('--scan')).toBe('a');
   });
 
-  it('pipes', async () => {
+  it('sends commands with --pipe', async () => {
     const count = 1000;
     const requests = Array.from({ length: count }, (_, at) =>
       encodeRequest(['SET', `k${at}`, 'x']),

@@ -9,8 +9,8 @@ import { show } from './differential/rules.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
 /**
- * What may differ from COMMAND and COMMAND DOCS of redis-server, by command; docs/differences.md has the
- * same list. All other facts are equal. Sentences are our own: only their presence is compared.
+ * The allowed differences from COMMAND and COMMAND DOCS of redis-server, by command. docs/differences.md has the same
+ * list. Sentences are our own: only their presence is compared.
  */
 const DIFFERENCES = {
   /** Notations that our complexity has beyond those of Redis, because our data structures differ. */
@@ -27,7 +27,7 @@ const DIFFERENCES = {
     append: 'O(N)',
     setrange: 'O(N)',
   },
-  /** Why the arguments are described in another way. */
+  /** Why the arguments are described differently. */
   arguments: {
     set: 'IFEQ and IFNE are not in Redis 7.0',
     'command|getkeys': 'Redis 7.0 does not describe them',
@@ -91,9 +91,9 @@ afterAll(async () => {
 
 async function readFacts(port: number): Promise<Facts> {
   const client = await RawClient.connect(port);
-  await client.ask('HELLO', '3');
-  const docs = plain(await client.ask('COMMAND', 'DOCS')) as Record<string, Docs>;
-  const info = flatInfo(await client.ask('COMMAND'));
+  await client.request('HELLO', '3');
+  const docs = plain(await client.request('COMMAND', 'DOCS')) as Record<string, Docs>;
+  const info = flatInfo(await client.request('COMMAND'));
   return { client, docs: new Map(flatDocs(docs)), info: new Map(info) };
 }
 
@@ -104,7 +104,7 @@ function flatDocs(docs: Readonly<Record<string, Docs>>): (readonly [string, Docs
   ]);
 }
 
-/** Of the subcommands only the type is a field: each is compared by itself, and Redis has some more. */
+/** Subcommands are compared one by one, because Redis has more of them: here only the type of their list. */
 function flatInfo(info: Reply): [name: string, fields: string[]][] {
   return (info as Reply[][]).flatMap((command) => {
     const [subcommands, ...fields] = command.toReversed();
@@ -114,7 +114,7 @@ function flatInfo(info: Reply): [name: string, fields: string[]][] {
   });
 }
 
-/** All of COMMAND DOCS but sentences: of these it is true that they are there. */
+/** COMMAND DOCS with `true` in place of sentences. */
 function docsFacts({ docs }: Facts, name: string) {
   const found = docs.get(name)!;
   return {
@@ -129,13 +129,13 @@ function docsFacts({ docs }: Facts, name: string) {
   };
 }
 
-/** Each `O(…)` once, without the signs that Redis writes in some places and leaves out in others. */
+/** The distinct `O(…)` notations, without punctuation, in which Redis is not consistent. */
 function notations(complexity = ''): Set<string> {
   const found = complexity.match(/O\((?:[^()]|\([^()]*\))*\)/g) ?? [];
   return new Set(found.map((each) => each.replace(/[ *]/g, '').replace('logN', 'log(N)')));
 }
 
-/** Words to type, structure and keys. Names of groups, types of values and versions may differ. */
+/** Tokens, structure and keys. Names of blocks, types of values and versions may differ. */
 function argumentFacts(argument: ArgumentDocs): object {
   const { name, type, token, flags, arguments: parts, key_spec_index: keySpecIndex } = argument;
   const isValue = !['oneof', 'block', 'pure-token'].includes(type);
@@ -152,7 +152,7 @@ function lookUp(table: Readonly<Record<string, string>>, name: string): string[]
   return Object.hasOwn(table, name) ? [table[name]!] : [];
 }
 
-describe('beside redis-server', () => {
+describe('compared with redis-server', () => {
   it.each(SHARED)('COMMAND INFO %s is equal, with its RESP3 types', (name) => {
     expect(ours.info.get(name)).toEqual(redis.info.get(name));
   });
@@ -201,8 +201,8 @@ describe('beside redis-server', () => {
     for (const protocol of ['2', '3']) {
       const replies = [];
       for (const { client } of [redis, ours]) {
-        await client.ask('HELLO', protocol);
-        replies.push(show(await client.ask('COMMAND', ...words)));
+        await client.request('HELLO', protocol);
+        replies.push(show(await client.request('COMMAND', ...words)));
       }
       expect(replies[1]).toBe(replies[0]);
     }
@@ -212,8 +212,8 @@ describe('beside redis-server', () => {
     const names = ['GETSET', 'exists', 'Config|ResetStat', 'nonsense', 'exists', 'sort_ro|x'];
     const replies = [];
     for (const { client } of [redis, ours]) {
-      await client.ask('HELLO', protocol);
-      replies.push(withoutText(await client.ask('COMMAND', 'DOCS', ...names)));
+      await client.request('HELLO', protocol);
+      replies.push(withoutText(await client.request('COMMAND', 'DOCS', ...names)));
     }
     expect(replies[1]).toBe(replies[0]);
   });
@@ -227,7 +227,7 @@ it('docs/differences.md names every command whose facts differ', () => {
   expect(titles.filter((title) => !section.includes(title))).toEqual([]);
 });
 
-/** The reply without its sentences, which have a space in them; facts such as versions have none. */
+/** The reply without sentences: texts with a space. */
 function withoutText(reply: Reply): string {
   return show(reply).replace(/"[^"]*"/g, (word) => (word.includes(' ') ? '(text)' : word));
 }

@@ -13,22 +13,21 @@ import {
 import { below, mutate } from './frame-mutation.ts';
 
 /**
- * Streams of frames, most of them broken, go through a decoder whole and cut into chunks. Both ways
- * must give the same frames and the same error; nothing but a ProtocolError may be thrown; no more
- * may be buffered than was pushed, with 32 bytes for each argument; and the heap must be as large
- * afterwards as before.
+ * Decodes streams of frames, most of them invalid, as a whole and in chunks. Both must give the same frames and the same
+ * error. Only a ProtocolError may be thrown. The decoder may buffer no more bytes than were pushed, and 32 bytes per
+ * argument. The heap must not grow.
  *
- * HOLDFAST_FUZZ_FRAMES sets how many frames are judged: those decoded, refused or left unfinished,
- * not those that stand behind an error.
+ * HOLDFAST_FUZZ_FRAMES sets the number of frames that are decoded, rejected or incomplete. Frames after an error do not
+ * count.
  */
 const { HOLDFAST_FUZZ_FRAMES = '2000000' } = process.env;
 const FRAMES = Number(HOLDFAST_FUZZ_FRAMES);
 const TIMEOUT_MS = 60_000 + FRAMES / 10;
-/** The shortest argument has six bytes: `$0` and two line ends. */
+/** The shortest argument has six bytes: `$0` and two line breaks. */
 const MAX_KEPT_PER_BYTE = 1 + 32 / 6;
 const MAX_HEAP_GROWTH_BYTES = 4 * 1024 * 1024;
 
-it('survives any request', { timeout: TIMEOUT_MS }, () => {
+it('decodes or rejects any request, for any split into chunks', { timeout: TIMEOUT_MS }, () => {
   const limits = LIMITS.map((changes) => ({ ...DEFAULT_REQUEST_LIMITS, ...changes }));
   const tally = fuzz(FRAMES, requestStream, (bytes, nextLength, round) =>
     runRequests(bytes, nextLength, limits[round % limits.length]!),
@@ -37,7 +36,7 @@ it('survives any request', { timeout: TIMEOUT_MS }, () => {
   expect([...tally.errors.keys()].sort()).toEqual([...EXPECTED_ERRORS].sort());
 });
 
-it('survives any reply', { timeout: TIMEOUT_MS }, () => {
+it('decodes or rejects any reply, for any split into chunks', { timeout: TIMEOUT_MS }, () => {
   const tally = fuzz(FRAMES / 10, replyStream, runReplies);
   expect(tally.decoded).toBeGreaterThan(FRAMES / 40);
   expect(tally.errors.size).toBeGreaterThan(5);
@@ -64,7 +63,7 @@ const EXPECTED_ERRORS = [
 ].map((reason) => `Protocol error: ${reason}`);
 
 interface Outcome {
-  /** Every frame, printed so that two runs compare as two strings. */
+  /** All frames as text, for comparison. */
   readonly frames: string;
   readonly count: number;
   readonly error: string | null;
@@ -98,7 +97,7 @@ function fuzz(frames: number, stream: (random: Random) => Buffer, run: Run): Tal
   return tally;
 }
 
-/** One byte at a time, or up to a few, or up to many. */
+/** Chunks of one byte, of a few or of many bytes. */
 function chunkLengths(random: Random): () => number {
   const longest = [1, 5, 20, 80][below(random, 4)]!;
   return () => 1 + below(random, longest);
@@ -162,7 +161,7 @@ function runReplies(bytes: Buffer, nextLength: () => number): Outcome {
   }
 }
 
-/** Anything that is not a ProtocolError is a finding, and ends the test. */
+/** Throws any error that is not a ProtocolError: it is a bug. */
 function messageOf(error: unknown): string {
   if (error instanceof ProtocolError) return error.message;
   throw error;
@@ -253,7 +252,7 @@ function measureHeap(): number {
   return heapUsed + arrayBuffers;
 }
 
-// Most streams end in an error, and stack traces would be the larger part of the work.
+// Most streams end in an error, and stack traces would take most of the time.
 Error.stackTraceLimit = 0;
 setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = runInNewContext('gc');

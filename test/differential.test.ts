@@ -2,21 +2,21 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { everyCommand } from '../src/engine/commands/index.ts';
 import { type CommandDocs, readCommandDocs } from './differential/command-docs.ts';
+import { ComparedServers, type Sequence, showSequence } from './differential/compared-servers.ts';
 import { EXEMPT } from './differential/exemptions.ts';
-import { FURNITURE } from './differential/furniture.ts';
+import { INITIAL_DATA } from './differential/initial-data.ts';
 import { RawClient } from './differential/raw-client.ts';
 import { generatedNames, stepsFrom } from './differential/steps.ts';
-import { type Sequence, showSequence, World } from './differential/world.ts';
 import { newSeed } from './new-seed.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
 /**
- * Random sequences of commands, by three sessions, on Redis 7.0 and on our server: every reply,
- * message and event must be the same, and so must be all that is stored at the end. What may differ
- * stands in test/differential/rules.ts and docs/differences.md, and nothing else may.
+ * Runs random sequences of commands in three sessions on Redis 7.0 and on our server. Every reply, message and event
+ * must be equal, and the stored data at the end. test/differential/rules.ts and docs/differences.md list the allowed
+ * differences.
  *
- * HOLDFAST_COMMANDS sets how many commands are compared, HOLDFAST_SEED repeats a run.
+ * HOLDFAST_COMMANDS sets the number of commands, HOLDFAST_SEED repeats a run.
  */
 const { HOLDFAST_COMMANDS = '50000', HOLDFAST_SEED = newSeed() } = process.env;
 const COMMANDS = Number(HOLDFAST_COMMANDS);
@@ -39,7 +39,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-it('compares every command, or says why not', () => {
+it('generates every command, or has a reason not to', () => {
   const generated = new Set(generatedNames(docs));
   const missing = everyCommand()
     .filter(({ name, subcommands }) => !subcommands || docs.has(name))
@@ -49,21 +49,21 @@ it('compares every command, or says why not', () => {
   expect(Object.keys(EXEMPT).filter((name) => !offered.has(name))).toEqual([]);
 });
 
-it(`answers ${COMMANDS} random commands as Redis does`, {
+it(`replies to ${COMMANDS} random commands as Redis does`, {
   timeout: withinMs(60_000 + COMMANDS * 2),
 }, async () => {
-  const world = new World({ redis: redis.port, ours: holdfast.port });
+  const servers = new ComparedServers({ redis: redis.port, ours: holdfast.port });
   const sequences: fc.Arbitrary<Sequence> = fc.record({
     protocol: fc.constantFrom(2, 3),
-    furniture: fc.subarray([...FURNITURE]),
+    initialData: fc.subarray([...INITIAL_DATA]),
     steps: stepsFrom(docs),
   });
-  const property = fc.asyncProperty(sequences, (sequence) => world.run(sequence));
-  for (let seed = Number(HOLDFAST_SEED); world.commandCount < COMMANDS; seed++) {
+  const property = fc.asyncProperty(sequences, (sequence) => servers.run(sequence));
+  for (let seed = Number(HOLDFAST_SEED); servers.commandCount < COMMANDS; seed++) {
     await fc.assert(property, { numRuns: RUNS_AT_ONCE, seed, reporter: report });
   }
-  world.close();
-  console.info(`${world.commandCount} commands compared, first seed ${HOLDFAST_SEED}`);
+  servers.close();
+  console.info(`${servers.commandCount} commands compared, first seed ${HOLDFAST_SEED}`);
 });
 
 function report(details: fc.RunDetails<[Sequence]>): void {

@@ -1,8 +1,7 @@
 import type { Random } from '../src/clock/index.ts';
 
 /**
- * Breaks a stream of frames the way an attacker or a bad cable would: it knows where frames keep
- * their lengths and line ends, and aims there as often as at any byte.
+ * Makes a stream of frames invalid, by random mutations of any bytes and of lengths and line breaks.
  */
 export function mutate(bytes: Buffer, other: Buffer, random: Random): Buffer {
   let mutated = bytes;
@@ -76,7 +75,7 @@ function anywhere(bytes: Buffer, random: Random): number {
   return below(random, bytes.length + 1);
 }
 
-/** Where the next count or length stands, or -1. */
+/** The position of the next count or length, or -1. */
 function lengthAfter(bytes: Buffer, start: number): number {
   for (let at = start; at < bytes.length; at++) {
     if (SIGILS.includes(bytes[at]!)) return at;

@@ -15,7 +15,7 @@ const SOURCES = [
   'src/lock',
   'src/stores',
   'src/client',
-  'src/engine/wills.ts',
+  'src/engine/exit-commands.ts',
   'scripts/mutants.js',
   'scripts/mutants',
 ];

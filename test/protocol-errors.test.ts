@@ -19,7 +19,7 @@ import { below, mutate } from './frame-mutation.ts';
 import { spawnRealRedis, stopProcess } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
-/** Redis itself is asked what it makes of a stream; our decoder must make the same of it. */
+/** Sends byte streams to Redis and to our decoder. The results must be equal. */
 
 const PASSWORD = 'secret';
 const directory = mkdtempSync(join(tmpdir(), 'holdfast-protocol-'));
@@ -80,7 +80,7 @@ const ERRORS_BEFORE_SIGN_IN: typeof ERRORS = [
   ['invalid bulk length', '*1\r\n$536870913\r\n'],
 ];
 
-describe('protocol errors, to the letter', () => {
+describe('protocol errors have the texts of Redis', () => {
   for (const [reason, bytes] of ERRORS) {
     it(`${reason}: ${JSON.stringify(bytes.slice(0, 30))}`, async () => {
       const line = `-ERR Protocol error: ${reason}\r\n`;
@@ -98,7 +98,7 @@ describe('protocol errors, to the letter', () => {
   }
 });
 
-describe('what Redis accepts', () => {
+describe('requests that Redis accepts', () => {
   it.each([
     'ECHO a',
     'ECHO "a b"',
@@ -146,7 +146,7 @@ describe('what Redis accepts', () => {
   );
 });
 
-/** What Redis sends back on a fresh connection, up to its end. Errors end it, and so do we. */
+/** The replies of Redis on a new connection, up to its end. Redis closes it after an error. */
 function exchange(bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = '';
@@ -156,7 +156,7 @@ function exchange(bytes: string): Promise<string> {
       answer += text;
     });
     socket.on('close', () => resolve(answer));
-    // A connection that Redis closed on an error resets when our last bytes reach it too late.
+    // If our last bytes arrive after Redis has closed the connection, it is reset.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);
     });
@@ -170,7 +170,7 @@ async function askRedis(bytes: string): Promise<string> {
   return answer.slice('+OK\r\n'.length);
 }
 
-/** What Redis will answer, if it reads what our decoder reads: ECHO's argument, or an error. */
+/** The expected replies of Redis for the requests that our decoder reads: the argument of ECHO, or an error. */
 function predict(bytes: string, signedIn = true): Reply[] {
   const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS, signedIn });
   decoder.push(Buffer.from(bytes, 'latin1'));
@@ -192,7 +192,7 @@ function answer(argv: readonly string[]): Reply {
 
 const REFUSED = new ErrorReply('ERR refused');
 
-/** Why a command is refused is not the decoder's affair; a protocol error is. */
+/** Removes the texts of errors, except for protocol errors, which the decoder causes. */
 function withoutReasons(answers: string): string {
   const decoder = new ReplyDecoder();
   decoder.push(Buffer.from(answers, 'latin1'));

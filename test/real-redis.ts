@@ -15,16 +15,16 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** A redis-server of its own on a free port of the loopback, which keeps nothing on disk. */
+/** Starts a redis-server without persistence on a free loopback port. */
 export async function startRealRedis(...options: readonly string[]): Promise<RunningServer> {
   const port = await freePort();
   const redis = await spawnRealRedis('--port', `${port}`, '--bind', '127.0.0.1', ...options);
   return { host: '127.0.0.1', port, stop: () => stopProcess(redis) };
 }
 
-/** The process alone, ready, for a test that chooses where it listens. */
+/** Starts a redis-server that is ready, for a test that chooses the address. */
 export async function spawnRealRedis(...options: readonly string[]): Promise<ChildProcess> {
-  // A replica writes what its master sends into the folder in which it runs, and a server that starts there loads it.
+  // A folder of its own: a replica writes a dump into its working directory, and a server that starts there loads it.
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-redis-'));
   const redis = spawn('redis-server', ['--save', '', '--appendonly', 'no', ...options], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -40,7 +40,7 @@ export async function spawnRealRedis(...options: readonly string[]): Promise<Chi
   throw new Error('redis-server ended before it was ready');
 }
 
-/** Our server in this process. */
+/** Starts our server in this process. */
 export async function startHoldfast(options: EngineOptions = {}): Promise<RunningServer> {
   const engine = createEngine(options);
   const server = await startServer({ engine, port: 0, report: console.error });
@@ -58,7 +58,7 @@ export async function stopProcess(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** A port that nobody uses now. */
+/** A TCP port that is free now. */
 export async function freePort(): Promise<number> {
   const listener = createServer().listen(0, '127.0.0.1');
   await once(listener, 'listening');

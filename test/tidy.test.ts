@@ -9,11 +9,12 @@ const root = join(import.meta.dirname, '..');
 /** Which rooms a room may enter, by their doors. The lists follow docs/architecture.md. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   clock: [],
+  memory: [],
   resp: [],
   client: ['clock', 'resp'],
   lua: ['resp'],
-  engine: ['clock', 'resp', 'lua'],
-  server: ['engine', 'resp', 'clock'],
+  engine: ['clock', 'resp', 'lua', 'memory'],
+  server: ['engine', 'resp', 'clock', 'memory'],
   lock: ['clock'],
   cache: ['lock', 'clock', 'client'],
   stores: ['lock', 'client', 'clock', 'engine', 'resp'],
@@ -23,6 +24,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   'lab-report': ['lab'],
   cli: [
     'clock',
+    'memory',
     'resp',
     'client',
     'engine',

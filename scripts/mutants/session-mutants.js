@@ -66,17 +66,17 @@ export const SESSION_MUTANTS = [
   ),
   mutant(
     'session: AGAIN is ignored by the engine',
-    'src/engine/wills.ts',
+    'src/engine/exit-commands.ts',
     "return isAgain(outcome) ? 'again' : 'done';",
     "return 'done';",
-    ['src/engine/wills.test.ts'],
+    ['src/engine/exit-commands.test.ts'],
   ),
   mutant(
     'session: AGAIN is obeyed by the engine without end',
-    'src/engine/wills.ts',
+    'src/engine/exit-commands.ts',
     "if (outcome === 'again' && ++this.#repeats < MAX_REPEATS) {",
     "if (outcome === 'again') {",
-    ['src/engine/wills.test.ts'],
+    ['src/engine/exit-commands.test.ts'],
   ),
   mutant(
     'session: its end is not reported to holders',

@@ -1,11 +1,11 @@
-/** Chance as a value, so that a run can be repeated from its seed. */
+/** The source of random numbers. With a seeded one a run can be repeated. */
 export interface Random {
-  /** A number from 0 up to but not including 1. */
+  /** A number from 0 to 1, without 1. */
   next(): number;
   bytes(count: number): Uint8Array;
 }
 
-/** The same numbers for the same seed, on every machine (mulberry32). Not for secrets. */
+/** Returns the same numbers for the same seed on every machine (mulberry32). Not for secrets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

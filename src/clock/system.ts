@@ -2,8 +2,8 @@ import { randomFillSync } from 'node:crypto';
 import type { Clock, Timer } from './clock.ts';
 import type { Random } from './random.ts';
 
-/** Node fires a longer timeout after one millisecond, so that long delays are walked in steps. */
-const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+/** Node fires a longer timeout after one millisecond, so that a longer delay is split into several timeouts. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
@@ -16,7 +16,7 @@ class SystemTimer implements Timer {
   readonly #dueMs: number;
   readonly #callback: () => void;
   #handle: NodeJS.Timeout;
-  #isNeeded = false;
+  #keepsAlive = false;
 
   constructor(dueMs: number, callback: () => void) {
     this.#dueMs = dueMs;
@@ -28,17 +28,17 @@ class SystemTimer implements Timer {
     clearTimeout(this.#handle);
   }
 
-  keepAlive(isNeeded: boolean): void {
-    this.#isNeeded = isNeeded;
-    if (isNeeded) this.#handle.ref();
+  keepAlive(enabled: boolean): void {
+    this.#keepsAlive = enabled;
+    if (enabled) this.#handle.ref();
     else this.#handle.unref();
   }
 
   #arm(): NodeJS.Timeout {
     // Node rounds down to whole milliseconds and may fire early by a fraction of one.
     const leftMs = Math.max(Math.ceil(this.#dueMs - performance.now()), 0);
-    const handle = setTimeout(() => this.#fire(), Math.min(leftMs, LONGEST_TIMEOUT_MS));
-    return this.#isNeeded ? handle : handle.unref();
+    const handle = setTimeout(() => this.#fire(), Math.min(leftMs, MAX_TIMEOUT_MS));
+    return this.#keepsAlive ? handle : handle.unref();
   }
 
   #fire(): void {
@@ -56,7 +56,7 @@ const POOL_BYTES = 4096;
 let pool = new Uint8Array(0);
 let taken = 0;
 
-/** Secure, and drawn many at a time: a call to the generator costs more than a lock in memory. */
+/** Cryptographically secure bytes. They are generated in blocks: a call per lock would cost more than the lock. */
 function pooledBytes(count: number): Uint8Array {
   if (taken + count > pool.length) {
     pool = randomFillSync(new Uint8Array(Math.max(POOL_BYTES, count)));

@@ -19,7 +19,7 @@ describe('the virtual clock', () => {
     expect(clock.pendingTimers).toBe(1);
   });
 
-  it('fires timers that timers set', () => {
+  it('fires timers that were set by timers', () => {
     const clock = virtualClock();
     let turns = 0;
     const again = (): void => {
@@ -74,7 +74,7 @@ describe('the virtual clock', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('lets the wall clock jump alone', () => {
+  it('jumpWall moves the wall clock and not the monotonic clock', () => {
     const clock = virtualClock(1000);
     clock.advance(5);
     clock.jumpWall(-300);
@@ -82,8 +82,8 @@ describe('the virtual clock', () => {
   });
 });
 
-describe('chance', () => {
-  it('repeats from its seed', () => {
+describe('random numbers', () => {
+  it('repeat for the same seed and differ for another', () => {
     const draw = (seed: number): number[] => {
       const random = seededRandom(seed);
       return [random.next(), random.next(), ...random.bytes(4)];
@@ -92,7 +92,7 @@ describe('chance', () => {
     expect(draw(7)).not.toEqual(draw(8));
   });
 
-  it('stays in its range and spreads', () => {
+  it('are at least 0, below 1 and evenly distributed', () => {
     for (const random of [seededRandom(1), systemRandom]) {
       const numbers = Array.from({ length: 1000 }, () => random.next());
       expect(numbers.every((number) => number >= 0 && number < 1)).toBe(true);

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.ts';
 
-/** A clock that moves only when told. Timers fire in order of their deadlines while it moves. */
+/** A clock that moves only by `advance`. Timers fire in order of their deadlines. */
 export interface VirtualClock extends Clock {
   /**
    * Moves both clocks forward and fires every timer that falls due on the way. Synchronous: a promise that a
@@ -9,9 +9,9 @@ export interface VirtualClock extends Clock {
   advance(durationMs: number): void;
   /** As `advance`, and lets pending promises continue before and after each timer. */
   advanceAsync(durationMs: number): Promise<void>;
-  /** Moves the wall clock alone, as a person or NTP does. */
+  /** Moves only the wall clock, as an operator or NTP does. */
   jumpWall(differenceMs: number): void;
-  /** How many timers wait: zero when everything was closed. */
+  /** The number of timers that have not fired: zero after everything is closed. */
   readonly pendingTimers: number;
 }
 

@@ -6,30 +6,30 @@ import { argumentBytes } from './footprint.ts';
 import { assertName } from './name-map.ts';
 import type { Session } from './session.ts';
 
-/** Stands for a reply that comes later, by the session's listener. */
-export const PARKED = Symbol('parked');
-export type Parked = typeof PARKED;
+/** The result of a blocked command: the session's listener receives the reply later. */
+export const BLOCKED = Symbol('blocked');
+export type Blocked = typeof BLOCKED;
 
-/** How a blocked command goes on. */
-export interface WaitRequest {
+/** What a command waits for, and how it continues. */
+export interface BlockRequest {
   readonly keys: readonly string[];
-  /** Infinity: for ever. */
+  /** Infinity: no timeout. */
   readonly timeoutMs: number;
-  /** What to answer when the time is up, or at once where nothing may wait (MULTI, scripts). */
+  /** The reply after the timeout, or at once where a command may not block (MULTI, scripts). */
   readonly timeoutReply: Reply;
-  /** Tries again after `key` got a value; undefined: still nothing to take. May throw ErrorReply. */
+  /** Tries again after `key` was created. Returns undefined to stay blocked. May throw ErrorReply. */
   serve(key: string): Reply | undefined;
 }
 
 /**
- * Who waits for which key, in order of arrival. A waiter is served after the command, transaction or
- * script that made its key is over, as Redis does, so that no script is entered in the middle.
+ * The blocked commands of each key, in order of arrival. As in Redis, a blocked command is served after the unit
+ * of work that created its key has ended.
  *
- * Each key has its waiters in a Set, which keeps the order of arrival and forgets any one in O(1).
+ * A Set per key keeps the order of arrival and removes any entry in O(1).
  */
 export class Blocking {
   readonly #engine: Engine;
-  readonly #waiters = new Map<Database, Map<string, Set<Waiter>>>();
+  readonly #byDatabase = new Map<Database, Map<string, Set<BlockedCommand>>>();
   #ready: { database: Database; key: string }[] = [];
   #count = 0;
 
@@ -37,53 +37,56 @@ export class Blocking {
     this.#engine = engine;
   }
 
-  /** How many sessions wait for keys. */
+  /** The number of sessions that are blocked on keys. */
   get count(): number {
     return this.#count;
   }
 
-  park(session: Session, request: WaitRequest): Reply | Parked {
-    if (!session.mayPark) return request.timeoutReply;
+  block(session: Session, request: BlockRequest): Reply | Blocked {
+    if (!session.mayBlock) return request.timeoutReply;
     for (const key of request.keys) assertName(key);
-    const bytes = WAITER_BYTES * request.keys.length + argumentBytes(request.keys);
+    const bytes = BLOCKED_BYTES * request.keys.length + argumentBytes(request.keys);
     session.memory.reserve(bytes);
     session.memory.add('blocked', bytes);
-    const waiter = new Waiter(session, request.timeoutReply, () => this.#remove(waiter, request));
-    waiter.serve = request.serve;
-    const byKey = this.#byKey(waiter.database);
+    const command = new BlockedCommand(session, request.timeoutReply, () =>
+      this.#remove(command, request),
+    );
+    command.serve = request.serve;
+    const byKey = this.#byKey(command.database);
     for (const key of request.keys) {
-      const waiters = byKey.get(key);
-      if (waiters) waiters.add(waiter);
-      else byKey.set(key, new Set([waiter]));
+      const commands = byKey.get(key);
+      if (commands) commands.add(command);
+      else byKey.set(key, new Set([command]));
     }
     this.#count++;
-    waiter.startTimer(this.#engine, request.timeoutMs);
-    return PARKED;
+    command.startTimer(this.#engine, request.timeoutMs);
+    return BLOCKED;
   }
 
-  /** A collection was put under `key`: whoever waits for it is served when the current unit ends. */
+  /** `key` was created: its blocked commands are served when the current unit ends. */
   signal(database: Database, key: string): void {
-    if (this.#count > 0 && this.#waiters.get(database)?.has(key)) {
+    if (this.#count > 0 && this.#byDatabase.get(database)?.has(key)) {
       this.#ready.push({ database, key });
     }
   }
 
-  /** Any key of the database may have come. */
+  /** Any key of the database may have been created. */
   signalAll(database: Database): void {
-    for (const key of this.#waiters.get(database)?.keys() ?? [])
+    for (const key of this.#byDatabase.get(database)?.keys() ?? [])
       this.#ready.push({ database, key });
   }
 
-  /** Where the signals stand, so that later ones can be forgotten with what caused them. */
+  /** The number of signals, for `forgetSince`. */
   mark(): number {
     return this.#ready.length;
   }
 
+  /** Drops the signals since `mark`: the script that caused them is rolled back. */
   forgetSince(mark: number): void {
     this.#ready.length = mark;
   }
 
-  /** Serves waiters until no signal is left; serving one (BLMOVE) may signal the next. */
+  /** Serves blocked commands until no signal is left. Serving one (BLMOVE) may signal another key. */
   serveReady(): void {
     while (this.#ready.length > 0) {
       const ready = this.#ready;
@@ -93,50 +96,50 @@ export class Blocking {
   }
 
   #serveKey(database: Database, key: string): void {
-    const waiters = this.#waiters.get(database)?.get(key);
-    if (waiters === undefined) return;
-    // A Set may lose the waiter that is being served, and gain others, while it is walked.
-    for (const waiter of waiters) {
+    const commands = this.#byDatabase.get(database)?.get(key);
+    if (commands === undefined) return;
+    // Serving removes the command from the Set that is iterated, and may add others, which a Set allows.
+    for (const command of commands) {
       if (!database.has(key)) return;
-      waiter.tryServe(key);
+      command.tryServe(key);
     }
   }
 
-  #remove(waiter: Waiter, request: WaitRequest): void {
-    const byKey = this.#byKey(waiter.database);
+  #remove(command: BlockedCommand, request: BlockRequest): void {
+    const byKey = this.#byKey(command.database);
     for (const key of request.keys) {
-      const waiters = byKey.get(key);
-      waiters?.delete(waiter);
-      if (waiters?.size === 0) byKey.delete(key);
+      const commands = byKey.get(key);
+      commands?.delete(command);
+      if (commands?.size === 0) byKey.delete(key);
     }
     this.#count--;
   }
 
-  #byKey(database: Database): Map<string, Set<Waiter>> {
-    let byKey = this.#waiters.get(database);
+  #byKey(database: Database): Map<string, Set<BlockedCommand>> {
+    let byKey = this.#byDatabase.get(database);
     if (byKey === undefined) {
       byKey = new Map();
-      this.#waiters.set(database, byKey);
+      this.#byDatabase.set(database, byKey);
     }
     return byKey;
   }
 }
 
-/** A parked session: it goes on exactly once, by being served, by its timer or by CLIENT UNBLOCK. */
-export class Waiter {
+/** A blocked command. It finishes exactly once: served, by its timer or by CLIENT UNBLOCK. */
+export class BlockedCommand {
   readonly session: Session;
   readonly database: Database;
   readonly #timeoutReply: Reply;
-  readonly #onLeave: () => void;
+  readonly #onCancel: () => void;
   #timer: Timer | undefined;
   serve: (key: string) => Reply | undefined = () => undefined;
 
-  constructor(session: Session, timeoutReply: Reply, onLeave: () => void) {
+  constructor(session: Session, timeoutReply: Reply, onCancel: () => void) {
     this.session = session;
     this.database = session.database;
     this.#timeoutReply = timeoutReply;
-    this.#onLeave = onLeave;
-    session.waiter = this;
+    this.#onCancel = onCancel;
+    session.blockedCommand = this;
   }
 
   startTimer(engine: Engine, timeoutMs: number): void {
@@ -153,18 +156,18 @@ export class Waiter {
     this.finish(this.#timeoutReply);
   }
 
-  /** Leaves without an answer: the session is closing. */
-  leave(): void {
-    if (this.session.waiter !== this) return;
-    this.session.waiter = null;
+  /** Ends the block without a reply. */
+  cancel(): void {
+    if (this.session.blockedCommand !== this) return;
+    this.session.blockedCommand = null;
     this.session.memory.set('blocked', 0);
     this.#timer?.cancel();
-    this.#onLeave();
+    this.#onCancel();
   }
 
   finish(reply: Reply): void {
-    if (this.session.waiter !== this) return;
-    this.leave();
+    if (this.session.blockedCommand !== this) return;
+    this.cancel();
     this.session.listener.resume(reply);
   }
 
@@ -172,11 +175,11 @@ export class Waiter {
     try {
       return this.serve(key);
     } catch (error) {
-      // This runs at the end of somebody else's command, who must not pay for it.
+      // The caller is the command of another client, which must not fail.
       return error instanceof ErrorReply ? error : this.session.engine.internalError(error);
     }
   }
 }
 
-/** An entry in the table of keys that clients wait for, with a set of its own. */
-const WAITER_BYTES = 300;
+/** The memory of an entry in the table of blocked commands, with a Set of its own. */
+const BLOCKED_BYTES = 300;

@@ -8,8 +8,8 @@ export function clientType(session: Session): ClientType {
 }
 
 /**
- * One client as a line of CLIENT LIST, with the fields of Redis 7.0 in their order and the library's
- * name and version of 7.2 at the end. What has no counterpart here is 0.
+ * One line of CLIENT LIST, with the fields of Redis 7.0 in their order, and the library name and version of 7.2
+ * at the end. Fields that have no meaning here are 0.
  */
 export function clientLine(session: Session): string {
   return Object.entries(clientFields(session))
@@ -58,13 +58,13 @@ function secondsSince(nowMs: number, beganMs: number): number {
   return Math.max(0, Math.floor((nowMs - beganMs) / 1000));
 }
 
-/** In the order of Redis; `N` for a client of which there is nothing to say. */
+/** The flags in the order of Redis; `N` if there is none. */
 function flagLetters(session: Session): string {
   const letters = [
     session.monitoring ? 'O' : '',
     session.subscriptionCount > 0 ? 'P' : '',
     session.queue !== null ? 'x' : '',
-    session.waiter !== null ? 'b' : '',
+    session.blockedCommand !== null ? 'b' : '',
     session.watchBroken ? 'd' : '',
     session.closing ? 'c' : '',
     session.noEvict ? 'e' : '',

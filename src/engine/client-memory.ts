@@ -1,14 +1,14 @@
 import { OUT_OF_MEMORY } from './errors.ts';
 import { Footprint } from './footprint.ts';
 
-/** What a client's memory is used for. */
+/** The uses of a client's memory. */
 export type ClientUse =
-  | 'input' // bytes that arrived and were not run
-  | 'output' // bytes that were not read
+  | 'input' // bytes of requests that have not run
+  | 'output' // bytes of replies that the client has not read
   | 'queue' // commands since MULTI
   | 'watches'
   | 'subscriptions'
-  | 'blocked'; // the keys of a blocked command, or a command that CLIENT PAUSE holds
+  | 'blocked'; // the keys of a blocked command, or a command that CLIENT PAUSE delays
 
 /** The memory of one client. */
 export class ClientMemory extends Footprint {
@@ -22,7 +22,7 @@ export class ClientMemory extends Footprint {
   };
   /** Unread bytes of messages that other clients have not read either: the pool counts them once. */
   sharedBytes = 0;
-  /** Its place in the pool. */
+  /** Index of its bucket in the pool. */
   bucket = 0;
   /** Closes the client at once, with a reason for the log. */
   readonly evict: (reason: string) => void;
@@ -35,7 +35,7 @@ export class ClientMemory extends Footprint {
     this.evict = evict;
   }
 
-  /** What the client is to be judged by. */
+  /** The bytes that count against the client's limit. */
   get totalBytes(): number {
     return this.bytes + this.sharedBytes;
   }
@@ -57,19 +57,19 @@ export class ClientMemory extends Footprint {
     if (this.#isClosed) this.#settle();
   }
 
-  /** Throws unless the client may take so many bytes more: for commands with many arguments. */
+  /** Throws OUT_OF_MEMORY unless the client may use so many more bytes: for commands with many arguments. */
   reserve(bytes: number): void {
     if (this.totalBytes + bytes > this.#pool.maxClientBytes) throw OUT_OF_MEMORY;
   }
 
-  /** The session has ended. What it has not read counts until it is read or the connection is gone. */
+  /** The session has ended. Unread output counts until the client reads it or the connection ends. */
   close(): void {
     this.#isClosed = true;
     for (const use of USES) if (use !== 'output') this.set(use, 0);
     this.#settle();
   }
 
-  /** In the pool while output is unread. The last replies are written after the session has ended. */
+  /** Leaves the pool once no output is unread. The last replies are written after the session has ended. */
   #settle(): void {
     const isUnread = this.uses.output > 0 || this.sharedBytes > 0;
     if (!isUnread) this.#pool.remove(this);
@@ -87,30 +87,30 @@ const USES = [
 ] as const satisfies readonly ClientUse[];
 
 /**
- * The memory of all clients. When it exceeds its limit the client that takes most is evicted. To find that
- * one, clients are kept in buckets by the magnitude of their bytes, as Redis does: changing a bucket is rare
- * and costs O(1), and the highest bucket that is not empty has the largest client, within a factor of two.
+ * The memory of all clients. When it exceeds its limit, the largest client is evicted. As in Redis, clients are
+ * kept in buckets by the power of two of their bytes. Changing a bucket is rare and costs O(1). The highest
+ * bucket that is not empty has the largest client, within a factor of two.
  */
 export class ClientPool extends Footprint {
   limitBytes = Number.POSITIVE_INFINITY;
   readonly #buckets: Set<ClientMemory>[] = Array.from({ length: 33 }, () => new Set());
 
-  /** The most that one client may take, so that two large ones still fit. */
+  /** The limit of one client: half of the pool. */
   get maxClientBytes(): number {
     return this.limitBytes / 2;
   }
 
-  /** Whether so many bytes more fit. */
+  /** Whether so many more bytes fit. */
   fits(bytes: number): boolean {
     return this.bytes + bytes <= this.limitBytes;
   }
 
-  /** Evicts the largest client unless so many bytes more fit. */
+  /** Evicts the largest client unless so many more bytes fit. */
   evictUnlessFits(bytes = 0): void {
     if (this.fits(bytes)) return;
     const largest = this.#largest();
     largest?.evict(
-      `it takes ${largest.totalBytes} bytes, more than others, and all clients together ${this.bytes + bytes}, ` +
+      `it is the largest client (${largest.totalBytes} bytes), and all clients use ${this.bytes + bytes} bytes, ` +
         `more than maxmemory-clients (${this.limitBytes})`,
     );
   }
@@ -136,11 +136,11 @@ export class ClientPool extends Footprint {
   }
 }
 
-/** 0 for clients that are too small to matter, else the number of bits of their size in 16 KiB. */
+/** 0 for clients below MIN_RANKED_BYTES, else the number of bits of their size in units of 16 KiB. */
 function bucketFor(bytes: number): number {
   return 32 - Math.clz32(bytes / MIN_RANKED_BYTES);
 }
 
 const MIN_RANKED_BYTES = 16 * 1024;
-/** A connection without anything: its socket, decoder and session. */
+/** The memory of an idle connection: its socket, decoder and session. */
 export const CLIENT_BYTES = 6 * 1024;

@@ -1,6 +1,6 @@
 import { type Command, FLAGS, type Flag, type Group } from './command.ts';
 
-/** The categories of access control, in the order in which Redis shows them. */
+/** The ACL categories, in the order in which Redis shows them. */
 const CATEGORIES = [
   'keyspace',
   'read',
@@ -45,7 +45,7 @@ const BY_FLAG: Partial<Record<Flag, readonly Category[]>> = {
   blocking: ['blocking'],
 };
 
-/** Commands that belong elsewhere than their group, by the name before the bar. */
+/** Commands with other categories than their group, by the name before the bar. */
 const EXCEPTIONS: Partial<Record<string, readonly Category[]>> = {
   command: ['connection'],
   dbsize: ['keyspace'],
@@ -66,13 +66,13 @@ export function categoriesOf(command: Command): Category[] {
   for (const flag of command.facts.flags) {
     for (const category of BY_FLAG[flag] ?? []) found.add(category);
   }
-  // What a script reads is not known, so that it does not count as reading.
+  // As in Redis, scripts are not in the category `read`.
   if (command.group === 'scripting') found.delete('read');
   if ((command.bits & FLAGS.fast) === 0) found.add('slow');
   return CATEGORIES.filter((category) => found.has(category));
 }
 
-/** A container is nothing by itself: its subcommands are. */
+/** A container has no categories of its own; its subcommands have. */
 function ownCategories({ name, group, facts }: Command): readonly Category[] {
   const exception = EXCEPTIONS[name.split('|')[0]!];
   if (exception) return exception;

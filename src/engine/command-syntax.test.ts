@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { type Argument, parseSyntax } from './command-syntax.ts';
 import { everyCommand } from './commands/index.ts';
 
-/** A container shows its subcommands instead. */
-const SHOWN = everyCommand().filter(({ subcommands }) => subcommands === undefined);
+/** All commands except containers, which have subcommands instead of arguments. */
+const COMMANDS = everyCommand().filter(({ subcommands }) => subcommands === undefined);
 
-describe('the syntax of commands', () => {
-  it('has plain arguments with their types', () => {
+describe('parsing the syntax of commands', () => {
+  it('returns plain arguments with their types', () => {
     expect(parseSyntax('key seconds value pattern score')).toEqual([
       { name: 'key', type: 'key' },
       { name: 'seconds', type: 'integer' },
@@ -17,7 +17,7 @@ describe('the syntax of commands', () => {
     expect(parseSyntax('')).toEqual([]);
   });
 
-  it('has choices, optional or not', () => {
+  it('returns alternatives, optional or not', () => {
     expect(parseSyntax('[NX|EX seconds] <BEFORE|AFTER>')).toEqual([
       {
         name: 'nx_seconds',
@@ -39,7 +39,7 @@ describe('the syntax of commands', () => {
     ]);
   });
 
-  it('has repetitions of what came before', () => {
+  it('marks repeated arguments', () => {
     expect(parseSyntax('key [key ...]')).toEqual([{ name: 'key', type: 'key', multiple: true }]);
     expect(parseSyntax('key field value [field value ...]')).toEqual([
       { name: 'key', type: 'key' },
@@ -55,7 +55,7 @@ describe('the syntax of commands', () => {
     ]);
   });
 
-  it('has optional repetitions', () => {
+  it('marks optional repeated arguments', () => {
     expect(parseSyntax('[channel [channel ...]]')).toEqual([
       { name: 'channel', type: 'string', optional: true, multiple: true },
     ]);
@@ -64,7 +64,7 @@ describe('the syntax of commands', () => {
     ]);
   });
 
-  it('has repetitions with the word to type', () => {
+  it('marks arguments that repeat with their token', () => {
     expect(parseSyntax('[GET pattern [GET pattern ...]]')).toEqual([
       {
         name: 'pattern',
@@ -77,14 +77,14 @@ describe('the syntax of commands', () => {
     ]);
   });
 
-  it('has something else to repeat', () => {
+  it('does not mark arguments when others repeat', () => {
     expect(parseSyntax('command [argument ...]')).toEqual([
       { name: 'command', type: 'string' },
       { name: 'argument', type: 'string', optional: true, multiple: true },
     ]);
   });
 
-  it('has choices without brackets', () => {
+  it('returns alternatives without brackets', () => {
     expect(parseSyntax('key LEFT|RIGHT count')).toMatchObject([
       { name: 'key' },
       { type: 'oneof', arguments: [{ token: 'LEFT' }, { token: 'RIGHT' }] },
@@ -95,14 +95,14 @@ describe('the syntax of commands', () => {
     ]);
   });
 
-  it('has words to type before blocks and choices', () => {
+  it('returns tokens before blocks and alternatives', () => {
     expect(parseSyntax('[LIMIT offset count] [AGGREGATE <SUM|MIN>]')).toMatchObject([
       { type: 'block', token: 'LIMIT', arguments: [{ name: 'offset' }, { name: 'count' }] },
       { type: 'oneof', token: 'AGGREGATE', arguments: [{ token: 'SUM' }, { token: 'MIN' }] },
     ]);
   });
 
-  it.each(SHOWN.map(({ name, facts }) => [name, facts.syntax] as const))(
+  it.each(COMMANDS.map(({ name, facts }) => [name, facts.syntax] as const))(
     'of %s can be read back',
     (_name, syntax) => {
       expect(printed(parseSyntax(syntax))).toBe(syntax.replace(/[<>]/g, ''));
@@ -110,7 +110,7 @@ describe('the syntax of commands', () => {
   );
 });
 
-/** The inverse of parsing, but for the pointed brackets. */
+/** The inverse of parsing, without pointed brackets. */
 function printed(parts: readonly Argument[]): string {
   return parts.map(printedOne).join(' ');
 }

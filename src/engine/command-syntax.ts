@@ -1,10 +1,10 @@
 /**
- * The arguments of a command, read from the line of syntax in its facts, for COMMAND DOCS: clients
- * show hints and complete by them.
+ * An argument of a command, parsed from the `syntax` of its definition. COMMAND DOCS returns it, and clients show
+ * hints and complete by it.
  *
- *   key value [NX|XX] [EX seconds|KEEPTTL]     small words are arguments, capitals are to be typed
- *   <BEFORE|AFTER>, BEFORE|AFTER               one of several
- *   [EX seconds]                               may be left out
+ *   key value [NX|XX] [EX seconds|KEEPTTL]     lower case: an argument; upper case: a literal token
+ *   <BEFORE|AFTER>, BEFORE|AFTER               one of the alternatives
+ *   [EX seconds]                               optional
  *   key [key ...], field value [field value ...]   the arguments before the brackets may be repeated
  */
 export interface Argument {
@@ -13,7 +13,7 @@ export interface Argument {
   readonly token?: string;
   readonly optional?: true;
   readonly multiple?: true;
-  /** The token is repeated with it. */
+  /** The token is repeated with the argument. */
   readonly multipleToken?: true;
   /** The choices of a `oneof`, the parts of a `block`. */
   readonly arguments?: readonly Argument[];
@@ -46,7 +46,7 @@ class SyntaxReader {
     this.#words = words;
   }
 
-  /** Outside of brackets a bar stands between single words. */
+  /** Outside of brackets, a bar separates single words. */
   whole(): Argument[] {
     const found: Argument[] = [];
     while (this.#at < this.#words.length) {
@@ -72,7 +72,7 @@ class SyntaxReader {
     return found;
   }
 
-  /** A word to type and all that follows it: `LIMIT offset count`, `AGGREGATE SUM|MIN`. */
+  /** A token and the arguments that follow it: `LIMIT offset count`, `AGGREGATE SUM|MIN`. */
   #withToken(): Argument {
     const token = this.#words[this.#at++]!;
     const next = this.#words[this.#at];
@@ -80,7 +80,7 @@ class SyntaxReader {
     return withToken(token, isChoice ? [this.#alternatives()] : this.#sequence(token));
   }
 
-  /** One argument; none if it was a repetition, which changes those `before` it. */
+  /** One argument; undefined for a repetition, which marks the arguments `before` it instead. */
   #next(before: Argument[], token?: string): Argument | undefined {
     const word = this.#words[this.#at++]!;
     if (word === '<') return this.#bracketed();
@@ -113,7 +113,7 @@ class SyntaxReader {
   }
 }
 
-/** Marks the last arguments as repeated if they are what the words say; whether they are. */
+/** Marks the last arguments as repeated if `words` names them. Returns whether it does. */
 function repeat(before: Argument[], words: string, token?: string): boolean {
   for (let count = 1; count <= before.length; count++) {
     const last = before.slice(-count);
@@ -154,7 +154,7 @@ function nameOf(parts: readonly Argument[]): string {
 
 const BRACKETS = '[]<>|';
 
-/** In capitals, or signs alone: to be typed as it stands. */
+/** Whether a word is a literal token: upper case, or punctuation. */
 function isTyped(word: string): boolean {
   return word !== REPEAT && !BRACKETS.includes(word) && word === word.toUpperCase();
 }

@@ -1,15 +1,15 @@
 import type { Reply } from '../resp/index.ts';
-import type { Parked } from './blocking.ts';
+import type { Blocked } from './blocking.ts';
 import { type KeySpec, keyPositions } from './key-spec.ts';
 import type { Session } from './session.ts';
 
-/** What running a command gives: its reply, or PARKED when the reply comes later by the listener. */
-export type Outcome = Reply | Parked;
+/** The result of a command: its reply, or BLOCKED when the listener receives the reply later. */
+export type Outcome = Reply | Blocked;
 
 /** Runs a command. `argv[0]` is its name as the client wrote it; arity was checked. May throw ErrorReply. */
 export type Run = (session: Session, argv: readonly string[]) => Outcome;
 
-/** Redis's flags, with the bit that stands for each. */
+/** Redis's command flags, each with its bit. */
 export const FLAGS = {
   write: 1 << 0,
   readonly: 1 << 1,
@@ -48,31 +48,31 @@ export type Group =
 
 export const NO_KEYS: readonly KeySpec[] = [];
 
-/** What a cluster client or a person should know of a command; in Redis's words. */
+/** The command tips of Redis, for cluster clients and documentation. */
 type Tip =
   | `nondeterministic_output${'' | '_order'}`
   | `request_policy:${'all_nodes' | 'all_shards' | 'multi_shard' | 'special'}`
   | `response_policy:${'one_succeeded' | 'all_succeeded' | 'agg_logical_and' | 'agg_min' | 'agg_sum' | 'special'}`;
 
 /**
- * The facts of a command. Dispatch, MULTI and script rules, COMMAND and the completion of the command
- * line all read them from here.
+ * The definition of a command. Dispatch, the rules for MULTI and scripts, COMMAND and the completion of the
+ * command line read it.
  */
 export interface CommandFacts {
-  /** Number of words with the name; negative: at least so many. */
+  /** The number of arguments with the name. Negative: at least so many. */
   readonly arity: number;
   readonly keys: readonly KeySpec[];
-  /** The positions of the keys, where `keys` cannot tell them all. */
+  /** Returns the positions of the keys, if `keys` cannot describe them all. */
   readonly findKeys?: (argv: readonly string[]) => number[];
   readonly flags: readonly Flag[];
   readonly run: Run;
-  /** The arguments as a person reads them: `key value [NX|XX]`. */
+  /** The arguments in the notation of the docs: `key value [NX|XX]`. */
   readonly syntax: string;
   readonly summary: string;
   readonly since: string;
   /** Begins with the notation, `O(N) for N keys`; empty if Redis gives none. */
   readonly complexity: string;
-  /** What later versions of Redis changed, oldest first. */
+  /** The changes in later versions of Redis, oldest first. */
   readonly history?: readonly (readonly [version: string, change: string])[];
   readonly deprecated?: {
     readonly since: string;
@@ -84,16 +84,16 @@ export interface CommandFacts {
   readonly actsInMulti?: true;
   /** Allowed to a RESP2 client that has subscribed. */
   readonly actsInSubscription?: true;
-  /** It writes, but what it looks for counts as read: a hit or a miss. */
+  /** The command writes, but its lookups count as hits and misses. */
   readonly countsReads?: true;
-  /** For a container such as CLIENT: what follows its name. */
+  /** The subcommands of a container such as CLIENT. */
   readonly subcommands?: CommandTable;
 }
 
-/** One family: facts by the command's name in capitals. */
+/** The definitions of one command group, by the command's name in capitals. */
 export type CommandTable = Readonly<Record<string, CommandFacts>>;
 
-/** Redis does not call these fast, because of what they may have to free; here that is not their work. */
+/** Not fast in Redis, because they free memory. Here the garbage collector does that. */
 const BRIEF: ReadonlySet<string> = new Set(['set', 'setex', 'psetex', 'del']);
 
 /** A command ready for dispatch. */
@@ -105,11 +105,11 @@ export class Command {
   readonly arity: number;
   readonly bits: number;
   readonly run: Run;
-  /** Whether its looks at keys count as hits and misses. */
+  /** Whether its lookups of keys count as hits and misses. */
   readonly countsReads: boolean;
-  /** Takes no time worth measuring, as long as it has few words. */
+  /** Too short to be worth timing each call, if it has few arguments. */
   readonly isBrief: boolean;
-  /** Place of its counters in the engine's statistics. */
+  /** Index of its counters in the engine's statistics. */
   readonly number: number;
   readonly subcommands: ReadonlyMap<string, Command> | undefined;
 
@@ -141,7 +141,7 @@ export class Command {
     return (this.bits & FLAGS[flag]) !== 0;
   }
 
-  /** The positions of the keys in `argv`; none if a count of keys is wrong. */
+  /** The positions of the keys in `argv`; empty if a count of keys is wrong. */
   keyPositions(argv: readonly string[]): number[] {
     const { keys, findKeys } = this.facts;
     if (findKeys !== undefined) return findKeys(argv);

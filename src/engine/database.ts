@@ -11,10 +11,10 @@ import type { SortedSetValue } from './sorted-set-value.ts';
 import { type Collection, type Value, valueBytes } from './value.ts';
 
 /**
- * The one door to the keys of a database. Every look expires what has ended; every change tells
- * those who WATCH the key, wakes those who block on it and leaves its inverse in the journal.
+ * The keys of one database. All access to keys goes through this class. Every lookup expires a key whose deadline
+ * has passed. Every change invalidates WATCH, wakes blocked clients and records its inverse in the journal.
  *
- * A collection is changed in place by its own methods: the command that does so calls `changed`.
+ * A command that changes a collection in place must call `changed`.
  */
 export class Database {
   readonly number: number;
@@ -33,19 +33,19 @@ export class Database {
     return this.#keyspace.size;
   }
 
-  /** How many keys have a deadline. */
+  /** The number of keys with a deadline. */
   get volatileSize(): number {
     return this.#keyspace.deadlines.size;
   }
 
-  /** The value of a key that is alive. */
+  /** The value of a key; undefined if there is none or if it has expired. Counts as a hit or a miss. */
   get(key: string): Value | undefined {
     const slot = this.#find(key);
     if (this.#engine.countsReads) this.#countRead(key, slot >= 0);
     return slot < 0 ? undefined : this.#keyspace.values[slot]!;
   }
 
-  /** Like `get`, but it counts neither as a hit nor as a miss. */
+  /** Like `get`, but counts neither as a hit nor as a miss. */
   peek(key: string): Value | undefined {
     const slot = this.#find(key);
     return slot < 0 ? undefined : this.#keyspace.values[slot]!;
@@ -77,7 +77,7 @@ export class Database {
     return this.#typed<SortedSetValue>(key, 'zset');
   }
 
-  /** Puts a value under the key and replaces its deadline. */
+  /** Sets the value and the deadline of a key. */
   set(key: string, value: Value, deadlineMs: number = NEVER): void {
     const keyspace = this.#keyspace;
     const slot = this.#find(key);
@@ -85,8 +85,8 @@ export class Database {
     if (slot < 0) {
       keyspace.markUsed(keyspace.insert(key, value, deadlineMs), this.#engine.nowMs / 1000);
       this.notify('new', 'new', key);
-      // As in Redis, whoever waits is told of a key that was created, not of one that was overwritten.
-      if (canBeAwaited(value)) this.#engine.blocking.signal(this, key);
+      // As in Redis, creating a key serves blocked clients; overwriting one does not.
+      if (canBlockClients(value)) this.#engine.blocking.signal(this, key);
     } else {
       keyspace.setValue(slot, value);
       keyspace.deadlines.set(slot, deadlineMs);
@@ -95,12 +95,12 @@ export class Database {
     this.changed(key);
   }
 
-  /** Puts a value under the key and keeps its deadline, if it has one. */
+  /** Sets the value of a key and keeps its deadline. */
   replace(key: string, value: Value): void {
     this.set(key, value, this.deadline(key));
   }
 
-  /** The collection at the key, or the new one that `create` makes and stores there. */
+  /** Returns `existing`, or stores the result of `create` at the key. */
   open<Kind extends Collection>(existing: Kind | undefined, key: string, create: () => Kind): Kind {
     if (existing !== undefined) return existing;
     const created = create();
@@ -117,18 +117,18 @@ export class Database {
     return true;
   }
 
-  /** Ends a collection that a command has emptied, as Redis does. */
+  /** Deletes a collection that a command has emptied, as Redis does. */
   deleteIfEmpty(key: string, value: Collection): void {
     if (value.size === 0 && this.delete(key)) this.notify('generic', 'del', key);
   }
 
-  /** When the key ends on the monotonic clock; NEVER if it has no deadline or is not there. */
+  /** The deadline of a key on the monotonic clock; NEVER if there is no deadline or no key. */
   deadline(key: string): number {
     const slot = this.#find(key);
     return slot < 0 ? NEVER : this.#keyspace.deadlines.get(slot);
   }
 
-  /** Sets the deadline of a key that is there; NEVER takes it away. */
+  /** Sets the deadline of an existing key; NEVER removes it. */
   setDeadline(key: string, deadlineMs: number): void {
     const slot = this.#find(key);
     if (slot < 0) return;
@@ -138,7 +138,7 @@ export class Database {
     this.changed(key);
   }
 
-  /** Says that a key's value or deadline is not what it was. */
+  /** Must be called after a key's value or deadline has changed: invalidates WATCH. */
   changed(key: string): void {
     this.#engine.stats.changes++;
     if (this.#watchers.size > 0) this.#touchWatchers(key);
@@ -146,18 +146,18 @@ export class Database {
 
   notify(kind: EventClass, event: string, key: string): void {
     if ((this.#engine.eventBits & EVENT_BITS[kind]) !== 0) {
-      this.#engine.announce(this.number, event, key);
+      this.#engine.publishEvent(this.number, event, key);
     }
   }
 
-  /** Seconds since the key was last used, without using it; undefined if it is not there. */
+  /** Seconds since the last use of the key, without counting as one; undefined if there is no key. */
   idleSeconds(key: string): number | undefined {
     const slot = this.#keyspace.find(key);
     if (slot < 0) return undefined;
     return Math.max(0, Math.floor(this.#engine.nowMs / 1000) - this.#keyspace.usedSeconds(slot));
   }
 
-  /** Every key that is alive. */
+  /** Every key that has not expired. */
   keys(): string[] {
     const { keys, deadlines } = this.#keyspace;
     const { nowMs } = this.#engine;
@@ -185,7 +185,7 @@ export class Database {
     return undefined;
   }
 
-  /** Removes every key. */
+  /** Removes every key. Returns how many. */
   flush(): number {
     const emptied = this.#keyspace;
     for (const key of this.#watchers.keys()) {
@@ -233,7 +233,7 @@ export class Database {
     return slot < 0 ? NEVER : this.#keyspace.deadlines.get(slot);
   }
 
-  /** The latest deadline of all keys; 0 if none has one. */
+  /** The latest deadline of all keys; 0 if no key has one. */
   lastDeadline(): number {
     const { keys, deadlines } = this.#keyspace;
     let lastMs = 0;
@@ -244,7 +244,7 @@ export class Database {
     return lastMs;
   }
 
-  /** Ends the key whose deadline comes first, if it has come; false when there is none. */
+  /** Expires the key with the earliest deadline. Returns false if no deadline has passed. */
   expireFirst(): boolean {
     const slot = this.#keyspace.deadlines.first();
     if (slot < 0 || this.#keyspace.deadlines.get(slot) > this.#engine.nowMs) return false;
@@ -281,7 +281,7 @@ export class Database {
 
   #expire(slot: number): void {
     const key = this.#keyspace.keys[slot]!;
-    // Undone as well, so that every slot returns to its place; the key then ends once more.
+    // An expiry inside of a script is rolled back too, so that every slot is restored. The key then expires again.
     if (this.#engine.journal.active) this.#recordSlot(key, slot);
     this.#keyspace.remove(slot);
     this.#engine.stats.expiredKeys++;
@@ -318,7 +318,7 @@ export class Database {
     counted.footprint.moveInto(this.#engine.memory.data);
   }
 
-  /** `drops`: the value that is there will be kept alive by the journal alone. */
+  /** `drops`: only the journal keeps the old value alive from now on. */
   #recordSlot(key: string, slot: number, drops = true): void {
     const keyspace = this.#keyspace;
     if (slot < 0) {
@@ -341,7 +341,7 @@ export class Database {
   }
 }
 
-/** Lists and sorted sets have commands that wait for them. */
-function canBeAwaited(value: Value): boolean {
+/** Whether a command can block on a key of this type. */
+function canBlockClients(value: Value): boolean {
   return typeof value === 'object' && (value.type === 'list' || value.type === 'zset');
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DeadlineHeap, NEVER } from './deadline-heap.ts';
 
-/** The obvious heap. */
+/** A heap as a Map with a linear search. */
 class Model {
   readonly deadlines = new Map<number, number>();
 
@@ -11,7 +11,7 @@ class Model {
     else this.deadlines.set(slot, deadlineMs);
   }
 
-  /** The lowest slot of those that end first, or -1. */
+  /** The lowest slot with the earliest deadline, or -1. */
   first(): number {
     const earliestMs = Math.min(NEVER, ...this.deadlines.values());
     const slots = [...this.deadlines.keys()].filter(
@@ -48,7 +48,7 @@ describe('DeadlineHeap', () => {
     { weight: 1, arbitrary: fc.record({ from: slot, to: slot }) },
   );
 
-  test('does what a Map with a search for the least does', () => {
+  test('gives the results of a Map with a linear search', () => {
     const steps = fc.array(step, { maxLength: 400, size: 'max' });
     fc.assert(
       fc.property(steps, (taken) => {
@@ -74,7 +74,7 @@ describe('DeadlineHeap', () => {
     );
   });
 
-  test('gives many back in order', () => {
+  test('returns many slots in order of their deadlines', () => {
     const heap = new DeadlineHeap();
     const expected: number[] = [];
     for (let at = 0; at < 20_000; at++) {
@@ -85,7 +85,7 @@ describe('DeadlineHeap', () => {
     expect(drained(heap)).toEqual(expected.sort((a, b) => a - b));
   });
 
-  test('a slot far out has no deadline until it gets one', () => {
+  test('a slot beyond the array has no deadline until it is set', () => {
     const heap = new DeadlineHeap();
     expect(heap.get(1000)).toBe(NEVER);
     heap.set(1000, NEVER);
@@ -96,7 +96,7 @@ describe('DeadlineHeap', () => {
     expect(heap.get(999)).toBe(NEVER);
   });
 
-  test('earlier, later and gone', () => {
+  test('a deadline can move earlier, later and be removed', () => {
     const heap = new DeadlineHeap();
     for (let at = 0; at < 50; at++) heap.set(at, 100 + at);
     heap.set(30, 1);

@@ -1,24 +1,23 @@
 /**
- * Which slot ends first: a four-ary heap of slot numbers ordered by their deadlines, with the place
- * of every slot in the heap kept beside it, so that any deadline is set, moved or dropped in
- * O(log n). Two integers a key with a deadline, and nothing for the garbage collector to follow.
+ * A four-ary heap of slot numbers, ordered by deadline. An index of every slot's position in the heap makes
+ * setting, moving and removing any deadline O(log n). It takes two integers per key with a deadline, in typed
+ * arrays that the garbage collector does not traverse.
  *
- * Of those that end in the same instant the lower slot comes first: the order must not tell what was done
- * and undone before.
+ * Slots with equal deadlines are ordered by slot number, so that a rollback restores the order exactly.
  */
 export class DeadlineHeap {
-  /** By slot: when it ends on the monotonic clock, or NEVER. */
+  /** By slot: its deadline on the monotonic clock, or NEVER. */
   deadlines = new Float64Array(INITIAL).fill(NEVER);
   #places = new Int32Array(INITIAL).fill(NOWHERE);
   #heap = new Int32Array(INITIAL);
   #size = 0;
 
-  /** How many slots have a deadline. */
+  /** The number of slots with a deadline. */
   get size(): number {
     return this.#size;
   }
 
-  /** The slot that ends first, or -1. */
+  /** The slot with the earliest deadline, or -1. */
   first(): number {
     return this.#size === 0 ? -1 : this.#heap[0]!;
   }
@@ -42,7 +41,7 @@ export class DeadlineHeap {
     else this.#settle(slot, place);
   }
 
-  /** Slot `from` is renumbered `to`, which must have no deadline. */
+  /** Moves the deadline of slot `from` to slot `to`, which must have none. */
   move(from: number, to: number): void {
     if (from >= this.deadlines.length) return;
     const place = this.#places[from]!;

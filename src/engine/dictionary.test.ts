@@ -14,7 +14,7 @@ function contents(dictionary: Dictionary<number>): [string, number][] {
 }
 
 describe('Dictionary', () => {
-  it('does what a Map does', () => {
+  it('gives the results of a Map', () => {
     const random = seededRandom(1);
     const dictionary = new Dictionary<number>();
     const model = new Map<string, number>();
@@ -34,7 +34,7 @@ describe('Dictionary', () => {
     expect(new Map(contents(dictionary))).toEqual(model);
   });
 
-  it('keeps the order of a small one', () => {
+  it('keeps the order of up to eight entries', () => {
     const dictionary = filled(8);
     dictionary.delete('name2');
     dictionary.set('last', 8);
@@ -42,19 +42,22 @@ describe('Dictionary', () => {
     expect(dictionary.names()).toEqual(order);
   });
 
-  it.each([1, 2, 7, 8, 9, 10, 40])('puts back exactly what was taken from %d', (size) => {
-    for (let slot = 0; slot < size; slot++) {
-      const dictionary = filled(size);
-      const name = dictionary.nameAt(slot);
-      const value = dictionary.removeAt(slot);
-      expect(dictionary.slotOf(name)).toBe(-1);
-      dictionary.restoreAt(slot, name, value);
-      expect(contents(dictionary)).toEqual(contents(filled(size)));
-      for (let at = 0; at < size; at++) expect(dictionary.slotOf(`name${at}`)).toBe(at);
-    }
-  });
+  it.each([1, 2, 7, 8, 9, 10, 40])(
+    'restoreAt is the inverse of removeAt with %d entries',
+    (size) => {
+      for (let slot = 0; slot < size; slot++) {
+        const dictionary = filled(size);
+        const name = dictionary.nameAt(slot);
+        const value = dictionary.removeAt(slot);
+        expect(dictionary.slotOf(name)).toBe(-1);
+        dictionary.restoreAt(slot, name, value);
+        expect(contents(dictionary)).toEqual(contents(filled(size)));
+        for (let at = 0; at < size; at++) expect(dictionary.slotOf(`name${at}`)).toBe(at);
+      }
+    },
+  );
 
-  it('meets every entry that stays during a scan', () => {
+  it('a scan returns every entry that stays', () => {
     const random = seededRandom(2);
     for (let round = 0; round < 200; round++) {
       const dictionary = filled(30);
@@ -70,7 +73,7 @@ describe('Dictionary', () => {
     }
   });
 
-  it('is undone exactly, whatever was added and removed', () => {
+  it('inverses in reverse order restore every slot', () => {
     const changes = fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 120, size: 'max' });
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 20 }), changes, (size, numbers) => {
@@ -95,7 +98,7 @@ describe('Dictionary', () => {
     );
   });
 
-  it('meets in a scan whatever was there from its start to its end', () => {
+  it('a scan with random changes returns every entry that was there from start to end', () => {
     const steps = fc.array(
       fc.record({
         count: fc.integer({ min: 1, max: 9 }),
@@ -129,7 +132,7 @@ describe('Dictionary', () => {
     );
   });
 
-  it('copies without sharing', () => {
+  it('a copy does not change with the original', () => {
     const dictionary = filled(12);
     const copy = dictionary.copy();
     copy.set('name0', 99);

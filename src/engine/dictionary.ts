@@ -2,16 +2,16 @@ import type { Random } from '../clock/index.ts';
 import { NameMap } from './name-map.ts';
 
 /**
- * Names to values in dense arrays: the body of hashes, sets and sorted sets.
+ * A map from names to values in dense arrays: the storage of hashes, sets and sorted sets.
  *
- * Entries sit in slots 0..size-1 without holes; a removal moves the last entry into the hole, or in a
- * small one every later entry down by one. That makes a random pick O(1), and gives SCAN its guarantee
- * without a table of cursors: a scan walks the slots *downwards*, and entries only ever move down, from
- * the part at the end that the walk has already passed or together with it. An entry that stays is
- * therefore always met, perhaps twice; one that comes during the scan may be missed.
+ * Entries are in slots 0..size-1 without holes. A removal moves the last entry into the hole; in a small
+ * dictionary it moves every later entry down by one. So a random pick is O(1), and SCAN needs no table of
+ * cursors: a scan visits the slots *downwards*, and entries only move down, from slots that the scan has
+ * already visited. A scan returns every entry that stays, perhaps twice. It may miss an entry that is added
+ * during the scan.
  *
- * Up to eight entries are found by looking at each, as Redis does with its listpacks: most hashes
- * that locks use have two or three fields, and a Map for each would cost more than they do.
+ * Up to eight entries are found by a linear search, as in Redis's listpacks: most hashes of locks have two or
+ * three fields, and a Map for each would take more memory than the fields.
  */
 export class Dictionary<Value> {
   readonly #names: string[] = [];
@@ -31,7 +31,7 @@ export class Dictionary<Value> {
     return slot < 0 ? undefined : this.#values[slot];
   }
 
-  /** Returns the value that stood there before. */
+  /** Returns the previous value, or undefined. */
   set(name: string, value: Value): Value | undefined {
     const slot = this.#find(name);
     if (slot < 0) {
@@ -43,7 +43,7 @@ export class Dictionary<Value> {
     return previous;
   }
 
-  /** Adds a name that is not there. */
+  /** Adds a name. It must not exist. */
   append(name: string, value: Value): void {
     const slot = this.#names.push(name) - 1;
     this.#values.push(value);
@@ -57,7 +57,7 @@ export class Dictionary<Value> {
     return slot < 0 ? undefined : this.removeAt(slot);
   }
 
-  /** Where the name stands, or -1. */
+  /** The slot of the name, or -1. */
   slotOf(name: string): number {
     return this.#find(name);
   }
@@ -66,7 +66,7 @@ export class Dictionary<Value> {
     this.#values[slot] = value;
   }
 
-  /** Takes out the entry of a slot that is in use. */
+  /** Removes the entry of a slot that is in use. */
   removeAt(slot: number): Value {
     const removed = this.#values[slot]!;
     this.#slots?.delete(this.#names[slot]!);
@@ -75,7 +75,7 @@ export class Dictionary<Value> {
     return removed;
   }
 
-  /** The exact inverse of `removeAt`: every entry stands again where it stood. */
+  /** The exact inverse of `removeAt`: restores the slot of every entry. */
   restoreAt(slot: number, name: string, value: Value): void {
     if (slot === this.#names.length) {
       this.append(name, value);
@@ -107,12 +107,12 @@ export class Dictionary<Value> {
     return this.#values[slot]!;
   }
 
-  /** The names, live: not to be kept across a change. */
+  /** The names, as a live view: do not use it after a change. */
   names(): readonly string[] {
     return this.#names;
   }
 
-  /** The values in the order of `names()`, live. */
+  /** The values in the order of `names()`, as a live view. */
   values(): readonly Value[] {
     return this.#values;
   }
@@ -121,7 +121,7 @@ export class Dictionary<Value> {
     return Math.floor(random.next() * this.#names.length);
   }
 
-  /** A step of a scan from `cursor` (0 begins): visits up to `count` slots, returns the next cursor. */
+  /** One step of a scan from `cursor` (0 to begin): visits up to `count` slots, returns the next cursor. */
   scan(cursor: number, count: number, visit: (slot: number) => void): number {
     return scanSlots(this.#names.length, cursor, count, visit);
   }
@@ -136,7 +136,7 @@ export class Dictionary<Value> {
     return this.#names.indexOf(name);
   }
 
-  /** Small ones keep their order, as a listpack does; readers of a short HGETALL notice. */
+  /** A small dictionary keeps its order, like a listpack: clients see it in HGETALL. */
   #closeGap(slot: number): void {
     this.#names.splice(slot, 1);
     this.#values.splice(slot, 1);
@@ -162,7 +162,7 @@ export class Dictionary<Value> {
 
 const SMALL = 8;
 
-/** Walks slots downwards from `cursor`, where 0 means from the end; 0 is also the end of the walk. */
+/** Visits slots downwards from `cursor`; 0 means from the last one. Returns 0 at the end of the scan. */
 function scanSlots(
   size: number,
   cursor: number,

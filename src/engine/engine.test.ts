@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { virtualClock } from '../clock/index.ts';
 import { createEngine, execute } from './index.ts';
 
-/** What a session can be in the middle of when its client dies. */
+/** The states of a session in which its client may disconnect. */
 const STATES: readonly [string, ...string[]][] = [
   ['BLPOP list 0'],
   ['BLPOP list other 100'],
@@ -16,7 +16,7 @@ const STATES: readonly [string, ...string[]][] = [
 ];
 
 describe('a session that closes', () => {
-  it.each(STATES)('leaves nothing behind: %s', (...lines) => {
+  it.each(STATES)('leaves no entry in the engine: %s', (...lines) => {
     const clock = virtualClock();
     const engine = createEngine({ clock });
     const session = engine.session();
@@ -27,7 +27,7 @@ describe('a session that closes', () => {
     const names = [pubSub.channels, pubSub.patterns, pubSub.shardChannels];
     expect([sessions.size, monitors.size, blocking.count]).toEqual([0, 0, 0]);
     expect(names.map(({ subscribers }) => subscribers.size)).toEqual([0, 0, 0]);
-    expect(session.waiter).toBeNull();
+    expect(session.blockedCommand).toBeNull();
     expect(session.watched.size).toBe(0);
     engine.pause.close();
     expect(clock.pendingTimers).toBe(0);
@@ -35,7 +35,7 @@ describe('a session that closes', () => {
 });
 
 describe('an engine that closes', () => {
-  it('ends its sessions and all timers, also when told twice', () => {
+  it('ends its sessions and all timers; a second close has no effect', () => {
     const clock = virtualClock();
     const engine = createEngine({ clock });
     const closed: string[] = [];

@@ -3,6 +3,7 @@ import { ErrorReply } from '../resp/index.ts';
 import { Blocking } from './blocking.ts';
 import { Database } from './database.ts';
 import { NEVER } from './deadline-heap.ts';
+import { ExitCommands } from './exit-commands.ts';
 import { Journal } from './journal.ts';
 import { LatencyMonitor } from './latency.ts';
 import { Memory } from './memory.ts';
@@ -15,7 +16,6 @@ import { Settings, type SettingValues } from './settings.ts';
 import { SignIns } from './sign-in.ts';
 import { SlowLog } from './slow-log.ts';
 import { Statistics } from './statistics.ts';
-import { Wills } from './wills.ts';
 
 export interface EngineOptions {
   readonly clock?: Clock;
@@ -24,23 +24,28 @@ export interface EngineOptions {
   readonly settings?: SettingValues;
 }
 
-/** Redis's semantics in this process: `execute(engine.session(), ['SETNX', 'key', 'value'])`. */
+/**
+ * Creates a database with Redis semantics inside the process. Its clock and random numbers are those of the
+ * system unless given.
+ *
+ * @example execute(createEngine().session(), ['SETNX', 'key', 'value'])
+ */
 export function createEngine(options: EngineOptions = {}): Engine {
   return new Engine(options);
 }
 
-const SILENT: SessionListener = { push() {}, resume() {}, close() {} };
+const NOOP_LISTENER: SessionListener = { push() {}, resume() {}, close() {} };
 
-/** How long one go at ended keys may take before everybody else has a turn. */
+/** How long expired keys are removed before clients are served. */
 const EXPIRY_SLICE_MS = 2;
 /** redis.LOG_WARNING, the highest level. */
 const LOG_WARNING = 3;
-/** How far the wall clock may drift from the monotonic one before the difference is taken anew. */
+/** Clock drift at which the difference between wall clock and monotonic clock is measured again. */
 const WALL_DRIFT_MS = 20;
 
 /**
- * The state that all sessions share. Its time stands still while a command, a transaction or a script
- * runs: `nowMs` is read once, when it begins.
+ * The state that all sessions share. A unit of work is a command of a client, a transaction or a script.
+ * `nowMs` is read once, when the unit begins, and does not change inside of it.
  */
 export class Engine {
   readonly clock: Clock;
@@ -55,7 +60,7 @@ export class Engine {
   readonly blocking = new Blocking(this);
   readonly pubSub = new PubSub();
   readonly pause = new Pause(this);
-  readonly wills = new Wills(this);
+  readonly exitCommands = new ExitCommands(this);
   readonly signIns = new SignIns(this);
   readonly slowLog = new SlowLog();
   readonly latency = new LatencyMonitor();
@@ -65,25 +70,25 @@ export class Engine {
 
   /** Monotonic time of the current unit of work. */
   nowMs: number;
-  /** Until then writes are refused. */
+  /** Writes before this time are rejected. */
   writesFromMs = 0;
-  /** The name of the command that ran last, for reports of faults. */
+  /** The name of the last command, for crash reports. */
   lastCommand = 'NULL';
-  /** Commands since the clock was last looked at. */
+  /** Commands since the clock was last read. */
   unmeasured = 0;
-  /** The classes of keyspace events that are announced. */
+  /** The classes of keyspace events that are published. */
   eventBits = 0;
-  /** Whether the running command's looks at keys count as hits and misses. */
+  /** Whether key lookups of the running command count as hits and misses. */
   countsReads = true;
-  /** False while a session that asked for CLIENT NO-TOUCH runs. */
+  /** False while a command of a session with CLIENT NO-TOUCH runs. */
   marksUse = true;
   needsPassword = false;
-  /** How much a script may do before it is stopped and undone. */
+  /** A script that exceeds its budget is stopped and rolled back. */
   scriptBudgetSteps = Number.POSITIVE_INFINITY;
   scriptBudgetMs = Number.POSITIVE_INFINITY;
-  /** Set by the server: what scripts say by redis.log, and exceptions that have no caller to go to. */
+  /** Set by the server. Receives the lines of redis.log, and exceptions that no caller can receive. */
   log: (level: number, message: string) => void = () => {};
-  /** Set by the server: SHUTDOWN asks it to end. */
+  /** Set by the server. Called by SHUTDOWN. */
   requestShutdown: (() => void) | undefined;
 
   readonly #databases: (Database | undefined)[] = [];
@@ -104,7 +109,8 @@ export class Engine {
     this.scripts = new Scripts(this);
   }
 
-  session(listener: SessionListener = SILENT): Session {
+  /** Opens a session. Its listener receives replies that come later, and pushed messages. */
+  session(listener: SessionListener = NOOP_LISTENER): Session {
     const session = new Session(this, this.#nextSessionId++, listener);
     session.memory.moveInto(this.memory.clients);
     this.sessions.set(session.id, session);
@@ -112,12 +118,12 @@ export class Engine {
     return session;
   }
 
-  /** Forgets a session that closed. */
+  /** Removes a closed session, and runs its exit commands. */
   forget(session: Session): void {
     this.sessions.delete(session.id);
     this.monitors.delete(session);
     this.pubSub.leave(session);
-    if (!this.#closed) this.wills.end(session);
+    if (!this.#closed) this.exitCommands.end(session);
   }
 
   database(number: number): Database {
@@ -132,19 +138,19 @@ export class Engine {
     return this.settings.number('databases');
   }
 
-  /** The databases that were ever used. */
+  /** The databases that a session has selected at least once. */
   usedDatabases(): Database[] {
     return this.#databases.filter((database) => database !== undefined);
   }
 
-  /** Lets time pass up to now. Called between units of work, never inside one. */
+  /** Sets `nowMs` to the clock's time. Called between units of work, never inside one. */
   freeze(): void {
     this.nowMs = this.clock.monotonicMs();
   }
 
   /**
-   * The wall clock's time of the current unit. It runs with the monotonic clock between corrections, so
-   * that a time that was set (PEXPIREAT) is read back unchanged (PEXPIRETIME).
+   * The wall clock's time of the current unit. It advances with the monotonic clock between corrections, so
+   * that PEXPIRETIME returns exactly the time that PEXPIREAT has set.
    */
   wallMs(): number {
     const offsetMs = this.clock.wallMs() - this.clock.monotonicMs();
@@ -154,7 +160,7 @@ export class Engine {
     return this.nowMs + this.#wallOffsetMs;
   }
 
-  /** From the wall clock's time to the monotonic deadline, and back. The offset is whole, so this is exact. */
+  /** The monotonic deadline for a wall clock time. The offset is an integer, so the conversion is exact. */
   deadlineFromWall(wallMs: number): number {
     this.wallMs();
     return wallMs - this.#wallOffsetMs;
@@ -165,7 +171,7 @@ export class Engine {
     return Math.round(deadlineMs + this.#wallOffsetMs);
   }
 
-  /** A key ends at `deadlineMs`: makes sure that somebody looks then. */
+  /** Makes sure that the expiry timer fires no later than `deadlineMs`. */
   expireAt(deadlineMs: number): void {
     if (deadlineMs >= this.#expiryTimerMs || this.#closed) return;
     this.#expiryTimer?.cancel();
@@ -174,8 +180,8 @@ export class Engine {
     this.#expiryTimer = this.clock.setTimer(delayMs, () => this.#expireDue());
   }
 
-  /** Announces a keyspace event to those who subscribed to it. */
-  announce(database: number, event: string, key: string): void {
+  /** Publishes a keyspace event. */
+  publishEvent(database: number, event: string, key: string): void {
     if ((this.eventBits & EVENT_BITS.keyspace) !== 0) {
       this.pubSub.publish(`__keyspace@${database}__:${key}`, event);
     }
@@ -184,26 +190,26 @@ export class Engine {
     }
   }
 
-  /** The end of a unit of work: its messages leave, and whoever waited for its keys is served. */
+  /** Ends a unit of work: delivers its messages, and serves clients that are blocked on its keys. */
   endUnit(): void {
     if (this.pubSub.hasMessages) this.pubSub.deliver();
     this.blocking.serveReady();
     if (this.pubSub.hasMessages) this.pubSub.deliver();
   }
 
-  /** Refuses writes for a time: locks that an earlier run granted, and lost, may still be held. */
+  /** Rejects writes for a time. Locks that the process granted before a restart may still be held. */
   refuseWritesFor(durationMs: number): void {
     this.writesFromMs = this.nowMs + durationMs;
   }
 
-  /** How long it takes until every key with a deadline has ended, and every lock of a run before this one. */
+  /** The time until every key with a deadline has expired, and until writes are accepted. */
   longestLeaseMs(): number {
     const ends = this.usedDatabases().map((database) => database.lastDeadline());
     ends.push(this.writesFromMs);
     return Math.max(0, ...ends.map((endMs) => endMs - this.clock.monotonicMs()));
   }
 
-  /** The answer to a client whose command failed by a fault of ours, which is logged. */
+  /** Logs a bug of the engine, and returns the error reply for the client. */
   internalError(error: unknown): ErrorReply {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.log(LOG_WARNING, `internal error: ${text}`);

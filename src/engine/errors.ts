@@ -3,7 +3,7 @@ import { ErrorReply } from '../resp/index.ts';
 export const INT64_MAX = 2n ** 63n - 1n;
 export const INT64_MIN = -(2n ** 63n);
 
-/** The errors that more than one family of commands gives, with Redis 7's wording. */
+/** The errors that several command groups return, with the texts of Redis 7. */
 export const WRONG_TYPE = new ErrorReply(
   'WRONGTYPE Operation against a key holding the wrong kind of value',
 );

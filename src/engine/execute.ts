@@ -8,16 +8,16 @@ import { showToMonitors } from './monitor.ts';
 import type { Session } from './session.ts';
 
 /**
- * The one way in: from words to a reply. Time passes here and then stands still until the command is
- * over. PARKED means that the reply comes later, by the session's listener; until then the session
- * takes no other command.
+ * Runs a command and returns its reply. The engine's time is set to the clock's time first, and does not change
+ * while the command runs. BLOCKED means that the session's listener receives the reply later. Do not execute
+ * another command in the session before that.
  */
 export function execute(session: Session, argv: readonly string[]): Outcome {
   session.engine.freeze();
   return executeNow(session, argv);
 }
 
-/** The same at the time that the engine already stands at, for commands that arrived together. */
+/** Like `execute`, but without reading the clock: for commands that arrived together. */
 export function executeNow(session: Session, argv: readonly string[]): Outcome {
   const command = findCommand(argv);
   if (command instanceof ErrorReply) return reject(session, command);
@@ -32,14 +32,14 @@ export function executeNow(session: Session, argv: readonly string[]): Outcome {
   return timed(session, command, argv);
 }
 
-/** Whether a request is a script or a transaction, which may run for its whole budget. */
+/** Whether a request is a script or a transaction, which may run for long. */
 export function runsManyCommands(argv: readonly string[]): boolean {
   const command = findCommand(argv);
   if (command instanceof ErrorReply) return false;
   return command.group === 'scripting' || command.name === 'exec';
 }
 
-/** Runs a command that was found and allowed: the step that EXEC and scripts share with clients. */
+/** Runs a command that has passed the checks. Clients, EXEC and scripts use it. */
 export function call(session: Session, command: Command, argv: readonly string[]): Outcome {
   const { statistics, monitors } = session.engine;
   session.engine.countsReads = command.countsReads;
@@ -60,7 +60,7 @@ function run(session: Session, command: Command, argv: readonly string[]): Outco
   }
 }
 
-/** A script is shown before what it calls, everything else after it ran: EXEC follows its commands. */
+/** As in Redis, MONITOR shows a script before its commands, and every other command after it has run. */
 function shown(session: Session, command: Command, argv: readonly string[]): Outcome {
   const isScript = (command.bits & FLAGS.skip_monitor) !== 0;
   if (isScript) showToMonitors(session, command, argv);
@@ -86,18 +86,18 @@ function timed(session: Session, command: Command, argv: readonly string[]): Out
 }
 
 /**
- * How many commands this one's duration stands for; 0: it is not measured. A look at the clock costs as
- * much as a short command, so those that are short by nature are measured one time in sixteen, unless
- * somebody asked for times below a millisecond or for LATENCY. Meanwhile a batch shares one time.
+ * The number of commands that the measured duration counts for; 0: the command is not timed. Reading the clock
+ * costs as much as a short command, so brief commands are timed one time in SAMPLE, unless SLOWLOG has a threshold
+ * below a millisecond or LATENCY is on. The commands in between share one time.
  */
 function measuredWeight(engine: Engine, command: Command, argv: readonly string[]): number {
-  if (!command.isBrief || argv.length > MOST_BRIEF_WORDS) return 1;
+  if (!command.isBrief || argv.length > MAX_BRIEF_ARGUMENTS) return 1;
   if (engine.slowLog.thresholdMs < 1 || engine.latency.thresholdMs !== NEVER) return 1;
   return engine.unmeasured < SAMPLE - 1 ? 0 : SAMPLE;
 }
 
 const SAMPLE = 16;
-const MOST_BRIEF_WORDS = 8;
+const MAX_BRIEF_ARGUMENTS = 8;
 
 function measure(
   session: Session,
@@ -113,16 +113,16 @@ function measure(
   if (durationMs >= engine.slowLog.thresholdMs) {
     engine.slowLog.add(session, command, argv, durationMs);
   }
-  if (durationMs >= engine.latency.thresholdMs) noteLatency(engine, command, durationMs);
+  if (durationMs >= engine.latency.thresholdMs) addLatency(engine, command, durationMs);
 }
 
-function noteLatency(engine: Engine, command: Command, durationMs: number): void {
+function addLatency(engine: Engine, command: Command, durationMs: number): void {
   const isFast = (command.bits & FLAGS.fast) !== 0;
   const unixSeconds = Math.floor(engine.wallMs() / 1000);
   engine.latency.add(isFast ? 'fast-command' : 'command', unixSeconds, durationMs);
 }
 
-/** Why this session may not run the command now, if so. */
+/** The error if the session may not run the command now. */
 function refuse(
   session: Session,
   command: Command,
@@ -156,15 +156,15 @@ function mayWrite({ bits, group }: Command): boolean {
   );
 }
 
-/** Clients know the code: they wait and try again. */
+/** Client libraries know LOADING, and retry. */
 function starting({ nowMs, writesFromMs }: Engine): ErrorReply {
   const seconds = Math.ceil((writesFromMs - nowMs) / 1000);
   return new ErrorReply(
-    `LOADING Holdfast has restarted without its data. It takes writes in ${seconds} s, when no lock of before can be held.`,
+    `LOADING Holdfast has restarted without its data. It accepts writes in ${seconds} s, when every earlier lock has expired.`,
   );
 }
 
-/** As in Redis: commands that add data, transactions with such a command, and the queueing of any. */
+/** As in Redis: commands that add data, EXEC with such a command, and every command that is queued. */
 function needsMemory({ queue }: Session, command: Command): boolean {
   if ((command.bits & FLAGS.denyoom) !== 0) return true;
   if (queue === null) return false;
@@ -179,7 +179,7 @@ function reject(session: Session, error: ErrorReply, command?: Command): ErrorRe
   return error;
 }
 
-/** An EXEC that may not run ends its transaction all the same. */
+/** A rejected EXEC ends its transaction. */
 function abort(session: Session, { message }: ErrorReply): ErrorReply {
   session.discardTransaction();
   const reason = message.replace(/^ERR /, '');

@@ -1,10 +1,9 @@
 /**
- * Counts the bytes of a value, a key space or a whole engine. A footprint may lie inside another one,
- * which then counts its bytes too: value → key space → engine. So the total is always known, and every
- * change costs a few additions.
+ * Counts the bytes of a value, a key space or a whole engine. A footprint may be part of another one, which counts
+ * its bytes too: value → key space → engine. So the total is always known, and every change costs a few additions.
  *
- * The bytes are estimates of what V8 allocates, measured at the worst fill of each structure and rounded
- * up: the sum must never be less than the heap really holds.
+ * The bytes estimate the allocations of V8, measured at the worst fill of each structure and rounded up: the sum
+ * must never be less than the heap holds.
  */
 export class Footprint {
   bytes: number;
@@ -20,7 +19,7 @@ export class Footprint {
     this.#outer?.grow(bytes);
   }
 
-  /** Puts this footprint, with all its bytes, inside another one, or with null inside none. */
+  /** Makes this footprint, with all its bytes, part of another one; null: of none. */
   moveInto(outer: Footprint | null): void {
     this.#outer?.grow(-this.bytes);
     this.#outer = outer;
@@ -28,7 +27,7 @@ export class Footprint {
   }
 }
 
-/** The bytes of a string: V8's header, and the chars rounded up to whole words. */
+/** The bytes of a string: V8's header, and the chars rounded up to 8 bytes. */
 export function stringBytes(text: string): number {
   return 16 + ((text.length + 7) & ~7);
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { globFilter, matchesGlob } from './glob.ts';
 
 describe('matchesGlob', () => {
-  // What redis-server 7.0.15 answers to PUBSUB CHANNELS, on a channel of that name.
+  // The replies of redis-server 7.0.15 to PUBSUB CHANNELS, with a channel of that name.
   test.each<[pattern: string, text: string, matches: boolean]>([
     ['', '', true],
     ['', 'a', false],
@@ -60,14 +60,14 @@ describe('matchesGlob', () => {
     expect(matchesGlob(pattern, text)).toBe(matches);
   });
 
-  test('agrees with the obvious recursive matcher', () => {
+  test('gives the results of a recursive matcher', () => {
     const words = (letters: string, maxLength: number): fc.Arbitrary<string> =>
       fc.string({ unit: fc.constantFrom(...letters), maxLength, size: 'max' });
     const property = fc.property(
       words('aab***??[]^-\\', 9),
       words('aaab]^-\\*', 7),
       (pattern, text) => {
-        expect(matchesGlob(pattern, text)).toBe(matchesByTrying(pattern, text));
+        expect(matchesGlob(pattern, text)).toBe(matchesRecursively(pattern, text));
       },
     );
     fc.assert(property, { numRuns: 20_000 });
@@ -81,7 +81,7 @@ describe('matchesGlob', () => {
     expect(1_000_000 - budget.steps).toBeLessThan(pattern.length * text.length);
   });
 
-  test('takes no step behind a star that ends the pattern', () => {
+  test('takes no step after a star at the end of the pattern', () => {
     const budget = { steps: 0 };
     expect(matchesGlob('lock:*', `lock:${'a'.repeat(10_000)}`, budget)).toBe(true);
     expect(budget.steps).toBe(0);
@@ -103,7 +103,7 @@ describe('matchesGlob', () => {
     expect(budget.steps).toBeGreaterThan(900_000);
   });
 
-  test('does not match once the budget is used up, but for what is free', () => {
+  test('does not match beyond the free steps once the budget is used up', () => {
     const budget = { steps: 100 };
     const text = 'a'.repeat(2000);
     expect(matchesGlob(`*${'a'.repeat(100)}b*`, `${text}b`, budget)).toBe(false);
@@ -114,7 +114,7 @@ describe('matchesGlob', () => {
 });
 
 describe('globFilter', () => {
-  test('refuses a pattern of more than 1024 bytes', () => {
+  test('rejects a pattern of more than 1024 bytes', () => {
     expect(globFilter('a'.repeat(1024))('b')).toBe(false);
     expect(() => globFilter('a'.repeat(1025))).toThrow(
       'ERR pattern is too long (1024 bytes at most)',
@@ -129,8 +129,8 @@ describe('globFilter', () => {
   });
 });
 
-/** Exponential, and therefore simple: a star is tried with every length. */
-function matchesByTrying(pattern: string, text: string): boolean {
+/** A simple recursive matcher, which tries a star with every length in exponential time. */
+function matchesRecursively(pattern: string, text: string): boolean {
   if (text === '') return pattern === '';
   return tried(elements(pattern), text);
 }

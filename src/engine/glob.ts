@@ -1,16 +1,16 @@
 import { ErrorReply } from '../resp/index.ts';
-import { MAX_WORD_BYTES } from './text.ts';
+import { MAX_TOKEN_BYTES } from './text.ts';
 
-/** What is left of the steps that a command may spend on matching. Below zero: they did not suffice. */
+/** The remaining matching steps of a command. Below zero: the budget was exceeded. */
 export interface MatchBudget {
   steps: number;
 }
 
 /**
- * The test of one command that matches many texts with its pattern.
+ * Returns the filter of a command that matches many texts with one pattern.
  *
- * @throws ErrorReply for a pattern of more than MAX_WORD_BYTES; the test throws one when the matching takes
- * too long.
+ * @throws ErrorReply for a pattern of more than MAX_TOKEN_BYTES. The filter throws one when the matching takes too
+ * long.
  */
 export function globFilter(pattern: string): (text: string) => boolean {
   assertPattern(pattern);
@@ -24,33 +24,32 @@ export function globFilter(pattern: string): (text: string) => boolean {
 
 /** @throws ErrorReply for a pattern that is too long. */
 export function assertPattern(pattern: string): void {
-  if (pattern.length > MAX_WORD_BYTES) throw TOO_LONG;
+  if (pattern.length > MAX_TOKEN_BYTES) throw TOO_LONG;
 }
 
 /**
  * Redis's glob patterns: `*`, `?`, `[a-z]`, `[^x]` and backslash.
  *
- * The usual recursive matcher takes exponential time on patterns such as `*a*a*a*b` and was the cause
- * of two CVEs. On a mismatch only the latest star needs another try, since whatever an earlier star
- * could swallow the latest can too; so one remembered place is enough, and the time is O(text × pattern).
+ * The usual recursive matcher takes exponential time on patterns such as `*a*a*a*b` and was the cause of two CVEs.
+ * Here a mismatch retries the last star only, since it can match whatever an earlier star could. One remembered
+ * position is enough, and the time is O(text × pattern).
  *
- * A step is one byte of the pattern that is compared with one byte of the text. The first FREE_STEPS of
- * each text are free, the others count against the budget; when it is used up, the text does not match.
+ * A step compares one byte of the pattern with one byte of the text. The first FREE_STEPS of each text are free,
+ * the others count against the budget. When the budget is used up, the text does not match.
  */
 export function matchesGlob(
   pattern: string,
   text: string,
   budget: MatchBudget = { steps: SINGLE_MATCH_STEPS },
 ): boolean {
-  // Redis's matcher does not begin on an empty text, so that not even `*` matches it. KEYS and SCAN
-  // take a single star for no pattern at all.
+  // In Redis no pattern matches an empty text, not even `*`. KEYS and SCAN treat a single star as no pattern.
   if (text === '') return pattern === '';
   if (pattern === '*') return true;
   const limit = FREE_STEPS + Math.max(0, budget.steps);
   let steps = 0;
   let at = 0;
   let place = 0;
-  /** The element behind the latest star, and where in the text it was last tried. */
+  /** The pattern element after the last star, and the position in the text where it was last tried. */
   let retryPlace = -1;
   let retryAt = 0;
   let isMatch = true;
@@ -80,14 +79,14 @@ export function matchesGlob(
   return isMatch && place >= pattern.length;
 }
 
-/** The first place from `at` on where a literal element can match: the search costs far less than steps. */
+/** The first position from `at` on where a literal element can match. indexOf is far faster than steps. */
 function firstCandidate(pattern: string, place: number, text: string, at: number): number {
   const code = pattern.charCodeAt(place);
   const isLiteral = code !== STAR && code !== QUESTION && code !== BRACKET && code !== BACKSLASH;
   return isLiteral ? text.indexOf(pattern.charAt(place), at) : at;
 }
 
-/** Matches one byte against the element at `place`; where the next element starts, negative on a mismatch. */
+/** Matches one byte with the element at `place`. Returns the start of the next element; negative on a mismatch. */
 function matchOne(pattern: string, place: number, code: number): number {
   const element = pattern.charCodeAt(place);
   if (element === QUESTION) return place + 1;
@@ -97,8 +96,8 @@ function matchOne(pattern: string, place: number, code: number): number {
 }
 
 /**
- * An unfinished class ends with the pattern, as in Redis. The ends of a range are bytes without a sign;
- * in Redis that depends on the processor.
+ * An unclosed class ends with the pattern, as in Redis. The bounds of a range are unsigned bytes; in Redis that
+ * depends on the processor.
  */
 function matchClass(pattern: string, begin: number, code: number): number {
   let place = begin;
@@ -121,7 +120,7 @@ function matchClass(pattern: string, begin: number, code: number): number {
   return isFound === isNegated ? -(place + 1) : place + 1;
 }
 
-/** A pattern of MAX_WORD_BYTES without a second try, so that simple patterns never use the budget. */
+/** Enough for a pattern of MAX_TOKEN_BYTES without a retry, so that simple patterns never use the budget. */
 const FREE_STEPS = 1024;
 /** About a third of a second. */
 const COMMAND_STEPS = 2 ** 26;
@@ -136,7 +135,7 @@ const CLOSING_BRACKET = 0x5d;
 const CARET = 0x5e;
 const DASH = 0x2d;
 
-const TOO_LONG = new ErrorReply(`ERR pattern is too long (${MAX_WORD_BYTES} bytes at most)`);
+const TOO_LONG = new ErrorReply(`ERR pattern is too long (${MAX_TOKEN_BYTES} bytes at most)`);
 const TOO_MANY_STEPS = new ErrorReply(
   'ERR pattern takes too long to match, use a simpler one or SCAN',
 );

@@ -8,7 +8,7 @@ function contents(hash: HashValue): unknown {
 }
 
 describe('HashValue', () => {
-  it('becomes a table by a long field, a long value or many fields, for ever', () => {
+  it('converts to a hash table by a long field, a long value or many fields, and never back', () => {
     const long = 'x'.repeat(65);
     for (const [field, value] of [
       [long, ''],
@@ -29,7 +29,7 @@ describe('HashValue', () => {
     expect(hash.copy().encoding).toBe('hashtable');
   });
 
-  it('copies without sharing', () => {
+  it('a copy does not change with the original', () => {
     const hash = new HashValue(new Journal());
     hash.set('a', '1');
     const copy = hash.copy();
@@ -38,7 +38,7 @@ describe('HashValue', () => {
     expect(contents(hash)).toEqual(['listpack', ['a'], ['1']]);
   });
 
-  it('is after an undo exactly what it was', () => {
+  it('a rollback restores it exactly', () => {
     const random = seededRandom(1);
     const pick = (count: number): number => Math.floor(random.next() * count);
     const journal = new Journal();

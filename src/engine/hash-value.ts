@@ -3,12 +3,12 @@ import { Dictionary } from './dictionary.ts';
 import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
 
-/** Fields and their values. Every change leaves its inverse in the journal while that is open. */
+/** A hash. Every change records its inverse while the journal is active. */
 export class HashValue extends Footprint {
   readonly type = 'hash';
   readonly journal: Journal;
   #entries = new Dictionary<string>();
-  /** Redis would have turned its listpack into a table; it never goes back. */
+  /** Redis would have converted the listpack to a hash table. It never converts back. */
   #isTable = false;
 
   constructor(journal: Journal) {
@@ -32,7 +32,7 @@ export class HashValue extends Footprint {
     return this.#entries.has(field);
   }
 
-  /** True if the field is new. */
+  /** Returns true if the field is new. */
   set(field: string, value: string): boolean {
     const previous = this.#put(field, value);
     if (this.journal.active) this.#recordSet(field, previous);
@@ -40,7 +40,7 @@ export class HashValue extends Footprint {
     return previous === undefined;
   }
 
-  /** True if the field was there. */
+  /** Returns true if the field existed. */
   delete(field: string): boolean {
     const slot = this.#entries.slotOf(field);
     if (slot < 0) return false;
@@ -51,12 +51,12 @@ export class HashValue extends Footprint {
     return true;
   }
 
-  /** The fields, live: not to be kept across a change. */
+  /** The fields, as a live view: do not use it after a change. */
   fields(): readonly string[] {
     return this.#entries.names();
   }
 
-  /** The values in the order of `fields()`, live. */
+  /** The values in the order of `fields()`, as a live view. */
   values(): readonly string[] {
     return this.#entries.values();
   }
@@ -73,7 +73,7 @@ export class HashValue extends Footprint {
     return this.#entries.nameAt(this.#entries.randomSlot(random));
   }
 
-  /** A step of HSCAN: a small hash is visited at once, whatever the count. */
+  /** One step of HSCAN. As in Redis, a small hash is visited in one step, whatever the count. */
   scan(cursor: number, count: number, visit: (slot: number) => void): number {
     if (this.#isTable) return this.#entries.scan(cursor, count, visit);
     for (let slot = 0; slot < this.#entries.size; slot++) visit(slot);

@@ -1,4 +1,4 @@
-export { PARKED, type Parked } from './blocking.ts';
+export { BLOCKED, type Blocked } from './blocking.ts';
 export { CLIENT_BYTES, type ClientMemory, type ClientPool } from './client-memory.ts';
 export type { Command, Outcome } from './command.ts';
 export { COMMANDS } from './commands/index.ts';

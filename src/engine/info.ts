@@ -7,7 +7,7 @@ import { HOLDFAST_VERSION, REDIS_VERSION } from './version.ts';
 
 type Fields = Readonly<Record<string, string | number>>;
 
-/** The sections in their order. Names of fields are those of Redis 7.0, which dashboards read. */
+/** The sections in their order, with the field names of Redis 7.0, which dashboards read. */
 const SECTIONS = {
   Server: serverFields,
   Clients: clientFields,
@@ -23,13 +23,13 @@ const SECTIONS = {
   Keyspace: keyspaceFields,
 } as const satisfies Record<string, (engine: Engine) => Fields>;
 
-/** No section has a longer one. */
+/** Longer section names are unknown. */
 const MAX_NAME_LENGTH = 32;
 
-/** Shown only when asked for, by name or by `all` and `everything`. */
+/** Only returned for its own name, `all` and `everything`. */
 const EXTRA = 'commandstats';
 
-/** The text of INFO: the sections that are named, or those of `default`. Unknown names are skipped. */
+/** The text of INFO: the named sections, or those of `default`. Unknown names are skipped. */
 export function infoText(engine: Engine, names: readonly string[]): string {
   const known = names.filter(({ length }) => length <= MAX_NAME_LENGTH).map(lower);
   const wanted = new Set(names.length > 0 ? known : ['default']);
@@ -77,7 +77,7 @@ function serverFields(engine: Engine): Fields {
   };
 }
 
-/** Another one for each start, as Redis has; nothing secret. */
+/** An id that differs for each start, as in Redis. Not secret. */
 function runId({ hashSeed, startedMs }: Engine): string {
   return createHash('sha1').update(`${process.pid} ${hashSeed} ${startedMs}`).digest('hex');
 }
@@ -92,14 +92,14 @@ function clientFields(engine: Engine): Fields {
     blocked_clients: engine.blocking.count,
     tracking_clients: 0,
     clients_in_timeout_table: 0,
-    holdfast_sessions: engine.wills.sessionCount,
-    holdfast_wills: engine.wills.count,
+    holdfast_sessions: engine.exitCommands.sessionCount,
+    holdfast_wills: engine.exitCommands.count,
   };
 }
 
 /**
- * `used_memory` is the account that `maxmemory` limits. What JavaScript's heap really holds, with garbage,
- * and what the process has from the system follow behind it.
+ * `used_memory` is the estimate that `maxmemory` limits. The size of the JavaScript heap, with garbage, and the
+ * resident memory of the process follow it.
  */
 function memoryFields({ memory, scripts, settings }: Engine): Fields {
   const { heapUsed, external, rss } = process.memoryUsage();
@@ -123,7 +123,7 @@ function memoryFields({ memory, scripts, settings }: Engine): Fields {
     maxmemory: maxBytes,
     maxmemory_human: humanBytes(maxBytes),
     maxmemory_policy: settings.text('maxmemory-policy'),
-    holdfast_wills_memory: memory.wills.bytes,
+    holdfast_wills_memory: memory.exitCommands.bytes,
     holdfast_heap_used: heapUsed,
     holdfast_heap_limit: getHeapStatistics().heap_size_limit,
     holdfast_external: external,

@@ -1,20 +1,20 @@
 import { chargeScript } from '../lua/index.ts';
 import { Footprint } from './footprint.ts';
 
-/** What V8 takes for a closure in the list, with the variables that it captures. */
+/** The memory of a closure in the list, with the variables that it captures. */
 const RECORD_BYTES = 160;
 
 /**
- * How to take back what a script wrote. While a script runs, every primitive change of the keyspace
- * or of a collection leaves its inverse here; a script that is stopped by its budget is undone by
- * running them backwards. Outside of scripts the journal is closed and costs one test of a boolean.
+ * The undo journal of a script. While a script runs, every primitive change of the keyspace or of a collection
+ * records its inverse. A script that exceeds its budget is rolled back by running the inverses in reverse order.
+ * Outside of scripts the journal is inactive and costs one boolean test.
  */
 export class Journal {
   active = false;
   readonly #undo: (() => void)[] = [];
   readonly #held: Footprint;
 
-  /** `held` counts what is kept alive only to be put back. */
+  /** `held` counts the values that only the journal keeps alive. */
   constructor(held: Footprint = new Footprint()) {
     this.#held = held;
   }
@@ -24,8 +24,8 @@ export class Journal {
   }
 
   /**
-   * Keeps an inverse, and charges the script for it. That may stop the script: then `undo` runs, even if
-   * its change was not made yet. `heldBytes` is what only the inverse keeps alive from now on.
+   * Records an inverse and charges the script for it. The charge may stop the script: then `undo` runs, even if its
+   * change was not made yet. `heldBytes` is the size of the values that only the inverse keeps alive from now on.
    */
   record(undo: () => void, heldBytes = 0): void {
     this.#undo.push(undo);

@@ -5,8 +5,8 @@ import { KeyIndex } from './key-index.ts';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** An index with the array that its slots point into; slots are used again, as a keyspace does. */
-class Shelf {
+/** An index with the array of keys that its slots refer to. Slots are reused, as in a keyspace. */
+class IndexedKeys {
   readonly index: KeyIndex;
   readonly keys: string[] = [];
   readonly #free: number[] = [];
@@ -33,104 +33,104 @@ class Shelf {
 const keyOf = (number: number): string => `key:${number}`;
 
 describe('KeyIndex against a Map', () => {
-  test('after any insertions, removals and moves', () => {
+  test('gives the same results after any insertions, removals and moves', () => {
     const random = seededRandom(7);
-    const shelf = new Shelf(42);
+    const indexed = new IndexedKeys(42);
     const model = new Map<string, number>();
-    // Six thousand keys are some twenty a segment: neighbours collide, and a removal shifts them back.
+    // Six thousand keys are about twenty per segment: neighbours collide, and a removal shifts them back.
     for (let step = 0; step < 120_000; step++) {
       const key = keyOf(Math.floor(random.next() * 6000));
-      expect(shelf.index.find(key, shelf.keys)).toBe(model.get(key) ?? -1);
-      if (model.delete(key)) shelf.take(key);
-      else model.set(key, shelf.add(key));
+      expect(indexed.index.find(key, indexed.keys)).toBe(model.get(key) ?? -1);
+      if (model.delete(key)) indexed.take(key);
+      else model.set(key, indexed.add(key));
       if (step % 20_000 === 0) {
-        for (const [each, slot] of model) expect(shelf.index.find(each, shelf.keys)).toBe(slot);
+        for (const [each, slot] of model) expect(indexed.index.find(each, indexed.keys)).toBe(slot);
       }
     }
   });
 
-  test('any keys, under any seed', () => {
+  test('gives the same results for any keys and any seed', () => {
     const key = fc.string({ unit: fc.constantFrom('a', 'b', '\0', '\xff'), maxLength: 4 });
     const keys = fc.array(key, { maxLength: 200, size: 'max' });
     fc.assert(
       fc.property(fc.integer(), keys, (seed, toggled) => {
-        const shelf = new Shelf(seed);
+        const indexed = new IndexedKeys(seed);
         const model = new Map<string, number>();
         for (const each of toggled) {
-          if (model.delete(each)) shelf.take(each);
-          else model.set(each, shelf.add(each));
+          if (model.delete(each)) indexed.take(each);
+          else model.set(each, indexed.add(each));
         }
         for (const each of toggled) {
-          expect(shelf.index.find(each, shelf.keys)).toBe(model.get(each) ?? -1);
+          expect(indexed.index.find(each, indexed.keys)).toBe(model.get(each) ?? -1);
         }
       }),
     );
   });
 
   test('a key that moves to another slot is found there', () => {
-    const shelf = new Shelf();
-    for (let number = 0; number < 1000; number++) shelf.add(keyOf(number));
-    shelf.keys[2000] = keyOf(17);
-    shelf.index.move(keyOf(17), 17, 2000);
-    expect(shelf.index.find(keyOf(17), shelf.keys)).toBe(2000);
-    expect(shelf.index.find(keyOf(18), shelf.keys)).toBe(18);
+    const indexed = new IndexedKeys();
+    for (let number = 0; number < 1000; number++) indexed.add(keyOf(number));
+    indexed.keys[2000] = keyOf(17);
+    indexed.index.move(keyOf(17), 17, 2000);
+    expect(indexed.index.find(keyOf(17), indexed.keys)).toBe(2000);
+    expect(indexed.index.find(keyOf(18), indexed.keys)).toBe(18);
   });
 
-  test('what was looked up last stays right when another key moves', () => {
-    const shelf = new Shelf();
-    shelf.add('a');
-    shelf.add('b');
-    expect(shelf.index.find('c', shelf.keys)).toBe(-1);
-    shelf.index.move('b', 1, 5);
-    shelf.keys[5] = 'b';
-    shelf.index.insert('c', 1);
-    shelf.keys[1] = 'c';
-    expect(shelf.index.find('b', shelf.keys)).toBe(5);
-    expect(shelf.index.find('c', shelf.keys)).toBe(1);
+  test('the cached lookup stays valid when another key moves', () => {
+    const indexed = new IndexedKeys();
+    indexed.add('a');
+    indexed.add('b');
+    expect(indexed.index.find('c', indexed.keys)).toBe(-1);
+    indexed.index.move('b', 1, 5);
+    indexed.keys[5] = 'b';
+    indexed.index.insert('c', 1);
+    indexed.keys[1] = 'c';
+    expect(indexed.index.find('b', indexed.keys)).toBe(5);
+    expect(indexed.index.find('c', indexed.keys)).toBe(1);
   });
 });
 
-describe('the cost of KeyIndex, counted', () => {
+describe('the cost of KeyIndex', () => {
   const SIZE = 100_000;
 
-  test('a look reads the key that it finds and hardly any other', () => {
-    const shelf = new Shelf(3);
-    for (let number = 0; number < SIZE; number++) shelf.add(keyOf(number));
+  test('a lookup compares the key that it finds and hardly any other', () => {
+    const indexed = new IndexedKeys(3);
+    for (let number = 0; number < SIZE; number++) indexed.add(keyOf(number));
     let reads = 0;
-    const counted = new Proxy(shelf.keys, {
+    const counted = new Proxy(indexed.keys, {
       get(keys, slot) {
         reads++;
         return Reflect.get(keys, slot);
       },
     });
     for (let number = 0; number < 2000; number++) {
-      expect(shelf.index.find(keyOf(number), counted)).toBe(number);
-      expect(shelf.index.find(`none:${number}`, counted)).toBe(-1);
+      expect(indexed.index.find(keyOf(number), counted)).toBe(number);
+      expect(indexed.index.find(`none:${number}`, counted)).toBe(-1);
     }
-    // Two hashes of 32 bits are equal by chance once in 40 000 looks at this size.
+    // At this size, two hashes of 32 bits collide about once in 40 000 lookups.
     expect(reads).toBeLessThan(2005);
   });
 
-  test('no growth moves more than a hundredth of all, and removals give the room back', () => {
+  test('growing moves at most a hundredth of all entries, and removals shrink the table', () => {
     const lengths = countedTables();
-    const shelf = new Shelf(5);
-    for (let number = 0; number < SIZE; number++) shelf.add(keyOf(number));
-    // From 512 cells, three quarters full, to 1024 of two numbers each.
+    const indexed = new IndexedKeys(5);
+    for (let number = 0; number < SIZE; number++) indexed.add(keyOf(number));
+    // A segment grows from 512 cells, three quarters full, to 1024 cells of two numbers each.
     expect(Math.max(...lengths)).toBe(2 * 1024);
     expect(lengths.reduce((total, length) => total + length, 0)).toBeLessThan(12 * SIZE);
     lengths.length = 0;
-    for (let number = 0; number < SIZE; number++) shelf.take(keyOf(number));
+    for (let number = 0; number < SIZE; number++) indexed.take(keyOf(number));
     expect(lengths.filter((length) => length === 2 * 8)).toHaveLength(256);
   });
 
-  test('another seed puts keys elsewhere', () => {
-    // How many keys come before the first segment of eight cells has to grow.
+  test('another seed changes the order of keys', () => {
+    // The number of keys before the first segment of eight cells grows.
     const untilGrowth = (seed: number): number => {
       const lengths = countedTables();
-      const shelf = new Shelf(seed);
-      while (!lengths.some((length) => length > 2 * 8)) shelf.add(keyOf(shelf.keys.length));
+      const indexed = new IndexedKeys(seed);
+      while (!lengths.some((length) => length > 2 * 8)) indexed.add(keyOf(indexed.keys.length));
       vi.unstubAllGlobals();
-      return shelf.keys.length;
+      return indexed.keys.length;
     };
     const counts = [1, 2, 3, 4, 5, 6, 7, 8].map(untilGrowth);
     expect(new Set(counts).size).toBeGreaterThan(4);
@@ -138,7 +138,7 @@ describe('the cost of KeyIndex, counted', () => {
   });
 });
 
-/** The lengths of all Int32Arrays that are made from now on. */
+/** Collects the lengths of all Int32Arrays that are created from now on. */
 function countedTables(): number[] {
   const lengths: number[] = [];
   const Original = Int32Array;

@@ -1,21 +1,20 @@
 import { nameHash } from './name-hash.ts';
 
 /**
- * From a key to its slot: an open-addressing hash table of slot numbers, kept in typed arrays.
+ * An open-addressing hash table from keys to slot numbers, in typed arrays.
  *
- * A JavaScript Map would do the same, with three drawbacks at a million keys: it takes twice the
- * memory, it holds at most 2^24 entries, and it doubles in one step, which stalls everybody for as
- * long as it takes to move every entry. Here the table is cut into 256 segments by the top bits of
- * the hash, and each grows alone, so that the longest stall is 1/256 of that. The hash starts from a
- * random seed, so that nobody outside can choose keys that collide.
+ * A JavaScript Map has three drawbacks at a million keys: it takes twice the memory, it holds at most 2^24
+ * entries, and it doubles in one step, which stalls all clients while every entry is moved. This table has 256
+ * segments by the top bits of the hash. Each segment grows alone, so that the longest stall is 1/256 of that. The
+ * hash has a random seed, so that clients cannot choose keys that collide.
  *
- * Removal shifts the entries behind the hole back instead of leaving a tombstone: a lock server
- * deletes as often as it inserts, and tombstones would fill the table.
+ * A removal shifts the following entries back instead of leaving a tombstone: a lock server deletes as often as it
+ * inserts, and tombstones would fill the table.
  */
 export class KeyIndex {
   readonly #seed: number;
   readonly #segments: Segment[] = [];
-  /** Commands look a key up, then insert or remove it: its hash is counted once. */
+  /** The hash of the last key. A command that looks a key up and then inserts or removes it hashes it once. */
   #lastKey = '';
   #lastHash: number;
 
@@ -25,7 +24,7 @@ export class KeyIndex {
     for (let at = 0; at < SEGMENTS; at++) this.#segments.push(NO_SEGMENT);
   }
 
-  /** The slot of `key`, or -1. `keys` is where the slots point. */
+  /** The slot of `key`, or -1. `keys` has the key of each slot. */
   find(key: string, keys: readonly string[]): number {
     const hash = this.#hashOf(key);
     const segment = this.#segments[hash >>> SEGMENT_SHIFT]!;
@@ -37,7 +36,7 @@ export class KeyIndex {
     }
   }
 
-  /** Adds a key that is not there. */
+  /** Adds a key. It must not exist. */
   insert(key: string, slot: number): void {
     const hash = this.#hashOf(key);
     const at = hash >>> SEGMENT_SHIFT;
@@ -45,13 +44,13 @@ export class KeyIndex {
     this.#segments[at]!.insert(hash, slot);
   }
 
-  /** Removes a key that is there, at `slot`. */
+  /** Removes an existing key, which is at `slot`. */
   remove(key: string, slot: number): void {
     const hash = this.#hashOf(key);
     this.#segments[hash >>> SEGMENT_SHIFT]!.remove(hash, slot);
   }
 
-  /** The key at `from` now lives at `to`. */
+  /** Changes the slot of a key. */
   move(key: string, from: number, to: number): void {
     const hash = nameHash(key, this.#seed);
     const segment = this.#segments[hash >>> SEGMENT_SHIFT]!;
@@ -69,12 +68,12 @@ export class KeyIndex {
 const SEGMENTS = 256;
 const SEGMENT_SHIFT = 24;
 const EMPTY = -1;
-const SMALLEST = 8;
+const MIN_CELLS = 8;
 
 class Segment {
-  /** Slot and hash in turn, so that a probe reads one line of memory. */
-  cells = new Int32Array(2 * SMALLEST).fill(EMPTY);
-  mask = SMALLEST - 1;
+  /** Pairs of slot and hash, so that a probe reads one cache line. */
+  cells = new Int32Array(2 * MIN_CELLS).fill(EMPTY);
+  mask = MIN_CELLS - 1;
   count = 0;
 
   insert(hash: number, slot: number): void {
@@ -88,7 +87,7 @@ class Segment {
     let hole = this.locate(hash, slot);
     for (let at = (hole + 1) & mask; cells[2 * at] !== EMPTY; at = (at + 1) & mask) {
       const home = cells[2 * at + 1]! & mask;
-      // An entry may move back into the hole unless its home lies between the hole and itself.
+      // An entry may move back into the hole unless its home cell is between the hole and itself.
       if (((at - home) & mask) >= ((at - hole) & mask)) {
         cells[2 * hole] = cells[2 * at]!;
         cells[2 * hole + 1] = cells[2 * at + 1]!;
@@ -97,7 +96,7 @@ class Segment {
     }
     cells[2 * hole] = EMPTY;
     this.count--;
-    if (mask >= SMALLEST && this.count * 8 < mask) this.#resize((mask + 1) / 2);
+    if (mask >= MIN_CELLS && this.count * 8 < mask) this.#resize((mask + 1) / 2);
   }
 
   locate(hash: number, slot: number): number {
@@ -123,5 +122,5 @@ class Segment {
   }
 }
 
-/** Stands for every segment without entries, since an engine has many and most stay empty. */
+/** Shared by all segments without entries, because most segments of an engine stay empty. */
 const NO_SEGMENT = new Segment();

@@ -1,18 +1,18 @@
 /**
- * A place where a command has keys, and what the command does with them. COMMAND INFO shows it as a key
- * specification of Redis; COMMAND GETKEYS finds the keys by it.
+ * A key specification of Redis: where a command has keys, and what it does with them. COMMAND INFO returns it, and
+ * COMMAND GETKEYS finds keys by it.
  */
 export interface KeySpec {
   readonly use: KeyUse;
   readonly search: KeySearch;
-  /** What the flags cannot say. */
+  /** Remarks beyond the flags. */
   readonly notes?: string;
 }
 
 /**
- * Redis's flags. What happens to the value: it is read (RO), changed (RW), overwritten without a look at
- * it (OW) or removed (RM). What happens to the data of the user: it is returned, copied or
- * compared (access), changed, added to or deleted. A type or a length is no data.
+ * Redis's flags. The value is read (RO), changed (RW), overwritten without reading it (OW) or removed (RM). The
+ * user's data is returned, copied or compared (access), changed (update), added to (insert) or deleted (delete). A
+ * type or a length is not user data.
  */
 type KeyUse =
   | 'RO'
@@ -29,14 +29,14 @@ type KeyUse =
   | 'not_key';
 
 type KeySearch =
-  /** From `first` on. `last` counts from `first`, or, when it is negative, from the end. */
+  /** From `first` on. `last` is relative to `first`; negative: relative to the end. */
   | {
       readonly type: 'range';
       readonly first: number;
       readonly last: number;
       readonly step: number;
     }
-  /** The argument at `countAt` says how many keys follow it: `LMPOP 2 a b LEFT`. */
+  /** The argument at `countAt` is the number of keys that follow it: `LMPOP 2 a b LEFT`. */
   | { readonly type: 'counted'; readonly countAt: number }
   | { readonly type: 'unknown' };
 
@@ -44,7 +44,7 @@ export function oneKey(use: KeyUse, at = 1, notes?: string): KeySpec {
   return { use, search: { type: 'range', first: at, last: 0, step: 1 }, ...(notes && { notes }) };
 }
 
-/** All arguments from `first` on up to `last`, which is negative and counts from the end. */
+/** All arguments from `first` to `last`, which is negative and relative to the end. */
 export function keysUpTo(last: number, use: KeyUse, first = 1, step = 1): KeySpec {
   return { use, search: { type: 'range', first, last, step } };
 }
@@ -58,7 +58,7 @@ export function unknownKeys(use: KeyUse, notes: string): KeySpec {
   return { use, search: { type: 'unknown' }, notes };
 }
 
-/** The positions of the keys in `argv`; none where they cannot be found. */
+/** The positions of the keys in `argv`; empty if they cannot be found. */
 export function keyPositions({ search }: KeySpec, argv: readonly string[]): number[] {
   if (search.type === 'unknown') return [];
   if (search.type === 'counted') return countedPositions(search.countAt, argv);
@@ -70,15 +70,15 @@ export function keyPositions({ search }: KeySpec, argv: readonly string[]): numb
 }
 
 function countedPositions(countAt: number, argv: readonly string[]): number[] {
-  // As C reads it: digits up to the first char that is none. No count has more than 32 of them.
+  // As in C, digits up to the first other char. No count has more than 32 digits.
   const count = Number.parseInt(argv[countAt]?.slice(0, 32) ?? '', 10);
   if (!(count >= 1) || countAt + count >= argv.length) return [];
   return Array.from({ length: count }, (_, at) => countAt + 1 + at);
 }
 
 /**
- * First key, last key and step, by which Redis described keys before it had specifications: those of the
- * ranges, which lie side by side; zeros if there is none.
+ * First key, last key and step: the form of COMMAND INFO before key specifications. It covers the range
+ * specifications, which are adjacent; zeros if there is none.
  */
 export function keyRange(specs: readonly KeySpec[]): [first: number, last: number, step: number] {
   const ranges = specs.flatMap(({ search }) => (search.type === 'range' ? [search] : []));

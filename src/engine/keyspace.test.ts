@@ -9,7 +9,7 @@ interface Entry {
   readonly usedSeconds: number;
 }
 
-/** Everything that the keyspace says, by key. */
+/** The entries of the keyspace, by key. */
 function contents(keyspace: Keyspace): Map<string, Entry> {
   return new Map(
     keyspace.keys.map((key, slot) => [
@@ -36,7 +36,7 @@ describe('Keyspace', () => {
     usedSeconds: fc.integer({ min: 0, max: 1000 }),
   });
 
-  test('does what a Map does, and its slots have no holes', () => {
+  test('gives the results of a Map, and its slots have no holes', () => {
     const steps = fc.array(step, { maxLength: 500, size: 'max' });
     fc.assert(
       fc.property(fc.integer(), steps, (seed, taken) => {
@@ -61,7 +61,7 @@ describe('Keyspace', () => {
     );
   });
 
-  test('the first deadline is that of a key that is there, whatever moved', () => {
+  test('the first deadline belongs to an existing key after any moves', () => {
     const keyspace = new Keyspace(1);
     for (let at = 0; at < 300; at++) keyspace.insert(`key${at}`, 'v', 1000 - at);
     const ended: string[] = [];
@@ -72,7 +72,7 @@ describe('Keyspace', () => {
     expect(ended).toEqual(Array.from({ length: 300 }, (_, at) => `key${299 - at}`));
   });
 
-  test('entries only ever move down, which is what SCAN relies on', () => {
+  test('entries only move to lower slots, as SCAN requires', () => {
     const slots = fc.array(fc.nat(), { minLength: 1, maxLength: 60 });
     fc.assert(
       fc.property(slots, (removals) => {

@@ -4,11 +4,10 @@ import { KeyIndex } from './key-index.ts';
 import type { Value } from './value.ts';
 
 /**
- * The keys of one database as parallel arrays: slot i has a key, a value, a deadline and the time of
- * its last use. The slots have no holes; see Dictionary for what that gives. A million locks so cost
- * two strings and some forty bytes each, with no object per key.
+ * The keys of one database in parallel arrays: slot i has a key, a value, a deadline and the time of its last use.
+ * The slots have no holes, as in Dictionary. A lock takes two strings and some forty bytes, and no object.
  *
- * This is storage only. What a change means (expiry, WATCH, events) is decided in Database.
+ * This is storage only. Database handles expiry, WATCH and events.
  */
 export class Keyspace {
   /** The bytes of all keys and values. */
@@ -31,7 +30,7 @@ export class Keyspace {
     return this.#index.find(key, this.keys);
   }
 
-  /** Adds a key that is not there. */
+  /** Adds a key, which must not exist. Returns its slot. */
   insert(key: string, value: Value, deadlineMs: number): number {
     this.footprint.grow(SLOT_BYTES + stringBytes(key));
     this.#countIn(value);
@@ -59,7 +58,7 @@ export class Keyspace {
     this.values[slot] = value;
   }
 
-  /** Takes back a `remove`: the key returns to its slot, and what had moved there to the end. */
+  /** The inverse of `remove`: the key returns to its slot, and the key that had moved there to the end. */
   restore(slot: number, key: string, value: Value, deadlineMs: number): void {
     const end = this.insert(key, value, deadlineMs);
     if (slot >= end) return;
@@ -109,5 +108,5 @@ export class Keyspace {
   }
 }
 
-/** A key's places in the columns and the index, with a deadline, when they have just grown. */
+/** The memory of a key with a deadline in the arrays and the index, just after they have grown. */
 export const SLOT_BYTES = 80;

@@ -1,4 +1,4 @@
-/** What happened, by the names of Redis: a command that is flagged as fast, or another one. */
+/** The events of Redis's latency monitor: a command with the flag `fast`, or any other one. */
 export type LatencyEvent = 'command' | 'fast-command';
 
 export interface LatencySample {
@@ -6,22 +6,22 @@ export interface LatencySample {
   durationMs: number;
 }
 
-const MOST_SAMPLES = 160;
+const MAX_SAMPLES = 160;
 
-/** The times at which something took longer than `latency-monitor-threshold`, by what it was. */
+/** The commands that took at least `latency-monitor-threshold`, by event. */
 export class LatencyMonitor {
-  /** At least so long; Infinity while nothing is watched. */
+  /** The shortest duration that is recorded; Infinity while the monitor is off. */
   thresholdMs = Number.POSITIVE_INFINITY;
   /** Oldest first. */
   readonly samples = new Map<LatencyEvent, LatencySample[]>();
   readonly longestMs = new Map<LatencyEvent, number>();
 
-  /** Zero stops watching, as in Redis. */
+  /** Zero turns the monitor off, as in Redis. */
   setThreshold(thresholdMs: number): void {
     this.thresholdMs = thresholdMs === 0 ? Number.POSITIVE_INFINITY : thresholdMs;
   }
 
-  /** One sample a second: the longest. */
+  /** Keeps the longest duration of each second. */
   add(event: LatencyEvent, unixSeconds: number, exactMs: number): void {
     const durationMs = Math.floor(exactMs);
     this.longestMs.set(event, Math.max(durationMs, this.longestMs.get(event) ?? 0));
@@ -33,10 +33,10 @@ export class LatencyMonitor {
       return;
     }
     samples.push({ unixSeconds, durationMs });
-    if (samples.length > MOST_SAMPLES) samples.shift();
+    if (samples.length > MAX_SAMPLES) samples.shift();
   }
 
-  /** Forgets an event; whether there was something to forget. */
+  /** Removes the samples of an event. Returns whether there were any. */
   forget(event: LatencyEvent): boolean {
     this.longestMs.delete(event);
     return this.samples.delete(event);

@@ -7,7 +7,7 @@ function contents(list: ListValue): string[] {
   return list.slice(0, list.size);
 }
 
-/** Makes one change by chance, of the list and of the array that it should equal. */
+/** Makes one random change to the list, and the same to the array. */
 function change(list: ListValue, model: string[], random: Random, name: string): void {
   const pick = (count: number): number => Math.floor(random.next() * count);
   const end: End = pick(2) ? 'left' : 'right';
@@ -33,7 +33,7 @@ function change(list: ListValue, model: string[], random: Random, name: string):
   }
 }
 
-/** What LREM with any limit leaves is what the list holds; its count is the difference. */
+/** Removes from the array what LREM removed from the list. Returns how many elements. */
 function removeFrom(model: string[], name: string, list: ListValue, end: End): number {
   const removed = model.length - list.size;
   if (end === 'right') model.reverse();
@@ -43,7 +43,7 @@ function removeFrom(model: string[], name: string, list: ListValue, end: End): n
 }
 
 describe('ListValue', () => {
-  it('does what an array does, whichever way its ring is turned', () => {
+  it('gives the results of an array for any start of the ring', () => {
     const random = seededRandom(1);
     const list = new ListValue(new Journal());
     const model: string[] = [];
@@ -71,7 +71,7 @@ describe('ListValue', () => {
     }
   });
 
-  it('copies without sharing', () => {
+  it('a copy does not change with the original', () => {
     const list = new ListValue(new Journal());
     list.push('left', 'a');
     const copy = list.copy();
@@ -81,7 +81,7 @@ describe('ListValue', () => {
     expect(contents(copy)).toEqual(['b', 'c']);
   });
 
-  it('is after an undo exactly what it was', () => {
+  it('a rollback restores it exactly', () => {
     const random = seededRandom(2);
     const journal = new Journal();
     for (let round = 0; round < 300; round++) {

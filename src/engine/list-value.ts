@@ -4,16 +4,15 @@ import type { Journal } from './journal.ts';
 export type End = 'left' | 'right';
 
 /**
- * Elements in order, in a ring: both ends move in O(1), and any element is found by its index at once.
- * The ring doubles when it is full and halves when three quarters are empty. Every change leaves its
- * inverse in the journal while that is open.
+ * A list in a ring buffer: push and pop at both ends and access by index are O(1). The buffer doubles when it is
+ * full and halves when three quarters are empty. Every change records its inverse while the journal is active.
  */
 export class ListValue extends Footprint {
   readonly type = 'list';
   readonly encoding = 'quicklist';
   readonly journal: Journal;
-  /** Its length is a power of two; places out of use hold an empty string. */
-  #ring: string[] = emptyRing(LEAST_CAPACITY);
+  /** Its length is a power of two. Unused places hold an empty string. */
+  #ring: string[] = emptyRing(MIN_CAPACITY);
   #first = 0;
   #size = 0;
 
@@ -36,7 +35,7 @@ export class ListValue extends Footprint {
     if (this.journal.active) this.journal.record(() => this.#popRaw(end));
   }
 
-  /** Takes the element off an end of a list that is not empty. */
+  /** Removes and returns the element at an end. The list must not be empty. */
   pop(end: End): string {
     const element = this.#popRaw(end);
     if (this.journal.active) {
@@ -54,7 +53,7 @@ export class ListValue extends Footprint {
     this.#put(place, element);
   }
 
-  /** Puts an element before the one at `index`. */
+  /** Inserts an element before the one at `index`. */
   insert(index: number, element: string): void {
     this.#splice(index, 0, element);
     if (this.journal.active) this.journal.record(() => this.#splice(index, 1));
@@ -84,7 +83,7 @@ export class ListValue extends Footprint {
     return removedAt.length;
   }
 
-  /** The elements from `begin` up to but not including `end`, both within the list. */
+  /** The elements from `begin` to `end`, without `end`. Both must be within the list. */
   slice(begin: number, end: number): string[] {
     const firstPlace = this.#place(begin);
     const length = Math.max(0, end - begin);
@@ -128,7 +127,7 @@ export class ListValue extends Footprint {
     this.#size--;
     this.grow(-elementBytes(element));
     const capacity = this.#ring.length;
-    if (capacity > LEAST_CAPACITY && this.#size * 4 <= capacity) this.#resize(capacity / 2);
+    if (capacity > MIN_CAPACITY && this.#size * 4 <= capacity) this.#resize(capacity / 2);
     return element;
   }
 
@@ -146,7 +145,7 @@ export class ListValue extends Footprint {
     this.#fill(elements);
   }
 
-  /** The inverse of `remove`: the element stands again at each of the indexes, which ascend. */
+  /** The inverse of `remove`: inserts the element at each of the indexes, which ascend. */
   #putBack(element: string, indexes: readonly number[]): void {
     const kept = this.slice(0, this.#size);
     const elements: string[] = [];
@@ -160,7 +159,7 @@ export class ListValue extends Footprint {
   }
 
   #fill(elements: readonly string[]): void {
-    let capacity = LEAST_CAPACITY;
+    let capacity = MIN_CAPACITY;
     while (capacity < elements.length) capacity *= 2;
     const ring = emptyRing(capacity);
     for (let at = 0; at < elements.length; at++) ring[at] = elements[at]!;
@@ -178,11 +177,11 @@ function elementBytes(element: string): number {
 }
 
 const EMPTY_BYTES = 184;
-/** An element's place in the ring, when that has just grown. */
+/** The memory of an element in the ring, just after it has grown. */
 const ELEMENT_BYTES = 16;
 
 function emptyRing(capacity: number): string[] {
   return new Array<string>(capacity).fill('');
 }
 
-const LEAST_CAPACITY = 4;
+const MIN_CAPACITY = 4;

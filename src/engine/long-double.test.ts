@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ErrorReply } from '../resp/index.ts';
 import { addLongDoubles, isInfinite, parseLongDouble } from './long-double.ts';
 
-/** What `attempt` returns, or the message that it throws. */
+/** The result of `attempt`, or the message of the error that it throws. */
 function result(attempt: () => unknown): unknown {
   try {
     return attempt();
@@ -15,7 +15,7 @@ function result(attempt: () => unknown): unknown {
 const NOT_A_FLOAT = 'ERR value is not a valid float';
 const NOT_FINITE = 'ERR increment would produce NaN or Infinity';
 
-// Every expectation below was given by INCRBYFLOAT of Redis 7.0.15 on x86-64.
+// The expected results are those of INCRBYFLOAT in Redis 7.0.15 on x86-64.
 describe('addLongDoubles', () => {
   it.each([
     ['0.1', '0.2', '0.3'],
@@ -84,7 +84,7 @@ describe('parseLongDouble', () => {
     expect(parseLongDouble('0x1p-16446')).toBeUndefined();
   });
 
-  it('tells infinities apart', () => {
+  it('parses both infinities', () => {
     expect(isInfinite(parseLongDouble('+INF')!)).toBe(true);
     expect(isInfinite(parseLongDouble('1e4000')!)).toBe(false);
   });

@@ -2,12 +2,11 @@ import { NOT_A_FLOAT, NOT_FINITE } from './errors.ts';
 import { parseInteger } from './number.ts';
 
 /**
- * The sum of two numbers as INCRBYFLOAT and HINCRBYFLOAT count and print it.
+ * The sum of two numbers as INCRBYFLOAT and HINCRBYFLOAT compute and print it.
  *
- * Redis counts in the x86's 80-bit long double and prints with `%.17Lf`. A double would differ from
- * it in the last digits (0.1 + 0.2 is 0.3 there), so the arithmetic of 64 significant bits is done
- * here with bigints: each step computes the exact value and rounds once, half to even, which is what
- * the hardware does.
+ * Redis computes with the 80-bit long double of x86 and prints with `%.17Lf`. A double differs in the last digits
+ * (with long doubles 0.1 + 0.2 prints as 0.3). So the arithmetic with 64 significant bits is done with bigints: each
+ * step computes the exact value and rounds once, half to even, like the hardware.
  */
 export function addLongDoubles(a: string, b: string): string {
   const whole = addWhole(a, b);
@@ -18,15 +17,15 @@ export function addLongDoubles(a: string, b: string): string {
   return printSum(first, second);
 }
 
-/** `mantissa * 2^exponent`, the mantissa of at most 64 bits; an infinity has an infinite exponent. */
+/** `mantissa * 2^exponent`. The mantissa has at most 64 bits; an infinity has an infinite exponent. */
 export interface LongDouble {
   readonly mantissa: bigint;
   readonly exponent: number;
 }
 
-/** A number in any spelling that C's strtold takes, except NaN; undefined for anything else. */
+/** Parses a number in any form that C's strtold accepts, except NaN; undefined for anything else. */
 export function parseLongDouble(text: string): LongDouble | undefined {
-  if (text.length >= LONGEST_TEXT) return undefined;
+  if (text.length >= MAX_TEXT_BYTES) return undefined;
   const decimal = DECIMAL.exec(text);
   if (decimal) return finite(fromDecimal(decimal));
   const hexadecimal = HEXADECIMAL.exec(text);
@@ -41,7 +40,7 @@ export function isInfinite(value: LongDouble): boolean {
   return value.exponent === Number.POSITIVE_INFINITY;
 }
 
-/** The printed sum of two numbers; throws where it is not one. */
+/** Prints the sum of two numbers. Throws ErrorReply if it is infinite or not a number. */
 export function printSum(a: LongDouble, b: LongDouble): string {
   if (isInfinite(a) || isInfinite(b)) throw NOT_FINITE;
   const exponent = Math.min(a.exponent, b.exponent);
@@ -52,7 +51,7 @@ export function printSum(a: LongDouble, b: LongDouble): string {
   return print(sum);
 }
 
-/** Seconds as milliseconds, up to the next whole one. */
+/** Converts seconds to milliseconds, rounded up. */
 export function ceilMilliseconds(seconds: LongDouble): number {
   if (isInfinite(seconds)) return seconds.mantissa < 0n ? -Infinity : Infinity;
   const { mantissa, exponent } = rounded(seconds.mantissa * 1000n, seconds.exponent);
@@ -60,22 +59,22 @@ export function ceilMilliseconds(seconds: LongDouble): number {
   return Number(-(-mantissa >> BigInt(-exponent)));
 }
 
-const LONGEST_TEXT = 5 * 1024;
+const MAX_TEXT_BYTES = 5 * 1024;
 const MANTISSA_BITS = 64;
-/** The exponent of the smallest number that is not zero, and of the largest mantissa's unit. */
-const LEAST_EXPONENT = -16445;
-const LARGEST_EXPONENT = 16384 - MANTISSA_BITS;
+/** The exponents of the smallest positive number, and of the lowest bit of the largest number. */
+const MIN_EXPONENT = -16445;
+const MAX_EXPONENT = 16384 - MANTISSA_BITS;
 const FRACTION_DIGITS = 17;
 const FRACTION_SCALE = 10n ** BigInt(FRACTION_DIGITS);
-/** Beyond these powers of ten every mantissa of LONGEST_TEXT digits is too large or rounds to zero. */
-const LARGEST_POWER = 3 * LONGEST_TEXT;
+/** Beyond these powers of ten every mantissa of MAX_TEXT_BYTES digits is too large or rounds to zero. */
+const MAX_POWER = 3 * MAX_TEXT_BYTES;
 
 const DECIMAL = /^([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d+))?$/;
 const HEXADECIMAL =
   /^([+-]?)0[xX](?:([0-9a-fA-F]+)(?:\.([0-9a-fA-F]*))?|\.([0-9a-fA-F]+))(?:[pP]([+-]?\d+))?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
 
-/** Whole numbers within the doubles' exact range, the usual case, need none of this. */
+/** The common case: the sum of integers that doubles represent exactly; undefined for other numbers. */
 function addWhole(a: string, b: string): string | undefined {
   const first = parseInteger(a);
   const second = parseInteger(b);
@@ -91,7 +90,7 @@ function fromDecimal([, sign, whole = '', tail = '', only = '', power = '0']: Re
   const digits = signed(sign, BigInt(whole + fraction));
   if (digits === 0n) return ZERO;
   const scale = Number(power) - fraction.length;
-  if (Math.abs(scale) > LARGEST_POWER) return undefined;
+  if (Math.abs(scale) > MAX_POWER) return undefined;
   if (scale >= 0) return rounded(digits * 10n ** BigInt(scale), 0);
   return roundedQuotient(digits, 10n ** BigInt(-scale));
 }
@@ -103,12 +102,12 @@ function fromHexadecimal([, sign, whole = '', tail = '', only = '', power = '0']
   const digits = signed(sign, BigInt(`0x${whole}${fraction}`));
   if (digits === 0n) return ZERO;
   const exponent = Number(power) - 4 * fraction.length;
-  return Math.abs(exponent) > 10 * LARGEST_POWER ? undefined : rounded(digits, exponent);
+  return Math.abs(exponent) > 10 * MAX_POWER ? undefined : rounded(digits, exponent);
 }
 
 const ZERO: LongDouble = { mantissa: 0n, exponent: 0 };
 
-/** strtold reports a number that is too large, and one that is not zero but rounds to it, as an error. */
+/** As in strtold, a number that is too large, or that rounds to zero, is an error. */
 function finite(value: LongDouble | undefined): LongDouble | undefined {
   if (value === undefined || value === ZERO) return value;
   return value.mantissa === 0n || isInfinite(value) ? undefined : value;
@@ -118,7 +117,7 @@ function signed(sign: string | undefined, magnitude: bigint): bigint {
   return sign === '-' ? -magnitude : magnitude;
 }
 
-/** The quotient to two bits more than needed, with a last bit that tells whether anything was left. */
+/** Computes the quotient with two extra bits. The last bit is set if there is a remainder. */
 function roundedQuotient(numerator: bigint, denominator: bigint): LongDouble {
   const magnitude = numerator < 0n ? -numerator : numerator;
   const shift = Math.max(0, MANTISSA_BITS + 2 + bitLength(denominator) - bitLength(magnitude));
@@ -129,21 +128,21 @@ function roundedQuotient(numerator: bigint, denominator: bigint): LongDouble {
   return rounded(numerator < 0n ? -exact : exact, -shift - 1);
 }
 
-/** `mantissa * 2^exponent` as the nearest long double, half to even; near zero with fewer bits. */
+/** Rounds `mantissa * 2^exponent` to the nearest long double, half to even; subnormal ones have fewer bits. */
 function rounded(mantissa: bigint, exponent: number): LongDouble {
   const negative = mantissa < 0n;
   const magnitude = negative ? -mantissa : mantissa;
-  const dropped = Math.max(bitLength(magnitude) - MANTISSA_BITS, LEAST_EXPONENT - exponent, 0);
+  const dropped = Math.max(bitLength(magnitude) - MANTISSA_BITS, MIN_EXPONENT - exponent, 0);
   const kept = shiftRounded(magnitude, dropped);
   const unit = exponent + dropped;
-  const tooLarge = bitLength(kept) + unit > LARGEST_EXPONENT + MANTISSA_BITS;
+  const tooLarge = bitLength(kept) + unit > MAX_EXPONENT + MANTISSA_BITS;
   return {
     mantissa: negative ? -kept : kept,
     exponent: tooLarge ? Number.POSITIVE_INFINITY : unit,
   };
 }
 
-/** `magnitude / 2^bits` to the nearest whole number, half to even. */
+/** `magnitude / 2^bits`, rounded to the nearest integer, half to even. */
 function shiftRounded(magnitude: bigint, bits: number): bigint {
   if (bits === 0) return magnitude;
   const shift = BigInt(bits);
@@ -154,7 +153,7 @@ function shiftRounded(magnitude: bigint, bits: number): bigint {
   return up ? kept + 1n : kept;
 }
 
-/** C's `%.17Lf` without the zeros at its end. */
+/** Prints like C's `%.17Lf`, without trailing zeros. */
 function print({ mantissa, exponent }: LongDouble): string {
   const magnitude = mantissa < 0n ? -mantissa : mantissa;
   const scaled =

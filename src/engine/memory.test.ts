@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../test/engine-dialogue.ts';
-import { capacityFor, heapFor } from '../heap-size.ts';
+import { type EngineClient, expectReplies, startEngineClient } from '../../test/engine-client.ts';
+import { capacityFor, heapFor } from '../memory/index.ts';
 
 const OOM = "-OOM command not allowed when used memory > 'maxmemory'.";
 
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 function usage(key: string): number {
-  return client.say(['MEMORY', 'USAGE', key]) as number;
+  return client.send(['MEMORY', 'USAGE', key]) as number;
 }
 
-describe('the account of the data', () => {
+describe('the counted bytes of the data', () => {
   const word = fc.constantFrom('', 'a', 'b', 'c', 'x'.repeat(7), 'x'.repeat(70), '5');
   const index = fc.integer({ min: -3, max: 3 }).map(String);
   const COMMANDS: Record<string, fc.Arbitrary<string[]>> = {
@@ -45,49 +45,53 @@ describe('the account of the data', () => {
       fc.tuple(fc.constant('ZREM'), fc.constant('k'), word),
     ),
   };
-  /** The command that makes the same value again from its content. */
+  /** The command that creates an equal value from the content. */
   const REBUILT: Record<string, () => string[]> = {
-    string: () => ['SET', 'r', client.say('GET k') as string],
-    list: () => ['RPUSH', 'r', ...(client.say('LRANGE k 0 -1') as string[])],
-    set: () => ['SADD', 'r', ...(client.say('SORT k BY nosort') as string[])],
+    string: () => ['SET', 'r', client.send('GET k') as string],
+    list: () => ['RPUSH', 'r', ...(client.send('LRANGE k 0 -1') as string[])],
+    set: () => ['SADD', 'r', ...(client.send('SORT k BY nosort') as string[])],
     hash: () => [
       'HSET',
       'r',
-      ...(client.say(['EVAL', "return redis.call('HGETALL','k')", '0']) as string[]),
+      ...(client.send(['EVAL', "return redis.call('HGETALL','k')", '0']) as string[]),
     ],
-    zset: () => ['ZADD', 'r', ...pairsReversed(client.say('ZRANGE k 0 -1 WITHSCORES') as string[])],
+    zset: () => [
+      'ZADD',
+      'r',
+      ...pairsReversed(client.send('ZRANGE k 0 -1 WITHSCORES') as string[]),
+    ],
   };
 
-  it.each(Object.keys(COMMANDS))('is that of the content, however a %s came to it', (type) => {
+  it.each(Object.keys(COMMANDS))('depends on the content of a %s, not on its history', (type) => {
     const history = fc.array(COMMANDS[type]!, { minLength: 1, maxLength: 60, size: 'max' });
     fc.assert(
       fc.property(history, (commands) => {
-        client.say('FLUSHALL');
-        for (const argv of commands) client.say(argv);
+        client.send('FLUSHALL');
+        for (const argv of commands) client.send(argv);
         const bytes = client.engine.memory.data.bytes;
-        if (client.say('EXISTS k') === 0) {
+        if (client.send('EXISTS k') === 0) {
           expect(bytes).toBe(0);
           return;
         }
         expect(bytes).toBe(usage('k'));
-        client.say(REBUILT[type]!());
+        client.send(REBUILT[type]!());
         expect(usage('r')).toBe(bytes);
-        for (const key of ['k', 'r']) client.say(['DEL', key]);
+        for (const key of ['k', 'r']) client.send(['DEL', key]);
         expect(client.engine.memory.data.bytes).toBe(0);
       }),
     );
   });
 
-  it('stays the same when databases are swapped, and is 0 when they are flushed', () => {
-    client.say('SET k v');
+  it('do not change by SWAPDB, and are 0 after FLUSHALL', () => {
+    client.send('SET k v');
     const { data } = client.engine.memory;
     const { bytes } = data;
-    client.say('SWAPDB 0 1');
+    client.send('SWAPDB 0 1');
     expect(data.bytes).toBe(bytes);
-    client.say('SWAPDB 1 2');
-    client.say('FLUSHDB');
+    client.send('SWAPDB 1 2');
+    client.send('FLUSHDB');
     expect(data.bytes).toBe(bytes);
-    client.say('FLUSHALL');
+    client.send('FLUSHALL');
     expect(data.bytes).toBe(0);
   });
 });
@@ -98,11 +102,11 @@ function pairsReversed(words: readonly string[]): string[] {
 
 describe('maxmemory', () => {
   beforeEach(() => {
-    client.say(['SET', 'big', 'x'.repeat(50_000)]);
-    client.say('CONFIG SET maxmemory 40kb');
+    client.send(['SET', 'big', 'x'.repeat(50_000)]);
+    client.send('CONFIG SET maxmemory 40kb');
   });
 
-  it('refuses commands that add data, and no others', () => {
+  it('rejects commands that add data, and no others', () => {
     expectReplies(client, [
       ['SET k v', OOM],
       ['SETNX k v', OOM],
@@ -114,7 +118,7 @@ describe('maxmemory', () => {
     ]);
   });
 
-  it('refuses to queue any command, and EXEC with one that adds data', () => {
+  it('rejects queueing of any command, and EXEC with a command that adds data', () => {
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['GET k', OOM],
@@ -123,11 +127,11 @@ describe('maxmemory', () => {
       ['MULTI', '+OK'],
       ['SET k v', '+QUEUED'],
     ]);
-    client.other().say('CONFIG SET maxmemory 40kb');
-    expect(client.say('EXEC')).toBe(
+    client.other().send('CONFIG SET maxmemory 40kb');
+    expect(client.send('EXEC')).toBe(
       "-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.",
     );
-    expect(client.say('EXISTS k')).toBe(0);
+    expect(client.send('EXISTS k')).toBe(0);
   });
 
   it.each([
@@ -140,21 +144,21 @@ describe('maxmemory', () => {
     ['ZUNIONSTORE', 'ZUNIONSTORE copy 1 zset'],
     ['ZRANGESTORE', 'ZRANGESTORE copy zset 0 -1'],
     ['SORT', 'SORT list ALPHA STORE copy'],
-  ])('refuses %s of more than is left, before it is made', (_name, command) => {
-    client.say('CONFIG SET maxmemory 0');
-    client.say('DEL big');
+  ])('rejects %s that would exceed it, before it is built', (_name, command) => {
+    client.send('CONFIG SET maxmemory 0');
+    client.send('DEL big');
     const words = Array.from({ length: 500 }, (_, at) => `word${at}`);
-    client.say(['RPUSH', 'list', ...words]);
-    client.say(['SADD', 'set', ...words]);
-    client.say(['ZADD', 'zset', ...words.flatMap((each, at) => [String(at), each])]);
+    client.send(['RPUSH', 'list', ...words]);
+    client.send(['SADD', 'set', ...words]);
+    client.send(['ZADD', 'zset', ...words.flatMap((each, at) => [String(at), each])]);
     const { used } = client.engine.memory;
-    client.say(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 8_000)]);
-    expect(client.say(command)).toBe(OOM);
-    expect(client.say('EXISTS copy k')).toBe(0);
+    client.send(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 8_000)]);
+    expect(client.send(command)).toBe(OOM);
+    expect(client.send('EXISTS copy k')).toBe(0);
   });
 
-  it('is shown by INFO with what is used', () => {
-    const { text } = client.say('INFO memory') as { text: string };
+  it('is returned by INFO with the used memory', () => {
+    const { text } = client.send('INFO memory') as { text: string };
     expect(text).toContain('\r\nmaxmemory:40960\r\n');
     expect(text).toContain(`\r\nused_memory:${client.engine.memory.used.bytes}\r\n`);
   });
@@ -168,25 +172,25 @@ describe('the memory of a client', () => {
     ['a blocked command', ['BLPOP a b 10'], undefined],
   ])('counts %s until it ends', (_what, commands, end) => {
     const before = client.session.memory.bytes;
-    for (const command of commands) client.say(command);
+    for (const command of commands) client.send(command);
     expect(client.session.memory.bytes).toBeGreaterThan(before);
     if (end === undefined) client.clock.advance(10_000);
-    else client.say(end);
+    else client.send(end);
     expect(client.session.memory.bytes).toBe(before);
   });
 
-  it('is forgotten when the session closes', () => {
+  it('is freed when the session closes', () => {
     const { clients } = client.engine.memory;
     const before = clients.bytes;
     const other = client.other();
-    for (const command of ['WATCH a', 'SUBSCRIBE c']) other.say(command);
+    for (const command of ['WATCH a', 'SUBSCRIBE c']) other.send(command);
     expect(clients.bytes).toBeGreaterThan(before);
     other.session.close();
     expect(clients.bytes).toBe(before);
   });
 
-  it('has a limit that one command cannot jump over', () => {
-    client.say('CONFIG SET maxmemory-clients 1mb');
+  it('has a limit that one command cannot exceed', () => {
+    client.send('CONFIG SET maxmemory-clients 1mb');
     const many = Array.from({ length: 2000 }, (_, at) => `name${at}`);
     expectReplies(client, [
       [['SUBSCRIBE', ...many], OOM],
@@ -197,25 +201,25 @@ describe('the memory of a client', () => {
   });
 });
 
-describe('wills', () => {
-  it('count, and their scripts count once', () => {
-    const { wills } = client.engine.memory;
-    client.say('HOLDFAST.SESSION s');
-    const sha = client.say(['SCRIPT', 'LOAD', `return '${'x'.repeat(10_000)}'`]);
-    client.say(`HOLDFAST.WILL SET s a EVALSHA ${sha} 0`);
-    const { bytes } = wills;
+describe('exit commands', () => {
+  it('count as memory, and a shared script counts once', () => {
+    const { exitCommands } = client.engine.memory;
+    client.send('HOLDFAST.SESSION s');
+    const sha = client.send(['SCRIPT', 'LOAD', `return '${'x'.repeat(10_000)}'`]);
+    client.send(`HOLDFAST.WILL SET s a EVALSHA ${sha} 0`);
+    const { bytes } = exitCommands;
     expect(bytes).toBeGreaterThan(10_000);
-    client.say(`HOLDFAST.WILL SET s b EVALSHA ${sha} 0`);
-    expect(wills.bytes - bytes).toBeLessThan(1000);
-    client.say('HOLDFAST.WILL DROP s a');
+    client.send(`HOLDFAST.WILL SET s b EVALSHA ${sha} 0`);
+    expect(exitCommands.bytes - bytes).toBeLessThan(1000);
+    client.send('HOLDFAST.WILL DROP s a');
     client.session.close();
     client.clock.advance(0);
-    expect(wills.bytes).toBe(0);
+    expect(exitCommands.bytes).toBe(0);
   });
 });
 
 describe('the capacity of a heap', () => {
-  it('is what heapFor is the inverse of', () => {
+  it('is the inverse of heapFor', () => {
     for (const bytes of [2 ** 27, 2 ** 30, 2 ** 33])
       expect(capacityFor(heapFor(bytes))).toBe(bytes);
   });

@@ -6,30 +6,30 @@ const MEGABYTE = 1024 ** 2;
 const MAX_SCRIPT_BYTES = 256 * MEGABYTE;
 const MAX_SCRIPT_CACHE_BYTES = 32 * MEGABYTE;
 const EXHAUSTED = 1.125;
-/** Less than this would not let clients do anything. */
+/** With less, clients could not send requests of usual size. */
 const MIN_CLIENTS_BYTES = 4 * MEGABYTE;
 
 /**
- * What the engine's data and clients take, and how much they may take. Commands that add data are refused
- * when `used` exceeds the limit; clients are evicted when their buffers exceed a share of it.
+ * The memory that data and clients use, and its limits. Commands that add data are rejected when `used` exceeds
+ * the limit. Clients are evicted when their buffers exceed a share of it.
  *
- * An engine inside a process has no limit unless `maxmemory` is set. A server has one always, because V8
- * ends the process when its heap is full: see heap-size.ts.
+ * An engine inside a process has no limit unless `maxmemory` is set. A server always has one, because V8 ends
+ * the process when its heap is full: see memory/heap-size.ts.
  */
 export class Memory {
   readonly used = new Footprint();
   readonly data = this.#part(new Footprint());
   readonly scripts = this.#part(new Footprint());
-  /** What a running script has removed, and would put back if it were undone. */
+  /** Values that a running script has removed, and that a rollback would restore. */
   readonly undo = this.#part(new Footprint());
-  readonly wills = this.#part(new Footprint());
+  readonly exitCommands = this.#part(new Footprint());
   readonly clients = this.#part(new ClientPool());
-  /** More than this does not fit into the process. */
+  /** The largest limit that fits into the heap of the process. */
   capacityBytes = Number.POSITIVE_INFINITY;
   limitBytes = Number.POSITIVE_INFINITY;
-  /** What one run of a script may allocate in all. */
+  /** Limit of all allocations of one script run. */
   scriptBytes = MAX_SCRIPT_BYTES;
-  /** What the scripts that are kept for EVALSHA may take. */
+  /** Limit of the scripts that are kept for EVALSHA. */
   scriptCacheBytes = MAX_SCRIPT_CACHE_BYTES;
   #clientsLimit = '0';
 
@@ -38,19 +38,19 @@ export class Memory {
   }
 
   /**
-   * A script that has begun to write must not add data beyond this: it is undone instead. Buffers of clients do
-   * not count, so that no client can stop a script that hands a lock over.
+   * Whether a script that has begun to write must be stopped and rolled back. Client buffers do not count, so that
+   * no client can stop a script that hands a lock over.
    */
   get isExhausted(): boolean {
     return this.used.bytes - this.clients.bytes > this.limitBytes * EXHAUSTED;
   }
 
-  /** Throws unless so many bytes more would fit: for commands that make much out of a short request. */
+  /** Throws OUT_OF_MEMORY unless so many more bytes fit: for commands whose result is larger than the request. */
   reserve(bytes: number): void {
     if (this.used.bytes + bytes > this.limitBytes) throw OUT_OF_MEMORY;
   }
 
-  /** The setting maxmemory; 0 stands for what the process can hold. */
+  /** The setting maxmemory; 0 means `capacityBytes`. */
   setLimit(bytes: number): void {
     this.limitBytes = bytes === 0 ? this.capacityBytes : bytes;
     this.setClientsLimit(this.#clientsLimit);
@@ -73,7 +73,7 @@ export class Memory {
   }
 }
 
-/** An eighth of all memory; where that is little, up to half, because scripts pay for their garbage too. */
+/** An eighth of the limit; up to a half of a small one, because a script is charged for its garbage too. */
 function scriptBytes(limitBytes: number): number {
   const leastBytes = Math.max(Math.min(limitBytes / 2, 64 * MEGABYTE), MEGABYTE);
   return Math.floor(Math.min(Math.max(limitBytes / 8, leastBytes), MAX_SCRIPT_BYTES));

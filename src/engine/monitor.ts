@@ -5,10 +5,10 @@ import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
 import { moreArguments, shortened } from './shortened.ts';
 
-/** What a line takes in a client's output, beside its text. */
+/** The memory of a line in a client's output, beside its text. */
 const LINE_BYTES = 100;
 
-/** Shows a command to every session that asked for MONITOR. Administration is nobody's business. */
+/** Sends a command to every session in MONITOR mode. As in Redis, admin commands are not sent. */
 export function showToMonitors(session: Session, command: Command, argv: readonly string[]): void {
   if ((command.bits & FLAGS.admin) !== 0) return;
   const line = new SimpleReply(monitorLine(session, withoutSecrets(command, argv)));
@@ -17,8 +17,8 @@ export function showToMonitors(session: Session, command: Command, argv: readonl
 }
 
 /**
- * `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. Its length has a limit, whatever the request: the line
- * goes to every monitor, and in quotes it can be longer than a string may be.
+ * A line such as `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. Its length is limited, because it goes to
+ * every monitor, and because the quoted form of a long request can exceed the maximum length of a string.
  */
 function monitorLine(session: Session, argv: readonly string[]): string {
   const seconds = (session.engine.wallMs() / 1000).toFixed(6);
@@ -31,7 +31,7 @@ function monitorLine(session: Session, argv: readonly string[]): string {
   return line;
 }
 
-/** A byte takes four in quotes, so that a line has at most 64 KiB and a few bytes. */
+/** A byte takes up to four in quotes, so that a line has at most 64 KiB and a few bytes. */
 const FULL_LINE_BYTES = 48 * 1024;
 const MAX_ARGUMENT_BYTES = 4 * 1024;
 

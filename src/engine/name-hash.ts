@@ -1,4 +1,4 @@
-/** 32 bits from all chars of a name. Nobody who does not know the seed can choose names that collide. */
+/** A 32-bit hash of all chars of a name. Without the seed, a client cannot choose names that collide. */
 export function nameHash(name: string, seed: number): number {
   let hash = seed | 0;
   for (let at = 0; at < name.length; at++) {

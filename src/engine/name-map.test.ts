@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Dialogue, startDialogue } from '../../test/engine-dialogue.ts';
+import { type EngineClient, startEngineClient } from '../../test/engine-client.ts';
 import { NameMap } from './name-map.ts';
 
 /** Names of one length that differ in their last bytes only. */
@@ -8,7 +8,7 @@ function longNames(count: number, length: number): string[] {
 }
 
 describe('a map of names', () => {
-  it.each([3, 16_383, 16_384, 50_000])('keeps names of %d bytes apart', (length) => {
+  it.each([3, 16_383, 16_384, 50_000])('distinguishes names of %d bytes', (length) => {
     const names = longNames(100, length);
     const map = new NameMap<number>();
     for (const [at, name] of names.entries()) map.set(name, at);
@@ -32,26 +32,26 @@ describe('a map of 300,000 names', () => {
   });
 });
 
-/** With a plain Map, each of these took from ten seconds to minutes, beyond the time limit of a test. */
+/** With a plain Map, each of these takes from ten seconds to minutes, longer than the timeout of a test. */
 describe('3,000 names of 20 kB with a common beginning', () => {
   const names = longNames(3000, 20_000);
   const pairs = names.flatMap((name, at) => [String(at), name]);
 
-  it.each<[string, (client: Dialogue) => unknown, unknown]>([
-    ['SADD', (client) => client.say(['SADD', 'k', ...names]), 3000],
-    ['HSET', (client) => client.say(['HSET', 'k', ...names.flatMap((name) => [name, 'v'])]), 3000],
-    ['ZADD', (client) => client.say(['ZADD', 'k', ...pairs]), 3000],
+  it.each<[string, (client: EngineClient) => unknown, unknown]>([
+    ['SADD', (client) => client.send(['SADD', 'k', ...names]), 3000],
+    ['HSET', (client) => client.send(['HSET', 'k', ...names.flatMap((name) => [name, 'v'])]), 3000],
+    ['ZADD', (client) => client.send(['ZADD', 'k', ...pairs]), 3000],
     [
       'ZUNIONSTORE',
       (client) => {
-        client.say(['ZADD', 'k', ...pairs]);
-        return client.say('ZUNIONSTORE u 1 k');
+        client.send(['ZADD', 'k', ...pairs]);
+        return client.send('ZUNIONSTORE u 1 k');
       },
       3000,
     ],
-    ['MSET', (client) => client.say(['MSET', ...pairs.toReversed()]), '+OK'],
-  ])('are added at once by %s', (_name, run, reply) => {
-    expect(run(startDialogue())).toBe(reply);
+    ['MSET', (client) => client.send(['MSET', ...pairs.toReversed()]), '+OK'],
+  ])('are added quickly by %s', (_name, run, reply) => {
+    expect(run(startEngineClient())).toBe(reply);
   });
 
   const TOO_LONG = '-ERR the name is too long (16383 bytes at most)';
@@ -62,11 +62,11 @@ describe('3,000 names of 20 kB with a common beginning', () => {
     ['WATCH', ['WATCH', ...names], TOO_LONG],
     ['BLPOP', ['BLPOP', ...names, '0'], TOO_LONG],
     ['SHUTDOWN', ['SHUTDOWN', ...names], '-ERR syntax error'],
-  ])('are refused by %s', (_name, command, reply) => {
-    expect(startDialogue().say(command)).toBe(reply);
+  ])('are rejected by %s', (_name, command, reply) => {
+    expect(startEngineClient().send(command)).toBe(reply);
   });
 
   it('are skipped by INFO', () => {
-    expect(startDialogue().say(['INFO', ...names])).toMatchObject({ text: '' });
+    expect(startEngineClient().send(['INFO', ...names])).toMatchObject({ text: '' });
   });
 });

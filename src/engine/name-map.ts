@@ -4,10 +4,10 @@ import { ErrorReply } from '../resp/index.ts';
 import { nameHash } from './name-hash.ts';
 
 /**
- * A Map whose keys are names that clients choose. Two things keep a plain Map from serving here:
+ * A Map whose keys are chosen by clients. A plain Map has two problems with them:
  *
  * - V8 hashes a string of more than 16,383 chars by its length alone: 3,000 names of 20 kB took half a
- *   minute to insert. Here the digest of a long name takes its place.
+ *   minute to insert. A NameMap uses the digest of a long name instead.
  * - A Map doubles in one step: with eight million names that took 2.7 seconds. A large NameMap is
  *   therefore split into many Maps, each of which grows alone.
  */
@@ -52,15 +52,15 @@ function keyOf(name: string): string {
   return name.length <= MAX_HASHED_LENGTH ? name : digestOf(name);
 }
 
-/** Begins with a char that no name has, since names are bytes. */
+/** Begins with a char above 255, which no name has, since names are bytes. */
 function digestOf(name: string): string {
   return `\u0100${createHash('sha256').update(name, 'latin1').digest('base64')}`;
 }
 
-/** What V8 reads of a string for its hash. */
+/** The longest string of which V8 hashes every char. */
 const MAX_HASHED_LENGTH = 16_383;
 const LARGE = 100_000;
 const PARTS = 64;
-/** Chosen once a process: it decides where a name is kept, and nothing that anybody sees. */
+/** Random for each process. It only selects the Map that a name is in, which is not visible to callers. */
 const SEED = (systemRandom.next() * 2 ** 32) | 0;
 const TOO_LONG = new ErrorReply(`ERR the name is too long (${MAX_HASHED_LENGTH} bytes at most)`);

@@ -14,7 +14,7 @@ describe('classes of keyspace events', () => {
     expect(formatEventClasses(parseEventClasses(letters))).toBe(shown);
   });
 
-  it('refuse an unknown letter', () => {
+  it('reject an unknown letter', () => {
     expect(() => parseEventClasses('KEAq')).toThrow(ErrorReply);
   });
 });

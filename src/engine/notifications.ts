@@ -1,10 +1,9 @@
 import { ErrorReply } from '../resp/index.ts';
-import { MAX_WORD_BYTES } from './text.ts';
+import { MAX_TOKEN_BYTES } from './text.ts';
 
 /**
- * The classes of keyspace events and their letters, in the order in which CONFIG GET prints them.
- * `A` stands for all classes that are marked so. Redis leaves `n` out beside `A`, although `A` does
- * not contain it.
+ * The classes of keyspace events and their letters, in the order in which CONFIG GET prints them. `A` is short for
+ * all classes with `all`. As in Redis, `n` is not printed beside `A`, although `A` does not contain it.
  */
 const CLASSES = [
   { name: 'generic', letter: 'g', bit: 1 << 2, all: true },
@@ -35,7 +34,7 @@ const ALL_BITS = CLASSES.reduce((bits, { all, bit }) => (all ? bits | bit : bits
 /** The bits of a `notify-keyspace-events` value such as `KEA` or `Kx`. */
 export function parseEventClasses(letters: string): number {
   let bits = 0;
-  if (letters.length > MAX_WORD_BYTES) throw INVALID_CLASS;
+  if (letters.length > MAX_TOKEN_BYTES) throw INVALID_CLASS;
   for (const letter of letters) {
     const found = CLASSES.find((each) => each.letter === letter);
     if (letter !== 'A' && found === undefined) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatFloat64, parseFloat64, parseInteger } from './number.ts';
 
 describe('formatFloat64 prints as %.17g of C', () => {
-  // The right column was printed by redis-server 7.0.15 and by C's printf.
+  // The right column is the output of redis-server 7.0.15 and of C's printf.
   test.each([
     [0, '0'],
     [-0, '-0'],
@@ -35,7 +35,7 @@ describe('formatFloat64 prints as %.17g of C', () => {
     [2 ** 49 + 3 / 8, '562949953421312.38'],
     [-(2 ** 49) - 1 / 8, '-562949953421312.12'],
     [2 ** -25, '2.9802322387695312e-08'],
-  ])('a tie goes to the even digit: %s is %s', (value, text) => {
+  ])('rounds a tie to the even digit: %s is %s', (value, text) => {
     expect(formatFloat64(value)).toBe(text);
   });
 });
@@ -78,7 +78,7 @@ describe('parseFloat64', () => {
     '1e-400',
     '1_0',
     '0x1p-2000',
-  ])('%j is refused', (text) => {
+  ])('%j is rejected', (text) => {
     expect(parseFloat64(text)).toBeUndefined();
   });
 });

@@ -8,8 +8,8 @@ import {
 } from './errors.ts';
 
 /**
- * A 64-bit integer written the one way Redis accepts: no plus sign, spaces, leading zeros or `-0`.
- * A bigint only where a double would lose digits.
+ * Parses a 64-bit integer in the form that Redis accepts: no plus sign, spaces, leading zeros or `-0`. Returns a
+ * bigint only where a double would lose digits.
  */
 export function parseInteger(text: string): number | bigint | undefined {
   const length = text.length;
@@ -28,7 +28,7 @@ export function parseInteger(text: string): number | bigint | undefined {
   return exact < INT64_MIN || exact > INT64_MAX ? undefined : exact;
 }
 
-/** In doubles while they are exact, else in bigints up to the limits of 64 bits. */
+/** Adds with doubles while they are exact, else with bigints. Throws ErrorReply beyond 64 bits. */
 export function addIntegers(a: number | bigint, b: number | bigint): number | bigint {
   if (typeof a === 'number' && typeof b === 'number' && Number.isSafeInteger(a + b)) return a + b;
   const sum = BigInt(a) + BigInt(b);
@@ -37,31 +37,31 @@ export function addIntegers(a: number | bigint, b: number | bigint): number | bi
   return Number.isSafeInteger(narrow) ? narrow : sum;
 }
 
-/** An integer argument as a double: exact up to 2^53, close enough beyond for counts and ranges. */
+/** Parses an integer argument as a double: exact up to 2^53, precise enough above it for counts and ranges. */
 export function integerArgument(text: string, error = NOT_AN_INTEGER): number {
   const value = parseInteger(text);
   if (value === undefined) throw error;
   return Number(value);
 }
 
-/** An argument that C keeps in 32 bits, such as the number of a database. */
+/** Parses a 32-bit integer argument, such as the number of a database. */
 export function int32Argument(text: string): number {
   const value = integerArgument(text);
   if (value < -(2 ** 31) || value >= 2 ** 31) throw NOT_AN_INT32;
   return value;
 }
 
-/** Numbers with more chars are not read. */
+/** Longer numbers are rejected. */
 const MAX_NUMBER_BYTES = 5 * 1024;
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const HEXADECIMAL = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?$/;
 const INFINITE = /^([+-]?)inf(?:inity)?$/i;
-/** A digit other than zero before the exponent. */
+/** A number with a digit other than zero before the exponent. */
 const NOT_ZERO = /^[+-]?(?:0[xX][0.]*[1-9a-fA-F]|[0.]*[1-9])/;
 
 /**
- * A double in any spelling that C's strtod takes; undefined for anything else, for NaN and for what a
- * double cannot hold: Redis refuses 1e400 and 1e-400 alike.
+ * Parses a double in any form that C's strtod accepts. Returns undefined for anything else, for NaN, and for numbers
+ * that a double cannot represent: Redis rejects 1e400 and 1e-400.
  */
 export function parseFloat64(text: string): number | undefined {
   const integer = parseInteger(text);
@@ -73,7 +73,7 @@ export function parseFloat64(text: string): number | undefined {
   return value === 0 && NOT_ZERO.test(text) ? undefined : value;
 }
 
-/** The text behind the spaces that C's strtod skips. */
+/** The text after the spaces that C's strtod skips. */
 export function withoutLeadingSpaces(text: string): string {
   let begin = 0;
   while (begin < text.length && isSpace(text.charCodeAt(begin))) begin++;
@@ -85,7 +85,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }
 
-/** A finite number as C's strtod reads it, which ends in infinity or zero what is out of range. */
+/** Parses a number like C's strtod: a number out of range becomes infinity or zero. */
 export function strtod(text: string): number | undefined {
   if (text.length > MAX_NUMBER_BYTES) return undefined;
   if (DECIMAL.test(text)) return Number(text);
@@ -99,7 +99,7 @@ export function floatArgument(text: string, error = NOT_A_FLOAT): number {
   return value;
 }
 
-/** A double as Redis 7 prints it in replies: C's `%.17g`. */
+/** Prints a double as Redis 7 does in replies: C's `%.17g`. */
 export function formatFloat64(value: number): string {
   if (Number.isSafeInteger(value)) return Object.is(value, -0) ? '-0' : String(value);
   if (!Number.isFinite(value)) return value > 0 ? 'inf' : value < 0 ? '-inf' : 'nan';
@@ -113,7 +113,7 @@ export function formatFloat64(value: number): string {
 
 const TRAILING_ZEROS = /\.?0+$/;
 
-/** Places the point in seventeen digits. */
+/** Places the decimal point in seventeen digits. */
 function fixed(digits: string, exponent: number): string {
   if (exponent < 0) return `0.${'0'.repeat(-exponent - 1)}${digits.replace(TRAILING_ZEROS, '')}`;
   if (exponent === 16) return digits;
@@ -122,9 +122,9 @@ function fixed(digits: string, exponent: number): string {
 }
 
 /**
- * JavaScript rounds a number that lies exactly between two decimals up, C to the even one. Such a number
- * has eighteen digits, the last a five. Eighteen digits of n / 2^k need 5^k to be below 10^18, so that k
- * is at most 25: the cheap test below leaves few to look at, and 45 digits show all of those exactly.
+ * JavaScript rounds a number exactly between two decimals up, C to the even digit. Such a number has eighteen
+ * digits, the last a five. Eighteen digits of n / 2^k need 5^k below 10^18, so that k is at most 25: the cheap test
+ * below leaves few candidates, and 45 digits print each of them exactly.
  */
 function seventeenDigits(value: number): string {
   const rounded = value.toExponential(16);
@@ -136,7 +136,7 @@ function seventeenDigits(value: number): string {
     : rounded;
 }
 
-/** Where the seventeenth digit stands in `1.2345678901234567e+5`. */
+/** The index of the seventeenth digit in `1.2345678901234567e+5`. */
 const LAST_DIGIT = 17;
 const TIE = /^\d\.\d{16}50+e/;
 

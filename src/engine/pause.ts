@@ -1,15 +1,15 @@
 import type { Timer } from '../clock/index.ts';
-import { PARKED, type Parked, Waiter } from './blocking.ts';
+import { BLOCKED, type Blocked, BlockedCommand } from './blocking.ts';
 import { type Command, FLAGS, type Outcome, type Run } from './command.ts';
 import type { Engine } from './engine.ts';
 import { argumentBytes } from './footprint.ts';
 import type { Session } from './session.ts';
 
-/** What waits: everything, or only what may change keys or send messages. */
+/** `all` delays every command; `write` only commands that may change keys or publish messages. */
 export type PauseMode = 'write' | 'all';
 
 interface Held {
-  readonly waiter: Waiter;
+  readonly blocked: BlockedCommand;
   readonly argv: readonly string[];
   readonly run: Run;
 }
@@ -17,9 +17,8 @@ interface Held {
 const CHANGES = FLAGS.write | FLAGS.may_replicate;
 
 /**
- * CLIENT PAUSE: commands that arrive meanwhile wait and run when it ends, in order. In mode `all`
- * that includes CLIENT UNPAUSE, as in Redis. Keys end during a pause when their time comes: a lease
- * is not prolonged by it.
+ * CLIENT PAUSE: commands that arrive during a pause run when it ends, in order. In mode `all` that includes
+ * CLIENT UNPAUSE, as in Redis. Keys expire during a pause as usual: a pause does not extend a lease.
  */
 export class Pause {
   readonly #engine: Engine;
@@ -33,25 +32,25 @@ export class Pause {
     this.#engine = engine;
   }
 
-  /** Asked before every command: one test of a boolean while there is no pause. */
+  /** Whether the pause delays this command. Called before every command. */
   holds(session: Session, command: Command): boolean {
     return this.#active && this.#concerns(session, command);
   }
 
-  /** Keeps a command back; `run` takes it through the same door later. */
-  hold(session: Session, argv: readonly string[], run: Run): Parked {
-    const waiter = new Waiter(session, null, () => this.#held.delete(session));
+  /** Delays a command until the pause ends. `run` then executes it with all checks. */
+  hold(session: Session, argv: readonly string[], run: Run): Blocked {
+    const blocked = new BlockedCommand(session, null, () => this.#held.delete(session));
     session.memory.add('blocked', argumentBytes(argv));
-    this.#held.set(session, { waiter, argv, run });
-    return PARKED;
+    this.#held.set(session, { blocked, argv, run });
+    return BLOCKED;
   }
 
-  /** Whether the session waits for the end of the pause, and for nothing else. */
+  /** Whether the session's command is delayed by the pause. */
   isHolding(session: Session): boolean {
     return this.#held.has(session);
   }
 
-  /** A second pause can only make the first longer and stricter. */
+  /** Begins or extends a pause. A second pause cannot shorten the first, nor change mode `all` to `write`. */
   begin(durationMs: number, mode: PauseMode): void {
     const endMs = this.#engine.nowMs + durationMs;
     this.#mode = this.#active && this.#mode === 'all' ? 'all' : mode;
@@ -60,14 +59,14 @@ export class Pause {
     this.#endAfter(this.#endMs - this.#engine.nowMs);
   }
 
-  /** Ends the pause. What was held runs after the command that ended it. */
+  /** Ends the pause. Delayed commands run after the command that ended it. */
   end(): void {
     if (!this.#active) return;
     this.#active = false;
     this.#endAfter(0);
   }
 
-  /** Forgets the pause and runs nothing: the engine closes. */
+  /** Ends the pause and runs no delayed command: the engine closes. */
   close(): void {
     this.#active = false;
     this.#timer?.cancel();
@@ -78,17 +77,17 @@ export class Pause {
     this.#timer = this.#engine.clock.setTimer(delayMs, () => this.#release());
   }
 
-  /** One of the held commands may begin the next pause, which then holds those behind it. */
+  /** Runs the delayed commands. One of them may begin a pause, which then delays the ones after it. */
   #release(): void {
     this.#active = false;
-    for (const [session, { waiter, argv, run }] of [...this.#held]) {
+    for (const [session, { blocked, argv, run }] of [...this.#held]) {
       if (session.closed) continue;
-      waiter.leave();
+      blocked.cancel();
       resume(session, this.#attempt(session, argv, run));
     }
   }
 
-  /** No caller is left to whom an exception could go; the others that were held go on. */
+  /** Logs an exception, because the timer has no caller, and the other delayed commands must run. */
   #attempt(session: Session, argv: readonly string[], run: Run): Outcome {
     try {
       return run(session, argv);
@@ -105,5 +104,5 @@ export class Pause {
 }
 
 function resume(session: Session, outcome: Outcome): void {
-  if (outcome !== PARKED) session.listener.resume(outcome);
+  if (outcome !== BLOCKED) session.listener.resume(outcome);
 }

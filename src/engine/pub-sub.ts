@@ -4,18 +4,18 @@ import { stringBytes } from './footprint.ts';
 import { matchesGlob } from './glob.ts';
 import type { Session } from './session.ts';
 
-/** What can be subscribed to: the same names on a session and here. */
+/** The kinds of subscriptions. Session and PubSub have a field of each name. */
 export type SubscriptionKind = 'channels' | 'patterns' | 'shardChannels';
 
 const KINDS = ['channels', 'patterns', 'shardChannels'] as const;
 
 /**
- * What a script pays for a message to one receiver, beside its text. It is more than the outbox takes,
- * because a message is delivered after the script, when its time is no longer measured.
+ * The bytes that a script is charged for a message to one receiver, beside its text. It is more than the message
+ * takes, because the time of the delivery, after the script, is not measured.
  */
 const MESSAGE_BYTES = 1024;
 
-/** A channel name or pattern and who listens to it. */
+/** The subscribers of each channel name or pattern. */
 class Registry {
   readonly subscribers = new Map<string, Set<Session>>();
 
@@ -32,14 +32,14 @@ class Registry {
 }
 
 /**
- * Who hears what. Messages are handed to an outbox first: they leave when the command, transaction or
- * script that sent them is over, and never if that script is undone.
+ * Channels, patterns and their subscribers. Messages are queued first. They are delivered when the unit of work
+ * that published them has ended, and dropped if its script is rolled back.
  */
 export class PubSub {
   readonly channels = new Registry();
   readonly patterns = new Registry();
   readonly shardChannels = new Registry();
-  #outbox: { session: Session; message: PushReply }[] = [];
+  #queued: { session: Session; message: PushReply }[] = [];
 
   subscribe(session: Session, kind: SubscriptionKind, name: string): void {
     if (!session[kind].has(name)) session.memory.add('subscriptions', subscriptionBytes(name));
@@ -52,7 +52,7 @@ export class PubSub {
     this[kind].remove(name, session);
   }
 
-  /** Sends to the channel's subscribers and to those whose pattern fits; how many that are. */
+  /** Sends to the subscribers of the channel and of matching patterns. Returns the number of receivers. */
   publish(channel: string, payload: string): number {
     let receivers = this.#send(this.channels, channel, ['message', channel, payload]);
     const budget = { steps: MAX_PATTERN_STEPS };
@@ -68,25 +68,25 @@ export class PubSub {
   }
 
   get hasMessages(): boolean {
-    return this.#outbox.length > 0;
+    return this.#queued.length > 0;
   }
 
   deliver(): void {
-    const outbox = this.#outbox;
-    this.#outbox = [];
-    for (const { session, message } of outbox) {
+    const queued = this.#queued;
+    this.#queued = [];
+    for (const { session, message } of queued) {
       if (!session.closed) session.listener.push(message);
     }
   }
 
-  /** Where the outbox stands, for `forgetSince`. */
+  /** The number of queued messages, for `forgetSince`. */
   mark(): number {
-    return this.#outbox.length;
+    return this.#queued.length;
   }
 
-  /** Takes back what a script that is undone has published. */
+  /** Drops the messages since `mark`: the script that published them is rolled back. */
   forgetSince(mark: number): void {
-    this.#outbox.length = mark;
+    this.#queued.length = mark;
   }
 
   /** Ends every subscription of a session. */
@@ -104,17 +104,17 @@ export class PubSub {
     const bytes = items.reduce((sum, { length }) => sum + length, MESSAGE_BYTES);
     chargeScript(sessions.size * bytes);
     const message = new PushReply(items);
-    for (const session of sessions) this.#outbox.push({ session, message });
+    for (const session of sessions) this.#queued.push({ session, message });
     return sessions.size;
   }
 }
 
-/** What comparing one message's channel with all patterns may cost: some milliseconds. */
+/** Limit of matching one message's channel against all patterns: some milliseconds. */
 const MAX_PATTERN_STEPS = 2 ** 22;
 
 function subscriptionBytes(name: string): number {
   return SUBSCRIPTION_BYTES + stringBytes(name);
 }
 
-/** Entries in the session's set and in the registry, with a set of its own there, and the confirmation. */
+/** The memory of a subscription: entries in the session's Set and in the registry, and the confirmation. */
 export const SUBSCRIPTION_BYTES = 500;

@@ -3,7 +3,7 @@ import { seededRandom } from '../clock/index.ts';
 import { sampleCountArgument, sampleSlots } from './random-sample.ts';
 
 describe('sampleSlots', () => {
-  it('chooses different slots, each equally often', () => {
+  it('returns distinct slots, each equally often', () => {
     const random = seededRandom(3);
     const chosen = new Array<number>(6).fill(0);
     for (let round = 0; round < 6000; round++) {
@@ -14,7 +14,7 @@ describe('sampleSlots', () => {
     for (const times of chosen) expect(Math.abs(times - 2000)).toBeLessThan(150);
   });
 
-  it('gives all of them, in order, when asked for more than there are', () => {
+  it('returns all slots, in order, when the count exceeds the size', () => {
     expect(sampleSlots(3, 10, seededRandom(1))).toEqual([0, 1, 2]);
     expect(sampleSlots(3, 0, seededRandom(1))).toEqual([]);
   });
@@ -25,7 +25,7 @@ describe('sampleSlots', () => {
     expect(new Set(slots)).toEqual(new Set([0, 1]));
   });
 
-  it('refuses what no reply can hold', () => {
+  it('rejects a count that exceeds the size of a reply', () => {
     expect(() => sampleSlots(2, -(2 ** 60), seededRandom(1))).toThrow(
       expect.objectContaining({
         message: 'ERR the reply would have too many items (262144 at most)',
@@ -35,7 +35,7 @@ describe('sampleSlots', () => {
 });
 
 describe('sampleCountArgument', () => {
-  it('takes 64-bit integers but the one that has no opposite', () => {
+  it('accepts 64-bit integers except -2^63', () => {
     expect(sampleCountArgument('-5')).toBe(-5);
     expect(() => sampleCountArgument('five')).toThrow(
       expect.objectContaining({ message: 'ERR value is not an integer or out of range' }),

@@ -5,16 +5,16 @@ import { parseInteger } from './number.ts';
 import { assertReplyItems } from './reply-items.ts';
 
 /**
- * The slots that SRANDMEMBER, HRANDFIELD or ZRANDMEMBER with a count answer: different ones, and at most
- * all, for a positive count; for a negative one exactly so many, chosen anew each time.
+ * The random slots for SRANDMEMBER, HRANDFIELD or ZRANDMEMBER with a count. A positive count returns distinct slots,
+ * at most `size`. A negative count returns exactly that many, which may repeat.
  */
 export function sampleSlots(size: number, count: number, random: Random): number[] {
   if (count < 0) return repeatedSlots(size, -count, random);
   if (count >= size) return Array.from({ length: size }, (_, slot) => slot);
-  return differentSlots(size, count, random);
+  return distinctSlots(size, count, random);
 }
 
-/** Reads the count of such a command. */
+/** Parses the count of such a command. */
 export function sampleCountArgument(text: string): number {
   const count = parseInteger(text);
   if (count === undefined) throw NOT_AN_INTEGER;
@@ -22,8 +22,8 @@ export function sampleCountArgument(text: string): number {
   return Number(count);
 }
 
-/** Floyd's algorithm: every choice is equally likely, in time and space of the choice alone. */
-function differentSlots(size: number, count: number, random: Random): number[] {
+/** Floyd's algorithm: every combination is equally likely, in O(count) time and space. */
+function distinctSlots(size: number, count: number, random: Random): number[] {
   const chosen = new Set<number>();
   for (let last = size - count; last < size; last++) {
     const slot = Math.floor(random.next() * (last + 1));

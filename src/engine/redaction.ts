@@ -4,7 +4,7 @@ import { lower } from './text.ts';
 
 const HIDDEN = '(redacted)';
 
-/** The words of a command as others may see them, in MONITOR and SLOWLOG: without passwords. */
+/** The arguments of a command for MONITOR and SLOWLOG, with passwords redacted. */
 export function withoutSecrets(command: Command, argv: readonly string[]): readonly string[] {
   const isSecret = SECRETS[command.name as keyof typeof SECRETS];
   return isSecret ? argv.map((word, at) => (isSecret(argv, at) ? HIDDEN : word)) : argv;
@@ -12,7 +12,7 @@ export function withoutSecrets(command: Command, argv: readonly string[]): reado
 
 type IsSecret = (argv: readonly string[], at: number) => boolean;
 
-/** Which words of which commands are secret. */
+/** The secret arguments of commands. */
 const SECRETS: Partial<Record<string, IsSecret>> = {
   auth: (_argv, at) => at > 0,
   hello: (argv, at) => isWord(argv[at - 1], 'auth') || isWord(argv[at - 2], 'auth'),

@@ -1,9 +1,9 @@
 import { ErrorReply } from '../resp/index.ts';
 
 /**
- * How many items a reply may have that is larger than the request and the data it reads: a count below zero
- * of SRANDMEMBER, several GETs of SORT. Redis writes such a reply until the client's output limit is
- * reached; here it is built first.
+ * The maximum number of items in a reply that can exceed both request and data: SRANDMEMBER with a negative count,
+ * SORT with several GETs. Redis writes such a reply up to the client's output limit; here it is built in memory
+ * first.
  */
 const MAX_REPLY_ITEMS = 2 ** 18;
 

@@ -9,11 +9,11 @@ describe('parseCursor', () => {
     ['+5', 5],
     ['-5', 5],
     ['18446744073709551615', 2 ** 64],
-  ])('takes "%s"', (text, cursor) => {
+  ])('accepts "%s"', (text, cursor) => {
     expect(parseCursor(text)).toBe(cursor);
   });
 
-  it.each(['-', '+', ' 1', '1 ', 'x', '18446744073709551616'])('refuses "%s"', (text) => {
+  it.each(['-', '+', ' 1', '1 ', 'x', '18446744073709551616'])('rejects "%s"', (text) => {
     expect(() => parseCursor(text)).toThrow(
       expect.objectContaining({ message: 'ERR invalid cursor' }),
     );
@@ -21,7 +21,7 @@ describe('parseCursor', () => {
 });
 
 describe('scanArguments', () => {
-  it('reads options in any order and case; the last of a kind counts', () => {
+  it('parses options in any order and case; the last of a kind counts', () => {
     const argv = ['SCAN', '3', 'count', '5', 'MATCH', 'a*', 'Count', '7', 'type', 'Hash'];
     const { cursor, count, admits, type } = scanArguments(argv, 1);
     expect({ cursor, count, type }).toEqual({ cursor: 3, count: 7, type: 'hash' });
@@ -34,7 +34,7 @@ describe('scanArguments', () => {
     [['0', 'COUNT', 'x'], 'ERR value is not an integer or out of range'],
     [['0', 'TYPE', 'hash'], 'ERR syntax error'],
     [['0', 'WHAT', '1'], 'ERR syntax error'],
-  ])('refuses %j', (words, message) => {
+  ])('rejects %j', (words, message) => {
     expect(() => scanArguments(['HSCAN', 'key', ...words], 2)).toThrow(
       expect.objectContaining({ message }),
     );

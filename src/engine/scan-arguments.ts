@@ -2,19 +2,19 @@ import { ErrorReply, type Reply } from '../resp/index.ts';
 import { NOT_AN_INTEGER, SYNTAX_ERROR } from './errors.ts';
 import { globFilter } from './glob.ts';
 import { parseInteger } from './number.ts';
-import { lower, MAX_WORD_BYTES, upper } from './text.ts';
+import { lower, MAX_TOKEN_BYTES, upper } from './text.ts';
 
-/** What the four scans can be asked for. */
+/** The arguments of SCAN, SSCAN, HSCAN and ZSCAN. */
 export interface ScanArguments {
   readonly cursor: number;
   readonly count: number;
-  /** Whether a name passes MATCH. */
+  /** Whether a name matches MATCH. */
   readonly admits: (name: string) => boolean;
   /** SCAN's TYPE, in lower case. */
   readonly type: string | undefined;
 }
 
-/** Reads a cursor and the options behind it; `at` is where the cursor stands. TYPE is for SCAN alone. */
+/** Parses the cursor at `at` and the options after it. Only SCAN accepts TYPE. */
 export function scanArguments(argv: readonly string[], at: number): ScanArguments {
   const cursor = parseCursor(argv[at]!);
   let count = 10;
@@ -38,11 +38,11 @@ export function scanReply(cursor: number, items: readonly Reply[]): Reply {
 }
 
 /**
- * An unsigned 64-bit number as C's strtoul reads it: no digits at all are zero. Those who scan a key
- * look at the cursor first, then at the key, and only then at the options, as Redis does.
+ * Parses an unsigned 64-bit number like C's strtoul: an empty text is zero. As in Redis, SSCAN, HSCAN and ZSCAN
+ * check the cursor first, then the key, then the options.
  */
 export function parseCursor(text: string): number {
-  if (text.length > MAX_WORD_BYTES) throw INVALID_CURSOR;
+  if (text.length > MAX_TOKEN_BYTES) throw INVALID_CURSOR;
   const [shown = ''] = text.split('\0', 1);
   const digits = shown === '' ? '0' : /^[+-]?(\d+)$/.exec(shown)?.[1];
   if (digits === undefined) throw INVALID_CURSOR;

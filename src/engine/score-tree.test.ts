@@ -14,7 +14,7 @@ function entriesOf(tree: ScoreTree, from = 0, to = tree.size): Entry[] {
   return scores.map((score, at) => [score, members[at]!] as const);
 }
 
-/** Every leaf that a walk over all entries meets. */
+/** All leaves of the tree. */
 function leavesOf(tree: ScoreTree): Leaf[] {
   const collect = vi.spyOn(Leaf.prototype, 'collect');
   tree.range(0, tree.size);
@@ -31,14 +31,14 @@ function expectToBe(tree: ScoreTree, model: readonly Entry[]): void {
   expect(ranks.map((rank) => tree.scoreAt(rank))).toEqual(model.map(([score]) => score));
 }
 
-/** Numbers that name members; the score is the number or, for ties, its remainder. */
+/** The entry for a number: its score is the number modulo `scores`, for ties. */
 const entryOf = (number: number, scores: number): Entry => [
   scores === 0 ? number : number % scores,
   `m${number}`,
 ];
 
 describe('ScoreTree against a sorted array', () => {
-  test('after any insertions and removals', () => {
+  test('gives the same results after any insertions and removals', () => {
     const operations = fc.array(fc.integer({ min: 0, max: 700 }), {
       minLength: 1,
       maxLength: 1500,
@@ -86,7 +86,7 @@ describe('ScoreTree against a sorted array', () => {
     expect(tree.size).toBe(0);
   });
 
-  test('any range', () => {
+  test('gives the same entries for any range', () => {
     const tree = new ScoreTree();
     const model = Array.from({ length: 5000 }, (_, at) => entryOf(at, 13)).sort(byOrder);
     for (const entry of model) tree.insert(...entry);
@@ -98,7 +98,7 @@ describe('ScoreTree against a sorted array', () => {
     );
   });
 
-  test('the rank of what is not there is where it would stand', () => {
+  test('the rank of a missing entry is that of the next one', () => {
     const tree = new ScoreTree();
     for (let at = 0; at < 1000; at++) tree.insert(at, 'b');
     expect(tree.rank(500, 'a')).toBe(500);
@@ -108,7 +108,7 @@ describe('ScoreTree against a sorted array', () => {
     expect(tree.rank(Number.POSITIVE_INFINITY, '')).toBe(1000);
   });
 
-  test('the order of members is that of their bytes', () => {
+  test('members with equal scores are ordered by bytes', () => {
     const tree = new ScoreTree();
     for (const member of ['b', '', '\xff', 'a\0', 'a', 'B']) tree.insert(0, member);
     expect(tree.range(0, 6).members).toEqual(['', 'B', 'a', 'a\0', 'b', '\xff']);
@@ -124,17 +124,17 @@ describe('the shape of ScoreTree', () => {
     return tree;
   }
 
-  test('members that come in order fill their leaves', () => {
+  test('members in ascending order fill their leaves', () => {
     const leaves = leavesOf(filled((at) => at));
     expect(SIZE / leaves.length).toBeGreaterThan(63);
   });
 
-  test('members that come in any order fill half of theirs and more', () => {
+  test('members in random order fill more than half of their leaves', () => {
     const leaves = leavesOf(filled((at) => (at * 7919) % 100_003));
     expect(SIZE / leaves.length).toBeGreaterThan(32);
   });
 
-  test('few members are left in few leaves', () => {
+  test('few remaining members are in few leaves', () => {
     const tree = filled((at) => at);
     for (let at = 0; at < SIZE; at++) if (at % 100 !== 0) tree.remove(at, `m${at}`);
     expect(leavesOf(tree).length).toBeLessThan(1000 / 16);
@@ -147,7 +147,7 @@ describe('the shape of ScoreTree', () => {
     expect(visits.reduce((total, spy) => total + spy.mock.calls.length, 0)).toBe(3);
   });
 
-  test('the levels go with the members', () => {
+  test('30 members that remain of 100 000 are in one leaf', () => {
     const tree = filled((at) => at);
     for (let at = 30; at < SIZE; at++) tree.remove(at, `m${at}`);
     const branches = vi.spyOn(Branch.prototype, 'rank');
@@ -166,7 +166,7 @@ describe('the shape of ScoreTree', () => {
 
   test('a rank among 100 000 equal scores compares members some seventeen times', () => {
     let comparisons = 0;
-    // A string that counts how often it is compared.
+    // A string that counts its comparisons.
     const counting = (text: string): string =>
       ({
         valueOf() {

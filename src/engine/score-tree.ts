@@ -1,23 +1,20 @@
 /**
- * Members in the order of their scores, and of their bytes where scores are equal; any rank in O(log n).
+ * A B+ tree of members, ordered by score, then by bytes. Access by rank is O(log n).
  *
- * Redis keeps this order in a skip list. In JavaScript a skip list costs an object and two arrays per
- * member, and every step of a search follows a pointer to somewhere else in the heap. This is a B+ tree
- * instead: leaves hold up to 64 entries in two plain arrays, one of scores (unboxed doubles) and one of
- * members, and branches hold up to 64 children with the number of entries below each. A hundred thousand
- * members are three levels. A search is a few binary searches in short arrays that mostly compare doubles,
- * and an insertion moves some thirty array elements. Measured against a skip list at that size, all
- * operations take a fifth of the time, and a member less than thirty bytes in place of two hundred.
+ * Redis uses a skip list. In JavaScript a skip list takes an object and two arrays per member, and every step of a
+ * search follows a pointer. In this tree, leaves hold up to 64 entries in two plain arrays, one of scores (unboxed
+ * doubles) and one of members. Branches hold up to 64 children with the number of entries below each. A hundred
+ * thousand members make three levels. A search is a few binary searches in short arrays, and an insertion moves
+ * some thirty array elements. Measured at that size, all operations take a fifth of the time of a skip list, and a
+ * member takes less than thirty bytes instead of two hundred.
  *
- * A branch knows a lower bound of each child: what lies in child i is not less than bound i, what lies
- * before it is less. Bound 0 is never looked at inside its own branch, since there is nothing to the left;
- * it equals the bound that the parent has for this branch. Removals leave bounds as they are: a bound
- * need not be an entry.
+ * A branch has a lower bound for each child: entries of child i are not less than bound i, and entries before it
+ * are less. Bound 0 is never compared inside of its own branch; it equals the parent's bound for the branch.
+ * Removals do not change bounds: a bound need not be an entry.
  *
- * There are two primitives of balance. A node that has grown too wide splits in two; a node that has
- * become too narrow is absorbed by its neighbour, or absorbs it, and the two split again if that is too
- * wide. The last node of a level that grows at its end splits there instead of in the middle, so that
- * members which come in order, as times do, fill their leaves.
+ * A node that is too wide splits in two. A node that is too narrow is joined with its neighbour, and the result
+ * splits again if it is too wide. The last node of a level splits at its end instead of in the middle, so that
+ * members that arrive in ascending order, such as timestamps, fill their leaves.
  */
 export class ScoreTree {
   #root: Node = new Leaf([], []);
@@ -26,20 +23,20 @@ export class ScoreTree {
     return this.#root.size;
   }
 
-  /** Adds an entry that is not there. */
+  /** Adds an entry. It must not exist. */
   insert(score: number, member: string): void {
     const sibling = this.#root.insert(score, member, true);
     if (sibling !== undefined) this.#root = branchOf(this.#root, sibling);
   }
 
-  /** Removes an entry that is there. */
+  /** Removes an existing entry. */
   remove(score: number, member: string): void {
     const root = this.#root;
     root.remove(score, member);
     if (root instanceof Branch && root.children.length === 1) this.#root = root.children[0]!;
   }
 
-  /** How many entries come before the place where (score, member) stands or would stand. */
+  /** The number of entries before (score, member), which need not exist. */
   rank(score: number, member: string): number {
     return this.#root.rank(score, member);
   }
@@ -48,7 +45,7 @@ export class ScoreTree {
     return this.#root.scoreAt(rank);
   }
 
-  /** The entries from rank `from` up to but not including `to`, which must lie inside. */
+  /** The entries from rank `from` to `to`, without `to`. Both must be valid. */
   range(from: number, to: number): Entries {
     const entries: Entries = { members: [], scores: [] };
     if (from < to) this.#root.collect(from, to, entries);
@@ -65,22 +62,22 @@ export interface Entries {
 const WIDEST = 64;
 const NARROWEST = WIDEST / 4;
 
-/** Exported, as are its two kinds, for the test that counts how many of them a search visits. */
+/** Exported, like its two kinds, for the test that counts the nodes that a search visits. */
 export interface Node {
-  /** Of a leaf the entries, of a branch the lower bounds of its children. */
+  /** The entries of a leaf, or the lower bounds of a branch's children. */
   readonly scores: number[];
   readonly members: string[];
-  /** How many entries lie here and below. */
+  /** The number of entries in this node and below. */
   readonly size: number;
-  /** Returns the right half if the node had to split. `isLast`: nothing in the tree lies to the right. */
+  /** Returns the right half if the node had to split. `isLast`: the node is the last of its level. */
   insert(score: number, member: string, isLast: boolean): Node | undefined;
   remove(score: number, member: string): void;
   rank(score: number, member: string): number;
   scoreAt(rank: number): number;
   collect(from: number, to: number, into: Entries): void;
-  /** Cuts everything from position `at` on off into a new node. */
+  /** Moves everything from position `at` on into a new node. */
   split(at: number): Node;
-  /** Takes over all that its right neighbour, of the same kind, has. */
+  /** Appends the content of its right neighbour, which has the same kind. */
   absorb(right: Node): void;
 }
 
@@ -227,7 +224,7 @@ export class Branch implements Node {
     this.size += right.size;
   }
 
-  /** Makes one child of the children at `at` and right of it, or two even ones if one were too wide. */
+  /** Joins the children at `at` and `at + 1`, or balances them if the result would be too wide. */
   #join(at: number): void {
     const left = this.children[at]!;
     left.absorb(this.children[at + 1]!);
@@ -240,7 +237,7 @@ export class Branch implements Node {
     if (width > WIDEST) this.#insertChild(at + 1, left.split(width >> 1));
   }
 
-  /** Adds what the child before `at` has just split off. */
+  /** Adds the node that the child before `at` has split off. */
   #insertChild(at: number, child: Node): void {
     insertScore(this.scores, at, child.scores[0]!);
     insertAt(this.members, at, child.members[0]!);
@@ -264,8 +261,8 @@ function branchOf(left: Node, right: Node): Branch {
 }
 
 /**
- * The first place at or after `begin` whose entry does not come before (score, member); with `orEqual`,
- * the first whose entry comes after it.
+ * The first index at or after `begin` whose entry is not less than (score, member); with `orEqual`, the first whose
+ * entry is greater.
  */
 function placeFrom(
   begin: number,
@@ -289,10 +286,10 @@ function placeFrom(
   return low;
 }
 
-// For arrays as short as these a loop is several times faster than splice, which also makes an array.
+// For arrays this short, a loop is several times faster than splice, which also allocates an array.
 //
-// Scores have functions of their own. V8 keeps doubles in an array as they are until the array passes a
-// store that has also seen arrays of objects; from then on each is a heap object of sixteen bytes.
+// Scores have functions of their own: V8 stores doubles in an array unboxed until code that has also seen arrays
+// of objects stores into it. From then on each score is a heap object of sixteen bytes.
 
 function insertScore(scores: number[], at: number, score: number): void {
   scores.push(score);

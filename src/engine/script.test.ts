@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../test/engine-dialogue.ts';
+import { type EngineClient, expectReplies, startEngineClient } from '../../test/engine-client.ts';
 
 const COMPARE_AND_DELETE =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
@@ -8,20 +8,20 @@ const SETNX_EXPIRE =
   "local ok = redis.call('setnx', KEYS[1], ARGV[1]) if ok == 1 then redis.call('expire', KEYS[1], ARGV[2]) end return ok";
 const ENDLESS = 'while true do end';
 
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
-/** Writes, publishes and then never ends. */
-function wild(body: string): unknown {
-  client.say('CONFIG SET script-budget-steps 100000');
-  return client.say(['EVAL', `${body} ${ENDLESS}`, '0']);
+/** Runs a script that writes, publishes and then never ends. */
+function runEndless(body: string): unknown {
+  client.send('CONFIG SET script-budget-steps 100000');
+  return client.send(['EVAL', `${body} ${ENDLESS}`, '0']);
 }
 
 describe('scripts', () => {
-  it('delete a lock only if it is ours', () => {
+  it('delete a lock only if the token is equal', () => {
     expectReplies(client, [
       ['SET Test uuid NX PX 3000', '+OK'],
       [['EVAL', COMPARE_AND_DELETE, '1', 'Test', 'other'], 0],
@@ -38,8 +38,8 @@ describe('scripts', () => {
     ]);
   });
 
-  it('are kept by their SHA1', () => {
-    const sha = client.say(['SCRIPT', 'LOAD', 'return {KEYS[1], ARGV[1]}']) as string;
+  it('are stored by their SHA1', () => {
+    const sha = client.send(['SCRIPT', 'LOAD', 'return {KEYS[1], ARGV[1]}']) as string;
     expect(sha).toMatch(/^[0-9a-f]{40}$/);
     expectReplies(client, [
       [
@@ -63,7 +63,7 @@ describe('scripts', () => {
     ]);
   });
 
-  it('may not write when they said so', () => {
+  it('may not write when they are read-only', () => {
     const refused = expect.stringContaining(
       'Write commands are not allowed from read-only scripts',
     );
@@ -76,7 +76,7 @@ describe('scripts', () => {
     ]);
   });
 
-  it('refuse bad numbers of keys', () => {
+  it('are rejected with an invalid number of keys', () => {
     expectReplies(client, [
       [['EVAL', 'return 1'], "-ERR wrong number of arguments for 'eval' command"],
       [['EVAL', 'return 1', 'x'], '-ERR value is not an integer or out of range'],
@@ -85,7 +85,7 @@ describe('scripts', () => {
     ]);
   });
 
-  it('do not wait, and do not change the database of their caller', () => {
+  it('do not block, and do not change the database of the caller', () => {
     expectReplies(client, [
       [
         ['EVAL', "return redis.call('blpop', 'nothing', 0)", '0'],
@@ -98,53 +98,55 @@ describe('scripts', () => {
     ]);
   });
 
-  it('see one time from start to end', () => {
-    client.say('SET k v PX 5');
+  it('have one time from start to end', () => {
+    client.send('SET k v PX 5');
     const script =
       "local a = redis.call('time') for i = 1, 1000 do end local b = redis.call('time') return a[1] == b[1] and a[2] == b[2]";
-    expect(client.say(['EVAL', script, '0'])).toBe(1);
+    expect(client.send(['EVAL', script, '0'])).toBe(1);
   });
 
-  it('keep what they wrote before an error of their own', () => {
-    const reply = client.say(['EVAL', "redis.call('set', 'k', 'v') error('oops')", '0']);
+  it('keep their writes before an error', () => {
+    const reply = client.send(['EVAL', "redis.call('set', 'k', 'v') error('oops')", '0']);
     expect(reply).toMatch(/^-ERR user_script:1: oops/);
-    expect(client.say('GET k')).toBe('v');
+    expect(client.send('GET k')).toBe('v');
   });
 });
 
-describe('a script that spends its budget', () => {
+describe('a script that exceeds its budget', () => {
   it('is stopped by steps and by time', () => {
-    expect(wild('')).toBe(
+    expect(runEndless('')).toBe(
       '-ERR Script stopped: it spent its budget (script-budget-steps 100000). Everything it wrote was undone.',
     );
-    client.say('CONFIG SET script-budget-steps 0 script-budget-ms 1');
-    // The virtual clock stands still, so that it is the script's own look at it that must move it.
+    client.send('CONFIG SET script-budget-steps 0 script-budget-ms 1');
+    // The virtual clock does not move, so that reading it must advance it.
     const clock = client.engine.clock;
     const real = clock.monotonicMs;
     let nowMs = real();
     clock.monotonicMs = () => (nowMs += 0.5);
-    expect(client.say(['EVAL', ENDLESS, '0'])).toContain('script-budget-ms 1');
+    expect(client.send(['EVAL', ENDLESS, '0'])).toContain('script-budget-ms 1');
     clock.monotonicMs = real;
   });
 
-  it('is stopped by what it allocates', () => {
+  it('is stopped by its allocations', () => {
     const script = "local t = {} for i = 1, 100 do t[i] = string.rep('x', 60000000) .. i end";
-    expect(client.say(['EVAL', script, '0'])).toContain('(268435456 bytes of memory)');
+    expect(client.send(['EVAL', script, '0'])).toContain('(268435456 bytes of memory)');
   });
 
-  it('cannot catch its end', () => {
-    expect(wild('while true do pcall(function() while true do end end) end')).toContain('stopped');
+  it('cannot catch the error with pcall', () => {
+    expect(runEndless('while true do pcall(function() while true do end end) end')).toContain(
+      'stopped',
+    );
   });
 
-  it('leaves nothing', () => {
-    client.say('MSET a 1 b 2');
-    client.say('RPUSH list x y z');
-    client.say('HSET hash f 1 g 2');
-    client.say('SADD set m n');
-    client.say('ZADD zset 1 m 2 n');
-    client.say('PEXPIRE b 5000');
+  it('leaves no change', () => {
+    client.send('MSET a 1 b 2');
+    client.send('RPUSH list x y z');
+    client.send('HSET hash f 1 g 2');
+    client.send('SADD set m n');
+    client.send('ZADD zset 1 m 2 n');
+    client.send('PEXPIRE b 5000');
     client.events();
-    wild(`
+    runEndless(`
       redis.call('set', 'a', 'changed') redis.call('del', 'b') redis.call('set', 'new', 1)
       redis.call('rpop', 'list') redis.call('lpush', 'list', 'w') redis.call('linsert', 'list', 'before', 'y', 'q')
       redis.call('hset', 'hash', 'f', 9, 'h', 3) redis.call('hdel', 'hash', 'g')
@@ -171,9 +173,9 @@ describe('a script that spends its budget', () => {
     ]);
   });
 
-  it('brings back what it flushed and swapped', () => {
-    client.say('MSET a 1 b 2');
-    wild("redis.call('flushall') redis.call('set', 'c', 1) redis.call('swapdb', 0, 1)");
+  it('restores keys after FLUSHALL and SWAPDB', () => {
+    client.send('MSET a 1 b 2');
+    runEndless("redis.call('flushall') redis.call('set', 'c', 1) redis.call('swapdb', 0, 1)");
     expectReplies(client, [
       ['MGET a b c', ['1', '2', null]],
       ['DBSIZE', 2],
@@ -182,37 +184,37 @@ describe('a script that spends its budget', () => {
     ]);
   });
 
-  it('wakes nobody', () => {
+  it('serves no blocked client', () => {
     const waiter = client.other();
-    expect(waiter.say('BLPOP list 0')).toBe('waits');
-    wild("redis.call('rpush', 'list', 'x')");
-    expect(waiter.late()).toEqual([]);
-    client.say('RPUSH list y');
-    expect(waiter.late()).toEqual([['list', 'y']]);
+    expect(waiter.send('BLPOP list 0')).toBe('blocked');
+    runEndless("redis.call('rpush', 'list', 'x')");
+    expect(waiter.lateReplies()).toEqual([]);
+    client.send('RPUSH list y');
+    expect(waiter.lateReplies()).toEqual([['list', 'y']]);
   });
 
-  it('keeps what the transaction around it has done', () => {
-    client.say('CONFIG SET script-budget-steps 1000');
-    client.say('MULTI');
-    client.say('SET a 1');
-    client.say(['EVAL', `redis.call('set', 'b', 1) ${ENDLESS}`, '0']);
-    client.say('SET c 1');
-    expect(client.say('EXEC')).toEqual(['+OK', expect.stringContaining('stopped'), '+OK']);
-    expect(client.say('MGET a b c')).toEqual(['1', null, '1']);
+  it('keeps the writes of the transaction before it', () => {
+    client.send('CONFIG SET script-budget-steps 1000');
+    client.send('MULTI');
+    client.send('SET a 1');
+    client.send(['EVAL', `redis.call('set', 'b', 1) ${ENDLESS}`, '0']);
+    client.send('SET c 1');
+    expect(client.send('EXEC')).toEqual(['+OK', expect.stringContaining('stopped'), '+OK']);
+    expect(client.send('MGET a b c')).toEqual(['1', null, '1']);
   });
 
-  it('puts every key back into its slot, so that a scan misses none', () => {
+  it('restores the slot of every key, so that a scan misses none', () => {
     const command = fc.oneof(
       fc.tuple(fc.constantFrom('set', 'del', 'persist'), fc.nat(30)),
       fc.tuple(fc.constant('rename'), fc.nat(30)),
     );
     fc.assert(
       fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
-        client = startDialogue();
+        client = startEngineClient();
         for (let at = 0; at < 20; at++)
-          client.say(`SET k${at} v PX ${at % 3 === 0 ? 10 : 100_000}`);
+          client.send(`SET k${at} v PX ${at % 3 === 0 ? 10 : 100_000}`);
         client.clock.advance(9);
-        const before = client.say('SCAN 0 COUNT 1000');
+        const before = client.send('SCAN 0 COUNT 1000');
         const body = commands
           .map(([name, key]) =>
             name === 'set'
@@ -220,55 +222,55 @@ describe('a script that spends its budget', () => {
               : `redis.pcall('${name}', 'k${key}'${name === 'rename' ? ", 'k5'" : ''})`,
           )
           .join(' ');
-        wild(body);
-        expect(client.say('SCAN 0 COUNT 1000')).toEqual(before);
+        runEndless(body);
+        expect(client.send('SCAN 0 COUNT 1000')).toEqual(before);
       }),
     );
   });
 });
 
-describe('a script pays for what it causes', () => {
-  const run = (script: string) => client.say(['EVAL', script, '0']);
+describe('a script is charged', () => {
+  const run = (script: string) => client.send(['EVAL', script, '0']);
   const stopped = expect.stringContaining('bytes of memory');
 
   beforeEach(() => {
     client.engine.memory.scriptBytes = 1_000_000;
   });
 
-  it('when it publishes: for each receiver', () => {
+  it('for each receiver of a message', () => {
     const publish = "for i = 1, 300 do redis.call('publish', 'news', i) end return 1";
     expect(run(publish)).toBe(1);
     const readers = [client.other(), client.other(), client.other(), client.other()];
-    readers[0]!.say('SUBSCRIBE news');
+    readers[0]!.send('SUBSCRIBE news');
     expect(run(publish)).toBe(1);
-    for (const reader of readers.slice(1)) reader.say('PSUBSCRIBE n*');
+    for (const reader of readers.slice(1)) reader.send('PSUBSCRIBE n*');
     expect(run(publish)).toEqual(stopped);
     expect(run("redis.call('publish', 'news', ('x'):rep(300000)) return 1")).toEqual(stopped);
   });
 
-  it('when its writes announce events, and none of them is sent', () => {
+  it('for keyspace events of its writes, which are not sent after a rollback', () => {
     client.events();
     expect(run("for i = 1, 1500 do redis.call('expire', 'none', 1) end return 1")).toBe(1);
     expect(run("for i = 1, 1500 do redis.call('set', 'k', i) end return 1")).toEqual(stopped);
     expect(client.events()).toEqual([]);
-    expect(client.say('EXISTS k')).toBe(0);
+    expect(client.send('EXISTS k')).toBe(0);
   });
 
-  it('when its commands are shown to monitors', () => {
+  it('for the lines of its commands to monitors', () => {
     const read = "local k = ('k'):rep(1000) for i = 1, 600 do redis.call('exists', k) end return 1";
     expect(run(read)).toBe(1);
-    client.other().say('MONITOR');
-    client.other().say('MONITOR');
+    client.other().send('MONITOR');
+    client.other().send('MONITOR');
     expect(run(read)).toEqual(stopped);
   });
 
-  it('for the undo of its writes, and leaves nothing wherever that stops it', () => {
+  it('for the undo journal, and is rolled back wherever that stops it', () => {
     client.engine.eventBits = 0;
-    client.say('SET held x');
-    client.say('RPUSH list a b c');
-    client.say('SADD set a');
-    client.say('HSET hash f v');
-    client.say('ZADD zset 1 a');
+    client.send('SET held x');
+    client.send('RPUSH list a b c');
+    client.send('SADD set a');
+    client.send('HSET hash f v');
+    client.send('ZADD zset 1 a');
     const state = () =>
       [
         'GET held',
@@ -277,7 +279,7 @@ describe('a script pays for what it causes', () => {
         'HGETALL hash',
         'ZRANGE zset 0 -1',
         'DBSIZE',
-      ].map((command) => client.say(command));
+      ].map((command) => client.send(command));
     const before = state();
     const writes = [
       "redis.call('set', 'new' .. i, i)",
@@ -292,7 +294,7 @@ describe('a script pays for what it causes', () => {
     ];
     for (const write of writes) {
       const script = `local i = 0 while true do i = i + 1 ${write} end`;
-      // The limits differ by less than one record takes, so that some run is stopped by each record.
+      // The limits differ by less than the size of one record, so that each record stops some run.
       for (let bytes = 20_000; bytes < 20_800; bytes += 32) {
         client.engine.memory.scriptBytes = bytes;
         expect(run(script), write).toEqual(stopped);
@@ -301,18 +303,18 @@ describe('a script pays for what it causes', () => {
     }
   });
 
-  it('not for the values that only the undo keeps: they count as used', () => {
-    client.say(['SET', 'k', 'x'.repeat(1_100_000)]);
+  it('not for values that only the journal keeps alive: they count as used memory', () => {
+    client.send(['SET', 'k', 'x'.repeat(1_100_000)]);
     expect(run("redis.call('set', 'k', 1) return 1")).toBe(1);
     expect(client.engine.memory.undo.bytes).toBe(0);
-    client.say('CONFIG SET maxmemory 1mb');
+    client.send('CONFIG SET maxmemory 1mb');
     const source = `redis.call('set', 'k', 1) local s = ('x'):rep(100000)
       for i = 1, 20 do redis.call('set', 'k', s) end`;
-    expect(client.say(['EVAL', source, '0'])).toEqual(
+    expect(client.send(['EVAL', source, '0'])).toEqual(
       expect.stringContaining('OOM Script stopped: used memory'),
     );
     expect(client.engine.memory.undo.bytes).toBe(0);
-    expect(client.say('GET k')).toBe('1');
+    expect(client.send('GET k')).toBe('1');
   });
 
   it.each([
@@ -327,20 +329,20 @@ describe('a script pays for what it causes', () => {
     'not for the value that %s removes: it counts as used until the script ends',
     (_name, body) => {
       const long = 'x'.repeat(100_000);
-      client.say(['RPUSH', 'l', long, 'rest']);
-      client.say(['HSET', 'h', 'f', long, 'rest', '']);
-      client.say(['SADD', 's', long, 'rest']);
-      client.say(['ZADD', 'z', '1', long, '2', 'rest']);
+      client.send(['RPUSH', 'l', long, 'rest']);
+      client.send(['HSET', 'h', 'f', long, 'rest', '']);
+      client.send(['SADD', 's', long, 'rest']);
+      client.send(['ZADD', 'z', '1', long, '2', 'rest']);
       const { used } = client.engine.memory;
-      client.say(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 40_000)]);
+      client.send(['CONFIG', 'SET', 'maxmemory', String(used.bytes + 40_000)]);
       const source = `${body} return redis.pcall('setrange', 'k', 50000, 'x')`;
-      expect(client.say(['EVAL', source, '0', long])).toMatch(/^-OOM command not allowed/);
+      expect(client.send(['EVAL', source, '0', long])).toMatch(/^-OOM command not allowed/);
       expect(client.engine.memory.undo.bytes).toBe(0);
-      expect(client.say('SETRANGE k 50000 x')).toBe(50_001);
+      expect(client.send('SETRANGE k 50000 x')).toBe(50_001);
     },
   );
 
-  it('when it logs: at most 100 lines of 1024 chars are written', () => {
+  it('for log lines, of which at most 100 of 1024 chars are written', () => {
     const lines: string[] = [];
     client.engine.log = (_, line) => lines.push(line);
     run("for i = 1, 250 do redis.log(redis.LOG_WARNING, 'line', i, ('x'):rep(2000)) end");
@@ -352,10 +354,10 @@ describe('a script pays for what it causes', () => {
     expect(lines[101]).toBe('again');
   });
 
-  it('and is stopped between two commands that take long', () => {
+  it('for time, and is stopped between two slow commands', () => {
     client.engine.memory.scriptBytes = 1e9;
-    client.say('MSET a 1 b 2');
-    client.say('CONFIG SET script-budget-ms 20');
+    client.send('MSET a 1 b 2');
+    client.send('CONFIG SET script-budget-ms 20');
     const { clock } = client.engine;
     const real = clock.monotonicMs;
     let nowMs = real();
@@ -369,16 +371,16 @@ describe('a script pays for what it causes', () => {
   });
 });
 
-describe('the scripts that are kept', () => {
+describe('stored scripts', () => {
   const source = (number: number) => `return ${number} -- ${'x'.repeat(1000)}`;
-  const load = (number: number) => client.say(['SCRIPT', 'LOAD', source(number)]) as string;
+  const load = (number: number) => client.send(['SCRIPT', 'LOAD', source(number)]) as string;
 
-  it('are dropped when others need their memory, those not used for longest first', () => {
+  it('are dropped when the cache is full, least recently used first', () => {
     const first = load(1);
     client.engine.memory.scriptCacheBytes = client.engine.memory.scripts.bytes * 3;
     const second = load(2);
     load(3);
-    client.say(['EVALSHA', first, '0']);
+    client.send(['EVALSHA', first, '0']);
     load(4);
     expectReplies(client, [
       [['EVALSHA', first, '0'], 1],
@@ -393,18 +395,18 @@ describe('the scripts that are kept', () => {
     expect(client.engine.scripts.count).toBe(3);
   });
 
-  it('do not grow when ever new ones are evaluated', () => {
+  it('do not grow without limit when new scripts are evaluated', () => {
     client.engine.memory.scriptCacheBytes = 100_000;
-    for (let number = 0; number < 1000; number++) client.say(['EVAL', source(number), '0']);
+    for (let number = 0; number < 1000; number++) client.send(['EVAL', source(number), '0']);
     expect(client.engine.memory.scripts.bytes).toBeLessThanOrEqual(100_000);
     expect(client.engine.scripts.count).toBeGreaterThan(10);
-    expect(client.say(['EVAL', source(999), '0'])).toBe(999);
+    expect(client.send(['EVAL', source(999), '0'])).toBe(999);
   });
 
-  it('keep the newest, whatever it takes', () => {
+  it('always include the newest', () => {
     client.engine.memory.scriptCacheBytes = 1;
     const sha = load(1);
-    expect(client.say(['EVALSHA', sha, '0'])).toBe(1);
+    expect(client.send(['EVALSHA', sha, '0'])).toBe(1);
     expect(client.engine.scripts.count).toBe(1);
   });
 
@@ -412,16 +414,16 @@ describe('the scripts that are kept', () => {
     load(1);
     const { bytes } = client.engine.memory.scripts;
     expect(bytes).toBeGreaterThan(2000);
-    const info = (client.say('INFO memory') as { text: string }).text;
+    const info = (client.send('INFO memory') as { text: string }).text;
     expect(info).toContain('number_of_cached_scripts:1\r\n');
     expect(info).toContain(`used_memory_scripts:${bytes}\r\n`);
     expect(info).toContain(`used_memory_scripts_eval:${bytes}\r\n`);
-    client.say('SCRIPT FLUSH');
+    client.send('SCRIPT FLUSH');
     expect(client.engine.memory.scripts.bytes).toBe(0);
   });
 
   it('have at most 128 KiB of text', () => {
-    expect(client.say(['EVAL', `return 1 ${' '.repeat(131_072)}`, '0'])).toBe(
+    expect(client.send(['EVAL', `return 1 ${' '.repeat(131_072)}`, '0'])).toBe(
       '-ERR Error compiling script (new function): user_script:1: chunk too long, the limit is 131072 bytes',
     );
   });
@@ -432,13 +434,13 @@ describe('without memory', () => {
   const write = "return redis.call('set', 'k', 'v')";
 
   beforeEach(() => {
-    client.say(['SET', 'old', 'x'.repeat(100_000)]);
-    client.say(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
+    client.send(['SET', 'old', 'x'.repeat(100_000)]);
+    client.send(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
   });
 
-  it('a script gets an error from its first write', () => {
+  it('a script fails at its first write', () => {
     const place = / script: [0-9a-f]{40}, on @user_script:1\.$/;
-    const reply = client.say(['EVAL', write, '0']) as string;
+    const reply = client.send(['EVAL', write, '0']) as string;
     expect(reply.replace(place, '')).toBe(OOM);
     expect(reply).toMatch(place);
     expectReplies(client, [
@@ -457,15 +459,15 @@ describe('without memory', () => {
     ]);
   });
 
-  it('a script that has written goes on, as in Redis', () => {
+  it('a script that has written continues, as in Redis', () => {
     expectReplies(client, [
       [['EVAL', `redis.call('del', 'old') ${write}`, '0'], '+OK'],
       ['EXISTS old k', 1],
     ]);
   });
 
-  it('a script that adds no more than it removes goes on far beyond the limit', () => {
-    client.say('CONFIG SET maxmemory 50kb');
+  it('a script that adds no more than it removes continues far beyond the limit', () => {
+    client.send('CONFIG SET maxmemory 50kb');
     const handOver = "redis.call('getdel', 'old') return redis.call('set', 'k', 'v')";
     expectReplies(client, [
       [['EVAL', handOver, '0'], '+OK'],
@@ -473,10 +475,10 @@ describe('without memory', () => {
     ]);
   });
 
-  it('a script that has written goes on while clients take more than an eighth of the limit', () => {
-    client.say('CONFIG SET maxmemory 0');
-    client.say('SET lock a');
-    client.say(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
+  it('a script that has written continues while clients use more than an eighth of the limit', () => {
+    client.send('CONFIG SET maxmemory 0');
+    client.send('SET lock a');
+    client.send(['CONFIG', 'SET', 'maxmemory', String(client.engine.memory.used.bytes - 1)]);
     client.other().session.memory.add('output', 50_000);
     const handOver = "redis.call('del', 'lock') return redis.call('set', 'lock', ARGV[1])";
     expectReplies(client, [
@@ -486,7 +488,7 @@ describe('without memory', () => {
   });
 
   it.each(['', '#!lua flags=allow-oom\n'])(
-    'a script that has written is stopped and undone an eighth beyond the limit: %j',
+    'a script that has written is stopped and rolled back an eighth beyond the limit: %j',
     (shebang) => {
       const source = `${shebang}redis.call('del', 'old')
         for i = 1, 200 do redis.call('set', 'k' .. i, ('v'):rep(1000)) end`;

@@ -15,25 +15,25 @@ import { Session } from './session.ts';
 import { lower } from './text.ts';
 
 /**
- * The scripts that were sent, and the running of them. A script is one unit of work: time stands still,
- * nobody else acts. One that spends its budget is stopped and leaves nothing, which Redis cannot do:
- * what it wrote is undone, what it published is not sent.
+ * Keeps and runs scripts. A script is one unit of work: the engine's time does not change, and no other command
+ * runs. A script that exceeds its budget is stopped and rolled back, which Redis cannot do: its writes are undone,
+ * and its messages are dropped.
  */
 export class Scripts {
   readonly #engine: Engine;
-  /** In order of use, the last one used at the end. */
+  /** In order of use, the most recent at the end. */
   readonly #bySha = new Map<string, CompiledScript>();
-  /** EVAL sends the text each time: this saves hashing it. */
+  /** Saves hashing the text that EVAL sends each time. */
   readonly #shaBySource = new Map<string, string>();
   readonly #host: LuaHost;
   readonly #session: Session;
   #lastUsed: CompiledScript | undefined;
 
-  // The running script.
+  // The state of the running script.
   #readOnly = false;
   #allowsOom = false;
   #hasWritten = false;
-  /** The data when the script began. */
+  /** The bytes of all data when the script began. */
   #dataBytes = 0;
   #deadlineMs = 0;
   #logLines = 0;
@@ -42,7 +42,7 @@ export class Scripts {
     this.#engine = engine;
     this.#session = new Session(engine, 0, { push() {}, resume() {}, close() {} });
     this.#session.isScript = true;
-    this.#session.mayPark = false;
+    this.#session.mayBlock = false;
     this.#host = {
       call: (argv) => this.#call(argv),
       log: (level, message) => this.#log(level, message),
@@ -63,14 +63,14 @@ export class Scripts {
     return this.#bySha.has(sha);
   }
 
-  /** The text of a script that is kept; throws ErrorReply if it is not. */
+  /** The text of a script. Throws NO_SCRIPT if it is not kept. */
   textOf(sha: string): string {
     return this.#find(sha).source;
   }
 
   /**
-   * Compiles a script and keeps it; throws ErrorReply if it does not compile. It stays until those
-   * that were used later need its memory, so that EVALSHA answers NOSCRIPT as after SCRIPT FLUSH.
+   * Compiles and keeps a script; throws ErrorReply if it does not compile. The least recently used scripts are
+   * dropped when the cache is full; EVALSHA then replies NOSCRIPT, as after SCRIPT FLUSH.
    */
   load(source: string): string {
     const known = this.#shaBySource.get(source);
@@ -95,7 +95,7 @@ export class Scripts {
     this.#lastUsed = undefined;
   }
 
-  /** Drops the scripts that were not used for longest until the others fit; the newest always stays. */
+  /** Drops the least recently used scripts until the others fit. The newest always stays. */
   #dropOldest(): void {
     const { scripts, scriptCacheBytes } = this.#engine.memory;
     for (const script of this.#bySha.values()) {
@@ -106,9 +106,9 @@ export class Scripts {
     }
   }
 
-  /** The script of this name, which counts as a use; throws ErrorReply if it is not kept. */
+  /** Finds a script by its SHA1 and counts a use. Throws NO_SCRIPT if it is not kept. */
   #find(sha: string): CompiledScript {
-    // Nearly all clients write the digits in lower case, which saves folding them.
+    // Nearly all clients send lower case digits, which need no folding.
     const script = this.#bySha.get(sha) ?? this.#bySha.get(lower(sha));
     if (script === undefined) throw NO_SCRIPT;
     if (script !== this.#lastUsed) {
@@ -160,7 +160,7 @@ export class Scripts {
       else {
         journal.rollBack();
         pubSub.forgetSince(messages);
-        // In a transaction, a key that was signalled here would go before those that are filled later.
+        // In a transaction, a signal of a rolled back script would change the order in which keys are served.
         blocking.forgetSince(signals);
       }
     }
@@ -198,7 +198,7 @@ export class Scripts {
     );
   }
 
-  /** redis.call: the rules for scripts, then the same step as for clients. */
+  /** redis.call: checks the rules for scripts, then runs the command. */
   #call(argv: string[]): Reply {
     const command = findCommand(argv);
     if (command instanceof ErrorReply) return UNKNOWN;
@@ -208,31 +208,31 @@ export class Scripts {
     if ((command.bits & FLAGS.write) !== 0) {
       if ((command.bits & FLAGS.denyoom) !== 0 && this.#isRefusedForMemory()) return OUT_OF_MEMORY;
       this.#hasWritten = true;
-      // Joins what the script has concatenated: V8 keeps the parts, which take more than is counted.
+      // Reading a char flattens a concatenated string. V8's tree of parts takes more memory than is counted.
       for (const argument of argv) argument.charCodeAt(0);
     }
     const outcome = call(this.#session, command, argv);
     if ((command.bits & FLAGS.denyoom) !== 0) this.#checkMemory();
-    if (typeof outcome === 'symbol') throw new Error(`${command.name} parked inside a script`);
-    if (!command.isBrief || argv.length > MAX_BRIEF_WORDS) this.#checkTime();
+    if (typeof outcome === 'symbol') throw new Error(`${command.name} blocked inside a script`);
+    if (!command.isBrief || argv.length > MAX_BRIEF_ARGUMENTS) this.#checkTime();
     return outcome;
   }
 
   /**
-   * As in Redis, a script gets an error from its first write, and may go on once it has written: a release
-   * that hands a lock over must not stop halfway.
+   * As in Redis, the first write of a script fails when memory is full, but a script that has written continues: a
+   * release that hands a lock over must not stop halfway.
    */
   #isRefusedForMemory(): boolean {
     return this.#engine.memory.isFull && !this.#hasWritten && !this.#allowsOom;
   }
 
-  /** Stops a script before it can fill the heap, unless it has removed as much data as it has added. */
+  /** Stops a script that would fill the heap, unless it has removed as much data as it has added. */
   #checkMemory(): void {
     const { memory } = this.#engine;
     if (memory.isExhausted && memory.data.bytes > this.#dataBytes) throw new ScriptStopped('oom');
   }
 
-  /** Reads the clock after a command that may take long; the script itself reads it between steps. */
+  /** Checks the deadline after a command that may take long. Between steps the interpreter checks it. */
   #checkTime(): void {
     if (this.#engine.clock.monotonicMs() >= this.#deadlineMs) throw new ScriptStopped('deadline');
   }
@@ -242,10 +242,10 @@ export class Scripts {
 const LOG_NOTICE = 2;
 /** Lines of redis.log that one run of a script may write. */
 const MAX_LOG_LINES = 100;
-/** A command with more words takes time even if it is short by nature. */
-const MAX_BRIEF_WORDS = 8;
+/** A brief command with more arguments may take long. */
+const MAX_BRIEF_ARGUMENTS = 8;
 
-/** What a script that may only read may not call. */
+/** Flags of commands that a read-only script may not call. */
 const WRITES = FLAGS.write | FLAGS.may_replicate;
 
 export const NO_SCRIPT = new ErrorReply('NOSCRIPT No matching script. Please use EVAL.');

@@ -1,20 +1,20 @@
 import type { Protocol, Reply } from '../resp/index.ts';
-import type { Waiter } from './blocking.ts';
+import type { BlockedCommand } from './blocking.ts';
 import { ClientMemory } from './client-memory.ts';
 import type { Command } from './command.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
 import { argumentBytes } from './footprint.ts';
 
-/** What a session says without being asked. All of it is called from inside the engine's own turn. */
+/** Receives what a session sends outside of `execute`. The engine calls it synchronously, inside of a unit of work. */
 export interface SessionListener {
-  /** A message that answers no command: pub/sub, MONITOR. */
+  /** A message that is not a reply: pub/sub, MONITOR. */
   push(reply: Reply): void;
-  /** The answer of a command that had been parked. The session takes commands again. */
+  /** The reply of a blocked command. The session accepts commands again. */
   resume(reply: Reply): void;
-  /** Somebody ended this session (CLIENT KILL); what was written before still counts. */
+  /** Another session ended this one (CLIENT KILL). Replies that were written before must still be sent. */
   close(): void;
-  /** The session takes too much memory: close it at once, unread replies and all. */
+  /** The session uses too much memory. Close it at once and drop unread replies. */
   evict?(reason: string): void;
 }
 
@@ -23,7 +23,7 @@ export interface QueuedCommand {
   readonly argv: readonly string[];
 }
 
-/** One client: its selected database, its transaction, its subscriptions and what is known of it. */
+/** The state of one client connection: selected database, transaction, subscriptions, name and address. */
 export class Session {
   readonly engine: Engine;
   readonly id: number;
@@ -34,11 +34,12 @@ export class Session {
   protocol: Protocol = 2;
   authenticated: boolean;
 
-  /** Commands since MULTI; null outside of a transaction. */
+  /** The queued commands of a transaction; null outside of MULTI. */
   queue: QueuedCommand[] | null = null;
-  /** A command could not be queued, so that EXEC must refuse. */
+  /** A command could not be queued: EXEC fails. */
   queueBroken = false;
   readonly watched = new Map<Database, Set<string>>();
+  /** A watched key was changed: EXEC runs nothing. */
   watchBroken = false;
 
   readonly channels = new Set<string>();
@@ -46,11 +47,11 @@ export class Session {
   readonly shardChannels = new Set<string>();
   monitoring = false;
 
-  /** What the session waits for; null unless it is parked. */
-  waiter: Waiter | null = null;
-  /** Inside EXEC and scripts nothing may wait. */
-  mayPark = true;
-  /** The session that a script's commands run in, not a client. */
+  /** The command that is blocked, or null. */
+  blockedCommand: BlockedCommand | null = null;
+  /** False inside of EXEC and scripts, where no command may block. */
+  mayBlock = true;
+  /** True for the session that runs the commands of scripts. */
   isScript = false;
 
   name = '';
@@ -61,11 +62,11 @@ export class Session {
   noEvict = false;
   noTouch = false;
   /**
-   * CLIENT REPLY, for whoever writes the replies: `off` drops them; `skip-next` becomes `skip` when the
-   * next command begins; `skip` drops that command's reply and then becomes `on`. Pushes always pass.
+   * The mode of CLIENT REPLY, which the server applies. `off` drops replies. `skip-next` becomes `skip` when the
+   * next command begins. `skip` drops that command's reply and then becomes `on`. Pushes are always sent.
    */
   replies: 'on' | 'off' | 'skip' | 'skip-next' = 'on';
-  /** The connection ends after the reply that is being written (QUIT, CLIENT KILL of oneself). */
+  /** The connection ends after the current reply (QUIT, or CLIENT KILL of the own session). */
   closing = false;
   lastCommand = 'NULL';
   lastUsedMs: number;
@@ -108,14 +109,14 @@ export class Session {
     this.unwatchAll();
   }
 
-  /** RESET: as if the client had just connected. */
+  /** RESET: restores the state of a new connection. */
   reset(): void {
     const { engine } = this;
     this.discardTransaction();
     engine.pubSub.leave(this);
     engine.monitors.delete(this);
     this.monitoring = false;
-    engine.wills.end(this);
+    engine.exitCommands.end(this);
     this.database = engine.database(0);
     this.protocol = 2;
     this.authenticated = !engine.needsPassword;
@@ -125,12 +126,12 @@ export class Session {
     this.noTouch = false;
   }
 
-  /** Leaves everything that the session had joined. Safe to call twice. */
+  /** Ends the transaction, the blocked command, subscriptions and the named session. Safe to call twice. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
     this.discardTransaction();
-    this.waiter?.leave();
+    this.blockedCommand?.cancel();
     this.engine.forget(this);
     this.memory.close();
   }

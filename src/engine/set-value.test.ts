@@ -14,7 +14,7 @@ function contents(set: SetValue): unknown {
 }
 
 describe('SetValue', () => {
-  it('gives integers in ascending order while there are few and nothing else', () => {
+  it('returns up to 512 integers in ascending order', () => {
     const set = setOf('10', '-3', '9223372036854775807', '9', '-9223372036854775808');
     const ascending = ['-9223372036854775808', '-3', '9', '10', '9223372036854775807'];
     expect(set.encoding).toBe('intset');
@@ -24,7 +24,7 @@ describe('SetValue', () => {
     expect(new Set(set.members())).toEqual(new Set([...ascending, '9223372036854775808']));
   });
 
-  it('becomes a table by the 513th integer, for ever', () => {
+  it('converts to a hash table by the 513th integer, and never back', () => {
     const set = setOf(...Array.from({ length: 512 }, (_, at) => String(at)));
     expect(set.encoding).toBe('intset');
     set.add('512');
@@ -41,7 +41,7 @@ describe('SetValue', () => {
     expect(set.size).toBe(0);
   });
 
-  it('copies without sharing', () => {
+  it('a copy does not change with the original', () => {
     const set = setOf('a');
     const copy = set.copy();
     copy.add('b');
@@ -50,7 +50,7 @@ describe('SetValue', () => {
     expect(copy.members()).toEqual(['b']);
   });
 
-  it('is after an undo exactly what it was', () => {
+  it('a rollback restores it exactly', () => {
     const random = seededRandom(2);
     const pick = (count: number): number => Math.floor(random.next() * count);
     const journal = new Journal();

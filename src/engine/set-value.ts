@@ -4,12 +4,12 @@ import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
 import { parseInteger } from './number.ts';
 
-/** Members without order. Every change leaves its inverse in the journal while that is open. */
+/** A set. Every change records its inverse while the journal is active. */
 export class SetValue extends Footprint {
   readonly type = 'set';
   readonly journal: Journal;
   #entries = new Dictionary<true>();
-  /** Redis would have turned its array of integers into a table; it never goes back. */
+  /** Redis would have converted the intset to a hash table. It never converts back. */
   #isTable = false;
 
   constructor(journal: Journal) {
@@ -29,7 +29,7 @@ export class SetValue extends Footprint {
     return this.#entries.has(member);
   }
 
-  /** True if the member is new. */
+  /** Returns true if the member is new. */
   add(member: string): boolean {
     if (this.#entries.set(member, true)) return false;
     this.grow(memberBytes(member));
@@ -43,7 +43,7 @@ export class SetValue extends Footprint {
     return true;
   }
 
-  /** True if the member was there. */
+  /** Returns true if the member existed. */
   delete(member: string): boolean {
     const slot = this.#entries.slotOf(member);
     if (slot < 0) return false;
@@ -51,12 +51,12 @@ export class SetValue extends Footprint {
     return true;
   }
 
-  /** Removes a member by chance and returns it. */
+  /** Removes a random member and returns it. */
   popRandom(random: Random): string {
     return this.#removeAt(this.#entries.randomSlot(random));
   }
 
-  /** Its members; integers in ascending order while Redis would keep them so. */
+  /** The members; in ascending order while Redis would use an intset. */
   members(): string[] {
     const names = this.#entries.names();
     if (this.#isTable) return names.slice();
@@ -71,7 +71,7 @@ export class SetValue extends Footprint {
     return this.#entries.nameAt(this.#entries.randomSlot(random));
   }
 
-  /** A step of SSCAN: a small set of integers is visited at once, whatever the count. */
+  /** One step of SSCAN. As in Redis, an intset is visited in one step, whatever the count. */
   scan(cursor: number, count: number, visit: (member: string) => void): number {
     if (this.#isTable) {
       return this.#entries.scan(cursor, count, (slot) => visit(this.#entries.nameAt(slot)));
@@ -117,7 +117,7 @@ function memberBytes(member: string): number {
 }
 
 const EMPTY_BYTES = 480;
-/** A member's places in the dictionary, when that has just grown. */
+/** The memory of a member in the dictionary's arrays, just after they have grown. */
 const MEMBER_BYTES = 80;
-/** Redis's default of set-max-intset-entries. */
+/** The default of set-max-intset-entries in Redis. */
 const INTSET_ENTRIES = 512;

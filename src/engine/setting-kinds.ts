@@ -1,35 +1,35 @@
-import { parseMemorySize } from '../memory-size.ts';
+import { parseMemorySize } from '../memory/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import { INT64_MAX } from './errors.ts';
 import { parseInteger } from './number.ts';
 import { lower } from './text.ts';
 
 /**
- * How the text of a setting is read: gives it back in the form that CONFIG GET shows, or throws an
- * ErrorReply whose message is the reason alone.
+ * Parses the text of a setting. Returns it in the form that CONFIG GET shows, or throws an ErrorReply whose message is
+ * the reason.
  */
 export type SettingKind = (text: string) => string;
 
 export const anyText: SettingKind = (text) => text;
 
-export function integer(least: number | bigint, most: number | bigint = INT64_MAX): SettingKind {
+export function integer(min: number | bigint, max: number | bigint = INT64_MAX): SettingKind {
   return (text) => {
     const value = parseInteger(text);
     if (value === undefined) throw new ErrorReply("argument couldn't be parsed into an integer");
-    return withinBounds(value, least, most);
+    return withinBounds(value, min, max);
   };
 }
 
-/** Bytes, with a unit if wanted: `k` is 1000 and `kb` is 1024. No digits mean 0, as in Redis. */
-export function memory(least: number | bigint, most: number | bigint = INT64_MAX): SettingKind {
+/** Bytes with an optional unit: see parseMemorySize. */
+export function memory(min: number | bigint, max: number | bigint = INT64_MAX): SettingKind {
   return (text) => {
     const bytes = parseMemorySize(text);
     if (bytes === undefined) throw new ErrorReply('argument must be a memory value');
-    return withinBounds(bytes, least, most);
+    return withinBounds(bytes, min, max);
   };
 }
 
-/** Bytes, or a share of maxmemory such as `25%`. */
+/** Bytes, or a percentage of maxmemory such as `25%`. */
 export const memoryOrPercent: SettingKind = (text) => {
   if (!text.endsWith('%')) return memory(0)(text);
   return `${integer(0, 100)(text.slice(0, -1))}%`;
@@ -49,7 +49,7 @@ export function oneOf(...words: readonly string[]): SettingKind {
   };
 }
 
-/** A setting of Redis of which only one value makes sense here. */
+/** A setting of Redis that supports only one value here. */
 export function only(value: string, reason: string): SettingKind {
   return (text) => {
     if (lower(text) !== value) throw new ErrorReply(reason);
@@ -57,11 +57,7 @@ export function only(value: string, reason: string): SettingKind {
   };
 }
 
-function withinBounds(
-  value: number | bigint,
-  least: number | bigint,
-  most: number | bigint,
-): string {
-  if (value >= least && value <= most) return String(value);
-  throw new ErrorReply(`argument must be between ${least} and ${most} inclusive`);
+function withinBounds(value: number | bigint, min: number | bigint, max: number | bigint): string {
+  if (value >= min && value <= max) return String(value);
+  throw new ErrorReply(`argument must be between ${min} and ${max} inclusive`);
 }

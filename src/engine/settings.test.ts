@@ -4,14 +4,14 @@ import { createEngine } from './engine.ts';
 import { isSecretSetting } from './settings.ts';
 
 describe('settings', () => {
-  it('start with what they are given, also the fixed ones', () => {
+  it('have the given initial values, also fixed ones', () => {
     const { settings } = createEngine({ settings: { databases: '3', maxclients: '7' } });
     expect(settings.number('databases')).toBe(3);
     expect(settings.text('maxclients')).toBe('7');
     expect(settings.flag('appendonly')).toBe(false);
   });
 
-  it('name what is wrong at the start', () => {
+  it('throw an error that names the invalid setting', () => {
     expect(() => createEngine({ settings: { maxclients: 'many' } })).toThrow(
       "maxclients: argument couldn't be parsed into an integer",
     );
@@ -20,19 +20,19 @@ describe('settings', () => {
     );
   });
 
-  it('can be put by the server when CONFIG SET may not', () => {
+  it('can be set by the server when CONFIG SET may not', () => {
     const { settings } = createEngine({ clock: virtualClock() });
     settings.put('port', '7777');
     expect(settings.number('port')).toBe(7777);
   });
 
-  it('know which of them are secret', () => {
+  it('isSecretSetting returns true for passwords', () => {
     expect(isSecretSetting('RequirePass')).toBe(true);
     expect(isSecretSetting('timeout')).toBe(false);
     expect(isSecretSetting('nonsense')).toBe(false);
   });
 
-  it('give scripts their budget', () => {
+  it('set the budget of scripts', () => {
     const engine = createEngine({ settings: { 'script-budget-steps': '1000' } });
     expect(engine.scriptBudgetSteps).toBe(1000);
     engine.settings.change(['script-budget-steps', '0', 'script-budget-ms', '20']);

@@ -20,26 +20,26 @@ export type SettingValues = Readonly<Partial<Record<SettingName, string>>>;
 interface Setting {
   readonly default: string;
   readonly kind: (text: string, engine: Engine) => string;
-  /** CONFIG SET refuses it: it is chosen when the server starts, or is a fact. */
+  /** CONFIG SET rejects it: it is set when the server starts, or is constant. */
   readonly fixed?: true;
-  /** Redacted wherever commands are shown. */
+  /** Redacted in MONITOR and SLOWLOG. */
   readonly secret?: true;
-  /** Other names of Redis for the same. */
+  /** Other names of the setting in Redis. */
   readonly aliases?: readonly string[];
-  /** How CONFIG GET writes the value; as it was set, unless told. */
+  /** Formats the value for CONFIG GET. Default: the value as it was set. */
   readonly show?: (value: string) => string;
-  /** Takes a new value into use. */
+  /** Applies a new value to the engine. */
   readonly apply?: (engine: Engine, value: string) => void;
 }
 
 const INT32_MAX = 2 ** 31 - 1;
 const UINT32_MAX = 2 ** 32 - 1;
-const NO_EVICTION = 'keys are never evicted here: a lock that vanishes is no lock';
+const NO_EVICTION = 'keys are never evicted here, because an evicted lock would be granted twice';
 const NO_SNAPSHOTS = 'there are no snapshots here: see appendonly';
 
-/** Everything that CONFIG knows, by name. Times and sizes are in the units of Redis. */
+/** The settings of CONFIG, by name. Times and sizes are in the units of Redis. */
 const SETTINGS = {
-  // Where and how the server listens.
+  // Network.
   port: { default: '6379', kind: integer(0, 65535), fixed: true },
   bind: { default: '127.0.0.1', kind: anyText, fixed: true },
   unixsocket: { default: '', kind: anyText, fixed: true },
@@ -51,11 +51,11 @@ const SETTINGS = {
   requirepass: { default: '', kind: password, secret: true, apply: applyPassword },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
-  // Bytes that may wait for one client, and for one subscriber.
+  // Limits of unread output, of a client and of a subscriber.
   'output-limit-normal': { default: '268435456', kind: memory(2 ** 20) },
   'output-limit-pubsub': { default: '33554432', kind: memory(2 ** 20) },
 
-  // Memory. 0: what the process can hold. Clients are evicted beyond their share of it.
+  // Memory. 0: the capacity of the process. Clients are evicted when they exceed their share of it.
   maxmemory: {
     default: '0',
     kind: memoryWithinCapacity,
@@ -68,14 +68,14 @@ const SETTINGS = {
   },
   'maxmemory-policy': { default: 'noeviction', kind: only('noeviction', NO_EVICTION) },
 
-  // What outlives a restart.
+  // Persistence.
   save: { default: '', kind: only('', NO_SNAPSHOTS) },
   appendonly: { default: 'no', kind: yesOrNo, fixed: true },
   appendfsync: { default: 'everysec', kind: oneOf('everysec', 'always', 'no') },
   appendfilename: { default: 'appendonly.aof', kind: anyText, fixed: true },
   dir: { default: '.', kind: anyText, fixed: true },
 
-  // What is observed.
+  // Events, slow log, latency.
   'notify-keyspace-events': {
     default: '',
     kind: eventClasses,
@@ -94,7 +94,7 @@ const SETTINGS = {
     apply: (engine, value) => engine.latency.setThreshold(Number(value)),
   },
 
-  // Scripts. A script cannot be interrupted from outside, so it is stopped by a budget; 0: no limit.
+  // Scripts. No client can interrupt a script, so that a budget stops it; 0: no limit.
   'busy-reply-threshold': { default: '5000', kind: integer(0), aliases: ['lua-time-limit'] },
   'script-budget-steps': {
     default: '0',
@@ -111,7 +111,7 @@ const SETTINGS = {
     },
   },
 
-  // The sizes at which Redis changes the form of a value; OBJECT ENCODING answers by them.
+  // The sizes at which Redis changes the encoding of a value; OBJECT ENCODING follows them.
   'hash-max-listpack-entries': fact('512', 'hash-max-ziplist-entries'),
   'hash-max-listpack-value': fact('64', 'hash-max-ziplist-value'),
   'list-max-listpack-size': fact('-2', 'list-max-ziplist-size'),
@@ -120,7 +120,7 @@ const SETTINGS = {
   'zset-max-listpack-entries': fact('128', 'zset-max-ziplist-entries'),
   'zset-max-listpack-value': fact('64', 'zset-max-ziplist-value'),
 
-  // Facts that clients and tools ask for.
+  // Constants that clients and tools read.
   'cluster-enabled': fact('no'),
   hz: fact('10'),
   'lazyfree-lazy-user-flush': fact('no'),
@@ -165,7 +165,7 @@ export class Settings {
     return this.text(name) === 'yes';
   }
 
-  /** Sets any setting, also a fixed one: for whoever starts the server. */
+  /** Sets any setting, also a fixed one: for the code that starts the server. */
   put(name: SettingName, value: string): void {
     try {
       this.#use(name, SETTINGS[name].kind(value, this.#engine));
@@ -175,7 +175,7 @@ export class Settings {
     }
   }
 
-  /** CONFIG GET: the names that fit, as the client wrote them, with their values. */
+  /** CONFIG GET: the matching names, as the client wrote them, with their values. */
   matching(patterns: readonly string[]): Map<string, string> {
     const found = new Map<string, readonly [shownAs: string, value: string]>();
     for (const pattern of patterns) {
@@ -190,12 +190,12 @@ export class Settings {
     return new Map(found.values());
   }
 
-  /** CONFIG SET: names and values in turn. Either all of them change or, with an ErrorReply, none. */
-  change(words: readonly string[]): void {
-    if (words.length % 2 !== 0) throw SYNTAX_ERROR;
+  /** CONFIG SET: `args` has names and values in turn. Changes all settings, or throws an ErrorReply and changes none. */
+  change(args: readonly string[]): void {
+    if (args.length % 2 !== 0) throw SYNTAX_ERROR;
     const names: SettingName[] = [];
-    for (let at = 0; at < words.length; at += 2) names.push(changeable(words[at]!, names));
-    const values = names.map((name, index) => this.#read(name, words, index * 2));
+    for (let at = 0; at < args.length; at += 2) names.push(changeable(args[at]!, names));
+    const values = names.map((name, index) => this.#read(name, args, index * 2));
     names.forEach((name, index) => {
       this.#use(name, values[index]!);
     });
@@ -206,11 +206,11 @@ export class Settings {
     return show ? show(this.text(name)) : this.text(name);
   }
 
-  #read(name: SettingName, words: readonly string[], at: number): string {
+  #read(name: SettingName, args: readonly string[], at: number): string {
     try {
-      return SETTINGS[name].kind(words[at + 1]!, this.#engine);
+      return SETTINGS[name].kind(args[at + 1]!, this.#engine);
     } catch (error) {
-      throw error instanceof ErrorReply ? refusal(lower(words[at]!), error.message) : error;
+      throw error instanceof ErrorReply ? refusal(lower(args[at]!), error.message) : error;
     }
   }
 
@@ -228,7 +228,7 @@ function namesLike(pattern: string): string[] {
   return [...NAMES.keys()].filter(fits);
 }
 
-/** What makes CONFIG GET look through all names, as in Redis. */
+/** As in Redis, these chars make CONFIG GET match all names. */
 const GLOB_SIGN = /[[*?]/;
 
 /** Whether the value of a setting must not be shown. */
@@ -284,14 +284,14 @@ function applyEvents(engine: Engine, value: string): void {
   engine.eventBits = parseEventClasses(value);
 }
 
-/** Without a password nobody needs to sign in, also who came before. */
+/** Removing the password signs all sessions in. */
 function applyPassword(engine: Engine, value: string): void {
   engine.needsPassword = value !== '';
   if (value !== '') return;
   for (const session of engine.sessions.values()) session.authenticated = true;
 }
 
-/** Microseconds; -1 keeps nothing. */
+/** In microseconds; -1 turns the slow log off. */
 function applySlowThreshold(engine: Engine, value: string): void {
   engine.slowLog.thresholdMs = value === '-1' ? Number.POSITIVE_INFINITY : Number(value) / 1000;
 }

@@ -1,8 +1,7 @@
 import { partOf } from '../resp/index.ts';
 
 /**
- * At most the first `maxBytes` of an argument, for a line that shows it. The result does not
- * keep the whole argument alive.
+ * Shortens an argument to `maxBytes` for MONITOR and SLOWLOG. The result does not keep the whole argument alive.
  */
 export function shortened(argument: string, maxBytes: number): string {
   const moreBytes = argument.length - maxBytes;
@@ -10,7 +9,7 @@ export function shortened(argument: string, maxBytes: number): string {
   return `${partOf(argument, 0, maxBytes)}... (${moreBytes} more bytes)`;
 }
 
-/** Stands for the arguments that are not shown. */
+/** The text in place of arguments that are left out. */
 export function moreArguments(count: number): string {
   return `... (${count} more arguments)`;
 }

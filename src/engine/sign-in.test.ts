@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startWire, type Wire, type WireClient } from '../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient, type WireEngine } from '../../test/wire-client.ts';
 import { hostOf } from './sign-in.ts';
 
 const WRONG = '-WRONGPASS invalid username-password pair or user is disabled.';
 
-let wire: Wire;
+let wire: WireEngine;
 let logged: string[];
 
 beforeEach(() => {
-  wire = startWire({ requirepass: 'secret' });
+  wire = startWireEngine({ requirepass: 'secret' });
   logged = [];
   wire.engine.log = (level, message) => logged.push(`${level} ${message}`);
 });
@@ -22,9 +22,9 @@ function connectFrom(address: string): WireClient {
 /** Fails `count` times and waits for each reply. */
 function fail(client: WireClient, count: number): void {
   for (let left = count; left > 0; left--) {
-    if (client.say('AUTH wrong') === WRONG) continue;
+    if (client.send('AUTH wrong') === WRONG) continue;
     wire.clock.advance(1000);
-    expect(client.hears()).toBe(WRONG);
+    expect(client.received()).toBe(WRONG);
   }
 }
 
@@ -33,94 +33,94 @@ describe('after five wrong passwords from an address', () => {
     const client = connectFrom('10.1.1.1:1');
     fail(client, 5);
     for (const delayMs of [10, 20, 40, 80, 160, 320, 640, 1000, 1000]) {
-      expect(client.say('AUTH wrong')).toBe('');
+      expect(client.send('AUTH wrong')).toBe('');
       wire.clock.advance(delayMs - 1);
-      expect(client.hears()).toBe('');
+      expect(client.received()).toBe('');
       wire.clock.advance(1);
-      expect(client.hears()).toBe(WRONG);
+      expect(client.received()).toBe(WRONG);
     }
   });
 
-  it('the right password waits as long as a wrong one', () => {
+  it('the right password is delayed as long as a wrong one', () => {
     const client = connectFrom('10.1.1.1:1');
     fail(client, 6);
-    expect(client.say('AUTH secret')).toBe('');
+    expect(client.send('AUTH secret')).toBe('');
     wire.clock.advance(19);
     expect(client.session.authenticated).toBe(false);
     wire.clock.advance(1);
-    expect(client.hears()).toBe('+OK');
-    expect(client.say('PING')).toBe('+PONG');
+    expect(client.received()).toBe('+OK');
+    expect(client.send('PING')).toBe('+PONG');
   });
 
-  it('HELLO with AUTH waits as a whole', () => {
+  it('HELLO with AUTH is delayed as a whole', () => {
     fail(connectFrom('10.1.1.1:1'), 5);
     const client = connectFrom('10.1.1.1:2');
-    expect(client.say('HELLO 3 SETNAME me AUTH default secret')).toBe('');
+    expect(client.send('HELLO 3 SETNAME me AUTH default secret')).toBe('');
     expect(client.session).toMatchObject({ name: '', protocol: 2 });
     wire.clock.advance(10);
-    expect(client.hears()).toContain('proto :3');
-    expect(client.say('HELLO 3')).toContain('proto :3');
+    expect(client.received()).toContain('proto :3');
+    expect(client.send('HELLO 3')).toContain('proto :3');
   });
 
-  it('other addresses and other commands do not wait', () => {
+  it('other addresses and other commands are not delayed', () => {
     const signedIn = connectFrom('10.1.1.1:9');
-    signedIn.say('AUTH secret');
+    signedIn.send('AUTH secret');
     fail(connectFrom('10.1.1.1:1'), 9);
-    expect(connectFrom('10.1.1.2:1').say('AUTH secret')).toBe('+OK');
-    expect(signedIn.say('SET k 1')).toBe('+OK');
+    expect(connectFrom('10.1.1.2:1').send('AUTH secret')).toBe('+OK');
+    expect(signedIn.send('SET k 1')).toBe('+OK');
   });
 
   it('a success does not end the delay, a minute without a failure does', () => {
     const client = connectFrom('10.1.1.1:1');
     fail(client, 5);
-    client.say('AUTH secret');
+    client.send('AUTH secret');
     wire.clock.advance(10);
-    expect(client.hears()).toBe('+OK');
-    expect(client.say('AUTH secret')).toBe('');
+    expect(client.received()).toBe('+OK');
+    expect(client.send('AUTH secret')).toBe('');
     wire.clock.advance(60_000);
-    expect(client.hears()).toBe('+OK');
-    expect(client.say('AUTH wrong')).toBe(WRONG);
+    expect(client.received()).toBe('+OK');
+    expect(client.send('AUTH wrong')).toBe(WRONG);
   });
 
-  it('a client that leaves while it waits leaves no timer', () => {
+  it('a client that closes during the delay leaves no timer', () => {
     const client = connectFrom('10.1.1.1:1');
     fail(client, 5);
-    client.say('AUTH secret');
+    client.send('AUTH secret');
     client.session.close();
     expect(wire.clock.pendingTimers).toBe(0);
     wire.clock.advance(10);
-    expect(client.hears()).toBe('');
+    expect(client.received()).toBe('');
   });
 
-  it('CLIENT UNBLOCK does not end the wait', () => {
+  it('CLIENT UNBLOCK does not end the delay', () => {
     const admin = connectFrom('10.1.1.2:1');
-    admin.say('AUTH secret');
+    admin.send('AUTH secret');
     const client = connectFrom('10.1.1.1:1');
     fail(client, 5);
-    client.say('AUTH secret');
-    expect(admin.say(`CLIENT UNBLOCK ${client.session.id}`)).toBe(':0');
+    client.send('AUTH secret');
+    expect(admin.send(`CLIENT UNBLOCK ${client.session.id}`)).toBe(':0');
     wire.clock.advance(10);
-    expect(client.hears()).toBe('+OK');
+    expect(client.received()).toBe('+OK');
   });
 
-  it('refuses more than 64 requests that wait', () => {
+  it('rejects more than 64 delayed requests', () => {
     fail(connectFrom('10.1.1.1:1'), 5);
     const clients = Array.from({ length: 65 }, (_, at) => connectFrom(`10.1.1.1:${at}`));
-    const replies = clients.map((client) => client.say('AUTH secret'));
+    const replies = clients.map((client) => client.send('AUTH secret'));
     expect(replies.slice(0, 64)).toEqual(new Array(64).fill(''));
     expect(replies[64]).toBe('-ERR too many sign-ins from this address failed, try again later');
     wire.clock.advance(10);
-    expect(clients[0]!.hears()).toBe('+OK');
-    expect(clients[64]!.say('AUTH secret')).toBe('');
+    expect(clients[0]!.received()).toBe('+OK');
+    expect(clients[64]!.send('AUTH secret')).toBe('');
   });
 
   it('AUTH inside MULTI is evaluated at once', () => {
     const client = connectFrom('10.1.1.1:1');
-    client.say('AUTH secret');
+    client.send('AUTH secret');
     fail(client, 5);
-    client.say('MULTI');
-    client.say('AUTH wrong');
-    expect(client.say('EXEC')).toBe(`*1 ${WRONG}`);
+    client.send('MULTI');
+    client.send('AUTH wrong');
+    expect(client.send('EXEC')).toBe(`*1 ${WRONG}`);
   });
 });
 
@@ -141,26 +141,26 @@ it('remembers the 4096 addresses that failed last', () => {
   const client = wire.connect();
   for (let at = 0; at < 4096; at++) {
     client.session.address = `10.${2 + (at >> 8)}.0.${at & 255}:1`;
-    client.say('AUTH wrong');
+    client.send('AUTH wrong');
   }
-  expect(connectFrom('10.1.1.1:1').say('AUTH secret')).toBe('+OK');
+  expect(connectFrom('10.1.1.1:1').send('AUTH secret')).toBe('+OK');
 });
 
-it('takes no password of more than 1024 bytes', () => {
+it('rejects a password of more than 1024 bytes', () => {
   const client = wire.connect();
-  expect(client.say(['AUTH', 'a'.repeat(1025)])).toBe(WRONG);
-  client.say('AUTH secret');
-  expect(client.say(['CONFIG', 'SET', 'requirepass', 'a'.repeat(1025)])).toBe(
+  expect(client.send(['AUTH', 'a'.repeat(1025)])).toBe(WRONG);
+  client.send('AUTH secret');
+  expect(client.send(['CONFIG', 'SET', 'requirepass', 'a'.repeat(1025)])).toBe(
     "-ERR CONFIG SET failed (possibly related to argument 'requirepass') - argument must have at most 1024 bytes",
   );
-  expect(client.say(['CONFIG', 'SET', 'requirepass', 'a'.repeat(1024)])).toBe('+OK');
-  expect(wire.connect().say(['AUTH', 'a'.repeat(1024)])).toBe('+OK');
+  expect(client.send(['CONFIG', 'SET', 'requirepass', 'a'.repeat(1024)])).toBe('+OK');
+  expect(wire.connect().send(['AUTH', 'a'.repeat(1024)])).toBe('+OK');
 });
 
-it('counts nothing while there is no password', () => {
-  wire = startWire();
+it('does not count failures without a password', () => {
+  wire = startWireEngine();
   const client = wire.connect();
-  for (let count = 0; count < 10; count++) expect(client.say('AUTH me x')).toBe(WRONG);
+  for (let count = 0; count < 10; count++) expect(client.send('AUTH me x')).toBe(WRONG);
 });
 
 it.each([

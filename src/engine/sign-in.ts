@@ -1,35 +1,34 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ErrorReply, type Reply } from '../resp/index.ts';
-import { PARKED, Waiter } from './blocking.ts';
+import { BLOCKED, BlockedCommand } from './blocking.ts';
 import type { Outcome } from './command.ts';
 import type { Engine } from './engine.ts';
 import type { Session } from './session.ts';
-import { MAX_WORD_BYTES } from './text.ts';
+import { MAX_TOKEN_BYTES } from './text.ts';
 
-/** The one user that there is. */
+/** The only user. */
 export const DEFAULT_USER = 'default';
 
 /** The failed sign-ins of one address. */
 interface Failures {
   count: number;
   lastMs: number;
-  /** Requests of this address that wait now. */
+  /** Requests of this address that are delayed now. */
   held: number;
-  /** When they were last logged, and how many came since. */
+  /** When failures were last logged, and how many came since. */
   loggedMs: number;
   unlogged: number;
 }
 
 /**
- * AUTH and HELLO with AUTH. After FREE_FAILURES wrong passwords from an address, each further request of
- * that address waits before it is evaluated: 10 ms, then twice as long each time, up to a second. It waits
- * whether the password is right or wrong, so that a client that guesses cannot save time by hanging up.
- * Other commands and other addresses are not affected. A success changes nothing; a minute without a failure
- * ends the delay.
+ * AUTH and HELLO with AUTH. After FREE_FAILURES wrong passwords from an address, each further request of that address
+ * is delayed before it is evaluated: 10 ms, then twice as long each time, up to a second. Right and wrong passwords
+ * are delayed alike, so that a client that guesses cannot save time by closing early. Other commands and other
+ * addresses are not delayed. A success does not end the delay; a minute without a failure does.
  */
 export class SignIns {
   readonly #engine: Engine;
-  /** The address that failed last stands at the end. */
+  /** In order of the last failure, the most recent at the end. */
   readonly #failures = new Map<string, Failures>();
   readonly #held = new Set<Session>();
 
@@ -40,19 +39,19 @@ export class SignIns {
   /** Runs `evaluate` now or after the delay of the session's address. It may throw ErrorReply. */
   evaluate(session: Session, evaluate: () => Reply): Outcome {
     const failures = this.#recent(hostOf(session.address));
-    if (failures === undefined || failures.count < FREE_FAILURES || !session.mayPark) {
+    if (failures === undefined || failures.count < FREE_FAILURES || !session.mayBlock) {
       return evaluate();
     }
     if (failures.held >= MAX_HELD) throw TOO_MANY_WAIT;
     return this.#hold(session, failures, evaluate);
   }
 
-  /** Whether the session waits for the end of its delay, and for nothing else. */
+  /** Whether the session's request is delayed. */
   isHolding(session: Session): boolean {
     return this.#held.has(session);
   }
 
-  /** Signs the session in, or throws. A user without password takes any. */
+  /** Signs the session in, or throws WRONG_PASSWORD. Without a password every password is right. */
   signIn(session: Session, user: string, password: string): void {
     const { needsPassword, settings } = this.#engine;
     const matches = isSame(password, settings.text('requirepass'));
@@ -65,21 +64,21 @@ export class SignIns {
 
   #hold(session: Session, failures: Failures, evaluate: () => Reply): Outcome {
     const { clock } = this.#engine;
-    const waiter = new Waiter(session, null, () => {
+    const blocked = new BlockedCommand(session, null, () => {
       this.#held.delete(session);
       failures.held--;
       timer.cancel();
     });
     const timer = clock.setTimer(delayMs(failures.count), () => {
-      waiter.leave();
+      blocked.cancel();
       session.listener.resume(this.#attempt(evaluate));
     });
     this.#held.add(session);
     failures.held++;
-    return PARKED;
+    return BLOCKED;
   }
 
-  /** A timer has no caller to whom an exception could go. */
+  /** Logs an exception, because the timer has no caller. */
   #attempt(evaluate: () => Reply): Reply {
     this.#engine.freeze();
     try {
@@ -129,8 +128,8 @@ function delayMs(failures: number): number {
 }
 
 /**
- * The host of `10.0.0.1:6379` or `[::1]:6379`. Somebody with one IPv6 address usually has its whole /64
- * network, so that its four first groups count. All clients of a Unix socket are one host.
+ * The host of `10.0.0.1:6379` or `[::1]:6379`. An attacker with one IPv6 address usually has the whole /64 network,
+ * so that the host is the first four groups. All clients of a Unix socket are one host.
  */
 export function hostOf(address: string): string {
   const host = address.slice(0, Math.max(0, address.lastIndexOf(':'))).replace(/^\[|\]$/g, '');
@@ -139,7 +138,7 @@ export function hostOf(address: string): string {
   return mapped ? mapped[1]! : networkOf(host);
 }
 
-/** The first 64 bits of an IPv6 address; `::` stands for as many zeros as are missing. */
+/** The first 64 bits of an IPv6 address. `::` expands to the missing zeros. */
 function networkOf(host: string): string {
   const [head = '', tail] = host.split('::');
   const groups = head === '' ? [] : head.split(':');
@@ -148,7 +147,7 @@ function networkOf(host: string): string {
   return `${[...groups, ...last].slice(0, IPV6_GROUPS / 2).join(':')}::/64`;
 }
 
-/** Digests have one length, so that the time of the comparison tells nothing of the password's. */
+/** Compares digests, so that the time of the comparison does not depend on the passwords. */
 function isSame(a: string, b: string): boolean {
   return a.length <= MAX_PASSWORD_BYTES && timingSafeEqual(digest(a), digest(b));
 }
@@ -157,13 +156,13 @@ function digest(text: string): Buffer {
   return createHash('sha256').update(text, 'latin1').digest();
 }
 
-/** A longer one is wrong, and is not digested. */
-export const MAX_PASSWORD_BYTES = MAX_WORD_BYTES;
+/** A longer password is wrong, and is not hashed. */
+export const MAX_PASSWORD_BYTES = MAX_TOKEN_BYTES;
 
 const FREE_FAILURES = 5;
 const FIRST_DELAY_MS = 10;
 const MAX_DELAY_MS = 1000;
-/** Without a limit an attacker would guess on many connections at once. */
+/** Limits the connections on which an attacker can guess at the same time. */
 const MAX_HELD = 64;
 const FORGET_MS = 60_000;
 const LOG_MS = 10_000;

@@ -15,16 +15,16 @@ export interface SlowLogEntry {
 
 const MAX_ARGUMENTS = 32;
 const MAX_ARGUMENT_BYTES = 128;
-/** What all entries may take: slowlog-max-len has no upper limit, and names of clients may be long. */
+/** Memory limit of all entries: slowlog-max-len has no upper limit, and client names may be long. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const ENTRY_BYTES = 128;
 
 /**
- * The commands that took long, newest first. EXEC and scripts are kept as a whole: time stands still
- * inside of them, so that their commands have no duration of their own.
+ * The slow commands, newest first. EXEC and scripts have one entry: the engine's time does not change inside of them,
+ * so that their commands have no duration of their own.
  */
 export class SlowLog {
-  /** Commands that took at least so long are kept; Infinity keeps none. */
+  /** Commands that took at least this long are logged; Infinity: none. */
   thresholdMs = 10;
   readonly entries: SlowLogEntry[] = [];
   #maxLength = 128;

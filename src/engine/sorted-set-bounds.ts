@@ -2,17 +2,17 @@ import { ErrorReply } from '../resp/index.ts';
 import { parseFloat64, strtod, withoutLeadingSpaces } from './number.ts';
 import { AFTER_ALL, type LexCuts, type ScoreCut, type ScoreCuts } from './sorted-set-value.ts';
 
-/** Reads the two ends of a range by score: `1.5`, `(1.5` without the score itself, `-inf`. */
+/** Parses the two bounds of a range by score: `1.5` inclusive, `(1.5` exclusive, `-inf`. */
 export function scoreCuts(min: string, max: string): ScoreCuts {
   return { min: scoreCut(min, false), max: scoreCut(max, true) };
 }
 
-/** Reads the two ends of a range by member: `[a`, `(a` without the member itself, `-`, `+`. */
+/** Parses the two bounds of a range by member: `[a` inclusive, `(a` exclusive, `-`, `+`. */
 export function lexCuts(min: string, max: string): LexCuts {
   return { min: lexCut(min, false), max: lexCut(max, true) };
 }
 
-/** An upper end lies behind what it includes, a lower one behind what it excludes. */
+/** An upper bound cuts after a score that it includes, a lower bound after one that it excludes. */
 function scoreCut(text: string, isUpper: boolean): ScoreCut {
   const isExclusive = text.startsWith('(');
   const score = boundScore(isExclusive ? text.slice(1) : text);
@@ -29,8 +29,8 @@ function lexCut(text: string, isUpper: boolean): string {
 }
 
 /**
- * Redis hands these to strtod without the checks that a score in ZADD gets. So nothing at all is zero,
- * space may stand before, a zero byte ends the text, and what is too large is infinite.
+ * Redis passes bounds to strtod without the checks of a score in ZADD. So an empty text is zero, leading spaces are
+ * skipped, a NUL byte ends the text, and a number that is too large is infinite.
  */
 function boundScore(text: string): number {
   const end = text.indexOf('\0');

@@ -18,7 +18,7 @@ function entriesOf(value: SortedSetValue): Entry[] {
   return members.map((member, at) => [member, scores[at]!] as const);
 }
 
-/** The obvious sorted set. */
+/** The entries of the model in the order of a sorted set. */
 function sorted(model: ReadonlyMap<string, number>): Entry[] {
   return [...model].sort(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x < y ? -1 : 1));
 }
@@ -38,7 +38,7 @@ const changes = fc.array(
 );
 type Change = { readonly member: string; readonly score: number | undefined };
 
-/** A score puts the member there; none takes it away. */
+/** Sets the score of the member; undefined removes it. */
 function apply(
   value: SortedSetValue,
   model: Map<string, number>,
@@ -117,7 +117,7 @@ describe('SortedSetValue against a sorted array', () => {
     );
   });
 
-  test('a script that is undone leaves nothing', () => {
+  test('a rollback restores it exactly', () => {
     fc.assert(
       fc.property(changes, changes, (before, during) => {
         const journal = new Journal();
@@ -139,7 +139,7 @@ describe('SortedSetValue against a sorted array', () => {
     );
   });
 
-  test('a copy has the same and goes its own way', () => {
+  test('a copy is equal and does not change with the original', () => {
     const value = setOf([
       ['a', 1],
       ['L'.repeat(65), 2],
@@ -155,8 +155,8 @@ describe('SortedSetValue against a sorted array', () => {
   });
 });
 
-describe('the form that Redis would use', () => {
-  test('is small up to 128 members of 64 bytes, and never again', () => {
+describe('the encoding', () => {
+  test('is listpack up to 128 members of 64 bytes, then skiplist, and never converts back', () => {
     const value = setOf(Array.from({ length: 128 }, (_, at) => [`m${at}`, at]));
     expect(value.encoding).toBe('listpack');
     value.set('m0', 5);
@@ -169,7 +169,7 @@ describe('the form that Redis would use', () => {
     expect(setOf([['x'.repeat(65), 1]]).encoding).toBe('skiplist');
   });
 
-  test('has a negative zero only where it is large', () => {
+  test('keeps -0 only as a skiplist', () => {
     const value = setOf([['small', -0]]);
     expect(value.score('small')).toBe(0);
     value.set('x'.repeat(65), -0);
@@ -177,7 +177,7 @@ describe('the form that Redis would use', () => {
     expect(value.score('small')).toBe(0);
   });
 
-  test('is known in advance for results', () => {
+  test('is chosen in advance for stored results', () => {
     const value = setOf([]);
     value.prepareFor(['a', 'x'.repeat(64)]);
     expect(value.encoding).toBe('listpack');
@@ -187,7 +187,7 @@ describe('the form that Redis would use', () => {
 });
 
 describe('a range of members whose scores differ', () => {
-  // In order: b d a c. The replies are those of redis-server 7.0.15.
+  // In order: b d a c. The expected members are those of redis-server 7.0.15.
   const value = setOf([
     ['b', 1],
     ['d', 2],
@@ -212,7 +212,7 @@ describe('a range of members whose scores differ', () => {
 });
 
 describe('scan', () => {
-  test('meets every member that stays, whatever else comes and goes', () => {
+  test('returns every member that stays while others are added and removed', () => {
     const random = seededRandom(3);
     const value = setOf(Array.from({ length: 500 }, (_, at) => [`stays${at}`, at]));
     for (let at = 0; at < 500; at++) value.set(`goes${at}`, at);

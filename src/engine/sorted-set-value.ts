@@ -7,12 +7,12 @@ import { type Entries, ScoreTree } from './score-tree.ts';
 export type { Entries } from './score-tree.ts';
 
 /**
- * A sorted set: a dictionary from members to scores, which also serves scans and random picks, and the
- * same entries in order.
+ * A sorted set: a dictionary from members to scores, which also serves scans and random picks, and a tree of the same
+ * entries in order.
  *
- * Every range comes down to two cuts. A cut is a place in the order, named by a score and a string: it
- * lies before the first entry that is not less. The empty string cuts before all members of a score, and
- * AFTER_ALL, which no string of bytes reaches, behind them; `x` followed by a zero byte cuts right after x.
+ * A range is given by two cuts. A cut is a position in the order, given by a score and a string: it is before the
+ * first entry that is not less. The empty string cuts before all members of a score, AFTER_ALL after them, and `x`
+ * followed by a NUL byte directly after x.
  */
 export class SortedSetValue extends Footprint {
   readonly type = 'zset';
@@ -30,7 +30,7 @@ export class SortedSetValue extends Footprint {
     return this.#scores.size;
   }
 
-  /** The form in which Redis would keep it; it never goes back to the small one. */
+  /** The encoding that Redis would use. It never converts back to listpack. */
   get encoding(): 'listpack' | 'skiplist' {
     return this.#isListpack ? 'listpack' : 'skiplist';
   }
@@ -39,7 +39,7 @@ export class SortedSetValue extends Footprint {
     return this.#scores.get(member);
   }
 
-  /** Adds the member or moves it. Redis's listpacks have no negative zero; its skip lists do. */
+  /** Adds a member or changes its score. As in Redis, a listpack stores -0 as 0, a skiplist keeps it. */
   set(member: string, score: number): void {
     const slot = this.#scores.slotOf(member);
     const previous = slot < 0 ? undefined : this.#scores.valueAt(slot);
@@ -50,15 +50,15 @@ export class SortedSetValue extends Footprint {
       this.journal.record(() => this.#undoSet(member, previous, wasListpack));
   }
 
-  /** Takes the form that these members will need before they come, as Redis does with computed results. */
+  /** Converts to the encoding that these members need before they are added, as Redis does with stored results. */
   prepareFor(members: readonly string[]): void {
     const isSmall =
       members.length <= LISTPACK_ENTRIES && members.every(({ length }) => length <= LISTPACK_BYTES);
     if (!isSmall) this.#isListpack = false;
   }
 
-  /** Takes the large form whatever its size, which in Redis SORT leaves behind. */
-  leaveSmallForm(): void {
+  /** Converts to a skiplist whatever the size. In Redis, SORT does that to the set that it reads. */
+  convertToSkiplist(): void {
     const wasListpack = this.#isListpack;
     this.#isListpack = false;
     if (this.journal.active) {
@@ -68,7 +68,7 @@ export class SortedSetValue extends Footprint {
     }
   }
 
-  /** Returns the score that the member had. */
+  /** Removes a member. Returns its score, or undefined. */
   delete(member: string): number | undefined {
     const slot = this.#scores.slotOf(member);
     if (slot < 0) return undefined;
@@ -79,25 +79,25 @@ export class SortedSetValue extends Footprint {
     return score;
   }
 
-  /** How many come before the member; undefined if it is not there. */
+  /** The number of entries before the member; undefined if there is no such member. */
   rank(member: string): number | undefined {
     const score = this.#scores.get(member);
     return score === undefined ? undefined : this.#order.rank(score, member);
   }
 
-  /** The entries from rank `from` up to but not including `to`. */
+  /** The entries from rank `from` to `to`, without `to`. */
   range(from: number, to: number): Entries {
     return this.#order.range(from, Math.min(to, this.size));
   }
 
-  /** The ranks between two cuts by score, without the first `skip` from the end that comes first. */
+  /** The ranks between two cuts by score, without the first `skip` in the direction of the range. */
   scoreSpan({ min, max }: ScoreCuts, skip = 0, isReverse = false): Span {
     const from = this.#order.rank(min.score, min.member);
     const to = this.#order.rank(max.score, max.member);
     return isReverse ? { from, to: to - skip } : { from: from + skip, to };
   }
 
-  /** The same by member, which means something only where all scores are equal. */
+  /** Like `scoreSpan`, by member. Specified only if all scores are equal. */
   lexSpan({ min, max }: LexCuts, skip = 0, isReverse = false): Span {
     const { size } = this;
     if (size === 0 || min >= max) return NO_SPAN;
@@ -110,12 +110,12 @@ export class SortedSetValue extends Footprint {
     );
   }
 
-  /** The members, live, in no order. */
+  /** The members, in no order, as a live view. */
   members(): readonly string[] {
     return this.#scores.names();
   }
 
-  /** The scores of `members()`, live. */
+  /** The scores in the order of `members()`, as a live view. */
   scores(): readonly number[] {
     return this.#scores.values();
   }
@@ -124,7 +124,7 @@ export class SortedSetValue extends Footprint {
     return this.#scores.randomSlot(random);
   }
 
-  /** A step of a scan over the slots of `members()`. */
+  /** One step of a scan over the slots of `members()`. */
   scan(cursor: number, count: number, visit: (slot: number) => void): number {
     return this.#scores.scan(cursor, count, visit);
   }
@@ -138,9 +138,9 @@ export class SortedSetValue extends Footprint {
   }
 
   /**
-   * With unequal scores Redis calls a range of members unspecified. Here it is what Redis's small form
-   * gives: it finds the first entry inside the range, from either end, skips as many as it is told to
-   * without a look at them, and goes on to the next entry outside.
+   * In Redis a range by member is unspecified if scores differ. This returns what a listpack returns: from the first
+   * entry inside the range, in the direction of the range, after `skip` entries that are not compared, to the next
+   * entry outside the range.
    */
   #walkedSpan(min: string, max: string, skip: number, isReverse: boolean): Span {
     const { members } = this.range(0, this.size);
@@ -166,7 +166,7 @@ export class SortedSetValue extends Footprint {
     return this.size < LISTPACK_ENTRIES && member.length <= LISTPACK_BYTES;
   }
 
-  /** Puts the score of the member at `slot`; a negative slot stands for a new member. */
+  /** Sets the score of the member at `slot`; a negative slot means a new member. */
   #write(slot: number, member: string, score: number): void {
     if (slot < 0) {
       this.#scores.append(member, score);
@@ -205,10 +205,10 @@ function memberBytes(member: string): number {
 }
 
 const EMPTY_BYTES = 920;
-/** A member's places in the dictionary and in the tree, when they have just grown. */
+/** The memory of a member in the dictionary and the tree, just after they have grown. */
 const MEMBER_BYTES = 136;
 
-/** Ranks from `from` up to but not including `to`; empty unless from < to. */
+/** Ranks from `from` to `to`, without `to`; empty unless from < to. */
 export interface Span {
   readonly from: number;
   readonly to: number;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Statistics } from './statistics.ts';
 
-it('starts anew, but keeps the changes since the last save', () => {
+it('reset sets counters to zero, but keeps the changes since the last save', () => {
   const statistics = new Statistics();
   statistics.counters.changes = 3;
   statistics.countCall(1);

@@ -1,13 +1,13 @@
-/** More than there are commands and subcommands. */
-const MOST_COMMANDS = 512;
+/** More than the number of commands and subcommands. */
+const MAX_COMMANDS = 512;
 
-/** Scripts invent codes of their own, which must not fill the memory. */
-const MOST_CODES = 128;
-const LONGEST_CODE = 64;
-/** A rate over less time says nothing. */
-const SHORTEST_RATED_MS = 100;
+/** Scripts can return any error code, so that their number is limited. */
+const MAX_CODES = 128;
+const MAX_CODE_BYTES = 64;
+/** A rate over a shorter time is not meaningful. */
+const MIN_RATED_MS = 100;
 
-/** What INFO counts. CONFIG RESETSTAT starts anew. */
+/** The counters of INFO, which CONFIG RESETSTAT sets to zero. */
 export class Statistics {
   readonly counters = {
     sessions: 0,
@@ -17,40 +17,40 @@ export class Statistics {
     keyspaceHits: 0,
     keyspaceMisses: 0,
     errors: 0,
-    /** These are counted by the server. */
+    /** Counted by the server. */
     rejectedSessions: 0,
     evictedSessions: 0,
     inputBytes: 0,
     outputBytes: 0,
   };
-  /** By the number of the command. */
-  readonly calls = new Float64Array(MOST_COMMANDS);
-  readonly totalMs = new Float64Array(MOST_COMMANDS);
-  readonly rejected = new Float64Array(MOST_COMMANDS);
-  readonly failed = new Float64Array(MOST_COMMANDS);
-  /** By the first word of the error. */
+  /** By `Command.number`. */
+  readonly calls = new Float64Array(MAX_COMMANDS);
+  readonly totalMs = new Float64Array(MAX_COMMANDS);
+  readonly rejected = new Float64Array(MAX_COMMANDS);
+  readonly failed = new Float64Array(MAX_COMMANDS);
+  /** By error code. */
   readonly errorsByCode = new Map<string, number>();
 
   #rate = 0;
   #ratedMs = Number.NEGATIVE_INFINITY;
   #ratedCommands = 0;
 
-  /** Every command, also inside of EXEC and scripts. */
+  /** Counts every command, also inside of EXEC and scripts. */
   countCall(command: number): void {
     this.counters.commands++;
     this.calls[command]! += 1;
   }
 
-  /** Commands that came from a client: EXEC and scripts account for the time of what they run. */
+  /** Adds the time of a client's command. The time of EXEC and scripts includes their commands. */
   countTime(command: number, durationMs: number): void {
     this.totalMs[command]! += durationMs;
   }
 
-  /** The rate since this was last asked: whoever asks regularly sees the current one. */
+  /** The rate since the last call. */
   commandsPerSecond(nowMs: number): number {
     const { commands } = this.counters;
     const elapsedMs = nowMs - this.#ratedMs;
-    if (elapsedMs < SHORTEST_RATED_MS) return this.#rate;
+    if (elapsedMs < MIN_RATED_MS) return this.#rate;
     this.#rate = Math.max(0, Math.round(((commands - this.#ratedCommands) / elapsedMs) * 1000));
     this.#ratedMs = nowMs;
     this.#ratedCommands = commands;
@@ -59,18 +59,18 @@ export class Statistics {
 
   countError(code: string, command: number, outcome: 'rejected' | 'failed'): void {
     this.counters.errors++;
-    if (code.length <= LONGEST_CODE) this.#countCode(code);
+    if (code.length <= MAX_CODE_BYTES) this.#countCode(code);
     if (command >= 0) this[outcome][command]! += 1;
   }
 
   #countCode(code: string): void {
     const count = this.errorsByCode.get(code);
-    if (count !== undefined || this.errorsByCode.size < MOST_CODES) {
+    if (count !== undefined || this.errorsByCode.size < MAX_CODES) {
       this.errorsByCode.set(code, (count ?? 0) + 1);
     }
   }
 
-  /** Changes since the last save are not a statistic, so they stay. */
+  /** Sets all counters to zero, but not the changes since the last save. */
   reset(): void {
     const { changes } = this.counters;
     for (const name of Object.keys(this.counters)) {

@@ -1,15 +1,14 @@
-/** No command, option or pattern that could match is longer, so that longer texts are not folded. */
-export const MAX_WORD_BYTES = 1024;
-/** How much of an argument an error reply repeats. */
+/** The maximum length of command names, options and patterns. Longer texts are not case-folded. */
+export const MAX_TOKEN_BYTES = 1024;
+/** The maximum length of an argument in an error reply. */
 const MAX_SHOWN_BYTES = 128;
 
 /**
- * Upper case by the ASCII table alone: bytes above 127 are not letters here, whatever Unicode says. A text
- * of more than MAX_WORD_BYTES is returned as it is, since folding it would cost more than the rest of the
- * request.
+ * Converts ASCII letters to upper case. Bytes above 127 are not letters. A text of more than MAX_TOKEN_BYTES is
+ * returned unchanged, because folding it would cost more than the rest of the request.
  */
 export function upper(text: string): string {
-  if (text.length > MAX_WORD_BYTES) return text;
+  if (text.length > MAX_TOKEN_BYTES) return text;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code >= 0x61 && code <= 0x7a) return foldFrom(text, at, 0x61, -0x20);
@@ -17,9 +16,9 @@ export function upper(text: string): string {
   return text;
 }
 
-/** Lower case by the ASCII table alone, under the same limit. */
+/** Converts ASCII letters to lower case, with the same limit. */
 export function lower(text: string): string {
-  if (text.length > MAX_WORD_BYTES) return text;
+  if (text.length > MAX_TOKEN_BYTES) return text;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code >= 0x41 && code <= 0x5a) return foldFrom(text, at, 0x41, 0x20);
@@ -28,8 +27,8 @@ export function lower(text: string): string {
 }
 
 /**
- * An argument as an error reply repeats it: up to its first NUL byte, as C prints it, and no more than
- * 128 bytes. Redis cuts some of its messages there and sends others whole.
+ * An argument for an error reply: up to its first NUL byte, as C prints it, and at most 128 bytes. Redis has this
+ * limit for some of its messages.
  */
 export function printed(text: string): string {
   const head = text.slice(0, MAX_SHOWN_BYTES);

@@ -11,7 +11,7 @@ describe('timeoutArgument', () => {
     ['0.0001', 1],
     ['1e-30', 1],
     ['0x1p1', 2000],
-  ])('takes %s seconds as %d ms', (text, timeoutMs) => {
+  ])('converts %s seconds to %d ms', (text, timeoutMs) => {
     expect(timeoutArgument(text)).toBe(timeoutMs);
   });
 
@@ -25,7 +25,7 @@ describe('timeoutArgument', () => {
     ['nan', 'ERR timeout is not a float or out of range'],
     ['soon', 'ERR timeout is not a float or out of range'],
     ['1 ', 'ERR timeout is not a float or out of range'],
-  ])('refuses %s', (text, message) => {
+  ])('rejects %s', (text, message) => {
     expect(() => timeoutArgument(text)).toThrow(expect.objectContaining({ message }));
   });
 });

@@ -4,7 +4,7 @@ import { ceilMilliseconds, parseLongDouble } from './long-double.ts';
 import { parseInteger } from './number.ts';
 import type { Session } from './session.ts';
 
-/** How the four spellings of a deadline read: what one unit is in milliseconds, and from when. */
+/** The four forms of a deadline: milliseconds per unit, and whether it is relative or absolute. */
 export const TIME_UNITS = {
   EX: { unitMs: 1000, absolute: false },
   PX: { unitMs: 1, absolute: false },
@@ -14,7 +14,7 @@ export const TIME_UNITS = {
 
 export type TimeUnit = keyof typeof TIME_UNITS;
 
-/** The deadline of SET, GETEX and their kin, which take positive times only. */
+/** Parses the deadline of SET, GETEX and similar commands, which accept positive times only. */
 export function relativeDeadline(
   session: Session,
   unit: TimeUnit,
@@ -27,7 +27,7 @@ export function relativeDeadline(
   return deadlineOf(session, unit, amount, commandName);
 }
 
-/** The monotonic deadline that an amount of a unit means now; also one that has passed. */
+/** The monotonic deadline for an amount of a unit, counted from now. It may have passed. */
 export function deadlineOf(
   session: Session,
   unit: TimeUnit,
@@ -46,17 +46,17 @@ export function deadlineOf(
 }
 
 /**
- * How long a blocking command waits, from seconds with fractions, in milliseconds; zero is for ever.
- * What is too long wraps to below zero in Redis, and is called so here.
+ * Parses the timeout of a blocking command, seconds with fractions, to milliseconds; zero means Infinity. In Redis a
+ * timeout that is too long wraps to a negative one, so that the error is the same here.
  */
 export function timeoutArgument(text: string): number {
   const seconds = parseLongDouble(text);
   if (seconds === undefined) throw NOT_A_TIMEOUT;
   const timeoutMs = ceilMilliseconds(seconds);
-  if (timeoutMs < 0 || timeoutMs >= LARGEST_MS) throw NEGATIVE_TIMEOUT;
+  if (timeoutMs < 0 || timeoutMs >= MAX_MS) throw NEGATIVE_TIMEOUT;
   return timeoutMs === 0 ? Number.POSITIVE_INFINITY : timeoutMs;
 }
 
 const NOT_A_TIMEOUT = new ErrorReply('ERR timeout is not a float or out of range');
 const NEGATIVE_TIMEOUT = new ErrorReply('ERR timeout is negative');
-const LARGEST_MS = Number(INT64_MAX);
+const MAX_MS = Number(INT64_MAX);

@@ -4,7 +4,7 @@ import type { ListValue } from './list-value.ts';
 import type { SetValue } from './set-value.ts';
 import type { SortedSetValue } from './sorted-set-value.ts';
 
-/** What a key can hold. A string is a JavaScript string, one char a byte. */
+/** The value of a key. A Redis string is a JavaScript string with one char per byte. */
 export type Value = string | Collection;
 
 export type Collection = HashValue | ListValue | SetValue | SortedSetValue;

@@ -1,13 +1,13 @@
 import type { Engine } from './engine.ts';
 
-/** Reads without marking keys as used. In Redis, EXISTS, TYPE, OBJECT, MEMORY and the TTL of a key do so. */
+/** Reads keys without changing their time of last use, as EXISTS, TYPE, OBJECT, MEMORY and TTL do in Redis. */
 export function withoutUse<Result>(engine: Engine, read: () => Result): Result {
   const { marksUse } = engine;
   engine.marksUse = false;
   try {
     return read();
   } finally {
-    // The other commands of a script or a transaction mark keys again.
+    // The next command of a script or a transaction may mark keys as used.
     engine.marksUse = marksUse;
   }
 }

@@ -2,7 +2,7 @@ import type { Clock, Random } from '../clock/index.ts';
 import {
   createEngine as createWholeEngine,
   execute as executeWhole,
-  PARKED as WHOLE_PARKED,
+  BLOCKED as WHOLE_BLOCKED,
   type Session as WholeSession,
 } from '../engine/index.ts';
 import type { Reply } from '../resp/index.ts';
@@ -29,7 +29,7 @@ export interface Session {
 export interface SessionListener {
   /** A message that is no reply: pub/sub, MONITOR. */
   push(reply: Reply): void;
-  /** The reply of a command that returned PARKED. The session accepts commands again. */
+  /** The reply of a command that returned BLOCKED. The session accepts commands again. */
   resume(reply: Reply): void;
   /** Another session closed this one (CLIENT KILL). */
   close(): void;
@@ -46,11 +46,11 @@ export interface EngineOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** A reply, or PARKED when the session's listener receives the reply later. */
-export type Outcome = Reply | typeof PARKED;
+/** A reply, or BLOCKED when the session's listener receives the reply later. */
+export type Outcome = Reply | typeof BLOCKED;
 
 /** The session waits, for example in BLPOP. A type of its own, so that declarations of the engine stay internal. */
-export const PARKED: unique symbol = WHOLE_PARKED as never;
+export const BLOCKED: unique symbol = WHOLE_BLOCKED as never;
 
 /**
  * Creates an engine with empty databases.
@@ -66,7 +66,7 @@ export function createEngine(options?: EngineOptions): Engine {
 
 /**
  * Runs one command and returns its reply. An error of the command is returned as an ErrorReply, not thrown.
- * After PARKED the session accepts no other command until its listener has received the reply.
+ * After BLOCKED the session accepts no other command until its listener has received the reply.
  */
 export function execute(session: Session, argv: readonly string[]): Outcome {
   return executeWhole(session as WholeSession, argv) as Outcome;

@@ -1,12 +1,12 @@
 import { ProtocolError } from './protocol-error.ts';
 
 /**
- * Chunks in, pieces out. A piece (a line, or a counted run of bytes) that lies in one chunk is read
- * in place; only a piece that crosses from chunk to chunk is copied, into a buffer that doubles. So
- * memory follows what arrived, never what a header claims, and n bytes cost O(n) however cut.
+ * Splits chunks into pieces. A piece is a line, or a counted run of bytes. A piece inside of one chunk is read in
+ * place. Only a piece that spans chunks is copied, into a buffer that doubles. So the memory depends on the bytes that
+ * arrived, never on a length in a header, and n bytes cost O(n) however they are split.
  *
- * A `take…` that answers false has put the rest of the chunk aside: go on after `advance()`. One
- * that answers true has set `piece`, `pieceStart` and `pieceEnd`, which hold until the next call.
+ * If a `take…` method returns false, the rest of the chunk is kept: call it again after `advance()`. If it returns
+ * true, `piece`, `pieceStart` and `pieceEnd` are set, and valid until the next call.
  */
 export class ByteReader {
   chunk: Buffer = NO_BYTES;
@@ -14,11 +14,11 @@ export class ByteReader {
   piece: Buffer = NO_BYTES;
   pieceStart = 0;
   pieceEnd = 0;
-  /** Bytes taken since the owner last set this to zero. */
+  /** Bytes taken since the caller last set this to zero. */
   takenBytes = 0;
 
-  #waiting: Buffer[] = [];
-  #waitingBytes = 0;
+  #queuedChunks: Buffer[] = [];
+  #queuedBytes = 0;
   #kept: Buffer = NO_BYTES;
   #keptLength = 0;
   #foundTerminator = false;
@@ -27,45 +27,45 @@ export class ByteReader {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     if (this.position < this.chunk.length) {
-      this.#waiting.push(chunk);
-      this.#waitingBytes += chunk.length;
+      this.#queuedChunks.push(chunk);
+      this.#queuedBytes += chunk.length;
       return;
     }
     this.chunk = chunk;
     this.position = 0;
   }
 
-  /** Whether there is a byte to read; moves on to the next chunk when this one is used up. */
+  /** Whether there is a byte to read. Moves to the next chunk when this one is used up. */
   advance(): boolean {
     if (this.position < this.chunk.length) return true;
-    const next = this.#waiting.shift();
-    // An idle connection must not hold on to its last chunk.
+    const next = this.#queuedChunks.shift();
+    // An idle connection must not keep its last chunk alive.
     this.piece = NO_BYTES;
     this.chunk = next ?? NO_BYTES;
     this.position = 0;
-    this.#waitingBytes -= this.chunk.length;
+    this.#queuedBytes -= this.chunk.length;
     return next !== undefined;
   }
 
   /** Bytes that were pushed and not taken. */
   get unreadBytes(): number {
-    return this.#keptLength + this.chunk.length - this.position + this.#waitingBytes;
+    return this.#keptLength + this.chunk.length - this.position + this.#queuedBytes;
   }
 
-  /** Whether a piece was begun in an earlier chunk. */
+  /** Whether the current piece began in an earlier chunk. */
   get isInsidePiece(): boolean {
     return this.#keptLength > 0;
   }
 
-  /** The first byte of the piece to be taken next. */
+  /** The first byte of the next piece. */
   get firstByte(): number {
     return this.#keptLength > 0 ? this.#kept[0]! : this.chunk[this.position]!;
   }
 
   /**
-   * Takes a line that ends in LF, or in CR and any one byte: like Redis, a header's LF is counted
-   * but not looked at. The piece ends before the terminator. With `stopAtNul` nothing behind a NUL
-   * byte is found, because Redis searches with strchr: such a line only grows until it is too long.
+   * Takes a line that ends in LF, or in CR and any one byte: as in Redis, the byte after CR is not checked. The piece
+   * ends before the terminator. With `stopAtNul` no terminator is found after a NUL byte, because Redis searches with
+   * strchr: such a line grows until it is too long.
    */
   takeLine(terminator: number, maxBytes: number, tooLong: string, stopAtNul: boolean): boolean {
     const { chunk, position } = this;
@@ -85,7 +85,7 @@ export class ByteReader {
     return true;
   }
 
-  /** Takes exactly so many bytes. */
+  /** Takes exactly `count` bytes. */
   takeBytes(count: number): boolean {
     const end = this.position + count - this.#keptLength;
     if (end > this.chunk.length) return this.#keepRest(count);
@@ -93,10 +93,10 @@ export class ByteReader {
     return true;
   }
 
-  /** Forgets everything that was pushed. */
+  /** Drops all bytes. */
   clear(): void {
-    this.#waiting = [];
-    this.#waitingBytes = 0;
+    this.#queuedChunks = [];
+    this.#queuedBytes = 0;
     this.chunk = this.piece = this.#kept = NO_BYTES;
     this.position = this.takenBytes = this.#keptLength = 0;
   }
@@ -133,7 +133,7 @@ export class ByteReader {
     this.position = end;
   }
 
-  /** `maxBytes`: no more will ever have to be kept of this piece. */
+  /** `maxBytes`: the total length of this piece. */
   #keepRest(maxBytes = Number.POSITIVE_INFINITY): false {
     this.#keep(this.chunk.length, maxBytes);
     this.position = this.chunk.length;
@@ -158,5 +158,5 @@ export class ByteReader {
 const CR = 0x0d;
 const NO_BYTES = Buffer.alloc(0);
 const MIN_KEPT_BYTES = 64;
-/** A larger buffer is given back after its piece, so that ten thousand idle connections stay small. */
+/** A larger buffer is freed after its piece, so that ten thousand idle connections stay small. */
 const MAX_IDLE_BYTES = 1024;

@@ -1,24 +1,23 @@
 /**
- * Bytes in the making, in chunks: texts are written into a buffer that is used again and again, and what
- * does not fit there is set aside in chunks of its own. A large text is copied once.
+ * Collects output bytes. Texts are written into a reused buffer; when it is full, its content is copied into a chunk.
+ * A large text is copied once.
  *
- * Replies were once joined as strings and written with `'latin1'`. At 64 replies a chunk the joining
- * cost more than everything else together (600 ns a reply): V8 builds a tree of parts, and flattens it
- * when it is written. A loop over the chars of a short text costs some ten nanoseconds.
+ * Concatenating replies as strings is slower (600 ns per reply at 64 replies per chunk): V8 builds a tree of parts and
+ * flattens it when it is written. A loop over the chars of a short text takes about ten nanoseconds.
  */
 export class ByteWriter {
   readonly #buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
   #bufferedBytes = 0;
   #chunks: Buffer[] = [];
   #chunkedBytes = 0;
-  /** A text that would make the content longer throws WriteLimitError. Asked once a chunk. */
+  /** Returns the maximum length. A text that exceeds it throws WriteLimitError. Called once per chunk. */
   limitBytes: () => number = NO_LIMIT;
 
   get length(): number {
     return this.#chunkedBytes + this.#bufferedBytes;
   }
 
-  /** One latin1 char a byte. */
+  /** Appends a text, one latin1 char per byte. */
   text(text: string): void {
     const { length } = text;
     if (this.#bufferedBytes + length > CHUNK_BYTES) {
@@ -39,7 +38,7 @@ export class ByteWriter {
     this.#bufferedBytes = at;
   }
 
-  /** The content as buffers that belong to the caller; the writer starts anew. */
+  /** Returns the content as buffers that the caller owns, and clears the writer. */
   take(): Buffer[] {
     if (this.#bufferedBytes > 0) this.#push(this.#copy());
     const chunks = this.#chunks;
@@ -47,7 +46,7 @@ export class ByteWriter {
     return chunks;
   }
 
-  /** The content as a string. Throws if it is longer than a string can be, and starts anew all the same. */
+  /** Returns the content as a string and clears the writer. Throws if the content exceeds the length of a string. */
   takeText(): string {
     if (this.#chunks.length > 0) return Buffer.concat(this.take()).latin1Slice();
     const text = this.#buffer.latin1Slice(0, this.#bufferedBytes);
@@ -81,7 +80,7 @@ export class ByteWriter {
   }
 }
 
-/** The content would have become longer than its reader may be sent. */
+/** The content would exceed the output limit of its client. */
 export class WriteLimitError extends Error {
   override readonly name = 'WriteLimitError';
 
@@ -92,7 +91,7 @@ export class WriteLimitError extends Error {
 
 declare global {
   interface Buffer {
-    /** What write(text, offset, 'latin1') calls in the end; Node has it, its types do not tell. */
+    /** The function behind write(text, offset, 'latin1'), which is missing in the types of Node. */
     latin1Write(text: string, offset: number): number;
   }
 }
@@ -101,5 +100,5 @@ const NO_LIMIT = (): number => Number.POSITIVE_INFINITY;
 const CHUNK_BYTES = 64 * 1024;
 /** A text of this length gets a chunk of its own, instead of being copied through the buffer. */
 const LARGE_BYTES = 16 * 1024;
-/** From here on the call into C++ pays. */
+/** For longer texts a call into C++ is faster than a loop. */
 const MAX_LOOP_BYTES = 48;

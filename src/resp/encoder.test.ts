@@ -77,7 +77,7 @@ describe('encode', () => {
     }
   });
 
-  it('keeps lines one line, so that no text can forge a reply', () => {
+  it('replaces CR and LF in lines by spaces, so that no text can forge a reply', () => {
     const forged = 'a\r\n+OK\n:1\r';
     expect(encode(new SimpleReply(forged), 2)).toBe('+a  +OK :1 \r\n');
     expect(encode(new ErrorReply(forged), 2)).toBe('-a  +OK :1 \r\n');
@@ -86,12 +86,12 @@ describe('encode', () => {
     expect(encode([new ErrorReply(forged)], 3)).toBe('*1\r\n-a  +OK :1 \r\n');
   });
 
-  it('knows that a latin1 write makes line breaks of other chars as well', () => {
+  it('replaces chars whose low byte is CR or LF too', () => {
     const bytes = Buffer.from(encode(new ErrorReply('a\u010db\u560ac'), 2), 'latin1');
     expect(bytes.toString('latin1')).toBe('-a b c\r\n');
   });
 
-  it('bears deep and wide replies', () => {
+  it('encodes 1000 nested arrays and arrays of 200,000 items', () => {
     let deep: Reply = 1;
     for (let depth = 0; depth < 1000; depth++) deep = [deep];
     expect(encode(deep, 2)).toBe(`${'*1\r\n'.repeat(1000)}:1\r\n`);

@@ -15,7 +15,7 @@ import {
   type VerbatimReply,
 } from './reply.ts';
 
-/** A reply as the bytes of the wire, appended to what the writer has. */
+/** Appends a reply in wire format to the writer. */
 export function writeReply(writer: ByteWriter, reply: Reply, protocol: Protocol): void {
   if (typeof reply === 'string') writeBulk(writer, reply);
   else if (typeof reply === 'number') writer.text(INTEGERS[reply + 1] ?? `:${reply}\r\n`);
@@ -27,14 +27,14 @@ export function writeReply(writer: ByteWriter, reply: Reply, protocol: Protocol)
   else writeTagged(writer, reply, protocol);
 }
 
-/** A reply as text, one latin1 char a byte. */
+/** Encodes a reply as text, one latin1 char per byte. */
 export function encode(reply: Reply, protocol: Protocol): string {
   scratch.clear();
   writeReply(scratch, reply, protocol);
   return scratch.takeText();
 }
 
-/** A command as a client sends it. V8 joins the parts when they are written: faster here than a copy of each. */
+/** Encodes a command as a client sends it. Concatenation is faster here than a ByteWriter. */
 export function encodeRequest(argv: readonly string[]): string {
   let text = `*${argv.length}\r\n`;
   for (const argument of argv) text += `$${argument.length}\r\n${argument}\r\n`;
@@ -118,7 +118,7 @@ function writeMap(writer: ByteWriter, { entries }: MapReply, protocol: Protocol)
   }
 }
 
-/** The format is three chars by definition; Redis cuts or fills it up. */
+/** The format has three chars; as in Redis, other lengths are cut or padded. */
 function writeVerbatim(writer: ByteWriter, { format, text }: VerbatimReply): void {
   writer.text(`=${text.length + 4}\r\n${format.padEnd(3).slice(0, 3)}:`);
   writer.text(text);
@@ -148,8 +148,8 @@ function doubleText({ value, text }: DoubleReply): string {
 }
 
 /**
- * A CR or LF inside a line would let whoever chose its text write replies of their own. The low byte
- * is what counts: it is all that a latin1 write keeps of a char.
+ * Replaces CR and LF by spaces: a client that chooses the text of a line could forge replies with them. Only the low
+ * byte of a char counts, because a latin1 write keeps nothing else.
  */
 function oneLine(text: string): string {
   for (let index = 0; index < text.length; index++) {

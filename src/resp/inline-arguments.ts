@@ -1,9 +1,9 @@
 import { textOf } from './text.ts';
 
 /**
- * Splits a line typed by a person into arguments, by the rules of Redis: blanks part them, double
- * quotes know \n \r \t \b \a \xHH and a backslash before any other byte, single quotes know only \'.
- * A closing quote must be followed by a blank or the end. Answers null when quotes do not match.
+ * Splits an inline request into arguments by the rules of Redis. Blanks separate arguments. In double quotes, \n \r \t
+ * \b \a \xHH and a backslash before any other byte are escapes; in single quotes, only \'. A closing quote must be
+ * followed by a blank or the end. Returns null for unbalanced quotes.
  */
 export function splitInlineArguments(line: Buffer, start: number, end: number): string[] | null {
   const argv: string[] = [];
@@ -20,7 +20,7 @@ class Scanner {
   readonly #line: Buffer;
   readonly #end: number;
   #at: number;
-  // Arguments are collected as bytes: a substring of the line would keep the whole line alive.
+  // Arguments are copied as bytes: a substring would keep the whole line alive.
   readonly #text: Buffer;
   #length = 0;
 
@@ -49,7 +49,7 @@ class Scanner {
     }
   }
 
-  /** Reads to the closing quote; false when there is none or more text follows it. */
+  /** Reads to the closing quote. Returns false if there is none, or if text follows it. */
   #takeQuoted(quote: number): boolean {
     for (;;) {
       const byte = this.#peek(0);
@@ -60,7 +60,7 @@ class Scanner {
     }
   }
 
-  /** The byte that stands for a backslash and what follows it. */
+  /** Reads an escape sequence and returns its byte. */
   #takeEscape(quote: number): number {
     const next = this.#peek(0);
     if (quote === SINGLE_QUOTE) {
@@ -98,9 +98,9 @@ const DOUBLE_QUOTE = 0x22;
 const SINGLE_QUOTE = 0x27;
 const BACKSLASH = 0x5c;
 const LETTER_X = 0x78;
-/** Both cases, so that a digit's value is its index modulo 16. */
+/** Both cases: the value of a digit is its index modulo 16. */
 const HEX_DIGITS = Buffer.from('0123456789abcdef0123456789ABCDEF', 'latin1');
-/** Vertical tab and form feed are blanks between arguments, yet do not end one. */
+/** As in Redis, vertical tab and form feed separate arguments, but do not end one. */
 const ENDS_ARGUMENT: ReadonlySet<number> = new Set([END, 0x20, 0x09, 0x0a, 0x0d]);
 const ESCAPES: ReadonlyMap<number, number> = new Map([
   [0x6e, 0x0a],

@@ -1,12 +1,12 @@
 import { textOf } from './text.ts';
 
 /**
- * A 64-bit integer in the one form that Redis writes: no plus, no leading zero, no blank, no `-0`.
- * Null for everything else. A bigint only where a double would not be exact.
+ * Parses a 64-bit integer in the form that Redis writes: no plus sign, leading zero, blank or `-0`. Returns null for
+ * anything else, and a bigint only where a double would not be exact.
  */
 export function parseInteger(bytes: Buffer, start: number, end: number): number | bigint | null {
   const length = end - start;
-  if (length < 1 || length > LONGEST) return null;
+  if (length < 1 || length > MAX_LENGTH) return null;
   const text = textOf(bytes, start, end);
   if (!CANONICAL.test(text)) return null;
   const value = Number(text);
@@ -16,4 +16,4 @@ export function parseInteger(bytes: Buffer, start: number, end: number): number 
 }
 
 const CANONICAL = /^(?:0|-?[1-9][0-9]*)$/;
-const LONGEST = '-9223372036854775808'.length;
+const MAX_LENGTH = '-9223372036854775808'.length;

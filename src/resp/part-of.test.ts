@@ -9,12 +9,12 @@ it.each([
   [3, 16],
   [3, 100],
   [0, 200],
-])('gives the chars from %d to %d', (start, end) => {
+])('returns the chars from %d to %d', (start, end) => {
   const text = Array.from({ length: 200 }, (_, at) => String.fromCharCode(at)).join('');
   expect(partOf(text, start, end)).toBe(text.slice(start, end));
 });
 
-it('keeps nothing else of a long text alive', () => {
+it('does not keep a long text alive', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const kept = Array.from({ length: 100 }, (_, at) =>

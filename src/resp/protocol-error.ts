@@ -1,4 +1,4 @@
-/** A frame that nobody can read on from. The message is the text that Redis sends after `-ERR `. */
+/** An invalid frame, after which the stream cannot be read. The message is the text that Redis sends after `-ERR `. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   constructor(reason: string) {

@@ -61,7 +61,7 @@ describe('replies, whole and byte by byte', () => {
   }
 });
 
-describe('what is no reply', () => {
+describe('invalid replies', () => {
   it.each([
     ['unknown type', 'x1\r\n'],
     ['empty line', '\r\n'],
@@ -117,7 +117,7 @@ const { reply: anyReply } = fc.letrec<{ reply: Reply }>((tie) => {
 });
 
 describe('round trips', () => {
-  it('reads back what the encoder writes, however it is cut', () => {
+  it('decodes what the encoder writes, for any split into chunks', () => {
     fc.assert(
       fc.property(fc.array(anyReply), fc.integer({ min: 1, max: 50 }), (replies, chunkLength) => {
         const bytes = replies.map((reply) => encode(reply, 3)).join('');
@@ -127,7 +127,7 @@ describe('round trips', () => {
     );
   });
 
-  it('reads back the requests that a client writes', () => {
+  it('decodes the requests that encodeRequest writes', () => {
     fc.assert(
       fc.property(
         fc.array(fc.array(latin1, { minLength: 1 })),

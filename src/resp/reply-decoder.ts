@@ -16,13 +16,12 @@ import {
 import { textOf } from './text.ts';
 
 /**
- * The bytes of a server, read as replies: `push` a chunk, then call `next` until it answers
- * undefined. Speaks RESP2 and RESP3; attributes are read and dropped. A frame that cannot be read
- * makes `next` throw a ProtocolError, then and ever after.
+ * Decodes the bytes of a server into replies: `push` a chunk, then call `next` until it returns undefined. Supports
+ * RESP2 and RESP3; attributes are dropped. After an invalid frame, every call of `next` throws a ProtocolError.
  */
 export class ReplyDecoder {
   readonly #reader = new ByteReader();
-  /** The aggregates that are open, outermost first: no recursion, so that depth costs no stack. */
+  /** The incomplete aggregates, outermost first. There is no recursion, so that nesting uses no stack. */
   readonly #open: OpenAggregate[] = [];
   #bulk: { readonly sigil: string; readonly length: number } | null = null;
   #failure: unknown = null;
@@ -52,7 +51,7 @@ export class ReplyDecoder {
     return undefined;
   }
 
-  /** A value that is whole after one line; undefined when it goes on or has not arrived. */
+  /** A value that is complete after one line; undefined if it is longer or has not arrived. */
   #readLine(): Reply | undefined {
     const reader = this.#reader;
     if (!reader.takeLine(CR, MAX_LINE_BYTES, 'too long line', false)) return undefined;
@@ -67,7 +66,7 @@ export class ReplyDecoder {
     return this.#begin(sigil, size);
   }
 
-  /** Opens what a length announces; a length of -1 or 0 may be the whole of it. */
+  /** Begins a value with a length. With a length of -1 or 0 it may be complete. */
   #begin(sigil: string, size: number): Reply | undefined {
     if (size < 0) return readAbsent(sigil, size);
     const aggregate = AGGREGATES[sigil];
@@ -88,7 +87,7 @@ export class ReplyDecoder {
     return BULKS[sigil]!(textOf(reader.piece, reader.pieceStart, reader.pieceEnd - 2));
   }
 
-  /** Puts a whole value into the innermost open aggregate, and answers the outermost if it is full. */
+  /** Adds a complete value to the innermost aggregate. Returns the outermost one if that is complete. */
   #close(value: Reply): Reply | undefined {
     const parent = this.#open.at(-1);
     if (parent === undefined) return value;
@@ -98,7 +97,7 @@ export class ReplyDecoder {
     return full === undefined ? undefined : this.#close(full);
   }
 
-  /** The innermost aggregate, if it is full. An attribute is full without being a value. */
+  /** Removes and returns the innermost aggregate if it is complete. An attribute has no value. */
   #closeFull(): Reply | undefined {
     const innermost = this.#open.at(-1)!;
     if (innermost.left > 0) return undefined;
@@ -109,7 +108,7 @@ export class ReplyDecoder {
 
 interface Aggregate {
   readonly itemsPerEntry: 1 | 2;
-  /** None for an attribute, which is dropped. */
+  /** Undefined for an attribute, which is dropped. */
   readonly build?: (items: Reply[]) => Reply;
 }
 
@@ -166,7 +165,7 @@ function fail(reason: string): never {
 const CR = 0x0d;
 const MAX_LINE_BYTES = 64 * 1024;
 const MAX_DEPTH = 1024;
-/** As long as a JavaScript string can be. */
+/** The maximum length of a JavaScript string. */
 const MAX_LENGTH = 2 ** 29 - 24;
 const DOUBLE = /^[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?$/;
 const SPECIAL_DOUBLES: ReadonlyMap<string, number> = new Map([

@@ -1,12 +1,12 @@
 /**
- * What a command answers, as a value. The common kinds are plain JavaScript values so that the hot
- * path allocates nothing; the rest are small tagged objects. Strings are latin1: one char a byte.
+ * The reply of a command. Common kinds are plain JavaScript values, so that the hot path allocates nothing. The others
+ * are small tagged objects. Strings are latin1: one char per byte.
  */
 export type Reply =
   | string // bulk string
   | number // integer
   | bigint // integer that a double cannot hold
-  | boolean // 1 or 0 before RESP3
+  | boolean // 1 or 0 in RESP2
   | null
   | readonly Reply[]
   | SimpleReply
@@ -20,7 +20,7 @@ export type Reply =
   | NullArrayReply
   | ManyReply;
 
-/** A short status such as OK. It cannot carry CR or LF; the encoder turns them into spaces. */
+/** A short status such as OK. The encoder replaces CR and LF by spaces. */
 export class SimpleReply {
   readonly kind = 'simple';
   readonly text: string;
@@ -29,7 +29,7 @@ export class SimpleReply {
   }
 }
 
-/** An error. Its first word is the code that clients match on. Thrown by commands as well as returned. */
+/** An error. Its first word is the code that clients compare. Commands throw it or return it. */
 export class ErrorReply {
   readonly kind = 'error';
   readonly message: string;
@@ -42,7 +42,7 @@ export class ErrorReply {
   }
 }
 
-/** A floating point number; a bulk string before RESP3. `text` is the number as Redis prints it. */
+/** A floating point number; a bulk string in RESP2. `text` is the number as Redis prints it. */
 export class DoubleReply {
   readonly kind = 'double';
   readonly value: number;
@@ -53,7 +53,7 @@ export class DoubleReply {
   }
 }
 
-/** An integer of any size; a bulk string before RESP3. */
+/** An integer of any size; a bulk string in RESP2. */
 export class BigNumberReply {
   readonly kind = 'bignumber';
   readonly text: string;
@@ -62,7 +62,7 @@ export class BigNumberReply {
   }
 }
 
-/** Pairs in order; a flat array before RESP3. */
+/** Pairs in order; a flat array in RESP2. */
 export class MapReply {
   readonly kind = 'map';
   readonly entries: readonly (readonly [Reply, Reply])[];
@@ -71,7 +71,7 @@ export class MapReply {
   }
 }
 
-/** Members without order; an array before RESP3. */
+/** Members without order; an array in RESP2. */
 export class SetReply {
   readonly kind = 'set';
   readonly members: readonly Reply[];
@@ -80,7 +80,7 @@ export class SetReply {
   }
 }
 
-/** Text with a three-letter format such as `txt`; a bulk string before RESP3. */
+/** Text with a three-letter format such as `txt`; a bulk string in RESP2. */
 export class VerbatimReply {
   readonly kind = 'verbatim';
   readonly format: string;
@@ -91,7 +91,7 @@ export class VerbatimReply {
   }
 }
 
-/** A message that answers no command; an array before RESP3. */
+/** A message that is not a reply to a command; an array in RESP2. */
 export class PushReply {
   readonly kind = 'push';
   readonly items: readonly Reply[];
@@ -100,12 +100,12 @@ export class PushReply {
   }
 }
 
-/** The array that is not there (`*-1`), which RESP3 merges with null. */
+/** The null array (`*-1`) of RESP2; null in RESP3. */
 export class NullArrayReply {
   readonly kind = 'nullarray';
 }
 
-/** Several replies to one command (SUBSCRIBE a b), or none at all. */
+/** Several replies to one command (SUBSCRIBE a b), or none. */
 export class ManyReply {
   readonly kind = 'many';
   readonly replies: readonly Reply[];
@@ -121,7 +121,7 @@ export const NO_REPLY = new ManyReply([]);
 
 export type Protocol = 2 | 3;
 
-/** About how many bytes a reply takes, in memory or on the wire, whichever is more. */
+/** Estimates the bytes of a reply: the larger of memory and wire format. */
 export function replyBytes(reply: Reply): number {
   if (typeof reply === 'string') return ITEM_BYTES + reply.length;
   if (typeof reply !== 'object' || reply === null) return ITEM_BYTES;

@@ -9,7 +9,7 @@ interface Outcome {
   readonly error: string | null;
 }
 
-/** Frames, the requests in them, and the error that ends them if one does. */
+/** Frames, their requests, and the error at the end if there is one. */
 const FRAMES: readonly (readonly [
   name: string,
   bytes: string,
@@ -75,7 +75,7 @@ const FRAMES: readonly (readonly [
   ['text behind a single quote', "'abc'd\r\n", 'unbalanced quotes in request'],
 ];
 
-describe('requests, however the chunks are cut', () => {
+describe('requests, for any split into chunks', () => {
   for (const [name, bytes, ...expected] of FRAMES) {
     it(name, () => {
       const last = expected.at(-1);
@@ -129,7 +129,7 @@ describe('limits', () => {
 });
 
 describe('the decoder', () => {
-  it('hands out requests one by one, while chunks come in', () => {
+  it('returns requests one by one while chunks arrive', () => {
     const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
     decoder.push(Buffer.from('PING\r\nECHO a'));
     decoder.push(Buffer.from('b\r\nPI'));
@@ -144,7 +144,7 @@ describe('the decoder', () => {
     expect(decoder.bufferedBytes).toBe(0);
   });
 
-  it('stays broken, and keeps nothing', () => {
+  it('throws again after an invalid frame, and keeps no bytes', () => {
     const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
     decoder.push(Buffer.from('*1\r\n$4\r\nPING\r\n*x\r\nPING\r\n'));
     expect(decoder.next()).toEqual(['PING']);
@@ -172,7 +172,7 @@ describe('the decoder', () => {
     }
   });
 
-  it('gives strings of their own, whatever happens to the chunk afterwards', () => {
+  it('returns strings that do not change with the chunk', () => {
     const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
     const chunk = Buffer.from(encodeRequest(['GET', 'k'.repeat(16), 'k'.repeat(60)]));
     decoder.push(chunk);
@@ -181,7 +181,7 @@ describe('the decoder', () => {
     expect(request).toEqual(['GET', 'k'.repeat(16), 'k'.repeat(60)]);
   });
 
-  it('does not believe a length before its bytes are there', () => {
+  it('does not allocate for a length before its bytes arrive', () => {
     const decoders = Array.from({ length: 200 }, () => new RequestDecoder(DEFAULT_REQUEST_LIMITS));
     const before = process.memoryUsage().arrayBuffers;
     for (const decoder of decoders) {
@@ -191,13 +191,13 @@ describe('the decoder', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1_000_000);
   });
 
-  it('reads a large argument in time that grows with its length alone', () => {
+  it('decodes a large argument in linear time', () => {
     const decoder = new RequestDecoder(DEFAULT_REQUEST_LIMITS);
     const chunk = Buffer.alloc(1024, 'x');
     decoder.push(Buffer.from(`*1\r\n$${32 * 1024 * 1024}\r\n`));
     for (let index = 0; index < 32 * 1024; index++) {
       decoder.push(chunk);
-      // Were the argument copied for every chunk, 512 GiB would be moved here.
+      // Copying the argument for every chunk would move 512 GiB.
       expect(decoder.next() === null).toBe(true);
     }
     decoder.push(Buffer.from('\r\n'));

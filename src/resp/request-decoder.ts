@@ -4,7 +4,7 @@ import { parseInteger } from './integer.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { textOf } from './text.ts';
 
-/** What one request may claim. The owner may change the fields at any time, as at sign-in. */
+/** The limits of one request. The caller may change the fields at any time, for example at sign-in. */
 export interface RequestLimits {
   /** Before sign-in a request has at most 10 arguments of at most 16 KiB, as in Redis. */
   signedIn: boolean;
@@ -12,11 +12,11 @@ export interface RequestLimits {
   maxBulkBytes: number;
   /** The length of an inline request, and of the line that holds a count. */
   maxInlineBytes: number;
-  /** The length of a whole request. Redis closes the connection without a word at this one. */
+  /** The length of a whole request. Redis closes the connection without an error when it is exceeded. */
   maxQueryBytes: number;
 }
 
-/** As Redis is configured by default, but for what a JavaScript string can hold. */
+/** The defaults of Redis, except for the maximum length of a JavaScript string. */
 export const DEFAULT_REQUEST_LIMITS: Readonly<RequestLimits> = {
   signedIn: true,
   maxArguments: 2 ** 31 - 1,
@@ -26,11 +26,11 @@ export const DEFAULT_REQUEST_LIMITS: Readonly<RequestLimits> = {
 };
 
 /**
- * The bytes of a client's connection, read as requests: `push` a chunk, then call `next` until it
- * answers null. It may be called later as well, so that a blocked client stops between requests.
- * A frame that cannot be read makes `next` throw a ProtocolError, then and ever after.
+ * Decodes the bytes of a client into requests: `push` a chunk, then call `next` until it returns null. `next` may be
+ * called later, so that a blocked client stops between two requests. After an invalid frame, every call of `next`
+ * throws a ProtocolError.
  *
- * It reads what Redis 7.0 reads, and the result does not depend on where the chunks are cut.
+ * It accepts the same bytes as Redis 7.0, and the result does not depend on the split into chunks.
  */
 export class RequestDecoder {
   readonly #limits: RequestLimits;
@@ -62,7 +62,7 @@ export class RequestDecoder {
     }
   }
 
-  /** What is kept of bytes that were pushed and are not yet part of a request that was handed out. */
+  /** The memory of bytes that were pushed and are not part of a request that `next` has returned. */
   get bufferedBytes(): number {
     return this.#reader.takenBytes + this.#reader.unreadBytes + this.#argv.length * ARGUMENT_BYTES;
   }
@@ -71,7 +71,7 @@ export class RequestDecoder {
     const reader = this.#reader;
     while (reader.advance()) {
       if (reader.chunk[reader.position]! <= CR && this.#skipEmptyLines()) continue;
-      const argv = this.#readWhole() ?? this.#readOn();
+      const argv = this.#readWhole() ?? this.#continueRequest();
       if (argv === null) continue;
       reader.takenBytes = 0;
       if (argv.length > 0) return argv;
@@ -79,7 +79,7 @@ export class RequestDecoder {
     return null;
   }
 
-  /** Skips empty lines between requests, as Redis does; a client that sends nothing else must not be slow. */
+  /** Skips empty lines between requests, as Redis does. A loop, so that a chunk of empty lines is fast. */
   #skipEmptyLines(): boolean {
     const reader = this.#reader;
     if (reader.isInsidePiece || this.#argumentsLeft > 0) return false;
@@ -94,8 +94,8 @@ export class RequestDecoder {
   }
 
   /**
-   * The fast path: a request that lies in the chunk from end to end, in the form that every client
-   * library sends. Anything else answers null with nothing taken, for the careful path to judge.
+   * The fast path: a request that is complete in the chunk and has the form that client libraries send. Returns null
+   * for anything else and takes nothing; the slow path then reads it.
    */
   #readWhole(): string[] | null {
     const reader = this.#reader;
@@ -121,7 +121,7 @@ export class RequestDecoder {
     return argv;
   }
 
-  /** The digits at the cursor, which moves behind their CR and LF; UNKNOWN if they are not plain. */
+  /** Reads the digits at the cursor and moves it after CR LF. Returns UNKNOWN for any other form. */
   #scanNumber(chunk: Buffer): number {
     let at = this.#cursor;
     let value = 0;
@@ -136,8 +136,8 @@ export class RequestDecoder {
     return isPlain && at < chunk.length && chunk[at] === CR ? value : UNKNOWN;
   }
 
-  /** The careful path: goes on wherever the last chunk ended. An empty request is to be skipped. */
-  #readOn(): string[] | null {
+  /** The slow path: continues where the last chunk ended. The caller skips an empty request. */
+  #continueRequest(): string[] | null {
     if (this.#argumentsLeft > 0) return this.#readArguments();
     if (this.#reader.firstByte !== ASTERISK) return this.#readInline();
     if (!this.#takeLine(CR, 'too big mbulk count string')) return null;
@@ -153,7 +153,7 @@ export class RequestDecoder {
         if (!this.#takeLine(CR, 'too big bulk count string')) return null;
         this.#bulkLength = this.#parseBulkLength();
       }
-      // The two bytes behind an argument are counted but, as in Redis, not looked at.
+      // As in Redis, the two bytes after an argument are skipped without a check.
       if (!reader.takeBytes(this.#bulkLength + 2)) return null;
       this.#argv.push(textOf(reader.piece, reader.pieceStart, reader.pieceEnd - 2));
       this.#bulkLength = UNKNOWN;
@@ -213,9 +213,9 @@ const LF = 0x0a;
 const ASTERISK = 0x2a;
 const DOLLAR = 0x24;
 const ZERO = 0x30;
-/** What an argument takes beside its bytes: a string's header and a place in an array that grows. */
+/** The memory of an argument beside its bytes: the header of a string, and its place in an array. */
 const ARGUMENT_BYTES = 32;
-/** A longer request spans chunks as a rule, and would be begun in vain. */
+/** A longer request usually spans chunks, so that the fast path would fail. */
 const MAX_WHOLE_ARGUMENTS = 128;
 const MAX_ARGUMENTS_BEFORE_SIGN_IN = 10;
 const MAX_BULK_BYTES_BEFORE_SIGN_IN = 16_384;

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import {
   argumentBytes,
+  BLOCKED,
   type Engine,
   executeNow,
   type Outcome,
-  PARKED,
   runsManyCommands,
   type Session,
 } from '../engine/index.ts';
@@ -25,14 +25,14 @@ import { Output } from './output.ts';
 import type { SharedEncoder } from './shared-chunks.ts';
 import type { Runner, Turns } from './turns.ts';
 
-/** What a connection needs from the server that accepted it. */
+/** The parts of the server that its connections share. */
 export interface ConnectionOwner {
   readonly engine: Engine;
-  /** For the replies to one chunk; empty between chunks. */
+  /** Collects the replies to one chunk; empty between chunks. */
   readonly writer: ByteWriter;
-  /** For the reply to a blocked command, which comes while another connection may use `writer`. */
+  /** Encodes the reply of a blocked command, which comes while another connection may use `writer`. */
   readonly lateWriter: ByteWriter;
-  /** For messages that go to many connections. */
+  /** Encodes messages that go to many connections. */
   readonly sharedEncoder: SharedEncoder;
   readonly turns: Turns;
   report(message: string): void;
@@ -40,14 +40,14 @@ export interface ConnectionOwner {
 }
 
 /**
- * One client's socket: bytes in, commands to the engine, replies out. All replies to one chunk leave in
- * one write, after the chunks of the other clients were read: first all the work, then all the writing.
+ * The socket of one client. It decodes requests, executes them and writes the replies. All replies to one chunk leave
+ * in one write at the end of the turn, after the chunks of the other clients were executed.
  *
- * A blocked command stops the reading of further ones, not of bytes, until its reply came. A pipeline that
- * takes longer than its time slice goes on in a later turn. So does a script or a transaction after those of
- * other clients have taken long: other commands run between two of them.
+ * While a command is blocked, bytes are still received, but no further command runs. A pipeline that takes longer than
+ * its time slice continues in a later turn. After scripts and transactions of other clients have taken long, scripts
+ * and transactions of this client wait for a later turn too, so that other commands run between them.
  *
- * An exception ends this connection and no other: every entry from outside catches it.
+ * An exception ends this connection and no other: every callback from outside catches it.
  */
 export class Connection implements Runner {
   readonly session: Session;
@@ -57,7 +57,7 @@ export class Connection implements Runner {
   readonly #decoder: RequestDecoder;
   readonly #output: Output;
   #isWorking = false;
-  #parked = false;
+  #blocked = false;
   #hasYielded = false;
   #isPaused = false;
   #turn = -1;
@@ -66,7 +66,7 @@ export class Connection implements Runner {
   #deferred: string[] | null = null;
   #flushScheduled = false;
   #ending = false;
-  /** What may be added to what the client has not read. */
+  /** The bytes that may be added to the unread output. */
   readonly #writeLimitBytes = (): number => this.#outputLimitBytes() - this.#output.unreadBytes;
 
   constructor(owner: ConnectionOwner, socket: Socket) {
@@ -82,23 +82,23 @@ export class Connection implements Runner {
     });
     this.#output = new Output(socket, this.session.memory);
     socket.on('data', (chunk) => this.#receive(chunk));
-    // The client has said everything (`… | nc`); it still reads the answers.
+    // The client has closed its sending side (`… | nc`), but still reads replies.
     socket.on('end', () => {
       if (!this.#hasYielded) this.#endAfterWrite();
     });
-    // A socket that breaks is only ever this client's loss.
+    // A socket error ends this connection only.
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
     this.#limitIdleTime(owner.engine.settings.number('timeout') * 1000);
   }
 
-  /** Refuses the client with one line. */
+  /** Sends an error and closes the connection. */
   refuse(message: string): void {
     this.#output.add([Buffer.from(encode(new ErrorReply(message), 2), 'latin1')]);
     this.#endAfterWrite();
   }
 
-  /** Answers what has been run, then ends: for a server that shuts down. */
+  /** Sends the replies of commands that have run, then closes: for a server that shuts down. */
   end(): void {
     this.#endAfterWrite();
   }
@@ -111,10 +111,10 @@ export class Connection implements Runner {
     this.#owner.forget(this);
   }
 
-  /** Runs what has arrived, up to a command that blocks or the end of the time slice. */
+  /** Runs the requests that have arrived, up to a blocked command or the end of the time slice. */
   run(): void {
     this.#hasYielded = false;
-    if (this.#ending || this.#parked) return;
+    if (this.#ending || this.#blocked) return;
     const { writer, engine } = this.#owner;
     this.#isWorking = true;
     try {
@@ -125,17 +125,17 @@ export class Connection implements Runner {
         this.#collect();
       } else this.#yield();
     } catch (error) {
-      // A reply that was cut off must not be written. The client is evicted, and earlier replies with it.
+      // An incomplete reply must not be sent. The client is evicted, and earlier replies are dropped.
       if (error instanceof WriteLimitError) writer.clear();
       this.#collect();
       this.#fail(error);
     }
     this.#isWorking = false;
     this.#accountMemory();
-    if (this.#isPaused && !this.#hasYielded) this.#readOn();
+    if (this.#isPaused && !this.#hasYielded) this.#resumeReading();
   }
 
-  /** Writes what has been collected. */
+  /** Writes the collected replies. */
   flush(): void {
     this.#flushScheduled = false;
     if (this.#output.isEmpty || this.#socket.destroyed) return;
@@ -147,14 +147,14 @@ export class Connection implements Runner {
     }
   }
 
-  /** A client that waits for a reply or for messages is not idle, nor one that keeps a session alive. */
+  /** A client is not idle while a command is blocked, while it subscribes or monitors, or with a named session. */
   #limitIdleTime(idleMs: number): void {
     if (idleMs === 0) return;
     const { session } = this;
     this.#socket.setTimeout(idleMs);
     this.#socket.on('timeout', () => {
-      const waits = this.#parked || session.monitoring || session.subscriptionCount > 0;
-      if (!waits && !session.engine.wills.has(session)) this.destroy();
+      const waits = this.#blocked || session.monitoring || session.subscriptionCount > 0;
+      if (!waits && !session.engine.exitCommands.has(session)) this.destroy();
     });
   }
 
@@ -162,14 +162,14 @@ export class Connection implements Runner {
     if (this.#ending) return;
     try {
       this.#decoder.push(chunk);
-      if (this.#hasYielded || this.#parked) this.#accountMemory();
+      if (this.#hasYielded || this.#blocked) this.#accountMemory();
       else this.run();
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  /** Counts the bytes that wait, and ends a client that takes more than it may. */
+  /** Counts the bytes of requests that have not run, and evicts a client that exceeds a limit. */
   #accountMemory(): void {
     if (this.#ending) return;
     const { memory } = this.session;
@@ -179,20 +179,21 @@ export class Connection implements Runner {
     if (memory.totalBytes <= MIN_CHECKED_BYTES) return;
     const limitBytes = this.#inputLimitBytes();
     const { clients } = this.#owner.engine.memory;
-    if (bufferedBytes > limitBytes) this.#evict(`more than ${limitBytes} bytes of input wait`);
+    if (bufferedBytes > limitBytes)
+      this.#evict(`more than ${limitBytes} bytes of input are pending`);
     else if (memory.totalBytes > clients.maxClientBytes) {
-      this.#evict(`it takes more than ${clients.maxClientBytes} bytes of memory`);
+      this.#evict(`it uses more than ${clients.maxClientBytes} bytes of memory`);
     } else clients.evictUnlessFits();
   }
 
-  /** Takes the replies to this chunk; they leave together with those of all connections. */
+  /** Moves the replies to this chunk to the output, which is written at the end of the turn. */
   #collect(): void {
     const { writer } = this.#owner;
     if (writer.length > 0) this.#output.add(writer.take());
     if (!this.#output.isEmpty) this.#scheduleFlush();
   }
 
-  /** False: the time of this turn is used up. Node may hand over several chunks of a socket in one turn. */
+  /** Returns false if the time slice of this turn is used up: Node may deliver several chunks of a socket in one turn. */
   #beginSlice(nowMs: number): boolean {
     const endMs = this.#owner.turns.sliceEndMs(nowMs);
     const turn = this.#owner.turns.current;
@@ -203,7 +204,7 @@ export class Connection implements Runner {
     return nowMs <= this.#sliceEndMs;
   }
 
-  /** The clock moves only after commands that may take long, so that most commands check one number. */
+  /** The engine's time changes only after commands that may take long, so that most commands check one number. */
   #runSlice(): void {
     const { session } = this;
     const { engine, writer, turns } = this.#owner;
@@ -218,10 +219,10 @@ export class Connection implements Runner {
       }
       const outcome = executeNow(session, argv);
       if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
-      else this.#answer(outcome);
+      else this.#reply(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
-      if (this.#parked || this.#ending) return;
+      if (this.#blocked || this.#ending) return;
       if (engine.nowMs === seenMs) continue;
       seenMs = engine.nowMs;
       if (seenMs > this.#sliceEndMs) {
@@ -237,7 +238,7 @@ export class Connection implements Runner {
     return this.#decoder.next();
   }
 
-  /** Lets the others run first. Bytes stay in the socket meanwhile, where they make the client wait. */
+  /** Continues in a later turn. Until then bytes stay in the socket, which slows the client down. */
   #yield(): void {
     this.#hasYielded = true;
     this.#isPaused = true;
@@ -245,23 +246,23 @@ export class Connection implements Runner {
     this.#owner.turns.runLater(this);
   }
 
-  /** What has arrived was run, or waits for a blocked command. */
-  #readOn(): void {
+  /** Reads from the socket again: the requests that had arrived have run, or wait for a blocked command. */
+  #resumeReading(): void {
     if (this.#ending) return;
     this.#isPaused = false;
     this.#socket.resume();
     if (this.#socket.readableEnded) this.#endAfterWrite();
   }
 
-  #answer(outcome: Outcome): void {
-    if (outcome === PARKED) this.#parked = true;
+  #reply(outcome: Outcome): void {
+    if (outcome === BLOCKED) this.#blocked = true;
     else if (this.session.replies === 'on') this.#write(outcome);
     else this.#skip(outcome);
   }
 
   /**
-   * CLIENT REPLY SKIP swallows its own reply and that of the next command. What (P|S)SUBSCRIBE and its
-   * opposite answer, many replies to one command, are pushes and pass.
+   * CLIENT REPLY OFF and SKIP drop the reply; SKIP drops its own reply and that of the next command. The replies of
+   * (P|S)SUBSCRIBE and (P|S)UNSUBSCRIBE are pushes, and are sent.
    */
   #skip(outcome: Reply): void {
     const { session } = this;
@@ -281,7 +282,7 @@ export class Connection implements Runner {
     this.#checkOutput();
   }
 
-  /** Into the reply to the chunk that is being run, or as a reply of its own. */
+  /** Adds to the replies of the chunk that is being run, or writes a reply of its own. */
   #write(reply: Reply): void {
     const { writer, lateWriter } = this.#owner;
     if (this.#isWorking) {
@@ -295,23 +296,23 @@ export class Connection implements Runner {
     this.#scheduleFlush();
   }
 
-  /** Ends a client that leaves more unread than it may. */
+  /** Evicts a client whose unread output exceeds a limit. */
   #checkOutput(): void {
     const { unreadBytes } = this.#output;
     if (unreadBytes <= MIN_CHECKED_BYTES) return;
     if (unreadBytes > this.#outputLimitBytes()) {
-      this.#evict(`it does not read, ${unreadBytes} bytes of output wait`);
+      this.#evict(`it does not read its replies, ${unreadBytes} bytes are unread`);
     } else this.#owner.engine.memory.clients.evictUnlessFits();
   }
 
   /**
-   * The client's next commands run in a turn of their own: the engine is in the middle of the unit that
-   * served this one.
+   * The engine calls this inside of the unit of work that served the blocked command, so that the next commands of
+   * the client run in a microtask.
    */
   #resume(reply: Reply): void {
-    this.#answer(reply);
+    this.#reply(reply);
     queueMicrotask(() => {
-      this.#parked = false;
+      this.#blocked = false;
       if (this.session.closing) this.#endAfterWrite();
       this.run();
     });
@@ -340,7 +341,7 @@ export class Connection implements Runner {
     return Math.min(this.#limits.maxQueryBytes, this.#owner.engine.memory.clients.maxClientBytes);
   }
 
-  /** Runs a callback of the engine, whose own work must not suffer from this client's faults. */
+  /** Runs a callback of the engine. An exception must not reach the engine. */
   #guard(callback: () => void): void {
     try {
       callback();
@@ -355,7 +356,7 @@ export class Connection implements Runner {
       return;
     }
     if (error instanceof WriteLimitError) {
-      this.#evict(`a reply would make it owe more than ${this.#outputLimitBytes()} bytes`);
+      this.#evict(`a reply exceeds its output limit of ${this.#outputLimitBytes()} bytes`);
       return;
     }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -372,9 +373,9 @@ export class Connection implements Runner {
     this.destroy();
   }
 
-  /** A web page can be made to send requests here; its first line shows it. */
+  /** A web page can make a browser send requests to this port. As in Redis, the connection is closed. */
   #rejectHttp(): void {
-    this.#owner.report(`closed ${this.session.address}: it speaks HTTP`);
+    this.#owner.report(`closed ${this.session.address}: it sent an HTTP request`);
     this.destroy();
   }
 
@@ -384,22 +385,22 @@ export class Connection implements Runner {
     this.session.close();
     queueMicrotask(() => {
       this.flush();
-      // A client that does not close its own side, or does not read, would keep the socket for ever.
+      // A client that does not close its side, or does not read, would keep the socket open.
       this.#socket.setTimeout(LINGER_MS, () => this.destroy());
       this.#socket.end(() => this.destroy());
     });
   }
 }
 
-/** How long a client that is to be closed may take no byte of what is still to be written. */
+/** How long the client of a closing connection may read nothing. */
 const LINGER_MS = 2_000;
 const FLUSH_BYTES = 64 * 1024;
-/** Less than this is within any limit. */
+/** Smaller buffers are below every limit and are not checked. */
 const MIN_CHECKED_BYTES = 16 * 1024;
 const OUTPUT_BEFORE_SIGN_IN_BYTES = 16 * 1024;
 const INPUT_BEFORE_SIGN_IN_BYTES = 1024 * 1024;
 
-/** As configured when the client came, and no more than a JavaScript string can hold. */
+/** The limits of the settings when the client connected, and the maximum length of a JavaScript string. */
 function requestLimits({ settings }: Engine): RequestLimits {
   return {
     ...DEFAULT_REQUEST_LIMITS,
@@ -423,11 +424,11 @@ const HTTP_WORDS = new Set([
   'HOST:',
 ]);
 
-const LONGEST_HTTP_WORD = 8;
+const MAX_HTTP_WORD_BYTES = 8;
 
-/** Asked only of a command that failed, since GET is a verb of both. */
+/** Called only for a failed command, since GET is both a command and an HTTP method. */
 function isHttp(argv: readonly string[]): boolean {
-  if (argv[0]!.length > LONGEST_HTTP_WORD) return false;
+  if (argv[0]!.length > MAX_HTTP_WORD_BYTES) return false;
   const word = argv[0]!.toUpperCase();
   return HTTP_WORDS.has(word) || (word === 'GET' && (argv[2]?.startsWith('HTTP/') ?? false));
 }

@@ -5,7 +5,7 @@ export type ServerErrorCode =
   | 'cannot-listen'
   | 'heap-too-small';
 
-/** Why the server did not start; the message says what to do. */
+/** The server could not start. The message says why, and what to do. */
 export class ServerError extends Error {
   override readonly name = 'ServerError';
   readonly code: ServerErrorCode;

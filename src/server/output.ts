@@ -3,8 +3,8 @@ import type { ClientMemory } from '../engine/index.ts';
 import type { SharedChunk } from './shared-chunks.ts';
 
 /**
- * What is to be written to one client, in order, and what it has not read yet. The client's memory is
- * charged for the unread bytes once they are more than the kernel takes at once.
+ * The output of one client: chunks that are not written, and bytes that the client has not read. The client's memory
+ * is charged for unread bytes once they exceed MIN_ACCOUNTED_BYTES.
  */
 export class Output {
   readonly #socket: Socket;
@@ -22,7 +22,7 @@ export class Output {
     return this.#pending.length === 0;
   }
 
-  /** Bytes that wait here or in the socket. */
+  /** The bytes that are here or in the buffer of the socket. */
   get unreadBytes(): number {
     return this.#pendingBytes + this.#socket.writableLength;
   }
@@ -46,7 +46,7 @@ export class Output {
     }
   }
 
-  /** Hands everything to the socket, in one system call if it is little. */
+  /** Writes everything to the socket, in one system call if possible. */
   flush(): void {
     const pending = this.#takePending();
     const socket = this.#socket;
@@ -61,7 +61,7 @@ export class Output {
     }
   }
 
-  /** Drops what was not written: the connection ends. */
+  /** Drops chunks that were not written: the connection ends. */
   close(): void {
     for (const chunk of this.#takePending()) if (!Buffer.isBuffer(chunk)) this.#release(chunk);
     this.#memory.set('output', 0);
@@ -76,7 +76,7 @@ export class Output {
 
   #write(chunk: Buffer | SharedChunk): void {
     if (Buffer.isBuffer(chunk)) this.#socket.write(chunk);
-    // The callback is called when the bytes are written, and when the socket is destroyed before.
+    // Node calls back when the bytes are written, or when the socket is destroyed before.
     else this.#socket.write(chunk.bytes, () => this.#release(chunk));
   }
 
@@ -114,10 +114,10 @@ function joined(chunks: readonly (Buffer | SharedChunk)[]): (Buffer | SharedChun
   return result;
 }
 
-/** A Buffer object, beside its bytes. */
+/** The memory of a Buffer object, beside its bytes. */
 const CHUNK_BYTES = 128;
-/** Smaller messages are counted for each receiver: that is less work than sharing them. */
+/** A smaller message is counted for each receiver, which is less work than sharing it. */
 const MIN_SHARED_BYTES = 16 * 1024;
-/** What the kernel takes at once. */
+/** The kernel usually accepts this much at once. */
 const MIN_ACCOUNTED_BYTES = 16 * 1024;
 const JOINED_BYTES = 64 * 1024;

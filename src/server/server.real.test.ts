@@ -39,7 +39,7 @@ async function serve(
   return Object.assign(server, { reports, engine });
 }
 
-/** A client that keeps all bytes that came, and can wait for them. */
+/** A client that collects received bytes and can wait for them. */
 class Client {
   readonly socket: Socket;
   text = '';
@@ -80,7 +80,7 @@ class Client {
     }
   }
 
-  /** Waits until exactly this has come, and forgets it. */
+  /** Waits until exactly this text has arrived, and removes it. */
   async expect(text: string): Promise<void> {
     await this.until(() => this.text.length >= text.length || this.isClosed);
     expect(this.text).toBe(text);
@@ -93,7 +93,7 @@ class Client {
 }
 
 describe('replies', () => {
-  it('answers the commands of a chunk in one write', async () => {
+  it('sends the replies to one chunk in one write', async () => {
     const { port } = await serve();
     const client = new Client({ port });
     await client.command('PING').expect('+PONG\r\n');
@@ -120,7 +120,7 @@ describe('replies', () => {
     await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n+PONG\r\n$-1\r\n');
   });
 
-  it('forgets a blocked client that went away', async () => {
+  it('removes a blocked client that disconnects', async () => {
     const server = await serve();
     const waiter = new Client(server).command('BLPOP', 'list', '0');
     const other = new Client(server);
@@ -132,7 +132,7 @@ describe('replies', () => {
     await other.command('LLEN', 'list').expect(':1\r\n');
   });
 
-  it('leaves out the replies that CLIENT REPLY turned off', async () => {
+  it('does not send replies that CLIENT REPLY turned off', async () => {
     const { port } = await serve();
     const client = new Client({ port });
     client.command('CLIENT', 'REPLY', 'SKIP').command('PING').command('ECHO', 'one');
@@ -140,7 +140,7 @@ describe('replies', () => {
     await client.command('ECHO', 'two').expect('$3\r\none\r\n+OK\r\n$3\r\ntwo\r\n');
   });
 
-  it('lets the replies of SUBSCRIBE pass CLIENT REPLY, as pushes', async () => {
+  it('sends the confirmations of SUBSCRIBE in CLIENT REPLY OFF', async () => {
     const { port } = await serve();
     const client = new Client({ port });
     client.command('CLIENT', 'REPLY', 'OFF').command('PING').command('SUBSCRIBE', 'a');
@@ -153,10 +153,10 @@ describe('replies', () => {
     );
   });
 
-  it('answers everything to a client that has ended its side', async () => {
+  it('sends all replies to a client that has closed its sending side', async () => {
     const { port } = await serve();
     const client = new Client({ port });
-    // As long as Node's buffer, so that the end is read in the same turn as the last commands.
+    // As long as Node's read buffer, so that the end of the stream arrives in the same turn as the last commands.
     const pings = encodeRequest(['PING']).repeat(4096);
     const padding = encodeRequest(['ECHO', 'x'.repeat(2 ** 16 - (pings.length % 2 ** 16) - 23)]);
     expect((pings.length + padding.length) % 2 ** 16).toBe(0);
@@ -173,14 +173,14 @@ describe('replies', () => {
     await subscriber.expect('*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n');
   });
 
-  it('reports what scripts log, but not their debugging', async () => {
+  it('reports redis.log lines from LOG_NOTICE on', async () => {
     const { port, reports } = await serve();
     const script = "redis.log(redis.LOG_DEBUG, 'small') redis.log(redis.LOG_NOTICE, 'large')";
     await new Client({ port }).command('EVAL', script, '0').expect('$-1\r\n');
     expect(reports).toEqual(['large']);
   });
 
-  it('says OK to QUIT and closes', async () => {
+  it('replies OK to QUIT and closes', async () => {
     const { port } = await serve();
     const client = new Client({ port }).command('QUIT').command('PING');
     await client.closed();
@@ -190,7 +190,7 @@ describe('replies', () => {
   it.each([
     ['QUIT', '+OK\r\n'],
     ['CLIENT KILL TYPE normal SKIPME no', ':1\r\n'],
-  ])('closes also after a pause: %s', async (line, reply) => {
+  ])('closes after a command that was delayed by a pause: %s', async (line, reply) => {
     const { port } = await serve();
     const client = new Client({ port }).write(`CLIENT PAUSE 10 ALL\r\n${line}\r\nPING\r\n`);
     await client.closed();
@@ -221,7 +221,7 @@ describe('bad input', () => {
     expect(client.text).toBe(`+PONG\r\n${answer}`);
   });
 
-  it('goes on serving others', async () => {
+  it('continues to serve other clients', async () => {
     const { port } = await serve();
     const good = new Client({ port });
     await good.command('PING').expect('+PONG\r\n');
@@ -234,7 +234,7 @@ describe('bad input', () => {
     'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
     'OPTIONS * HTTP/1.0\r\n',
     'host: a\r\n',
-  ])('closes on HTTP without an answer: %j', async (request) => {
+  ])('closes an HTTP request without a reply: %j', async (request) => {
     const { port, reports } = await serve();
     const client = new Client({ port }).write(request);
     await client.closed();
@@ -242,7 +242,7 @@ describe('bad input', () => {
     expect(reports.join()).toContain('HTTP');
   });
 
-  it('takes a failed command with such a word in it for no HTTP', async () => {
+  it('does not treat a failed command with an HTTP word as an argument as HTTP', async () => {
     const { port } = await serve();
     const client = new Client({ port }).command('SET', 'k', 'v').command('SADD', 'k', 'HTTP/1.1');
     client.command('PING');
@@ -250,7 +250,7 @@ describe('bad input', () => {
     expect(client.text).toMatch(/^\+OK\r\n-WRONGTYPE .*\r\n\+PONG\r\n$/);
   });
 
-  it('allocates nothing for a length that is only claimed', async () => {
+  it('allocates nothing for a length whose bytes have not arrived', async () => {
     const { port } = await serve();
     const before = process.memoryUsage();
     const clients = Array.from({ length: 100 }, () => new Client({ port }));
@@ -261,7 +261,7 @@ describe('bad input', () => {
     expect(after.rss - before.rss).toBeLessThan(200 * 2 ** 20);
   });
 
-  it('closes a client that does not read at its output limit', async () => {
+  it('closes a client that does not read when it reaches its output limit', async () => {
     const { port, reports } = await serve({ 'output-limit-normal': '1048576' });
     const slow = new Client({ port });
     slow.command('SET', 'big', 'x'.repeat(100_000));
@@ -270,10 +270,10 @@ describe('bad input', () => {
     slow.write(encodeRequest(['GET', 'big']).repeat(500));
     const other = new Client({ port });
     while (reports.length === 0) await other.command('PING').expect('+PONG\r\n');
-    expect(reports.join()).toContain('owe more than 1048576 bytes');
+    expect(reports.join()).toContain('output limit of 1048576 bytes');
   });
 
-  it('closes the client that leaves most unread at the limit of all together', async () => {
+  it('closes the client with the most unread output at the limit of all clients', async () => {
     const { port, reports } = await serve({ 'maxmemory-clients': '64mb' });
     const slow = Array.from({ length: 7 }, () => new Client({ port }));
     const other = new Client({ port });
@@ -292,7 +292,7 @@ describe('bad input', () => {
     await other.command('PING').expect('+PONG\r\n');
   });
 
-  it('counts the last replies of clients that it closes, and closes those that leave most unread', async () => {
+  it('counts the unread replies of closing clients, and ends those with the most', async () => {
     const { port, engine, reports } = await serve({ 'maxmemory-clients': '32mb' });
     const other = new Client({ port });
     await other.command('SET', 'big', 'x'.repeat(12_000_000)).expect('+OK\r\n');
@@ -312,7 +312,7 @@ describe('bad input', () => {
     expect(reports.length).toBe(2);
   });
 
-  it('makes room for a new client by closing the one that leaves most unread', async () => {
+  it('evicts the client with the most unread output for a new client', async () => {
     const { port, engine, reports } = await serve({ 'maxmemory-clients': '32mb' });
     const other = new Client({ port });
     await other.command('SET', 'big', 'x'.repeat(12_000_000)).expect('+OK\r\n');
@@ -327,14 +327,14 @@ describe('bad input', () => {
     ]);
   });
 
-  it('closes a client whose one reply is larger than it may leave unread, and no other', async () => {
+  it('closes only the client whose reply exceeds its output limit', async () => {
     const { port, reports } = await serve({ 'output-limit-normal': '1048576' });
     const other = new Client({ port });
     await other.command('SET', 'big', 'x'.repeat(100_000)).expect('+OK\r\n');
     const greedy = new Client({ port }).command('MGET', ...Array<string>(10_000).fill('big'));
     await greedy.closed();
     expect(greedy.text).toBe('');
-    expect(reports.join()).toContain('a reply would make it owe more than 1048576 bytes');
+    expect(reports.join()).toContain('a reply exceeds its output limit of 1048576 bytes');
     await other.command('PING').expect('+PONG\r\n');
   });
 
@@ -361,7 +361,7 @@ describe('bad input', () => {
     expect(Number(/cmdstat_get:calls=(\d+)/.exec(other.text)?.[1])).toBeLessThan(20);
   });
 
-  it('sends no byte of one client to another when a reply to a blocked client is too large', async () => {
+  it('sends no byte to another client when the reply of a blocked command is too large', async () => {
     const { port } = await serve({ 'output-limit-normal': '1048576' });
     const blocked = new Client({ port }).command('BLMPOP', '0', '1', 'l', 'LEFT', 'COUNT', '100');
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'c');
@@ -390,7 +390,7 @@ describe('bad input', () => {
     expect(publisher.text.match(/omem=[1-9]\d{6}/g)?.length).toBe(20);
   });
 
-  it('lets others run between the scripts of one pipeline', async () => {
+  it('runs other clients between the scripts of one pipeline', async () => {
     const { port } = await serve({ 'script-budget-ms': '50' });
     const busy = new Client({ port });
     busy.write(encodeRequest(['EVAL', 'while true do end', '0']).repeat(20));
@@ -401,7 +401,7 @@ describe('bad input', () => {
     await busy.until(() => busy.text.match(/Script stopped/g)!.length === 20);
   });
 
-  it('lets others run between the scripts of many clients', async () => {
+  it('runs other clients between the scripts of many clients', async () => {
     const { port } = await serve({ 'script-budget-ms': '100' });
     const other = new Client({ port });
     await other.command('PING').expect('+PONG\r\n');
@@ -414,7 +414,7 @@ describe('bad input', () => {
     for (const client of busy) await client.until(() => client.text.includes('Script stopped'));
   });
 
-  it('answers a pipeline of several time slices in order, also to a client that has ended its side', async () => {
+  it('replies to a pipeline of several time slices in order, also after the client has closed its sending side', async () => {
     const { port } = await serve({ 'script-budget-ms': '20' });
     const client = new Client({ port });
     const pair = encodeRequest(['EVAL', 'while true do end', '0']) + encodeRequest(['INCR', 'n']);
@@ -423,7 +423,7 @@ describe('bad input', () => {
     expect(client.text.match(/^:\d+/gm)).toEqual([':1', ':2', ':3', ':4', ':5']);
   });
 
-  it('closes a subscriber that does not read at its own limit', async () => {
+  it('closes a subscriber that does not read when it reaches output-limit-pubsub', async () => {
     const { port, reports } = await serve({ 'output-limit-pubsub': '1048576' });
     const slow = new Client({ port }).command('SUBSCRIBE', 'news');
     await slow.expect('*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n');
@@ -440,7 +440,7 @@ describe('bad input', () => {
 });
 
 describe('sign-in', () => {
-  it('takes small requests only before', async () => {
+  it('rejects large requests before sign-in', async () => {
     const { port } = await serve({ requirepass: 'secret' });
     const client = new Client({ port });
     await client.command('GET', 'x').expect('-NOAUTH Authentication required.\r\n');
@@ -455,7 +455,7 @@ describe('sign-in', () => {
   });
 });
 
-describe('a session', () => {
+describe('a named session', () => {
   const ENDS: Record<string, (session: Client, other: Client) => unknown> = {
     'a client that says goodbye': (session) => session.command('QUIT'),
     'a client that closes its side': (session) => session.socket.end(),
@@ -466,7 +466,7 @@ describe('a session', () => {
     RESET: (session) => session.command('RESET'),
   };
 
-  it.each(Object.entries(ENDS))('ends by %s, and its wills are run', async (_end, end) => {
+  it.each(Object.entries(ENDS))('ends by %s, and its exit commands run', async (_end, end) => {
     const { port } = await serve();
     const session = new Client({ port }).command('HOLDFAST.SESSION', 'a');
     await session.expect('+OK\r\n');
@@ -478,7 +478,7 @@ describe('a session', () => {
     await blocked.expect('*2\r\n$1\r\nx\r\n$4\r\nwill\r\n');
   });
 
-  it('ends with the server, before the engine does', async () => {
+  it('ends with the server, before the engine closes', async () => {
     const engine = createEngine();
     const server = await startServer({ engine, port: 0 });
     const session = new Client(server).command('HOLDFAST.SESSION', 'a');
@@ -491,7 +491,7 @@ describe('a session', () => {
 });
 
 describe('limits and addresses', () => {
-  it('turns a client away beyond maxclients', async () => {
+  it('rejects a client beyond maxclients', async () => {
     const { port } = await serve({ maxclients: '2' });
     const first = new Client({ port });
     await first.command('PING').expect('+PONG\r\n');
@@ -504,7 +504,7 @@ describe('limits and addresses', () => {
     await second.closed();
   });
 
-  it('closes an idle client, but not one that waits', async () => {
+  it('closes an idle client, but not one with a blocked command or a subscription', async () => {
     const { port } = await serve({ timeout: '1' });
     const waiter = new Client({ port }).command('BLPOP', 'list', '0');
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
@@ -517,26 +517,26 @@ describe('limits and addresses', () => {
     expect(others.some(({ isClosed }) => isClosed)).toBe(false);
     await new Client({ port }).command('RPUSH', 'list', 'x').expect(':1\r\n');
     await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n');
-    // It waits no longer, so that its idle time begins.
+    // It is no longer blocked, so that its idle time begins.
     await waiter.closed();
   });
 
-  it('takes arguments up to the length that is configured', async () => {
+  it('accepts arguments up to proto-max-bulk-len', async () => {
     const { port } = await serve({ 'proto-max-bulk-len': '1048576' });
     const client = new Client({ port }).write('*2\r\n$4\r\nECHO\r\n$1048577\r\n');
     await client.closed();
     expect(client.text).toBe('-ERR Protocol error: invalid bulk length\r\n');
   });
 
-  it('refuses to listen beyond loopback without a password', async () => {
+  it('rejects a host beyond loopback without a password', async () => {
     await expect(serve({}, { host: '0.0.0.0' })).rejects.toThrow(/without a password/);
     const { addresses } = await serve({ requirepass: 'x' }, { host: '0.0.0.0' });
     expect(addresses[0]).toMatch(/^0\.0\.0\.0:\d+$/);
   });
 
-  it('says what to do when the port is taken', async () => {
+  it('rejects a port in use with an error that says what to do', async () => {
     const { port } = await serve();
-    await expect(serve({}, { port })).rejects.toThrow(/listens there already.*--port/);
+    await expect(serve({}, { port })).rejects.toThrow(/Another process listens there.*--port/);
   });
 });
 
@@ -547,7 +547,7 @@ describe('Unix socket', () => {
     return path;
   }
 
-  it('listens in a private folder that it makes', async () => {
+  it('creates a private folder for the socket', async () => {
     const path = join(folder(), 'new', 'socket');
     const { addresses } = await serve({}, { unix: path, port: undefined } as never);
     expect(addresses).toEqual([path]);
@@ -556,20 +556,17 @@ describe('Unix socket', () => {
     await new Client({ path }).command('PING').expect('+PONG\r\n');
   });
 
-  it.each(['/proc/no/such/socket', '/dev/null/no/socket'])(
-    'says that it cannot be at %s',
-    async (path) => {
-      await expect(serve({}, { unix: path })).rejects.toThrow(/cannot listen on .*--unix/);
-    },
-  );
+  it.each(['/proc/no/such/socket', '/dev/null/no/socket'])('rejects the path %s', async (path) => {
+    await expect(serve({}, { unix: path })).rejects.toThrow(/cannot listen on .*--unix/);
+  });
 
-  it('refuses a folder that others may enter', async () => {
+  it('rejects a folder with mode 0755', async () => {
     const open = join(folder(), 'open');
     mkdirSync(open);
     await expect(serve({}, { unix: join(open, 'socket') })).rejects.toThrow(/0700/);
   });
 
-  it('listens in a folder behind a link of the same user', async () => {
+  it('accepts a symbolic link of the same user to the folder', async () => {
     const parent = folder();
     mkdirSync(join(parent, 'own'), { mode: 0o700 });
     symlinkSync('own', join(parent, 'link'));
@@ -578,9 +575,9 @@ describe('Unix socket', () => {
   });
 
   it.for(['folder', 'folder behind a link', 'link to a folder'])(
-    'refuses a %s of another user',
+    'rejects a %s of another user',
     async (kind, { skip }) => {
-      if (process.geteuid?.() !== 0) skip('may not give folders away');
+      if (process.geteuid?.() !== 0) skip('needs root');
       const parent = folder();
       const [own, link] = [join(parent, 'own'), join(parent, 'link')];
       mkdirSync(own, { mode: 0o700 });
@@ -597,10 +594,10 @@ describe('Unix socket', () => {
     },
   );
 
-  it('replaces what a dead server left, but nothing else', async () => {
+  it('replaces the socket of a dead server, but no other file', async () => {
     const path = join(folder(), 'socket');
     const first = await serve({}, { unix: path });
-    await expect(serve({}, { unix: path })).rejects.toThrow(/listens there already/);
+    await expect(serve({}, { unix: path })).rejects.toThrow(/Another process listens there/);
     await first.close();
     await serve({}, { unix: path });
     const file = join(folder(), 'notes');
@@ -610,8 +607,8 @@ describe('Unix socket', () => {
 });
 
 describe('close', () => {
-  it.each(['is silent', 'goes on talking'])(
-    'does not wait for ever for a client that does not read and %s',
+  it.each(['is silent', 'keeps sending'])(
+    'ends a client that does not read and %s',
     async (manner) => {
       const server = await serve();
       const slow = new Client(server);
@@ -624,14 +621,14 @@ describe('close', () => {
         other.command('CLIENT', 'LIST');
         await other.until(() => other.text !== '');
       }
-      const talk = setInterval(() => slow.write(manner === 'is silent' ? '' : 'PING\r\n'), 100);
-      cleanups.push(() => clearInterval(talk));
+      const sending = setInterval(() => slow.write(manner === 'is silent' ? '' : 'PING\r\n'), 100);
+      cleanups.push(() => clearInterval(sending));
       await server.close();
       expect(server.connectionCount).toBe(0);
     },
   );
 
-  it('answers what has arrived, ends connections, and may be called twice', async () => {
+  it('sends pending replies, closes connections, and may be called twice', async () => {
     const server = await serve();
     const client = new Client(server);
     await client.command('PING').expect('+PONG\r\n');

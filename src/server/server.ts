@@ -8,8 +8,8 @@ import {
 import { dirname } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { CLIENT_BYTES, type Engine } from '../engine/index.ts';
-import { capacityFor } from '../heap-size.ts';
 import { makeFolder } from '../make-folder.ts';
+import { capacityFor } from '../memory/index.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
@@ -19,30 +19,38 @@ import { Turns } from './turns.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
-  /** TCP address; loopback unless told otherwise. */
+  /** TCP address. Default: 127.0.0.1. */
   readonly host?: string;
-  /** TCP port; 0 takes a free one; left out together with `unix` given: no TCP. */
+  /** TCP port; 0 takes a free one. Default: 6379, or no TCP if `unix` is given. */
   readonly port?: number;
-  /** Path of a Unix socket, in a folder that only its owner may enter. */
+  /** Path of a Unix socket. Its folder must have mode 0700; the server creates it if it does not exist. */
   readonly unix?: string;
-  /** Listens beyond loopback although nobody needs a password. */
+  /** Allows to listen beyond loopback without a password. Default: false. */
   readonly unprotected?: boolean;
-  /** Told what an operator wants to know: clients that were closed and why. */
+  /** Receives log lines for the operator, such as clients that were closed and the reason. Default: none. */
   readonly report?: (message: string) => void;
 }
 
 /** The engine behind sockets. */
 export interface Server {
-  /** Where it listens, for people and for clients: `127.0.0.1:6379`, a path. */
+  /** The addresses on which it listens: `127.0.0.1:6379`, the path of a Unix socket. */
   readonly addresses: readonly string[];
   /** The TCP port, or 0 without TCP. */
   readonly port: number;
   readonly connectionCount: number;
-  /** Stops accepting, answers what has arrived, ends every connection, runs their wills. Safe to call twice. */
+  /**
+   * Stops listening, sends the replies of commands that have run, closes all connections and runs their exit
+   * commands. Safe to call twice.
+   */
   close(): Promise<void>;
 }
 
-/** Starts to listen. Rejects with a ServerError that says what to do when it cannot. */
+/**
+ * Starts a server for an engine.
+ *
+ * @throws ServerError if it cannot listen, or would be unsafe. The message says what to do.
+ * @example const server = await startServer({ engine: createEngine(), port: 0 });
+ */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const server = new SocketServer(options);
   try {
@@ -56,10 +64,10 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
 /** How long clients may take to read their last replies when the server closes. */
 const CLOSE_MS = 2_000;
-/** redis.LOG_NOTICE; what scripts log below it is for debugging. */
+/** redis.LOG_NOTICE. Lines of scripts with a lower level are not reported. */
 const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
-/** How long a connection may take to sign in where a password is needed. */
+/** How long a connection may take to sign in, if there is a password. */
 const SIGN_IN_MS = 10_000;
 
 class SocketServer implements Server, ConnectionOwner {
@@ -134,7 +142,7 @@ class SocketServer implements Server, ConnectionOwner {
   #createListener(): NetServer {
     const keepAliveMs = this.engine.settings.number('tcp-keepalive') * 1000;
     const listener = createNetServer({
-      // Else Node would end our side as soon as the client has ended its own, before the replies left.
+      // Without this, Node would close the socket when the client closes its side, before the replies are sent.
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: keepAliveMs > 0,
@@ -157,7 +165,7 @@ class SocketServer implements Server, ConnectionOwner {
     const { session } = connection;
     session.address = socketAddress(socket.remoteAddress, socket.remotePort);
     session.localAddress = socketAddress(socket.localAddress, socket.localPort);
-    if (!this.#hasRoom()) {
+    if (!this.#hasCapacity()) {
       this.engine.stats.rejectedSessions++;
       connection.refuse('ERR max number of clients reached');
       return;
@@ -166,7 +174,7 @@ class SocketServer implements Server, ConnectionOwner {
     if (!session.authenticated) this.#limitSignIn(socket, connection);
   }
 
-  #hasRoom(): boolean {
+  #hasCapacity(): boolean {
     const { settings, memory } = this.engine;
     memory.clients.evictUnlessFits(CLIENT_BYTES);
     if (!memory.clients.fits(CLIENT_BYTES)) return false;
@@ -188,13 +196,13 @@ class SocketServer implements Server, ConnectionOwner {
     const closed = this.#listeners.map((listener) => closing(listener));
     for (const connection of [...this.#connections]) connection.end();
     let isOver = false;
-    const patience = this.engine.clock.setTimer(CLOSE_MS, () => {
+    const timer = this.engine.clock.setTimer(CLOSE_MS, () => {
       isOver = true;
       this.#destroyAll();
     });
     await Promise.all(closed);
-    while (this.engine.wills.areDue && !isOver) await this.#turn();
-    patience.cancel();
+    while (this.engine.exitCommands.areDue && !isOver) await this.#turn();
+    timer.cancel();
   }
 
   #turn(): Promise<void> {
@@ -202,7 +210,7 @@ class SocketServer implements Server, ConnectionOwner {
   }
 }
 
-/** A server without a limit of its own has that of the heap: V8 ends a process that exceeds it. */
+/** Sets maxmemory to the capacity of the heap unless it is set: V8 ends a process whose heap is full. */
 function limitMemory({ memory, settings }: Engine): void {
   memory.capacityBytes = capacityFor(getHeapStatistics().heap_size_limit);
   if (settings.number('maxmemory') > memory.capacityBytes) throw heapTooSmall(memory.capacityBytes);
@@ -220,12 +228,12 @@ function heapTooSmall(capacityBytes: number): ServerError {
 function openToAll(host: string): ServerError {
   return new ServerError(
     'unprotected',
-    `refused to listen on ${host} without a password: anybody who reaches it could take and break every lock. ` +
-      'Set a password (--password or HOLDFAST_PASSWORD), listen on 127.0.0.1, or say --unprotected if the network is yours alone.',
+    `refused to listen on ${host} without a password: every host that reaches it could take and break all locks. ` +
+      'Set a password (--password or HOLDFAST_PASSWORD), listen on 127.0.0.1, or use --unprotected in a private network.',
   );
 }
 
-/** A socket file is open to all between its creation and chmod, so that its folder must keep others out. */
+/** Other users can open a socket file between its creation and chmod, so that its folder must exclude them. */
 async function prepareSocket(path: string): Promise<void> {
   try {
     prepareSocketFolder(dirname(path));
@@ -246,8 +254,8 @@ function prepareSocketFolder(folder: string): void {
 }
 
 /**
- * The owner of the folder could replace the socket by one of its own, and so could the owner of a link to the
- * folder, by another link.
+ * Returns why a folder is not safe for a socket. The owner of the folder, or of a symbolic link to it, could replace
+ * the socket.
  */
 function dangerOf(folder: string): string | undefined {
   const [found, target] = [lstatSync(folder), statSync(folder)];
@@ -257,7 +265,7 @@ function dangerOf(folder: string): string | undefined {
   return (target.mode & 0o077) === 0 ? undefined : 'other users may enter it';
 }
 
-/** Removes the file that a server which died has left; one that is in use stays, and listening fails. */
+/** Removes the socket file of a server that has died. A file in use stays, and listening fails. */
 async function removeStaleSocket(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -289,7 +297,7 @@ function listening(
     listener.once('error', (error) => reject(listenError(error, where)));
     listener.listen(where, () => {
       listener.removeAllListeners('error');
-      // Accepting can fail later (no file handle is free): the next client may have more luck.
+      // Accepting a client can fail later (no free file descriptor). The server continues to listen.
       listener.on('error', () => {});
       resolve();
     });
@@ -300,7 +308,7 @@ function listenError(error: NodeJS.ErrnoException, where: object): ServerError {
   const place = Object.values(where).join(':');
   const advice =
     error.code === 'EADDRINUSE'
-      ? 'Something listens there already: stop it, or choose another with --port (0 takes a free one).'
+      ? 'Another process listens there: stop it, or choose another port with --port (0 takes a free one).'
       : 'Choose another with --host, --port or --unix.';
   return new ServerError(
     'cannot-listen',

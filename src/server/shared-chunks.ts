@@ -1,7 +1,7 @@
 import type { ClientPool } from '../engine/index.ts';
 import { ByteWriter, type Protocol, type Reply, writeReply } from '../resp/index.ts';
 
-/** Bytes that several connections are sent, such as a message to all subscribers of a channel. */
+/** Bytes that are sent to several connections, such as a message to the subscribers of a channel. */
 export class SharedChunk {
   readonly bytes: Buffer;
   readonly #pool: ClientPool;
@@ -12,7 +12,7 @@ export class SharedChunk {
     this.#pool = pool;
   }
 
-  /** A connection keeps the bytes until it calls `release`. The pool counts them once for all. */
+  /** Must be called once per connection, which later calls `release`. The pool counts the bytes once. */
   hold(): void {
     if (this.#holders++ === 0) this.#pool.grow(this.bytes.length);
   }
@@ -23,8 +23,8 @@ export class SharedChunk {
 }
 
 /**
- * Encodes messages that go to many connections, each once: the engine delivers a message to all its
- * receivers before the next one, so that remembering the last is enough.
+ * Encodes each message once for all connections. The engine delivers a message to all receivers before the next one,
+ * so that a cache of one message is enough.
  */
 export class SharedEncoder {
   readonly #writer = new ByteWriter();

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock/index.ts';
 
 /**
- * Writes at most MAX_LINES lines a second: clients can cause lines, and must not be able to fill a disk. The
- * first line of a later second says how many were dropped.
+ * Writes at most MAX_LINES lines per second, so that clients cannot fill a disk with log lines. The first line after
+ * that says how many were dropped.
  */
 export class ThrottledLog {
   readonly #clock: Clock;

@@ -1,23 +1,23 @@
 import type { Clock } from '../clock/index.ts';
 
-/** What a connection does when its turn comes. */
+/** A connection, as Turns uses it. */
 export interface Runner {
-  /** Runs commands that have arrived. */
+  /** Runs requests that have arrived. */
   run(): void;
-  /** Writes replies that were collected. */
+  /** Writes collected replies. */
   flush(): void;
 }
 
 /**
- * Shares time between connections. In one turn of the event loop the server reads every connection that has
- * sent something and runs its commands; at the end of the turn it writes all replies.
+ * Shares time between connections. In one turn of the event loop the server reads every connection that has sent
+ * requests, and runs them. At the end of the turn it writes all replies.
  *
- * - A connection runs for SLICE_MS of a turn at most. After that it yields: it waits in a queue, of which one
- *   long run, or several short ones, go on at the end of a turn.
- * - Between two such runs REST_TURNS turns pass, in which every other client is read and answered: one turn
- *   to accept a new connection, one to read its first command.
- * - After a turn of more than BUSY_MS, scripts and transactions of all connections yield too, so that those of
- *   many clients do not add up to a long turn.
+ * - A connection runs for at most SLICE_MS of a turn. Then it yields: it waits in a queue. At the end of a turn, queued
+ *   connections run for SLICE_MS in all.
+ * - Between two runs of the queue REST_TURNS turns pass, in which all other clients are served: one turn to accept a
+ *   new connection, one to read its first command.
+ * - After a turn of more than BUSY_MS, scripts and transactions of all connections yield too, so that those of many
+ *   clients do not add up to a long turn.
  */
 export class Turns {
   readonly #clock: Clock;
@@ -27,7 +27,7 @@ export class Turns {
   #isEndScheduled = false;
   /** When the first connection ran in this turn. */
   #beganMs: number | undefined;
-  /** Turns that must pass before one that has yielded goes on. */
+  /** Turns that must pass before a yielded connection continues. */
   #restTurns = 0;
   /** Turns in which scripts and transactions yield. */
   #deferTurns = 0;
@@ -47,19 +47,19 @@ export class Turns {
     this.#scheduleEnd();
   }
 
-  /** Calls `run` in a later turn, after the other connections had theirs. */
+  /** Calls `run` in a later turn, after the other connections have run. */
   runLater(runner: Runner): void {
     if (this.#yielded.size === 0) this.#restTurns = REST_TURNS;
     this.#yielded.add(runner);
     this.#scheduleEnd();
   }
 
-  /** The connection is gone. */
+  /** Removes a closed connection. */
   forget(runner: Runner): void {
     this.#yielded.delete(runner);
   }
 
-  /** Until when a connection that begins to run commands now may go on in this turn. */
+  /** The end of the time slice of a connection that begins to run commands now. */
   sliceEndMs(nowMs: number): number {
     this.#beganMs ??= nowMs;
     this.#scheduleEnd();
@@ -67,7 +67,7 @@ export class Turns {
     return nowMs + (isCrowded ? CROWDED_SLICE_MS : SLICE_MS);
   }
 
-  /** Whether scripts and transactions must yield because others have just taken long. */
+  /** Whether scripts and transactions must yield, because earlier ones have taken long. */
   defersScripts(nowMs: number): boolean {
     if (this.#isResuming) return nowMs - this.#beganMs! > SLICE_MS;
     return this.#deferTurns > 0 || nowMs - this.#beganMs! > BUSY_MS;
@@ -115,7 +115,7 @@ export class Turns {
 }
 
 const SLICE_MS = 10;
-/** After so long in one turn, each connection gets no more than its first chunk run. */
+/** When a turn has taken this long, each further connection runs its first chunk only. */
 const CROWDED_MS = 100;
 const CROWDED_SLICE_MS = 0;
 const BUSY_MS = 50;

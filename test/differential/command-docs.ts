@@ -17,12 +17,12 @@ export interface CommandDocs {
   readonly arguments: readonly ArgumentDocs[];
 }
 
-/** What a server itself says of the arguments of every command and subcommand, containers left out. */
+/** Reads COMMAND DOCS of a server: all commands and subcommands, without containers. */
 export async function readCommandDocs(
-  redis: Pick<RawClient, 'ask'>,
+  redis: Pick<RawClient, 'request'>,
 ): Promise<Map<string, CommandDocs>> {
-  await redis.ask('HELLO', '3');
-  const docs = plain(await redis.ask('COMMAND', 'DOCS')) as Record<string, RawDocs>;
+  await redis.request('HELLO', '3');
+  const docs = plain(await redis.request('COMMAND', 'DOCS')) as Record<string, RawDocs>;
   return new Map(flatten(docs).map((each) => [each.name, each]));
 }
 
@@ -50,7 +50,7 @@ function complete(argument: RawArgument): ArgumentDocs {
   return { ...argument, flags, arguments: inner.map(complete) };
 }
 
-/** Maps as objects, sets as arrays, words as strings. */
+/** Converts maps to objects, sets to arrays and simple strings to strings. */
 export function plain(reply: Reply): unknown {
   if (reply instanceof MapReply) {
     return Object.fromEntries(reply.entries.map(([key, value]) => [String(key), plain(value)]));

@@ -10,10 +10,7 @@ export const ONLY_HERE: ReadonlySet<string> = new Set([
   ],
 ]);
 
-/**
- * Commands and subcommands that the random sequences leave out, and why. Everything else that
- * Holdfast offers is generated.
- */
+/** Commands and subcommands that the random sequences do not contain, with the reason. All others are generated. */
 export const EXEMPT: Readonly<Record<string, string>> = {
   ...Object.fromEntries([...ONLY_HERE].map((name) => [name, 'Redis 7.0 does not have it'])),
   shutdown: 'it would end the server; compared in test/differential-scenes.test.ts',

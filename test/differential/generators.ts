@@ -1,43 +1,45 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
+import { ARGUMENT_VALUES, INVALID_VALUES, keysFor, VALUES_BY_TYPE } from './argument-values.ts';
 import type { ArgumentDocs, CommandDocs } from './command-docs.ts';
 import { SCRIPTS, scripts } from './scripts.ts';
-import { JUNK, keysFor, WORDS, WORDS_BY_TYPE } from './words.ts';
 
 export type Argv = readonly string[];
 
-/** The command's name as Redis writes it, without that of a subcommand. */
+/** The command's name in lower case, without a subcommand. */
 export function nameOf(argv: Argv): string {
   return argv[0]!.toLowerCase();
 }
 
-/** How a script says the command that it was given. */
-export const SAID_BY_SCRIPT = '(unpack(ARGV))';
+/** The Lua text that calls the command in ARGV. */
+export const CALL_OF_ARGV = '(unpack(ARGV))';
 
-/** The command itself, or the one that a script says in its place. */
-export function said(argv: Argv): Argv {
-  return argv[1]?.includes(SAID_BY_SCRIPT) && argv.length > 3 ? argv.slice(3) : argv;
+/** The command that a script of `CALL_OF_ARGV` calls, or the command itself. */
+export function innerCommand(argv: Argv): Argv {
+  return argv[1]?.includes(CALL_OF_ARGV) && argv.length > 3 ? argv.slice(3) : argv;
 }
 
 type Arguments = fc.Arbitrary<string[]>;
 
-/** A whole command: its name in some case, and arguments made from what Redis says of them. */
+/** Generates a command with arguments from its COMMAND DOCS. */
 export function commandFrom(docs: CommandDocs): fc.Arbitrary<Argv> {
   const name = docs.name.split('|');
   const made = OWN_ARGUMENTS[docs.name] ?? sequence(docs.arguments, docs);
-  return made.map((words) => tame([...name, ...words]));
+  return made.map((args) => withoutRealTime([...name, ...args]));
 }
 
-/** A command with one thing wrong. */
-export function spoiled(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
+/** Generates a command with one mistake. */
+export function withError(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
   return fc
-    .tuple(command, fc.constantFrom(...SPOILERS), fc.nat(1000), JUNK)
-    .map(([argv, spoil, at, junk]) => tame(spoil(argv, at % argv.length, junk)));
+    .tuple(command, fc.constantFrom(...MISTAKES), fc.nat(1000), INVALID_VALUES)
+    .map(([argv, makeMistake, at, junk]) =>
+      withoutRealTime(makeMistake(argv, at % argv.length, junk)),
+    );
 }
 
-type Spoiler = (argv: Argv, at: number, junk: string) => Argv;
+type Mistake = (argv: Argv, at: number, junk: string) => Argv;
 
-const SPOILERS: readonly Spoiler[] = [
+const MISTAKES: readonly Mistake[] = [
   (argv, at) => argv.toSpliced(Math.max(at, 1), 1),
   (argv, at) => argv.toSpliced(at, 0, argv[at]!),
   (argv, at, junk) => (at === 0 ? argv : argv.with(at, junk)),
@@ -58,10 +60,10 @@ function sequence(all: readonly ArgumentDocs[], docs: CommandDocs): Arguments {
     if (all[at]!.name === 'numkeys') parts.push(countedKeys(docs, all[++at]!));
     else parts.push(argument(all[at]!, docs));
   }
-  return fc.tuple(...parts).map((words) => words.flat());
+  return fc.tuple(...parts).map((args) => args.flat());
 }
 
-/** How many keys follow, which is most often true. */
+/** The number of keys, which is usually right, and the keys. */
 function countedKeys(docs: CommandDocs, { flags }: ArgumentDocs): Arguments {
   const keys = fc.array(keysFor(docs.group), {
     minLength: flags.includes('optional') ? 0 : 1,
@@ -71,26 +73,26 @@ function countedKeys(docs: CommandDocs, { flags }: ArgumentDocs): Arguments {
     { weight: 12, arbitrary: fc.constant(0) },
     { weight: 1, arbitrary: fc.integer({ min: -4, max: 2 }) },
   );
-  return fc.tuple(keys, error).map(([words, wrong]) => [`${words.length + wrong}`, ...words]);
+  return fc.tuple(keys, error).map(([args, wrong]) => [`${args.length + wrong}`, ...args]);
 }
 
 function argument(docs: ArgumentDocs, command: CommandDocs): Arguments {
   const repeatsToken = docs.flags.includes('multiple_token');
-  let words = bare(docs, command);
-  if (docs.token !== undefined && repeatsToken) words = after(docs.token, words);
+  let args = bare(docs, command);
+  if (docs.token !== undefined && repeatsToken) args = after(docs.token, args);
   if (docs.flags.includes('multiple')) {
-    words = fc.array(words, { minLength: 1, maxLength: 4 }).map((all) => all.flat());
+    args = fc.array(args, { minLength: 1, maxLength: 4 }).map((all) => all.flat());
   }
-  if (docs.token !== undefined && !repeatsToken) words = after(docs.token, words);
-  if (!docs.flags.includes('optional')) return words;
+  if (docs.token !== undefined && !repeatsToken) args = after(docs.token, args);
+  if (!docs.flags.includes('optional')) return args;
   return fc.oneof(
     { weight: 3, arbitrary: fc.constant<string[]>([]) },
-    { weight: 2, arbitrary: words },
+    { weight: 2, arbitrary: args },
   );
 }
 
-function after(token: string, words: Arguments): Arguments {
-  return words.map((all) => [token, ...all]);
+function after(token: string, args: Arguments): Arguments {
+  return args.map((all) => [token, ...all]);
 }
 
 function bare(docs: ArgumentDocs, command: CommandDocs): Arguments {
@@ -105,7 +107,9 @@ function bare(docs: ArgumentDocs, command: CommandDocs): Arguments {
       return one(keysFor(command.group));
     default:
       return one(
-        WORDS[`${command.name}:${docs.name}`] ?? WORDS[docs.name] ?? WORDS_BY_TYPE[docs.type]!,
+        ARGUMENT_VALUES[`${command.name}:${docs.name}`] ??
+          ARGUMENT_VALUES[docs.name] ??
+          VALUES_BY_TYPE[docs.type]!,
       );
   }
 }
@@ -115,7 +119,7 @@ function one(word: fc.Arbitrary<string>): Arguments {
 }
 
 const someKey = keysFor('any');
-/** Few enough to be loaded and then called. */
+/** A few scripts, so that EVALSHA often names one that was loaded. */
 const popular = fc.constantFrom(...SCRIPTS.slice(0, 5));
 const shas = fc
   .oneof(
@@ -128,14 +132,14 @@ const scriptInput = fc
     fc.constantFrom('2', '2', '2', '1', '0', '3', '9', '-1', 'abc'),
     someKey,
     someKey,
-    JUNK,
-    JUNK,
+    INVALID_VALUES,
+    INVALID_VALUES,
   )
-  .map((words) => [...words]);
-const evaluated = fc.tuple(one(scripts), scriptInput).map((words) => words.flat());
-const evaluatedBySha = fc.tuple(shas, scriptInput).map((words) => words.flat());
+  .map((args) => [...args]);
+const evaluated = fc.tuple(one(scripts), scriptInput).map((args) => args.flat());
+const evaluatedBySha = fc.tuple(shas, scriptInput).map((args) => args.flat());
 
-/** CONFIG's parameters that both servers have and that change nothing for the tests themselves. */
+/** Parameters of CONFIG that both servers have and that do not affect the test itself. */
 const PARAMETERS = fc.constantFrom(
   ...(
     [
@@ -153,7 +157,7 @@ const PARAMETERS = fc.constantFrom(
   ).map((pair) => [...pair]),
 );
 
-/** Where the docs say less than a person knows. */
+/** Arguments that cannot be generated from COMMAND DOCS. */
 const OWN_ARGUMENTS: Readonly<Record<string, Arguments>> = {
   eval: evaluated,
   eval_ro: evaluated,
@@ -166,7 +170,7 @@ const OWN_ARGUMENTS: Readonly<Record<string, Arguments>> = {
     fc.constantFrom('maxmemory-policy', 'slowlog-max-len', 'set-max-*', 'nothing', 'DATABASES'),
     { minLength: 1, maxLength: 3 },
   ),
-  // Filters that fit nobody: who was ended could not go on comparing.
+  // Filters that match no client: a killed session could not be compared any more.
   'client|kill': fc.constantFrom(
     ...[
       ['1.2.3.4:5'],
@@ -201,12 +205,12 @@ const OWN_ARGUMENTS: Readonly<Record<string, Arguments>> = {
 };
 
 /**
- * Keeps commands from what would take for ever or end while the test runs: times that are neither far
- * nor past, and random members by the million.
+ * Replaces arguments whose effect would depend on real time or take too long: times that are neither far away nor past,
+ * and large counts of random members.
  */
-function tame(argv: Argv): Argv {
+function withoutRealTime(argv: Argv): Argv {
   const name = nameOf(argv);
-  if (name === 'client') return argv.map((word) => (/^\d{1,6}$/.test(word) ? NOBODY : word));
+  if (name === 'client') return argv.map((word) => (/^\d{1,6}$/.test(word) ? UNKNOWN_ID : word));
   if (SORTS.has(name)) return withoutTies(argv);
   if (TIMED.has(name)) return argv.map((word, at) => (at > 1 ? farTime(argv, word, at) : word));
   if (name.startsWith('b')) return argv.with(timeoutAt(argv), farTimeout(argv[timeoutAt(argv)]!));
@@ -214,8 +218,8 @@ function tame(argv: Argv): Argv {
   return argv;
 }
 
-/** The number of no client, whereas small ones may be somebody's. */
-const NOBODY = '987654321';
+/** An id that no client has. */
+const UNKNOWN_ID = '987654321';
 const SORTS = new Set(['sort', 'sort_ro']);
 const TIMED = new Set(['set', 'setex', 'psetex', 'getex', 'expire', 'pexpire']);
 const SAMPLERS = new Set(['srandmember', 'hrandfield', 'zrandmember']);
@@ -231,8 +235,8 @@ function farTimeout(word: string): string {
 }
 
 /**
- * Redis leaves to chance the order of elements when the texts that BY leads to are the same, and that
- * of sets that are not sorted (BY without a star), whose members GET would then look up.
+ * In Redis the order of elements with equal BY texts is undefined, and so is that of sets with BY without a star, for
+ * which GET would then read keys in another order.
  */
 function withoutTies(argv: Argv): Argv {
   const by = argv.findLastIndex((word) => /^by$/i.test(word));
@@ -241,7 +245,7 @@ function withoutTies(argv: Argv): Argv {
   return argv.filter((word) => !dropped.test(word));
 }
 
-/** SET takes a point in time that has passed, and the key then ends when Redis comes by. */
+/** SET accepts a time in the past, and Redis then expires the key at an unknown time. */
 function farTime(argv: Argv, word: string, at: number): string {
   const option = nameOf(argv) === 'set' ? argv[at - 1]!.toLowerCase() : 'ex';
   if (!/^[1-9]\d{0,11}$/.test(word)) return word;

@@ -2,8 +2,8 @@ import { PushReply, type Reply } from '../../src/resp/index.ts';
 import { show } from './rules.ts';
 
 /**
- * Messages in the order that Redis promises, as text. It walks patterns, and the names that UNSUBSCRIBE
- * without names leaves, by their hashes: neighbours of that kind are sorted here.
+ * The messages as text, with those sorted whose order Redis does not specify: messages of several patterns, and the
+ * confirmations of UNSUBSCRIBE without names are in hash order there.
  */
 export function orderedMessages(frames: readonly Reply[]): string[] {
   const shown: string[] = [];
@@ -17,7 +17,7 @@ export function orderedMessages(frames: readonly Reply[]): string[] {
   return shown;
 }
 
-/** What neighbours must have in common for their order to be nobody's promise. */
+/** Adjacent messages of the same group have no specified order. */
 function groupOf(frame: Reply): string | undefined {
   const [kind, , channel, payload] = itemsOf(frame);
   if (isMiss(channel, payload)) return 'keymiss';
@@ -25,12 +25,12 @@ function groupOf(frame: Reply): string | undefined {
   return typeof kind === 'string' && kind.endsWith('unsubscribe') ? kind : undefined;
 }
 
-/** SORT BY looks for the keys that the members of a set lead to, in the order of the set. */
+/** Keyspace misses of SORT BY come in the order of the set, which is not specified. */
 function isMiss(channel: Reply | undefined, payload: Reply | undefined): boolean {
   return payload === 'keymiss' || (typeof channel === 'string' && channel.endsWith('__:keymiss'));
 }
 
-/** How many subscriptions are left follows from the order, so that it says nothing of its own. */
+/** Removes the number of remaining subscriptions, which depends on the order. */
 function withoutCount(frame: Reply): string {
   const items = itemsOf(frame);
   const isLeaving = typeof items[0] === 'string' && items[0].endsWith('unsubscribe');

@@ -9,28 +9,28 @@ export interface Ports {
   readonly ours: number;
 }
 
-/** The two servers did not answer the same. */
+/** The two servers did not reply the same. */
 export class Difference extends Error {}
 
-/** One session on both servers. Whatever it is told, both are told, and their answers are compared. */
+/** A session on both servers. Every command goes to both, and their replies are compared. */
 export class Pair {
   readonly redis: RawClient;
   readonly ours: RawClient;
-  /** Numbers of the session, by which CLIENT commands find it. */
+  /** The ids of the session, for CLIENT commands. */
   readonly redisId: string;
   readonly oursId: string;
-  /** Commands since MULTI, as Redis took them; null outside of a transaction. */
+  /** The queued commands of a transaction; null outside of one. */
   queue: Argv[] | null = null;
-  /** The command that waits on both, if one does. */
+  /** The command that is blocked on both servers, or null. */
   blocked: Argv | null = null;
-  /** It has subscribed since the last RESET, though it may have left again. */
+  /** Has subscribed since the last RESET, even if it has unsubscribed since. */
   isSubscribed = false;
   #messages: { redis: Reply[]; ours: Reply[] } = { redis: [], ours: [] };
 
   static async connect({ redis, ours }: Ports): Promise<Pair> {
     const clients = [await RawClient.connect(redis), await RawClient.connect(ours)] as const;
-    // Where a password is needed the numbers stay unknown.
-    const ids = await Promise.all(clients.map((client) => client.ask('CLIENT', 'ID')));
+    // With a password the ids stay unknown.
+    const ids = await Promise.all(clients.map((client) => client.request('CLIENT', 'ID')));
     return new Pair(clients, [String(ids[0]), String(ids[1])]);
   }
 
@@ -44,13 +44,13 @@ export class Pair {
     this.oursId = oursId;
   }
 
-  /** Sends without waiting. `peers` are the sessions that `<id of 0>` and so on stand for. */
+  /** Sends without waiting for replies. `<id of 0>` is replaced by the id of `peers[0]`, and so on. */
   send(commands: readonly Argv[], peers: readonly Pair[] = []): void {
     this.redis.send(fillIn(commands, (number) => peers[number]!.redisId));
     this.ours.send(fillIn(commands, (number) => peers[number]!.oursId));
   }
 
-  /** Waits for the replies to commands that were sent, and compares them. Answers those of Redis. */
+  /** Waits for the replies to commands that were sent, and compares them. Returns those of Redis. */
   async compare(commands: readonly Argv[]): Promise<Reply[]> {
     const [redis, ours] = await this.#both((client) => client.take(commands.length));
     return this.#compareFrames(redis, ours, commands);
@@ -61,7 +61,7 @@ export class Pair {
     return this.compare(commands);
   }
 
-  /** For commands that answer by messages, of which there may be any number. */
+  /** Runs commands that reply with any number of messages. */
   async exchangeMessages(commands: readonly Argv[]): Promise<void> {
     this.isSubscribed = true;
     this.send([...commands, ['PING', END]]);
@@ -70,8 +70,8 @@ export class Pair {
   }
 
   /**
-   * Compares the messages since the last time. They are kept apart from the replies: in which order a
-   * client of RESP3 gets its reply and a message that the same command caused is not promised.
+   * Compares the messages since the last call. They are compared separately from replies: the order of a reply and of
+   * messages that the same command caused is not specified in RESP3.
    */
   compareMessages(): void {
     const redis = orderedMessages(this.#messages.redis);
@@ -89,7 +89,7 @@ export class Pair {
     this.ours.destroy();
   }
 
-  /** One after the other, so that which of the two failed to answer is known. */
+  /** Reads from one server after the other, so that an error shows which of them did not reply. */
   async #both(take: (client: RawClient) => Promise<Reply[]>): Promise<[Reply[], Reply[]]> {
     const redis = await take(this.redis).catch((error) => fail('Redis', error));
     const ours = await take(this.ours).catch((error) => fail('our server', error));
@@ -118,12 +118,12 @@ export class Pair {
     return this.#acceptsAll(redis, ours);
   }
 
-  /** The replies of a transaction, each by the rule of its command. */
+  /** Compares the replies of a transaction, each by the rule of its command. */
   #acceptsAll(redis: Reply, ours: Reply): boolean {
     const queue = this.queue ?? [];
     if (!Array.isArray(redis) || !Array.isArray(ours)) return show(redis) === show(ours);
     if (redis.length !== ours.length) return false;
-    // From HELLO on, Redis answers in the other protocol; here all of the reply is in one.
+    // After HELLO, Redis switches the protocol inside of the reply; here the whole reply has one protocol.
     if (queue.some((argv) => nameOf(argv) === 'hello')) return true;
     return redis.every((reply, at) => {
       const argv = queue[at] ?? ['(none)'];
@@ -131,7 +131,7 @@ export class Pair {
     });
   }
 
-  /** Keeps what is queued, from what Redis answered. */
+  /** Tracks the queue of a transaction by the replies of Redis. */
   #follow(argv: Argv, reply: Reply): void {
     const name = nameOf(argv);
     const isDone = reply instanceof SimpleReply;

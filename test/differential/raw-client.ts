@@ -5,7 +5,7 @@ import { withinMs } from '../within.ts';
 
 const PATIENCE_MS = withinMs(5000);
 
-/** A connection that changes nothing on the way: words out, frames in the order in which they came. */
+/** A connection without any processing: sends arguments, returns frames in the order of arrival. */
 export class RawClient {
   readonly #socket: Socket;
   readonly #decoder = new ReplyDecoder();
@@ -26,41 +26,41 @@ export class RawClient {
     socket.on('close', () => this.#fail(new Error('the server closed the connection')));
   }
 
-  /** All of it leaves in one write, so that the server meets it in one chunk. */
+  /** Sends all requests in one write, so that the server receives one chunk. */
   send(requests: readonly (readonly string[])[]): void {
     this.#socket.write(requests.map(encodeRequest).join(''), 'latin1');
   }
 
-  /** The next frames, up to the one that is the `count`-th reply; pushes do not count as replies. */
+  /** The next frames up to the `count`-th reply. Pushes are not replies. */
   async take(count: number): Promise<Reply[]> {
     if (count === 0) return [];
     let left = count;
     return this.#takeThrough((frame) => !isPush(frame) && --left === 0);
   }
 
-  /** The next frames, up to the answer of PING with this message. */
+  /** The next frames up to the reply of PING with this message. */
   takeThroughPong(message: string): Promise<Reply[]> {
     return this.#takeThrough(
       (frame) => frame === message || (Array.isArray(frame) && frame[1] === message),
     );
   }
 
-  /** The next frame, whatever it is. */
+  /** The next frame: a reply or a push. */
   async next(): Promise<Reply> {
     return (await this.#takeThrough(() => true))[0]!;
   }
 
-  async ask(...argv: readonly string[]): Promise<Reply> {
-    return (await this.askAll([argv]))[0]!;
+  async request(...argv: readonly string[]): Promise<Reply> {
+    return (await this.requestAll([argv]))[0]!;
   }
 
   /** One reply for each request. */
-  async askAll(requests: readonly (readonly string[])[]): Promise<Reply[]> {
+  async requestAll(requests: readonly (readonly string[])[]): Promise<Reply[]> {
     this.send(requests);
     return (await this.take(requests.length)).filter((frame) => !isPush(frame));
   }
 
-  /** Resolves when the server has ended the connection; what came before can still be taken. */
+  /** Resolves when the server has closed the connection. Earlier frames can still be taken. */
   async closed(): Promise<void> {
     if (!this.#socket.closed) await once(this.#socket, 'close');
   }
@@ -93,7 +93,7 @@ export class RawClient {
     }
   }
 
-  /** Resolves when another frame came. */
+  /** Resolves when another frame arrives. */
   async #arrival(): Promise<void> {
     const count = this.#frames.length;
     let timer: NodeJS.Timeout | undefined;
@@ -116,7 +116,7 @@ const PUSHES = new Set([
   ...['unsubscribe', 'punsubscribe', 'sunsubscribe'],
 ]);
 
-/** RESP2 has no kind of its own for a push. No value in these tests is one of the words above. */
+/** RESP2 has no type for a push. No value in these tests is equal to one of the names above. */
 export function isPush(frame: Reply): boolean {
   if (frame instanceof PushReply) return true;
   if (!Array.isArray(frame) || !PUSHES.has(String(frame[0]))) return false;

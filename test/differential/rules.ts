@@ -10,15 +10,15 @@ import {
   SimpleReply,
   VerbatimReply,
 } from '../../src/resp/index.ts';
-import { type Argv, nameOf, said } from './generators.ts';
-import { FAR_TIMES_SECONDS } from './words.ts';
+import { FAR_TIMES_SECONDS } from './argument-values.ts';
+import { type Argv, innerCommand, nameOf } from './generators.ts';
 
-/** Whether our reply is as good as that of Redis. */
+/** Returns whether our reply is equivalent to that of Redis. */
 export type Rule = (redis: Reply, ours: Reply, argv: Argv) => boolean;
 
-/** How replies are compared where equality is not the measure. Everything else must be equal. */
+/** The rule by which the replies of a command are compared. Default: equality. */
 export function ruleFor(argv: Argv): Rule {
-  const command = said(argv);
+  const command = innerCommand(argv);
   if (command !== argv) return (redis, ours) => ruleFor(command)(redis, ours, command);
   const name = nameOf(argv);
   if (argv[1]?.toLowerCase() === 'help' && argv.length === 2 && CONTAINERS.has(name))
@@ -26,12 +26,12 @@ export function ruleFor(argv: Argv): Rule {
   return RULES[`${name}|${argv[1]?.toLowerCase()}`] ?? RULES[name] ?? equal;
 }
 
-/** Their HELP is in our own words. */
+/** Containers, whose HELP has texts of our own. */
 const CONTAINERS = new Set(
   [...COMMANDS.values()].filter(({ subcommands }) => subcommands).map(({ name }) => name),
 );
 
-/** A reply as a person reads it; two replies are equal when they read the same. */
+/** Formats a reply. Two replies are equal if their texts are equal. */
 export function show(reply: Reply): string {
   if (typeof reply === 'string') return JSON.stringify(reply);
   if (reply instanceof SimpleReply) return `+${reply.text}`;
@@ -52,16 +52,16 @@ function showPair([key, value]: readonly [Reply, Reply]): string {
 
 const equal: Rule = (redis, ours) => show(redis) === show(ours);
 
-/** Redis promises no order here. */
+/** The order is not specified. */
 const inAnyOrder: Rule = (redis, ours) => show(sorted(redis, 1)) === show(sorted(ours, 1));
 const pairsInAnyOrder: Rule = (redis, ours) => show(sorted(redis, 2)) === show(sorted(ours, 2));
 
-/** Members by chance, or facts of one's own: the same kind, and as many. */
+/** Random members, or facts about the server: same types and same sizes. */
 const sameShape: Rule = (redis, ours) => shape(redis) === shape(ours);
 const sameKind: Rule = (redis, ours) =>
   redis instanceof ErrorReply ? equal(redis, ours, []) : kind(redis) === kind(ours);
 
-/** Clocks are read at two moments. What was set as a point in time must be read back exactly. */
+/** The servers read their clocks at different times. Absolute times must be equal. */
 function near(tolerance: number, exact: readonly number[] = []): Rule {
   return (redis, ours) => {
     if (!isPositive(redis) || !isPositive(ours) || exact.includes(Number(redis))) {
@@ -75,7 +75,7 @@ function isPositive(reply: Reply): boolean {
   return (typeof reply === 'number' || typeof reply === 'bigint') && reply >= 0;
 }
 
-/** Cursors are each server's own. A walk that one step completes must have found the same. */
+/** Cursors differ. A scan that is complete after one step must return the same elements. */
 function scanned(rule: Rule): Rule {
   return (redis, ours, argv) => {
     if (!Array.isArray(redis) || !Array.isArray(ours)) return equal(redis, ours, argv);
@@ -88,7 +88,7 @@ function cursorOf(argv: Argv): string {
   return argv[nameOf(argv) === 'scan' ? 1 : 2] ?? '';
 }
 
-/** APPEND, SETRANGE and INCRBYFLOAT leave a looser form in Redis; here it follows from the content. */
+/** The encoding of a string depends on its history in Redis, and on its content here. */
 const stringForm: Rule = (redis, ours, argv) =>
   equal(redis, ours, argv) || (looseness(redis) > looseness(ours) && looseness(ours) >= 0);
 
@@ -96,7 +96,7 @@ function looseness(reply: Reply): number {
   return ['int', 'embstr', 'raw'].indexOf(String(reply));
 }
 
-/** Of a set that is not sorted (BY without a star) the order is each server's own. */
+/** The order of a set with BY without a star is not specified. */
 const sortedOrNot: Rule = (redis, ours, argv) => {
   if (equal(redis, ours, argv)) return true;
   const by = argv.findLastIndex((word, at) => at > 1 && word.toLowerCase() === 'by');
@@ -109,7 +109,7 @@ function sameLength(redis: Reply, ours: Reply): boolean {
   return Array.isArray(redis) && Array.isArray(ours) && redis.length === ours.length;
 }
 
-/** The session's number is each server's own. */
+/** The id of the session differs. */
 const withoutId: Rule = (redis, ours, argv) => equal(dropId(redis), dropId(ours), argv);
 
 const TTL_SECONDS = near(3);
@@ -143,7 +143,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     3000,
     FAR_TIMES_SECONDS.map((seconds) => seconds * 1000),
   ),
-  // Redis shares small integers between keys, and strings with the transactions that made them.
+  // In Redis, keys share small integers, and share strings with the transactions that set them.
   'object|idletime': sameKind,
   'object|refcount': sameKind,
   'object|encoding': stringForm,
@@ -165,7 +165,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'command|list': sameKind,
   'command|info': sameKind,
   'command|docs': sameKind,
-  // The destination of ZUNIONSTORE comes last when the count is not quite a number.
+  // For a count such as 1x, Redis returns the destination of ZUNIONSTORE last.
   'command|getkeys': inAnyOrder,
   role: sameKind,
 };
@@ -193,7 +193,7 @@ function kind(reply: Reply): string {
   return 'kind' in reply ? reply.kind : 'array';
 }
 
-/** Kinds and sizes, all the way down; errors and integers to the letter. */
+/** Types and sizes, recursively; errors and integers exactly. */
 function shape(reply: Reply): string {
   if (reply instanceof ErrorReply || typeof reply === 'number') return show(reply);
   if (reply instanceof SetReply) return `~[${reply.members.map(shape)}]`;

@@ -1,18 +1,15 @@
 import fc from 'fast-check';
 
-/**
- * Scripts that a program might send, and some that fail in each of the ways in which one can. They get
- * two keys and two arguments, of any kind.
- */
+/** Typical scripts, and scripts that fail in every possible way. They get two keys and two arguments of any type. */
 export const SCRIPTS: readonly string[] = [
-  // What locks do.
+  // Locks.
   "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end",
   "if redis.call('set',KEYS[1],ARGV[1],'NX','PX',100000) then return 1 end return 0",
   "redis.call('hincrby',KEYS[1],ARGV[1],1) redis.call('pexpire',KEYS[1],300000) return nil",
   "redis.call('publish','news',ARGV[1]) return redis.call('exists',KEYS[1],KEYS[2])",
   "redis.call('rpush',KEYS[1],ARGV[1],ARGV[2]) return redis.call('lrange',KEYS[1],0,-1)",
   "redis.call('zadd',KEYS[1],1,ARGV[1],2,ARGV[2]) return redis.call('zrange',KEYS[1],0,-1,'withscores')",
-  // How values travel.
+  // Conversion of values.
   'return {1,2.9,-2.9,"three",{4,{5}},true,false,nil,6}',
   'return {KEYS[1],KEYS[2],KEYS[3],ARGV[1],#ARGV,#KEYS}',
   'return {ok="FINE"}',
@@ -50,7 +47,7 @@ export const SCRIPTS: readonly string[] = [
   'this is not Lua',
   'return (',
   '',
-  // Tools.
+  // Library functions.
   "return redis.sha1hex(ARGV[1] or '')",
   "return cjson.encode({1,2,{a='b'},true,cjson.null})",
   'return cjson.decode(\'[1,2.5,"x",null,{"a":[]}]\')[2]..\'\'',
@@ -59,7 +56,7 @@ export const SCRIPTS: readonly string[] = [
   'return bit.bxor(5,3)+bit.lshift(1,4)',
   "return struct.unpack('>I2',struct.pack('>I2',513))",
   "return string.format('%5.2f|%s|%d|%q',3.14159,'x',42,'a\\nb')",
-  "return {string.find('hello world','o w'),string.gsub('abc','%w','%0%0')}",
+  "return {string.find('hello servers','o w'),string.gsub('abc','%w','%0%0')}",
   "local t={} for w in string.gmatch('a b c','%w') do t[#t+1]=w end table.sort(t,function(x,y) return x>y end) return table.concat(t,',')",
   'local s=0 for i=1,100 do s=s+i end return s',
   'return {math.floor(3.7),math.max(1,5,3),math.huge>0,tonumber("0x10"),tonumber("z",36)}',

@@ -2,10 +2,17 @@ import fc from 'fast-check';
 import { everyCommand } from '../../src/engine/commands/index.ts';
 import type { CommandDocs } from './command-docs.ts';
 import { EXEMPT } from './exemptions.ts';
-import { FURNITURE, GIFTS, WAITS } from './furniture.ts';
-import { type Argv, commandFrom, nameOf, SAID_BY_SCRIPT, said, spoiled } from './generators.ts';
+import {
+  type Argv,
+  CALL_OF_ARGV,
+  commandFrom,
+  innerCommand,
+  nameOf,
+  withError,
+} from './generators.ts';
+import { BLOCKING_COMMANDS, INITIAL_DATA, SERVING_COMMANDS } from './initial-data.ts';
 
-/** What one session does before another has its turn. Commands that wait or subscribe come alone. */
+/** The commands that one session sends together. A blocking or subscribing command is alone. */
 export interface Step {
   readonly session: number;
   readonly commands: readonly Argv[];
@@ -21,7 +28,7 @@ export const SUBSCRIBING: ReadonlySet<string> = new Set([
   ...['subscribe', 'psubscribe', 'ssubscribe', 'unsubscribe', 'punsubscribe', 'sunsubscribe'],
 ]);
 
-/** All that can happen in one turn of a session, made from what Redis says of each command. */
+/** Generates steps from the COMMAND DOCS of all commands. */
 export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<Step[]> {
   const made = new Map(generatedNames(docs).map((name) => [name, commandFrom(docs.get(name)!)]));
   const named = (admits: (name: string) => boolean) =>
@@ -33,7 +40,7 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
   const plain = named((name) => !(BLOCKING.has(name) || SUBSCRIBING.has(name) || name === 'spop'));
   const any = fc.oneof(
     { weight: 10, arbitrary: plain },
-    { weight: 2, arbitrary: spoiled(plain) },
+    { weight: 2, arbitrary: withError(plain) },
     { weight: 1, arbitrary: inScript(plain) },
   );
   const several = fc.array(any.map(prepared), { maxLength: 12, size: 'max' });
@@ -47,23 +54,23 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
       { weight: 3, arbitrary: sometimesSpoiled(named((name) => SUBSCRIBING.has(name))).map(alone) },
       { weight: 1, arbitrary: named((name) => name === 'spop').map(popped) },
       { weight: 1, arbitrary: filled },
-      { weight: 2, arbitrary: refurnished },
+      { weight: 2, arbitrary: restoredData },
     ),
   });
   const steps = fc.oneof(
     { weight: 12, arbitrary: turn.map((step) => [step]) },
-    { weight: 1, arbitrary: meeting },
+    { weight: 1, arbitrary: servedBlocks },
     { weight: 1, arbitrary: race(plain) },
   );
   return fc.array(steps, { maxLength: 60, size: 'max' }).map((all) => all.flat());
 }
 
-/** Commands about keys more often than those about servers and connections. */
+/** Commands on keys are more frequent than those on servers and connections. */
 function weightOf({ group, name }: CommandDocs): number {
   return group === 'server' || group === 'connection' || name === 'swapdb' ? 1 : 5;
 }
 
-/** The commands and subcommands that are compared at random. */
+/** The commands and subcommands that are generated. */
 export function generatedNames(docs: ReadonlyMap<string, CommandDocs>): string[] {
   return everyCommand()
     .filter(({ name, subcommands }) => docs.has(name) && !(subcommands && !docs.has(name)))
@@ -78,7 +85,7 @@ function alone(argv: Argv): Argv[] {
 }
 
 function sometimesSpoiled(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
-  return fc.oneof({ weight: 6, arbitrary: command }, { weight: 1, arbitrary: spoiled(command) });
+  return fc.oneof({ weight: 6, arbitrary: command }, { weight: 1, arbitrary: withError(command) });
 }
 
 function transaction(command: fc.Arbitrary<Argv[]>): fc.Arbitrary<Argv[]> {
@@ -87,32 +94,32 @@ function transaction(command: fc.Arbitrary<Argv[]>): fc.Arbitrary<Argv[]> {
     .map(([commands, end]) => [['MULTI'], ...commands.flat(), [end]]);
 }
 
-/** What lies between two members is only defined where all scores are the same: they become so first. */
+/** A range by member is only specified if all scores are equal, so that they are set to 0 first. */
 function prepared(argv: Argv): Argv[] {
-  const command = said(argv);
+  const command = innerCommand(argv);
   if (!command.some((word) => /bylex$|^zlexcount$/i.test(word))) return [argv];
   const key = command[nameOf(command) === 'zrangestore' ? 2 : 1] ?? '';
   return [['ZUNIONSTORE', key, '1', key, 'WEIGHTS', '0'], argv];
 }
 
-/** The same command, said by a script. */
+/** The same command, called by a script. */
 function inScript(command: fc.Arbitrary<Argv>): fc.Arbitrary<Argv> {
   const call = fc.constantFrom('call', 'pcall');
   return fc
     .tuple(command, call)
     .filter(([argv]) => argv.length < 200)
-    .map(([argv, name]) => ['EVAL', `return redis.${name}${SAID_BY_SCRIPT}`, '0', ...argv]);
+    .map(([argv, name]) => ['EVAL', `return redis.${name}${CALL_OF_ARGV}`, '0', ...argv]);
 }
 
-/** Which members go is left to chance, so that afterwards the rest must go as well. */
+/** SPOP removes random members, so that the rest of the set is deleted after it. */
 function popped(argv: Argv): Argv[] {
   const key = argv[1] ?? 't1';
   return [argv, ['SCARD', key], ['DEL', key]];
 }
 
-/** Makes keys anew that others have emptied or overwritten. */
-const refurnished: fc.Arbitrary<Argv[]> = fc
-  .subarray([...FURNITURE])
+/** Creates the initial keys again. */
+const restoredData: fc.Arbitrary<Argv[]> = fc
+  .subarray([...INITIAL_DATA])
   .map((commands) =>
     commands.flatMap((argv) => (isTimed(argv) ? [argv] : [['DEL', argv[1]!], argv])),
   );
@@ -121,15 +128,15 @@ function isTimed(argv: Argv): boolean {
   return argv[0]!.includes('EXPIRE');
 }
 
-/** Two sessions wait for the same keys, and a third brings something, at once or in a transaction. */
-const meeting: fc.Arbitrary<Step[]> = fc
+/** Two sessions block on the same keys, and a third creates them, with or without a transaction. */
+const servedBlocks: fc.Arbitrary<Step[]> = fc
   .tuple(
     fc.shuffledSubarray([0, 1, 2], { minLength: 3 }),
-    fc.array(fc.constantFrom(...WAITS), { minLength: 1, maxLength: 2 }),
-    fc.array(fc.constantFrom(...GIFTS), { minLength: 1, maxLength: 3 }),
+    fc.array(fc.constantFrom(...BLOCKING_COMMANDS), { minLength: 1, maxLength: 2 }),
+    fc.array(fc.constantFrom(...SERVING_COMMANDS), { minLength: 1, maxLength: 3 }),
     fc.boolean(),
   )
-  .map(([sessions, waits, gifts, together]) => [
+  .map(([sessions, waits, servingCommands, together]) => [
     {
       session: sessions[2]!,
       commands: [
@@ -140,11 +147,11 @@ const meeting: fc.Arbitrary<Step[]> = fc
     ...waits.map((argv, at) => ({ session: sessions[at]!, commands: [argv] })),
     {
       session: sessions[2]!,
-      commands: together ? [['MULTI'], ...gifts, ['EXEC']] : gifts,
+      commands: together ? [['MULTI'], ...servingCommands, ['EXEC']] : servingCommands,
     },
   ]);
 
-/** One session watches a key, another does something, and the first finds out whether it was changed. */
+/** One session watches a key, another runs commands, and EXEC shows whether the key was changed. */
 function race(command: fc.Arbitrary<Argv>): fc.Arbitrary<Step[]> {
   return fc
     .tuple(
@@ -159,7 +166,7 @@ function race(command: fc.Arbitrary<Argv>): fc.Arbitrary<Step[]> {
     ]);
 }
 
-/** Enough of something to make Redis change the form in which it keeps it. */
+/** Collections that are large enough for Redis to change their encoding. */
 export const filled: fc.Arbitrary<Argv[]> = fc
   .tuple(
     fc.constantFrom<(count: number) => Argv>(

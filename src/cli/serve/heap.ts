@@ -1,6 +1,5 @@
 import { totalmem } from 'node:os';
-import { heapFor } from '../../heap-size.ts';
-import { parseMemorySize } from '../../memory-size.ts';
+import { heapFor, parseMemorySize } from '../../memory/index.ts';
 
 const MEGABYTE = 1024 ** 2;
 /** A million locks take some 150 MB. More is an option. */

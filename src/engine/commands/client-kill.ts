@@ -9,7 +9,7 @@ import { clientTypeArgument } from './client-type.ts';
 
 type Filter = (session: Session) => boolean;
 
-/** What each option of CLIENT KILL admits. */
+/** The filter of each option of CLIENT KILL. */
 const FILTERS: Partial<Record<string, (value: string) => Filter>> = {
   ID: byId,
   TYPE: byType,
@@ -18,14 +18,14 @@ const FILTERS: Partial<Record<string, (value: string) => Filter>> = {
   LADDR: (value) => (session) => session.localAddress === value,
 };
 
-/** CLIENT KILL address, or with filters of which all must fit. */
+/** CLIENT KILL with an address, or with filters, all of which must match. */
 export function killClients(session: Session, argv: readonly string[]): Reply {
   if (argv.length > 3) return kill(session, filtersOf(session, argv));
   if (kill(session, [byAddress(argv[2]!)]) === 0) throw new ErrorReply('ERR No such client');
   return OK;
 }
 
-/** An option that is repeated replaces the one before, as in Redis. */
+/** As in Redis, a repeated option replaces the earlier one. */
 function filtersOf(session: Session, argv: readonly string[]): Filter[] {
   const filters = new Map<string, Filter>();
   let spared: Session | undefined = session;
@@ -67,7 +67,7 @@ function skipsMe(value: string): boolean {
   return word === 'yes';
 }
 
-/** Ends all sessions that fit; one's own only after the reply. */
+/** Ends all matching sessions. The session of the caller ends after the reply. */
 function kill(session: Session, filters: readonly Filter[]): number {
   const doomed = [...session.engine.sessions.values()].filter((each) =>
     filters.every((admits) => admits(each)),

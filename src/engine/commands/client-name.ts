@@ -1,13 +1,13 @@
 import { ErrorReply } from '../../resp/index.ts';
-import { MAX_WORD_BYTES } from '../text.ts';
+import { MAX_TOKEN_BYTES } from '../text.ts';
 
 /**
- * A name stands in the lines of CLIENT LIST, so it may hold visible ASCII only, and no space. Its length is
- * limited, since the reply of CLIENT LIST holds the names of all clients.
+ * Checks a client name. It is part of a line of CLIENT LIST, so that only visible ASCII without spaces is allowed.
+ * Its length is limited, because the reply of CLIENT LIST contains the names of all clients.
  */
 export function assertClientName(name: string, what = 'Client names'): void {
-  if (name.length > MAX_WORD_BYTES) {
-    throw new ErrorReply(`ERR ${what} cannot be longer than ${MAX_WORD_BYTES} bytes.`);
+  if (name.length > MAX_TOKEN_BYTES) {
+    throw new ErrorReply(`ERR ${what} cannot be longer than ${MAX_TOKEN_BYTES} bytes.`);
   }
   for (let at = 0; at < name.length; at++) {
     const code = name.charCodeAt(at);

@@ -2,7 +2,7 @@ import { ErrorReply } from '../../resp/index.ts';
 import type { ClientType } from '../client-line.ts';
 import { printed, upper } from '../text.ts';
 
-/** Types by their names on the wire; there are no masters and replicas. */
+/** Client types by their names on the wire. No client is a master or a replica. */
 const CLIENT_TYPES: Partial<Record<string, ClientType | 'none'>> = {
   NORMAL: 'normal',
   PUBSUB: 'pubsub',

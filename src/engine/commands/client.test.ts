@@ -1,28 +1,28 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startWire, type Wire, type WireClient } from '../../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient, type WireEngine } from '../../../test/wire-client.ts';
 
-let wire: Wire;
+let wire: WireEngine;
 let client: WireClient;
 
 beforeEach(() => {
-  wire = startWire();
+  wire = startWireEngine();
   client = wire.connect();
 });
 
-function expectDialogue(lines: readonly (readonly [command: string, reply: string])[]): void {
-  for (const [command, reply] of lines) expect(client.say(command), command).toBe(reply);
+function expectReplies(lines: readonly (readonly [command: string, reply: string])[]): void {
+  for (const [command, reply] of lines) expect(client.send(command), command).toBe(reply);
 }
 
 describe('CLIENT LIST', () => {
-  it('has a line a client, with the fields of Redis', () => {
-    client.say('CLIENT SETNAME me');
+  it('returns one line per client with the fields of Redis', () => {
+    client.send('CLIENT SETNAME me');
     wire.clock.advance(2500);
-    expect(client.say('CLIENT INFO')).toMatch(
+    expect(client.send('CLIENT INFO')).toMatch(
       / id=1 addr=10\.0\.0\.1:1 laddr=10\.0\.0\.9:6379 fd=0 name=me age=2 idle=0 flags=N db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=6144 events=r cmd=client\|info user=default redir=-1 resp=2 lib-name= lib-ver=$/,
     );
   });
 
-  it('shows the state of others', () => {
+  it('shows flags, database, protocol and library of other clients', () => {
     const states = [
       ['SUBSCRIBE a', 'flags=P db=0 sub=1'],
       ['MULTI', 'multi=0'],
@@ -37,15 +37,15 @@ describe('CLIENT LIST', () => {
     ] as const;
     for (const [command, shown] of states) {
       const other = wire.connect();
-      other.say(command);
-      expect(client.say(`CLIENT LIST ID ${other.session.id}`), command).toContain(shown);
+      other.send(command);
+      expect(client.send(`CLIENT LIST ID ${other.session.id}`), command).toContain(shown);
     }
   });
 
-  it('filters by type and number', () => {
+  it('filters by TYPE and ID', () => {
     const listener = wire.connect();
-    listener.say('SUBSCRIBE a');
-    const shown = (command: string) => client.say(command).match(/\bid=\d+/g) ?? [];
+    listener.send('SUBSCRIBE a');
+    const shown = (command: string) => client.send(command).match(/\bid=\d+/g) ?? [];
     expect(shown('CLIENT LIST')).toEqual(['id=1', 'id=2']);
     expect(shown('CLIENT LIST TYPE normal')).toEqual(['id=1']);
     expect(shown('CLIENT LIST TYPE PUBSUB')).toEqual(['id=2']);
@@ -53,13 +53,13 @@ describe('CLIENT LIST', () => {
     expect(shown('CLIENT LIST ID 2 9 1')).toEqual(['id=2', 'id=1']);
   });
 
-  it('is verbatim text in the newer protocol', () => {
-    client.say('HELLO 3');
-    expect(client.say('CLIENT LIST')).toMatch(/^=\d+ txt:id=1 /);
+  it('returns verbatim text in RESP3', () => {
+    client.send('HELLO 3');
+    expect(client.send('CLIENT LIST')).toMatch(/^=\d+ txt:id=1 /);
   });
 
-  it('refuses what it does not know', () => {
-    expectDialogue([
+  it('rejects invalid arguments', () => {
+    expectReplies([
       ['CLIENT LIST foo', '-ERR syntax error'],
       ['CLIENT LIST TYPE foo', "-ERR Unknown client type 'foo'"],
       ['CLIENT LIST TYPE normal x', '-ERR syntax error'],
@@ -71,12 +71,12 @@ describe('CLIENT LIST', () => {
 });
 
 describe('CLIENT KILL', () => {
-  it('ends by address', () => {
+  it('ends the client with the address', () => {
     const other = wire.connect();
-    expect(client.say('CLIENT KILL 10.0.0.2:2')).toBe('+OK');
+    expect(client.send('CLIENT KILL 10.0.0.2:2')).toBe('+OK');
     expect(other.isClosed).toBe(true);
     expect(other.session.closed).toBe(true);
-    expect(client.say('CLIENT KILL 10.0.0.2:2')).toBe('-ERR No such client');
+    expect(client.send('CLIENT KILL 10.0.0.2:2')).toBe('-ERR No such client');
   });
 
   it.each([
@@ -92,27 +92,27 @@ describe('CLIENT KILL', () => {
     ['SKIPME yes ID 1', 0],
     ['ID 1 SKIPME NO', 1],
   ])('%s ends %d', (filters, count) => {
-    wire.connect().say('SUBSCRIBE a');
+    wire.connect().send('SUBSCRIBE a');
     wire.connect();
-    expect(client.say(`CLIENT KILL ${filters}`)).toBe(`:${count}`);
+    expect(client.send(`CLIENT KILL ${filters}`)).toBe(`:${count}`);
   });
 
-  it('ends its own client after the reply', () => {
-    expect(client.say('CLIENT KILL ID 1 SKIPME no')).toBe(':1');
+  it('ends the own client after the reply', () => {
+    expect(client.send('CLIENT KILL ID 1 SKIPME no')).toBe(':1');
     expect(client.session).toMatchObject({ closing: true, closed: false });
     expect(client.isClosed).toBe(false);
   });
 
-  it('ends a client that waits', () => {
+  it('ends a blocked client', () => {
     const other = wire.connect();
-    other.say('BLPOP list 0');
-    client.say('CLIENT KILL ID 2');
-    client.say('RPUSH list x');
-    expect(client.say('LLEN list')).toBe(':1');
+    other.send('BLPOP list 0');
+    client.send('CLIENT KILL ID 2');
+    client.send('RPUSH list x');
+    expect(client.send('LLEN list')).toBe(':1');
   });
 
-  it('refuses what it does not know', () => {
-    expectDialogue([
+  it('rejects invalid arguments', () => {
+    expectReplies([
       ['CLIENT KILL ID a', '-ERR client-id should be greater than 0'],
       ['CLIENT KILL ID 0', '-ERR client-id should be greater than 0'],
       ['CLIENT KILL TYPE foo', "-ERR Unknown client type 'foo'"],
@@ -127,19 +127,19 @@ describe('CLIENT KILL', () => {
 });
 
 describe('CLIENT UNBLOCK', () => {
-  it('lets a blocked client time out or fail', () => {
+  it('replies with the timeout reply or an error to the blocked client', () => {
     const other = wire.connect();
-    other.say('BLPOP list 0');
-    expect(client.say('CLIENT UNBLOCK 2')).toBe(':1');
-    expect(other.hears()).toBe('*-1');
-    other.say('BLPOP list 0');
-    expect(client.say('CLIENT UNBLOCK 2 error')).toBe(':1');
-    expect(other.hears()).toBe('-UNBLOCKED client unblocked via CLIENT UNBLOCK');
-    expect(client.say('CLIENT UNBLOCK 2')).toBe(':0');
+    other.send('BLPOP list 0');
+    expect(client.send('CLIENT UNBLOCK 2')).toBe(':1');
+    expect(other.received()).toBe('*-1');
+    other.send('BLPOP list 0');
+    expect(client.send('CLIENT UNBLOCK 2 error')).toBe(':1');
+    expect(other.received()).toBe('-UNBLOCKED client unblocked via CLIENT UNBLOCK');
+    expect(client.send('CLIENT UNBLOCK 2')).toBe(':0');
   });
 
-  it('refuses what it does not know', () => {
-    expectDialogue([
+  it('rejects invalid arguments', () => {
+    expectReplies([
       ['CLIENT UNBLOCK 99', ':0'],
       ['CLIENT UNBLOCK a', '-ERR value is not an integer or out of range'],
       ['CLIENT UNBLOCK a foo', '-ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR'],
@@ -152,7 +152,7 @@ describe('CLIENT UNBLOCK', () => {
 });
 
 describe('CLIENT REPLY', () => {
-  it('says what the server shall do with replies', () => {
+  it('sets the reply mode of the session', () => {
     const states = [
       ['OFF', '', 'off'],
       ['SKIP', '', 'off'],
@@ -161,14 +161,14 @@ describe('CLIENT REPLY', () => {
       ['foo', '-ERR syntax error', 'skip-next'],
     ] as const;
     for (const [word, reply, state] of states) {
-      expect(client.say(`CLIENT REPLY ${word}`), word).toBe(reply);
+      expect(client.send(`CLIENT REPLY ${word}`), word).toBe(reply);
       expect(client.session.replies, word).toBe(state);
     }
   });
 });
 
-it('a name has no spaces, and an empty one is none', () => {
-  expectDialogue([
+it('CLIENT SETNAME rejects special characters and removes the name when it is empty', () => {
+  expectReplies([
     ['CLIENT GETNAME', '$-1'],
     ['CLIENT SETNAME me', '+OK'],
     ['CLIENT GETNAME', '$2 me'],
@@ -182,8 +182,8 @@ it('a name has no spaces, and an empty one is none', () => {
   ]);
 });
 
-it('small questions have small answers', () => {
-  expectDialogue([
+it('CLIENT ID, GETREDIR, TRACKINGINFO and HELP reply, invalid options fail', () => {
+  expectReplies([
     ['CLIENT ID', ':1'],
     ['CLIENT GETREDIR', ':-1'],
     ['CLIENT TRACKINGINFO', '*6 $5 flags *1 $3 off $8 redirect :-1 $8 prefixes *0'],
@@ -192,16 +192,16 @@ it('small questions have small answers', () => {
     ['CLIENT', "-ERR wrong number of arguments for 'client' command"],
     ['CLIENT foo', "-ERR unknown subcommand 'foo'. Try CLIENT HELP."],
   ]);
-  expect(client.say('CLIENT HELP')).toContain('+PAUSE timeout [WRITE|ALL]');
+  expect(client.send('CLIENT HELP')).toContain('+PAUSE timeout [WRITE|ALL]');
 });
 
-it('CLIENT NO-TOUCH leaves the time of last use', () => {
-  client.say('SET k 1');
+it('CLIENT NO-TOUCH keeps the idle time of keys that are read', () => {
+  client.send('SET k 1');
   wire.clock.advance(10_000);
-  client.say('CLIENT NO-TOUCH ON');
-  client.say('GET k');
-  expect(client.say('OBJECT IDLETIME k')).toBe(':10');
-  client.say('CLIENT NO-TOUCH OFF');
-  client.say('GET k');
-  expect(client.say('OBJECT IDLETIME k')).toBe(':0');
+  client.send('CLIENT NO-TOUCH ON');
+  client.send('GET k');
+  expect(client.send('OBJECT IDLETIME k')).toBe(':10');
+  client.send('CLIENT NO-TOUCH OFF');
+  client.send('GET k');
+  expect(client.send('OBJECT IDLETIME k')).toBe(':0');
 });

@@ -31,7 +31,7 @@ const subcommands = {
     flags: OWN,
     run: (session) => session.id,
     syntax: '',
-    summary: 'Returns the number of this connection',
+    summary: 'Returns the id of this connection',
     since: '5.0.0',
     complexity: 'O(1)',
   },
@@ -52,7 +52,7 @@ const subcommands = {
     flags: ADMIN,
     run: (session, argv) => listing(selectedClients(session, argv)),
     syntax: '[TYPE <NORMAL|MASTER|REPLICA|PUBSUB>] [ID client-id [client-id ...]]',
-    summary: 'Describes all connections, those of a type, or those with the numbers',
+    summary: 'Describes all connections, those of a type, or those with the ids',
     since: '2.4.0',
     complexity: 'O(N) for N connections',
     history: [
@@ -72,7 +72,7 @@ const subcommands = {
     run: killClients,
     syntax:
       '<ip:port|[ID client-id] [TYPE <NORMAL|MASTER|SLAVE|REPLICA|PUBSUB>] [USER username] [ADDR ip:port] [LADDR ip:port] [SKIPME yes/no]>',
-    summary: 'Ends the connections that fit every filter',
+    summary: 'Ends the connections that match every filter',
     since: '2.4.0',
     complexity: 'O(N) for N connections',
     history: [
@@ -99,7 +99,7 @@ const subcommands = {
     flags: OWN,
     run: setName,
     syntax: 'connection-name',
-    summary: 'Gives this connection a name',
+    summary: 'Sets the name of this connection',
     since: '2.6.9',
     complexity: 'O(1)',
   },
@@ -109,7 +109,7 @@ const subcommands = {
     flags: OWN,
     run: setInfo,
     syntax: '<LIB-NAME libname|LIB-VER libver>',
-    summary: 'Tells which library the client uses (as in Redis 7.2)',
+    summary: 'Sets the library name or version of this connection (as in Redis 7.2)',
     since: '7.2.0',
     complexity: 'O(1)',
   },
@@ -119,7 +119,7 @@ const subcommands = {
     flags: ADMIN,
     run: pause,
     syntax: 'timeout [WRITE|ALL]',
-    summary: 'Lets the commands of all clients wait for a time',
+    summary: 'Delays the commands of all clients for a time',
     since: '2.9.50',
     complexity: 'O(1)',
     history: [['6.2.0', 'Modes WRITE and ALL']],
@@ -140,7 +140,7 @@ const subcommands = {
     flags: OWN,
     run: reply,
     syntax: '<ON|OFF|SKIP>',
-    summary: 'Chooses whether this connection gets replies',
+    summary: 'Sets whether the server sends replies to this connection',
     since: '3.2.0',
     complexity: 'O(1)',
   },
@@ -150,7 +150,7 @@ const subcommands = {
     flags: ADMIN,
     run: unblock,
     syntax: 'client-id [TIMEOUT|ERROR]',
-    summary: 'Lets a blocked client go on, as if its time were up or with an error',
+    summary: 'Unblocks a client, as by its timeout or with an error',
     since: '5.0.0',
     complexity: 'O(log(N)) for N connections',
   },
@@ -160,7 +160,7 @@ const subcommands = {
     flags: ADMIN,
     run: (session, argv) => choose(session, 'noEvict', argv[2]!),
     syntax: '<ON|OFF>',
-    summary: 'Accepted for compatibility: no client is evicted here',
+    summary: 'Accepted without effect: a client cannot exempt itself from eviction',
     since: '7.0.0',
     complexity: 'O(1)',
   },
@@ -171,7 +171,7 @@ const subcommands = {
     run: (session, argv) => choose(session, 'noTouch', argv[2]!),
     syntax: '<ON|OFF>',
     summary:
-      'Chooses whether the commands of this connection count as use of keys (as in Redis 7.2)',
+      'Sets whether commands of this connection change the last use of keys (as in Redis 7.2)',
     since: '7.2.0',
     complexity: 'O(1)',
   },
@@ -181,7 +181,7 @@ const subcommands = {
     flags: OWN,
     run: () => -1,
     syntax: '',
-    summary: 'Answers that no tracking is redirected, since there is none',
+    summary: 'Returns -1: tracking is not supported',
     since: '6.0.0',
     complexity: 'O(1)',
   },
@@ -191,7 +191,7 @@ const subcommands = {
     flags: OWN,
     run: trackingInfo,
     syntax: '',
-    summary: 'Answers that tracking is off',
+    summary: 'Returns that tracking is off',
     since: '6.2.0',
     complexity: 'O(1)',
   },
@@ -199,7 +199,7 @@ const subcommands = {
 } as const satisfies CommandTable;
 
 export const client = {
-  CLIENT: container(subcommands, 'Shows and changes what is known of connections', '2.4.0'),
+  CLIENT: container(subcommands, 'Shows and manages client connections', '2.4.0'),
 } as const satisfies CommandTable;
 
 function listing(sessions: readonly Session[]): Reply {
@@ -266,7 +266,7 @@ function reply(session: Session, argv: readonly string[]): Reply {
   return word === 'ON' ? OK : NO_REPLY;
 }
 
-/** A client that only waits for the end of a pause, or of a delay of AUTH, is not blocked. */
+/** Does not unblock a client whose command is delayed by a pause or by failed sign-ins. */
 function unblock(session: Session, argv: readonly string[]): Reply {
   if (argv.length > 4) throw wrongSubcommand(argv);
   const word = upper(argv[3] ?? 'TIMEOUT');
@@ -275,9 +275,9 @@ function unblock(session: Session, argv: readonly string[]): Reply {
   }
   const { engine } = session;
   const target = engine.sessions.get(integerArgument(argv[2]!));
-  if (!target?.waiter || isHeld(target)) return 0;
-  if (word === 'TIMEOUT') target.waiter.timeOut();
-  else target.waiter.finish(UNBLOCKED);
+  if (!target?.blockedCommand || isHeld(target)) return 0;
+  if (word === 'TIMEOUT') target.blockedCommand.timeOut();
+  else target.blockedCommand.finish(UNBLOCKED);
   return 1;
 }
 
@@ -301,7 +301,7 @@ function trackingInfo(): Reply {
   ]);
 }
 
-/** Long enough for a failover by hand. In mode `all` no client can end a pause before its time. */
+/** Long enough for a manual failover. In mode `all` no client can end a pause early. */
 const MAX_PAUSE_MS = 3_600_000;
 const TOO_LONG_PAUSE = new ErrorReply('ERR timeout is out of range');
 const INVALID_ID = new ErrorReply('ERR Invalid client ID');

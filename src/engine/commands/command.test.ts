@@ -1,94 +1,94 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startWire, type WireClient } from '../../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient } from '../../../test/wire-client.ts';
 import { COMMANDS, everyCommand } from './index.ts';
 
 let client: WireClient;
 
 beforeEach(() => {
-  client = startWire().connect();
+  client = startWireEngine().connect();
 });
 
 const GET_FACTS =
   '*10 $3 get :2 *2 +readonly +fast :1 :1 :1 *3 +@read +@string +@fast *0 *1 *6 $5 flags *2 +RO +access $12 begin_search *4 $4 type $5 index $4 spec *2 $5 index :1 $9 find_keys *4 $4 type $5 range $4 spec *6 $7 lastkey :0 $7 keystep :1 $5 limit :0 *0';
 
 describe('COMMAND INFO', () => {
-  it('gives the facts in the form of Redis', () => {
-    expect(client.say('COMMAND INFO get nonsense GET')).toBe(`*3 ${GET_FACTS} $-1 ${GET_FACTS}`);
+  it('returns arity, flags and keys in the form of Redis', () => {
+    expect(client.send('COMMAND INFO get nonsense GET')).toBe(`*3 ${GET_FACTS} $-1 ${GET_FACTS}`);
   });
 
-  it('knows subcommands by their bar', () => {
-    expect(client.say('COMMAND INFO client|id client|nonsense')).toBe(
+  it('finds a subcommand by client|id', () => {
+    expect(client.send('COMMAND INFO client|id client|nonsense')).toBe(
       '*2 *10 $9 client|id :2 *3 +noscript +loading +stale :0 :0 :0 *2 +@slow +@connection *0 *0 *0 $-1',
     );
-    expect(client.say('COMMAND INFO config')).toMatch(
+    expect(client.send('COMMAND INFO config')).toMatch(
       /^\*1 \*10 \$6 config :-2 \*0 .* \*10 \$10 config\|set /,
     );
   });
 
-  it('has sets and maps in the newer protocol', () => {
-    client.say('HELLO 3');
-    expect(client.say('COMMAND INFO ssubscribe')).toBe(
+  it('returns sets and maps in RESP3', () => {
+    client.send('HELLO 3');
+    expect(client.send('COMMAND INFO ssubscribe')).toBe(
       '*1 *10 $10 ssubscribe :-2 ~4 +pubsub +noscript +loading +stale :1 :-1 :1 ~2 +@pubsub +@slow ~0 ~1 %3 $5 flags ~1 +not_key $12 begin_search %2 $4 type $5 index $4 spec %1 $5 index :1 $9 find_keys %2 $4 type $5 range $4 spec %3 $7 lastkey :-1 $7 keystep :1 $5 limit :0 ~0',
     );
   });
 
-  it('says where keys stand and what happens to them', () => {
-    expect(client.say('COMMAND INFO eval')).toMatch(
+  it('returns key specifications', () => {
+    expect(client.send('COMMAND INFO eval')).toMatch(
       / :0 :0 :0 .* \+RW \+access \+update .* \$5 index :2 .* \$6 keynum .* \$9 keynumidx :0 \$8 firstkey :1 /,
     );
-    expect(client.say('COMMAND INFO zunionstore')).toMatch(
+    expect(client.send('COMMAND INFO zunionstore')).toMatch(
       / :1 :1 :1 .* \+OW \+update .* \$5 range .* \+RO \+access .* \$6 keynum /,
     );
-    expect(client.say('COMMAND INFO sort')).toMatch(/ :1 :1 :1 .* \$5 notes .* \$7 unknown /);
-    expect(client.say('COMMAND INFO setnx')).toContain(' *2 +OW +insert ');
-    expect(client.say('COMMAND INFO publish')).not.toContain('may_replicate');
+    expect(client.send('COMMAND INFO sort')).toMatch(/ :1 :1 :1 .* \$5 notes .* \$7 unknown /);
+    expect(client.send('COMMAND INFO setnx')).toContain(' *2 +OW +insert ');
+    expect(client.send('COMMAND INFO publish')).not.toContain('may_replicate');
   });
 
-  it('gives all without names, as COMMAND does', () => {
-    expect(client.say('COMMAND INFO')).toBe(client.say('COMMAND'));
-    expect(client.say('COMMAND')).toMatch(new RegExp(`^\\*${COMMANDS.size} `));
+  it('returns all commands without arguments, like COMMAND', () => {
+    expect(client.send('COMMAND INFO')).toBe(client.send('COMMAND'));
+    expect(client.send('COMMAND')).toMatch(new RegExp(`^\\*${COMMANDS.size} `));
   });
 });
 
 describe('COMMAND DOCS', () => {
-  it('gives summary, version, group, complexity and arguments', () => {
-    expect(client.say('COMMAND DOCS setnx nonsense')).toBe(
+  it('returns summary, version, group, complexity and arguments', () => {
+    expect(client.send('COMMAND DOCS setnx nonsense')).toBe(
       '*2 $5 setnx *10 $7 summary $54 Sets the value of a key only if the key does not exist $5 since $5 1.0.0 $5 group $6 string $10 complexity $4 O(1) $9 arguments *2 *6 $4 name $3 key $4 type $3 key $14 key_spec_index :0 *4 $4 name $5 value $4 type $6 string',
     );
   });
 
-  it('names the command that replaces a deprecated one', () => {
-    expect(client.say('COMMAND DOCS GETSET')).toContain(
+  it('returns the command that replaces a deprecated one', () => {
+    expect(client.send('COMMAND DOCS GETSET')).toContain(
       ' $9 doc_flags *1 +deprecated $16 deprecated_since $5 6.2.0 $11 replaced_by $16 `SET` with `GET` ',
     );
   });
 
-  it('tells in which version SET got its options', () => {
-    expect(client.say('COMMAND DOCS set')).toContain(
+  it('returns the history of SET', () => {
+    expect(client.send('COMMAND DOCS set')).toContain(
       ' $7 history *4 *2 $6 2.6.12 $25 Options NX, XX, EX and PX *2 $5 6.0.0 ',
     );
   });
 
   it('does not find a name with two bars', () => {
-    expect(client.say('COMMAND DOCS client|id|x')).toBe('*0');
+    expect(client.send('COMMAND DOCS client|id|x')).toBe('*0');
   });
 
-  it('nests subcommands, flags and choices', () => {
-    const docs = client.say('COMMAND DOCS client');
+  it('returns subcommands, flags and alternatives', () => {
+    const docs = client.send('COMMAND DOCS client');
     expect(docs).toContain(' $11 subcommands *');
     expect(docs).toContain(
-      '$12 client|pause *12 $7 summary $48 Lets the commands of all clients wait for a time $5 since $6 2.9.50 $5 group $10 connection $10 complexity $4 O(1) $7 history *1 *2 $5 6.2.0 $19 Modes WRITE and ALL $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
+      '$12 client|pause *12 $7 summary $45 Delays the commands of all clients for a time $5 since $6 2.9.50 $5 group $10 connection $10 complexity $4 O(1) $7 history *1 *2 $5 6.2.0 $19 Modes WRITE and ALL $9 arguments *2 *4 $4 name $7 timeout $4 type $7 integer *8 $4 name $9 write_all $4 type $5 oneof $5 flags *1 +optional $9 arguments *2',
     );
   });
 
-  it('gives all without names', () => {
-    expect(client.say('COMMAND DOCS')).toMatch(new RegExp(`^\\*${COMMANDS.size * 2} `));
+  it('returns all commands without arguments', () => {
+    expect(client.send('COMMAND DOCS')).toMatch(new RegExp(`^\\*${COMMANDS.size * 2} `));
   });
 });
 
 describe('COMMAND LIST', () => {
-  it('gives all names, with those of subcommands', () => {
-    expect(client.say('COMMAND LIST')).toMatch(new RegExp(`^\\*${everyCommand().length} `));
+  it('returns all names, with those of subcommands', () => {
+    expect(client.send('COMMAND LIST')).toMatch(new RegExp(`^\\*${everyCommand().length} `));
   });
 
   it.each([
@@ -101,7 +101,7 @@ describe('COMMAND LIST', () => {
     ['FILTERBY foo x', '-ERR syntax error'],
     ['foo', '-ERR syntax error'],
   ])('%s', (filter, reply) => {
-    expect(client.say(`COMMAND LIST ${filter}`)).toBe(reply);
+    expect(client.send(`COMMAND LIST ${filter}`)).toBe(reply);
   });
 });
 
@@ -123,9 +123,9 @@ it.each([
   ['COUNT', `:${COMMANDS.size}`],
   ['foo', "-ERR unknown subcommand 'foo'. Try COMMAND HELP."],
 ])('COMMAND %s', (words, reply) => {
-  expect(client.say(`COMMAND ${words}`)).toBe(reply);
+  expect(client.send(`COMMAND ${words}`)).toBe(reply);
 });
 
-it('COMMAND HELP helps', () => {
-  expect(client.say('COMMAND HELP')).toContain('+DOCS [command-name [command-name ...]]');
+it('COMMAND HELP returns the subcommands', () => {
+  expect(client.send('COMMAND HELP')).toContain('+DOCS [command-name [command-name ...]]');
 });

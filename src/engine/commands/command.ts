@@ -6,7 +6,7 @@ import { SYNTAX_ERROR } from '../errors.ts';
 import { globFilter } from '../glob.ts';
 import { type KeySpec, keyRange } from '../key-spec.ts';
 import type { Session } from '../session.ts';
-import { lower, MAX_WORD_BYTES, upper } from '../text.ts';
+import { lower, MAX_TOKEN_BYTES, upper } from '../text.ts';
 import { help } from './help.ts';
 import { COMMANDS, everyCommand, findCommand } from './index.ts';
 import { helpLines } from './subcommand-help.ts';
@@ -20,7 +20,7 @@ const subcommands = {
     flags: LOOK,
     run: () => COMMANDS.size,
     syntax: '',
-    summary: 'Returns how many commands there are',
+    summary: 'Returns the number of commands',
     since: '2.8.13',
     complexity: 'O(1)',
   },
@@ -30,7 +30,7 @@ const subcommands = {
     flags: LOOK,
     run: list,
     syntax: '[FILTERBY <MODULE module-name|ACLCAT category|PATTERN pattern>]',
-    summary: 'Returns the names of all commands, or of those that fit',
+    summary: 'Returns the names of all commands, or of those that match the filter',
     since: '7.0.0',
     complexity: 'O(N) for N commands of the server',
     tips: ['nondeterministic_output_order'],
@@ -41,7 +41,7 @@ const subcommands = {
     flags: LOOK,
     run: info,
     syntax: '[command-name [command-name ...]]',
-    summary: 'Returns the facts of some commands, or of all',
+    summary: 'Returns arity, flags, keys and categories of some commands, or of all',
     since: '2.8.13',
     complexity: 'O(N) for N names',
     history: [['7.0.0', 'Without names it describes all commands']],
@@ -53,7 +53,7 @@ const subcommands = {
     flags: LOOK,
     run: docs,
     syntax: '[command-name [command-name ...]]',
-    summary: 'Returns what people want to know of some commands, or of all',
+    summary: 'Returns the documentation of some commands, or of all',
     since: '7.0.0',
     complexity: 'O(N) for N names',
     tips: ['nondeterministic_output_order'],
@@ -64,7 +64,7 @@ const subcommands = {
     flags: LOOK,
     run: getKeys,
     syntax: 'command [argument [argument ...]]',
-    summary: 'Returns the keys in a whole command',
+    summary: 'Returns the keys of a command with its arguments',
     since: '2.8.13',
     complexity: 'O(N) for N arguments',
   },
@@ -78,7 +78,7 @@ export const command = {
     flags: LOOK,
     run: () => [...COMMANDS.values()].map(factsReply),
     syntax: '',
-    summary: 'Returns the facts of all commands',
+    summary: 'Returns arity, flags, keys and categories of all commands',
     since: '2.8.13',
     complexity: 'O(N) for N commands of the server',
     tips: ['nondeterministic_output_order'],
@@ -129,9 +129,9 @@ function docs(_session: Session, argv: readonly string[]): Reply {
   );
 }
 
-/** By a name such as `get` or `client|id`. */
+/** Finds a command by a name such as `get` or `client|id`. */
 function named(text: string): Command | undefined {
-  if (text.length > MAX_WORD_BYTES) return undefined;
+  if (text.length > MAX_TOKEN_BYTES) return undefined;
   const [name = '', word, ...more] = lower(text).split('|');
   if (more.length > 0) return undefined;
   const found = COMMANDS.get(name);
@@ -155,12 +155,12 @@ function getKeys(_session: Session, argv: readonly string[]): Reply {
   return positions.map((at) => words[at]!);
 }
 
-/** Shard channels stand where a cluster looks for keys, but are none. */
+/** Shard channels have key specifications for cluster clients, but are not keys. */
 function isChannel({ use }: KeySpec): boolean {
   return use === 'not_key';
 }
 
-/** A client may name one command a million times: each reply is built once and shared. */
+/** Builds each reply once, because a request may name one command a million times. */
 const memoized = (build: (command: Command) => Reply): ((command: Command) => Reply) => {
   const built = new Map<Command, Reply>();
   return (each) => {
@@ -178,7 +178,7 @@ const docsReply = memoized(buildDocs);
 /** Name, arity, flags, first key, last key, step, categories, tips, key specifications, subcommands. */
 function buildFacts(command: Command): Reply {
   const { keys, flags, tips = [] } = command.facts;
-  // Redis keeps this flag to itself.
+  // Redis does not return this flag.
   const shown = flags.filter((flag) => flag !== 'may_replicate');
   return [
     command.name,
@@ -192,7 +192,7 @@ function buildFacts(command: Command): Reply {
   ];
 }
 
-/** As in Redis: an array in RESP3 too, but an empty set where there are none. */
+/** As in Redis: an array, but an empty set if there are none. */
 function subcommandsReply({ subcommands }: Command): Reply {
   return subcommands === undefined ? new SetReply([]) : [...subcommands.values()].map(factsReply);
 }
@@ -211,7 +211,7 @@ function keySpecReply({ use, search, notes }: KeySpec): Reply {
   return new MapReply(notes === undefined ? entries : [['notes', notes], ...entries]);
 }
 
-/** Where Redis begins to look for keys, and how it goes on. */
+/** The fields `begin_search` and `find_keys` of a key specification. */
 function searchReplies(search: KeySpec['search']): [beginSearch: Reply, findKeys: Reply] {
   switch (search.type) {
     case 'unknown':
@@ -237,7 +237,7 @@ function typed(type: string, specified: readonly (readonly [string, number])[]):
   ]);
 }
 
-/** The count stands where the search begins, and the keys follow it one by one. */
+/** The number of keys is at the start of the search, and the keys follow it. */
 const COUNTED = typed('keynum', [
   ['keynumidx', 0],
   ['firstkey', 1],
@@ -272,7 +272,7 @@ const ARGUMENT_FLAGS = [
   ['multipleToken', 'multiple_token'],
 ] as const;
 
-/** The arguments that are keys take the specs in turn; a spec that is unknown belongs to no argument. */
+/** Assigns the key specifications to the key arguments in order. An unknown one belongs to no argument. */
 function argumentReplies(all: readonly Argument[], keys: readonly KeySpec[]): Reply[] {
   const specIndexes = new Map<Argument, number>();
   for (const argument of withParts(all).filter(({ type }) => type === 'key')) {

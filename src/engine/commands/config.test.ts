@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startWire, type Wire, type WireClient } from '../../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient, type WireEngine } from '../../../test/wire-client.ts';
 
-let wire: Wire;
+let wire: WireEngine;
 let client: WireClient;
 
 beforeEach(() => {
-  wire = startWire();
+  wire = startWireEngine();
   client = wire.connect();
 });
 
@@ -26,28 +26,28 @@ describe('CONFIG GET', () => {
     ['lua-time-limit', '*2 $14 lua-time-limit $4 5000'],
     ['hash-max-ziplist-v*', '*2 $22 hash-max-ziplist-value $2 64'],
   ])('%s', (patterns, reply) => {
-    expect(client.say(`CONFIG GET ${patterns}`)).toBe(reply);
+    expect(client.send(`CONFIG GET ${patterns}`)).toBe(reply);
   });
 
-  it('is a map in the newer protocol', () => {
-    client.say('HELLO 3');
-    expect(client.say('CONFIG GET timeout')).toBe('%1 $7 timeout $1 0');
+  it('returns a map in RESP3', () => {
+    client.send('HELLO 3');
+    expect(client.send('CONFIG GET timeout')).toBe('%1 $7 timeout $1 0');
   });
 });
 
 describe('CONFIG SET', () => {
-  it('changes several at once', () => {
-    expect(client.say('CONFIG SET timeout 5 tcp-keepalive 60')).toBe('+OK');
-    expect(client.say('CONFIG GET timeout tcp-keepalive')).toBe(
+  it('changes several settings', () => {
+    expect(client.send('CONFIG SET timeout 5 tcp-keepalive 60')).toBe('+OK');
+    expect(client.send('CONFIG GET timeout tcp-keepalive')).toBe(
       '*4 $7 timeout $1 5 $13 tcp-keepalive $2 60',
     );
   });
 
-  it('changes none if one is wrong', () => {
-    expect(client.say('CONFIG SET timeout 5 tcp-keepalive x')).toBe(
+  it('changes no setting if one value is invalid', () => {
+    expect(client.send('CONFIG SET timeout 5 tcp-keepalive x')).toBe(
       refusal('tcp-keepalive', "argument couldn't be parsed into an integer"),
     );
-    expect(client.say('CONFIG GET timeout')).toBe('*2 $7 timeout $1 0');
+    expect(client.send('CONFIG GET timeout')).toBe('*2 $7 timeout $1 0');
   });
 
   it.each([
@@ -72,7 +72,10 @@ describe('CONFIG SET', () => {
     ],
     [
       'maxmemory-policy allkeys-lru',
-      refusal('maxmemory-policy', 'keys are never evicted here: a lock that vanishes is no lock'),
+      refusal(
+        'maxmemory-policy',
+        'keys are never evicted here, because an evicted lock would be granted twice',
+      ),
     ],
     [
       'proto-max-bulk-len 1',
@@ -90,7 +93,7 @@ describe('CONFIG SET', () => {
       refusal('notify-keyspace-events', "Invalid event class character. Use 'Ag$lshzxeKEtmdn'."),
     ],
   ])('%s is refused', (words, reply) => {
-    expect(client.say(`CONFIG SET ${words}`)).toBe(reply);
+    expect(client.send(`CONFIG SET ${words}`)).toBe(reply);
   });
 
   it.each([
@@ -103,27 +106,27 @@ describe('CONFIG SET', () => {
     ['2000k', '2000000'],
     ['2000kb', '2048000'],
   ])('reads the memory size %s as %s', (text, bytes) => {
-    expect(client.say(`CONFIG SET proto-max-bulk-len ${text}`)).toBe('+OK');
+    expect(client.send(`CONFIG SET proto-max-bulk-len ${text}`)).toBe('+OK');
     expect(wire.engine.settings.text('proto-max-bulk-len')).toBe(bytes);
   });
 
-  it('shows keyspace events as Redis does', () => {
-    client.say('CONFIG SET notify-keyspace-events KEA');
-    expect(client.say('CONFIG GET notify-keyspace-events')).toBe(
+  it('returns notify-keyspace-events in the order of Redis', () => {
+    client.send('CONFIG SET notify-keyspace-events KEA');
+    expect(client.send('CONFIG GET notify-keyspace-events')).toBe(
       '*2 $22 notify-keyspace-events $3 AKE',
     );
   });
 });
 
-it('CONFIG RESETSTAT starts the counters anew', () => {
-  client.say('GET k');
-  client.say('CONFIG RESETSTAT');
+it('CONFIG RESETSTAT sets the counters to zero', () => {
+  client.send('GET k');
+  client.send('CONFIG RESETSTAT');
   expect(wire.engine.stats.keyspaceMisses).toBe(0);
-  expect(client.say('INFO commandstats')).not.toContain('cmdstat_get');
+  expect(client.send('INFO commandstats')).not.toContain('cmdstat_get');
 });
 
-it('CONFIG REWRITE has no file, and CONFIG HELP helps', () => {
-  expect(client.say('CONFIG REWRITE')).toBe('-ERR The server is running without a config file');
-  expect(client.say('CONFIG HELP')).toContain('+SET parameter value [parameter value ...]');
-  expect(client.say('CONFIG')).toBe("-ERR wrong number of arguments for 'config' command");
+it('CONFIG REWRITE fails without a file, and CONFIG HELP returns the subcommands', () => {
+  expect(client.send('CONFIG REWRITE')).toBe('-ERR The server is running without a config file');
+  expect(client.send('CONFIG HELP')).toContain('+SET parameter value [parameter value ...]');
+  expect(client.send('CONFIG')).toBe("-ERR wrong number of arguments for 'config' command");
 });

@@ -1,21 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { startWire, type WireClient } from '../../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient } from '../../../test/wire-client.ts';
 
 const HELLO_2 =
   '*14 $6 server $5 redis $7 version $6 7.0.15 $5 proto :2 $2 id :1 $4 mode $10 standalone $4 role $6 master $7 modules *0';
 const HELLO_3 = HELLO_2.replace('*14', '%7').replace('proto :2', 'proto :3');
 const WRONG_PASSWORD = '-WRONGPASS invalid username-password pair or user is disabled.';
 
-function expectDialogue(
+function expectReplies(
   client: WireClient,
   lines: readonly (readonly [command: string, reply: string])[],
 ): void {
-  for (const [command, reply] of lines) expect(client.say(command), command).toBe(reply);
+  for (const [command, reply] of lines) expect(client.send(command), command).toBe(reply);
 }
 
 describe('without a password', () => {
-  it('AUTH takes any for the default user, and no other user', () => {
-    expectDialogue(startWire().connect(), [
+  it('AUTH accepts any password for the default user, and no other user', () => {
+    expectReplies(startWireEngine().connect(), [
       [
         'AUTH x',
         '-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
@@ -26,8 +26,8 @@ describe('without a password', () => {
     ]);
   });
 
-  it('HELLO chooses the protocol', () => {
-    expectDialogue(startWire().connect(), [
+  it('HELLO sets the protocol', () => {
+    expectReplies(startWireEngine().connect(), [
       ['HELLO', HELLO_2],
       ['HELLO 3', HELLO_3],
       ['HELLO', HELLO_3],
@@ -43,15 +43,15 @@ describe('without a password', () => {
     ]);
   });
 
-  it('HELLO keeps what it did before an error, as Redis does', () => {
-    const client = startWire().connect();
-    client.say('HELLO 3 SETNAME me foo');
+  it('HELLO keeps the effect of options before an invalid one, as in Redis', () => {
+    const client = startWireEngine().connect();
+    client.send('HELLO 3 SETNAME me foo');
     expect(client.session).toMatchObject({ name: 'me', protocol: 2 });
   });
 
-  it('HELLO takes no name with spaces', () => {
-    const client = startWire().connect();
-    expect(client.say(['HELLO', '3', 'SETNAME', 'a b'])).toBe(
+  it('HELLO rejects a name with spaces', () => {
+    const client = startWireEngine().connect();
+    expect(client.send(['HELLO', '3', 'SETNAME', 'a b'])).toBe(
       '-ERR Client names cannot contain spaces, newlines or special characters.',
     );
     expect(client.session.protocol).toBe(2);
@@ -59,8 +59,8 @@ describe('without a password', () => {
 });
 
 describe('with a password', () => {
-  it('nothing goes before signing in', () => {
-    expectDialogue(startWire({ requirepass: 'secret' }).connect(), [
+  it('commands fail with NOAUTH before sign-in', () => {
+    expectReplies(startWireEngine({ requirepass: 'secret' }).connect(), [
       ['PING', '-NOAUTH Authentication required.'],
       [
         'HELLO 3',
@@ -76,35 +76,35 @@ describe('with a password', () => {
     ]);
   });
 
-  it('both forms and HELLO sign in', () => {
-    const wire = startWire({ requirepass: 'secret' });
+  it('AUTH password, AUTH user password and HELLO AUTH sign in', () => {
+    const wire = startWireEngine({ requirepass: 'secret' });
     const client = wire.connect();
-    expect(client.say('AUTH default secret')).toBe('+OK');
-    expect(client.say('PING')).toBe('+PONG');
-    expect(wire.connect().say('HELLO 2 AUTH default secret')).toContain('proto :2');
+    expect(client.send('AUTH default secret')).toBe('+OK');
+    expect(client.send('PING')).toBe('+PONG');
+    expect(wire.connect().send('HELLO 2 AUTH default secret')).toContain('proto :2');
   });
 
-  it('a failed attempt does not sign out', () => {
-    const client = startWire({ requirepass: 'secret' }).connect();
-    client.say('AUTH secret');
-    expect(client.say('AUTH wrong')).toBe(WRONG_PASSWORD);
-    expect(client.say('PING')).toBe('+PONG');
+  it('a wrong password does not sign out', () => {
+    const client = startWireEngine({ requirepass: 'secret' }).connect();
+    client.send('AUTH secret');
+    expect(client.send('AUTH wrong')).toBe(WRONG_PASSWORD);
+    expect(client.send('PING')).toBe('+PONG');
   });
 
-  it('those who are connected stay when it is set, and all are free when it is removed', () => {
-    const wire = startWire();
+  it('setting it keeps sessions signed in, removing it signs all in', () => {
+    const wire = startWireEngine();
     const early = wire.connect();
-    early.say('CONFIG SET requirepass secret');
+    early.send('CONFIG SET requirepass secret');
     const late = wire.connect();
-    expect(early.say('PING')).toBe('+PONG');
-    expect(late.say('PING')).toBe('-NOAUTH Authentication required.');
-    early.say(['CONFIG', 'SET', 'requirepass', '']);
-    expect(late.say('PING')).toBe('+PONG');
+    expect(early.send('PING')).toBe('+PONG');
+    expect(late.send('PING')).toBe('-NOAUTH Authentication required.');
+    early.send(['CONFIG', 'SET', 'requirepass', '']);
+    expect(late.send('PING')).toBe('+PONG');
   });
 });
 
-it('PING and ECHO answer', () => {
-  expectDialogue(startWire().connect(), [
+it('PING returns PONG and ECHO its argument', () => {
+  expectReplies(startWireEngine().connect(), [
     ['PING', '+PONG'],
     ['PING x', '$1 x'],
     ['PING x y', "-ERR wrong number of arguments for 'ping' command"],
@@ -112,20 +112,20 @@ it('PING and ECHO answer', () => {
   ]);
 });
 
-it('QUIT asks for the end of the connection, inside MULTI too', () => {
-  const wire = startWire({ requirepass: 'secret' });
+it('QUIT replies OK and closes, also inside of MULTI', () => {
+  const wire = startWireEngine({ requirepass: 'secret' });
   const stranger = wire.connect();
   expect(stranger.session.closing).toBe(false);
-  expect(stranger.say('QUIT 1 2')).toBe('+OK');
+  expect(stranger.send('QUIT 1 2')).toBe('+OK');
   expect(stranger.session.closing).toBe(true);
   const client = wire.connect();
-  client.say('AUTH secret');
-  client.say('MULTI');
-  expect(client.say('QUIT')).toBe('+OK');
+  client.send('AUTH secret');
+  client.send('MULTI');
+  expect(client.send('QUIT')).toBe('+OK');
 });
 
-it('SELECT changes the database', () => {
-  expectDialogue(startWire().connect(), [
+it('SELECT changes the database, and rejects an invalid index', () => {
+  expectReplies(startWireEngine().connect(), [
     ['SET k 0', '+OK'],
     ['SELECT 15', '+OK'],
     ['GET k', '$-1'],
@@ -141,16 +141,16 @@ it('SELECT changes the database', () => {
   ]);
 });
 
-it('RESET brings back the first state', () => {
-  const wire = startWire();
+it('RESET restores the state of a new connection', () => {
+  const wire = startWireEngine();
   const client = wire.connect();
   const { session } = client;
   for (const command of ['HELLO 3 SETNAME me', 'SELECT 3', 'SUBSCRIBE a', 'CLIENT REPLY OFF']) {
-    client.say(command);
+    client.send(command);
   }
-  for (const command of ['CLIENT NO-TOUCH ON', 'WATCH k', 'MULTI', 'SET k 1']) client.say(command);
-  wire.connect().say('CONFIG SET requirepass secret');
-  expect(client.say('RESET')).toBe('+RESET');
+  for (const command of ['CLIENT NO-TOUCH ON', 'WATCH k', 'MULTI', 'SET k 1']) client.send(command);
+  wire.connect().send('CONFIG SET requirepass secret');
+  expect(client.send('RESET')).toBe('+RESET');
   expect(session).toMatchObject({
     protocol: 2,
     name: '',
@@ -162,15 +162,15 @@ it('RESET brings back the first state', () => {
   });
   expect(session.database.number).toBe(0);
   expect(session.watched.size).toBe(0);
-  expect(client.say('RESET 1')).toBe("-ERR wrong number of arguments for 'reset' command");
+  expect(client.send('RESET 1')).toBe("-ERR wrong number of arguments for 'reset' command");
 });
 
 it('RESET ends MONITOR', () => {
-  const wire = startWire();
+  const wire = startWireEngine();
   const client = wire.connect();
-  client.say('MONITOR');
-  client.say('RESET');
-  wire.connect().say('PING');
-  expect(client.hears()).toBe('');
-  expect(client.say('GET k')).toBe('$-1');
+  client.send('MONITOR');
+  client.send('RESET');
+  wire.connect().send('PING');
+  expect(client.received()).toBe('');
+  expect(client.send('GET k')).toBe('$-1');
 });

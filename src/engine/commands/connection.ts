@@ -20,7 +20,7 @@ export const connection = {
     summary: 'Signs in',
     since: '1.0.0',
     complexity: 'O(N) for N passwords of the user',
-    history: [['6.0.0', 'Takes a user name before the password']],
+    history: [['6.0.0', 'Accepts a user name before the password']],
   },
   HELLO: {
     arity: -1,
@@ -28,7 +28,7 @@ export const connection = {
     flags: SIGN_IN,
     run: hello,
     syntax: '[protover [AUTH username password] [SETNAME clientname]]',
-    summary: 'Chooses the protocol, signs in if asked and tells what server this is',
+    summary: 'Sets the protocol version, optionally signs in, and describes the server',
     since: '6.0.0',
     complexity: 'O(1)',
     history: [['6.2.0', 'Without arguments it describes the connection and changes nothing']],
@@ -40,7 +40,7 @@ export const connection = {
     run: ping,
     actsInSubscription: true,
     syntax: '[message]',
-    summary: 'Answers, to show that the connection lives',
+    summary: 'Returns PONG, or its argument',
     since: '1.0.0',
     complexity: 'O(1)',
     tips: ['request_policy:all_shards', 'response_policy:all_succeeded'],
@@ -75,7 +75,7 @@ export const connection = {
     actsInMulti: true,
     actsInSubscription: true,
     syntax: '',
-    summary: 'Brings the connection back to its first state',
+    summary: 'Restores the state of a new connection',
     since: '6.2.0',
     complexity: 'O(1)',
   },
@@ -85,7 +85,7 @@ export const connection = {
     flags: ['loading', 'stale', 'fast'],
     run: select,
     syntax: 'index',
-    summary: 'Changes the database of the connection',
+    summary: 'Selects the database of the connection',
     since: '1.0.0',
     complexity: 'O(1)',
   },
@@ -102,7 +102,7 @@ function auth(session: Session, argv: readonly string[]): Outcome {
   });
 }
 
-/** The password is an option among others, each with an effect of its own: they wait with it. */
+/** A delayed sign-in delays all options of HELLO, because they take effect in order. */
 function hello(session: Session, argv: readonly string[]): Outcome {
   const hasPassword = argv.some((word, at) => at > 1 && upper(word) === 'AUTH');
   if (!hasPassword) return switchProtocol(session, argv);
@@ -136,7 +136,7 @@ function protocolArgument(text: string): 2 | 3 {
   return version;
 }
 
-/** Each takes effect when it is read, also if a later one fails. */
+/** As in Redis, each option takes effect when it is parsed, also if a later one fails. */
 function followHelloOptions(session: Session, argv: readonly string[]): void {
   for (let at = 2; at < argv.length; at++) {
     const word = upper(argv[at]!);
@@ -149,7 +149,7 @@ function followHelloOptions(session: Session, argv: readonly string[]): void {
   }
 }
 
-/** A subscribed client of the older protocol can take nothing but arrays. */
+/** A subscribed RESP2 client gets an array. */
 function ping(session: Session, argv: readonly string[]): Reply {
   if (argv.length > 2) throw wrongArity('ping');
   if (session.protocol === 2 && session.subscriptionCount > 0) return ['pong', argv[1] ?? ''];

@@ -1,14 +1,18 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 describe('a deadline', () => {
-  it('is set and read in all units', () => {
+  it('is set and returned in seconds, milliseconds and Unix time', () => {
     expectReplies(client, [
       ['SET k v', '+OK'],
       ['TTL k', -1],
@@ -32,7 +36,7 @@ describe('a deadline', () => {
     ]);
   });
 
-  it('is set on a condition', () => {
+  it('is set with NX, XX, GT and LT', () => {
     expectReplies(client, [
       ['SET k v', '+OK'],
       ['EXPIRE k 100 XX', 0],
@@ -55,7 +59,7 @@ describe('a deadline', () => {
     ]);
   });
 
-  it('that has passed deletes the key', () => {
+  it('in the past deletes the key', () => {
     expectReplies(client, [
       ['SET k v', '+OK'],
       ['EXPIRE k -1', 1],
@@ -66,18 +70,18 @@ describe('a deadline', () => {
 });
 
 describe('expiry', () => {
-  it('comes at the deadline, not before and not after', () => {
-    client.say('SET k v PX 1000');
+  it('happens exactly at the deadline', () => {
+    client.send('SET k v PX 1000');
     client.clock.advance(999.9);
-    expect(client.say('GET k')).toBe('v');
+    expect(client.send('GET k')).toBe('v');
     client.clock.advance(0.1);
-    expect(client.say('GET k')).toBe(null);
+    expect(client.send('GET k')).toBe(null);
   });
 
-  it('is announced at the deadline without anybody looking', () => {
-    client.say('SET a v PX 1000');
-    client.say('SET b v PX 500');
-    client.say('SET c v PX 1500');
+  it('publishes the event at the deadline without an access to the key', () => {
+    client.send('SET a v PX 1000');
+    client.send('SET b v PX 500');
+    client.send('SET c v PX 1500');
     client.events();
     client.clock.advance(499);
     expect(client.events()).toEqual([]);
@@ -85,39 +89,39 @@ describe('expiry', () => {
     expect(client.events()).toEqual(['expired b']);
     client.clock.advance(1000);
     expect(client.events()).toEqual(['expired a', 'expired c']);
-    expect(client.say('DBSIZE')).toBe(0);
+    expect(client.send('DBSIZE')).toBe(0);
   });
 
-  it('is not moved by the wall clock', () => {
-    client.say('SET a v PX 1000');
-    client.say('SET b v PXAT 1767225602000');
+  it('does not depend on jumps of the wall clock', () => {
+    client.send('SET a v PX 1000');
+    client.send('SET b v PXAT 1767225602000');
     client.clock.jumpWall(3_600_000);
-    expect(client.say('MGET a b')).toEqual(['v', 'v']);
-    expect(client.say('PTTL a')).toBe(1000);
+    expect(client.send('MGET a b')).toEqual(['v', 'v']);
+    expect(client.send('PTTL a')).toBe(1000);
     client.clock.jumpWall(-7_200_000);
-    expect(client.say('PTTL b')).toBe(2000);
+    expect(client.send('PTTL b')).toBe(2000);
     client.clock.advance(2000);
-    expect(client.say('MGET a b')).toEqual([null, null]);
+    expect(client.send('MGET a b')).toEqual([null, null]);
   });
 
-  it('looks again when a shorter deadline comes later', () => {
-    client.say('SET long v PX 10000');
-    client.say('SET short v PX 10');
+  it('happens in time when a shorter deadline is set later', () => {
+    client.send('SET long v PX 10000');
+    client.send('SET short v PX 10');
     client.events();
     client.clock.advance(10);
     expect(client.events()).toEqual(['expired short']);
   });
 
-  it('takes a lease of a month without ending it at once', () => {
-    client.say('SET k v PX 2592000000');
+  it('keeps a key with a deadline of a month', () => {
+    client.send('SET k v PX 2592000000');
     client.clock.advance(2_591_999_999);
-    expect(client.say('GET k')).toBe('v');
+    expect(client.send('GET k')).toBe('v');
     client.clock.advance(1);
-    expect(client.say('GET k')).toBe(null);
+    expect(client.send('GET k')).toBe(null);
   });
 
-  it('leaves no timer behind', () => {
-    client.say('SET k v PX 1000');
+  it('leaves no timer when the engine closes', () => {
+    client.send('SET k v PX 1000');
     expect(client.clock.pendingTimers).toBe(1);
     client.engine.close();
     client.engine.close();

@@ -22,7 +22,7 @@ export const expiry = {
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'EX'),
     syntax: 'key seconds [NX|XX|GT|LT]',
-    summary: 'Lets a key end after some seconds',
+    summary: 'Sets the time to live of a key in seconds',
     since: '1.0.0',
     complexity: DEADLINE_COST,
     history: CONDITIONS,
@@ -33,7 +33,7 @@ export const expiry = {
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'PX'),
     syntax: 'key milliseconds [NX|XX|GT|LT]',
-    summary: 'Lets a key end after some milliseconds',
+    summary: 'Sets the time to live of a key in milliseconds',
     since: '2.6.0',
     complexity: DEADLINE_COST,
     history: CONDITIONS,
@@ -44,7 +44,7 @@ export const expiry = {
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'EXAT'),
     syntax: 'key unix-time-seconds [NX|XX|GT|LT]',
-    summary: 'Lets a key end at a Unix time in seconds',
+    summary: 'Sets the expiry of a key to a Unix time in seconds',
     since: '1.2.0',
     complexity: DEADLINE_COST,
     history: CONDITIONS,
@@ -55,7 +55,7 @@ export const expiry = {
     flags: WRITE,
     run: (session, argv) => expire(session, argv, 'PXAT'),
     syntax: 'key unix-time-milliseconds [NX|XX|GT|LT]',
-    summary: 'Lets a key end at a Unix time in milliseconds',
+    summary: 'Sets the expiry of a key to a Unix time in milliseconds',
     since: '2.6.0',
     complexity: DEADLINE_COST,
     history: CONDITIONS,
@@ -67,7 +67,7 @@ export const expiry = {
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) => roundToSeconds(leftMs(session, deadlineMs))),
     syntax: 'key',
-    summary: 'Returns the seconds that a key has left',
+    summary: 'Returns the remaining time to live of a key in seconds',
     since: '1.0.0',
     complexity: 'O(1)',
     history: [['2.8.0', 'Returns -2 for a key that does not exist']],
@@ -80,7 +80,7 @@ export const expiry = {
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) => leftMs(session, deadlineMs)),
     syntax: 'key',
-    summary: 'Returns the milliseconds that a key has left',
+    summary: 'Returns the remaining time to live of a key in milliseconds',
     since: '2.6.0',
     complexity: 'O(1)',
     history: [['2.8.0', 'Returns -2 for a key that does not exist']],
@@ -95,7 +95,7 @@ export const expiry = {
         roundToSeconds(session.engine.wallFromDeadline(deadlineMs)),
       ),
     syntax: 'key',
-    summary: 'Returns the Unix time in seconds at which a key ends',
+    summary: 'Returns the Unix time in seconds at which a key expires',
     since: '7.0.0',
     complexity: 'O(1)',
   },
@@ -106,7 +106,7 @@ export const expiry = {
     run: (session, argv) =>
       fromDeadline(session, argv[1]!, (deadlineMs) => session.engine.wallFromDeadline(deadlineMs)),
     syntax: 'key',
-    summary: 'Returns the Unix time in milliseconds at which a key ends',
+    summary: 'Returns the Unix time in milliseconds at which a key expires',
     since: '7.0.0',
     complexity: 'O(1)',
   },
@@ -116,13 +116,13 @@ export const expiry = {
     flags: WRITE,
     run: persist,
     syntax: 'key',
-    summary: 'Takes the time to live from a key',
+    summary: 'Removes the time to live of a key',
     since: '2.2.0',
     complexity: DEADLINE_COST,
   },
 } as const satisfies CommandTable;
 
-/** What TTL and its kin answer for a key that is not there, and for one without a deadline. */
+/** The replies of TTL and similar commands if there is no key, or no deadline. */
 const NO_KEY = -2;
 const NO_DEADLINE = -1;
 
@@ -147,7 +147,7 @@ function expire(session: Session, argv: readonly string[], unit: TimeUnit): Repl
   return 1;
 }
 
-/** No deadline counts as one that never comes, which is what GT and LT want. */
+/** For GT and LT, a key without a deadline has an infinite one. */
 function admits(conditions: ReadonlySet<Condition>, newMs: number, currentMs: number): boolean {
   if (conditions.has('NX') && currentMs !== NEVER) return false;
   if (conditions.has('XX') && currentMs === NEVER) return false;

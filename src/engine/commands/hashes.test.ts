@@ -1,15 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 
 const WRONG_TYPE = '-WRONGTYPE Operation against a key holding the wrong kind of value';
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 describe('hashes', () => {
-  it('set and read fields', () => {
+  it('HSET, HGET, HMGET and HGETALL set and return fields', () => {
     expectReplies(client, [
       ['HSET h a 1 b 2 a 3', 2],
       ['HSET h a 4 c 5', 1],
@@ -44,7 +48,7 @@ describe('hashes', () => {
     ]);
   });
 
-  it('remove fields, and themselves when none is left', () => {
+  it('HDEL removes fields, and deletes an empty hash', () => {
     expectReplies(client, [
       ['HSET h a 1 b 2 c 3', 3],
       ['HDEL h a nothing a', 1],
@@ -55,7 +59,7 @@ describe('hashes', () => {
     ]);
   });
 
-  it('count in integers', () => {
+  it('HINCRBY adds integers and rejects other values', () => {
     expectReplies(client, [
       ['HINCRBY h n 5', 5],
       ['HINCRBY h n -7', -2],
@@ -67,7 +71,7 @@ describe('hashes', () => {
     ]);
   });
 
-  it('count in floating point numbers', () => {
+  it('HINCRBYFLOAT adds floating point numbers', () => {
     expectReplies(client, [
       ['HINCRBYFLOAT h n 0.1', '0.1'],
       ['HINCRBYFLOAT h n 0.2', '0.3'],
@@ -79,11 +83,11 @@ describe('hashes', () => {
     ]);
   });
 
-  it('give fields by chance', () => {
-    client.say('HSET h a 1 b 2 c 3');
-    expect(['a', 'b', 'c']).toContain(client.say('HRANDFIELD h'));
-    expect(new Set(client.say('HRANDFIELD h 2') as string[]).size).toBe(2);
-    expect(client.say('HRANDFIELD h -20')).toHaveLength(20);
+  it('HRANDFIELD returns random fields', () => {
+    client.send('HSET h a 1 b 2 c 3');
+    expect(['a', 'b', 'c']).toContain(client.send('HRANDFIELD h'));
+    expect(new Set(client.send('HRANDFIELD h 2') as string[]).size).toBe(2);
+    expect(client.send('HRANDFIELD h -20')).toHaveLength(20);
     expectReplies(client, [
       ['HRANDFIELD h 5', ['a', 'b', 'c']],
       ['HRANDFIELD h 5 WITHVALUES', ['a', '1', 'b', '2', 'c', '3']],
@@ -98,7 +102,7 @@ describe('hashes', () => {
     expectReplies(client, [['HRANDFIELD h 2 WITHVALUES', [expect.any(Array), expect.any(Array)]]]);
   });
 
-  it('are walked through by HSCAN', () => {
+  it('HSCAN returns every field', () => {
     expectReplies(client, [
       ['HSET h aa 1 ab 2 c 3', 3],
       ['HSCAN h 0 COUNT 1', ['0', ['aa', '1', 'ab', '2', 'c', '3']]],
@@ -107,26 +111,26 @@ describe('hashes', () => {
       ['HSCAN h x', '-ERR invalid cursor'],
       ['HSCAN h 0 WHAT', '-ERR syntax error'],
     ]);
-    for (let at = 0; at < 600; at++) client.say(`HSET large f${at} ${at}`);
+    for (let at = 0; at < 600; at++) client.send(`HSET large f${at} ${at}`);
     const seen = new Map<string, string>();
     let cursor = '0';
     do {
-      const [next, found] = client.say(`HSCAN large ${cursor} COUNT 50`) as [string, string[]];
+      const [next, found] = client.send(`HSCAN large ${cursor} COUNT 50`) as [string, string[]];
       expect(found).toHaveLength(100);
       for (let at = 0; at < found.length; at += 2) seen.set(found[at]!, found[at + 1]!);
       cursor = next;
     } while (cursor !== '0');
-    expect(seen).toEqual(client.say('HGETALL large'));
+    expect(seen).toEqual(client.send('HGETALL large'));
   });
 
-  it('refuse other types and odd numbers of words', () => {
-    client.say('SET s 1');
+  it('commands reject other types and odd numbers of arguments', () => {
+    client.send('SET s 1');
     for (const command of [
       ...['HSET s a 1', 'HMSET s a 1', 'HSETNX s a 1', 'HGET s a', 'HMGET s a', 'HGETALL s'],
       ...['HDEL s a', 'HEXISTS s a', 'HLEN s', 'HSTRLEN s a', 'HKEYS s', 'HVALS s', 'HSCAN s 0'],
       ...['HINCRBY s a 1', 'HINCRBYFLOAT s a 1', 'HRANDFIELD s', 'HRANDFIELD s 1'],
     ]) {
-      expect(client.say(command), command).toBe(WRONG_TYPE);
+      expect(client.send(command), command).toBe(WRONG_TYPE);
     }
     expectReplies(client, [
       ['HSET h a', "-ERR wrong number of arguments for 'hset' command"],
@@ -135,14 +139,14 @@ describe('hashes', () => {
     ]);
   });
 
-  it('announce what happens to them', () => {
+  it('changes publish keyspace events', () => {
     for (const command of ['HSET h a 1 b 2', 'HSETNX h a 2', 'HSETNX h c 2', 'HINCRBY h a 1']) {
-      client.say(command);
+      client.send(command);
     }
-    client.say('HINCRBYFLOAT h a 1');
-    client.say('HDEL h nothing');
-    client.say('HDEL h a');
-    client.say('HDEL h b c');
+    client.send('HINCRBYFLOAT h a 1');
+    client.send('HDEL h nothing');
+    client.send('HDEL h a');
+    client.send('HDEL h b c');
     expect(client.events()).toEqual([
       ...['hset h', 'hset h', 'hincrby h', 'hincrbyfloat h', 'hdel h', 'hdel h', 'del h'],
     ]);

@@ -24,7 +24,7 @@ export const hashes = {
     summary: 'Sets fields of a hash; returns how many are new',
     since: '2.0.0',
     complexity: 'O(1) for each field, O(N) for N of them',
-    history: [['4.0.0', 'Takes several fields']],
+    history: [['4.0.0', 'Accepts several fields']],
   },
   HSETNX: {
     arity: 4,
@@ -42,7 +42,7 @@ export const hashes = {
     flags: WRITE,
     run: hmset,
     syntax: 'key field value [field value ...]',
-    summary: 'Sets fields of a hash; HSET without the number',
+    summary: 'Sets fields of a hash; returns OK',
     since: '2.0.0',
     complexity: 'O(N) for N fields',
     deprecated: { since: '4.0.0', replacedBy: '`HSET` with several fields' },
@@ -84,10 +84,10 @@ export const hashes = {
     flags: ['write', 'fast'],
     run: hdel,
     syntax: 'key field [field ...]',
-    summary: 'Removes fields; returns how many were there',
+    summary: 'Removes fields; returns how many existed',
     since: '2.0.0',
     complexity: 'O(N) for N fields',
-    history: [['2.4.0', 'Takes several fields']],
+    history: [['2.4.0', 'Accepts several fields']],
   },
   HEXISTS: {
     arity: 3,
@@ -95,7 +95,7 @@ export const hashes = {
     flags: READ,
     run: (session, argv) => (session.database.hash(argv[1]!)?.has(argv[2]!) ? 1 : 0),
     syntax: 'key field',
-    summary: 'Tells whether a field exists',
+    summary: 'Returns 1 if a field exists',
     since: '2.0.0',
     complexity: 'O(1)',
   },
@@ -167,7 +167,7 @@ export const hashes = {
     flags: READ_ALL,
     run: hrandfield,
     syntax: 'key [count [WITHVALUES]]',
-    summary: 'Returns fields by chance, a negative count with repetitions',
+    summary: 'Returns random fields; with a negative count they may repeat',
     since: '6.2.0',
     complexity: 'O(N) for N returned fields',
     tips: ['nondeterministic_output'],
@@ -178,14 +178,14 @@ export const hashes = {
     flags: READ_ALL,
     run: hscan,
     syntax: 'key cursor [MATCH pattern] [COUNT count]',
-    summary: 'Walks through fields and values step by step',
+    summary: 'Iterates over fields and values in steps',
     since: '2.8.0',
     complexity: 'O(1) for a step, O(N) for a whole walk through N fields',
     tips: ['nondeterministic_output'],
   },
 } as const satisfies CommandTable;
 
-/** The hash that a command is about to change, which counts neither as a hit nor as a miss. */
+/** The hash at a key, for a command that writes: counts neither as a hit nor as a miss. */
 function hashToChange({ database }: Session, key: string): HashValue | undefined {
   const value = database.peek(key);
   if (value === undefined || value instanceof HashValue) return value;
@@ -292,7 +292,7 @@ function hrandfield(session: Session, argv: readonly string[]): Reply {
   const count = sampleCountArgument(argv[2]!);
   const withValues = argv.length === 4;
   if (argv.length > 4 || (withValues && upper(argv[3]!) !== 'WITHVALUES')) throw SYNTAX_ERROR;
-  // Beyond this, the length of a reply with fields and values would not fit into 64 bits.
+  // As in Redis: the length of a reply with fields and values must fit into 64 bits.
   if (withValues && Math.abs(count) >= 2 ** 62) throw OUT_OF_RANGE;
   const hash = database.hash(argv[1]!);
   if (hash === undefined) return [];

@@ -3,7 +3,7 @@ import { type CommandFacts, type CommandTable, NO_KEYS } from '../command.ts';
 import { wrongArity } from '../errors.ts';
 import { lower } from '../text.ts';
 
-/** The facts of a HELP subcommand that answers with `lines`. */
+/** The definition of a HELP subcommand that returns `lines`. */
 export function help(since: string, lines: () => readonly string[]): CommandFacts {
   return {
     arity: 2,
@@ -17,7 +17,7 @@ export function help(since: string, lines: () => readonly string[]): CommandFact
   };
 }
 
-/** The facts of a command that does nothing without a subcommand. */
+/** The definition of a container: a command that needs a subcommand. */
 export function container(subcommands: CommandTable, summary: string, since: string): CommandFacts {
   return {
     arity: -2,

@@ -25,7 +25,7 @@ import { sortedSets } from './sorted-sets.ts';
 import { strings } from './strings.ts';
 import { transactions } from './transactions.ts';
 
-const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
+const GROUPS: readonly (readonly [Group, CommandTable])[] = [
   ['string', strings],
   ['generic', keys],
   ['generic', expiry],
@@ -56,7 +56,7 @@ const FAMILIES: readonly (readonly [Group, CommandTable])[] = [
 /** Every command by its lower-case name. */
 export const COMMANDS: ReadonlyMap<string, Command> = registered();
 
-/** Commands and subcommands, one after the other. */
+/** All commands and subcommands. */
 export function everyCommand(): Command[] {
   return [...COMMANDS.values()].flatMap((command) => [
     command,
@@ -64,14 +64,14 @@ export function everyCommand(): Command[] {
   ]);
 }
 
-/** By the spellings that clients use, so that most names need no folding. */
+/** By the spellings that clients use, so that most names need no case folding. */
 const BY_SPELLING = new Map<string, Command>();
 for (const [name, command] of COMMANDS) {
   BY_SPELLING.set(name, command);
   BY_SPELLING.set(name.toUpperCase(), command);
 }
 
-/** The command, or subcommand, that `argv` names; else the error to answer. */
+/** Finds the command or subcommand of `argv`. Returns the error reply if there is none. */
 export function findCommand(argv: readonly string[]): Command | ErrorReply {
   const name = argv[0]!;
   const command = BY_SPELLING.get(name) ?? COMMANDS.get(lower(name));
@@ -89,7 +89,7 @@ function registered(): Map<string, Command> {
     );
     return new Command(name, group, facts, number++, facts.subcommands && subcommands);
   };
-  for (const [group, table] of FAMILIES) {
+  for (const [group, table] of GROUPS) {
     for (const [word, facts] of Object.entries(table)) {
       commands.set(word.toLowerCase(), create(word.toLowerCase(), group, facts));
     }
@@ -97,7 +97,7 @@ function registered(): Map<string, Command> {
   return commands;
 }
 
-/** Redis shows at most 128 bytes of the name and as many of the arguments. */
+/** As in Redis, the error shows at most 128 bytes of the name, and as many of the arguments. */
 function unknownCommand(argv: readonly string[]): ErrorReply {
   let shown = '';
   for (let at = 1; at < argv.length && shown.length < 128; at++) {

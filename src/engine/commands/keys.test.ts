@@ -1,14 +1,18 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 describe('keys', () => {
-  it('are counted and deleted', () => {
+  it('EXISTS counts and DEL deletes', () => {
     expectReplies(client, [
       ['MSET a 1 b 2 c 3', '+OK'],
       ['EXISTS a a nothing', 2],
@@ -20,7 +24,7 @@ describe('keys', () => {
     expect(client.events()).toEqual(['set a', 'set b', 'set c', 'del a', 'del b', 'del c']);
   });
 
-  it('tell their type', () => {
+  it('TYPE returns the type', () => {
     expectReplies(client, [
       ['SET s 1', '+OK'],
       ['LPUSH l 1', 1],
@@ -36,17 +40,17 @@ describe('keys', () => {
     ]);
   });
 
-  it('are found by pattern and by chance', () => {
+  it('KEYS matches a pattern, RANDOMKEY returns one of the keys', () => {
     expectReplies(client, [
       ['RANDOMKEY', null],
       ['MSET one 1 two 2 three 3', '+OK'],
     ]);
-    expect(new Set(client.say('KEYS t*') as string[])).toEqual(new Set(['two', 'three']));
-    expect(client.say('KEYS *')).toHaveLength(3);
-    expect(['one', 'two', 'three']).toContain(client.say('RANDOMKEY'));
+    expect(new Set(client.send('KEYS t*') as string[])).toEqual(new Set(['two', 'three']));
+    expect(client.send('KEYS *')).toHaveLength(3);
+    expect(['one', 'two', 'three']).toContain(client.send('RANDOMKEY'));
   });
 
-  it('are renamed with their deadline', () => {
+  it('RENAME keeps the deadline', () => {
     expectReplies(client, [
       ['RENAME a b', '-ERR no such key'],
       ['SET a 1 PX 500', '+OK'],
@@ -63,7 +67,7 @@ describe('keys', () => {
     expect(client.events().slice(-2)).toEqual(['rename_from b', 'rename_to c']);
   });
 
-  it('are copied, also between databases', () => {
+  it('COPY copies within and between databases', () => {
     expectReplies(client, [
       ['HSET h a 1', 1],
       ['PEXPIRE h 900', 1],
@@ -84,7 +88,7 @@ describe('keys', () => {
     ]);
   });
 
-  it('move to another database', () => {
+  it('MOVE moves to another database', () => {
     expectReplies(client, [
       ['SET a 1 PX 100', '+OK'],
       ['MOVE a 0', '-ERR source and destination objects are the same'],
@@ -98,7 +102,7 @@ describe('keys', () => {
     ]);
   });
 
-  it('are flushed', () => {
+  it('FLUSHDB removes the keys of a database, FLUSHALL all keys', () => {
     expectReplies(client, [
       ['SET a 1', '+OK'],
       ['SELECT 1', '+OK'],
@@ -119,45 +123,45 @@ describe('SCAN', () => {
     const found: string[] = [];
     let cursor = '0';
     do {
-      const [next, keys] = client.say(`SCAN ${cursor}${options}`) as [string, string[]];
+      const [next, keys] = client.send(`SCAN ${cursor}${options}`) as [string, string[]];
       found.push(...keys);
       cursor = next;
     } while (cursor !== '0');
     return found;
   }
 
-  it('meets every key once when nothing changes', () => {
-    for (let at = 0; at < 1000; at++) client.say(`SET key:${at} ${at}`);
+  it('returns every key once if nothing changes', () => {
+    for (let at = 0; at < 1000; at++) client.send(`SET key:${at} ${at}`);
     const found = scanAll(' COUNT 7');
     expect(found).toHaveLength(1000);
     expect(new Set(found).size).toBe(1000);
   });
 
   it('filters by pattern and type', () => {
-    client.say('MSET a1 1 a2 2 b1 3');
-    client.say('LPUSH a3 x');
+    client.send('MSET a1 1 a2 2 b1 3');
+    client.send('LPUSH a3 x');
     expect(new Set(scanAll(' MATCH a*'))).toEqual(new Set(['a1', 'a2', 'a3']));
     expect(new Set(scanAll(' MATCH a* TYPE string COUNT 1'))).toEqual(new Set(['a1', 'a2']));
   });
 
-  it('meets whatever stays while other keys come and go', () => {
-    for (let at = 0; at < 300; at++) client.say(`SET stay:${at} 1`);
-    for (let at = 0; at < 300; at++) client.say(`SET go:${at} 1`);
+  it('returns every key that stays while other keys are added and removed', () => {
+    for (let at = 0; at < 300; at++) client.send(`SET stay:${at} 1`);
+    for (let at = 0; at < 300; at++) client.send(`SET go:${at} 1`);
     const found = new Set<string>();
     let cursor = '0';
     let step = 0;
     do {
-      const [next, keys] = client.say(`SCAN ${cursor} COUNT 10`) as [string, string[]];
+      const [next, keys] = client.send(`SCAN ${cursor} COUNT 10`) as [string, string[]];
       for (const key of keys) found.add(key);
-      for (let at = 0; at < 4; at++) client.say(`DEL go:${(step * 4 + at) % 300}`);
-      client.say(`SET new:${step++} 1`);
+      for (let at = 0; at < 4; at++) client.send(`DEL go:${(step * 4 + at) % 300}`);
+      client.send(`SET new:${step++} 1`);
       cursor = next;
     } while (cursor !== '0');
     const stayed = [...found].filter((key) => key.startsWith('stay:'));
     expect(stayed).toHaveLength(300);
   });
 
-  it('refuses bad arguments', () => {
+  it('rejects invalid arguments', () => {
     expectReplies(client, [
       ['SCAN x', '-ERR invalid cursor'],
       ['SCAN 0 COUNT 0', '-ERR syntax error'],
@@ -169,7 +173,7 @@ describe('SCAN', () => {
 });
 
 describe('OBJECT', () => {
-  it('tells the form of strings, and of nothing', () => {
+  it('ENCODING returns the encoding of strings, and null for no key', () => {
     expectReplies(client, [
       ['SET n 12345', '+OK'],
       ['SET s abc', '+OK'],
@@ -184,21 +188,21 @@ describe('OBJECT', () => {
     ]);
   });
 
-  it('counts the time since a key was used, and does not use it', () => {
-    client.say('SET k v');
+  it('IDLETIME returns the time since the last use, and does not count as one', () => {
+    client.send('SET k v');
     client.clock.advance(10_000);
-    expect(client.say('OBJECT IDLETIME k')).toBe(10);
-    expect(client.say('OBJECT IDLETIME k')).toBe(10);
+    expect(client.send('OBJECT IDLETIME k')).toBe(10);
+    expect(client.send('OBJECT IDLETIME k')).toBe(10);
     for (const argv of ['EXISTS k', 'TYPE k', 'TTL k', 'PTTL k', 'PEXPIRETIME k', 'SCAN 0']) {
-      client.say(argv);
-      expect(client.say('OBJECT IDLETIME k'), argv).toBe(10);
+      client.send(argv);
+      expect(client.send('OBJECT IDLETIME k'), argv).toBe(10);
     }
-    client.say('TOUCH k');
-    expect(client.say('OBJECT IDLETIME k')).toBe(0);
+    client.send('TOUCH k');
+    expect(client.send('OBJECT IDLETIME k')).toBe(0);
     client.clock.advance(10_000);
-    client.say('MULTI');
-    for (const argv of ['OBJECT IDLETIME k', 'GET k']) client.say(argv);
-    client.say('EXEC');
-    expect(client.say('OBJECT IDLETIME k')).toBe(0);
+    client.send('MULTI');
+    for (const argv of ['OBJECT IDLETIME k', 'GET k']) client.send(argv);
+    client.send('EXEC');
+    expect(client.send('OBJECT IDLETIME k')).toBe(0);
   });
 });

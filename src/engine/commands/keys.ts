@@ -18,7 +18,7 @@ export const keys = {
     flags: ['write'],
     run: del,
     syntax: 'key [key ...]',
-    summary: 'Deletes keys and returns how many there were',
+    summary: 'Deletes keys; returns how many existed',
     since: '1.0.0',
     complexity: 'O(N) for N keys: O(1) for a string, O(M) for a collection of M elements',
     tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
@@ -43,7 +43,7 @@ export const keys = {
     summary: 'Counts the keys that exist',
     since: '1.0.0',
     complexity: 'O(N) for N keys',
-    history: [['3.0.3', 'Takes several keys']],
+    history: [['3.0.3', 'Accepts several keys']],
     tips: ['request_policy:multi_shard', 'response_policy:agg_sum'],
   },
   TOUCH: {
@@ -73,7 +73,7 @@ export const keys = {
     flags: ['readonly'],
     run: (session, argv) => keysLike(session.database, argv[1]!),
     syntax: 'pattern',
-    summary: 'Returns all keys that fit a pattern',
+    summary: 'Returns all keys that match a pattern',
     since: '1.0.0',
     complexity: 'O(N) for N keys in the database, if names and pattern are short',
     tips: ['request_policy:all_shards', 'nondeterministic_output_order'],
@@ -84,7 +84,7 @@ export const keys = {
     flags: ['readonly'],
     run: scan,
     syntax: 'cursor [MATCH pattern] [COUNT count] [TYPE type]',
-    summary: 'Walks the keys in steps',
+    summary: 'Iterates over the keys in steps',
     since: '2.8.0',
     complexity: 'O(1) for a step, O(N) for a whole walk through N keys',
     history: [['6.0.0', 'Option TYPE']],
@@ -96,7 +96,7 @@ export const keys = {
     flags: ['readonly'],
     run: (session) => session.database.randomKey() ?? null,
     syntax: '',
-    summary: 'Returns a key by chance',
+    summary: 'Returns a random key',
     since: '1.0.0',
     complexity: 'O(1)',
     tips: ['request_policy:all_shards', 'nondeterministic_output'],
@@ -110,7 +110,7 @@ export const keys = {
       return OK;
     },
     syntax: 'key newkey',
-    summary: 'Renames a key and overwrites what was there',
+    summary: 'Renames a key and overwrites the new name',
     since: '1.0.0',
     complexity: 'O(1)',
   },
@@ -120,7 +120,7 @@ export const keys = {
     flags: ['write', 'fast'],
     run: (session, argv) => (rename(session.database, argv[1]!, argv[2]!, false) ? 1 : 0),
     syntax: 'key newkey',
-    summary: 'Renames a key only if the new name is free',
+    summary: 'Renames a key only if the new name does not exist',
     since: '1.0.0',
     complexity: 'O(1)',
     history: [['3.2.0', 'A key may be renamed to its own name without an error']],
@@ -148,7 +148,7 @@ export const keys = {
   },
 } as const satisfies CommandTable;
 
-/** All keys at once: Redis counts these among the commands of the server. */
+/** Commands on all keys, which are in the group `server` in Redis. */
 export const allKeys = {
   DBSIZE: {
     arity: 1,
@@ -215,7 +215,7 @@ function keysLike(database: Database, pattern: string): string[] {
   return pattern === '*' ? keys : keys.filter(globFilter(pattern));
 }
 
-/** TOUCH marks keys even for a session that asked for NO-TOUCH. */
+/** TOUCH marks keys as used even in a session with CLIENT NO-TOUCH. */
 function touch({ engine, database }: Session, argv: readonly string[]): Reply {
   engine.marksUse = true;
   return count(argv, (key) => database.get(key) !== undefined);
@@ -245,7 +245,7 @@ function rename(database: Database, from: string, to: string, overwrites: boolea
   if (from === to) return overwrites;
   if (!overwrites && database.has(to)) return false;
   const deadlineMs = database.deadline(from);
-  // Deleted first, so that whoever waits for the new name's type sees a key that was created.
+  // Deleted first, so that the new name is created: only that serves blocked clients.
   database.delete(to);
   database.delete(from);
   database.set(to, value, deadlineMs);
@@ -309,7 +309,7 @@ function databaseArgument({ engine }: Session, text: string): Database {
   return engine.database(number);
 }
 
-/** Nothing here takes long enough to be done later, so that ASYNC and SYNC are the same. */
+/** ASYNC and SYNC are the same, because the garbage collector frees the memory. */
 function flush(databases: readonly Database[], argv: readonly string[]): Reply {
   const mode = argv[1] === undefined ? 'SYNC' : upper(argv[1]);
   if (argv.length > 2 || (mode !== 'SYNC' && mode !== 'ASYNC')) throw SYNTAX_ERROR;

@@ -1,23 +1,23 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
-  type Dialogue,
+  type EngineClient,
   expectReplies,
-  type Speaker,
-  startDialogue,
-} from '../../../test/engine-dialogue.ts';
+  startEngineClient,
+  type TestClient,
+} from '../../../test/engine-client.ts';
 
 const WRONG_TYPE = '-WRONGTYPE Operation against a key holding the wrong kind of value';
 const SYNTAX_ERROR = '-ERR syntax error';
-let client: Dialogue;
-let waiter: Speaker;
+let client: EngineClient;
+let waiter: TestClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
   waiter = client.other();
 });
 
 describe('pops', () => {
-  it('take one or several off an end', () => {
+  it('LPOP and RPOP remove one or several elements', () => {
     expectReplies(client, [
       ['RPUSH l a b c d e', 5],
       ['LPOP l', 'a'],
@@ -36,7 +36,7 @@ describe('pops', () => {
     ]);
   });
 
-  it('move an element, also round the same list', () => {
+  it('LMOVE moves an element, also within one list', () => {
     expectReplies(client, [
       ['RPUSH l a b c', 3],
       ['LMOVE l m LEFT RIGHT', 'a'],
@@ -60,7 +60,7 @@ describe('pops', () => {
     ]);
   });
 
-  it('take from the first list that has any', () => {
+  it('LMPOP removes elements of the first list that is not empty', () => {
     expectReplies(client, [
       ['RPUSH l a b c', 3],
       ['LMPOP 2 nothing l LEFT', ['l', ['a']]],
@@ -77,12 +77,12 @@ describe('pops', () => {
     ]);
   });
 
-  it('announce the push of a move before its pop', () => {
+  it('LMOVE publishes the push before the pop', () => {
     for (const command of ['RPUSH l a b', 'LMOVE l m LEFT RIGHT', 'RPOPLPUSH l m', 'LPOP m 2']) {
-      client.say(command);
+      client.send(command);
     }
-    client.say('LPUSH m a');
-    client.say('LMPOP 1 m RIGHT');
+    client.send('LPUSH m a');
+    client.send('LMPOP 1 m RIGHT');
     expect(client.events()).toEqual([
       ...['rpush l', 'rpush m', 'lpop l', 'lpush m', 'rpop l', 'del l', 'lpop m', 'del m'],
       ...['lpush m', 'rpop m', 'del m'],
@@ -91,7 +91,7 @@ describe('pops', () => {
 });
 
 describe('blocking pops', () => {
-  it('take at once what is there, from the first key that has any', () => {
+  it('reply at once if a key has elements', () => {
     expectReplies(client, [
       ['RPUSH l a b c d e f', 6],
       ['BLPOP nothing l 0', ['l', 'a']],
@@ -109,13 +109,13 @@ describe('blocking pops', () => {
     ['BLMPOP 0 2 k l RIGHT COUNT 3', ['l', ['b', 'a']]],
     ['BLMOVE l m RIGHT LEFT 0', 'b'],
     ['BRPOPLPUSH l m 0', 'b'],
-  ])('wait for elements: %s', (command, reply) => {
-    expect(waiter.say(command)).toBe('waits');
-    client.say('SET unrelated 1');
-    expect(waiter.late()).toEqual([]);
-    expect(client.say('RPUSH l a b')).toBe(2);
-    expect(waiter.late()).toEqual([reply]);
-    expect(waiter.session.waiter).toBeNull();
+  ])('block until there is an element: %s', (command, reply) => {
+    expect(waiter.send(command)).toBe('blocked');
+    client.send('SET unrelated 1');
+    expect(waiter.lateReplies()).toEqual([]);
+    expect(client.send('RPUSH l a b')).toBe(2);
+    expect(waiter.lateReplies()).toEqual([reply]);
+    expect(waiter.session.blockedCommand).toBeNull();
   });
 
   it.each([
@@ -124,28 +124,28 @@ describe('blocking pops', () => {
     ['BLMPOP 1.5 1 l LEFT', '*-1'],
     ['BLMOVE l m LEFT LEFT 1.5', '*-1'],
     ['BRPOPLPUSH l m 1.5', '*-1'],
-  ])('give up when the time is over: %s', (command, reply) => {
-    expect(waiter.say(command)).toBe('waits');
+  ])('reply with null after the timeout: %s', (command, reply) => {
+    expect(waiter.send(command)).toBe('blocked');
     client.clock.advance(1499);
-    expect(waiter.late()).toEqual([]);
+    expect(waiter.lateReplies()).toEqual([]);
     client.clock.advance(1);
-    expect(waiter.late()).toEqual([reply]);
-    expect(client.say('RPUSH l a')).toBe(1);
-    expect(client.say('LLEN l')).toBe(1);
+    expect(waiter.lateReplies()).toEqual([reply]);
+    expect(client.send('RPUSH l a')).toBe(1);
+    expect(client.send('LLEN l')).toBe(1);
   });
 
-  it('serve in order of arrival, one element each', () => {
+  it('are served in order of arrival, one element each', () => {
     const waiters = [waiter, client.other(), client.other()];
-    for (const each of waiters) each.say('BLPOP l 0');
-    client.say('RPUSH l a b');
-    expect(waiters.map((each) => each.late())).toEqual([[['l', 'a']], [['l', 'b']], []]);
-    client.say('RPUSH l c');
-    expect(waiters[2]!.late()).toEqual([['l', 'c']]);
-    expect(client.say('EXISTS l')).toBe(0);
+    for (const each of waiters) each.send('BLPOP l 0');
+    client.send('RPUSH l a b');
+    expect(waiters.map((each) => each.lateReplies())).toEqual([[['l', 'a']], [['l', 'b']], []]);
+    client.send('RPUSH l c');
+    expect(waiters[2]!.lateReplies()).toEqual([['l', 'c']]);
+    expect(client.send('EXISTS l')).toBe(0);
   });
 
-  it('see a transaction only when it is over', () => {
-    waiter.say('BLPOP l m 0');
+  it('are served after the whole transaction', () => {
+    waiter.send('BLPOP l m 0');
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['RPUSH m x', '+QUEUED'],
@@ -153,67 +153,67 @@ describe('blocking pops', () => {
       ['DEL m', '+QUEUED'],
       ['EXEC', [1, 1, 1]],
     ]);
-    expect(waiter.late()).toEqual([['l', 'a']]);
+    expect(waiter.lateReplies()).toEqual([['l', 'a']]);
   });
 
-  it('do not wait inside a transaction', () => {
-    client.say('MULTI');
+  it('do not block inside of a transaction', () => {
+    client.send('MULTI');
     for (const command of ['BLPOP l 0', 'BLMPOP 0 1 l LEFT', 'BLMOVE l m LEFT LEFT 0']) {
-      expect(client.say(command)).toBe('+QUEUED');
+      expect(client.send(command)).toBe('+QUEUED');
     }
-    expect(client.say('BRPOPLPUSH l m 0')).toBe('+QUEUED');
-    expect(client.say('EXEC')).toEqual(['*-1', '*-1', null, null]);
+    expect(client.send('BRPOPLPUSH l m 0')).toBe('+QUEUED');
+    expect(client.send('EXEC')).toEqual(['*-1', '*-1', null, null]);
   });
 
-  it('ignore a key that comes with another type', () => {
-    waiter.say('BLPOP l 0');
+  it('stay blocked when the key is created with another type', () => {
+    waiter.send('BLPOP l 0');
     expectReplies(client, [
       ['SADD l a', 1],
       ['DEL l', 1],
       ['SET l a', '+OK'],
       ['DEL l', 1],
     ]);
-    expect(waiter.late()).toEqual([]);
-    client.say('RPUSH l b');
-    expect(waiter.late()).toEqual([['l', 'b']]);
+    expect(waiter.lateReplies()).toEqual([]);
+    client.send('RPUSH l b');
+    expect(waiter.lateReplies()).toEqual([['l', 'b']]);
   });
 
-  it('are woken by a list that is renamed or sorted into place', () => {
-    waiter.say('BLPOP l 0');
-    client.say('RPUSH m a');
-    client.say('RENAME m l');
-    expect(waiter.late()).toEqual([['l', 'a']]);
-    waiter.say('BLPOP l 0');
-    client.say('SADD s 2 1');
-    client.say('SORT s STORE l');
-    expect(waiter.late()).toEqual([['l', '1']]);
+  it('are served by RENAME and SORT STORE', () => {
+    waiter.send('BLPOP l 0');
+    client.send('RPUSH m a');
+    client.send('RENAME m l');
+    expect(waiter.lateReplies()).toEqual([['l', 'a']]);
+    waiter.send('BLPOP l 0');
+    client.send('SADD s 2 1');
+    client.send('SORT s STORE l');
+    expect(waiter.lateReplies()).toEqual([['l', '1']]);
   });
 
-  it('pass an element on from waiter to waiter', () => {
+  it('pass an element from one blocked client to the next', () => {
     const last = client.other();
-    waiter.say('BLMOVE l m LEFT RIGHT 0');
-    last.say('BLPOP m 0');
-    client.say('RPUSH l a');
-    expect(waiter.late()).toEqual(['a']);
-    expect(last.late()).toEqual([['m', 'a']]);
-    expect(client.say('EXISTS l m')).toBe(0);
+    waiter.send('BLMOVE l m LEFT RIGHT 0');
+    last.send('BLPOP m 0');
+    client.send('RPUSH l a');
+    expect(waiter.lateReplies()).toEqual(['a']);
+    expect(last.lateReplies()).toEqual([['m', 'a']]);
+    expect(client.send('EXISTS l m')).toBe(0);
     expect(client.events()).toEqual([
       ...['rpush l', 'rpush m', 'lpop l', 'del l', 'lpop m', 'del m'],
     ]);
   });
 
-  it('fail without taking anything when the destination is of another type', () => {
+  it('fail and remove nothing when the destination has another type', () => {
     const next = client.other();
-    waiter.say('BLMOVE l s LEFT LEFT 0');
-    next.say('BLPOP l 0');
-    client.say('SET s 1');
-    client.say('RPUSH l a');
-    expect(waiter.late()).toEqual([WRONG_TYPE]);
-    expect(next.late()).toEqual([['l', 'a']]);
+    waiter.send('BLMOVE l s LEFT LEFT 0');
+    next.send('BLPOP l 0');
+    client.send('SET s 1');
+    client.send('RPUSH l a');
+    expect(waiter.lateReplies()).toEqual([WRONG_TYPE]);
+    expect(next.lateReplies()).toEqual([['l', 'a']]);
   });
 
-  it('check their arguments and types before they wait', () => {
-    client.say('SET s 1');
+  it('check arguments and types before they block', () => {
+    client.send('SET s 1');
     expectReplies(client, [
       ['BLPOP l x', '-ERR timeout is not a float or out of range'],
       ['BLPOP l -1', '-ERR timeout is negative'],
@@ -229,11 +229,11 @@ describe('blocking pops', () => {
     ]);
   });
 
-  it('are forgotten with their session', () => {
-    waiter.say('BLPOP l 5');
+  it('are removed with their session', () => {
+    waiter.send('BLPOP l 5');
     waiter.session.close();
-    client.say('RPUSH l a');
-    expect(client.say('LLEN l')).toBe(1);
+    client.send('RPUSH l a');
+    expect(client.send('LLEN l')).toBe(1);
     expect(client.clock.pendingTimers).toBe(0);
   });
 });

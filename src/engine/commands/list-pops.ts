@@ -13,7 +13,7 @@ const POP = ['write', 'fast'] as const;
 const BLOCKING_POP = ['write', 'noscript', 'blocking'] as const;
 const BLOCKING_MOVE = ['write', 'denyoom', 'noscript', 'blocking'] as const;
 
-/** What takes elements off lists, at once or as soon as there are any. */
+/** Commands that remove elements from the ends of lists, with and without blocking. */
 export const listPops = {
   LPOP: {
     arity: -2,
@@ -21,10 +21,10 @@ export const listPops = {
     flags: POP,
     run: (session, argv) => pop(session, argv, 'left', 'lpop'),
     syntax: 'key [count]',
-    summary: 'Takes elements off the front of a list',
+    summary: 'Removes and returns elements at the front of a list',
     since: '1.0.0',
     complexity: 'O(N) for N returned elements',
-    history: [['6.2.0', 'Takes a count']],
+    history: [['6.2.0', 'Accepts a count']],
   },
   RPOP: {
     arity: -2,
@@ -32,10 +32,10 @@ export const listPops = {
     flags: POP,
     run: (session, argv) => pop(session, argv, 'right', 'rpop'),
     syntax: 'key [count]',
-    summary: 'Takes elements off the end of a list',
+    summary: 'Removes and returns elements at the end of a list',
     since: '1.0.0',
     complexity: 'O(N) for N returned elements',
-    history: [['6.2.0', 'Takes a count']],
+    history: [['6.2.0', 'Accepts a count']],
   },
   LMPOP: {
     arity: -4,
@@ -43,7 +43,7 @@ export const listPops = {
     flags: ['write', 'movablekeys'],
     run: lmpop,
     syntax: 'numkeys key [key ...] LEFT|RIGHT [COUNT count]',
-    summary: 'Takes elements off the first list that has any',
+    summary: 'Removes and returns elements of the first list that is not empty',
     since: '7.0.0',
     complexity: 'O(N+M) for N keys and M returned elements',
   },
@@ -53,7 +53,7 @@ export const listPops = {
     flags: ['write', 'denyoom'],
     run: (session, argv) => move(session, argv[1]!, argv[2]!, endAt(argv, 3), endAt(argv, 4)),
     syntax: 'source destination LEFT|RIGHT LEFT|RIGHT',
-    summary: 'Takes an element off one list and puts it on another',
+    summary: 'Moves an element from one list to another',
     since: '6.2.0',
     complexity: 'O(1)',
   },
@@ -63,7 +63,7 @@ export const listPops = {
     flags: ['write', 'denyoom'],
     run: (session, argv) => move(session, argv[1]!, argv[2]!, 'right', 'left'),
     syntax: 'source destination',
-    summary: 'Takes the last element of one list and puts it in front of another',
+    summary: 'Moves the last element of one list to the front of another',
     since: '1.2.0',
     complexity: 'O(1)',
     deprecated: { since: '6.2.0', replacedBy: '`LMOVE` with `RIGHT` and `LEFT`' },
@@ -74,7 +74,7 @@ export const listPops = {
     flags: BLOCKING_POP,
     run: (session, argv) => blockingPop(session, argv, 'left'),
     syntax: 'key [key ...] timeout',
-    summary: 'Takes the first element of a list, or waits for one',
+    summary: 'Removes and returns the first element of a list, or blocks until there is one',
     since: '2.0.0',
     complexity: 'O(N) for N keys',
     history: [['6.0.0', 'The timeout may be a fraction of a second']],
@@ -85,7 +85,7 @@ export const listPops = {
     flags: BLOCKING_POP,
     run: (session, argv) => blockingPop(session, argv, 'right'),
     syntax: 'key [key ...] timeout',
-    summary: 'Takes the last element of a list, or waits for one',
+    summary: 'Removes and returns the last element of a list, or blocks until there is one',
     since: '2.0.0',
     complexity: 'O(N) for N keys',
     history: [['6.0.0', 'The timeout may be a fraction of a second']],
@@ -96,7 +96,8 @@ export const listPops = {
     flags: ['write', 'blocking', 'movablekeys'],
     run: blmpop,
     syntax: 'timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]',
-    summary: 'Takes elements off the first list that has any, or waits for some',
+    summary:
+      'Removes and returns elements of the first list that is not empty, or blocks until there is one',
     since: '7.0.0',
     complexity: 'O(N+M) for N keys and M returned elements',
   },
@@ -106,7 +107,7 @@ export const listPops = {
     flags: BLOCKING_MOVE,
     run: (session, argv) => blockingMove(session, argv, endAt(argv, 3), endAt(argv, 4), argv[5]!),
     syntax: 'source destination LEFT|RIGHT LEFT|RIGHT timeout',
-    summary: 'Moves an element from one list to another, or waits for one',
+    summary: 'Moves an element from one list to another, or blocks until there is one',
     since: '6.2.0',
     complexity: 'O(1)',
   },
@@ -116,7 +117,8 @@ export const listPops = {
     flags: BLOCKING_MOVE,
     run: (session, argv) => blockingMove(session, argv, 'right', 'left', argv[3]!),
     syntax: 'source destination timeout',
-    summary: 'Moves the last element of one list to the front of another, or waits for one',
+    summary:
+      'Moves the last element of one list to the front of another, or blocks until there is one',
     since: '2.2.0',
     complexity: 'O(1)',
     history: [['6.0.0', 'The timeout may be a fraction of a second']],
@@ -167,7 +169,7 @@ function endAt(argv: readonly string[], at: number): End {
   throw SYNTAX_ERROR;
 }
 
-/** Source and destination may be the same list, which then is turned by one element. */
+/** Source and destination may be the same list, which is then rotated by one element. */
 function move(session: Session, source: string, destination: string, from: End, to: End): Reply {
   const giving = listToChange(session, source);
   if (giving === undefined) return null;
@@ -186,7 +188,7 @@ interface ManyPop {
   readonly count: number;
 }
 
-/** What LMPOP and BLMPOP say from their number of keys on. */
+/** Parses the arguments of LMPOP and BLMPOP from the number of keys on. */
 function parseManyPop(argv: readonly string[], countAt: number): ManyPop {
   const keyCount = integerArgument(argv[countAt]!, NO_KEYS_GIVEN);
   if (keyCount < 1) throw NO_KEYS_GIVEN;
@@ -220,7 +222,7 @@ function blockingPop(session: Session, argv: readonly string[], end: End): Outco
   return takeOrWait(session, keys, argv[argv.length - 1]!, take);
 }
 
-/** Takes from a list that is not empty; the reply. */
+/** Removes elements from a list that is not empty, and returns the reply. */
 type Take = (key: string, list: ListValue) => Reply;
 
 function takeFirst(session: Session, keys: readonly string[], take: Take): Reply | undefined {
@@ -241,9 +243,9 @@ function takeOrWait(
   return takeFirst(session, keys, take) ?? wait(session, keys, timeoutMs, take);
 }
 
-/** A key that meanwhile holds something else is no reason to go on. */
+/** Blocks until one of the keys is a list. A key of another type does not end the block. */
 function wait(session: Session, keys: readonly string[], timeoutMs: number, take: Take): Outcome {
-  return session.engine.blocking.park(session, {
+  return session.engine.blocking.block(session, {
     keys,
     timeoutMs,
     timeoutReply: NULL_ARRAY,
@@ -264,7 +266,7 @@ function blockingMove(
   const source = argv[1]!;
   const destination = argv[2]!;
   const timeoutMs = timeoutArgument(timeout);
-  if (listToChange(session, source) !== undefined || !session.mayPark) {
+  if (listToChange(session, source) !== undefined || !session.mayBlock) {
     return move(session, source, destination, from, to);
   }
   return wait(session, [source], timeoutMs, () => move(session, source, destination, from, to));

@@ -1,16 +1,20 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 
 const WRONG_TYPE = '-WRONGTYPE Operation against a key holding the wrong kind of value';
 const NOT_AN_INTEGER = '-ERR value is not an integer or out of range';
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 describe('lists', () => {
-  it('grow at both ends', () => {
+  it('LPUSH and RPUSH add at both ends', () => {
     expectReplies(client, [
       ['LPUSHX l a', 0],
       ['RPUSHX l a', 0],
@@ -25,7 +29,7 @@ describe('lists', () => {
     ]);
   });
 
-  it('are read by index and range', () => {
+  it('LINDEX and LRANGE return elements', () => {
     expectReplies(client, [
       ['RPUSH l a b c d', 4],
       ['LINDEX l 0', 'a'],
@@ -44,7 +48,7 @@ describe('lists', () => {
     ]);
   });
 
-  it('are changed in the middle', () => {
+  it('LSET and LINSERT change elements', () => {
     expectReplies(client, [
       ['RPUSH l a b c', 3],
       ['LSET l 1 B', '+OK'],
@@ -61,7 +65,7 @@ describe('lists', () => {
     ]);
   });
 
-  it('lose elements by value and by range', () => {
+  it('LREM and LTRIM remove elements', () => {
     expectReplies(client, [
       ['RPUSH l a b a c a', 5],
       ['LREM l -1 a', 1],
@@ -81,7 +85,7 @@ describe('lists', () => {
     ]);
   });
 
-  it('tell where an element stands', () => {
+  it('LPOS returns the indexes of a value', () => {
     expectReplies(client, [
       ['RPUSH l a b c 1 2 3 c c', 8],
       ['LPOS l c', 2],
@@ -105,8 +109,8 @@ describe('lists', () => {
     ]);
   });
 
-  it('refuse other types', () => {
-    client.say('SET l 1');
+  it('commands reject other types', () => {
+    client.send('SET l 1');
     for (const command of [
       ...[
         'LPUSH l a',
@@ -119,11 +123,11 @@ describe('lists', () => {
       ],
       ...['LRANGE l 0 1', 'LTRIM l 0 1', 'LINSERT l BEFORE a b', 'LREM l 0 a', 'LPOS l a'],
     ]) {
-      expect(client.say(command), command).toBe(WRONG_TYPE);
+      expect(client.send(command), command).toBe(WRONG_TYPE);
     }
   });
 
-  it('announce what happens to them', () => {
+  it('changes publish keyspace events', () => {
     for (const command of [
       ...[
         'LPUSH l a',
@@ -142,7 +146,7 @@ describe('lists', () => {
         'LREM l 0 a',
       ],
     ]) {
-      client.say(command);
+      client.send(command);
     }
     expect(client.events()).toEqual([
       ...['lpush l', 'rpush l', 'lpush l', 'lset l', 'linsert l', 'lrem l', 'ltrim l', 'ltrim l'],

@@ -18,10 +18,10 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'left', true),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements in front of a list; returns its length',
+    summary: 'Inserts elements at the front of a list; returns its length',
     since: '1.0.0',
     complexity: PUSH_COST,
-    history: [['2.4.0', 'Takes several elements']],
+    history: [['2.4.0', 'Accepts several elements']],
   },
   RPUSH: {
     arity: -3,
@@ -29,10 +29,10 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'right', true),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements at the end of a list; returns its length',
+    summary: 'Appends elements to a list; returns its length',
     since: '1.0.0',
     complexity: PUSH_COST,
-    history: [['2.4.0', 'Takes several elements']],
+    history: [['2.4.0', 'Accepts several elements']],
   },
   LPUSHX: {
     arity: -3,
@@ -40,10 +40,10 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'left', false),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements in front of a list that exists',
+    summary: 'Inserts elements at the front of a list only if it exists',
     since: '2.2.0',
     complexity: PUSH_COST,
-    history: [['4.0.0', 'Takes several elements']],
+    history: [['4.0.0', 'Accepts several elements']],
   },
   RPUSHX: {
     arity: -3,
@@ -51,10 +51,10 @@ export const lists = {
     flags: PUSH,
     run: (session, argv) => push(session, argv, 'right', false),
     syntax: 'key element [element ...]',
-    summary: 'Puts elements at the end of a list that exists',
+    summary: 'Appends elements to a list only if it exists',
     since: '2.2.0',
     complexity: PUSH_COST,
-    history: [['4.0.0', 'Takes several elements']],
+    history: [['4.0.0', 'Accepts several elements']],
   },
   LLEN: {
     arity: 2,
@@ -113,7 +113,7 @@ export const lists = {
     flags: ['write', 'denyoom'],
     run: linsert,
     syntax: 'key BEFORE|AFTER pivot element',
-    summary: 'Puts an element before or after another',
+    summary: 'Inserts an element before or after another',
     since: '2.2.0',
     complexity: 'O(N) for N elements; in Redis O(1) near the head',
   },
@@ -123,7 +123,7 @@ export const lists = {
     flags: ['write'],
     run: lrem,
     syntax: 'key count element',
-    summary: 'Removes equal elements, from the front, the end or all',
+    summary: 'Removes elements with a value, from the front, from the end or all',
     since: '1.0.0',
     complexity: 'O(N+M) for N elements of which M are removed',
   },
@@ -133,7 +133,7 @@ export const lists = {
     flags: ['readonly'],
     run: lpos,
     syntax: 'key element [RANK rank] [COUNT num-matches] [MAXLEN len]',
-    summary: 'Returns the indexes of equal elements',
+    summary: 'Returns the indexes of elements with a value',
     since: '6.0.6',
     complexity: 'O(N) for N elements; less if the match is near or MAXLEN is small',
   },
@@ -141,7 +141,7 @@ export const lists = {
 
 export const PUSH_EVENTS = { left: 'lpush', right: 'rpush' } as const;
 
-/** The list that a command is about to change, which counts neither as a hit nor as a miss. */
+/** The list at a key, for a command that writes: counts neither as a hit nor as a miss. */
 export function listToChange({ database }: Session, key: string): ListValue | undefined {
   const value = database.peek(key);
   if (value === undefined || value instanceof ListValue) return value;
@@ -186,7 +186,7 @@ function lset(session: Session, argv: readonly string[]): Reply {
   return OK;
 }
 
-/** An index from the front, below zero if it lies before it. */
+/** Parses an index and converts it to one from the front; negative if it is before the first element. */
 function indexArgument(text: string, size: number): number {
   const index = integerArgument(text);
   return index < 0 ? size + index : index;
@@ -215,7 +215,7 @@ function ltrim(session: Session, argv: readonly string[]): Reply {
   return OK;
 }
 
-/** From two indexes, both included, to a beginning and an end within the list. */
+/** Converts two inclusive indexes to a half-open range within the list. */
 function rangeWithin(size: number, start: number, stop: number): [begin: number, end: number] {
   const begin = Math.max(0, start < 0 ? size + start : start);
   const end = Math.min(size, (stop < 0 ? size + stop : stop) + 1);
@@ -249,13 +249,13 @@ function lrem(session: Session, argv: readonly string[]): Reply {
 }
 
 function lpos(session: Session, argv: readonly string[]): Reply {
-  const { rank, count, longest } = parseLpos(argv);
+  const { rank, count, maxLength } = parseLpos(argv);
   const list = session.database.list(argv[1]!);
   const matches: number[] = [];
   const size = list?.size ?? 0;
   const wanted = count || (count === 0 ? size : 1);
   let toSkip = Math.abs(rank) - 1;
-  for (let step = 0; step < Math.min(size, longest || size); step++) {
+  for (let step = 0; step < Math.min(size, maxLength || size); step++) {
     if (matches.length === wanted) break;
     const index = rank > 0 ? step : size - 1 - step;
     if (list!.at(index) === argv[2] && toSkip-- <= 0) matches.push(index);
@@ -265,21 +265,21 @@ function lpos(session: Session, argv: readonly string[]): Reply {
 
 interface LposOptions {
   rank: number;
-  /** undefined: one match, not in an array; zero: all of them. */
+  /** undefined: one match, not in an array; zero: all. */
   count: number | undefined;
-  /** How many elements to compare; zero: all of them. */
-  longest: number;
+  /** The number of elements to compare; zero: all. */
+  maxLength: number;
 }
 
 function parseLpos(argv: readonly string[]): LposOptions {
-  const options: LposOptions = { rank: 1, count: undefined, longest: 0 };
+  const options: LposOptions = { rank: 1, count: undefined, maxLength: 0 };
   for (let at = 3; at < argv.length; at += 2) {
     const word = upper(argv[at]!);
     const value = argv[at + 1];
     if (value === undefined) throw SYNTAX_ERROR;
     if (word === 'RANK') options.rank = integerArgument(value);
     else if (word === 'COUNT') options.count = positiveArgument(value, NEGATIVE_COUNT);
-    else if (word === 'MAXLEN') options.longest = positiveArgument(value, NEGATIVE_LENGTH);
+    else if (word === 'MAXLEN') options.maxLength = positiveArgument(value, NEGATIVE_LENGTH);
     else throw SYNTAX_ERROR;
     if (options.rank === 0) throw ZERO_RANK;
   }

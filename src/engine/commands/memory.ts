@@ -29,7 +29,7 @@ const subcommands = {
     flags: [],
     run: statistics,
     syntax: '',
-    summary: 'Returns how much memory is used',
+    summary: 'Returns the memory usage by purpose',
     since: '4.0.0',
     complexity: 'O(1)',
     tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
@@ -40,7 +40,7 @@ const subcommands = {
     flags: [],
     run: () => new VerbatimReply('txt', NOTHING_TO_REPORT),
     syntax: '',
-    summary: 'Answers that there is nothing to report',
+    summary: 'Returns that there are no problems',
     since: '4.0.0',
     complexity: 'O(1)',
     tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
@@ -49,13 +49,13 @@ const subcommands = {
 } as const satisfies CommandTable;
 
 export const memory = {
-  MEMORY: container(subcommands, 'Tells how much memory is used', '4.0.0'),
+  MEMORY: container(subcommands, 'Shows memory usage', '4.0.0'),
 } as const satisfies CommandTable;
 
 const NOTHING_TO_REPORT =
   'The memory belongs to the JavaScript engine, of which there is nothing to report.';
 
-/** What the account counts for the key. Redis estimates from samples; their number is only checked. */
+/** Returns the counted bytes of the key. Redis estimates from samples: SAMPLES is validated and ignored. */
 function usage(session: Session, argv: readonly string[]): Reply {
   checkSamples(argv);
   const key = argv[2]!;

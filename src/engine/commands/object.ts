@@ -15,7 +15,7 @@ const subcommands: CommandTable = {
     flags: ['readonly'],
     run: (session, argv) => withValue(session, argv[2]!, encoding),
     syntax: 'key',
-    summary: 'Returns the name of the form in which Redis would keep the value',
+    summary: 'Returns the encoding that Redis would use for the value',
     since: '2.2.3',
     complexity: 'O(1)',
     tips: ['nondeterministic_output'],
@@ -29,7 +29,7 @@ const subcommands: CommandTable = {
         throw NO_FREQUENCY;
       }),
     syntax: 'key',
-    summary: 'Returns how often a key is used, which is not counted here',
+    summary: 'Fails: the use of keys is not counted',
     since: '4.0.0',
     complexity: 'O(1)',
     tips: ['nondeterministic_output'],
@@ -51,7 +51,7 @@ const subcommands: CommandTable = {
     flags: ['readonly'],
     run: (session, argv) => withValue(session, argv[2]!, referenceCount),
     syntax: 'key',
-    summary: 'Returns the number of references that Redis would count',
+    summary: 'Returns the reference count that Redis would have',
     since: '2.2.3',
     complexity: 'O(1)',
     tips: ['nondeterministic_output'],
@@ -60,7 +60,7 @@ const subcommands: CommandTable = {
 };
 
 export const object = {
-  OBJECT: container(subcommands, 'Tells how a value is kept', '2.2.3'),
+  OBJECT: container(subcommands, 'Shows how a value is stored', '2.2.3'),
 } as const satisfies CommandTable;
 
 function withValue(session: Session, key: string, show: (value: Value) => Reply): Reply {
@@ -77,16 +77,16 @@ function idleTime(session: Session, argv: readonly string[]): Reply {
 function encoding(value: Value): string {
   if (typeof value !== 'string') return value.encoding;
   if (parseInteger(value) !== undefined) return 'int';
-  return value.length <= LONGEST_EMBEDDED_BYTES ? 'embstr' : 'raw';
+  return value.length <= MAX_EMBEDDED_BYTES ? 'embstr' : 'raw';
 }
 
-/** Redis shares small integers, and shows those as referenced without end. */
+/** Redis shares small integers, and returns the maximum for them. */
 function referenceCount(value: Value): number {
   const integer = typeof value === 'string' ? parseInteger(value) : undefined;
   return integer !== undefined && integer >= 0 && integer < 10_000 ? 2 ** 31 - 1 : 1;
 }
 
-const LONGEST_EMBEDDED_BYTES = 44;
+const MAX_EMBEDDED_BYTES = 44;
 const NO_FREQUENCY = new ErrorReply(
   'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
 );

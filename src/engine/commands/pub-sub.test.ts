@@ -1,128 +1,132 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startWire, type Wire, type WireClient } from '../../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient, type WireEngine } from '../../../test/wire-client.ts';
 
-let wire: Wire;
+let wire: WireEngine;
 let listener: WireClient;
 let sender: WireClient;
 
 beforeEach(() => {
-  wire = startWire();
+  wire = startWireEngine();
   listener = wire.connect();
   sender = wire.connect();
 });
 
 describe('subscribing', () => {
-  it('confirms every name, repeated ones too, with the number of channels and patterns', () => {
-    expect(listener.say('SUBSCRIBE a b a')).toBe(
+  it('returns a confirmation per name with the number of subscriptions', () => {
+    expect(listener.send('SUBSCRIBE a b a')).toBe(
       '*3 $9 subscribe $1 a :1 *3 $9 subscribe $1 b :2 *3 $9 subscribe $1 a :2',
     );
-    expect(listener.say('PSUBSCRIBE p*')).toBe('*3 $10 psubscribe $2 p* :3');
-    expect(listener.say('SSUBSCRIBE s')).toBe('*3 $10 ssubscribe $1 s :1');
+    expect(listener.send('PSUBSCRIBE p*')).toBe('*3 $10 psubscribe $2 p* :3');
+    expect(listener.send('SSUBSCRIBE s')).toBe('*3 $10 ssubscribe $1 s :1');
   });
 
-  it('ends by name, or for all', () => {
-    listener.say('SUBSCRIBE a b');
-    listener.say('PSUBSCRIBE p*');
-    listener.say('SSUBSCRIBE s');
-    expect(listener.say('UNSUBSCRIBE x a')).toBe(
+  it('UNSUBSCRIBE ends subscriptions by name, or all', () => {
+    listener.send('SUBSCRIBE a b');
+    listener.send('PSUBSCRIBE p*');
+    listener.send('SSUBSCRIBE s');
+    expect(listener.send('UNSUBSCRIBE x a')).toBe(
       '*3 $11 unsubscribe $1 x :3 *3 $11 unsubscribe $1 a :2',
     );
-    expect(listener.say('UNSUBSCRIBE')).toBe('*3 $11 unsubscribe $1 b :1');
-    expect(listener.say('PUNSUBSCRIBE')).toBe('*3 $12 punsubscribe $2 p* :0');
-    expect(listener.say('SUNSUBSCRIBE s')).toBe('*3 $12 sunsubscribe $1 s :0');
-    expect(listener.say('PING')).toBe('+PONG');
+    expect(listener.send('UNSUBSCRIBE')).toBe('*3 $11 unsubscribe $1 b :1');
+    expect(listener.send('PUNSUBSCRIBE')).toBe('*3 $12 punsubscribe $2 p* :0');
+    expect(listener.send('SUNSUBSCRIBE s')).toBe('*3 $12 sunsubscribe $1 s :0');
+    expect(listener.send('PING')).toBe('+PONG');
   });
 
-  it('answers with nothing where nothing was subscribed', () => {
-    expect(listener.say('UNSUBSCRIBE')).toBe('*3 $11 unsubscribe $-1 :0');
-    expect(listener.say('PUNSUBSCRIBE')).toBe('*3 $12 punsubscribe $-1 :0');
-    expect(listener.say('SUNSUBSCRIBE')).toBe('*3 $12 sunsubscribe $-1 :0');
-    listener.say('HELLO 3');
-    expect(listener.say('UNSUBSCRIBE')).toBe('>3 $11 unsubscribe _ :0');
+  it('UNSUBSCRIBE without subscriptions confirms a null name', () => {
+    expect(listener.send('UNSUBSCRIBE')).toBe('*3 $11 unsubscribe $-1 :0');
+    expect(listener.send('PUNSUBSCRIBE')).toBe('*3 $12 punsubscribe $-1 :0');
+    expect(listener.send('SUNSUBSCRIBE')).toBe('*3 $12 sunsubscribe $-1 :0');
+    listener.send('HELLO 3');
+    expect(listener.send('UNSUBSCRIBE')).toBe('>3 $11 unsubscribe _ :0');
   });
 
-  it('works inside MULTI, except for shards', () => {
-    for (const command of ['MULTI', 'SUBSCRIBE a b', 'SSUBSCRIBE x', 'PING']) listener.say(command);
-    expect(listener.say('EXEC')).toBe(
+  it('is allowed inside of MULTI, except for SSUBSCRIBE', () => {
+    for (const command of ['MULTI', 'SUBSCRIBE a b', 'SSUBSCRIBE x', 'PING'])
+      listener.send(command);
+    expect(listener.send('EXEC')).toBe(
       "*3 *3 $9 subscribe $1 a :1 *3 $9 subscribe $1 b :2 -ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client *2 $4 pong $0",
     );
   });
 
   it('ends with the session', () => {
-    listener.say('SUBSCRIBE a');
-    listener.say('PSUBSCRIBE *');
+    listener.send('SUBSCRIBE a');
+    listener.send('PSUBSCRIBE *');
     listener.session.close();
-    expect(sender.say('PUBLISH a hi')).toBe(':0');
-    expect(sender.say('PUBSUB CHANNELS')).toBe('*0');
+    expect(sender.send('PUBLISH a hi')).toBe(':0');
+    expect(sender.send('PUBSUB CHANNELS')).toBe('*0');
   });
 });
 
 describe('a subscribed client', () => {
-  it('may do little in the older protocol', () => {
-    listener.say('SUBSCRIBE a');
-    expect(listener.say('GET x')).toBe(
+  it('may run only a few commands in RESP2', () => {
+    listener.send('SUBSCRIBE a');
+    expect(listener.send('GET x')).toBe(
       "-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
     );
-    expect(listener.say('PING')).toBe('*2 $4 pong $0');
-    expect(listener.say('PING x')).toBe('*2 $4 pong $1 x');
-    expect(listener.say('RESET')).toBe('+RESET');
-    expect(listener.say('GET x')).toBe('$-1');
+    expect(listener.send('PING')).toBe('*2 $4 pong $0');
+    expect(listener.send('PING x')).toBe('*2 $4 pong $1 x');
+    expect(listener.send('RESET')).toBe('+RESET');
+    expect(listener.send('GET x')).toBe('$-1');
   });
 
-  it('may do everything in the newer one', () => {
-    listener.say('HELLO 3');
-    expect(listener.say('SUBSCRIBE a')).toBe('>3 $9 subscribe $1 a :1');
-    expect(listener.say('PING')).toBe('+PONG');
-    expect(listener.say('PUBLISH a hi')).toBe('>3 $7 message $1 a $2 hi :1');
+  it('may run all commands in RESP3', () => {
+    listener.send('HELLO 3');
+    expect(listener.send('SUBSCRIBE a')).toBe('>3 $9 subscribe $1 a :1');
+    expect(listener.send('PING')).toBe('+PONG');
+    expect(listener.send('PUBLISH a hi')).toBe('>3 $7 message $1 a $2 hi :1');
   });
 });
 
 describe('messages', () => {
-  it('reach the channel first, then patterns', () => {
-    listener.say('SUBSCRIBE news');
-    listener.say('PSUBSCRIBE n* x*');
-    expect(sender.say('PUBLISH news hi')).toBe(':2');
-    expect(listener.hears()).toBe('*3 $7 message $4 news $2 hi *4 $8 pmessage $2 n* $4 news $2 hi');
+  it('reach subscribers of the channel first, then of patterns', () => {
+    listener.send('SUBSCRIBE news');
+    listener.send('PSUBSCRIBE n* x*');
+    expect(sender.send('PUBLISH news hi')).toBe(':2');
+    expect(listener.received()).toBe(
+      '*3 $7 message $4 news $2 hi *4 $8 pmessage $2 n* $4 news $2 hi',
+    );
   });
 
-  it('of shard channels are apart', () => {
-    listener.say('SSUBSCRIBE s');
-    expect(sender.say('PUBLISH s hi')).toBe(':0');
-    expect(sender.say('SPUBLISH s hi')).toBe(':1');
-    expect(listener.hears()).toBe('*3 $8 smessage $1 s $2 hi');
+  it('of shard channels do not reach other channels', () => {
+    listener.send('SSUBSCRIBE s');
+    expect(sender.send('PUBLISH s hi')).toBe(':0');
+    expect(sender.send('SPUBLISH s hi')).toBe(':1');
+    expect(listener.received()).toBe('*3 $8 smessage $1 s $2 hi');
   });
 
-  it('leave when the transaction is over', () => {
-    listener.say('SUBSCRIBE a');
-    for (const command of ['MULTI', 'PUBLISH a 1', 'PUBLISH a 2']) sender.say(command);
-    expect(listener.hears()).toBe('');
-    expect(sender.say('EXEC')).toBe('*2 :1 :1');
-    expect(listener.hears()).toBe('*3 $7 message $1 a $1 1 *3 $7 message $1 a $1 2');
+  it('are delivered after the transaction', () => {
+    listener.send('SUBSCRIBE a');
+    for (const command of ['MULTI', 'PUBLISH a 1', 'PUBLISH a 2']) sender.send(command);
+    expect(listener.received()).toBe('');
+    expect(sender.send('EXEC')).toBe('*2 :1 :1');
+    expect(listener.received()).toBe('*3 $7 message $1 a $1 1 *3 $7 message $1 a $1 2');
   });
 
-  it('do not reach a client that was ended meanwhile', () => {
-    listener.say('SUBSCRIBE a');
-    for (const command of ['MULTI', 'PUBLISH a 1', 'CLIENT KILL ID 1', 'EXEC']) sender.say(command);
-    expect(listener.hears()).toBe('');
+  it('do not reach a client that was killed in the same transaction', () => {
+    listener.send('SUBSCRIBE a');
+    for (const command of ['MULTI', 'PUBLISH a 1', 'CLIENT KILL ID 1', 'EXEC'])
+      sender.send(command);
+    expect(listener.received()).toBe('');
   });
 
-  it('of an undone script are taken back', () => {
-    listener.say('SUBSCRIBE a');
+  it('of a script that is rolled back are dropped', () => {
+    listener.send('SUBSCRIBE a');
     const { pubSub } = wire.engine;
     pubSub.publish('a', 'kept');
     const mark = pubSub.mark();
     pubSub.publish('a', 'lost');
     pubSub.forgetSince(mark);
     pubSub.deliver();
-    expect(listener.hears()).toBe('*3 $7 message $1 a $4 kept');
+    expect(listener.received()).toBe('*3 $7 message $1 a $4 kept');
   });
 });
 
-it('PUBSUB tells who listens', () => {
-  listener.say('SUBSCRIBE a b');
-  listener.say('PSUBSCRIBE p* q*');
-  listener.say('SSUBSCRIBE s');
-  const dialogue = [
+it('PUBSUB returns channels and numbers of subscribers', () => {
+  listener.send('SUBSCRIBE a b');
+  listener.send('PSUBSCRIBE p* q*');
+  listener.send('SSUBSCRIBE s');
+  const client = [
     ['PUBSUB CHANNELS', '*2 $1 a $1 b'],
     ['PUBSUB CHANNELS b*', '*1 $1 b'],
     ['PUBSUB NUMSUB', '*0'],
@@ -134,15 +138,15 @@ it('PUBSUB tells who listens', () => {
     ['PUBSUB', "-ERR wrong number of arguments for 'pubsub' command"],
     ['PUBSUB FOO', "-ERR unknown subcommand 'FOO'. Try PUBSUB HELP."],
   ] as const;
-  for (const [command, reply] of dialogue) expect(sender.say(command), command).toBe(reply);
-  expect(sender.say('PUBSUB HELP')).toContain('+NUMSUB [channel [channel ...]]');
+  for (const [command, reply] of client) expect(sender.send(command), command).toBe(reply);
+  expect(sender.send('PUBSUB HELP')).toContain('+NUMSUB [channel [channel ...]]');
 });
 
-it('keyspace events go to the channels of the key and of the event', () => {
-  sender.say('CONFIG SET notify-keyspace-events KEA');
-  listener.say('PSUBSCRIBE __key*');
-  sender.say('SET k 1');
-  expect(listener.hears()).toBe(
+it('keyspace events are published to the channels of the key and of the event', () => {
+  sender.send('CONFIG SET notify-keyspace-events KEA');
+  listener.send('PSUBSCRIBE __key*');
+  sender.send('SET k 1');
+  expect(listener.received()).toBe(
     '*4 $8 pmessage $6 __key* $16 __keyspace@0__:k $3 set *4 $8 pmessage $6 __key* $18 __keyevent@0__:set $1 k',
   );
 });

@@ -30,7 +30,7 @@ const subcommands = {
     flags: LOOK,
     run: (session, argv) => subscriberCounts(session, 'channels', argv),
     syntax: '[channel [channel ...]]',
-    summary: 'Returns how many subscribe to each of the channels, patterns not counted',
+    summary: 'Returns the number of subscribers of each channel, without patterns',
     since: '2.8.0',
     complexity: 'O(N) for N channels',
   },
@@ -40,7 +40,7 @@ const subcommands = {
     flags: LOOK,
     run: (session) => session.engine.pubSub.patterns.subscribers.size,
     syntax: '',
-    summary: 'Returns how many different patterns are subscribed to',
+    summary: 'Returns the number of distinct patterns with subscribers',
     since: '2.8.0',
     complexity: 'O(1)',
   },
@@ -60,7 +60,7 @@ const subcommands = {
     flags: LOOK,
     run: (session, argv) => subscriberCounts(session, 'shardChannels', argv),
     syntax: '[shardchannel [shardchannel ...]]',
-    summary: 'Returns how many subscribe to each of the shard channels',
+    summary: 'Returns the number of subscribers of each shard channel',
     since: '7.0.0',
     complexity: 'O(N) for N shard channels',
   },
@@ -75,7 +75,7 @@ export const pubSub = {
     run: (session, argv) => subscribe(session, argv, 'channels'),
     actsInSubscription: true,
     syntax: 'channel [channel ...]',
-    summary: 'Listens to channels',
+    summary: 'Subscribes to channels',
     since: '2.0.0',
     complexity: 'O(N) for N channels',
   },
@@ -86,7 +86,7 @@ export const pubSub = {
     run: (session, argv) => unsubscribe(session, argv, 'channels'),
     actsInSubscription: true,
     syntax: '[channel [channel ...]]',
-    summary: 'Stops listening to channels, or to all of them',
+    summary: 'Unsubscribes from channels, or from all',
     since: '2.0.0',
     complexity: 'O(N) for N subscribers of a channel',
   },
@@ -97,7 +97,7 @@ export const pubSub = {
     run: (session, argv) => subscribe(session, argv, 'patterns'),
     actsInSubscription: true,
     syntax: 'pattern [pattern ...]',
-    summary: 'Listens to all channels that fit patterns',
+    summary: 'Subscribes to all channels that match patterns',
     since: '2.0.0',
     complexity: 'O(N) for N patterns of the client',
   },
@@ -108,7 +108,7 @@ export const pubSub = {
     run: (session, argv) => unsubscribe(session, argv, 'patterns'),
     actsInSubscription: true,
     syntax: '[pattern [pattern ...]]',
-    summary: 'Stops listening by patterns, or by all of them',
+    summary: 'Unsubscribes from patterns, or from all',
     since: '2.0.0',
     complexity: 'O(N+M) for N patterns of the client and M of all clients',
   },
@@ -119,7 +119,7 @@ export const pubSub = {
     run: subscribeToShard,
     actsInSubscription: true,
     syntax: 'shardchannel [shardchannel ...]',
-    summary: 'Listens to shard channels',
+    summary: 'Subscribes to shard channels',
     since: '7.0.0',
     complexity: 'O(N) for N shard channels',
   },
@@ -130,7 +130,7 @@ export const pubSub = {
     run: (session, argv) => unsubscribe(session, argv, 'shardChannels'),
     actsInSubscription: true,
     syntax: '[shardchannel [shardchannel ...]]',
-    summary: 'Stops listening to shard channels, or to all of them',
+    summary: 'Unsubscribes from shard channels, or from all',
     since: '7.0.0',
     complexity: 'O(N) for N subscribers of a shard channel',
   },
@@ -140,7 +140,7 @@ export const pubSub = {
     flags: PUBLISH,
     run: (session, argv) => session.engine.pubSub.publish(argv[1]!, argv[2]!),
     syntax: 'channel message',
-    summary: 'Sends a message to all who listen to a channel and returns how many they are',
+    summary: 'Sends a message to the subscribers of a channel; returns how many',
     since: '2.0.0',
     complexity: 'O(N+M) for N subscribers of the channel and M patterns of all clients',
   },
@@ -150,14 +150,14 @@ export const pubSub = {
     flags: PUBLISH,
     run: (session, argv) => session.engine.pubSub.publishToShard(argv[1]!, argv[2]!),
     syntax: 'shardchannel message',
-    summary: 'Sends a message to all who listen to a shard channel',
+    summary: 'Sends a message to the subscribers of a shard channel; returns how many',
     since: '7.0.0',
     complexity: 'O(N) for N subscribers of the shard channel',
   },
-  PUBSUB: container(subcommands, 'Tells who listens to what', '2.8.0'),
+  PUBSUB: container(subcommands, 'Shows channels and subscribers', '2.8.0'),
 } as const satisfies CommandTable;
 
-/** How each kind is named in confirmations, and what the number in them counts. */
+/** The names of each kind in confirmations, and the subscriptions that their number counts. */
 const KINDS = {
   channels: { prefix: '', count: countMessages },
   patterns: { prefix: 'p', count: countMessages },
@@ -168,7 +168,7 @@ function countMessages(session: Session): number {
   return session.channels.size + session.patterns.size;
 }
 
-/** One confirmation a name, also for a name that was subscribed to already. */
+/** Returns one confirmation per name, also for a name that is already subscribed. */
 function subscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
   const { prefix, count } = KINDS[kind];
   const assertValid = kind === 'patterns' ? assertPattern : assertName;
@@ -182,15 +182,15 @@ function subscribe(session: Session, argv: readonly string[], kind: Subscription
   return new ManyReply(confirmations);
 }
 
-/** Old programs subscribe inside MULTI, so that only the newer command is refused there. */
+/** As in Redis, SSUBSCRIBE is rejected inside of MULTI, and SUBSCRIBE is not, for old clients. */
 function subscribeToShard(session: Session, argv: readonly string[]): Reply {
-  if (!session.mayPark) {
+  if (!session.mayBlock) {
     throw new ErrorReply("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   }
   return subscribe(session, argv, 'shardChannels');
 }
 
-/** Without names: from all; a session that had none gets one confirmation of nothing. */
+/** Without names: from all. A session without subscriptions gets one confirmation with a null name. */
 function unsubscribe(session: Session, argv: readonly string[], kind: SubscriptionKind): Reply {
   const { prefix, count } = KINDS[kind];
   const names = argv.length > 1 ? argv.slice(1) : [...session[kind]];

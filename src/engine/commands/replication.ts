@@ -3,7 +3,7 @@ import { integerArgument } from '../number.ts';
 import type { Session } from '../session.ts';
 import { waitMsArgument } from './wait-time.ts';
 
-/** There are no replicas; these two answer so, because clients ask. */
+/** Commands about replicas, which clients send. There are none. */
 export const replicas = {
   WAIT: {
     arity: 3,
@@ -11,7 +11,7 @@ export const replicas = {
     flags: ['noscript'],
     run: wait,
     syntax: 'numreplicas timeout',
-    summary: 'Waits until that many replicas have the writes, or for the time; returns 0',
+    summary: 'Blocks until so many replicas have the writes, or until the timeout; returns 0',
     since: '3.0.0',
     complexity: 'O(1)',
     tips: ['request_policy:all_shards', 'response_policy:agg_min'],
@@ -25,7 +25,7 @@ export const role = {
     flags: ['noscript', 'loading', 'stale', 'fast'],
     run: () => ['master', 0, []],
     syntax: '',
-    summary: 'Answers that this is a master without replicas',
+    summary: 'Returns that this is a master without replicas',
     since: '2.8.12',
     complexity: 'O(1)',
   },
@@ -35,7 +35,7 @@ function wait(session: Session, argv: readonly string[]): Outcome {
   const wanted = integerArgument(argv[1]!);
   const durationMs = waitMsArgument(argv[2]!);
   if (wanted <= 0) return 0;
-  return session.engine.blocking.park(session, {
+  return session.engine.blocking.block(session, {
     keys: [],
     timeoutMs: durationMs === 0 ? Number.POSITIVE_INFINITY : durationMs,
     timeoutReply: 0,

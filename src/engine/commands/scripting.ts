@@ -19,7 +19,7 @@ const subcommands: CommandTable = {
     flags: ['noscript', 'stale'],
     run: ({ engine }, argv) => engine.scripts.load(argv[2]!),
     syntax: 'script',
-    summary: 'Keeps a script and returns its SHA1',
+    summary: 'Stores a script; returns its SHA1',
     since: '2.6.0',
     complexity: 'O(N) for a script of N bytes',
     tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
@@ -30,7 +30,7 @@ const subcommands: CommandTable = {
     flags: ['noscript'],
     run: ({ engine }, argv) => argv.slice(2).map((sha) => (engine.scripts.has(lower(sha)) ? 1 : 0)),
     syntax: 'sha1 [sha1 ...]',
-    summary: 'Tells which scripts are kept',
+    summary: 'Returns for each SHA1 whether the script is stored',
     since: '2.6.0',
     complexity: 'O(N) for N scripts, O(1) for one',
     tips: ['request_policy:all_shards', 'response_policy:agg_logical_and'],
@@ -41,7 +41,7 @@ const subcommands: CommandTable = {
     flags: ['noscript'],
     run: flush,
     syntax: '[ASYNC|SYNC]',
-    summary: 'Forgets all scripts',
+    summary: 'Removes all scripts',
     since: '2.6.0',
     complexity: 'O(N) for N scripts that are kept',
     history: [['6.2.0', 'Options ASYNC and SYNC']],
@@ -51,10 +51,10 @@ const subcommands: CommandTable = {
     arity: 2,
     keys: NO_KEYS,
     flags: ['noscript', 'allow_busy'],
-    // While a script runs no other command can arrive; its budget is what stops it.
+    // No other command can run while a script runs.
     run: () => new ErrorReply('NOTBUSY No scripts in execution right now.'),
     syntax: '',
-    summary: 'Stops the running script, which here its budget does',
+    summary: 'Fails: a script is stopped by its budget only',
     since: '2.6.0',
     complexity: 'O(1)',
     tips: ['request_policy:all_shards', 'response_policy:one_succeeded'],
@@ -69,7 +69,7 @@ export const scripting = {
     flags: RUN,
     run: (session, argv) => evaluate(session, argv, load, false),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
-    summary: 'Runs a Lua script as one unit',
+    summary: 'Runs a Lua script atomically',
     since: '2.6.0',
     complexity: 'That of the script',
   },
@@ -79,7 +79,7 @@ export const scripting = {
     flags: RUN,
     run: (session, argv) => evaluateKnown(session, argv, false),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
-    summary: 'Runs a script that was sent before',
+    summary: 'Runs a stored script by its SHA1',
     since: '2.6.0',
     complexity: 'That of the script',
   },
@@ -89,7 +89,7 @@ export const scripting = {
     flags: RUN_READ_ONLY,
     run: (session, argv) => evaluate(session, argv, load, true),
     syntax: 'script numkeys [key [key ...]] [arg [arg ...]]',
-    summary: 'Runs a Lua script that may not write',
+    summary: 'Runs a read-only Lua script',
     since: '7.0.0',
     complexity: 'That of the script',
   },
@@ -99,14 +99,14 @@ export const scripting = {
     flags: RUN_READ_ONLY,
     run: (session, argv) => evaluateKnown(session, argv, true),
     syntax: 'sha1 numkeys [key [key ...]] [arg [arg ...]]',
-    summary: 'Runs a script that was sent before and may not write',
+    summary: 'Runs a read-only stored script by its SHA1',
     since: '7.0.0',
     complexity: 'That of the script',
   },
-  SCRIPT: container(subcommands, 'Manages the scripts that are kept', '2.6.0'),
+  SCRIPT: container(subcommands, 'Manages stored scripts', '2.6.0'),
 } as const satisfies CommandTable;
 
-/** What cannot be a SHA1 is unknown before anything else is looked at. */
+/** As in Redis, NOSCRIPT for a malformed SHA1 comes before all other errors. */
 function evaluateKnown(session: Session, argv: readonly string[], readOnly: boolean): Reply {
   if (argv[1]!.length !== 40) throw NO_SCRIPT;
   return evaluate(session, argv, asGiven, readOnly);

@@ -14,10 +14,10 @@ export const server = {
     flags: ['loading', 'stale'],
     run: (session, argv) => new VerbatimReply('txt', infoText(session.engine, argv.slice(1))),
     syntax: '[section [section ...]]',
-    summary: 'Describes the server and counts what it did',
+    summary: 'Returns information and statistics about the server',
     since: '1.0.0',
     complexity: 'O(1)',
-    history: [['7.0.0', 'Takes several sections']],
+    history: [['7.0.0', 'Accepts several sections']],
     tips: ['nondeterministic_output', 'request_policy:all_shards', 'response_policy:special'],
   },
   TIME: {
@@ -37,7 +37,7 @@ export const server = {
     flags: ['admin', 'noscript', 'loading', 'stale'],
     run: monitor,
     syntax: '',
-    summary: 'Shows every command that is run from now on',
+    summary: 'Streams every command that the server runs',
     since: '1.0.0',
     complexity: '',
   },
@@ -57,7 +57,7 @@ export const server = {
     flags: ['admin', 'noscript', 'loading', 'stale', 'no_multi', 'allow_busy'],
     run: shutdown,
     syntax: '[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]',
-    summary: 'Ends the server',
+    summary: 'Stops the server',
     since: '1.0.0',
     complexity: 'O(1); O(N) in Redis, if it saves N keys',
     history: [['7.0.0', 'Options NOW, FORCE and ABORT']],
@@ -70,7 +70,7 @@ function time(session: Session): Reply {
 }
 
 function monitor(session: Session): Reply {
-  if (!session.mayPark) {
+  if (!session.mayBlock) {
     throw new ErrorReply("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
   if (session.monitoring) return NO_REPLY;
@@ -98,7 +98,7 @@ function databaseArgument(text: string, which: 'first' | 'second'): number {
   return Number(number);
 }
 
-/** How to save and how long to wait is the server's business: every change is logged as it is made. */
+/** SAVE, NOSAVE, NOW and FORCE are accepted without effect: there is no snapshot to write, and no replica. */
 function shutdown(session: Session, argv: readonly string[]): Reply {
   const words = argv.slice(1).map(upper);
   for (const word of words) if (!SHUTDOWN_OPTIONS.has(word)) throw SYNTAX_ERROR;
@@ -114,5 +114,5 @@ function shutdown(session: Session, argv: readonly string[]): Reply {
 const SHUTDOWN_OPTIONS: ReadonlySet<string> = new Set(['NOSAVE', 'SAVE', 'NOW', 'FORCE', 'ABORT']);
 const NO_SHUTDOWN = new ErrorReply('ERR No shutdown in progress.');
 const NO_SERVER = new ErrorReply(
-  'ERR SHUTDOWN ends a server, and this engine runs inside a program',
+  'ERR SHUTDOWN needs a server: this engine runs inside of another program',
 );

@@ -10,7 +10,7 @@ import { findCommand } from './index.ts';
 import { helpLines } from './subcommand-help.ts';
 
 const SINCE = '0.1.0';
-/** A script may not leave wills: what it did can be undone, a will could not. */
+/** Not allowed in scripts: an exit command would stay when the script is rolled back. */
 const NOT_FOR_SCRIPTS = ['noscript', 'loading', 'stale', 'fast'] as const;
 
 const subcommands: CommandTable = {
@@ -18,9 +18,9 @@ const subcommands: CommandTable = {
     arity: -5,
     keys: NO_KEYS,
     flags: [...NOT_FOR_SCRIPTS, 'denyoom'],
-    run: setWill,
+    run: setExitCommand,
     syntax: 'session will command [argument [argument ...]]',
-    summary: 'Leaves a command to be run when the session ends',
+    summary: 'Adds a command that runs when the session ends',
     since: SINCE,
     complexity: 'O(1)',
   },
@@ -28,16 +28,16 @@ const subcommands: CommandTable = {
     arity: 4,
     keys: NO_KEYS,
     flags: NOT_FOR_SCRIPTS,
-    run: ({ engine }, argv) => (engine.wills.drop(argv[2]!, argv[3]!) ? 1 : 0),
+    run: ({ engine }, argv) => (engine.exitCommands.drop(argv[2]!, argv[3]!) ? 1 : 0),
     syntax: 'session will',
-    summary: 'Takes a will back',
+    summary: 'Removes a will; returns 1, or 0 if there is none',
     since: SINCE,
     complexity: 'O(1)',
   },
   HELP: help(SINCE, () => helpLines('HOLDFAST.WILL', subcommands)),
 };
 
-/** What only this server has: see docs/sessions.md. */
+/** Commands that Redis does not have: see docs/sessions.md. */
 export const session = {
   'HOLDFAST.SESSION': {
     arity: 2,
@@ -45,52 +45,56 @@ export const session = {
     flags: [...NOT_FOR_SCRIPTS, 'no_multi'],
     run: openSession,
     syntax: 'session',
-    summary: 'Begins a session of this name, which lives as long as the connection',
+    summary: 'Opens a session of this name, which ends with the connection',
     since: SINCE,
     complexity: 'O(1)',
   },
-  'HOLDFAST.WILL': container(subcommands, 'Says what to do when a session ends', SINCE),
+  'HOLDFAST.WILL': container(
+    subcommands,
+    'Manages the commands that run when a session ends',
+    SINCE,
+  ),
 } as const satisfies CommandTable;
 
 function openSession(session: Session, argv: readonly string[]): Reply {
   const id = argv[1]!;
-  if (id === '' || id.length > LONGEST_ID) throw BAD_ID;
-  session.engine.wills.open(session, id);
+  if (id === '' || id.length > MAX_ID_BYTES) throw BAD_ID;
+  session.engine.exitCommands.open(session, id);
   return OK;
 }
 
-function setWill({ engine, database }: Session, argv: readonly string[]): Reply {
-  const [, , id, willId, ...words] = argv;
-  const command = findCommand(words);
+function setExitCommand({ engine, database }: Session, argv: readonly string[]): Reply {
+  const [, , id, commandId, ...args] = argv;
+  const command = findCommand(args);
   if (command instanceof ErrorReply) throw command;
-  if (!command.takes(words.length)) throw wrongArity(command.name);
-  if (!canBeWill(command)) {
+  if (!command.takes(args.length)) throw wrongArity(command.name);
+  if (!canRunAtExit(command)) {
     throw new ErrorReply(`ERR ${printed(upper(command.name))} cannot be a will`);
   }
-  assertName(willId!);
-  const bytes = WILL_BYTES + stringBytes(willId!) + argumentBytes(words);
-  const script = scriptOf(engine, command, words);
-  const run = script === '' ? words : [command.name.replace('sha', ''), script, ...words.slice(2)];
-  engine.wills.set(id!, willId!, { argv: run, script, database, bytes });
+  assertName(commandId!);
+  const bytes = EXIT_COMMAND_BYTES + stringBytes(commandId!) + argumentBytes(args);
+  const script = scriptOf(engine, command, args);
+  const run = script === '' ? args : [command.name.replace('sha', ''), script, ...args.slice(2)];
+  engine.exitCommands.set(id!, commandId!, { argv: run, script, database, bytes });
   return OK;
 }
 
-/** What a script may call, and scripts themselves; nothing that waits, subscribes or changes a connection. */
-function canBeWill(command: Command): boolean {
+/** Commands that a script may call, and scripts. Not commands that block, subscribe or change a connection. */
+function canRunAtExit(command: Command): boolean {
   const isScript = command.group === 'scripting' && !command.name.includes('|');
   return (isScript || !command.has('noscript')) && (command.bits & FLAGS.blocking) === 0;
 }
 
-/** The text of a script that is named by its SHA1, looked up now, so that SCRIPT FLUSH does not undo the will. */
+/** The script of EVALSHA, read now, so that the exit command still runs after SCRIPT FLUSH; else empty. */
 function scriptOf(
   { scripts }: Session['engine'],
   { name }: Command,
-  words: readonly string[],
+  args: readonly string[],
 ): string {
-  return name.startsWith('evalsha') ? scripts.textOf(words[1]!) : '';
+  return name.startsWith('evalsha') ? scripts.textOf(args[1]!) : '';
 }
 
-/** A will without its words: its entry, its object and their array. */
-const WILL_BYTES = 200;
-const LONGEST_ID = 256;
-const BAD_ID = new ErrorReply(`ERR The name of a session has 1 to ${LONGEST_ID} bytes`);
+/** The memory of an exit command beside its arguments: its map entry, object and array. */
+const EXIT_COMMAND_BYTES = 200;
+const MAX_ID_BYTES = 256;
+const BAD_ID = new ErrorReply(`ERR The name of a session has 1 to ${MAX_ID_BYTES} bytes`);

@@ -1,15 +1,19 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 
 const WRONG_TYPE = '-WRONGTYPE Operation against a key holding the wrong kind of value';
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 describe('sets', () => {
-  it('gain, show and lose members', () => {
+  it('SADD, SMEMBERS, SISMEMBER and SREM add, return and remove members', () => {
     expectReplies(client, [
       ['SADD s b a b', 2],
       ['SADD s a', 0],
@@ -29,7 +33,7 @@ describe('sets', () => {
     ]);
   });
 
-  it('move a member', () => {
+  it('SMOVE moves a member', () => {
     expectReplies(client, [
       ['SADD from a b', 2],
       ['SMOVE from to a', 1],
@@ -47,7 +51,7 @@ describe('sets', () => {
     ]);
   });
 
-  it('intersect', () => {
+  it('SINTER, SINTERSTORE and SINTERCARD intersect', () => {
     expectReplies(client, [
       ['SADD x 1 2 3 4', 4],
       ['SADD y 2 3 4 a', 4],
@@ -69,7 +73,7 @@ describe('sets', () => {
     ]);
   });
 
-  it('unite and subtract', () => {
+  it('SUNION and SDIFF return and store the union and the difference', () => {
     expectReplies(client, [
       ['SADD x 1 2 3', 3],
       ['SADD y 2 a', 2],
@@ -90,9 +94,9 @@ describe('sets', () => {
     ]);
   });
 
-  it('subtract both ways: by looking up and by taking out', () => {
-    client.say('SADD large 1 2 3 4 5 6 7 8 9 text');
-    for (let at = 0; at < 8; at++) client.say(`SADD small${at} ${at} text`);
+  it('SDIFFSTORE gives the encoding of Redis for lookups and for a copy', () => {
+    client.send('SADD large 1 2 3 4 5 6 7 8 9 text');
+    for (let at = 0; at < 8; at++) client.send(`SADD small${at} ${at} text`);
     const others = Array.from({ length: 8 }, (_, at) => `small${at}`).join(' ');
     expectReplies(client, [
       [`SDIFFSTORE few large ${others}`, 2],
@@ -103,18 +107,29 @@ describe('sets', () => {
     ]);
   });
 
-  it('give members by chance, and keep or lose them', () => {
-    client.say('SADD s 1 2 3 4 5 6 7 8 9 10');
-    expect(client.say(`SISMEMBER s ${client.say('SRANDMEMBER s')}`)).toBe(1);
-    expect(new Set(client.say('SRANDMEMBER s 4') as string[]).size).toBe(4);
-    expect(client.say('SRANDMEMBER s -30')).toHaveLength(30);
-    expect(client.say('SRANDMEMBER s 30')).toHaveLength(10);
-    expect(client.say(`SISMEMBER s ${client.say('SPOP s')}`)).toBe(0);
-    const most = client.say('SPOP s 8') as Set<string>;
+  it('SDIFFSTORE keeps the hash table when a set of 513 integers is copied and shrinks', () => {
+    client.send(['SADD', 'large', ...Array.from({ length: 513 }, (_, at) => String(at))]);
+    expectReplies(client, [
+      ['SADD small 1 2 3', 3],
+      ['SDIFFSTORE out large small', 510],
+      ['OBJECT ENCODING out', 'intset'],
+      ['SDIFFSTORE out large small small nothing', 510],
+      ['OBJECT ENCODING out', 'hashtable'],
+    ]);
+  });
+
+  it('SRANDMEMBER returns random members, SPOP removes them', () => {
+    client.send('SADD s 1 2 3 4 5 6 7 8 9 10');
+    expect(client.send(`SISMEMBER s ${client.send('SRANDMEMBER s')}`)).toBe(1);
+    expect(new Set(client.send('SRANDMEMBER s 4') as string[]).size).toBe(4);
+    expect(client.send('SRANDMEMBER s -30')).toHaveLength(30);
+    expect(client.send('SRANDMEMBER s 30')).toHaveLength(10);
+    expect(client.send(`SISMEMBER s ${client.send('SPOP s')}`)).toBe(0);
+    const most = client.send('SPOP s 8') as Set<string>;
     expect(most.size).toBe(8);
-    const last = client.say('SMEMBERS s') as Set<string>;
+    const last = client.send('SMEMBERS s') as Set<string>;
     expect([...last].some((each) => most.has(each))).toBe(false);
-    expect(client.say('SPOP s 5')).toEqual(last);
+    expect(client.send('SPOP s 5')).toEqual(last);
     expectReplies(client, [
       ['EXISTS s', 0],
       ['SPOP s', null],
@@ -127,7 +142,7 @@ describe('sets', () => {
     ]);
   });
 
-  it('keep their time to live when most members are popped', () => {
+  it('SPOP of most members keeps the time to live', () => {
     const members = Array.from({ length: 20 }, (_, at) => String(at)).join(' ');
     expectReplies(client, [
       [`SADD s text ${members}`, 21],
@@ -135,7 +150,7 @@ describe('sets', () => {
       ['SREM s text', 1],
       ['OBJECT ENCODING s', 'hashtable'],
     ]);
-    client.say('SPOP s 19');
+    client.send('SPOP s 19');
     expectReplies(client, [
       ['SCARD s', 1],
       ['OBJECT ENCODING s', 'intset'],
@@ -143,7 +158,7 @@ describe('sets', () => {
     ]);
   });
 
-  it('are walked through by SSCAN', () => {
+  it('SSCAN returns every member', () => {
     expectReplies(client, [
       ['SADD s 3 1 20', 3],
       ['SSCAN s 0 COUNT 1', ['0', ['1', '3', '20']]],
@@ -152,36 +167,36 @@ describe('sets', () => {
       ['SSCAN s x', '-ERR invalid cursor'],
     ]);
     const members = Array.from({ length: 100 }, (_, at) => `m${at}`);
-    client.say(['SADD', 'large', ...members]);
+    client.send(['SADD', 'large', ...members]);
     const seen: string[] = [];
     let cursor = '0';
     do {
-      const [next, found] = client.say(`SSCAN large ${cursor} COUNT 7`) as [string, string[]];
+      const [next, found] = client.send(`SSCAN large ${cursor} COUNT 7`) as [string, string[]];
       seen.push(...found);
       cursor = next;
     } while (cursor !== '0');
     expect(seen.toSorted()).toEqual(members.toSorted());
   });
 
-  it('refuse other types', () => {
-    client.say('SET s 1');
+  it('commands reject other types', () => {
+    client.send('SET s 1');
     for (const command of [
       ...['SADD s a', 'SREM s a', 'SMEMBERS s', 'SISMEMBER s a', 'SMISMEMBER s a', 'SCARD s'],
       ...['SPOP s', 'SPOP s 1', 'SRANDMEMBER s', 'SRANDMEMBER s 1', 'SINTER s', 'SUNION s'],
       ...['SINTERSTORE o s', 'SINTERCARD 1 s', 'SUNIONSTORE o s', 'SDIFF s', 'SDIFFSTORE o s'],
       'SSCAN s 0',
     ]) {
-      expect(client.say(command), command).toBe(WRONG_TYPE);
+      expect(client.send(command), command).toBe(WRONG_TYPE);
     }
   });
 
-  it('announce what happens to them', () => {
+  it('changes publish keyspace events', () => {
     for (const command of [
       ...['SADD s a b c', 'SADD s a', 'SREM s x', 'SREM s a', 'SMOVE s t b', 'SMOVE s t c'],
       ...['SPOP t', 'SADD t b c', 'SPOP t 5', 'SADD s a', 'SINTERSTORE o s s', 'SUNIONSTORE o s'],
       ...['SDIFFSTORE o s t', 'SDIFFSTORE o s s', 'SDIFFSTORE o s s'],
     ]) {
-      client.say(command);
+      client.send(command);
     }
     expect(client.events()).toEqual([
       ...['sadd s', 'srem s', 'srem s', 'sadd t', 'srem s', 'del s', 'sadd t', 'spop t', 'sadd t'],

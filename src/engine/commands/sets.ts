@@ -1,6 +1,7 @@
 import { ErrorReply, type Reply, SetReply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
 import { NOT_POSITIVE, SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
+import type { Journal } from '../journal.ts';
 import { countedKeys, keysUpTo, oneKey } from '../key-spec.ts';
 import { integerArgument } from '../number.ts';
 import { sampleCountArgument, sampleSlots } from '../random-sample.ts';
@@ -26,7 +27,7 @@ export const sets = {
     summary: 'Adds members to a set; returns how many are new',
     since: '1.0.0',
     complexity: 'O(1) for each member, O(N) for N of them',
-    history: [['2.4.0', 'Takes several members']],
+    history: [['2.4.0', 'Accepts several members']],
   },
   SREM: {
     arity: -3,
@@ -34,10 +35,10 @@ export const sets = {
     flags: ['write', 'fast'],
     run: srem,
     syntax: 'key member [member ...]',
-    summary: 'Removes members; returns how many were there',
+    summary: 'Removes members; returns how many existed',
     since: '1.0.0',
     complexity: 'O(N) for N members',
-    history: [['2.4.0', 'Takes several members']],
+    history: [['2.4.0', 'Accepts several members']],
   },
   SMEMBERS: {
     arity: 2,
@@ -56,7 +57,7 @@ export const sets = {
     flags: READ,
     run: (session, argv) => (session.database.setOf(argv[1]!)?.has(argv[2]!) ? 1 : 0),
     syntax: 'key member',
-    summary: 'Tells whether a set has a member',
+    summary: 'Returns 1 if a set has a member',
     since: '1.0.0',
     complexity: 'O(1)',
   },
@@ -66,9 +67,9 @@ export const sets = {
     flags: READ,
     run: smismember,
     syntax: 'key member [member ...]',
-    summary: 'Tells for each of several members whether a set has it',
+    summary: 'Returns for each member whether a set has it',
     since: '6.2.0',
-    complexity: 'O(N) for N members to look for',
+    complexity: 'O(N) for N members to check',
   },
   SCARD: {
     arity: 2,
@@ -86,10 +87,10 @@ export const sets = {
     flags: ['write', 'fast'],
     run: spop,
     syntax: 'key [count]',
-    summary: 'Removes members by chance and returns them',
+    summary: 'Removes and returns random members',
     since: '1.0.0',
     complexity: 'O(1); with a count of N O(N)',
-    history: [['3.2.0', 'Takes a count']],
+    history: [['3.2.0', 'Accepts a count']],
     tips: ['nondeterministic_output'],
   },
   SRANDMEMBER: {
@@ -98,10 +99,10 @@ export const sets = {
     flags: READ_ALL,
     run: srandmember,
     syntax: 'key [count]',
-    summary: 'Returns members by chance, a negative count with repetitions',
+    summary: 'Returns random members; with a negative count they may repeat',
     since: '1.0.0',
     complexity: 'O(1); with a count of N or -N O(N)',
-    history: [['2.6.0', 'Takes a count']],
+    history: [['2.6.0', 'Accepts a count']],
     tips: ['nondeterministic_output'],
   },
   SMOVE: {
@@ -196,14 +197,14 @@ export const sets = {
     flags: READ_ALL,
     run: sscan,
     syntax: 'key cursor [MATCH pattern] [COUNT count]',
-    summary: 'Walks through the members step by step',
+    summary: 'Iterates over the members in steps',
     since: '2.8.0',
-    complexity: 'O(1) for a step, O(N) for a whole walk through N members',
+    complexity: 'O(1) for a step, O(N) for an iteration over N members',
     tips: ['nondeterministic_output'],
   },
 } as const satisfies CommandTable;
 
-/** The set that a command is about to change, which counts neither as a hit nor as a miss. */
+/** The set at a key, for a command that writes: counts neither as a hit nor as a miss. */
 function setToChange({ database }: Session, key: string): SetValue | undefined {
   const value = database.peek(key);
   if (value === undefined || value instanceof SetValue) return value;
@@ -279,17 +280,16 @@ function spopCount(session: Session, argv: readonly string[]): Reply {
   return new SetReply(popMany(session, set, count));
 }
 
-/** When so many times fewer members stay than go, those that stay are chosen instead. */
+/** If at least so many times more members are popped than stay, the ones that stay are chosen instead. */
 const KEEP_FACTOR = 5;
 
 function popMany({ engine }: Session, set: SetValue, count: number): string[] {
   return Array.from({ length: count }, () => set.popRandom(engine.random));
 }
 
-/** As in Redis, what stays is a new set, which may be one of integers again. */
+/** As in Redis, the remaining members form a new set, which may be an intset again. */
 function popAllBut(session: Session, key: string, set: SetValue, count: number): string[] {
-  const kept = new SetValue(session.engine.journal);
-  for (const member of popMany(session, set, count)) kept.add(member);
+  const kept = setOfMembers(session.engine.journal, popMany(session, set, count));
   session.database.replace(key, kept);
   return set.members();
 }
@@ -318,7 +318,7 @@ function smove(session: Session, argv: readonly string[]): Reply {
   return 1;
 }
 
-/** The sets of the keys from `begin` up to `end`; undefined stands for an empty one. */
+/** The sets of the keys from `begin` to `end`, without `end`; undefined for a key that does not exist. */
 function setsAt(
   { database }: Session,
   argv: readonly string[],
@@ -329,8 +329,8 @@ function setsAt(
 }
 
 /**
- * The common members, at most `limit`: those of the smallest set that all the others have. A set that is
- * named many times counts once, here and below, so that the work is bounded by what is stored.
+ * The common members, at most `limit`: the members of the smallest set that all others have. Here and below, a set
+ * that is named several times is read once, so that the work is bounded by the stored data.
  */
 function intersection(
   operands: readonly (SetValue | undefined)[],
@@ -350,8 +350,7 @@ function intersection(
 function sinterstore(session: Session, argv: readonly string[]): Reply {
   const operands = setsAt(session, argv, 2, argv.length);
   reserveFor(session, operands);
-  const common = new SetValue(session.engine.journal);
-  for (const member of intersection(operands)) common.add(member);
+  const common = setOfMembers(session.engine.journal, intersection(operands));
   return store(session, argv[1]!, common, 'sinterstore');
 }
 
@@ -377,11 +376,11 @@ function union(session: Session, argv: readonly string[], begin: number): SetVal
   const operands = setsAt(session, argv, begin, argv.length);
   reserveFor(session, operands);
   const all = new SetValue(session.engine.journal);
-  for (const set of new Set(operands)) addAll(all, set);
+  for (const set of new Set(operands)) for (const member of set?.members() ?? []) all.add(member);
   return all;
 }
 
-/** Makes sure that there is memory for a result, which is at most as large as all sets together. */
+/** Checks that there is memory for the result, which is at most as large as all sets together. */
 function reserveFor({ engine }: Session, operands: readonly (SetValue | undefined)[]): void {
   let bytes = 0;
   for (const set of new Set(operands)) bytes += set?.bytes ?? 0;
@@ -389,35 +388,48 @@ function reserveFor({ engine }: Session, operands: readonly (SetValue | undefine
 }
 
 /**
- * Either each member of the first set is looked for in the others, or the members of the others are
- * taken from a copy of the first; Redis estimates which is less work, and since the copy may be kept in
- * another encoding, so does this.
+ * Redis either removes members from a copy of the first set, or looks the members of the first set up in the others.
+ * The copy of 513 integers is a hash table, and stays one after removals, so that the choice is visible in the
+ * encoding. Redis counts a set as often as it is named when it chooses. The work here counts each set once.
  */
 function difference(session: Session, argv: readonly string[], begin: number): SetValue {
-  const result = new SetValue(session.engine.journal);
+  const { journal } = session.engine;
   const [first, ...rest] = setsAt(session, argv, begin, argv.length);
   reserveFor(session, [first]);
-  if (first === undefined || rest.includes(first)) return result;
-  const others = [...new Set(rest)].filter((set) => set !== undefined);
+  if (first === undefined || rest.includes(first)) return new SetValue(journal);
+  const named = rest.filter((set) => set !== undefined);
+  const others = [...new Set(named)];
+  if (copyingIsLessWork(first, named)) return copyWithout(first, others);
+  const remaining = copyingIsLessWork(first, others)
+    ? copyWithout(first, others).members()
+    : membersWithout(first, others);
+  return setOfMembers(journal, remaining);
+}
+
+/** Redis's estimate: half of the possible lookups, compared with the number of all members. */
+function copyingIsLessWork(first: SetValue, others: readonly SetValue[]): boolean {
   const lookups = Math.floor((first.size * (others.length + 1)) / 2);
-  const removals = others.reduce((sum, { size }) => sum + size, first.size);
-  if (lookups <= removals) {
-    others.sort((a, b) => b.size - a.size);
-    for (const member of first.members()) {
-      if (!others.some((other) => other.has(member))) result.add(member);
-    }
-    return result;
-  }
-  addAll(result, first);
-  for (const other of others) for (const member of other.members()) result.delete(member);
-  return result;
+  return lookups > others.reduce((sum, { size }) => sum + size, first.size);
 }
 
-function addAll(target: SetValue, source: SetValue | undefined): void {
-  for (const member of source?.members() ?? []) target.add(member);
+function copyWithout(first: SetValue, others: readonly SetValue[]): SetValue {
+  const copy = setOfMembers(first.journal, first.members());
+  for (const other of others) for (const member of other.members()) copy.delete(member);
+  return copy;
 }
 
-/** Puts a result in place of whatever the key held; an empty one removes the key. */
+function membersWithout(first: SetValue, others: readonly SetValue[]): string[] {
+  const largestFirst = others.toSorted((a, b) => b.size - a.size);
+  return first.members().filter((member) => !largestFirst.some((other) => other.has(member)));
+}
+
+function setOfMembers(journal: Journal, members: readonly string[]): SetValue {
+  const set = new SetValue(journal);
+  for (const member of members) set.add(member);
+  return set;
+}
+
+/** Stores a result at the key. An empty one deletes the key. */
 function store({ database }: Session, key: string, set: SetValue, event: string): number {
   if (set.size > 0) {
     database.set(key, set);

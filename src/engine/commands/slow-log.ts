@@ -15,7 +15,7 @@ const subcommands = {
     flags: ADMIN,
     run: get,
     syntax: '[count]',
-    summary: 'Returns the newest of the commands that took long, ten or as many as asked (-1: all)',
+    summary: 'Returns the newest entries of the slow log; 10 by default, all with -1',
     since: '2.2.12',
     complexity: 'O(N) for N returned entries',
     history: [['4.0.0', 'Shows the address and the name of the client']],
@@ -27,7 +27,7 @@ const subcommands = {
     flags: ADMIN,
     run: (session) => session.engine.slowLog.entries.length,
     syntax: '',
-    summary: 'Returns how many commands are kept',
+    summary: 'Returns the number of entries',
     since: '2.2.12',
     complexity: 'O(1)',
     tips: ['request_policy:all_nodes', 'response_policy:agg_sum', 'nondeterministic_output'],
@@ -38,7 +38,7 @@ const subcommands = {
     flags: ADMIN,
     run: reset,
     syntax: '',
-    summary: 'Forgets them',
+    summary: 'Removes all entries',
     since: '2.2.12',
     complexity: 'O(N) for N entries',
     tips: ['request_policy:all_nodes', 'response_policy:all_succeeded'],
@@ -47,7 +47,7 @@ const subcommands = {
 } as const satisfies CommandTable;
 
 export const slowLog = {
-  SLOWLOG: container(subcommands, 'Shows the commands that took long', '2.2.12'),
+  SLOWLOG: container(subcommands, 'Shows the slow log', '2.2.12'),
 } as const satisfies CommandTable;
 
 const SHOWN_UNLESS_ASKED = 10;

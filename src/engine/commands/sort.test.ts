@@ -1,20 +1,24 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 import { COMMANDS } from './index.ts';
 
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
 describe('SORT', () => {
   it.each(['ASC', 'DESC', 'ALPHA', 'ALPHA DESC'])(
-    'finds the same part by LIMIT as in all: %s',
+    'returns with LIMIT the same elements as without: %s',
     (how) => {
       const elements = Array.from({ length: 300 }, (_, at) => String((at * 7919) % 101));
-      client.say(['RPUSH', 'l', ...elements]);
-      const all = client.say(`SORT l ${how}`) as string[];
+      client.send(['RPUSH', 'l', ...elements]);
+      const all = client.send(`SORT l ${how}`) as string[];
       for (const [offset, count] of [
         [0, 0],
         [0, 1],
@@ -23,7 +27,7 @@ describe('SORT', () => {
         [1, 16],
         [290, 16],
       ] as const) {
-        expect(client.say(`SORT l ${how} LIMIT ${offset} ${count}`)).toEqual(
+        expect(client.send(`SORT l ${how} LIMIT ${offset} ${count}`)).toEqual(
           all.slice(offset, offset + count),
         );
       }
@@ -46,7 +50,7 @@ describe('SORT', () => {
     ]);
   });
 
-  it('keeps the order when told to sort by what has no star', () => {
+  it('does not sort when BY has no star', () => {
     expectReplies(client, [
       ['RPUSH l b c a', 3],
       ['SORT l BY nosort', ['b', 'c', 'a']],
@@ -60,7 +64,7 @@ describe('SORT', () => {
     ]);
   });
 
-  it('weighs and answers by other keys and by fields', () => {
+  it('BY and GET read other keys and hash fields', () => {
     expectReplies(client, [
       ['RPUSH l 1 2 3', 3],
       ['MSET w_1 30 w_2 20 w_3 10', '+OK'],
@@ -75,7 +79,7 @@ describe('SORT', () => {
     ]);
   });
 
-  it('reads weights as C does', () => {
+  it('parses weights like strtod', () => {
     expectReplies(client, [
       [['RPUSH', 'l', '', ' 1', '0x10', 'inf', '-1\0x'], 5],
       ['SORT l', ['-1\0x', '', ' 1', '0x10', 'inf']],
@@ -96,7 +100,7 @@ describe('SORT', () => {
     expect(client.events()).toEqual(['rpush l', 'sortstore out', 'del out']);
   });
 
-  it('refuses other types and bad words', () => {
+  it('rejects other types and invalid options', () => {
     expectReplies(client, [
       ['SET s 1', '+OK'],
       ['HSET h a 1', 1],
@@ -109,7 +113,7 @@ describe('SORT', () => {
     ]);
   });
 
-  it('names the key that it sorts and the last one that it stores to', () => {
+  it('keyPositions returns the source and the last STORE key', () => {
     const positions = (line: string) => COMMANDS.get('sort')!.keyPositions(line.split(' '));
     expect(positions('SORT l')).toEqual([1]);
     expect(positions('SORT l STORE a GET STORE STORE b ASC')).toEqual([1, 7]);

@@ -50,13 +50,13 @@ export const sort = {
 } as const satisfies CommandTable;
 
 interface SortOptions {
-  /** What to sort by; undefined: the elements themselves. */
+  /** The pattern of BY; undefined: sort by the elements themselves. */
   by: string | undefined;
-  /** A pattern without a star was given: the order stays. */
+  /** BY has no star: the elements are not sorted. */
   keepsOrder: boolean;
   readonly get: string[];
   offset: number;
-  /** Below zero: all. */
+  /** Negative: all. */
   count: number;
   descending: boolean;
   alphabetic: boolean;
@@ -78,7 +78,7 @@ function parseSort(argv: readonly string[], mayStore: boolean): SortOptions {
   return options;
 }
 
-/** Reads one option; how many words it took. */
+/** Parses one option. Returns the number of its arguments. */
 function parseOption(
   options: SortOptions,
   argv: readonly string[],
@@ -118,7 +118,7 @@ function parseValue(
   return 2;
 }
 
-/** The key to sort and the last STORE; the keys of patterns cannot be known before. */
+/** The key to sort and the key of the last STORE. The keys of patterns are not known in advance. */
 function sortKeys(argv: readonly string[]): number[] {
   let store = 0;
   for (let at = 2; at < argv.length; at++) {
@@ -134,8 +134,8 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
   const { database } = session;
   const value = database.get(argv[1]!);
   if (typeof value === 'string' || value instanceof HashValue) throw WRONG_TYPE;
-  if (value?.type === 'zset') value.leaveSmallForm();
-  // The order of a set means nothing: what is stored, or seen by a script, must not depend on it.
+  if (value?.type === 'zset') value.convertToSkiplist();
+  // A set has no order: as in Redis, it is sorted if the result is stored or used by a script.
   const isKept = options.store !== undefined || session.isScript;
   if (options.keepsOrder && value?.type === 'set' && isKept) {
     options.keepsOrder = false;
@@ -157,7 +157,7 @@ function sortAndStore(session: Session, argv: readonly string[], options: SortOp
   return options.store === undefined ? results : store(session, options.store, results);
 }
 
-/** Makes sure that there is memory for the arrays that sorting needs, and for the results of GET. */
+/** Checks that there is memory for the arrays that sorting needs, and for the results of GET. */
 function reserveFor(
   { engine }: Session,
   value: Collection | undefined,
@@ -176,7 +176,7 @@ function elementsOf(value: Exclude<Value, string | HashValue> | undefined): read
   return value.type === 'set' ? value.members() : value.range(0, value.size).members;
 }
 
-/** Redis turns lists and sorted sets round for DESC, but not sets. */
+/** As in Redis, DESC reverses lists and sorted sets, but not sets. */
 function keptOrder(
   elements: readonly string[],
   value: Value | undefined,
@@ -213,7 +213,7 @@ function sorted(
   return inOrder;
 }
 
-/** Without a callback the engine of JavaScript takes half the time; its order is that of the bytes. */
+/** Sorts by bytes. Array.sort without a callback takes half the time. */
 function sortedTexts(elements: readonly string[], descending: boolean): string[] {
   const bytes = elements.reduce((sum, { length }) => sum + length, 0);
   if (bytes * Math.log2(elements.length + 1) > MAX_COMPARED_BYTES) throw TOO_MUCH_TEXT;
@@ -223,7 +223,7 @@ function sortedTexts(elements: readonly string[], descending: boolean): string[]
 
 type Compare = (a: number, b: number) => number;
 
-/** The first few of the slots in order, for a LIMIT: the others need not be sorted. */
+/** The first `wanted` slots in order, for LIMIT, without sorting the others. */
 function firstSlots(size: number, compare: Compare, wanted: number): number[] {
   const first: number[] = [];
   for (let slot = 0; slot < size; slot++) {
@@ -236,10 +236,10 @@ function firstSlots(size: number, compare: Compare, wanted: number): number[] {
   return first;
 }
 
-/** From here on sorting everything is less work. */
+/** With a larger LIMIT, sorting everything is faster. */
 const MAX_PART = 16;
 
-/** By bytes, as in the C locale; what has no weight comes first. */
+/** Compares by bytes, as in the C locale. Elements without a weight come first. */
 function byText(weights: readonly (string | null)[]): Compare {
   let comparedBytes = 0;
   return (a, b) => {
@@ -252,7 +252,7 @@ function byText(weights: readonly (string | null)[]): Compare {
   };
 }
 
-/** What has no weight counts as zero; equal weights are told apart by the elements. */
+/** Compares by number. A missing weight is zero; equal weights are ordered by element. */
 function byNumber(weights: readonly (string | null)[], elements: readonly string[]): Compare {
   const numbers = Float64Array.from(weights, (weight) => (weight === null ? 0 : toNumber(weight)));
   return (a, b) => {
@@ -267,7 +267,7 @@ function compareBytes(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** C's strtod: ends at a zero byte, skips spaces in front, and finds zero in nothing. */
+/** Parses like C's strtod: stops at a NUL byte, skips leading spaces, and an empty text is zero. */
 function toNumber(text: string): number {
   const integer = parseInteger(text);
   if (typeof integer === 'number') return integer;
@@ -280,8 +280,8 @@ function toNumber(text: string): number {
 }
 
 /**
- * What a pattern leads to: `#` to the element, `weight_*` to the string at the key with the element in
- * place of the star, `object_*->field` to a field of the hash there.
+ * Resolves a pattern: `#` is the element, `weight_*` the string at the key with the element in place of the star, and
+ * `object_*->field` a field of the hash at that key.
  */
 function lookUp(database: Database, pattern: string, element: string): string | null {
   if (pattern === '#') return element;
@@ -308,7 +308,7 @@ function store(session: Session, key: string, results: readonly (string | null)[
   return results.length;
 }
 
-/** Comparing so much takes about a second. Many elements can have the same long weight. */
+/** Comparing this much takes about a second. Many elements can have the same long weight. */
 const MAX_COMPARED_BYTES = 2 ** 33;
 const TOO_MUCH_TEXT = new ErrorReply('ERR SORT would compare too much text');
 const NOT_NUMBERS = new ErrorReply("ERR One or more scores can't be converted into double");

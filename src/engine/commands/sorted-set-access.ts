@@ -4,14 +4,14 @@ import { formatFloat64 } from '../number.ts';
 import type { Session } from '../session.ts';
 import { type Entries, SortedSetValue } from '../sorted-set-value.ts';
 
-/** The sorted set at a key, for a command that writes: no hit and no miss. */
+/** The sorted set at a key, for a command that writes: counts neither as a hit nor as a miss. */
 export function sortedSetToChange({ database }: Session, key: string): SortedSetValue | undefined {
   const value = database.peek(key);
   if (value === undefined || value instanceof SortedSetValue) return value;
   throw WRONG_TYPE;
 }
 
-/** Says that members left the sorted set, and ends it if none is left. */
+/** Must be called after members were removed: publishes the event, and deletes an empty sorted set. */
 export function membersLeft(
   { database }: Session,
   event: string,
@@ -23,7 +23,7 @@ export function membersLeft(
   database.deleteIfEmpty(key, value);
 }
 
-/** Fills `value` and puts it under `key`; without members it deletes what was there. Returns its size. */
+/** Adds the entries to `value` and stores it at `key`. An empty result deletes the key. Returns the size. */
 export function storeResult(
   { database, engine }: Session,
   event: string,
@@ -41,7 +41,7 @@ export function storeResult(
   return value.size;
 }
 
-/** The same entries, turned round in place. */
+/** Reverses the entries in place. */
 export function reversed(entries: Entries): Entries {
   entries.members.reverse();
   entries.scores.reverse();
@@ -56,7 +56,7 @@ export function pairReply(member: string, score: number): Reply {
   return [member, scoreReply(score)];
 }
 
-/** Members with their scores: pairs in RESP3, one flat array before. */
+/** Members with scores: pairs in RESP3, a flat array in RESP2. */
 export function scoredReply(session: Session, { members, scores }: Entries): Reply {
   if (session.protocol === 3) return members.map((member, at) => pairReply(member, scores[at]!));
   const flat: string[] = [];

@@ -97,18 +97,18 @@ export const sortedSetAlgebra = {
   },
 } as const satisfies CommandTable;
 
-/** Adds up what two sets say of one member. */
+/** Combines the scores of a member in two sets. */
 type Aggregate = (score: number, other: number) => number;
 
-/** As in Redis the sum of both infinities is zero, and what is not a number loses against any. */
+/** As in Redis, the sum of inf and -inf is 0, and any score wins against NaN. */
 const AGGREGATES = {
   SUM: (score, other) => notNaN(score + other),
-  // Not Math.min and Math.max, which let NaN win and tell the zeros apart.
+  // Not Math.min and Math.max, which prefer NaN and distinguish 0 from -0.
   MIN: (score, other) => (other < score ? other : score),
   MAX: (score, other) => (other > score ? other : score),
 } as const satisfies Record<string, Aggregate>;
 
-/** A set or sorted set to be combined, with the factor of its scores. */
+/** A set or sorted set, with the weight of its scores. */
 interface Source {
   readonly value: SetValue | SortedSetValue | undefined;
   readonly size: number;
@@ -119,11 +119,11 @@ interface Operands {
   readonly sources: Source[];
   aggregate: Aggregate;
   withScores: boolean;
-  /** ZINTERCARD: where to stop counting. */
+  /** The LIMIT of ZINTERCARD. */
   limit: number;
 }
 
-/** Members and scores of a result, in no order. */
+/** Computes the members and scores of the result, in no order. */
 type Combine = (operands: Operands) => Dictionary<number>;
 
 function show(session: Session, argv: readonly string[], combine: Combine): Reply {
@@ -146,12 +146,12 @@ function intersectionSize(session: Session, argv: readonly string[]): Reply {
   return intersection(operands).size;
 }
 
-/** Which options a command takes. */
+/** The options that a command accepts. */
 const OPTION_BITS = { WEIGHTS: 1, AGGREGATE: 2, WITHSCORES: 4, LIMIT: 8 } as const;
 const COMBINED = OPTION_BITS.WEIGHTS | OPTION_BITS.AGGREGATE | OPTION_BITS.WITHSCORES;
 const DIFF = OPTION_BITS.WITHSCORES;
 
-/** Redis looks at the types of all keys before it reads the options behind them. */
+/** As in Redis, the types of all keys are checked before the options are parsed. */
 function parseOperands(
   session: Session,
   argv: readonly string[],
@@ -176,7 +176,7 @@ function parseOperands(
   return operands;
 }
 
-/** Makes sure that there is memory for a result, which is at most as large as all sets together. */
+/** Checks that there is memory for the result, which is at most as large as all sets together. */
 function reserveFor({ engine }: Session, { sources }: Operands): void {
   let bytes = 0;
   for (const value of new Set(sources.map((each) => each.value))) bytes += value?.bytes ?? 0;
@@ -190,7 +190,7 @@ function source({ database }: Session, key: string): Source {
   return { value, size: value.size, weight: 1 };
 }
 
-/** Reads the option at `at`; returns where the next one stands. */
+/** Parses the option at `at`. Returns the position of the next one. */
 function parseOption(
   operands: Operands,
   argv: readonly string[],
@@ -229,20 +229,20 @@ function parseAggregate(text: string): Aggregate {
   return AGGREGATES[word as keyof typeof AGGREGATES];
 }
 
-/** From the smallest set up, as in Redis: sums of floating point numbers depend on the order. */
+/** Smallest set first, as in Redis: sums of floating point numbers depend on the order. */
 function bySize(sources: readonly Source[]): Source[] {
   return sources.toSorted((a, b) => a.size - b.size);
 }
 
 /**
- * A key that is named many times is read as often, since each time has a weight of its own. That work is not
- * bounded by what is stored.
+ * Throws if repeated keys cause too much work. Each occurrence of a key has its own weight and is read, so that the
+ * stored data does not bound the work.
  */
 function assertRepeatedWork(members: number): void {
   if (members > MAX_REPEATED_MEMBERS) throw TOO_OFTEN;
 }
 
-/** The sources that name a key for the second time, or more. */
+/** The sources without the first occurrence of each key. */
 function repeated(sources: readonly Source[]): Source[] {
   const seen = new Set<Source['value']>();
   return sources.filter(({ value }) => seen.size === seen.add(value).size);
@@ -292,7 +292,7 @@ function difference({ sources }: Operands): Dictionary<number> {
   return result;
 }
 
-/** Walks through the smaller of the two. */
+/** Iterates over the smaller of the two. */
 function removeMembers(result: Dictionary<number>, value: Source['value']): void {
   if (value === undefined) return;
   if (value.size < result.size) for (const member of value.members()) result.delete(member);
@@ -304,7 +304,7 @@ function hasMember(value: SetValue | SortedSetValue, member: string): boolean {
   return value instanceof SortedSetValue ? value.score(member) !== undefined : value.has(member);
 }
 
-/** Visits the entries in no order until told to stop; a plain set's scores are one. */
+/** Visits the entries, in no order, until `visit` returns false. The scores of a plain set are 1. */
 function forEachEntry({ value }: Source, visit: (member: string, score: number) => boolean): void {
   if (value === undefined) return;
   const members = value.members();
@@ -319,7 +319,7 @@ function scoreIn({ value }: Source, member: string): number | undefined {
   return value?.has(member) ? 1 : undefined;
 }
 
-/** Sorts places instead of pairs: a pair is an object for each member. */
+/** Sorts indexes instead of pairs, which would need an object per member. */
 function sorted(result: Dictionary<number>): Entries {
   const members = result.names();
   const scores = result.values();

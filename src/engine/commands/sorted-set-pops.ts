@@ -43,7 +43,7 @@ export const sortedSetPops = {
     flags: ['write', 'movablekeys'],
     run: popFromFirst,
     syntax: 'numkeys key [key ...] MIN|MAX [COUNT count]',
-    summary: 'Removes and returns members from the first of the keys that has any',
+    summary: 'Removes and returns members of the first sorted set that is not empty',
     since: '7.0.0',
     complexity: 'O(K)+O(M*log(N)) for K keys and M popped of N members',
   },
@@ -53,7 +53,7 @@ export const sortedSetPops = {
     flags: ['write', 'noscript', 'blocking', 'fast'],
     run: (session, argv) => waitForOne(session, argv, 'min'),
     syntax: 'key [key ...] timeout',
-    summary: 'Removes and returns the member with the lowest score, or waits for one',
+    summary: 'Removes and returns the member with the lowest score, or blocks until there is one',
     since: '5.0.0',
     complexity: 'O(log(N)) for N members in the set',
     history: [['6.0.0', 'The timeout may be a fraction of a second']],
@@ -64,7 +64,7 @@ export const sortedSetPops = {
     flags: ['write', 'noscript', 'blocking', 'fast'],
     run: (session, argv) => waitForOne(session, argv, 'max'),
     syntax: 'key [key ...] timeout',
-    summary: 'Removes and returns the member with the highest score, or waits for one',
+    summary: 'Removes and returns the member with the highest score, or blocks until there is one',
     since: '5.0.0',
     complexity: 'O(log(N)) for N members in the set',
     history: [['6.0.0', 'The timeout may be a fraction of a second']],
@@ -75,7 +75,8 @@ export const sortedSetPops = {
     flags: ['write', 'blocking', 'movablekeys'],
     run: waitForSome,
     syntax: 'timeout numkeys key [key ...] MIN|MAX [COUNT count]',
-    summary: 'Removes and returns members from the first of the keys that has any, or waits',
+    summary:
+      'Removes and returns members of the first sorted set that is not empty, or blocks until there is one',
     since: '7.0.0',
     complexity: 'O(K)+O(M*log(N)) for K keys and M popped of N members',
   },
@@ -83,7 +84,7 @@ export const sortedSetPops = {
 
 type End = 'min' | 'max';
 
-/** Makes the reply of what was popped from `key`. */
+/** Builds the reply for the entries that were popped from `key`. */
 type Show = (key: string, entries: Entries) => Reply;
 
 function popFromOne(session: Session, argv: readonly string[], end: End): Reply {
@@ -94,7 +95,7 @@ function popFromOne(session: Session, argv: readonly string[], end: End): Reply 
   const value = sortedSetToChange(session, key);
   if (value === undefined || count === 0) return [];
   const entries = pop(session, key, value, end, count);
-  // Without a count the one pair is flat in RESP3 too.
+  // Without a count the reply is one flat pair, also in RESP3.
   if (argv.length === 2) return pairReply(entries.members[0]!, entries.scores[0]!);
   return scoredReply(session, entries);
 }
@@ -124,11 +125,11 @@ function popOrWait(
 ): Outcome {
   const reply = popAny(session, keys, end, count, show);
   if (reply !== undefined) return reply;
-  return session.engine.blocking.park(session, {
+  return session.engine.blocking.block(session, {
     keys,
     timeoutMs,
     timeoutReply: NULL_ARRAY,
-    // A value of another type does not end the wait.
+    // A key of another type does not end the block.
     serve: (key) =>
       session.database.peek(key) instanceof SortedSetValue
         ? popAny(session, [key], end, count, show)
@@ -136,7 +137,7 @@ function popOrWait(
   });
 }
 
-/** From the first key that holds a sorted set; undefined if none does. */
+/** Pops from the first key that is a sorted set; undefined if there is none. */
 function popAny(
   session: Session,
   keys: readonly string[],
@@ -151,7 +152,7 @@ function popAny(
   return undefined;
 }
 
-/** The popped entries, outermost first. */
+/** Pops entries: the lowest or highest score first. */
 function pop(
   session: Session,
   key: string,
@@ -181,7 +182,7 @@ interface ManyPop {
   readonly count: number;
 }
 
-/** Reads `numkeys key … MIN|MAX [COUNT count]` from `begin` on. */
+/** Parses `numkeys key … MIN|MAX [COUNT count]` from `begin` on. */
 function parseManyPop(argv: readonly string[], begin: number): ManyPop {
   const keyCount = integerArgument(argv[begin]!, NO_KEYS_COUNTED);
   if (keyCount < 1) throw NO_KEYS_COUNTED;

@@ -114,7 +114,7 @@ export const sortedSetRanges = {
     flags: ['readonly', 'fast'],
     run: (session, argv) => count(session, argv, 'lex'),
     syntax: 'key min max',
-    summary: 'Returns how many members of equal score lie in a range of bytes',
+    summary: 'Returns how many members of equal score are in a range by their bytes',
     since: '2.8.9',
     complexity: 'O(log(N)) for N members in the set',
   },
@@ -152,7 +152,7 @@ export const sortedSetRanges = {
 
 type Measure = 'rank' | 'score' | 'lex';
 
-/** What the name of a command settles; the options of ZRANGE may settle only the rest. */
+/** The options that a command's name implies. ZRANGE accepts the others. */
 interface Given {
   readonly by?: Measure;
   readonly isReverse?: boolean;
@@ -165,7 +165,7 @@ interface RangeOptions {
   limit: { readonly offset: number; readonly count: number } | undefined;
 }
 
-/** The ranks that a range means in a given sorted set, without the first `skip` of them. */
+/** Finds the ranks of a range in a sorted set, without the first `skip`. */
 type Locate = (value: SortedSetValue, skip: number) => Span;
 
 function range(session: Session, argv: readonly string[], given: Given): Reply {
@@ -229,7 +229,7 @@ function parseOptions(
     else if (word === 'BYLEX' && options.by === undefined) options.by = 'lex';
     else throw SYNTAX_ERROR;
   }
-  // A count of -1 counts as no LIMIT at all, also where there may be none.
+  // As in Redis, a count of -1 means no LIMIT, also where LIMIT is not allowed.
   if (options.by === undefined && options.limit?.count === -1) options.limit = undefined;
   assertCompatible(options);
   return options;
@@ -246,7 +246,7 @@ function assertCompatible({ by = 'rank', limit, withScores }: RangeOptions): voi
   }
 }
 
-/** A reverse range by score or member names its upper end first. */
+/** A reverse range by score or member has its upper bound first. */
 function parseRange(
   { by = 'rank', isReverse = false }: RangeOptions,
   a: string,
@@ -273,7 +273,7 @@ function locator(by: Measure, min: string, max: string, isReverse: boolean): Loc
   }
 }
 
-/** Ranks as people write them: both ends included, negative ones counted from the end. */
+/** Converts two inclusive ranks, which are relative to the end if negative. */
 function rankSpan(size: number, start: number, stop: number, isReverse: boolean): Span {
   const first = Math.max(start < 0 ? start + size : start, 0);
   const last = Math.min(stop < 0 ? stop + size : stop, size - 1);

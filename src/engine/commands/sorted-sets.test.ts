@@ -19,9 +19,9 @@ beforeEach(() => {
 });
 afterEach(() => engine.close());
 
-/** A reply as it reads: errors begin with `-`, doubles with `,`, and a null array is `*-1`. */
+/** Converts a reply to a short form: errors begin with `-`, doubles with `,`, and a null array is `*-1`. */
 function plain(reply: Outcome): unknown {
-  if (typeof reply === 'symbol') return 'parked';
+  if (typeof reply === 'symbol') return 'blocked';
   if (Array.isArray(reply)) return reply.map(plain);
   if (reply instanceof ErrorReply) return `-${reply.message}`;
   if (reply instanceof DoubleReply) return session.protocol === 3 ? `,${reply.text}` : reply.text;
@@ -30,16 +30,16 @@ function plain(reply: Outcome): unknown {
   return reply;
 }
 
-/** Runs one line of words; `""` is the empty word. */
-function say(line: string, by = session): unknown {
+/** Runs one line of arguments; `""` is an empty argument. */
+function send(line: string, by = session): unknown {
   const argv = line.split(' ').map((word) => (word === '""' ? '' : word));
   exercised.add(argv[0]!.toUpperCase());
   return plain(execute(by, argv));
 }
 
 type Line = readonly [line: string, reply: unknown];
-function dialogue(lines: readonly Line[]): void {
-  for (const [line, reply] of lines) expect([line, say(line)]).toEqual([line, reply]);
+function expectReplies(lines: readonly Line[]): void {
+  for (const [line, reply] of lines) expect([line, send(line)]).toEqual([line, reply]);
 }
 
 const WRONG_TYPE = '-WRONGTYPE Operation against a key holding the wrong kind of value';
@@ -48,8 +48,8 @@ const NOT_AN_INTEGER = '-ERR value is not an integer or out of range';
 const NOT_A_FLOAT = '-ERR value is not a valid float';
 
 describe('members and scores', () => {
-  test('ZADD and its options', () => {
-    dialogue([
+  test('ZADD adds and changes members by its options', () => {
+    expectReplies([
       ['ZADD k 1 a 2 b', 2],
       ['ZADD k 5 a 3 c', 1],
       ['ZADD k CH 6 a 3 c 4 d', 2],
@@ -74,8 +74,8 @@ describe('members and scores', () => {
     ]);
   });
 
-  test('ZADD refuses, and then changes nothing', () => {
-    dialogue([
+  test('ZADD with invalid arguments changes nothing', () => {
+    expectReplies([
       ['ZADD k 1', "-ERR wrong number of arguments for 'zadd' command"],
       ['ZADD k 1 a 2', SYNTAX],
       ['ZADD k NX CH', SYNTAX],
@@ -94,7 +94,7 @@ describe('members and scores', () => {
   });
 
   test('ZINCRBY', () => {
-    dialogue([
+    expectReplies([
       ['ZINCRBY k 1.5 a', '1.5'],
       ['ZINCRBY k -0.25 a', '1.25'],
       ['ZINCRBY k inf a', 'inf'],
@@ -106,7 +106,7 @@ describe('members and scores', () => {
   });
 
   test('ZSCORE, ZMSCORE, ZCARD', () => {
-    dialogue([
+    expectReplies([
       ['ZADD k 0.1 a -inf b 1e20 c 3 d', 4],
       ['ZSCORE k a', '0.10000000000000001'],
       ['ZSCORE k x', null],
@@ -122,7 +122,7 @@ describe('members and scores', () => {
   });
 
   test('ZRANK and ZREVRANK', () => {
-    dialogue([
+    expectReplies([
       ['ZADD k 1 a 1 b 2 c', 3],
       ['ZRANK k a', 0],
       ['ZRANK k c', 2],
@@ -134,7 +134,7 @@ describe('members and scores', () => {
   });
 
   test('ZREM deletes the key with its last member', () => {
-    dialogue([
+    expectReplies([
       ['ZADD k 1 a 2 b 3 c', 3],
       ['ZREM k a x a', 1],
       ['ZREM k b c', 2],
@@ -144,7 +144,7 @@ describe('members and scores', () => {
   });
 
   test('ZRANDMEMBER', () => {
-    dialogue([
+    expectReplies([
       ['ZADD k 1 a 2 b 3 c', 3],
       ['ZRANDMEMBER none', null],
       ['ZRANDMEMBER none 3', []],
@@ -155,10 +155,10 @@ describe('members and scores', () => {
       ['ZRANDMEMBER k 1 WITHSCORES x', SYNTAX],
       ['ZRANDMEMBER k 9223372036854775807 WITHSCORES', '-ERR value is out of range'],
     ]);
-    expect(['a', 'b', 'c']).toContain(say('ZRANDMEMBER k'));
-    const two = say('ZRANDMEMBER k 2') as string[];
+    expect(['a', 'b', 'c']).toContain(send('ZRANDMEMBER k'));
+    const two = send('ZRANDMEMBER k 2') as string[];
     expect(new Set(two).size).toBe(2);
-    const many = say('ZRANDMEMBER k -100 WITHSCORES') as string[];
+    const many = send('ZRANDMEMBER k -100 WITHSCORES') as string[];
     expect(many).toHaveLength(200);
     const pairs = new Set(
       many.flatMap((word, at) => (at % 2 === 0 ? `${word}${many[at + 1]}` : [])),
@@ -166,8 +166,8 @@ describe('members and scores', () => {
     expect([...pairs].sort()).toEqual(['a1', 'b2', 'c3']);
   });
 
-  test('ZSCAN shows a small one at once and in order, a large one in steps', () => {
-    dialogue([
+  test('ZSCAN returns a listpack in one step, a skiplist in several', () => {
+    expectReplies([
       ['ZADD k 2 b 1 a 1e17 c', 3],
       ['ZSCAN k 0 COUNT 1', ['0', ['a', '1', 'b', '2', 'c', '100000000000000000']]],
       ['ZSCAN k 0 MATCH [bc]', ['0', ['b', '2', 'c', '100000000000000000']]],
@@ -178,12 +178,12 @@ describe('members and scores', () => {
       ['ZSCAN k 0 COUNT x', NOT_AN_INTEGER],
       ['ZSCAN k 0 TYPE zset', SYNTAX],
     ]);
-    for (let at = 0; at < 200; at++) say(`ZADD big ${at} m${at}`);
+    for (let at = 0; at < 200; at++) send(`ZADD big ${at} m${at}`);
     const met: string[] = [];
     let cursor = '0';
     let steps = 0;
     do {
-      const [next, found] = say(`ZSCAN big ${cursor} COUNT 20`) as [string, string[]];
+      const [next, found] = send(`ZSCAN big ${cursor} COUNT 20`) as [string, string[]];
       met.push(...found);
       cursor = next;
       steps++;
@@ -196,12 +196,12 @@ describe('members and scores', () => {
 
 describe('ranges', () => {
   beforeEach(() => {
-    say('ZADD k 1 a 2 b 2 c 3 d 4 e');
-    say('ZADD lex 0 a 0 b 0 c 0 d');
+    send('ZADD k 1 a 2 b 2 c 3 d 4 e');
+    send('ZADD lex 0 a 0 b 0 c 0 d');
   });
 
   test('ZRANGE and ZREVRANGE by rank', () => {
-    dialogue([
+    expectReplies([
       ['ZRANGE k 0 -1', ['a', 'b', 'c', 'd', 'e']],
       ['ZRANGE k 1 2', ['b', 'c']],
       ['ZRANGE k -2 100', ['d', 'e']],
@@ -220,7 +220,7 @@ describe('ranges', () => {
   });
 
   test('by score', () => {
-    dialogue([
+    expectReplies([
       ['ZRANGE k 2 3 BYSCORE', ['b', 'c', 'd']],
       ['ZRANGE k (2 +inf BYSCORE WITHSCORES', ['d', '3', 'e', '4']],
       ['ZRANGE k 3 2 BYSCORE REV', ['d', 'c', 'b']],
@@ -245,7 +245,7 @@ describe('ranges', () => {
   });
 
   test('by member', () => {
-    dialogue([
+    expectReplies([
       ['ZRANGE lex [b + BYLEX', ['b', 'c', 'd']],
       ['ZRANGEBYLEX lex - (c', ['a', 'b']],
       ['ZRANGEBYLEX lex - + LIMIT 1 2', ['b', 'c']],
@@ -263,7 +263,7 @@ describe('ranges', () => {
   });
 
   test('ZREMRANGEBYRANK, ZREMRANGEBYSCORE, ZREMRANGEBYLEX', () => {
-    dialogue([
+    expectReplies([
       ['ZREMRANGEBYRANK k 0 1', 2],
       ['ZREMRANGEBYSCORE k (2 3', 1],
       ['ZRANGE k 0 -1', ['c', 'e']],
@@ -278,7 +278,7 @@ describe('ranges', () => {
   });
 
   test('ZRANGESTORE', () => {
-    dialogue([
+    expectReplies([
       ['ZRANGESTORE to k 1 3', 3],
       ['ZRANGE to 0 -1 WITHSCORES', ['b', '2', 'c', '2', 'd', '3']],
       ['PEXPIRE to 1000', 1],
@@ -297,10 +297,10 @@ describe('ranges', () => {
 });
 
 describe('pops', () => {
-  beforeEach(() => void say('ZADD k 1 a 2 b 3 c'));
+  beforeEach(() => void send('ZADD k 1 a 2 b 3 c'));
 
   test('ZPOPMIN and ZPOPMAX', () => {
-    dialogue([
+    expectReplies([
       ['ZPOPMIN k', ['a', '1']],
       ['ZPOPMAX k 5', ['c', '3', 'b', '2']],
       ['EXISTS k', 0],
@@ -313,7 +313,7 @@ describe('pops', () => {
   });
 
   test('ZMPOP', () => {
-    dialogue([
+    expectReplies([
       ['ZMPOP 2 none k MIN', ['k', [['a', '1']]]],
       [
         'ZMPOP 1 k MAX COUNT 9',
@@ -335,8 +335,8 @@ describe('pops', () => {
     ]);
   });
 
-  test('BZPOPMIN, BZPOPMAX and BZMPOP take at once what is there', () => {
-    dialogue([
+  test('BZPOPMIN, BZPOPMAX and BZMPOP reply at once if a key has members', () => {
+    expectReplies([
       ['BZPOPMIN none k 0', ['k', 'a', '1']],
       ['BZPOPMAX k 0', ['k', 'c', '3']],
       ['BZMPOP 0 2 none k MIN COUNT 2', ['k', [['b', '2']]]],
@@ -350,29 +350,29 @@ describe('pops', () => {
   });
 });
 
-describe('waiting', () => {
-  function client(): { session: Session; answers: unknown[] } {
-    const answers: unknown[] = [];
-    const resume = (reply: Reply): void => void answers.push(plain(reply));
-    return { session: engine.session({ push() {}, resume, close() {} }), answers };
+describe('blocking pops', () => {
+  function client(): { session: Session; replies: unknown[] } {
+    const replies: unknown[] = [];
+    const resume = (reply: Reply): void => void replies.push(plain(reply));
+    return { session: engine.session({ push() {}, resume, close() {} }), replies };
   }
 
-  test('a member serves who waits longest', () => {
+  test('a new member goes to the client that has been blocked longest', () => {
     const [first, second] = [client(), client()];
-    expect(say('BZPOPMIN none k 0', first.session)).toBe('parked');
-    expect(say('BZPOPMAX k 0', second.session)).toBe('parked');
-    say('ZADD k 1 a 2 b 3 c');
-    expect(first.answers).toEqual([['k', 'a', '1']]);
-    expect(second.answers).toEqual([['k', 'c', '3']]);
-    expect(say('ZRANGE k 0 -1')).toEqual(['b']);
+    expect(send('BZPOPMIN none k 0', first.session)).toBe('blocked');
+    expect(send('BZPOPMAX k 0', second.session)).toBe('blocked');
+    send('ZADD k 1 a 2 b 3 c');
+    expect(first.replies).toEqual([['k', 'a', '1']]);
+    expect(second.replies).toEqual([['k', 'c', '3']]);
+    expect(send('ZRANGE k 0 -1')).toEqual(['b']);
   });
 
-  test('BZMPOP takes several, also from a result that is stored', () => {
-    const waiting = client();
-    say('ZADD from 1 a 2 b 3 c');
-    expect(say('BZMPOP 0 2 x k MAX COUNT 2', waiting.session)).toBe('parked');
-    say('ZUNIONSTORE k 1 from');
-    expect(waiting.answers).toEqual([
+  test('BZMPOP is served by ZUNIONSTORE and returns several members', () => {
+    const blocked = client();
+    send('ZADD from 1 a 2 b 3 c');
+    expect(send('BZMPOP 0 2 x k MAX COUNT 2', blocked.session)).toBe('blocked');
+    send('ZUNIONSTORE k 1 from');
+    expect(blocked.replies).toEqual([
       [
         'k',
         [
@@ -383,37 +383,37 @@ describe('waiting', () => {
     ]);
   });
 
-  test('only what is there at the end of a transaction counts', () => {
-    const waiting = client();
-    say('BZPOPMIN k 0', waiting.session);
-    for (const line of ['MULTI', 'ZADD k 1 a', 'DEL k', 'EXEC']) say(line);
-    expect(waiting.answers).toEqual([]);
-    for (const line of ['MULTI', 'ZADD k 2 b', 'ZADD k 1 a', 'EXEC']) say(line);
-    expect(waiting.answers).toEqual([['k', 'a', '1']]);
+  test('a key that is created and deleted in one transaction serves no client', () => {
+    const blocked = client();
+    send('BZPOPMIN k 0', blocked.session);
+    for (const line of ['MULTI', 'ZADD k 1 a', 'DEL k', 'EXEC']) send(line);
+    expect(blocked.replies).toEqual([]);
+    for (const line of ['MULTI', 'ZADD k 2 b', 'ZADD k 1 a', 'EXEC']) send(line);
+    expect(blocked.replies).toEqual([['k', 'a', '1']]);
   });
 
-  test('a value of another type does not end the wait', () => {
-    const waiting = client();
-    say('BZPOPMIN k 0', waiting.session);
-    say('RPUSH k x');
-    expect(waiting.answers).toEqual([]);
-    say('DEL k');
-    say('ZADD k 1 a');
-    expect(waiting.answers).toEqual([['k', 'a', '1']]);
+  test('a key of another type does not end the block', () => {
+    const blocked = client();
+    send('BZPOPMIN k 0', blocked.session);
+    send('RPUSH k x');
+    expect(blocked.replies).toEqual([]);
+    send('DEL k');
+    send('ZADD k 1 a');
+    expect(blocked.replies).toEqual([['k', 'a', '1']]);
   });
 
-  test('ends with its time', () => {
-    const waiting = client();
-    say('BZPOPMAX k 0.5', waiting.session);
+  test('replies with null after the timeout', () => {
+    const blocked = client();
+    send('BZPOPMAX k 0.5', blocked.session);
     clock.advance(499);
-    expect(waiting.answers).toEqual([]);
+    expect(blocked.replies).toEqual([]);
     clock.advance(1);
-    expect(waiting.answers).toEqual(['*-1']);
+    expect(blocked.replies).toEqual(['*-1']);
     expect(clock.pendingTimers).toBe(0);
   });
 
-  test('never in a transaction', () => {
-    dialogue([
+  test('does not block in a transaction', () => {
+    expectReplies([
       ['MULTI', '+OK'],
       ['BZPOPMIN k 0', '+QUEUED'],
       ['BZMPOP 0 1 k MIN', '+QUEUED'],
@@ -424,13 +424,13 @@ describe('waiting', () => {
 
 describe('union, intersection and difference', () => {
   beforeEach(() => {
-    say('ZADD x 1 a 2 b 3 c');
-    say('ZADD y 10 b 20 c 30 d');
-    say('SADD s a b');
+    send('ZADD x 1 a 2 b 3 c');
+    send('ZADD y 10 b 20 c 30 d');
+    send('SADD s a b');
   });
 
   test('ZUNION', () => {
-    dialogue([
+    expectReplies([
       ['ZUNION 2 x y', ['a', 'b', 'c', 'd']],
       ['ZUNION 2 x y WITHSCORES', ['a', '1', 'b', '12', 'c', '23', 'd', '30']],
       ['ZUNION 2 x y WEIGHTS 2 0.5 WITHSCORES', ['a', '2', 'b', '9', 'd', '15', 'c', '16']],
@@ -442,7 +442,7 @@ describe('union, intersection and difference', () => {
   });
 
   test('ZINTER and ZINTERCARD', () => {
-    dialogue([
+    expectReplies([
       ['ZINTER 2 x y WITHSCORES', ['b', '12', 'c', '23']],
       ['ZINTER 3 x y s WITHSCORES WEIGHTS 1 1 5', ['b', '17']],
       ['ZINTER 2 x x WITHSCORES', ['a', '2', 'b', '4', 'c', '6']],
@@ -456,7 +456,7 @@ describe('union, intersection and difference', () => {
   });
 
   test('ZDIFF', () => {
-    dialogue([
+    expectReplies([
       ['ZDIFF 2 x y WITHSCORES', ['a', '1']],
       ['ZDIFF 2 x s', ['c']],
       ['ZDIFF 2 s x WITHSCORES', []],
@@ -466,7 +466,7 @@ describe('union, intersection and difference', () => {
   });
 
   test('ZUNIONSTORE, ZINTERSTORE, ZDIFFSTORE', () => {
-    dialogue([
+    expectReplies([
       ['ZUNIONSTORE to 2 x y', 4],
       ['PEXPIRE to 1000', 1],
       ['ZINTERSTORE to 2 x to AGGREGATE MIN', 3],
@@ -480,8 +480,8 @@ describe('union, intersection and difference', () => {
     ]);
   });
 
-  test('infinities', () => {
-    dialogue([
+  test('the sum of inf and -inf is 0', () => {
+    expectReplies([
       ['ZADD p inf a', 1],
       ['ZADD n -inf a', 1],
       ['ZUNION 2 p n WITHSCORES', ['a', '0']],
@@ -491,8 +491,8 @@ describe('union, intersection and difference', () => {
     ]);
   });
 
-  test('what is refused, and in which order', () => {
-    dialogue([
+  test('errors in the order of Redis', () => {
+    expectReplies([
       ['ZUNION 0 x', "-ERR at least 1 input key is needed for 'zunion' command"],
       ['ZDIFFSTORE to 0 x', "-ERR at least 1 input key is needed for 'zdiffstore' command"],
       ['ZINTER x x', NOT_AN_INTEGER],
@@ -509,11 +509,11 @@ describe('union, intersection and difference', () => {
 describe('RESP3', () => {
   beforeEach(() => {
     session.protocol = 3;
-    say('ZADD k 1 a 2.5 b');
+    send('ZADD k 1 a 2.5 b');
   });
 
-  test('scores are doubles and stand in pairs', () => {
-    dialogue([
+  test('scores are doubles, with members in pairs', () => {
+    expectReplies([
       ['ZSCORE k b', ',2.5'],
       ['ZADD k INCR 1 a', ',2'],
       ['ZINCRBY k -1 a', ',1'],
@@ -552,7 +552,7 @@ describe('RESP3', () => {
 });
 
 describe('keyspace events', () => {
-  // The right column is what redis-server 7.0.15 announced.
+  // The right column has the events of redis-server 7.0.15.
   test.each([
     ['ZADD k 9 z', ['zadd k']],
     ['ZADD k 1 a', []],
@@ -583,7 +583,7 @@ describe('keyspace events', () => {
     engine.close();
     engine = createEngine({ clock, settings: { 'notify-keyspace-events': 'EAm' } });
     session = engine.session();
-    say('ZADD k 1 a 2 b');
+    send('ZADD k 1 a 2 b');
     const events: string[] = [];
     const push = (message: Reply): void => {
       const [, , channel, key] = (message as { items?: string[] }).items ?? (message as string[]);
@@ -591,27 +591,27 @@ describe('keyspace events', () => {
     };
     execute(engine.session({ push, resume() {}, close() {} }), ['PSUBSCRIBE', '__keyevent@0__:*']);
     events.length = 0;
-    say(line);
+    send(line);
     expect(events).toEqual(expected);
   });
 
-  test('a change breaks a watch, no change does not', () => {
+  test('only a command that changes the key breaks a watch', () => {
     const other = engine.session();
-    say('ZADD k 1 a 2 b');
+    send('ZADD k 1 a 2 b');
     for (const [line, outcome] of [
       ['ZADD k 1 a', ['+PONG']],
       ['ZADD k 2 a', '*-1'],
       ['ZREM k x', ['+PONG']],
       ['ZPOPMIN k', '*-1'],
     ] as const) {
-      say('WATCH k');
-      say(line, other);
-      for (const word of ['MULTI', 'PING']) say(word);
-      expect([line, say('EXEC')]).toEqual([line, outcome]);
+      send('WATCH k');
+      send(line, other);
+      for (const word of ['MULTI', 'PING']) send(word);
+      expect([line, send('EXEC')]).toEqual([line, outcome]);
     }
   });
 });
 
-test('every command of the family was exercised', () => {
+test('every command of the group was tested', () => {
   expect(Object.keys(sortedSets).filter((name) => !exercised.has(name))).toEqual([]);
 });

@@ -29,11 +29,11 @@ const sortedSetMembers = {
     flags: ADD,
     run: (session, argv) => add(session, argv, new AddOptions()),
     syntax: 'key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]',
-    summary: 'Adds members with scores, or changes the scores of those that are there',
+    summary: 'Adds members with scores, or changes the scores of existing members',
     since: '1.2.0',
     complexity: 'O(log(N)) for each member, with N members in the set',
     history: [
-      ['2.4.0', 'Takes several members'],
+      ['2.4.0', 'Accepts several members'],
       ['3.0.2', 'Options NX, XX, CH and INCR'],
       ['6.2.0', 'Options GT and LT'],
     ],
@@ -57,7 +57,7 @@ const sortedSetMembers = {
     summary: 'Removes members',
     since: '1.2.0',
     complexity: 'O(M*log(N)) for M of N members',
-    history: [['2.4.0', 'Takes several members']],
+    history: [['2.4.0', 'Accepts several members']],
   },
   ZCARD: {
     arity: 2,
@@ -95,7 +95,7 @@ const sortedSetMembers = {
     flags: READ,
     run: ({ database }, argv) => database.sortedSet(argv[1]!)?.rank(argv[2]!) ?? null,
     syntax: 'key member',
-    summary: 'Returns how many members come before one, from the lowest score up',
+    summary: 'Returns the rank of a member, from the lowest score up',
     since: '2.0.0',
     complexity: 'O(log(N)) for N members in the set',
   },
@@ -105,7 +105,7 @@ const sortedSetMembers = {
     flags: READ,
     run: reverseRank,
     syntax: 'key member',
-    summary: 'Returns how many members come before one, from the highest score down',
+    summary: 'Returns the rank of a member, from the highest score down',
     since: '2.0.0',
     complexity: 'O(log(N)) for N members in the set',
   },
@@ -115,7 +115,7 @@ const sortedSetMembers = {
     flags: ['readonly'],
     run: randomMember,
     syntax: 'key [count [WITHSCORES]]',
-    summary: 'Returns members picked at random',
+    summary: 'Returns random members; with a negative count they may repeat',
     since: '6.2.0',
     complexity: 'O(N) for N returned members',
     tips: ['nondeterministic_output'],
@@ -126,7 +126,7 @@ const sortedSetMembers = {
     flags: ['readonly'],
     run: scan,
     syntax: 'key cursor [MATCH pattern] [COUNT count]',
-    summary: 'Walks the members and their scores a few at a time',
+    summary: 'Iterates over members and scores in steps',
     since: '2.8.0',
     complexity: 'O(1) for a step, O(N) for a whole walk through N members',
     tips: ['nondeterministic_output'],
@@ -140,15 +140,15 @@ export const sortedSets = {
   ...sortedSetAlgebra,
 } as const satisfies CommandTable;
 
-/** What ZADD was asked for besides scores and members. */
+/** The options of ZADD. */
 class AddOptions {
-  /** Only members that are not there. */
+  /** Only add new members. */
   NX = false;
-  /** Only members that are there. */
+  /** Only change existing members. */
   XX = false;
-  /** Only to greater scores. */
+  /** Only change to greater scores. */
   GT = false;
-  /** Only to lower scores. */
+  /** Only change to lower scores. */
   LT = false;
   /** Count changed members too. */
   CH = false;
@@ -179,7 +179,7 @@ function add(session: Session, argv: readonly string[], options: AddOptions): Re
   return options.CH ? changes.added + changes.updated : changes.added;
 }
 
-/** Returns where the first score stands. */
+/** Returns the position of the first score. */
 function parseAddOptions(argv: readonly string[], options: AddOptions): number {
   let at = 2;
   for (; at < argv.length; at++) {
@@ -216,7 +216,7 @@ function assertCompatible({ NX, XX, GT, LT, INCR }: AddOptions, words: number): 
   }
 }
 
-/** All scores are read before the first is used, so that a bad one changes nothing. */
+/** Parses all scores before the first is used, so that a bad one changes nothing. */
 function parsePairs(argv: readonly string[], begin: number): Entries {
   const pairs: Entries = { members: [], scores: [] };
   for (let at = begin; at < argv.length; at += 2) {
@@ -226,11 +226,11 @@ function parsePairs(argv: readonly string[], begin: number): Entries {
   return pairs;
 }
 
-/** What came of the pairs of a ZADD. */
+/** The result of the pairs of a ZADD. */
 class Changes {
   added = 0;
   updated = 0;
-  /** The score that the last pair led to; undefined if an option kept it out. */
+  /** The new score of the last pair; undefined if an option excluded it. */
   score: number | undefined;
 }
 
@@ -317,7 +317,7 @@ function parseRandomArguments(argv: readonly string[]): { count: number; withSco
   const count = sampleCountArgument(argv[2]!);
   const withScores = argv.length > 3;
   if (argv.length > 4 || (withScores && upper(argv[3]!) !== 'WITHSCORES')) throw SYNTAX_ERROR;
-  // The reply would have twice as many elements as Redis can count.
+  // As in Redis: the number of elements, twice the count, must fit into 64 bits.
   if (withScores && Math.abs(count) >= 2 ** 62) throw new ErrorReply('ERR value is out of range');
   return { count, withScores };
 }
@@ -354,7 +354,7 @@ function scan({ database }: Session, argv: readonly string[]): Reply {
   return scanReply(next, found);
 }
 
-/** Redis's small form keeps integers up to 2^62 as such, and a scan shows what is kept. */
+/** A listpack stores integers up to 2^62 as integers, and ZSCAN returns the stored form. */
 function formatListpackScore(score: number): string {
   const isKept = Number.isInteger(score) && Math.abs(score) <= 2 ** 62;
   return isKept ? String(BigInt(score)) : formatFloat64(score);

@@ -1,17 +1,21 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Dialogue, expectReplies, startDialogue } from '../../../test/engine-dialogue.ts';
+import {
+  type EngineClient,
+  expectReplies,
+  startEngineClient,
+} from '../../../test/engine-client.ts';
 
 const WRONG_TYPE = '-WRONGTYPE Operation against a key holding the wrong kind of value';
 const NOT_AN_INTEGER = '-ERR value is not an integer or out of range';
 const SYNTAX = '-ERR syntax error';
-let client: Dialogue;
+let client: EngineClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
 });
 
-describe('SETNX and its kin', () => {
-  it('hold the dialogue of the SETNX page', () => {
+describe('SETNX and GETSET', () => {
+  it('reply as in the example of the SETNX page', () => {
     expectReplies(client, [
       ['EXISTS job', 0],
       ['SETNX job programmer', 1],
@@ -20,7 +24,7 @@ describe('SETNX and its kin', () => {
     ]);
   });
 
-  it('hold the dialogue of the GETSET page', () => {
+  it('reply as in the example of the GETSET page', () => {
     expectReplies(client, [
       ['GETSET key value1', null],
       ['GETSET key value2', 'value1'],
@@ -28,7 +32,7 @@ describe('SETNX and its kin', () => {
     ]);
   });
 
-  it('take a lock over from one whose time is up, once', () => {
+  it('let one client take an expired lock over', () => {
     expectReplies(client, [
       ['SETNX lock.foo 1000', 1],
       ['GETSET lock.foo 2000', '1000'],
@@ -38,7 +42,7 @@ describe('SETNX and its kin', () => {
 });
 
 describe('SET', () => {
-  it('sets on a condition', () => {
+  it('sets with NX and XX only if the condition holds', () => {
     expectReplies(client, [
       ['SET k a XX', null],
       ['SET k a NX', '+OK'],
@@ -51,7 +55,7 @@ describe('SET', () => {
     ]);
   });
 
-  it('compares with the current value', () => {
+  it('sets with IFEQ and IFNE only if the comparison holds', () => {
     expectReplies(client, [
       ['SET k a IFEQ a', null],
       ['EXISTS k', 0],
@@ -86,7 +90,7 @@ describe('SET', () => {
     ]);
   });
 
-  it('refuses what does not go together', () => {
+  it('rejects options that exclude each other', () => {
     expectReplies(client, [
       ['SET k v NX XX', SYNTAX],
       ['SET k v EX 1 PX 1', SYNTAX],
@@ -104,16 +108,16 @@ describe('SET', () => {
     ]);
   });
 
-  it('announces what it did', () => {
-    client.say('SET k v PX 100');
-    client.say('SET k v NX');
-    client.say('SETEX k 5 v');
+  it('publishes keyspace events', () => {
+    client.send('SET k v PX 100');
+    client.send('SET k v NX');
+    client.send('SETEX k 5 v');
     expect(client.events()).toEqual(['set k', 'expire k', 'set k', 'expire k']);
   });
 });
 
 describe('compare and delete', () => {
-  it('frees only what is ours', () => {
+  it('deletes the key only if the value is equal', () => {
     expectReplies(client, [
       ['SET lock mine', '+OK'],
       ['DELIFEQ lock other', 0],
@@ -138,7 +142,7 @@ describe('compare and delete', () => {
 });
 
 describe('GETDEL and GETEX', () => {
-  it('read and change in one step', () => {
+  it('return the value and change the key', () => {
     expectReplies(client, [
       ['SET k v', '+OK'],
       ['GETEX k', 'v'],
@@ -161,7 +165,7 @@ describe('GETDEL and GETEX', () => {
 });
 
 describe('several keys', () => {
-  it('are read and set together', () => {
+  it('MGET, MSET and MSETNX read and set several keys', () => {
     expectReplies(client, [
       ['MSET a 1 b 2', '+OK'],
       ['MSETNX b 3 c 3', 0],
@@ -175,7 +179,7 @@ describe('several keys', () => {
 });
 
 describe('parts of strings', () => {
-  it('are read, written and appended', () => {
+  it('GETRANGE, SETRANGE and APPEND read and write parts', () => {
     expectReplies(client, [
       ['APPEND k Hello', 5],
       [['APPEND', 'k', ' World'], 11],
@@ -194,7 +198,7 @@ describe('parts of strings', () => {
       [['SETRANGE', 'pad', '0', ''], 4],
       ['SETRANGE k -1 x', '-ERR offset is out of range'],
       ['SETRANGE k 536870912 x', '-ERR string exceeds maximum allowed size (proto-max-bulk-len)'],
-      // Where JavaScript's own limit lies.
+      // The maximum length of a JavaScript string.
       ['SETRANGE k 536870888 x', '-ERR string exceeds maximum allowed size (proto-max-bulk-len)'],
     ]);
   });
@@ -210,7 +214,7 @@ describe('parts of strings', () => {
 });
 
 describe('numbers', () => {
-  it('are counted in 64 bits', () => {
+  it('INCR, DECR and INCRBY add in 64 bits and fail on overflow', () => {
     expectReplies(client, [
       ['INCR n', 1],
       ['INCRBY n 41', 42],
@@ -233,7 +237,7 @@ describe('numbers', () => {
     ]);
   });
 
-  it('may have fractions', () => {
+  it('INCRBYFLOAT adds floating point numbers', () => {
     expectReplies(client, [
       ['SET n 10.50', '+OK'],
       ['INCRBYFLOAT n 0.1', '10.6'],
@@ -246,14 +250,14 @@ describe('numbers', () => {
 });
 
 describe('bytes', () => {
-  it('are kept apart, whatever they are', () => {
+  it('of any value are kept unchanged in keys and values', () => {
     const values = ['\xff', '\xfe', '\0', '\r\n', 'ÿß', '__proto__', 'constructor', ''];
     for (const [index, value] of values.entries()) {
-      client.say(['SET', value, `${index}${value}`]);
+      client.send(['SET', value, `${index}${value}`]);
     }
     for (const [index, value] of values.entries()) {
-      expect(client.say(['GET', value])).toBe(`${index}${value}`);
+      expect(client.send(['GET', value])).toBe(`${index}${value}`);
     }
-    expect(client.say('DBSIZE')).toBe(values.length);
+    expect(client.send('DBSIZE')).toBe(values.length);
   });
 });

@@ -32,7 +32,7 @@ export const strings = {
     countsReads: true,
     syntax:
       'key value [NX|XX|IFEQ value|IFNE value] [GET] [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]',
-    summary: 'Sets the value of a key, on a condition and for a time if asked',
+    summary: 'Sets the value of a key, optionally with a condition and a time to live',
     since: '1.0.0',
     complexity: 'O(1); with a time to live O(log(N)) here, for N keys with a deadline',
     history: [
@@ -113,7 +113,7 @@ export const strings = {
     flags: ['write', 'fast'],
     run: (session, argv) => deleteIf(session, argv[1]!, (current) => current === argv[2]),
     syntax: 'key value',
-    summary: 'Deletes a key only if it holds the value (as in Valkey 9)',
+    summary: 'Deletes a key only if it has the value (as in Valkey 9)',
     since: '9.0.0',
     complexity: 'O(1)',
   },
@@ -228,7 +228,7 @@ export const strings = {
     flags: WRITE,
     run: (session, argv) => incrementBy(session, argv[1]!, -1),
     syntax: 'key',
-    summary: 'Takes one from the integer value of a key',
+    summary: 'Subtracts one from the integer value of a key',
     since: '1.0.0',
     complexity: 'O(1)',
   },
@@ -248,7 +248,7 @@ export const strings = {
     flags: WRITE,
     run: decrby,
     syntax: 'key decrement',
-    summary: 'Takes from the integer value of a key',
+    summary: 'Subtracts from the integer value of a key',
     since: '1.0.0',
     complexity: 'O(1)',
   },
@@ -264,10 +264,10 @@ export const strings = {
   },
 } as const satisfies CommandTable;
 
-/** Redis's limit is 512 MiB; a JavaScript string ends 24 bytes before. */
-const LONGEST_BYTES = DEFAULT_REQUEST_LIMITS.maxBulkBytes;
+/** The limit of Redis is 512 MiB; the limit of a JavaScript string is 24 bytes less. */
+const MAX_STRING_BYTES = DEFAULT_REQUEST_LIMITS.maxBulkBytes;
 
-/** What SET was asked for besides key and value. */
+/** The options of SET. */
 interface SetOptions {
   condition: 'NX' | 'XX' | 'IFEQ' | 'IFNE' | undefined;
   expected: string;
@@ -334,7 +334,7 @@ function parseSetOptions(session: Session, argv: readonly string[]): SetOptions 
       unit = word as TimeUnit;
       time = argv[++at]!;
     } else if (options.condition === word) {
-      // Redis takes NX NX and XX XX.
+      // As in Redis, NX NX and XX XX are accepted.
     } else throw SYNTAX_ERROR;
   }
   if (unit !== undefined) options.deadlineMs = relativeDeadline(session, unit, time, 'set');
@@ -396,7 +396,7 @@ function getex(session: Session, argv: readonly string[]): Reply {
   return value;
 }
 
-/** The time that GETEX asks for; undefined: leave it as it is. */
+/** Parses the time of GETEX; undefined: do not change the deadline. */
 function parseGetexTime(
   argv: readonly string[],
 ): 'PERSIST' | { unit: TimeUnit; amount: string } | undefined {
@@ -496,18 +496,18 @@ function setrange(session: Session, argv: readonly string[]): Reply {
 }
 
 /**
- * V8 joins strings into a tree of parts, which takes more memory than is counted and keeps the whole of a
- * string alive of which it has a slice. Looking at a char makes it copy the parts into one string.
+ * Makes V8 copy a concatenated string into one piece, by reading a char. Before that, the string is a tree of parts,
+ * which takes more memory than is counted and keeps the sources of slices alive.
  */
 function flatten(value: string): void {
   value.charCodeAt(0);
 }
 
-/** A part of this length weighs more than its node in the tree, so that APPEND need not copy what was there. */
+/** A part of this length is larger than its node in the tree, so that APPEND need not copy the old value. */
 const MIN_ROPE_BYTES = 256;
 
 function assertFits(length: number): void {
-  if (length <= LONGEST_BYTES) return;
+  if (length <= MAX_STRING_BYTES) return;
   throw new ErrorReply('ERR string exceeds maximum allowed size (proto-max-bulk-len)');
 }
 
@@ -538,7 +538,7 @@ function incrbyfloat(session: Session, argv: readonly string[]): Reply {
   return sum;
 }
 
-/** For conditions on a value: a collection has none that could be compared. */
+/** The value for a comparison. Throws WRONG_TYPE for a collection. */
 function asString(value: Value): string {
   if (typeof value !== 'string') throw WRONG_TYPE;
   return value;

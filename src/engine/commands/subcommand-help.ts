@@ -2,7 +2,7 @@ import { ErrorReply } from '../../resp/index.ts';
 import type { CommandTable } from '../command.ts';
 import { printed, upper } from '../text.ts';
 
-/** What a container's HELP shows: a line of syntax and a line of summary for each subcommand. */
+/** The lines of a container's HELP: syntax and summary of each subcommand. */
 export function helpLines(container: string, subcommands: CommandTable): string[] {
   const lines = [`${container} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:`];
   for (const [word, { syntax, summary }] of Object.entries(subcommands)) {
@@ -11,7 +11,7 @@ export function helpLines(container: string, subcommands: CommandTable): string[
   return lines;
 }
 
-/** For a subcommand that takes one optional argument and got two. */
+/** The error for a subcommand with one optional argument that got two. */
 export function wrongSubcommand(argv: readonly string[]): ErrorReply {
   return new ErrorReply(
     `ERR unknown subcommand or wrong number of arguments for '${printed(argv[1]!)}'. Try ${upper(argv[0]!)} HELP.`,

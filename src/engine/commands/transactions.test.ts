@@ -1,32 +1,32 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import {
-  type Dialogue,
+  type EngineClient,
   expectReplies,
-  type Speaker,
-  startDialogue,
-} from '../../../test/engine-dialogue.ts';
+  startEngineClient,
+  type TestClient,
+} from '../../../test/engine-client.ts';
 
-let client: Dialogue;
-let other: Speaker;
+let client: EngineClient;
+let other: TestClient;
 
 beforeEach(() => {
-  client = startDialogue();
+  client = startEngineClient();
   other = client.other();
 });
 
 describe('a transaction', () => {
-  it('queues and runs as one', () => {
+  it('queues commands and runs them atomically', () => {
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['SETNX k 1', '+QUEUED'],
       ['EXPIRE k 10', '+QUEUED'],
     ]);
-    expect(other.say('EXISTS k')).toBe(0);
-    expect(client.say('EXEC')).toEqual([1, 1]);
-    expect(client.say('TTL k')).toBe(10);
+    expect(other.send('EXISTS k')).toBe(0);
+    expect(client.send('EXEC')).toEqual([1, 1]);
+    expect(client.send('TTL k')).toBe(10);
   });
 
-  it('goes on after a command that fails', () => {
+  it('continues after a failed command', () => {
     expectReplies(client, [
       ['SET s x', '+OK'],
       ['MULTI', '+OK'],
@@ -36,7 +36,7 @@ describe('a transaction', () => {
     ]);
   });
 
-  it('is refused when a command could not be queued', () => {
+  it('fails when a command could not be queued', () => {
     const refused = '-EXECABORT Transaction discarded because of previous errors.';
     expectReplies(client, [
       ['MULTI', '+OK'],
@@ -50,7 +50,7 @@ describe('a transaction', () => {
     ]);
   });
 
-  it('is discarded', () => {
+  it('is dropped by DISCARD', () => {
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['SET k v', '+QUEUED'],
@@ -61,7 +61,7 @@ describe('a transaction', () => {
     ]);
   });
 
-  it('is not nested', () => {
+  it('cannot be nested', () => {
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['MULTI', '-ERR MULTI calls can not be nested'],
@@ -71,7 +71,7 @@ describe('a transaction', () => {
     ]);
   });
 
-  it('does not wait inside', () => {
+  it('does not block', () => {
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['BLPOP nothing 0', '+QUEUED'],
@@ -79,12 +79,12 @@ describe('a transaction', () => {
     ]);
   });
 
-  it('sees one time from start to end', () => {
-    client.say('SET k v PX 1');
-    client.say('MULTI');
-    client.say('GET k');
-    client.say('PTTL k');
-    expect(client.say('EXEC')).toEqual(['v', 1]);
+  it('has one time from start to end', () => {
+    client.send('SET k v PX 1');
+    client.send('MULTI');
+    client.send('GET k');
+    client.send('PTTL k');
+    expect(client.send('EXEC')).toEqual(['v', 1]);
   });
 });
 
@@ -97,9 +97,9 @@ describe('WATCH', () => {
     ['RENAME k l', 'a new name'],
     ['SWAPDB 0 1', 'another database'],
   ])('%s breaks it: %s', (command) => {
-    client.say('SET k v');
-    client.say('WATCH k');
-    other.say(command);
+    client.send('SET k v');
+    client.send('WATCH k');
+    other.send(command);
     expectReplies(client, [
       ['MULTI', '+OK'],
       ['SET k mine', '+QUEUED'],
@@ -107,42 +107,42 @@ describe('WATCH', () => {
     ]);
   });
 
-  it('holds while others change other keys, or fail to change this one', () => {
-    client.say('SET k v');
-    client.say('WATCH k nothing');
-    other.say('SETNX k other');
-    other.say('SET l other');
-    other.say('DEL nothing');
-    client.say('MULTI');
-    client.say('GET k');
-    expect(client.say('EXEC')).toEqual(['v']);
+  it('is not broken by changes of other keys, or by failed changes', () => {
+    client.send('SET k v');
+    client.send('WATCH k nothing');
+    other.send('SETNX k other');
+    other.send('SET l other');
+    other.send('DEL nothing');
+    client.send('MULTI');
+    client.send('GET k');
+    expect(client.send('EXEC')).toEqual(['v']);
   });
 
-  it('sees a key end', () => {
-    client.say('SET k v PX 100');
-    client.say('WATCH k');
+  it('is broken by the expiry of the key', () => {
+    client.send('SET k v PX 100');
+    client.send('WATCH k');
     client.clock.advance(100);
-    client.say('MULTI');
-    client.say('SET k mine');
-    expect(client.say('EXEC')).toBe('*-1');
+    client.send('MULTI');
+    client.send('SET k mine');
+    expect(client.send('EXEC')).toBe('*-1');
   });
 
-  it('does not count what had ended before', () => {
-    client.say('SET k v PX 100');
+  it('is not broken by an expiry before WATCH', () => {
+    client.send('SET k v PX 100');
     client.clock.advance(100);
-    client.say('WATCH k');
-    client.say('MULTI');
-    client.say('PING');
-    expect(client.say('EXEC')).toEqual(['+PONG']);
+    client.send('WATCH k');
+    client.send('MULTI');
+    client.send('PING');
+    expect(client.send('EXEC')).toEqual(['+PONG']);
   });
 
-  it('is forgotten by UNWATCH, DISCARD and EXEC', () => {
+  it('is ended by UNWATCH, DISCARD and EXEC', () => {
     for (const forget of [['UNWATCH'], ['MULTI', 'DISCARD'], ['MULTI', 'EXEC']]) {
-      client.say('WATCH k');
-      for (const command of forget) client.say(command);
-      other.say('SET k other');
-      client.say('MULTI');
-      expect(client.say('EXEC')).toEqual([]);
+      client.send('WATCH k');
+      for (const command of forget) client.send(command);
+      other.send('SET k other');
+      client.send('MULTI');
+      expect(client.send('EXEC')).toEqual([]);
     }
   });
 });

@@ -34,7 +34,7 @@ export const transactions = {
     run: exec,
     actsInMulti: true,
     syntax: '',
-    summary: 'Runs the queued commands as one unit',
+    summary: 'Runs the queued commands atomically',
     since: '1.2.0',
     complexity: 'That of the queued commands',
   },
@@ -45,7 +45,7 @@ export const transactions = {
     run: discard,
     actsInMulti: true,
     syntax: '',
-    summary: 'Forgets the queued commands and the watched keys',
+    summary: 'Drops the queued commands and the watched keys',
     since: '2.0.0',
     complexity: 'O(N) for N queued commands',
   },
@@ -56,7 +56,7 @@ export const transactions = {
     run: watch,
     actsInMulti: true,
     syntax: 'key [key ...]',
-    summary: 'Lets the next EXEC fail if one of the keys changes before it',
+    summary: 'Makes the next EXEC fail if one of the keys changes before it',
     since: '2.2.0',
     complexity: 'O(1) for each key',
   },
@@ -66,7 +66,7 @@ export const transactions = {
     flags: FLAGS,
     run: unwatch,
     syntax: '',
-    summary: 'Forgets the watched keys',
+    summary: 'Stops watching all keys',
     since: '2.2.0',
     complexity: 'O(1)',
   },
@@ -84,19 +84,18 @@ function exec(session: Session): Reply {
   const refusal = refusalToExec(session);
   session.discardTransaction();
   if (refusal !== undefined) return refusal;
-  const mayPark = session.mayPark;
-  session.mayPark = false;
+  const mayBlock = session.mayBlock;
+  session.mayBlock = false;
   try {
     return runAll(session, queue);
   } finally {
-    session.mayPark = mayPark;
+    session.mayBlock = mayBlock;
   }
 }
 
 /**
- * Runs all commands, but keeps no more replies than the client may be sent. Once they are too large the
- * client is closed without any of them, so that commands that only read are skipped from then on.
- * Throws WriteLimitError.
+ * Runs all commands. When their replies exceed the output limit, the client will be closed and get none of them, so
+ * that the remaining commands that only read are skipped. Throws WriteLimitError then.
  */
 function runAll(session: Session, queue: readonly QueuedCommand[]): Reply {
   const limitBytes = session.engine.memory.clients.maxClientBytes;
@@ -117,14 +116,14 @@ function refusalToExec(session: Session): Reply | undefined {
   if (session.queueBroken) {
     return new ErrorReply('EXECABORT Transaction discarded because of previous errors.');
   }
-  // A look at each watched key ends those whose time has come, which breaks the watch.
+  // Looking a watched key up expires it if its deadline has passed, which breaks the watch.
   for (const [database, keys] of session.watched) for (const key of keys) database.has(key);
   return session.watchBroken ? NULL_ARRAY : undefined;
 }
 
-/** `mayPark` is off, so that no command can answer later. */
+/** No command returns BLOCKED here, because `mayBlock` is false. */
 function atOnce(outcome: Outcome): Reply {
-  if (typeof outcome === 'symbol') throw new Error('a command parked inside EXEC');
+  if (typeof outcome === 'symbol') throw new Error('a command blocked inside EXEC');
   return outcome;
 }
 
@@ -142,7 +141,7 @@ function watch(session: Session, argv: readonly string[]): Reply {
   session.watched.set(database, keys);
   session.memory.reserve(argv.length * WATCH_BYTES + argumentBytes(argv));
   for (let at = 1; at < argv.length; at++) {
-    // Expires the key first: what had ended before WATCH is not a change.
+    // Expires the key first: an expiry before WATCH is not a change.
     database.has(argv[at]!);
     if (keys.has(argv[at]!)) continue;
     session.memory.add('watches', WATCH_BYTES + stringBytes(argv[at]!));
@@ -157,5 +156,5 @@ function unwatch(session: Session): Reply {
   return OK;
 }
 
-/** Entries in the session's set and in the database's table of watchers, with a set of its own there. */
+/** The memory of a watch: entries in the session's Set and in the database's table of watchers. */
 const WATCH_BYTES = 300;

@@ -1,7 +1,7 @@
 import { ErrorReply } from '../../resp/index.ts';
 import { parseInteger } from '../number.ts';
 
-/** The milliseconds that WAIT and CLIENT PAUSE take. */
+/** Parses the milliseconds of WAIT and CLIENT PAUSE. */
 export function waitMsArgument(text: string): number {
   const durationMs = parseInteger(text);
   if (durationMs === undefined) {

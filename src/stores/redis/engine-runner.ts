@@ -11,7 +11,7 @@ export function engineRunner(engine: Engine = createEngine()): ScriptRunner {
       const words = [...keys, ...args].map(toBytes);
       const reply = execute(session, ['EVAL', script.text, String(keys.length), ...words]);
       if (reply instanceof ErrorReply) throw new Error(reply.message);
-      if (typeof reply === 'symbol') throw new Error('a script parked');
+      if (typeof reply === 'symbol') throw new Error('a script blocked');
       return fromReply(reply);
     },
     async listen(channel, onMessage) {

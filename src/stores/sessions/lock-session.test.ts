@@ -157,7 +157,7 @@ describe('a session of locks', () => {
     await Promise.all([acquire('a'), acquire('b')]);
     for (const name of ['c', 'd', 'e']) await acquire(name);
     expect(openedCount).toBe(1);
-    expect(engine.wills.count).toBe(1);
+    expect(engine.exitCommands.count).toBe(1);
     expect(commands).toEqual(['SCRIPT LOAD', 'HOLDFAST.WILL SET']);
     expect(recorded()).toBe(5);
     for (const name of ['a', 'b', 'c', 'd', 'e']) await store.release(requestFor(name));
@@ -168,7 +168,7 @@ describe('a session of locks', () => {
     failures = ['ERR A session cannot have more than 100000 wills'];
     await expect(acquire('a')).rejects.toThrow(/more than 100000 wills/);
     expect(isHeld('a')).toBe(false);
-    expect(engine.wills.sessionCount).toBe(0);
+    expect(engine.exitCommands.sessionCount).toBe(0);
     expect(await acquire('a')).toEqual(['granted']);
     expect(losses).toEqual([]);
   });
@@ -308,7 +308,7 @@ describe('a session of locks', () => {
     await acquire('a');
     await store.close();
     await settle();
-    expect(engine.wills.sessionCount).toBe(0);
+    expect(engine.exitCommands.sessionCount).toBe(0);
     expect(losses).toEqual([]);
     await expect(acquire('b')).rejects.toThrow(/closed/);
     await expect(session.open()).rejects.toThrow(/closed/);
@@ -355,7 +355,7 @@ describe('locks with a session', () => {
     const text = lease.transfer();
     await here.close();
     await settle();
-    expect(engine.wills.sessionCount).toBe(0);
+    expect(engine.exitCommands.sessionCount).toBe(0);
     expect(isHeld('a')).toBe(true);
     const adopted = await openOther().adopt(text);
     expect(await adopted.release()).toBe('released');

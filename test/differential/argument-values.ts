@@ -1,19 +1,19 @@
 import fc from 'fast-check';
 
 /**
- * The words that stand for each kind of argument. Most are drawn from small pools, so that commands
- * meet each other's keys and members; a part is odd on purpose.
+ * The values of each kind of argument. Most come from small pools, so that commands use the same keys and members. Some
+ * are invalid on purpose.
  */
-type Words = fc.Arbitrary<string>;
+type Values = fc.Arbitrary<string>;
 
-const pool = (...words: readonly string[]): Words => fc.constantFrom(...words);
-const numbers = (from: number, to: number): Words =>
+const pool = (...words: readonly string[]): Values => fc.constantFrom(...words);
+const numbers = (from: number, to: number): Values =>
   fc.integer({ min: from, max: to }).map((number) => `${number}`);
-const mostly = (usual: Words, odd: Words): Words =>
+const mostly = (usual: Values, odd: Values): Values =>
   fc.oneof({ weight: 6, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
 const BYTES = '\x00\xff\r\n"\\ \x80';
-/** One byte longer than the elements that a listpack keeps. */
+/** One byte longer than an element of a listpack may be. */
 const LONG = 'x'.repeat(65);
 
 const ODD_INTEGERS = pool(
@@ -23,7 +23,7 @@ const ODD_INTEGERS = pool(
 );
 const integers = mostly(numbers(-5, 12), ODD_INTEGERS);
 
-// Nothing here overflows a double: that would set C's errno, at which SORT stumbles later.
+// No value overflows a double: that would set C's errno in Redis, and a later SORT would fail.
 const ODD_FLOATS = pool(
   ...['inf', '-inf', '+inf', 'Infinity', 'nan', '-nan', '0x1p3', '.5'],
   ...['5.', ' 1', '1 ', '', 'abc', '1e', '-0', '1e17', '1e21', '123456789012345678', '-1.0E5'],
@@ -42,10 +42,10 @@ const values = fc.oneof(
   { weight: 3, arbitrary: members },
   { weight: 1, arbitrary: integers },
   { weight: 1, arbitrary: floats },
-  { weight: 1, arbitrary: pool('hello world', 'y'.repeat(44), 'y'.repeat(45), '10', '3.0') },
+  { weight: 1, arbitrary: pool('hello servers', 'y'.repeat(44), 'y'.repeat(45), '10', '3.0') },
 );
 
-/** So far away that nothing ends while a run lasts; of so many that no two are nearly the same. */
+/** Durations so long that no key expires during the test, and so different that rules can tell them apart. */
 const farDurations = fc
   .noBias(fc.integer({ min: 100_000, max: 2_000_000_000 }))
   .map((duration) => `${duration}`);
@@ -67,7 +67,7 @@ const patterns = mostly(
   pool('*', '?*', 's*', '?1', '[a-d]', '*a*', '1*', '[^a]*', 'h?'),
   pool('', '[', '[]', '\\', '\\*', '[a-', '**a**', '[^', '???????', 'a', `*${BYTES}`, '[z-a]'),
 );
-/** None of them fits the channels of keyspace events. */
+/** None of them matches the channels of keyspace events. */
 const channelPatterns = pool('n*', 'news', 's[op]o*', '?', '[ab]', '[^ab]', '', 'a*', '\\a', '[');
 const channels = mostly(pool('news', 'sport', 'a', 'b'), pool('', BYTES, '*'));
 const counts = mostly(numbers(0, 6), fc.oneof(numbers(-12, -1), ODD_INTEGERS));
@@ -75,7 +75,7 @@ const databases = mostly(
   pool('0', '0', '0', '1', '2'),
   pool('9', '-1', '16', 'abc', '', '2147483648'),
 );
-/** A wait either has no end or one that is far: who is served, and not time, ends it. */
+/** No timeout or a long one: a block ends because the client is served, not by time. */
 const timeouts = mostly(
   pool('0', '1000', '1000.5'),
   pool('-1', 'abc', '', '1e30', 'inf', 'nan', '-0.1', '0x400', '1000000000000000000'),
@@ -83,10 +83,10 @@ const timeouts = mostly(
 
 const SORT_PATTERNS = pool('s*', 'h*->a', 'h1->b', '#', 'nosort', 's1', '*', 'h*->', 'z*', '');
 
-/** By the name that Redis gives to an argument; `command:name` goes before the name alone. */
-export const WORDS: Readonly<Record<string, Words>> = {
+/** By the name of the argument in COMMAND DOCS; `command:name` has precedence over `name`. */
+export const ARGUMENT_VALUES: Readonly<Record<string, Values>> = {
   value: values,
-  // Lists are only interesting when their elements repeat.
+  // Elements of lists often repeat.
   element: fc.oneof(pool('a', 'b'), members),
   pivot: fc.oneof(pool('a', 'b'), members),
   member: members,
@@ -127,7 +127,7 @@ export const WORDS: Readonly<Record<string, Words>> = {
   count: counts,
   'lrem:count': mostly(numbers(-3, 3), ODD_INTEGERS),
   'num-matches': counts,
-  // Beyond this a walk may stop anywhere; rules.ts says what is compared then.
+  // With a small count a scan needs several steps: see rules.ts.
   'scan:count': pool('1000', '1000', '5', '1', '0', '-1', 'abc', '9223372036854775807'),
   ...Object.fromEntries(
     ['hscan', 'sscan', 'zscan'].map((command) => [
@@ -144,14 +144,14 @@ export const WORDS: Readonly<Record<string, Words>> = {
   'punsubscribe:pattern': channelPatterns,
   channel: channels,
   shardchannel: channels,
-  // Redis turns the least integer round, which overflows.
+  // The smallest integer is not tested: Redis negates it, which overflows.
   rank: mostly(
     pool('1', '2', '-1', '-2'),
     ODD_INTEGERS.filter((word) => word !== '-9223372036854775808'),
   ),
   len: counts,
   limit: counts,
-  // Offsets between these and the longest string would only move hundreds of megabytes around.
+  // Offsets up to the maximum length of a string would only allocate hundreds of megabytes.
   'setrange:offset': mostly(numbers(0, 20), pool('-1', 'abc', '536870912', '9223372036854775807')),
   db: databases,
   'destination-db': databases,
@@ -175,16 +175,16 @@ export const WORDS: Readonly<Record<string, Words>> = {
   'module-name': pool('nothing'),
 };
 
-/** For arguments that have no pool of their own. */
-export const WORDS_BY_TYPE: Readonly<Record<string, Words>> = {
+/** For arguments without a pool of their own, by type. */
+export const VALUES_BY_TYPE: Readonly<Record<string, Values>> = {
   string: values,
   integer: integers,
   double: floats,
   pattern: patterns,
 };
 
-/** What a word may become when a command is spoiled. */
-export const JUNK: Words = fc.oneof(
+/** Values that replace an argument in a command with a mistake. */
+export const INVALID_VALUES: Values = fc.oneof(
   values,
   pool('NX', 'xx', 'GET', 'COUNT', 'LIMIT', 'WITHSCORES', 'EX', 'BYLEX', 'REV', 'AGGREGATE', 'nan'),
 );
@@ -198,8 +198,8 @@ const KEYS_OF: Readonly<Record<string, readonly string[]>> = {
 };
 const ALL_KEYS = [...Object.values(KEYS_OF).flat(), 'none', '', BYTES];
 
-/** A key that most often holds what commands of the group want. */
-export function keysFor(group: string): Words {
+/** A key that usually has the type of the command group. */
+export function keysFor(group: string): Values {
   const own = KEYS_OF[group];
   const any = pool(...ALL_KEYS);
   if (own === undefined) return any;

@@ -6,54 +6,54 @@ import { parseEventClasses } from '../src/engine/notifications.ts';
 import type { Session } from '../src/engine/session.ts';
 import type { Reply } from '../src/resp/index.ts';
 
-/** A client of an engine in memory. What it is told is plain: see `plain`. */
-export interface Speaker {
+/** A client of an engine in memory. Replies have the form of `plain`. */
+export interface TestClient {
   readonly session: Session;
-  /** Words by spaces, or as an array; the reply, or 'waits' when it comes later. */
-  say(command: string | readonly string[]): unknown;
-  /** The replies that came later, taken away. */
-  late(): unknown[];
+  /** Runs a command: arguments separated by spaces, or an array. Returns the reply, or 'blocked'. */
+  send(command: string | readonly string[]): unknown;
+  /** The replies of blocked commands since the last call. */
+  lateReplies(): unknown[];
 }
 
-/** An engine on a virtual clock, with one client to talk to it and its keyspace events written down. */
-export interface Dialogue extends Speaker {
+/** A client with an engine of its own, which has a virtual clock and records keyspace events. */
+export interface EngineClient extends TestClient {
   readonly engine: Engine;
   readonly clock: VirtualClock;
   /** Another client of the same engine. */
-  other(): Speaker;
+  other(): TestClient;
   /** The events since the last call, as `lpush key`. */
   events(): string[];
 }
 
-export function startDialogue(): Dialogue {
+export function startEngineClient(): EngineClient {
   const clock = virtualClock();
   const engine = createEngine({ clock, random: seededRandom(1) });
   engine.eventBits = parseEventClasses('EA');
-  const heard: string[] = [];
-  const listener = engine.session({ push: (reply) => heard.push(eventText(reply)), ...MUTE });
-  execute(listener, ['PSUBSCRIBE', '__keyevent@*']);
+  const events: string[] = [];
+  const subscriber = engine.session({ push: (reply) => events.push(eventText(reply)), ...NOOP });
+  execute(subscriber, ['PSUBSCRIBE', '__keyevent@*']);
   return {
-    ...speaker(engine),
+    ...connect(engine),
     engine,
     clock,
-    other: () => speaker(engine),
-    events: () => heard.splice(0),
+    other: () => connect(engine),
+    events: () => events.splice(0),
   };
 }
 
-/** Says each command and expects its reply, in the form of `plain`. */
+/** Runs each command and expects its reply, in the form of `plain`. */
 export function expectReplies(
-  speaker: Speaker,
+  client: TestClient,
   lines: readonly (readonly [command: string | readonly string[], reply: unknown])[],
 ): void {
   for (const [command, reply] of lines) {
-    expect(speaker.say(command), String(command)).toEqual(reply);
+    expect(client.send(command), String(command)).toEqual(reply);
   }
 }
 
 /**
- * A reply as a test writes it down: strings, numbers, null and arrays as they are, `+OK`, `-ERR text`,
- * `*-1` for the array that is not there, a Set and a Map.
+ * Converts a reply to a form that is short in tests: strings, numbers, null and arrays as they are, `+OK`, `-ERR text`,
+ * `*-1` for the null array, a Set and a Map.
  */
 export function plain(reply: Reply): unknown {
   if (Array.isArray(reply)) return reply.map(plain);
@@ -76,27 +76,27 @@ export function plain(reply: Reply): unknown {
   }
 }
 
-const MUTE = { resume() {}, close() {} };
+const NOOP = { resume() {}, close() {} };
 
-function speaker(engine: Engine): Speaker {
+function connect(engine: Engine): TestClient {
   const late: unknown[] = [];
   const session = engine.session({
-    ...MUTE,
+    ...NOOP,
     push() {},
     resume: (reply) => late.push(plain(reply)),
   });
   return {
     session,
-    say(command) {
+    send(command) {
       const argv = typeof command === 'string' ? command.split(' ') : command;
       const outcome = execute(session, argv);
-      return typeof outcome === 'symbol' ? 'waits' : plain(outcome);
+      return typeof outcome === 'symbol' ? 'blocked' : plain(outcome);
     },
-    late: () => late.splice(0),
+    lateReplies: () => late.splice(0),
   };
 }
 
-/** `__keyevent@0__:lpush` and the key, from a message of a pattern. */
+/** `lpush key`, from a message of the channel `__keyevent@0__:lpush`. */
 function eventText(reply: Reply): string {
   const items = typeof reply === 'object' && reply && 'items' in reply ? reply.items : [];
   return `${String(items[2]).split(':')[1]} ${items[3]}`;

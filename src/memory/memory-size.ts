@@ -1,4 +1,7 @@
-/** Bytes, with a unit if wanted: `k` is 1000 and `kb` is 1024. No digits mean 0, as in Redis. Undefined: neither. */
+/**
+ * Parses bytes with an optional unit: `k` is 1000 and `kb` is 1024. As in Redis, a unit without digits is 0. Returns
+ * undefined for any other text.
+ */
 export function parseMemorySize(text: string): bigint | undefined {
   const [, digits, unit] = MEMORY.exec(text) ?? [];
   if (digits === undefined) return undefined;
@@ -15,5 +18,5 @@ const UNIT_BYTES = {
   g: 1000 ** 3,
   gb: 1024 ** 3,
 } as const;
-/** Redis reads at most 127 digits. */
+/** Redis accepts at most 127 digits. */
 const MEMORY = /^(\d{0,127})(|b|k|kb|m|mb|g|gb)$/i;

@@ -1,8 +1,8 @@
+import { FAR_TIMES_SECONDS } from './argument-values.ts';
 import type { Argv } from './generators.ts';
-import { FAR_TIMES_SECONDS } from './words.ts';
 
-/** Something of every kind, some of it with a deadline. */
-export const FURNITURE = typed([
+/** Keys of every type, some with a deadline. */
+export const INITIAL_DATA = typed([
   'MSET s1 10 s2 hello s3 -3.5',
   'HSET h1 a 1 b x 2 2.5',
   'HSET h2 c x a 7',
@@ -17,8 +17,8 @@ export const FURNITURE = typed([
   'EXPIRE z1 600000',
 ]);
 
-/** Commands that wait for few keys, so that two of them often want the same. */
-export const WAITS = typed([
+/** Commands that block on few keys, so that two of them often block on the same one. */
+export const BLOCKING_COMMANDS = typed([
   'BLPOP l1 l2 0',
   'BRPOP l2 l1 0',
   'BLMPOP 0 2 l1 l2 LEFT COUNT 2',
@@ -31,8 +31,8 @@ export const WAITS = typed([
   'BZMPOP 0 1 z1 MIN',
 ]);
 
-/** What brings those keys, seems to, or takes them away again. */
-export const GIFTS: readonly Argv[] = [
+/** Commands that create those keys, replace them by another type, or delete them. */
+export const SERVING_COMMANDS: readonly Argv[] = [
   ...typed([
     'RPUSH l1 a b c',
     'LPUSH l1 y z',

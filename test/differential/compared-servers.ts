@@ -1,45 +1,45 @@
 import type { Reply } from '../../src/resp/index.ts';
-import { type Argv, nameOf, said } from './generators.ts';
+import { type Argv, innerCommand, nameOf } from './generators.ts';
 import { Difference, Pair, type Ports, showCommand } from './pair.ts';
 import type { RawClient } from './raw-client.ts';
 import { BLOCKING, SESSION_COUNT, type Step, SUBSCRIBING } from './steps.ts';
 
 export interface Sequence {
   readonly protocol: 2 | 3;
-  /** What is there before the first step. */
-  readonly furniture: readonly Argv[];
+  /** The commands before the first step. */
+  readonly initialData: readonly Argv[];
   readonly steps: readonly Step[];
 }
 
 /**
- * Redis and our server, side by side, with the same sessions on both. Every step is done on both, and
- * what comes back must be the same: replies, messages, events, and at last all that is stored.
+ * Redis and our server with the same sessions. Every step runs on both, and replies, messages, events and the stored
+ * data at the end must be equal.
  */
-export class World {
+export class ComparedServers {
   readonly #ports: Ports;
   #sessions: Pair[] = [];
   #control!: Pair;
   #events!: Pair;
-  #isSound = false;
+  #isClean = false;
   commandCount = 0;
 
   constructor(ports: Ports) {
     this.#ports = ports;
   }
 
-  /** Throws a Difference where the two part. */
-  async run({ furniture, steps, protocol }: Sequence): Promise<void> {
+  /** Runs a sequence. Throws a Difference if the servers differ. */
+  async run({ initialData, steps, protocol }: Sequence): Promise<void> {
     await this.#begin(protocol);
-    this.#isSound = false;
-    await this.#control.exchange(furniture);
+    this.#isClean = false;
+    await this.#control.exchange(initialData);
     for (const [at, step] of steps.entries()) {
-      await told(`in step ${at + 1}`, this.#take(step));
+      await labelled(`in step ${at + 1}`, this.#take(step));
     }
-    for (const session of this.#sessions) await told('at the end', this.#release(session));
-    await told('in messages', this.#compareMessages());
-    await told('in events', this.#compareEvents());
-    await told('in what is stored', this.#compareStores());
-    this.#isSound = true;
+    for (const session of this.#sessions) await labelled('at the end', this.#release(session));
+    await labelled('in messages', this.#compareMessages());
+    await labelled('in events', this.#compareEvents());
+    await labelled('in the stored data', this.#compareStores());
+    this.#isClean = true;
   }
 
   close(): void {
@@ -48,7 +48,7 @@ export class World {
   }
 
   async #begin(protocol: 2 | 3): Promise<void> {
-    if (!this.#isSound) await this.#connect();
+    if (!this.#isClean) await this.#connect();
     await this.#control.exchange([
       ['RESET'],
       ['FLUSHALL'],
@@ -76,7 +76,7 @@ export class World {
     const session = this.#sessions[number]!;
     if (commands.length === 0) return;
     await this.#release(session);
-    if (this.#isLeftOpen(session, commands)) return;
+    if (this.#isUnspecified(session, commands)) return;
     this.commandCount += commands.length;
     const name = nameOf(commands[0]!);
     if (session.queue === null && BLOCKING.has(name)) await this.#block(session, commands[0]!);
@@ -85,19 +85,19 @@ export class World {
   }
 
   /**
-   * Where Redis promises nothing: messages may stand in the middle of the reply of a transaction that
-   * caused them, and SWAPDB serves who waits for several keys in the order of hashes.
+   * Steps whose result Redis does not specify: messages may come inside of the reply of the transaction that caused
+   * them, and SWAPDB serves blocked clients in hash order.
    */
-  #isLeftOpen(session: Pair, commands: readonly Argv[]): boolean {
-    const names = commands.map((argv) => nameOf(said(argv)));
+  #isUnspecified(session: Pair, commands: readonly Argv[]): boolean {
+    const names = commands.map((argv) => nameOf(innerCommand(argv)));
     if (session.queue !== null && names.some((name) => SUBSCRIBING.has(name))) return true;
     if (session.isSubscribed && names.includes('multi')) return true;
     if (this.#sessions.every(({ blocked }) => blocked === null)) return false;
-    const queued = session.queue?.map((argv) => nameOf(said(argv))) ?? [];
+    const queued = session.queue?.map((argv) => nameOf(innerCommand(argv))) ?? [];
     return names.includes('swapdb') || (names.includes('exec') && queued.includes('swapdb'));
   }
 
-  /** PING goes before, in the same write: once it was answered, the command has been met as well. */
+  /** PING is sent in the same write before the command: after its reply the command has run too. */
   async #block(session: Pair, argv: Argv): Promise<void> {
     session.send([['PING'], argv], this.#sessions);
     await session.compare([['PING']]);
@@ -105,7 +105,7 @@ export class World {
     else await session.compare([argv]);
   }
 
-  /** Sees whether a session that waited was served, and ends its wait if it was not. */
+  /** Unblocks a session that is still blocked, and compares the replies. */
   async #release(session: Pair): Promise<void> {
     const argv = session.blocked;
     if (argv === null) return;
@@ -120,10 +120,10 @@ export class World {
     const redis = await isBlocked(this.#control.redis, session.redisId);
     const ours = await isBlocked(this.#control.ours, session.oursId);
     if (redis === ours) return redis;
-    throw new Difference(`${redis ? 'Redis' : 'our server'} waits, the other does not`);
+    throw new Difference(`${redis ? 'Redis' : 'our server'} is blocked, the other is not`);
   }
 
-  /** RESET ends every state, and its answer stands after all messages. */
+  /** RESET ends subscriptions, and its reply comes after all messages. */
   async #compareMessages(): Promise<void> {
     for (const session of this.#sessions) {
       await session.exchange([['RESET']]);
@@ -150,8 +150,8 @@ export class World {
 
   async #compareKeys(keys: readonly string[]): Promise<void> {
     const types = await this.#control.exchange(keys.map((key) => ['TYPE', key]));
-    const questions = keys.flatMap((key, at) => questionsAbout(key, types[at]!));
-    await this.#control.exchange(questions);
+    const reads = keys.flatMap((key, at) => readsOf(key, types[at]!));
+    await this.#control.exchange(reads);
   }
 }
 
@@ -165,17 +165,17 @@ const READERS: Readonly<Record<string, (key: string) => Argv>> = {
   zset: (key) => ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
 };
 
-function questionsAbout(key: string, type: Reply): Argv[] {
+function readsOf(key: string, type: Reply): Argv[] {
   const read = READERS[(type as { text: string }).text]!;
   return [read(key), ['OBJECT', 'ENCODING', key], ['PEXPIRETIME', key]];
 }
 
 async function isBlocked(control: RawClient, id: string): Promise<boolean> {
-  const line = await control.ask('CLIENT', 'LIST', 'ID', id);
+  const line = await control.request('CLIENT', 'LIST', 'ID', id);
   return /flags=\w*b/.test(String(line));
 }
 
-async function told(where: string, work: Promise<void>): Promise<void> {
+async function labelled(where: string, work: Promise<void>): Promise<void> {
   try {
     await work;
   } catch (error) {
@@ -184,11 +184,11 @@ async function told(where: string, work: Promise<void>): Promise<void> {
   }
 }
 
-/** A sequence as one would type it. */
-export function showSequence({ protocol, furniture, steps }: Sequence): string {
+/** Formats a sequence for an error message. */
+export function showSequence({ protocol, initialData, steps }: Sequence): string {
   const lines = steps.flatMap(({ session, commands }, at) =>
     commands.map((argv) => `${at + 1}. session ${session}> ${showCommand(argv)}`),
   );
-  const before = furniture.map((argv) => `before> ${showCommand(argv)}`);
+  const before = initialData.map((argv) => `before> ${showCommand(argv)}`);
   return [`RESP${protocol}`, ...before, ...lines].join('\n');
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { startWire, type WireClient } from '../../test/wire-dialogue.ts';
+import { startWireEngine, type WireClient } from '../../test/wire-client.ts';
 
 const HUGE = 'a'.repeat(100_000);
 const DIGITS = '1'.repeat(100_000);
@@ -8,7 +8,7 @@ const FLOAT_ERROR = '-ERR value is not a valid float';
 let client: WireClient;
 
 beforeEach(() => {
-  client = startWire().connect();
+  client = startWireEngine().connect();
 });
 
 describe('an error reply repeats at most 128 bytes of', () => {
@@ -25,8 +25,8 @@ describe('an error reply repeats at most 128 bytes of', () => {
     [['CLIENT', 'KILL', 'USER', HUGE], `-ERR No such user '${shown}'`],
     [['CLIENT', 'SETINFO', HUGE, 'x'], `-ERR Unrecognized option '${shown}'`],
     [['HELLO', '3', HUGE], `-ERR Syntax error in HELLO option '${shown}'`],
-  ])('a word of 100 kB: %#', (argv, reply) => {
-    expect(client.say(argv)).toBe(reply);
+  ])('an argument of 100 kB: %#', (argv, reply) => {
+    expect(client.send(argv)).toBe(reply);
   });
 });
 
@@ -54,7 +54,7 @@ describe('a number or option of 100 kB is refused', () => {
       "-ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - Invalid event class character. Use 'Ag$lshzxeKEtmdn'.",
     ],
   ])('%#', (argv, reply) => {
-    expect(client.say(argv)).toBe(reply);
+    expect(client.send(argv)).toBe(reply);
   });
 });
 
@@ -66,13 +66,13 @@ it.each([
   ['COMMAND', 'LIST', 'FILTERBY', 'PATTERN', HUGE],
   ['CONFIG', 'GET', `${HUGE}*`],
 ])('%s refuses a pattern of 100 kB', (...argv) => {
-  expect(client.say(argv)).toBe('-ERR pattern is too long (1024 bytes at most)');
+  expect(client.send(argv)).toBe('-ERR pattern is too long (1024 bytes at most)');
   expect(client.session.patterns.size).toBe(0);
 });
 
 it('an error code of more than 64 bytes is not kept for INFO', () => {
-  client.say(['EVAL', `return redis.error_reply('${'X'.repeat(65)} text')`, '0']);
-  client.say(['EVAL', `return redis.error_reply('${'Y'.repeat(64)} text')`, '0']);
-  expect(client.say('INFO errorstats')).toMatch(/errorstat_Y{64}:count=1/);
-  expect(client.say('INFO errorstats')).not.toMatch(/errorstat_X/);
+  client.send(['EVAL', `return redis.error_reply('${'X'.repeat(65)} text')`, '0']);
+  client.send(['EVAL', `return redis.error_reply('${'Y'.repeat(64)} text')`, '0']);
+  expect(client.send('INFO errorstats')).toMatch(/errorstat_Y{64}:count=1/);
+  expect(client.send('INFO errorstats')).not.toMatch(/errorstat_X/);
 });

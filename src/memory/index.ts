@@ -1,0 +1,2 @@
+export { capacityFor, heapFor } from './heap-size.ts';
+export { parseMemorySize } from './memory-size.ts';
