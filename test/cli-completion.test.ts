@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERBS } from '../src/cli/dispatch.ts';
-import { CliProcess, MAIN, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, runCli } from './cli-process.ts';
 import { type RunningServer, startHoldfast } from './real-redis.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-completion-'));

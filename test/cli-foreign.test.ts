@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks } from '../src/index.ts';
-import { type Ended, runCli } from './cli-run.ts';
+import { type Ended, runCli } from './cli-process.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 

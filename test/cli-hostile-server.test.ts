@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-process.ts';
 
 /** Clears the screen, sets the title of the window, and rings. */
 const ATTACK = '\x1b[2Jowned\x1b]0;title\x07\x9b2J';

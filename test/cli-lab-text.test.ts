@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROOT, runCli } from './cli-run.ts';
+import { ROOT, runCli } from './cli-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -17,7 +17,7 @@ import {
   replay,
   type Variant,
 } from '../src/lab/index.ts';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-process.ts';
 
 interface Printed {
   readonly code: number;

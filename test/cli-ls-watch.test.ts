@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CliProcess, MAIN } from './cli-run.ts';
+import { CliProcess, MAIN } from './cli-process.ts';
 import { freePort, type RunningServer, spawnRealRedis, stopProcess } from './real-redis.ts';
 
 // The list is drawn every second by the clock of a real process: these tests wait for what it draws.

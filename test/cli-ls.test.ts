@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
 import { forceLock, type RunScript } from '../src/stores/index.ts';
 import { issueCertificate } from './certificate.ts';
-import { CliProcess, type Ended, runCli } from './cli-run.ts';
+import { CliProcess, type Ended, runCli } from './cli-process.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
-import { CliProcess } from './cli-run.ts';
+import { CliProcess } from './cli-process.ts';
 
 let home: string;
 let engine: Engine;

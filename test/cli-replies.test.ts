@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-process.ts';
 import { freePort } from './real-redis.ts';
 
 const MODES = [

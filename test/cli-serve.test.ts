@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CliProcess, MAIN, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, runCli } from './cli-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-serve-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -7,7 +7,7 @@ import { parseStoreAddress } from '../src/cli/console/store-address.ts';
 import { VERBS } from '../src/cli/dispatch.ts';
 import { refusal } from '../src/cli/node-version.ts';
 import { readServeOptions } from '../src/cli/serve-options.ts';
-import { CliProcess, MAIN, ROOT, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, ROOT, runCli } from './cli-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -15,7 +15,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findLocalAddress, LOST_GRACE_MS } from '../src/local/index.ts';
-import { runCli } from './cli-run.ts';
+import { runCli } from './cli-process.ts';
 import { newFolder, serversOf, start, starts, until } from './local-scene.ts';
 import { withinMs } from './within.ts';
 

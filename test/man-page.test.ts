@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { VERBS } from '../src/cli/dispatch.ts';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 
 const file = join(ROOT, 'man', 'holdfast.1');
 

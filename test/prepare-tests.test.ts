@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 
 const PROGRAMS = [
   ...['redis-server', 'redis-cli', 'redis-benchmark', 'sqlite3', 'chromium'],

@@ -1,6 +1,6 @@
-import { describeExitCodes } from './hold/exit-codes.ts';
-import { holdAndRun } from './hold/hold-and-run.ts';
-import { RUN_OPTIONS, readRunRequest } from './hold/run-options.ts';
+import { describeExitCodes } from './run/exit-codes.ts';
+import { holdAndRun } from './run/hold-and-run.ts';
+import { RUN_OPTIONS, readRunRequest } from './run/run-options.ts';
 import { describeOptions } from './options.ts';
 import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 
@@ -55,7 +55,7 @@ const REPLACEMENT = '\uFFFD';
 async function checkWords(args: readonly string[], io: Io): Promise<void> {
   const words = [...args, ...Object.entries(io.environment).flat()];
   if (!words.some((word) => word?.includes(REPLACEMENT))) return;
-  const { changedArguments, changedVariables } = await import('./hold/changed-words.ts');
+  const { changedArguments, changedVariables } = await import('./run/changed-words.ts');
   const [word] = changedArguments(args);
   // Rather no command than another one than was asked for.
   if (word !== undefined) {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findLocalAddress } from '../src/local/index.ts';
-import { isDead, Lifeline, startRun } from './cli-hold-process.ts';
-import { runCli } from './cli-run.ts';
+import { isDead, Lifeline, startRun } from './cli-run-process.ts';
+import { runCli } from './cli-process.ts';
 import { LockScene } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 

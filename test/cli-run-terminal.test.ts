@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Lifeline, runWords, startOnTerminal } from './cli-hold-process.ts';
+import { Lifeline, runWords, startOnTerminal } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 

@@ -4,7 +4,7 @@ import { createReadStream, mkdtempSync, type ReadStream, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { CliProcess, MAIN } from './cli-run.ts';
+import { CliProcess, MAIN } from './cli-process.ts';
 
 /** `holdfast run …` in a process of its own, without a terminal, even where the tests have one. */
 export function startRun(
