@@ -14,8 +14,8 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findLocalAddress } from '../src/local/index.ts';
-import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { MAIN, runCli } from './cli-process.ts';
+import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
 
 const LOST = 79;
@@ -53,14 +53,14 @@ function startShell(name: string, store: string, lease: string, script: string) 
 /** The lock that a run holds beside the mutex. */
 const leftMs = (name: string): Promise<number> => scene.leftMs(name);
 
-/** To the guardian of one run, which nobody else's cookie names. */
-function signalGuardian(cookie: string, signal: NodeJS.Signals): void {
-  const pids = execFileSync('pgrep', ['-f', `holdfast-guardian ${cookie}`], { encoding: 'utf8' });
+/** To the reaper of one run, which nobody else's runId names. */
+function signalReaper(runId: string, signal: NodeJS.Signals): void {
+  const pids = execFileSync('pgrep', ['-f', `holdfast-reaper ${runId}`], { encoding: 'utf8' });
   for (const pid of pids.trim().split('\n')) process.kill(Number(pid), signal);
 }
 
-function hasGuardian(cookie: string): boolean {
-  return spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]).status === 0;
+function hasReaper(runId: string): boolean {
+  return spawnSync('pgrep', ['-f', `holdfast-reaper ${runId}`]).status === 0;
 }
 
 describe('a lock that is lost', () => {
@@ -138,13 +138,13 @@ describe('a lock that is lost', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('ends the group also when the guardian was killed', async () => {
+  it('ends the group also when the reaper was killed', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; trap "" TERM; echo $HOLDFAST_RUN >&9; while :; do sleep 1000; done`;
     const options = ['--store', direct, '--lease', '1s'];
     await using runner = startRun(['alone', ...options, '--', 'sh', '-c', script]);
-    const cookie = await line.next();
-    signalGuardian(cookie, 'SIGKILL');
+    const runId = await line.next();
+    signalReaper(runId, 'SIGKILL');
     await scene.neighbour().mutex('alone').forceRelease();
     await line.ended();
     expect(await runner.ended()).toBe(LOST);
@@ -199,14 +199,14 @@ describe('--max-hold', () => {
 });
 
 describe('a runner that cannot do its work', () => {
-  it('has ended with its command, also when the guardian is stopped', async () => {
-    const script = 'echo cookie $HOLDFAST_RUN; read x; exit 6';
+  it('has ended with its command, also when the reaper is stopped', async () => {
+    const script = 'echo runId $HOLDFAST_RUN; read x; exit 6';
     await using runner = startRun(['hangs', '--store', direct, '--', 'sh', '-c', script]);
-    const [, cookie] = await runner.waitFor(/cookie (\S+)\n/);
-    signalGuardian(cookie!, 'SIGSTOP');
+    const [, runId] = await runner.waitFor(/runId (\S+)\n/);
+    signalReaper(runId!, 'SIGSTOP');
     runner.type('\n');
     expect(await runner.ended()).toBe(6);
-    while (hasGuardian(cookie!)) await scene.direct.ping();
+    while (hasReaper(runId!)) await scene.direct.ping();
   });
 
   it('stopped for longer than the lease: the command ends before the lease does', async () => {

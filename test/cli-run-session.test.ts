@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine } from '../src/engine/index.ts';
 import { createLocks, type Locks } from '../src/index.ts';
 import { startServer } from '../src/server/index.ts';
-import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { runCli } from './cli-process.ts';
+import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
 const { PATH = '' } = process.env;

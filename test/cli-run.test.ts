@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Locks } from '../src/index.ts';
-import { isDead, Lifeline, runWords, startRun } from './cli-run-process.ts';
 import { CliProcess, runCli } from './cli-process.ts';
+import { isDead, Lifeline, runWords, startRun } from './cli-run-process.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
 

@@ -1,7 +1,7 @@
-import { describeExitCodes } from './run/exit-codes.ts';
-import { holdAndRun } from './run/hold-and-run.ts';
-import { RUN_OPTIONS, readRunRequest } from './run/run-options.ts';
 import { describeOptions } from './options.ts';
+import { describeExitCodes } from './run/exit-codes.ts';
+import { RUN_OPTIONS, readRunRequest } from './run/run-options.ts';
+import { runWithLock } from './run/run-with-lock.ts';
 import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 
 /** `holdfast run`: a command that runs while a lock is held. */
@@ -20,7 +20,7 @@ rediss://… or unix:/path; HOLDFAST_STORE names it too, and HOLDFAST_PASSWORD i
 
 The command has the streams and the terminal of this one, and in its environment HOLDFAST_LOCK, the name,
 and HOLDFAST_FENCE, a number larger than that of every earlier holder, but not the password of the store.
-Signals are passed on to it. When the lock is lost, it and all that it started are ended before somebody
+SignalRouter are passed on to it. When the lock is lost, it and all that it started are ended before somebody
 else can get the lock.
 
 A run without --shared or --permits keeps out, and waits for, all others of the same name: other runs,
@@ -45,7 +45,7 @@ Examples:
     if (request === 'help') return print(io, this.help);
     if (process.platform === 'win32') throw new VerbError('run needs a system with signals.');
     await checkWords(args, io);
-    return holdAndRun(request, io);
+    return runWithLock(request, io);
   },
 };
 
@@ -55,7 +55,7 @@ const REPLACEMENT = '\uFFFD';
 async function checkWords(args: readonly string[], io: Io): Promise<void> {
   const words = [...args, ...Object.entries(io.environment).flat()];
   if (!words.some((word) => word?.includes(REPLACEMENT))) return;
-  const { changedArguments, changedVariables } = await import('./run/changed-words.ts');
+  const { changedArguments, changedVariables } = await import('./run/non-utf8.ts');
   const [word] = changedArguments(args);
   // Rather no command than another one than was asked for.
   if (word !== undefined) {

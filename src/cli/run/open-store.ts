@@ -20,8 +20,8 @@ export interface OpenStore extends AsyncDisposable {
   readonly locks: Locks;
   /** With a session: the locks are free when nobody has this open any more. */
   readonly socket?: Socket;
-  /** On the local server, another connection: the guardian hears by it that the server has ended. */
-  readonly serverLine?: Promise<Socket | undefined>;
+  /** On the local server, another connection: the reaper hears by it that the server has ended. */
+  readonly serverConnection?: Promise<Socket | undefined>;
   /** Aborts when the session has ended without being asked to, and its locks with it. */
   readonly ended: AbortSignal;
   /** How long nobody else can get them then: so long does the next local server wait. */
@@ -56,7 +56,7 @@ async function openNamedSession(
   return inSession(session, address, { graceMs: 0 });
 }
 
-/** The guardian keeps the session until the command is dead, and a shell cannot keep up TLS. */
+/** The reaper keeps the session until the command is dead, and a shell cannot keep up TLS. */
 const NO_SECURE_SESSION = '--session needs a store at redis://… or unix:/path.';
 
 async function openLocal(environment: Environment, signal: AbortSignal): Promise<OpenStore> {
@@ -65,8 +65,8 @@ async function openLocal(environment: Environment, signal: AbortSignal): Promise
     throw error instanceof LocalError ? new RunError('unavailable', error.message) : explain(error);
   });
   const address = parseStoreAddress(session.address);
-  const serverLine = connectQuietly(address);
-  return inSession(session, address, { graceMs: LOST_GRACE_MS, serverLine });
+  const serverConnection = connectQuietly(address);
+  return inSession(session, address, { graceMs: LOST_GRACE_MS, serverConnection });
 }
 
 function explain(error: unknown): never {
@@ -74,7 +74,7 @@ function explain(error: unknown): never {
   throw new RunError(error.isFinal ? 'failed' : 'unavailable', error.message);
 }
 
-type SessionTraits = Pick<OpenStore, 'graceMs' | 'serverLine'>;
+type SessionTraits = Pick<OpenStore, 'graceMs' | 'serverConnection'>;
 
 function inSession(session: Session, address: StoreAddress, traits: SessionTraits): OpenStore {
   const locks = new Locks({ store: addressStore(address, { session }), telemetry: false });
@@ -84,7 +84,7 @@ function inSession(session: Session, address: StoreAddress, traits: SessionTrait
   const close = async (): Promise<void> => {
     isClosing = true;
     await locks.close();
-    (await traits.serverLine)?.destroy();
+    (await traits.serverConnection)?.destroy();
     await session.close();
   };
   const { socket } = session;

@@ -34,8 +34,8 @@ export const RUN_OPTIONS = {
 } as const satisfies OptionTable;
 
 /** Below this there is no time to end a command before its lease does. */
-const SHORTEST_LEASE_MS = 1000;
-const SHORTEST_HOLD_MS = 10;
+const MIN_LEASE_MS = 1000;
+const MIN_HOLD_MS = 10;
 
 /** What one `holdfast run` is to do. */
 export interface RunRequest {
@@ -109,8 +109,8 @@ function readTimes(values: RunValues): { waitMs: number; leaseMs: number; maxHol
   const endless = Number.POSITIVE_INFINITY;
   return {
     waitMs: values['no-wait'] ? 0 : wait === undefined ? endless : readTime('wait', wait, 0),
-    leaseMs: readTime('lease', lease, SHORTEST_LEASE_MS),
-    maxHoldMs: maxHold === undefined ? endless : readTime('max-hold', maxHold, SHORTEST_HOLD_MS),
+    leaseMs: readTime('lease', lease, MIN_LEASE_MS),
+    maxHoldMs: maxHold === undefined ? endless : readTime('max-hold', maxHold, MIN_HOLD_MS),
   };
 }
 
@@ -118,7 +118,7 @@ function readTime(option: string, text: string, leastMs: number): number {
   try {
     return durationMs(text as Duration, option, '', { leastMs });
   } catch {
-    const least = leastMs === SHORTEST_LEASE_MS ? ' of at least 1s' : '';
+    const least = leastMs === MIN_LEASE_MS ? ' of at least 1s' : '';
     throw new UsageError(
       `--${option} must be a duration${least}, such as 500ms, 30s, 5m or 1h; got '${text}'.`,
     );

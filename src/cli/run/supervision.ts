@@ -2,17 +2,17 @@ import diagnostics from 'node:diagnostics_channel';
 import type { Clock, Timer } from '../../clock/index.ts';
 import { LockError, LockLostError } from '../../lock/index.ts';
 import type { Command, Ending } from './command.ts';
-import type { Guardian } from './guardian.ts';
-import type { Held } from './held.ts';
+import type { LeaseGroup } from './lease-group.ts';
 import type { OpenStore } from './open-store.ts';
-import type { SignalTarget } from './signals.ts';
+import type { Reaper } from './reaper.ts';
+import type { SignalTarget } from './signal-router.ts';
 import type { Witness } from './witness.ts';
 
 /** How much of the lease is kept to end the command in, and of that for the kill itself, at most. */
 const ENDING_PART = 1 / 4;
-const LONGEST_ENDING_MS = 10_000;
+const MAX_ENDING_MS = 10_000;
 const KILL_PART = 1 / 12;
-const LONGEST_KILL_MS = 2500;
+const MAX_KILL_MS = 2500;
 /** Between SIGTERM and SIGKILL after --max-hold. */
 const OVERDUE_GRACE_MS = 5000;
 /** The same when the lock may have a new holder already. */
@@ -25,10 +25,10 @@ const NEWS_MS = 50;
 const SUSPEND_MS = 500;
 
 export interface SupervisionOptions {
-  readonly guardian: Guardian;
+  readonly reaper: Reaper;
   /** On a terminal. */
   readonly witness: Witness | undefined;
-  readonly held: Held;
+  readonly leases: LeaseGroup;
   readonly store: Pick<OpenStore, 'ended' | 'graceMs'>;
   readonly leaseMs: number;
   readonly maxHoldMs: number;
@@ -46,14 +46,14 @@ export interface Outcome extends Ending {
 
 /**
  * Watches over a command while the lock is held. It is ended before the lease can end: renewals have three
- * quarters of it to succeed, then comes SIGTERM, and some time before the end SIGKILL. The guardian is told
+ * quarters of it to succeed, then comes SIGTERM, and some time before the end SIGKILL. The reaper is told
  * after each renewal how long that is from now, in case this process cannot do it.
  */
 export class Supervision implements SignalTarget {
   readonly #options: SupervisionOptions;
   readonly #endingMs: number;
   readonly #killMs: number;
-  readonly #onRenew = (): void => this.#tellGuardian();
+  readonly #onRenew = (): void => this.#tellReaper();
   #command: Command | undefined;
   #hasEnded = false;
   #endedFor: Outcome['endedFor'];
@@ -61,28 +61,28 @@ export class Supervision implements SignalTarget {
   #holdTimer: Timer | undefined;
   #killTimer: Timer | undefined;
 
-  /** From here on the guardian would kill a command that is found by its cookie. */
+  /** From here on the reaper would kill a command that is found by its runId. */
   constructor(options: SupervisionOptions) {
     const { leaseMs } = options;
     this.#options = options;
-    this.#endingMs = Math.min(LONGEST_ENDING_MS, leaseMs * ENDING_PART);
-    this.#killMs = Math.min(LONGEST_KILL_MS, leaseMs * KILL_PART);
+    this.#endingMs = Math.min(MAX_ENDING_MS, leaseMs * ENDING_PART);
+    this.#killMs = Math.min(MAX_KILL_MS, leaseMs * KILL_PART);
     this.#startCountdowns();
   }
 
   /** Resolves when the command has ended and nothing of it is left that has to end with it. */
   async watch(command: Command): Promise<Outcome> {
-    const { guardian } = this.#options;
+    const { reaper } = this.#options;
     this.#command = command;
-    guardian.watch(command.pid, command.ownsGroup);
-    // Anew, as a countdown knows only what the guardian knew when it began.
+    reaper.watch(command.pid, command.ownsGroup);
+    // Anew, as a countdown knows only what the reaper knew when it began.
     this.#startCountdowns();
     this.#startWatching();
     const ending = await command.ended;
     this.#hasEnded = true;
     if (await this.#wasKilledForUs(ending)) this.#end('lost', 0);
     this.#stopWatching();
-    guardian.gone();
+    reaper.gone();
     if (this.#endedFor !== undefined) await this.#finish();
     else if (!command.ownsGroup || command.signal(0)) await this.#tidy();
     return { ...ending, endedFor: this.#endedFor };
@@ -95,9 +95,9 @@ export class Supervision implements SignalTarget {
     else await this.#signalAll(sent);
   }
 
-  /** By the guardian, which knows who belongs to the command; without it, to the command at least. */
+  /** By the reaper, which knows who belongs to the command; without it, to the command at least. */
   async #signalAll(signal: NodeJS.Signals): Promise<void> {
-    const isDone = await this.#options.guardian.signal(signal);
+    const isDone = await this.#options.reaper.signal(signal);
     if (!isDone && !this.#hasEnded) this.#command?.signal(signal);
   }
 
@@ -106,32 +106,32 @@ export class Supervision implements SignalTarget {
   }
 
   async suspend(): Promise<void> {
-    const { held, clock, stopSelf } = this.#options;
+    const { leases, clock, stopSelf } = this.#options;
     const patience = new Promise<void>((resolve) => clock.setTimer(SUSPEND_MS, resolve));
-    await Promise.race([held.extend().catch(() => {}), patience]);
-    this.#tellGuardian();
+    await Promise.race([leases.extend().catch(() => {}), patience]);
+    this.#tellReaper();
     stopSelf();
   }
 
   #startCountdowns(): void {
-    const { guardian, store } = this.#options;
-    this.#tellGuardian();
-    guardian.watchServer(store.graceMs - LOCAL_MARGIN_MS);
+    const { reaper, store } = this.#options;
+    this.#tellReaper();
+    reaper.watchServer(store.graceMs - LOCAL_MARGIN_MS);
   }
 
-  #tellGuardian(): void {
-    const { guardian, held } = this.#options;
+  #tellReaper(): void {
+    const { reaper, leases } = this.#options;
     // One of two leases may be renewed after the other was lost: the time to end in is told already.
     if (this.#endedFor === 'lost') return;
-    guardian.setDeadline(held.leftMs - this.#killMs);
+    reaper.setDeadline(leases.leftMs - this.#killMs);
   }
 
-  /** By the guardian, while this process was stopped: it may hear of that before it looks at the clock. */
+  /** By the reaper, while this process was stopped: it may hear of that before it looks at the clock. */
   async #wasKilledForUs({ signal }: Ending): Promise<boolean> {
-    const { held, store } = this.#options;
+    const { leases, store } = this.#options;
     if (signal !== 'SIGKILL') return false;
     if (store.graceMs > 0) await this.#unless(store.ended, NEWS_MS);
-    return store.ended.aborted || held.leftMs <= this.#killMs;
+    return store.ended.aborted || leases.leftMs <= this.#killMs;
   }
 
   /** Resolves after this time, or when the signal aborts. */
@@ -146,14 +146,14 @@ export class Supervision implements SignalTarget {
   }
 
   #watchLease(): void {
-    const { clock, held } = this.#options;
-    const leftMs = held.leftMs - this.#endingMs;
-    if (leftMs <= 0) this.#end('lost', held.leftMs - this.#killMs);
+    const { clock, leases } = this.#options;
+    const leftMs = leases.leftMs - this.#endingMs;
+    if (leftMs <= 0) this.#end('lost', leases.leftMs - this.#killMs);
     else this.#leaseTimer = clock.setTimer(leftMs, () => this.#watchLease());
   }
 
   readonly #onLost = (): void => {
-    const { reason } = this.#options.held.lost;
+    const { reason } = this.#options.leases.lost;
     const isStolen = reason instanceof LockLostError && reason.reason === 'stolen';
     this.#end('lost', isStolen ? STOLEN_GRACE_MS : 0);
   };
@@ -170,33 +170,33 @@ export class Supervision implements SignalTarget {
 
   /** SIGTERM now, SIGKILL later, or sooner if that was to come later. */
   #end(reason: 'lost' | 'overdue', graceMs: number): void {
-    const { guardian, clock } = this.#options;
+    const { reaper, clock } = this.#options;
     if (this.#endedFor === 'lost') return;
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
     if (isFirst) void this.#signalAll('SIGTERM');
     // After the signal: who is found then is known to this countdown too.
-    guardian.setDeadline(graceMs);
+    reaper.setDeadline(graceMs);
     this.#killTimer?.cancel();
     this.#killTimer = clock.setTimer(
       Math.max(0, graceMs),
       () => void this.#finish(this.#killMs / 2),
     );
-    // Last: where nobody reads stderr this process hangs here, and the guardian does the rest.
+    // Last: where nobody reads stderr this process hangs here, and the reaper does the rest.
     this.#report(reason);
   }
 
   /**
-   * By the guardian, which knows who belongs to the command as long as that lives; without it, at least
+   * By the reaper, which knows who belongs to the command as long as that lives; without it, at least
    * the command's group.
    */
   async #finish(longestMs?: number): Promise<void> {
-    const isDone = await this.#options.guardian.finish(longestMs);
+    const isDone = await this.#options.reaper.finish(longestMs);
     if (!isDone) this.#killGroup();
   }
 
   async #tidy(): Promise<void> {
-    const isDone = await this.#options.guardian.tidy();
+    const isDone = await this.#options.reaper.tidy();
     if (!isDone) this.#killGroup();
   }
 
@@ -207,18 +207,18 @@ export class Supervision implements SignalTarget {
   }
 
   #report(reason: 'lost' | 'overdue'): void {
-    const { report, held, store } = this.#options;
+    const { report, leases, store } = this.#options;
     if (reason === 'overdue') report('--max-hold is over: the command is ended.');
     else if (store.ended.aborted) report(`${whatEnded(store)} has ended: the command is ended.`);
-    else if (held.lost.reason instanceof LockError) {
-      report(`${held.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
+    else if (leases.lost.reason instanceof LockError) {
+      report(`${leases.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
     } else report('the lease could not be renewed and is about to end: the command is ended.');
   }
 
   #startWatching(): void {
-    const { held, store, clock, maxHoldMs } = this.#options;
+    const { leases, store, clock, maxHoldMs } = this.#options;
     diagnostics.subscribe('holdfast:renew', this.#onRenew);
-    this.#heed(held.lost, this.#onLost);
+    this.#heed(leases.lost, this.#onLost);
     this.#heed(store.ended, this.#onStoreEnded);
     this.#watchLease();
     if (Number.isFinite(maxHoldMs)) {
@@ -228,8 +228,8 @@ export class Supervision implements SignalTarget {
 
   #stopWatching(): void {
     diagnostics.unsubscribe('holdfast:renew', this.#onRenew);
-    const { held, store } = this.#options;
-    held.lost.removeEventListener('abort', this.#onLost);
+    const { leases, store } = this.#options;
+    leases.lost.removeEventListener('abort', this.#onLost);
     store.ended.removeEventListener('abort', this.#onStoreEnded);
     for (const timer of [this.#leaseTimer, this.#holdTimer, this.#killTimer]) timer?.cancel();
   }

@@ -15,7 +15,7 @@ while got= && { read -r line || [ -n "$got" ]; }; do :; done
 const APART_MS = 500;
 
 /**
- * A process in the runner's group, which gets what the terminal sends to all of it. Signals do not tell
+ * A process in the runner's group, which gets what the terminal sends to all of it. Signals do not say
  * who sent them; but what the runner got and the witness did not was meant for the runner alone.
  */
 export class Witness implements Disposable {

@@ -25,7 +25,7 @@ const NOBODY: SignalTarget = { async forward() {}, suspend() {}, gotIt: async ()
  * the command runs they abort what is under way, then they go to the command, and after its end they
  * only wait for ours.
  */
-export class Signals implements Disposable {
+export class SignalRouter implements Disposable {
   readonly #hasTerminal: boolean;
   readonly #interruption = new AbortController();
   #target: SignalTarget | undefined;

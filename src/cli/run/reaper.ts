@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock/index.ts';
 import type { Environment } from '../verb.ts';
-import { GuardianProcess } from './guardian-process.ts';
+import { ReaperProcess } from './reaper-process.ts';
 
-interface GuardianOptions {
+interface ReaperOptions {
   /** By which the descendants of the command are known. */
-  readonly cookie: string;
+  readonly runId: string;
   readonly environment: Environment;
   readonly clock: Clock;
-  /** The session's, which then ends no earlier than the guardian does. */
+  /** The session's, which then ends no earlier than the reaper does. */
   readonly socket?: Socket | undefined;
   /** A connection whose end is that of the server that keeps the lock. */
-  readonly serverLine?: Socket | undefined;
+  readonly serverConnection?: Socket | undefined;
 }
 
 interface Question {
@@ -20,19 +20,19 @@ interface Question {
 }
 
 /** Who kills it ten times wants something else. */
-const MOST_REPLACEMENTS = 10;
+const MAX_RESTARTS = 10;
 /** It looks again for ten seconds whether what it killed has gone. */
-const LONGEST_ANSWER_MS = 15_000;
-const LONGEST_SIGNAL_MS = 1000;
+const MAX_ANSWER_MS = 15_000;
+const MAX_SIGNAL_MS = 1000;
 
 /**
  * The process that ends the command when the runner cannot: because it was killed, or stopped for longer
  * than the lease. It also knows the command's descendants, so that signals for all of them go through it.
  * If it is stopped, the next order wakes it; if it is killed, another one takes its place.
  */
-export class Guardian implements Disposable {
-  readonly #options: GuardianOptions;
-  #process: GuardianProcess | undefined;
+export class Reaper implements Disposable {
+  readonly #options: ReaperOptions;
+  #process: ReaperProcess | undefined;
   #replacements = 0;
   #questions: Question[] = [];
   /** What a new one has to be told. */
@@ -40,7 +40,7 @@ export class Guardian implements Disposable {
   #deadlineMs: number | undefined;
 
   /** Throws RunError if it cannot be started. */
-  constructor(options: GuardianOptions) {
+  constructor(options: ReaperOptions) {
     this.#options = options;
     this.#process = this.#start();
   }
@@ -64,21 +64,21 @@ export class Guardian implements Disposable {
 
   /** Everything is to be killed so long after the server has ended, if the runner does not do it. */
   watchServer(graceMs: number): void {
-    if (this.#options.serverLine) this.#stand(`server ${secondsText(graceMs)}`);
+    if (this.#options.serverConnection) this.#stand(`server ${secondsText(graceMs)}`);
   }
 
   /** To the command and all that it started. False: it did not answer. */
   signal(signal: NodeJS.Signals): Promise<boolean> {
-    return this.#ask(`signal ${signal.slice('SIG'.length)}`, LONGEST_SIGNAL_MS);
+    return this.#ask(`signal ${signal.slice('SIG'.length)}`, MAX_SIGNAL_MS);
   }
 
   /** Ends what is left of the command's group, gently. False: it did not answer. */
   tidy(): Promise<boolean> {
-    return this.#ask('tidy', LONGEST_ANSWER_MS);
+    return this.#ask('tidy', MAX_ANSWER_MS);
   }
 
   /** Kills the command and all that it started; true when none of them is left, false if that is not known. */
-  finish(longestMs = LONGEST_ANSWER_MS): Promise<boolean> {
+  finish(longestMs = MAX_ANSWER_MS): Promise<boolean> {
     return this.#ask('finish', longestMs);
   }
 
@@ -89,8 +89,8 @@ export class Guardian implements Disposable {
     this.#answerAll();
   }
 
-  #start(): GuardianProcess {
-    return new GuardianProcess(this.#options, {
+  #start(): ReaperProcess {
+    return new ReaperProcess(this.#options, {
       onAnswer: () => this.#questions.shift()?.answer(true),
       onKilled: () => this.#replace(),
     });
@@ -106,8 +106,8 @@ export class Guardian implements Disposable {
     if (this.#process === undefined) this.#answerAll();
   }
 
-  #startAnother(): GuardianProcess | undefined {
-    if (this.#replacements === MOST_REPLACEMENTS) return undefined;
+  #startAnother(): ReaperProcess | undefined {
+    if (this.#replacements === MAX_RESTARTS) return undefined;
     this.#replacements += 1;
     try {
       return this.#start();

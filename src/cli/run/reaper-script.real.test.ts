@@ -4,19 +4,22 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { GUARDIAN_SCRIPT } from './guardian-script.ts';
+import { REAPER_SCRIPT } from './reaper-script.ts';
 
 /** Shells that may be /bin/sh. */
 const SHELLS: readonly (readonly string[])[] = [['sh'], ['bash', '--posix']];
 
-class Guardian implements AsyncDisposable {
+class Reaper implements AsyncDisposable {
   readonly process: ChildProcess;
 
-  constructor([program, ...flags]: readonly string[], serverLine: Socket | 'ignore' = 'ignore') {
-    const words = [...flags, '-c', GUARDIAN_SCRIPT, 'holdfast-guardian', 'no-such-cookie'];
+  constructor(
+    [program, ...flags]: readonly string[],
+    serverConnection: Socket | 'ignore' = 'ignore',
+  ) {
+    const words = [...flags, '-c', REAPER_SCRIPT, 'holdfast-reaper', 'no-such-runId'];
     this.process = spawn(program!, words, {
       argv0: 'sh',
-      stdio: [serverLine, 'pipe', 'ignore', 'pipe'],
+      stdio: [serverConnection, 'pipe', 'ignore', 'pipe'],
     });
   }
 
@@ -52,13 +55,13 @@ function running(commandLine: string): string[] {
   });
 }
 
-describe.each(SHELLS)('the guardian in %s', (...shell) => {
+describe.each(SHELLS)('the reaper in %s', (...shell) => {
   it('leaves no countdown behind, however soon it is stopped', async () => {
     const seconds = uniqueSeconds();
     const orders = Array.from({ length: 500 }, () => `left ${seconds}`);
-    const guardian = new Guardian(shell);
-    guardian.order(orders);
-    await guardian[Symbol.asyncDispose]();
+    const reaper = new Reaper(shell);
+    reaper.order(orders);
+    await reaper[Symbol.asyncDispose]();
     const left = running(`sleep\0${seconds}\0`);
     for (const pid of left) process.kill(Number(pid), 'SIGKILL');
     expect(left).toEqual([]);
@@ -72,12 +75,12 @@ describe.each(SHELLS)('the guardian in %s', (...shell) => {
     const [[peer]] = await Promise.all([once(server, 'connection'), once(line, 'connect')]);
     const watched = spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
     const ended = once(watched, 'exit');
-    await using guardian = new Guardian(shell, line);
-    guardian.order([`watch ${watched.pid} own`, 'server 0.100']);
+    await using reaper = new Reaper(shell, line);
+    reaper.order([`watch ${watched.pid} own`, 'server 0.100']);
     // An empty line, with which it makes sure that the server is there.
     expect(String((await once(peer, 'data'))[0])).toBe('\n');
-    guardian.order(['signal CONT']);
-    await guardian.answered();
+    reaper.order(['signal CONT']);
+    await reaper.answered();
     expect(watched.signalCode).toBe(null);
     peer.destroy();
     expect(await ended).toEqual([null, 'SIGKILL']);
@@ -87,9 +90,9 @@ describe.each(SHELLS)('the guardian in %s', (...shell) => {
   it('counts no longer down when the command has ended, whose number may be used again', async () => {
     const seconds = uniqueSeconds();
     const orders = ['watch 999999999 own', `left ${seconds}`, 'gone', 'tidy'];
-    await using guardian = new Guardian(shell);
-    guardian.order(orders);
-    await guardian.answered();
+    await using reaper = new Reaper(shell);
+    reaper.order(orders);
+    await reaper.answered();
     expect(running(`sleep\0${seconds}\0`)).toEqual([]);
   });
 });

@@ -3,16 +3,16 @@ import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import type { Environment } from '../verb.ts';
 import { RunError } from './exit-codes.ts';
-import { GUARDIAN_SCRIPT } from './guardian-script.ts';
+import { REAPER_SCRIPT } from './reaper-script.ts';
 
 /** Where standard tools are. The user's path comes after it: what is called grep there may be something else. */
 const TOOLS = '/usr/bin:/bin';
 
 interface ProcessOptions {
-  readonly cookie: string;
+  readonly runId: string;
   readonly environment: Environment;
   readonly socket?: Socket | undefined;
-  readonly serverLine?: Socket | undefined;
+  readonly serverConnection?: Socket | undefined;
 }
 
 interface Handlers {
@@ -22,10 +22,10 @@ interface Handlers {
   onKilled(): void;
 }
 
-/** One process that runs the guardian's script. */
-export class GuardianProcess {
+/** One process that runs the reaper's script. */
+export class ReaperProcess {
   readonly #shell: ChildProcess;
-  /** Not its stdin, which would be closed when the shell has left the guardian an orphan. */
+  /** Not its stdin, which would be closed when the shell has left the reaper an orphan. */
   readonly #orders: Writable;
   readonly #handlers: Handlers;
   /** Its own, in which its countdowns are too. */
@@ -33,15 +33,18 @@ export class GuardianProcess {
   #isDismissed = false;
 
   /** Throws RunError if it cannot be started. */
-  constructor({ cookie, environment, socket, serverLine }: ProcessOptions, handlers: Handlers) {
+  constructor(
+    { runId, environment, socket, serverConnection }: ProcessOptions,
+    handlers: Handlers,
+  ) {
     this.#handlers = handlers;
     // One that takes the place of another may come when the session has ended already.
     const kept = socket === undefined || socket.destroyed ? [] : [socket];
-    this.#shell = spawn('/bin/sh', ['-c', GUARDIAN_SCRIPT, 'holdfast-guardian', cookie], {
+    this.#shell = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'holdfast-reaper', runId], {
       detached: true,
       cwd: '/',
       env: { PATH: `${TOOLS}:${environment.PATH ?? ''}`, LC_ALL: 'C' },
-      stdio: [serverLine ?? 'ignore', 'pipe', 'ignore', 'pipe', ...kept],
+      stdio: [serverConnection ?? 'ignore', 'pipe', 'ignore', 'pipe', ...kept],
     });
     // Node stops to read what a child gets; then the end of the session would not be heard.
     for (const each of kept) each.resume();
@@ -54,7 +57,7 @@ export class GuardianProcess {
     this.#shell.stdout!.on('close', () => this.#closed());
   }
 
-  /** A guardian that somebody stopped obeys nobody: it is woken. */
+  /** A reaper that somebody stopped obeys nobody: it is woken. */
   order(order: string): void {
     this.#orders.write(`${order}\n`);
     this.#signal('SIGCONT');

@@ -2,16 +2,16 @@ import type { Clock } from '../../clock/index.ts';
 import type { Lease, Lock } from '../../lock/index.ts';
 import { LockTimeoutError } from '../../lock/index.ts';
 import { RunError } from './exit-codes.ts';
-import { Held } from './held.ts';
+import { LeaseGroup } from './lease-group.ts';
 import type { RunRequest } from './run-options.ts';
-import { describe, type WaitingLine } from './waiting-line.ts';
+import { describe, type WaitStatus } from './wait-status.ts';
 
-interface TakeOptions {
+interface AcquireAllOptions {
   readonly request: RunRequest;
   readonly clock: Clock;
   /** Gives up waiting. */
   readonly signal: AbortSignal;
-  readonly waitingLine: WaitingLine;
+  readonly waitStatus: WaitStatus;
   /** Told what the user should know, in a sentence. */
   readonly report: (message: string) => void;
   /** Whether this is run by a command that a run has started. */
@@ -19,7 +19,10 @@ interface TakeOptions {
 }
 
 /** Takes the locks one after the other, or none of them. Throws RunError if busy, else as the library does. */
-export async function takeAll(locks: readonly Lock[], options: TakeOptions): Promise<Held> {
+export async function acquireAll(
+  locks: readonly Lock[],
+  options: AcquireAllOptions,
+): Promise<LeaseGroup> {
   const { request, clock, signal } = options;
   const untilMs = clock.monotonicMs() + request.waitMs;
   const leases: Lease[] = [];
@@ -30,7 +33,7 @@ export async function takeAll(locks: readonly Lock[], options: TakeOptions): Pro
       leases.push(await take(lock, { ...options, signal: either, untilMs }));
     }
     for (const lease of leases) lease.assertHeld();
-    return new Held(leases);
+    return new LeaseGroup(leases);
   } catch (error) {
     await Promise.all(leases.map((lease) => lease.release()));
     throw error;
@@ -41,15 +44,15 @@ export async function takeAll(locks: readonly Lock[], options: TakeOptions): Pro
  * Asks once before it waits: a store that cannot be reached from the start is told at once, while one
  * that goes away later is asked again for as long as there is patience.
  */
-async function take(lock: Lock, options: TakeOptions & { untilMs: number }): Promise<Lease> {
-  const { request, clock, signal, waitingLine, untilMs } = options;
+async function take(lock: Lock, options: AcquireAllOptions & { untilMs: number }): Promise<Lease> {
+  const { request, clock, signal, waitStatus, untilMs } = options;
   const how = { lease: request.leaseMs, label: request.label, signal };
   const lease = await lock.tryAcquire(how);
   if (lease !== null) return lease;
   if (options.isNested && request.waitMs > 0) await warnOfDeadlock(lock, options.report);
   const waitMs = Math.max(0, untilMs - clock.monotonicMs());
   try {
-    using _shown = waitingLine.show(lock);
+    using _shown = waitStatus.show(lock);
     return await lock.acquire({ ...how, wait: waitMs });
   } catch (error) {
     throw error instanceof LockTimeoutError ? await busyError(lock) : error;
@@ -62,7 +65,7 @@ async function busyError(lock: Lock): Promise<RunError> {
 }
 
 /** It is only told: who is left to itself by its parents may well wait for them. */
-async function warnOfDeadlock(lock: Lock, report: TakeOptions['report']): Promise<void> {
+async function warnOfDeadlock(lock: Lock, report: AcquireAllOptions['report']): Promise<void> {
   const inspection = await lock.inspect().catch(() => undefined);
   const { ancestorAmong } = await import('./ancestors.ts');
   const holders = inspection?.holders ?? [];

@@ -2,25 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
 import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
 import { type Io, printError, UsageError } from '../verb.ts';
+import { acquireAll } from './acquire.ts';
 import { Command, codeOfSignal } from './command.ts';
 import { EXIT_CODES, RunError } from './exit-codes.ts';
-import { Guardian } from './guardian.ts';
-import { type Held, locksFor } from './held.ts';
+import { type LeaseGroup, locksOf } from './lease-group.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 import { withoutPasswords } from './passwords.ts';
 import { checkProgram } from './program.ts';
+import { Reaper } from './reaper.ts';
 import type { RunRequest } from './run-options.ts';
-import { Signals } from './signals.ts';
+import { SignalRouter } from './signal-router.ts';
 import { type Outcome, Supervision, type SupervisionOptions } from './supervision.ts';
-import { takeAll } from './take.ts';
 import { closeStreams, hasTerminal } from './terminal.ts';
-import { WaitingLine } from './waiting-line.ts';
+import { WaitStatus } from './wait-status.ts';
 import type { Witness } from './witness.ts';
 
 /** Runs the command while the lock is held; gives the exit code. Throws UsageError. */
-export async function holdAndRun(request: RunRequest, io: Io): Promise<number> {
+export async function runWithLock(request: RunRequest, io: Io): Promise<number> {
   const isOnTerminal = hasTerminal();
-  using signals = new Signals(isOnTerminal);
+  using signals = new SignalRouter(isOnTerminal);
   using _alive = keepAlive();
   const { code, signal } = await new Run(request, io, signals, isOnTerminal).end();
   // A script on this terminal goes on after Ctrl-C unless who it waits for dies of it.
@@ -50,17 +50,17 @@ interface End {
   readonly signal: NodeJS.Signals | null;
 }
 
-type Helpers = Pick<SupervisionOptions, 'guardian' | 'witness' | 'store'>;
+type Helpers = Pick<SupervisionOptions, 'reaper' | 'witness' | 'store'>;
 
 class Run {
   readonly #request: RunRequest;
   readonly #io: Io;
-  readonly #signals: Signals;
+  readonly #signals: SignalRouter;
   readonly #isOnTerminal: boolean;
   /** By which descendants of the command are known, also those that left its group. */
-  readonly #cookie = randomBytes(12).toString('hex');
+  readonly #runId = randomBytes(12).toString('hex');
 
-  constructor(request: RunRequest, io: Io, signals: Signals, isOnTerminal: boolean) {
+  constructor(request: RunRequest, io: Io, signals: SignalRouter, isOnTerminal: boolean) {
     this.#request = request;
     this.#io = io;
     this.#signals = signals;
@@ -102,35 +102,35 @@ class Run {
     const { environment } = this.#io;
     const { interrupted } = this.#signals;
     await using store = await openStore(this.#request.place, environment, interrupted);
-    // Asked first, so that the guardian starts while the question is on its way.
+    // Asked first, so that the reaper starts while the question is on its way.
     const taking = this.#take(store, untilMs);
     taking.catch(() => {});
-    using guardian = new Guardian({
+    using reaper = new Reaper({
       socket: store.socket,
-      serverLine: await store.serverLine,
-      cookie: this.#cookie,
+      serverConnection: await store.serverConnection,
+      runId: this.#runId,
       environment,
       clock: systemClock,
     });
     using witness = this.#isOnTerminal ? await startWitness() : undefined;
-    const held = await taking;
-    if (held === undefined) return undefined;
+    const leases = await taking;
+    if (leases === undefined) return undefined;
     try {
-      const outcome = await this.#runHeld(held, { guardian, witness, store });
-      return await this.#giveBack(held, outcome);
+      const outcome = await this.#runHeld(leases, { reaper, witness, store });
+      return await this.#giveBack(leases, outcome);
     } finally {
-      await held.release();
+      await leases.release();
     }
   }
 
-  async #take({ locks, ended }: OpenStore, untilMs: number): Promise<Held | undefined> {
+  async #take({ locks, ended }: OpenStore, untilMs: number): Promise<LeaseGroup | undefined> {
     const leftMs = (): number => Math.max(0, untilMs - systemClock.monotonicMs());
     try {
-      return await takeAll(locksFor(locks, this.#request), {
+      return await acquireAll(locksOf(locks, this.#request), {
         request: { ...this.#request, waitMs: leftMs() },
         clock: systemClock,
         signal: AbortSignal.any([this.#signals.interrupted, ended]),
-        waitingLine: new WaitingLine(this.#io, systemClock),
+        waitStatus: new WaitStatus(this.#io, systemClock),
         report: (message) => this.#report(message),
         isNested: this.#io.environment.HOLDFAST_RUN !== undefined,
       });
@@ -141,20 +141,20 @@ class Run {
     }
   }
 
-  async #runHeld(held: Held, helpers: Helpers): Promise<Outcome> {
+  async #runHeld(leases: LeaseGroup, helpers: Helpers): Promise<Outcome> {
     this.#signals.interrupted.throwIfAborted();
     // Both before the command starts: from then on this process may be stopped or killed at any point.
     const supervision = new Supervision({
       ...this.#request,
       ...helpers,
-      held,
+      leases,
       clock: systemClock,
       report: (message) => this.#report(message),
       stopSelf: () => this.#signals.takeEffect('SIGTSTP'),
     });
     this.#signals.forwardTo(supervision);
     try {
-      const command = await this.#start(held);
+      const command = await this.#start(leases);
       this.#signals.forwardAll();
       return await supervision.watch(command);
     } finally {
@@ -162,13 +162,13 @@ class Run {
     }
   }
 
-  async #start(held: Held): Promise<Command> {
+  async #start(leases: LeaseGroup): Promise<Command> {
     const { command, args } = this.#request;
     try {
       return await Command.start({
         command,
         args,
-        environment: this.#environment(held),
+        environment: this.#environment(leases),
         ownsGroup: !this.#isOnTerminal,
       });
     } catch (error) {
@@ -178,20 +178,20 @@ class Run {
     }
   }
 
-  /** A run inside of a run carries the cookies of both. */
-  #environment({ fence }: Held): NodeJS.ProcessEnv {
+  /** A run inside of a run carries the runIds of both. */
+  #environment({ fence }: LeaseGroup): NodeJS.ProcessEnv {
     const { environment } = this.#io;
-    const cookies = `${environment.HOLDFAST_RUN ?? ''} ${this.#cookie}`.trim();
+    const runIds = `${environment.HOLDFAST_RUN ?? ''} ${this.#runId}`.trim();
     return {
       ...withoutPasswords(environment),
-      HOLDFAST_RUN: cookies,
+      HOLDFAST_RUN: runIds,
       HOLDFAST_LOCK: this.#request.lock.name,
       HOLDFAST_FENCE: String(fence),
     };
   }
 
-  async #giveBack(held: Held, { code, signal, endedFor }: Outcome): Promise<End> {
-    const released = await held.release();
+  async #giveBack(leases: LeaseGroup, { code, signal, endedFor }: Outcome): Promise<End> {
+    const released = await leases.release();
     if (endedFor !== undefined) return ownEnd(endedFor);
     if (released === 'notHeld') {
       throw new RunError('lost', 'the lock was lost while the command still ran.');

@@ -8,7 +8,7 @@ const REFRESH_MS = 1000;
 const ERASE = '\r\x1b[K';
 
 /** On a terminal, one line that says who holds the lock that is waited for, until it is granted. */
-export class WaitingLine {
+export class WaitStatus {
   readonly #errors: Io['errors'];
   /** Whether the terminal can erase a line; one that cannot (an editor's, a console's) is told nothing. */
   readonly #isShown: boolean;

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findLocalAddress } from '../src/local/index.ts';
-import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { runCli } from './cli-process.ts';
+import { isDead, Lifeline, startRun } from './cli-run-process.ts';
 import { LockScene } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
@@ -26,9 +26,9 @@ afterAll(async () => {
   rmSync(runtime, { recursive: true, force: true });
 });
 
-/** The guardian of one run, which nobody else's cookie names. What it starts tells the runner nothing. */
-function guardianOf(cookie: string): number | undefined {
-  const { stdout } = spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]);
+/** The reaper of one run, which nobody else's runId names. What it starts tells the runner nothing. */
+function reaperOf(runId: string): number | undefined {
+  const { stdout } = spawnSync('pgrep', ['-f', `holdfast-reaper ${runId}`]);
   const pids = String(stdout).trim().split('\n').map(Number);
   return pids.find((pid) => {
     try {
@@ -44,9 +44,9 @@ function guardianOf(cookie: string): number | undefined {
 }
 
 /** 0 also if it is gone. */
-function countdownsOf(guardian: number): number {
+function countdownsOf(reaper: number): number {
   try {
-    const listing = readFileSync(`/proc/${guardian}/task/${guardian}/children`, 'latin1');
+    const listing = readFileSync(`/proc/${reaper}/task/${reaper}/children`, 'latin1');
     return listing.split(' ').filter((pid) => pid !== '').length;
   } catch {
     return 0;
@@ -120,58 +120,58 @@ async function killLocalServer(): Promise<void> {
   process.kill(Number(/process_id:(\d+)/.exec(output)![1]), 'SIGKILL');
 }
 
-describe('a guardian', () => {
-  const HOLD = 'echo cookie $HOLDFAST_RUN.; read x; exit 6';
+describe('a reaper', () => {
+  const HOLD = 'echo runId $HOLDFAST_RUN.; read x; exit 6';
 
   async function startGuarded(name: string, lease: string, script: string) {
     const runner = startRun([name, '--store', store, '--lease', lease, '--', 'sh', '-c', script]);
-    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
-    return { runner, cookie: cookie! };
+    const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
+    return { runner, runId: runId! };
   }
 
   /** Resolves when there is one that is not that one, nor a countdown of that one which has just begun. */
-  async function anotherGuardian(cookie: string, before: number): Promise<number> {
+  async function anotherReaper(runId: string, before: number): Promise<number> {
     for (;;) {
       await scene.direct.ping();
-      const found = guardianOf(cookie);
+      const found = reaperOf(runId);
       if (found !== undefined && found !== before && countdownsOf(found) > 0) return found;
     }
   }
 
   it('that is killed is replaced, and its countdown does not end the command', async () => {
-    const { runner, cookie } = await startGuarded('replaced', '3s', HOLD);
+    const { runner, runId } = await startGuarded('replaced', '3s', HOLD);
     await using _ended = runner;
-    const first = guardianOf(cookie)!;
+    const first = reaperOf(runId)!;
     process.kill(first, 'SIGKILL');
-    const second = await anotherGuardian(cookie, first);
+    const second = await anotherReaper(runId, first);
     // The server's clock must pass: the countdown of the first one would be over.
     const since = await scene.direct.time();
     for (let now = since; now[0]! - since[0]! < 5; now = await scene.direct.time());
-    expect(guardianOf(cookie)).toBe(second);
+    expect(reaperOf(runId)).toBe(second);
     runner.type('\n');
     expect(await runner.ended()).toBe(6);
   });
 
   it('that took the place of a killed one kills what a killed runner leaves', async () => {
     using line = new Lifeline();
-    const script = `exec 9>"${line.path}"; trap "" TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1000; done`;
-    const { runner, cookie } = await startGuarded('second', '5m', script);
+    const script = `exec 9>"${line.path}"; trap "" TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000; done`;
+    const { runner, runId } = await startGuarded('second', '5m', script);
     await using _ended = runner;
-    const first = guardianOf(cookie)!;
+    const first = reaperOf(runId)!;
     process.kill(first, 'SIGKILL');
-    await anotherGuardian(cookie, first);
+    await anotherReaper(runId, first);
     runner.child.kill('SIGKILL');
     await line.ended();
   });
 
   it('that took the place of a killed one leaves the runner to hear of the end of the server', async () => {
     using line = new Lifeline();
-    const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
+    const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
     await using runner = startRun(['heard', '--', 'sh', '-c', polite], LOCAL);
-    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
-    const first = guardianOf(cookie!)!;
+    const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
+    const first = reaperOf(runId!)!;
     process.kill(first, 'SIGKILL');
-    await anotherGuardian(cookie!, first);
+    await anotherReaper(runId!, first);
     await killLocalServer();
     expect(await line.next()).toBe('told');
     expect(await runner.ended()).toBe(LOST);
@@ -179,30 +179,30 @@ describe('a guardian', () => {
 
   it('that is killed with its runner leaves nobody behind when the lease has ended', async () => {
     using line = new Lifeline();
-    const script = `exec 9>"${line.path}"; echo cookie $HOLDFAST_RUN.; sleep 1000`;
+    const script = `exec 9>"${line.path}"; echo runId $HOLDFAST_RUN.; sleep 1000`;
     await using runner = startRun(['pair', '--lease', '3s', '--', 'sh', '-c', script], LOCAL);
-    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
-    const guardian = guardianOf(cookie!)!;
-    while (countdownsOf(guardian) < 2) await scene.direct.ping();
+    const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
+    const reaper = reaperOf(runId!)!;
+    while (countdownsOf(reaper) < 2) await scene.direct.ping();
     runner.child.kill('SIGSTOP');
-    process.kill(guardian, 'SIGKILL');
+    process.kill(reaper, 'SIGKILL');
     runner.child.kill('SIGKILL');
     await line.ended();
-    const left = () => spawnSync('pgrep', ['-f', `holdfast-guardian ${cookie}`]).status === 0;
+    const left = () => spawnSync('pgrep', ['-f', `holdfast-reaper ${runId}`]).status === 0;
     await expect.poll(left, { timeout: withinMs(5000) }).toBe(false);
   });
 
   it('that is killed after the server is replaced all the same, and nothing of the command is left', async () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
-    const script = `(setsid sh -c '${stubborn}' &); trap "echo told" TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1; done`;
+    const script = `(setsid sh -c '${stubborn}' &); trap "echo told" TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1; done`;
     await using runner = startRun(['both', '--', 'sh', '-c', script], LOCAL);
-    const [, cookie] = await runner.waitFor(/cookie (\w+)\.\n/);
+    const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
     await line.next();
-    const guardian = guardianOf(cookie!)!;
+    const reaper = reaperOf(runId!)!;
     await killLocalServer();
     await runner.waitFor(/told/);
-    process.kill(guardian, 'SIGKILL');
+    process.kill(reaper, 'SIGKILL');
     await line.ended();
     expect(await runner.ended()).toBe(LOST);
   });
@@ -213,10 +213,10 @@ describe('a guardian', () => {
       using line = new Lifeline();
       const left = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
       const script = `sh -c '${left}' & ${HOLD}`;
-      const { runner, cookie } = await startGuarded(`left-${signal}`, '5m', script);
+      const { runner, runId } = await startGuarded(`left-${signal}`, '5m', script);
       await using _ended = runner;
       await line.next();
-      process.kill(guardianOf(cookie)!, signal);
+      process.kill(reaperOf(runId)!, signal);
       runner.type('\n');
       await line.ended();
       expect(await runner.ended()).toBe(6);
@@ -225,10 +225,10 @@ describe('a guardian', () => {
 
   it('that is stopped is woken when the lock is lost: the command is told before it is killed', async () => {
     using line = new Lifeline();
-    const script = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo cookie $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
-    const { runner, cookie } = await startGuarded('woken', '3s', script);
+    const script = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
+    const { runner, runId } = await startGuarded('woken', '3s', script);
     await using _ended = runner;
-    process.kill(guardianOf(cookie)!, 'SIGSTOP');
+    process.kill(reaperOf(runId)!, 'SIGSTOP');
     await scene.neighbour().mutex('woken').forceRelease();
     expect(await line.next()).toBe('told');
     await line.ended();

@@ -6,7 +6,7 @@ import type { RunRequest } from './run-options.ts';
  * of the read/write lock, so that programs that use either, and shared runs, all keep out. The order is
  * the same for all, and nobody else takes both: no two can wait for each other.
  */
-export function locksFor(locks: Locks, { lock }: RunRequest): readonly [Lock, ...Lock[]] {
+export function locksOf(locks: Locks, { lock }: RunRequest): readonly [Lock, ...Lock[]] {
   const { name, kind, permits } = lock;
   if (kind === 'permits') return [locks.semaphore(name, permits)];
   if (kind === 'shared') return [locks.readWrite(name).read];
@@ -14,7 +14,7 @@ export function locksFor(locks: Locks, { lock }: RunRequest): readonly [Lock, ..
 }
 
 /** Several leases, as one: it is lost when one of them is. */
-export class Held {
+export class LeaseGroup {
   readonly #leases: readonly Lease[];
   readonly lost: AbortSignal;
 

@@ -1,6 +1,6 @@
 /**
- * What the guardian is: a small shell script, so that it costs little and lives when the runner does not.
- * Its first argument is the cookie of the run. It reads orders from descriptor 3, one on a line, and
+ * What the reaper is: a small shell script, so that it costs little and lives when the runner does not.
+ * Its first argument is the runId of the run. It reads orders from descriptor 3, one on a line, and
  * answers those that take time with `ok` on its stdout:
  *
  * - `watch <pid> own`: the command runs, in a group of its own; `watch <pid> shared`: in its parent's;
@@ -14,10 +14,10 @@
  * - `dismiss`: end, and do nothing.
  *
  * The end of the orders, without `dismiss`, means that the runner was killed: everything is killed, and
- * only then does the guardian end, and with it the last copy of the session's socket (descriptor 4).
+ * only then does the reaper end, and with it the last copy of the session's socket (descriptor 4).
  *
- * Everything is the command's own group, its descendants, and, on Linux, who has the cookie in the
- * environment: a grandchild that left the group and whose parent is dead. Before the guardian is told what
+ * Everything is the command's own group, its descendants, and, on Linux, who has the runId in the
+ * environment: a grandchild that left the group and whose parent is dead. Before the reaper is told what
  * to watch, it takes the runner's other children for the command, which may have started already. Who was
  * found once is known by the time of its start, and found again when nothing else tells of it any more: its
  * parent may have died of the SIGTERM that it ignored. The dead that nobody has buried (state Z) do not
@@ -30,8 +30,8 @@
  * kills the runner's descendants does not find it before it has done its work. The runner knows its group,
  * to wake it when it was stopped, and to stop its countdowns when it was killed.
  */
-export const GUARDIAN_SCRIPT = `
-cookie=$1 root= group= shared= timer= sentry= self= known=' ' starter=$PPID
+export const REAPER_SCRIPT = `
+run_id=$1 root= group= shared= timer= sentry= self= known=' ' starter=$PPID
 
 processes() {
   if [ -r /proc/self/stat ]; then
@@ -48,7 +48,7 @@ processes() {
 }
 
 carriers() {
-  for environ in $(grep -lsF "$cookie" /proc/[0-9]*/environ); do
+  for environ in $(grep -lsF "$run_id" /proc/[0-9]*/environ); do
     environ=\${environ#/proc/}
     printf '%s ' "\${environ%/environ}"
   done
@@ -157,7 +157,7 @@ count_down() {
 }
 
 retire() {
-  # When the guardian was killed, nobody else ends who waits for the server, and keeps it from ending.
+  # When the reaper was killed, nobody else ends who waits for the server, and keeps it from ending.
   if [ -n "$self" ] && ! kill -0 "$self"; then kill -TERM "-$$"; fi
 }
 
