@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Client } from '../src/cli/console/client.ts';
 import { formatReply } from '../src/cli/console/format-reply.ts';
-import { parseStoreAddress } from '../src/cli/console/store-address.ts';
+import { parseStoreAddress } from '../src/cli/store-address.ts';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { CHECKS, explore, RECIPES, replay, type Text } from '../src/lab/index.ts';
 import { CLAIM_REFERENCE, CLAIMS, type Evidence, QUESTIONS } from '../src/lab-report/index.ts';

@@ -260,8 +260,14 @@ describe.each([
     const lease = await holders.mutex('job').acquire({ label: 'first' });
     const refused = await holdfast('release', 'job');
     expect(refused.code).toBe(2);
-    expect(refused.errors).toContain(`held by ${hostname()}, pid ${process.pid}, “first”`);
-    expect(refused.errors).toContain('Nobody waits for it. They would lose it');
+    const holder = `${hostname()}, pid ${process.pid}, “first” for 0.\\ds`;
+    const [held, ...advice] = refused.errors.split('\n');
+    expect(held).toMatch(new RegExp(`^holdfast: job \\(mutex\\) is held by ${holder}\\.$`));
+    expect(advice).toEqual([
+      'holdfast: Waiting: 0. A forced release does not stop the holder: it may still be at work.',
+      "holdfast: To take the lock away all the same, add --force --reason '…'.",
+      '',
+    ]);
     for (const args of [['--force'], ['--force', '--reason', ' '], ['--reason', 'x']]) {
       expect((await holdfast('release', 'job', ...args)).code).toBe(2);
     }
@@ -315,7 +321,7 @@ describe.each([
     const { code, errors } = await holdfast('release', 'job', '--force', '--reason', 'x');
     expect({ code, errors }).toEqual({
       code: 1,
-      errors: "holdfast: 'job' is free: nobody holds it.\n",
+      errors: "holdfast: 'job' is free: it has no holder.\n",
     });
     expect(await redis.dbsize()).toBe(0);
   });

@@ -199,7 +199,7 @@ describe('a run inside of a run of the same name', () => {
       `${inner}; exit $?`,
     ]);
     expect(await outer.ended()).toBe(75);
-    const told = `lock 'itself' is held by pid ${outer.child.pid}, which this was started by`;
+    const told = `lock 'itself' is held by pid ${outer.child.pid}, which started this run: if it waits`;
     expect(outer.text).toContain(told);
     expect(outer.text).not.toContain('ran');
   });

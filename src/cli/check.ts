@@ -7,14 +7,14 @@ import { keyListData, textData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listEndless, NO_KEYS } from './ls/key-list.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
 import type { Servers } from './ls/servers.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { messageText, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
 const CHECK_OPTIONS = {
-  ...STORE_OPTION,
+  ...STORE_OPTIONS,
   json: { help: 'prints all that was found as JSON' },
   'no-color': { help: 'no colours; so does the variable NO_COLOR' },
   help: HELP,
@@ -52,11 +52,12 @@ Examples:
   holdfast check --json | jq '.endless.keys[].name'`,
 
   async run(args, io) {
-    const { values, words } = readMixed(CHECK_OPTIONS, args, io.environment);
+    const given = readMixed(CHECK_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     const pattern = words[0] === undefined ? FOREIGN_PATTERN : bytesOf(words[0]);
-    return withStore(values.store, io, async (store) => {
-      const report = await store.ask((servers) => examine(servers, pattern), undefined);
+    return withStore(given, io, async (store) => {
+      const report = await store.query((servers) => examine(servers, pattern), undefined);
       if (values.json) print(io, asJson(store.label, pattern, report));
       else print(io, describe(report, choosePaint(io, values['no-color'])));
       return report === undefined || isFine(report) ? 0 : NOT_FINE;

@@ -5,11 +5,12 @@ import { keysData, listData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
 import { keyTable } from './ls/key-table.ts';
 import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
+import { lockRows } from './ls/lock-rows.ts';
 import { lockTable } from './ls/lock-table.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
 import { StoreError } from './ls/servers.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
 import { unreadableText } from './ls/unreadable.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
@@ -17,7 +18,7 @@ import { printable, safeJson } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
 const LS_OPTIONS = {
-  ...STORE_OPTION,
+  ...STORE_OPTIONS,
   watch: { short: 'w', help: 'looks again every second; on a terminal q or Ctrl-C ends it' },
   foreign: {
     help: 'lists keys that other programs use as locks; the pattern is for keys, lock* if not given',
@@ -65,14 +66,15 @@ Examples:
   holdfast ls --json | jq '.locks[] | select(.waiterCount > 10) | .name'`,
 
   async run(args, io) {
-    const { values, words } = readMixed(LS_OPTIONS, args, io.environment);
+    const given = readMixed(LS_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     if (values.json && values.quiet) throw new UsageError('Choose --json or --quiet.');
     const pattern = words[0] === undefined ? undefined : bytesOf(words[0]);
-    if (values.foreign) return listForeignKeys(pattern, values, io);
-    return withStore(values.store, io, async (store) => {
+    if (values.foreign) return listForeignKeys(pattern, given, io);
+    return withStore(given, io, async (store) => {
       const look = (): Promise<LockList> =>
-        store.ask((servers) => listLocks(servers, pattern), NO_LOCKS);
+        store.query((servers) => listLocks(servers, pattern), NO_LOCKS);
       const paint = choosePaint(io, values['no-color']);
       const show = (list: LockList): void => {
         printList(list, store.label, values, io, paint);
@@ -90,12 +92,13 @@ Examples:
 /** A list that is made again and again would show how long ago it was made, not how long keys are idle. */
 async function listForeignKeys(
   pattern = FOREIGN_PATTERN,
-  values: LsValues,
+  given: { readonly values: LsValues; readonly flags: LsValues },
   io: Io,
 ): Promise<number> {
+  const { values } = given;
   if (values.watch) throw new UsageError('Choose --watch or --foreign.');
-  return withStore(values.store, io, async (store) => {
-    const list = await store.ask((servers) => listForeign(servers, pattern), NO_KEYS);
+  return withStore(given, io, async (store) => {
+    const list = await store.query((servers) => listForeign(servers, pattern), NO_KEYS);
     const nowMs = systemClock.wallMs();
     if (values.json) print(io, safeJson(keysData(store.label, nowMs, list), 2));
     else if (values.quiet)
@@ -185,7 +188,7 @@ function terminalWidth({ output }: Io): number | undefined {
 function printTable({ locks, isCut, unreadableCount }: LockList, io: Io, paint: Paint): void {
   if (locks.length === 0 && unreadableCount > 0) return;
   if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
-  const { head, lines } = lockTable(locks, paint, terminalWidth(io));
+  const { head, lines } = lockTable(lockRows(locks), paint, terminalWidth(io));
   print(io, [head, ...lines].join('\n'));
   if (isCut) {
     printError(

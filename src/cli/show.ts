@@ -8,15 +8,15 @@ import {
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
 import { durationText, forcedText, holdingText, isInUse, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { printable, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
 const SHOW_OPTIONS = {
-  ...STORE_OPTION,
+  ...STORE_OPTIONS,
   ...ESCAPED_OPTION,
   json: { help: 'prints all that is known as JSON' },
   'no-color': { help: 'no colours; so does the variable NO_COLOR' },
@@ -54,11 +54,12 @@ Examples:
   if holdfast show deploy > /dev/null; then echo 'a deployment is under way'; fi`,
 
   async run(args, io) {
-    const { values, words } = readMixed(SHOW_OPTIONS, args, io.environment);
+    const given = readMixed(SHOW_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
-    return withStore(values.store, io, async (store) => {
-      const looks = await store.ask(({ run }) => lookAtLocks(run, name), [] as Looks);
+    return withStore(given, io, async (store) => {
+      const looks = await store.query(({ run }) => lookAtLocks(run, name), [] as Looks);
       const told = looks.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
       const isFree = !told.some(({ lock }) => isInUse(lock));
       const paint = choosePaint(io, values['no-color']);

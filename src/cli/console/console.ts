@@ -3,13 +3,13 @@ import { systemClock } from '../../clock/index.ts';
 import { ErrorReply, type Protocol, type Reply, splitInlineArguments } from '../../resp/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { lineForTerminal, messageText, pageForTerminal } from '../printable.ts';
+import type { StoreAddress } from '../store-address.ts';
 import type { Io } from '../verb.ts';
 import { commandHelp } from './command-help.ts';
 import { Conversation, type Result } from './conversation.ts';
 import { formatReply, rawReply } from './format-reply.ts';
 import type { Paint } from './paint.ts';
 import { Prompt } from './prompt.ts';
-import type { StoreAddress } from './store-address.ts';
 
 export interface ConsoleOptions {
   readonly store: StoreAddress;

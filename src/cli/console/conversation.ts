@@ -1,7 +1,8 @@
 import { ErrorReply, type Protocol, QUEUED, type Reply, SimpleReply } from '../../resp/index.ts';
 import { textOf } from '../bytes.ts';
+import type { StoreAddress } from '../store-address.ts';
+import { PASSWORD_ADVICE } from '../store-advice.ts';
 import { Client, ConnectionError } from './client.ts';
-import type { StoreAddress } from './store-address.ts';
 
 interface ConversationOptions {
   readonly store: StoreAddress;
@@ -37,6 +38,7 @@ export class Conversation {
   /** What arrived after the answer to SUBSCRIBE or MONITOR, in the same breath, before it was shown. */
   #heard: Reply[] | null = null;
   #closing = false;
+  #hasAdvised = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -115,6 +117,7 @@ export class Conversation {
     if (!(reply instanceof ErrorReply)) return;
     if (argv[0] === 'SELECT') this.#database = 0;
     this.#options.say(`Could not ${purpose}: ${textOf(reply.message)}`);
+    if (reply.code === 'WRONGPASS') this.#options.say(PASSWORD_ADVICE);
   }
 
   /** SHUTDOWN is answered by the end of the connection. */
@@ -133,8 +136,18 @@ export class Conversation {
     const listens = LISTENING.has(nameOf(argv)) && !isRefusal(reply);
     if (listens && !raw && nameOf(argv) !== 'monitor') show(READING_MESSAGES, false);
     show(reply, isPage(argv));
+    this.#advise(reply);
     if (listens) await this.#listen();
     this.#heard = null;
+  }
+
+  /** Once: a prompt may be signed in with AUTH later. */
+  #advise(reply: Reply): void {
+    const { store, say } = this.#options;
+    const isUnknown = reply instanceof ErrorReply && reply.code === 'NOAUTH';
+    if (!isUnknown || store.password !== '' || this.#hasAdvised) return;
+    this.#hasAdvised = true;
+    say(PASSWORD_ADVICE);
   }
 
   /** Until Ctrl-C or the end of the connection. */

@@ -28,8 +28,13 @@ const ONLY_OPTION = {
   only: { placeholder: 'names', help: 'only these recipes, with commas between them' },
 } as const;
 
-export const LIST_OPTIONS = {
+export const SEARCH_ALL_OPTIONS = {
   ...ONLY_OPTION,
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
+export const LIST_OPTIONS = {
   ...JSON_OPTION,
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;

@@ -9,16 +9,16 @@ import { describe, type WaitStatus } from './wait-status.ts';
 interface AcquireAllOptions {
   readonly request: RunRequest;
   readonly clock: Clock;
-  /** Gives up waiting. */
+  /** Aborts the wait. */
   readonly signal: AbortSignal;
   readonly waitStatus: WaitStatus;
-  /** Told what the user should know, in a sentence. */
+  /** Prints a sentence for the user. */
   readonly report: (message: string) => void;
-  /** Whether this is run by a command that a run has started. */
+  /** Whether this run was started by the command of another run. */
   readonly isNested: boolean;
 }
 
-/** Takes the locks one after the other, or none of them. Throws RunError if busy, else as the library does. */
+/** Acquires the locks one after the other, or none of them. Throws RunError if busy, else as the library does. */
 export async function acquireAll(
   locks: readonly Lock[],
   options: AcquireAllOptions,
@@ -28,9 +28,9 @@ export async function acquireAll(
   const leases: Lease[] = [];
   try {
     for (const lock of locks) {
-      // What was taken already may be lost while the next one is waited for.
+      // A lease may be lost while the run waits for the next lock.
       const either = AbortSignal.any([signal, ...leases.map((lease) => lease.signal)]);
-      leases.push(await take(lock, { ...options, signal: either, untilMs }));
+      leases.push(await acquire(lock, { ...options, signal: either, untilMs }));
     }
     for (const lease of leases) lease.assertHeld();
     return new LeaseGroup(leases);
@@ -41,30 +41,33 @@ export async function acquireAll(
 }
 
 /**
- * Asks once before it waits: a store that cannot be reached from the start is told at once, while one
- * that goes away later is asked again for as long as there is patience.
+ * Tries once before it waits: a store that is unreachable at start fails at once, while a store that becomes
+ * unreachable during the wait is retried until the wait timeout.
  */
-async function take(lock: Lock, options: AcquireAllOptions & { untilMs: number }): Promise<Lease> {
+async function acquire(
+  lock: Lock,
+  options: AcquireAllOptions & { readonly untilMs: number },
+): Promise<Lease> {
   const { request, clock, signal, waitStatus, untilMs } = options;
-  const how = { lease: request.leaseMs, label: request.label, signal };
-  const lease = await lock.tryAcquire(how);
+  const acquireOptions = { lease: request.leaseMs, label: request.label, signal };
+  const lease = await lock.tryAcquire(acquireOptions);
   if (lease !== null) return lease;
   if (options.isNested && request.waitMs > 0) await warnOfDeadlock(lock, options.report);
   const waitMs = Math.max(0, untilMs - clock.monotonicMs());
   try {
     using _shown = waitStatus.show(lock);
-    return await lock.acquire({ ...how, wait: waitMs });
+    return await lock.acquire({ ...acquireOptions, wait: waitMs });
   } catch (error) {
     throw error instanceof LockTimeoutError ? await busyError(lock) : error;
   }
 }
 
 async function busyError(lock: Lock): Promise<RunError> {
-  const holder = await lock.inspect().then(describe, () => 'nobody knows by whom');
+  const holder = await lock.inspect().then(describe, () => 'the holder is unknown');
   return new RunError('busy', `lock '${lock.name}' is busy: ${holder}.`);
 }
 
-/** It is only told: who is left to itself by its parents may well wait for them. */
+/** Only a warning: a process that its parent does not wait for may wait for the lock of that parent. */
 async function warnOfDeadlock(lock: Lock, report: AcquireAllOptions['report']): Promise<void> {
   const inspection = await lock.inspect().catch(() => undefined);
   const { ancestorAmong } = await import('./ancestors.ts');
@@ -72,6 +75,6 @@ async function warnOfDeadlock(lock: Lock, report: AcquireAllOptions['report']): 
   const holder = ancestorAmong(holders.filter((each) => !each.foreign));
   if (holder === undefined) return;
   report(
-    `lock '${lock.name}' is held by pid ${holder.pid}, which this was started by: if that waits for this, neither goes on.`,
+    `lock '${lock.name}' is held by pid ${holder.pid}, which started this run: if it waits for this run to end, this is a deadlock.`,
   );
 }

@@ -1,19 +1,7 @@
 import type { Lease, Lock, Locks } from '../../lock/index.ts';
 import type { RunRequest } from './run-options.ts';
 
-/**
- * The locks that a run holds. An exclusive run takes two of the same name, the mutex and the writing side
- * of the read/write lock, so that programs that use either, and shared runs, all keep out. The order is
- * the same for all, and nobody else takes both: no two can wait for each other.
- */
-export function locksOf(locks: Locks, { lock }: RunRequest): readonly [Lock, ...Lock[]] {
-  const { name, kind, permits } = lock;
-  if (kind === 'permits') return [locks.semaphore(name, permits)];
-  if (kind === 'shared') return [locks.readWrite(name).read];
-  return [locks.mutex(name), locks.readWrite(name).write];
-}
-
-/** Several leases, as one: it is lost when one of them is. */
+/** The leases of one run, as one: the group is lost when one of its leases is. */
 export class LeaseGroup {
   readonly #leases: readonly Lease[];
   readonly lost: AbortSignal;
@@ -35,10 +23,22 @@ export class LeaseGroup {
     await Promise.all(this.#leases.map((lease) => lease.extend()));
   }
 
-  /** `unknown`: the store did not answer. `notHeld`: one of them was lost before. */
+  /** `unknown`: the store did not answer. `notHeld`: one of the leases was lost before. */
   async release(): Promise<'released' | 'notHeld' | 'unknown'> {
     const outcomes = await Promise.all(this.#leases.map((lease) => lease.release()));
     if (outcomes.includes('notHeld')) return 'notHeld';
     return outcomes.includes('unknown') ? 'unknown' : 'released';
   }
+}
+
+/**
+ * The locks that a run acquires, in this order. An exclusive run acquires two of the same name, the mutex and the
+ * write side of the read/write lock: it excludes clients of either, and shared runs. Only runs acquire both, and all
+ * of them in the same order, so that no two runs wait for each other.
+ */
+export function locksOf(locks: Locks, { lock }: RunRequest): readonly [Lock, ...Lock[]] {
+  const { name, kind, permits } = lock;
+  if (kind === 'permits') return [locks.semaphore(name, permits)];
+  if (kind === 'shared') return [locks.readWrite(name).read];
+  return [locks.mutex(name), locks.readWrite(name).write];
 }

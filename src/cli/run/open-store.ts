@@ -2,61 +2,52 @@ import { once } from 'node:events';
 import { Socket, type SocketConnectOpts } from 'node:net';
 import { Locks } from '../../lock/index.ts';
 import { addressStore, openSession, type Session, SessionError } from '../../stores/index.ts';
-import { bytesOf } from '../bytes.ts';
-import { parseStoreAddress, type StoreAddress } from '../console/store-address.ts';
+import { textOf } from '../bytes.ts';
+import { parseStoreAddress, type StoreAddress } from '../store-address.ts';
+import { storeAdvice } from '../store-advice.ts';
 import { type Environment, UsageError } from '../verb.ts';
 import { RunError } from './exit-codes.ts';
+import type { RunRequest } from './run-options.ts';
 
-/** Where the locks of a run are to live. */
-export interface StorePlace {
-  /** Undefined: the server of this machine. */
-  readonly url: string | undefined;
-  /** Whether they are to end with the run; on this machine they always do. */
-  readonly hasSession: boolean;
-}
-
-/** The locks of one run, and what they are reached by. */
+/** The locks of one run, and the connections they depend on. */
 export interface OpenStore extends AsyncDisposable {
   readonly locks: Locks;
-  /** With a session: the locks are free when nobody has this open any more. */
+  /** With a session: the server frees the locks when the last process has closed this socket. */
   readonly socket?: Socket;
-  /** On the local server, another connection: the reaper hears by it that the server has ended. */
+  /** On the local server: a second connection. Its end tells the reaper that the server has ended. */
   readonly serverConnection?: Promise<Socket | undefined>;
-  /** Aborts when the session has ended without being asked to, and its locks with it. */
+  /** Aborts when the session has ended without `close`, and its locks with it. */
   readonly ended: AbortSignal;
-  /** How long nobody else can get them then: so long does the next local server wait. */
+  /** How long after that no other client gets the locks: the next local server waits that long. */
   readonly graceMs: number;
 }
 
-/** The store that was named, else the local server, which is started if need be. Throws RunError. */
+/** Opens the store of `--store`, else the local server, which is started if none runs. Throws RunError. */
 export function openStore(
-  { url, hasSession }: StorePlace,
+  { store, hasSession }: Pick<RunRequest, 'store' | 'hasSession'>,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<OpenStore> {
-  if (url === undefined) return openLocal(environment, signal);
-  return hasSession ? openNamedSession(url, environment, signal) : openNamed(url, environment);
+  if (store === undefined) return openLocal(environment, signal);
+  return hasSession ? openWithSession(store, signal) : openWithoutSession(store);
 }
 
-async function openNamed(url: string, environment: Environment): Promise<OpenStore> {
-  const store = addressStore(addressOf(url, environment));
+async function openWithoutSession(address: StoreAddress): Promise<OpenStore> {
+  const store = addressStore(address, { tls: address.tls });
   const locks = new Locks({ store, telemetry: false });
   const { signal: ended } = new AbortController();
   return { locks, ended, graceMs: 0, [Symbol.asyncDispose]: () => locks.close() };
 }
 
-async function openNamedSession(
-  url: string,
-  environment: Environment,
-  signal: AbortSignal,
-): Promise<OpenStore> {
-  const address = addressOf(url, environment);
+async function openWithSession(address: StoreAddress, signal: AbortSignal): Promise<OpenStore> {
   if (address.isSecure) throw new UsageError(NO_SECURE_SESSION);
-  const session = await openSession(withPassword(url, environment), { signal }).catch(explain);
+  const session = await openSession(urlOf(address), { signal }).catch((error: unknown) =>
+    explain(error, address),
+  );
   return inSession(session, address, { graceMs: 0 });
 }
 
-/** The reaper keeps the session until the command is dead, and a shell cannot keep up TLS. */
+/** The reaper keeps the session open until the command is dead, and a shell script cannot speak TLS. */
 const NO_SECURE_SESSION = '--session needs a store at redis://… or unix:/path.';
 
 async function openLocal(environment: Environment, signal: AbortSignal): Promise<OpenStore> {
@@ -65,13 +56,15 @@ async function openLocal(environment: Environment, signal: AbortSignal): Promise
     throw error instanceof LocalError ? new RunError('unavailable', error.message) : explain(error);
   });
   const address = parseStoreAddress(session.address);
-  const serverConnection = connectQuietly(address);
+  const serverConnection = connectUnread(address);
   return inSession(session, address, { graceMs: LOST_GRACE_MS, serverConnection });
 }
 
-function explain(error: unknown): never {
+function explain(error: unknown, address?: StoreAddress): never {
   if (!(error instanceof SessionError)) throw error;
-  throw new RunError(error.isFinal ? 'failed' : 'unavailable', error.message);
+  const advice = address === undefined ? '' : storeAdvice(error, address);
+  const message = advice === '' ? error.message : `${error.message.replace(/\.?$/, '.')}${advice}`;
+  throw new RunError(error.isFinal ? 'failed' : 'unavailable', message);
 }
 
 type SessionTraits = Pick<OpenStore, 'graceMs' | 'serverConnection'>;
@@ -91,27 +84,20 @@ function inSession(session: Session, address: StoreAddress, traits: SessionTrait
   return { ...traits, locks, socket, ended: ended.signal, [Symbol.asyncDispose]: close };
 }
 
-/** A connection on which this process never reads, as somebody else does. */
-async function connectQuietly({ socket: where }: StoreAddress): Promise<Socket | undefined> {
+/** A connection that this process never reads: the reaper, which inherits it, does. */
+async function connectUnread({ socket: target }: StoreAddress): Promise<Socket | undefined> {
   const socket = new Socket();
   socket.on('error', () => {});
   socket.pause();
-  socket.connect(where as SocketConnectOpts);
+  socket.connect(target as SocketConnectOpts);
   const isConnected = await once(socket, 'connect').catch(() => false);
-  // If the server cannot be reached any more, the session tells.
+  // If the server is unreachable by now, the session has ended and reports it.
   return isConnected ? socket.unref() : undefined;
 }
 
-function addressOf(url: string, environment: Environment): StoreAddress {
-  const store = parseStoreAddress(url);
-  if (store.password !== '') return store;
-  return { ...store, password: bytesOf(environment.HOLDFAST_PASSWORD ?? '') };
-}
-
-function withPassword(text: string, { HOLDFAST_PASSWORD = '' }: Environment): string {
-  const url = new URL(text);
-  if (url.protocol !== 'redis:' || url.password !== '') return text;
-  if (url.hostname === '') url.hostname = '127.0.0.1';
-  url.password = encodeURIComponent(HOLDFAST_PASSWORD);
-  return url.href;
+/** The address as one text, which `openSession` takes. */
+function urlOf({ label, socket, user, password, database }: StoreAddress): string {
+  if ('path' in socket) return `unix:${encodeURI(socket.path)}`;
+  const [name, secret] = [user, password].map((bytes) => encodeURIComponent(textOf(bytes)));
+  return `redis://${name}:${secret}@${label}/${database}`;
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
 import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
+import { storeAdvice } from '../store-advice.ts';
 import { type Io, printError, UsageError } from '../verb.ts';
 import { acquireAll } from './acquire.ts';
 import { Command, codeOfSignal } from './command.ts';
-import { EXIT_CODES, RunError } from './exit-codes.ts';
+import { EXIT_CODES, type OwnEnd, RunError } from './exit-codes.ts';
 import { type LeaseGroup, locksOf } from './lease-group.ts';
 import { type OpenStore, openStore } from './open-store.ts';
 import { withoutPasswords } from './passwords.ts';
@@ -17,32 +18,32 @@ import { closeStreams, hasTerminal } from './terminal.ts';
 import { WaitStatus } from './wait-status.ts';
 import type { Witness } from './witness.ts';
 
-/** Runs the command while the lock is held; gives the exit code. Throws UsageError. */
+/** Runs the command while the lock is held. Returns the exit code. Throws UsageError. */
 export async function runWithLock(request: RunRequest, io: Io): Promise<number> {
   const isOnTerminal = hasTerminal();
   using signals = new SignalRouter(isOnTerminal);
   using _alive = keepAlive();
   const { code, signal } = await new Run(request, io, signals, isOnTerminal).end();
-  // A script on this terminal goes on after Ctrl-C unless who it waits for dies of it.
+  // A shell script continues after Ctrl-C unless the process that it waits for dies by SIGINT.
   if (isOnTerminal && signal === 'SIGINT') signals.takeEffect(signal);
   if (isOnTerminal && !hasTerminal()) closeStreams();
   return code;
 }
 
-/** Loaded where there is a terminal: nowhere else is it needed. */
+/** Loaded on a terminal only. */
 async function startWitness(): Promise<Witness> {
   const { Witness } = await import('./witness.ts');
   return new Witness(systemClock);
 }
 
-/** Whoever waits without an end, for a store that is away, has nothing else that keeps a process alive. */
+/** While a run waits for an unreachable store, nothing else keeps the process alive. */
 function keepAlive(): Disposable {
   const timer = systemClock.setTimer(Number.MAX_SAFE_INTEGER, () => {});
   timer.keepAlive(true);
   return { [Symbol.dispose]: () => timer.cancel() };
 }
 
-/** How long a server that went away is not asked. */
+/** Pause before a store that became unreachable is tried again. */
 const RETRY_MS = 500;
 
 interface End {
@@ -57,7 +58,8 @@ class Run {
   readonly #io: Io;
   readonly #signals: SignalRouter;
   readonly #isOnTerminal: boolean;
-  /** By which descendants of the command are known, also those that left its group. */
+  readonly #waitStatus: WaitStatus;
+  /** In the environment of the command: identifies its descendants, also those that left its process group. */
   readonly #runId = randomBytes(12).toString('hex');
 
   constructor(request: RunRequest, io: Io, signals: SignalRouter, isOnTerminal: boolean) {
@@ -65,6 +67,7 @@ class Run {
     this.#io = io;
     this.#signals = signals;
     this.#isOnTerminal = isOnTerminal;
+    this.#waitStatus = new WaitStatus(io, systemClock);
   }
 
   async end(): Promise<End> {
@@ -84,11 +87,11 @@ class Run {
     return end;
   }
 
-  /** A server that was there before may come back. The local one is started by who needs it. */
+  /** A server that was reachable before may come back. The local server needs no pause: the run starts it. */
   async #pause(error: unknown, untilMs: number): Promise<undefined> {
-    const isAway = error instanceof RunError && error.end === 'unavailable';
+    const isUnavailable = error instanceof RunError && error.end === 'unavailable';
     const isOver = systemClock.monotonicMs() >= untilMs;
-    if (!isAway || isOver || this.#request.place.url === undefined) throw error;
+    if (!isUnavailable || isOver || this.#request.store === undefined) throw error;
     const { interrupted } = this.#signals;
     await new Promise<void>((resolve) => {
       systemClock.setTimer(RETRY_MS, resolve);
@@ -97,14 +100,14 @@ class Run {
     interrupted.throwIfAborted();
   }
 
-  /** Undefined: the session has ended while the lock was waited for, and there is patience left. */
+  /** Undefined: the session ended while the run waited for the lock, and the wait timeout is not over. */
   async #attemptOnce(untilMs: number): Promise<End | undefined> {
     const { environment } = this.#io;
     const { interrupted } = this.#signals;
-    await using store = await openStore(this.#request.place, environment, interrupted);
-    // Asked first, so that the reaper starts while the question is on its way.
-    const taking = this.#take(store, untilMs);
-    taking.catch(() => {});
+    await using store = await openStore(this.#request, environment, interrupted);
+    // The request is sent first, so that the reaper starts while the reply is under way.
+    const acquiring = this.#acquire(store, untilMs);
+    acquiring.catch(() => {});
     using reaper = new Reaper({
       socket: store.socket,
       serverConnection: await store.serverConnection,
@@ -113,24 +116,24 @@ class Run {
       clock: systemClock,
     });
     using witness = this.#isOnTerminal ? await startWitness() : undefined;
-    const leases = await taking;
+    const leases = await acquiring;
     if (leases === undefined) return undefined;
     try {
-      const outcome = await this.#runHeld(leases, { reaper, witness, store });
-      return await this.#giveBack(leases, outcome);
+      const outcome = await this.#runCommand(leases, { reaper, witness, store });
+      return await this.#release(leases, outcome);
     } finally {
       await leases.release();
     }
   }
 
-  async #take({ locks, ended }: OpenStore, untilMs: number): Promise<LeaseGroup | undefined> {
+  async #acquire({ locks, ended }: OpenStore, untilMs: number): Promise<LeaseGroup | undefined> {
     const leftMs = (): number => Math.max(0, untilMs - systemClock.monotonicMs());
     try {
       return await acquireAll(locksOf(locks, this.#request), {
         request: { ...this.#request, waitMs: leftMs() },
         clock: systemClock,
         signal: AbortSignal.any([this.#signals.interrupted, ended]),
-        waitStatus: new WaitStatus(this.#io, systemClock),
+        waitStatus: this.#waitStatus,
         report: (message) => this.#report(message),
         isNested: this.#io.environment.HOLDFAST_RUN !== undefined,
       });
@@ -141,9 +144,9 @@ class Run {
     }
   }
 
-  async #runHeld(leases: LeaseGroup, helpers: Helpers): Promise<Outcome> {
+  async #runCommand(leases: LeaseGroup, helpers: Helpers): Promise<Outcome> {
     this.#signals.interrupted.throwIfAborted();
-    // Both before the command starts: from then on this process may be stopped or killed at any point.
+    // Both before the command starts: from then on this process may be stopped or killed at any time.
     const supervision = new Supervision({
       ...this.#request,
       ...helpers,
@@ -178,7 +181,7 @@ class Run {
     }
   }
 
-  /** A run inside of a run carries the runIds of both. */
+  /** The command of a nested run has the ids of both runs. */
   #environment({ fence }: LeaseGroup): NodeJS.ProcessEnv {
     const { environment } = this.#io;
     const runIds = `${environment.HOLDFAST_RUN ?? ''} ${this.#runId}`.trim();
@@ -190,9 +193,9 @@ class Run {
     };
   }
 
-  async #giveBack(leases: LeaseGroup, { code, signal, endedFor }: Outcome): Promise<End> {
+  async #release(leases: LeaseGroup, { code, signal, endedFor }: Outcome): Promise<End> {
     const released = await leases.release();
-    if (endedFor !== undefined) return ownEnd(endedFor);
+    if (endedFor !== undefined) return this.#ownEnd(endedFor);
     if (released === 'notHeld') {
       throw new RunError('lost', 'the lock was lost while the command still ran.');
     }
@@ -203,14 +206,23 @@ class Run {
   }
 
   #explain(error: unknown): End {
-    if (this.#signals.interrupted.aborted) return ownEnd('failed');
-    if (error instanceof LockArgumentError)
-      throw new UsageError(error.message.replace(/\.?$/, '.'));
-    const failure =
-      error instanceof LockUnavailableError ? new RunError('unavailable', error.message) : error;
+    if (this.#signals.interrupted.aborted) return this.#ownEnd('failed');
+    if (error instanceof LockArgumentError) throw new UsageError(withStop(error.message));
+    const failure = error instanceof LockUnavailableError ? this.#unavailable(error) : error;
     if (!(failure instanceof RunError)) throw error;
     this.#report(failure.message);
-    return ownEnd(failure.end);
+    return this.#ownEnd(failure.end);
+  }
+
+  #unavailable(error: LockUnavailableError): RunError {
+    const { store } = this.#request;
+    const advice = store === undefined ? '' : storeAdvice(error, store);
+    return new RunError('unavailable', `${withStop(error.message)}${advice}`);
+  }
+
+  #ownEnd(end: OwnEnd): End {
+    const code = end === 'busy' ? this.#request.busyCode : EXIT_CODES[end].code;
+    return { code, signal: null };
   }
 
   #report(message: string): void {
@@ -218,6 +230,6 @@ class Run {
   }
 }
 
-function ownEnd(end: keyof typeof EXIT_CODES): End {
-  return { code: EXIT_CODES[end].code, signal: null };
+function withStop(message: string): string {
+  return message.replace(/\.?$/, '.');
 }

@@ -2,33 +2,44 @@ import type { Clock, Timer } from '../../clock/index.ts';
 import type { Holder, Inspection, Lock } from '../../lock/index.ts';
 import { durationText, foreignValue, leftText, shortValue } from '../ls/words.ts';
 import { printableText } from '../printable.ts';
-import type { Io } from '../verb.ts';
+import { type Io, printError } from '../verb.ts';
 
 const REFRESH_MS = 1000;
+/** Without a terminal: when the one line is printed. Most waits are shorter. */
+const REPORT_AFTER_MS = 10_000;
 const ERASE = '\r\x1b[K';
 
-/** On a terminal, one line that says who holds the lock that is waited for, until it is granted. */
+/**
+ * Says which lock a run waits for, and its holder: on a terminal in a line that is refreshed and then erased, elsewhere,
+ * as in a log, in one line after 10 s. A terminal that cannot erase a line (TERM=dumb) is treated as a log.
+ */
 export class WaitStatus {
   readonly #errors: Io['errors'];
-  /** Whether the terminal can erase a line; one that cannot (an editor's, a console's) is told nothing. */
-  readonly #isShown: boolean;
+  readonly #canErase: boolean;
   readonly #clock: Clock;
+  /** When the first wait began. A run may wait for two locks, and again after the server has ended. */
+  #beganMs: number | undefined;
+  #hasReported = false;
 
-  constructor({ errors, environment }: Io, clock: Clock) {
+  constructor({ errors, environment }: Pick<Io, 'errors' | 'environment'>, clock: Clock) {
     this.#errors = errors;
-    this.#isShown = errors.isTTY === true && environment.TERM !== 'dumb';
+    this.#canErase = errors.isTTY === true && environment.TERM !== 'dumb';
     this.#clock = clock;
   }
 
-  /** Until it is disposed of. */
+  /** The wait for this lock begins. It ends when the result is disposed. */
   show(lock: Lock): Disposable {
-    if (!this.#isShown) return { [Symbol.dispose]: () => {} };
+    this.#beganMs ??= this.#clock.monotonicMs();
+    return this.#canErase ? this.#showOnTerminal(lock) : this.#reportOnce(lock, this.#beganMs);
+  }
+
+  #showOnTerminal(lock: Lock): Disposable {
     let timer: Timer | undefined;
     let isOver = false;
     const refresh = async (): Promise<void> => {
-      const text = await lock.inspect().then(describe, () => 'the store does not answer');
+      const text = await statusText(lock);
       if (isOver) return;
-      this.#write(`waiting for '${printableText(lock.name)}': ${text}`);
+      this.#write(text);
       timer = this.#clock.setTimer(REFRESH_MS, () => void refresh());
     };
     void refresh();
@@ -41,20 +52,43 @@ export class WaitStatus {
     };
   }
 
-  /** What does not fit on one line could not be erased. A terminal may not know its width: it says 0. */
+  #reportOnce(lock: Lock, beganMs: number): Disposable {
+    let isOver = false;
+    const report = async (): Promise<void> => {
+      const text = await statusText(lock);
+      if (isOver || this.#hasReported) return;
+      this.#hasReported = true;
+      printError({ errors: this.#errors }, `${text}.`);
+    };
+    const leftMs = beganMs + REPORT_AFTER_MS - this.#clock.monotonicMs();
+    const timer = this.#clock.setTimer(Math.max(0, leftMs), () => void report());
+    return {
+      [Symbol.dispose]: () => {
+        isOver = true;
+        timer.cancel();
+      },
+    };
+  }
+
+  /** Text that does not fit on one line could not be erased. A terminal that does not know its width says 0. */
   #write(text: string): void {
     const columns = this.#errors.columns || 80;
     this.#errors.write(`${ERASE}holdfast: ${text}`.slice(0, ERASE.length + columns - 1));
   }
 }
 
-/** Who holds a lock, in words. */
+async function statusText(lock: Lock): Promise<string> {
+  const text = await lock.inspect().then(describe, () => 'the store does not answer');
+  return `waiting for '${printableText(lock.name)}': ${text}`;
+}
+
+/** The holders of a lock, in words. */
 export function describe({ holders, waiters }: Inspection): string {
   const [first, ...others] = holders;
   if (first === undefined) return 'it is about to be free';
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
-  const line = waiters.length < 2 ? '' : `; ${waiters.length} in line`;
-  return `held by ${holderText(first)}${more}${line}`;
+  const queue = waiters.length < 2 ? '' : `; ${waiters.length} waiting`;
+  return `held by ${holderText(first)}${more}${queue}`;
 }
 
 function holderText(holder: Holder): string {

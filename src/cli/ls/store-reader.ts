@@ -1,9 +1,10 @@
+import type { StoreValues } from '../store-address.ts';
 import { type Io, printError } from '../verb.ts';
 import { Servers, StoreError, UNAVAILABLE } from './servers.ts';
 import { type FindStore, LOCAL, storeFinder } from './store-option.ts';
 
-/** A store that is looked at, once or again and again. */
-export class StoreVisit {
+/** Sends queries to a store, once or repeatedly. Connects when needed. */
+export class StoreReader {
   readonly #find: FindStore;
   #servers: Servers | undefined;
   #label = LOCAL;
@@ -12,20 +13,17 @@ export class StoreVisit {
     this.#find = find;
   }
 
-  /** Where it is, for people. Never holds a password. */
+  /** The address for messages, without a password. */
   get label(): string {
     return this.#label;
   }
 
-  /** Asks its servers; gives `nothing` when there are none. After a failure it is looked for anew. */
-  async ask<Result>(
-    question: (servers: Servers) => Promise<Result>,
-    nothing: Result,
-  ): Promise<Result> {
+  /** Runs a query. Returns `absent` if no local server runs. After a failure the next call connects again. */
+  async query<Result>(run: (servers: Servers) => Promise<Result>, absent: Result): Promise<Result> {
     const servers = this.#servers ?? (await this.#open());
-    if (servers === undefined) return nothing;
+    if (servers === undefined) return absent;
     try {
-      return await question(servers);
+      return await run(servers);
     } catch (error) {
       this.close();
       throw error instanceof StoreError ? error : malformed(servers, error);
@@ -46,18 +44,18 @@ export class StoreVisit {
   }
 }
 
-/** What reads a reply fails on one that has another shape than the script gives it. */
+/** The parser of a reply throws when the reply does not have the form that the script returns. */
 function malformed({ label }: Servers, error: unknown): StoreError {
   return new StoreError(`${label} does not answer as a store of locks does (${error}).`);
 }
 
-/** Does something with a store, and gives the exit code; that of a store which fails stands here. */
+/** Calls `act` with the store. Returns its exit code, or 69 if the store is unreachable or refuses. */
 export async function withStore(
-  url: string | undefined,
+  { values, flags }: { readonly values: StoreValues; readonly flags: StoreValues },
   io: Io,
-  act: (store: StoreVisit) => Promise<number>,
+  act: (store: StoreReader) => Promise<number>,
 ): Promise<number> {
-  const store = new StoreVisit(storeFinder(url, io.environment));
+  const store = new StoreReader(storeFinder(values, flags, io.environment));
   try {
     return await act(store);
   } catch (error) {
