@@ -143,7 +143,11 @@ describe.runIf(hasFish)('completion in fish', () => {
     const args = ['--no-config', '-c', program, line];
     await using fish = new CliProcess('fish', args, environment);
     expect(await fish.ended()).toBe(0);
-    return fish.text.trimEnd().split('\n').map((each) => each.split('\t')[0]!).sort();
+    return fish.text
+      .trimEnd()
+      .split('\n')
+      .map((each) => each.split('\t')[0]!)
+      .sort();
   }
 
   it('is read without a message', () => {

@@ -8,7 +8,6 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
 import { forceLock, type RunScript } from '../src/stores/index.ts';
-import { issueCertificate } from './certificate.ts';
 import { CliProcess, type Ended, runCli } from './cli-process.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
@@ -38,6 +37,7 @@ interface ListedJson {
 }
 
 interface PartyJson {
+  readonly fence: number;
   readonly label: string;
   readonly take: number;
   readonly ageMs: number;
@@ -125,7 +125,7 @@ describe.each([
     }
   });
 
-  it('are a table, one line a lock', async () => {
+  it('are a table with a row for each lock, and one row for mutex and write side of one process', async () => {
     await using holders = createLocks(url);
     await using waiters = createLocks(url);
     await fill(holders, waiters);
@@ -136,17 +136,12 @@ describe.each([
     const who = `${hostname()}:${process.pid}`;
     const [head, ...lines] = output.trimEnd().split('\n');
     expect(head).toMatch(/^NAME +KIND +HOLDER +AGE +LEFT +FENCE +WAITING$/);
-    expect(lines.map((line) => line.replace(/ {2,}.*/, ''))).toEqual([
-      'job',
-      'job',
-      'job',
-      'read by two',
-    ]);
+    expect(lines.map((line) => line.replace(/ {2,}.*/, ''))).toEqual(['job', 'job', 'read by two']);
     expect(lines[0]).toMatch(
-      new RegExp(`^job +mutex +${who} first +\\d\\.\\ds +\\d+s +\\d{16} +2$`),
+      new RegExp(`^job +mutex\\+write +${who} first +\\d\\.\\ds +\\d+s +\\d{16} +4$`),
     );
-    expect(lines[1]).toMatch(/ write /);
-    expect(lines[3]).toMatch(new RegExp(` read +${who} \\+1 .* -$`));
+    expect(lines[1]).toMatch(/ semaphore /);
+    expect(lines[2]).toMatch(new RegExp(` read +${who} \\+1 .* -$`));
     expect(output).not.toContain('\x1b');
   });
 
@@ -213,7 +208,7 @@ describe.each([
     const lock = (await listed()).find(({ kind }) => kind === 'mutex');
     expect(lock).toMatchObject({ holderCount: 0, holders: [], waiterCount: 1 });
     expect(lock!.waiters.map((waiter) => waiter.label)).toEqual(['third']);
-    expect((await holdfast('ls')).output).toMatch(/^job +mutex +\(nobody\) +- +- +- +1$/m);
+    expect((await holdfast('ls')).output).toMatch(/^job +mutex +\(none\) +- +- +- +1$/m);
   });
 
   it('whose leases have ended are not held, though nobody has tidied up', async () => {
@@ -447,6 +442,14 @@ describe('the locks of this machine', () => {
     const list = JSON.parse(output);
     expect(list.store).toBe('local');
     expect(list.locks[0]).toMatchObject({ name: 'job', holders: [{ label: 'mine' }] });
+    expect(list.locks).toHaveLength(2);
+    const fence = Math.max(...list.locks.map((lock: ListedJson) => lock.holders[0]!.fence));
+    const [head, row, ...others] = (await runCli(['ls'], { environment })).output.split('\n');
+    expect(head).toMatch(/^NAME +KIND /);
+    expect(row).toMatch(new RegExp(`^job +mutex\\+write +\\S+ mine +\\S+ +\\S+ +${fence} +-$`));
+    expect(others).toEqual(['']);
+    const refused = await runCli(['release', 'job'], { environment });
+    expect(refused.errors).toMatch(/^holdfast: job \(mutex\+write\) is held by .*\n.*\n.*\n$/);
     expect((await runCli(release, { environment })).code).toBe(0);
     // The command is ended when its lock is lost.
     expect(await run.ended()).toBe(79);
@@ -474,7 +477,7 @@ describe('a store that cannot be used', () => {
       runCli(['ls', '--store', at(user)], { environment });
     const missing = await ls('');
     expect(missing.code).toBe(69);
-    expect(missing.errors).toMatch(/answers: NOAUTH .*HOLDFAST_PASSWORD\.\n$/);
+    expect(missing.errors).toMatch(/answers: NOAUTH .*HOLDFAST_PASSWORD, .*\n$/);
     const wrong = await ls(':wrong@');
     expect(wrong.code).toBe(69);
     expect(wrong.errors).toMatch(/answers: WRONGPASS .*\n$/);
@@ -521,26 +524,5 @@ describe('a store that cannot be used', () => {
     ]);
     expect(output).toBe('-x is free.\n');
     await server.stop();
-  });
-
-  it('may be reached over TLS', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-ls-tls-'));
-    const { certFile, keyFile } = issueCertificate(folder);
-    const tlsPort = await freePort();
-    const server = await startRealRedis(
-      ...['--tls-port', `${tlsPort}`, '--tls-cert-file', certFile, '--tls-key-file', keyFile],
-      ...['--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'],
-    );
-    const args = ['ls', '--store', `rediss://127.0.0.1:${tlsPort}`];
-    await using trusting = CliProcess.node(args, {
-      environment: { NODE_EXTRA_CA_CERTS: certFile },
-    });
-    expect(await trusting.ended()).toBe(0);
-    expect(trusting.text).toBe('Nobody holds a lock or waits for one.\n');
-    await using strange = CliProcess.node(args);
-    expect(await strange.ended()).toBe(69);
-    expect(strange.text).toMatch(/Could not connect .*SELF_SIGNED/);
-    await server.stop();
-    rmSync(folder, { recursive: true });
   });
 });
