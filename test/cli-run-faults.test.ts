@@ -45,15 +45,15 @@ function stubborn({ path }: Lifeline): string {
   return `exec 9>"${path}"; (setsid sh -c '${grandchild}' &); trap "" TERM; while :; do sleep 1000; done`;
 }
 
-/** A run of a shell, with so short a lease. */
+/** Starts a run of a shell script with a short lease. */
 function startShell(name: string, store: string, lease: string, script: string) {
   return startRun([name, '--store', store, '--lease', lease, '--', 'sh', '-c', script]);
 }
 
-/** The lock that a run holds beside the mutex. */
+/** The key of the second lock of a run, beside the mutex. */
 const leftMs = (name: string): Promise<number> => scene.leftMs(name);
 
-/** To the reaper of one run, which nobody else's runId names. */
+/** Signals the reaper of one run, found by its run id. */
 function signalReaper(runId: string, signal: NodeJS.Signals): void {
   const pids = execFileSync('pgrep', ['-f', `holdfast-reaper ${runId}`], { encoding: 'utf8' });
   for (const pid of pids.trim().split('\n')) process.kill(Number(pid), signal);
@@ -63,8 +63,8 @@ function hasReaper(runId: string): boolean {
   return spawnSync('pgrep', ['-f', `holdfast-reaper ${runId}`]).status === 0;
 }
 
-describe('a lock that is lost', () => {
-  it('of one of two leases leaves a second to end in, though the other is renewed', async () => {
+describe('when the lock is lost, the run', () => {
+  it('gives the command one second to end when one of its two leases is lost', async () => {
     const script =
       'trap "sleep 0.6; echo cleaned; exit" TERM; echo on; while :; do sleep 0.05; done';
     await using runner = startShell('half', direct, '3s', script);
@@ -74,7 +74,7 @@ describe('a lock that is lost', () => {
     expect(runner.text).toContain('cleaned');
   });
 
-  it('by force ends the command and a stubborn grandchild', async () => {
+  it('ends the command and a grandchild that ignores SIGTERM after a forced release', async () => {
     using line = new Lifeline();
     await using runner = startShell('forced', direct, '1s', stubborn(line));
     await line.next();
@@ -84,7 +84,7 @@ describe('a lock that is lost', () => {
     expect(runner.text).toContain("lock 'forced' was lost: the store gave it to somebody else");
   });
 
-  it('because the store is silent ends them before the lease can end', async () => {
+  it('ends both before the lease can end when the store does not answer', async () => {
     using line = new Lifeline();
     await using runner = startShell('silent', proxied, '4s', stubborn(line));
     await line.next();
@@ -96,7 +96,7 @@ describe('a lock that is lost', () => {
     expect(runner.text).toContain('the lease could not be renewed');
   });
 
-  it('gives a command that listens the time to tidy up', async () => {
+  it('gives a command with a SIGTERM handler time to clean up', async () => {
     using line = new Lifeline();
     const polite = `exec 9>"${line.path}"; trap 'echo tidied >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
     await using runner = startShell('polite', direct, '1s', polite);
@@ -107,7 +107,7 @@ describe('a lock that is lost', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('wakes a stopped command to end it', async () => {
+  it('continues a stopped command so that it can end', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; echo on >&9; kill -STOP $$`;
     await using runner = startShell('stopped', direct, '1s', script);
@@ -117,7 +117,7 @@ describe('a lock that is lost', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('ends a run inside of a run, and what that runs', async () => {
+  it('ends a nested run and its command', async () => {
     using line = new Lifeline();
     const inner = [
       process.execPath,
@@ -138,7 +138,7 @@ describe('a lock that is lost', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('ends the group also when the reaper was killed', async () => {
+  it('ends the process group when the reaper was killed', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; trap "" TERM; echo $HOLDFAST_RUN >&9; while :; do sleep 1000; done`;
     const options = ['--store', direct, '--lease', '1s'];
@@ -150,11 +150,11 @@ describe('a lock that is lost', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('does not end the command when it can be renewed again in time', async () => {
+  it('does not end the command when a later renewal succeeds in time', async () => {
     await using runner = startShell('again', proxied, '2s', 'echo on; read x');
     await runner.waitFor(/on/);
     await scene.proxy.set({ kind: 'refuse' });
-    // The server's clock must pass: a renewal is due, and fails.
+    // Real time must pass on the server: a renewal is due, and fails.
     const before = await leftMs('again');
     while ((await leftMs('again')) > before - 800) await scene.direct.ping();
     await scene.proxy.set({ kind: 'pass' });
@@ -165,9 +165,9 @@ describe('a lock that is lost', () => {
 });
 
 describe('--max-hold', () => {
-  it('ends the command also when nobody reads what the run says of it', async () => {
+  it('ends the command when stderr is a full pipe', async () => {
     using line = new Lifeline();
-    // By an opening of its own: the run's is to stay one that waits.
+    // Opened separately: the descriptor of the run must stay blocking.
     const fill = `exec 8>&2; dd if=/dev/zero of=/proc/$$/fd/8 bs=4096 count=1000 oflag=nonblock 2>/dev/null`;
     const script = `exec 9>"${line.path}"; ${fill}; trap 'echo told >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 9>&- & wait; done`;
     const words = `'${process.execPath}' '${MAIN}' run unread --store ${direct} --max-hold 1s -- sh -c "$0"`;
@@ -198,8 +198,8 @@ describe('--max-hold', () => {
   });
 });
 
-describe('a runner that cannot do its work', () => {
-  it('has ended with its command, also when the reaper is stopped', async () => {
+describe('a runner', () => {
+  it('exits after its command when the reaper is stopped', async () => {
     const script = 'echo runId $HOLDFAST_RUN; read x; exit 6';
     await using runner = startRun(['hangs', '--store', direct, '--', 'sh', '-c', script]);
     const [, runId] = await runner.waitFor(/runId (\S+)\n/);
@@ -209,7 +209,7 @@ describe('a runner that cannot do its work', () => {
     while (hasReaper(runId!)) await scene.direct.ping();
   });
 
-  it('stopped for longer than the lease: the command ends before the lease does', async () => {
+  it('that is stopped for longer than the lease: the command ends before the lease', async () => {
     using line = new Lifeline();
     await using runner = startShell('frozen', direct, '4s', stubborn(line));
     await line.next();
@@ -220,7 +220,7 @@ describe('a runner that cannot do its work', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('stopped for less than that: nothing happens', async () => {
+  it('that is stopped for less than the lease: the command continues', async () => {
     await using runner = startShell('nap', direct, '2s', 'echo on; read x');
     await runner.waitFor(/on/);
     runner.child.kill('SIGSTOP');
@@ -231,7 +231,7 @@ describe('a runner that cannot do its work', () => {
     expect(await runner.ended()).toBe(0);
   });
 
-  it('killed: nothing of the command survives it', async () => {
+  it('that is killed: no process of the command survives', async () => {
     using line = new Lifeline();
     await using runner = startRun(['killed', '--store', direct, '--', 'sh', '-c', stubborn(line)]);
     await line.next();
@@ -240,7 +240,7 @@ describe('a runner that cannot do its work', () => {
     expect(await leftMs('killed')).toBeGreaterThan(0);
   });
 
-  it('killed, where the user has tools of his own: nothing of the command survives it', async () => {
+  it('that is killed, with other tools first on the PATH: no process of the command survives', async () => {
     using line = new Lifeline();
     const tools = mkdtempSync(join(runtime, 'tools-'));
     for (const name of ['grep', 'sleep']) {
@@ -255,7 +255,7 @@ describe('a runner that cannot do its work', () => {
     await line.ended();
   });
 
-  it('killed, on the local server: the lock is free at once, and no earlier', async () => {
+  it('that is killed, on the local server: the lock is free as soon as the command is dead', async () => {
     using line = new Lifeline();
     await using runner = startRun(['local', '--', 'sh', '-c', stubborn(line)], LOCAL);
     const pid = await line.next();
@@ -266,7 +266,7 @@ describe('a runner that cannot do its work', () => {
     expect(await next.ended()).toBe(0);
   });
 
-  it('killed, ends what left its group and its environment, but not its parent', async () => {
+  it('that is killed: a grandchild outside of the group and environment ends, the parent of the run does not', async () => {
     using line = new Lifeline();
     const grandchild = `exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
     const script = `env -i setsid sh -c '${grandchild}'; true`;
@@ -276,7 +276,7 @@ describe('a runner that cannot do its work', () => {
     await line.ended();
   });
 
-  it('that waits leaves its streams as they are, for others that have them too', async () => {
+  it('that waits leaves its streams blocking for other processes that share them', async () => {
     const lease = await scene.neighbour().mutex('streams').acquire();
     await using runner = startRun(['streams', '--store', direct, '--', 'true']);
     while ((await scene.neighbour().mutex('streams').inspect()).waiters.length === 0);
@@ -290,7 +290,7 @@ describe('a runner that cannot do its work', () => {
     expect(await runner.ended()).toBe(0);
   });
 
-  it('killed while it waits: its place in the line is free, on the local server', async () => {
+  it('that is killed while it waits leaves the queue, on the local server', async () => {
     await using first = startRun(['place', '--', 'sh', '-c', 'echo held; read x'], LOCAL);
     await first.waitFor(/held/);
     await using waiter = startRun(['place', '--', 'true'], LOCAL);
@@ -303,7 +303,7 @@ describe('a runner that cannot do its work', () => {
 });
 
 describe('the local server', () => {
-  it('that dies takes its locks along, and the command is ended', async () => {
+  it('that dies loses its locks, and the run ends its command', async () => {
     using line = new Lifeline();
     const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
     await using runner = startRun(['dies', '--', 'sh', '-c', polite], LOCAL);
@@ -315,7 +315,7 @@ describe('the local server', () => {
     expect(runner.text).toContain('the local server has ended');
   });
 
-  it('that dies is started anew by who waits, in a line of its own', async () => {
+  it('that dies is started again by a waiter, with a new queue', async () => {
     await using holder = startRun(['anew', '--', 'sh', '-c', 'echo held; exec sleep 1000'], LOCAL);
     await holder.waitFor(/held/);
     await using waiter = startRun(['anew', '--', 'echo', 'ran'], LOCAL);
@@ -326,7 +326,7 @@ describe('the local server', () => {
     expect(await holder.ended()).toBe(LOST);
   });
 
-  it('that is about to start is not waited for after Ctrl-C', async () => {
+  it('that is starting does not delay the exit after Ctrl-C', async () => {
     const folder = join(runtime, 'fresh');
     mkdirSync(folder, { mode: 0o700 });
     const watcher = watch(folder);
@@ -359,7 +359,7 @@ async function untilWaits(name: string, count: number): Promise<void> {
 describe('Ctrl-C', () => {
   const SIGINT = 130;
 
-  it('while it connects', async () => {
+  it('ends a run that connects', async () => {
     await using silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
@@ -371,7 +371,7 @@ describe('Ctrl-C', () => {
     client.destroy();
   });
 
-  // Node would open its debugger, for everybody on the machine, at SIGUSR1.
+  // At SIGUSR1 Node would open its debugger, on a port that every user of the machine can connect to.
   it.each(['SIGINT', 'SIGUSR1'] as const)(
     'by %s while it waits: it leaves the line',
     async (signal) => {
@@ -387,19 +387,22 @@ describe('Ctrl-C', () => {
     },
   );
 
-  it.each(['holdfast:acquire', 'holdfast:grant'])('at %s, in the same turn', async (event) => {
-    const interrupt = `import { subscribe } from 'node:diagnostics_channel';
+  it.each(['holdfast:acquire', 'holdfast:grant'])(
+    'in the same turn as %s leaves the lock free',
+    async (event) => {
+      const interrupt = `import { subscribe } from 'node:diagnostics_channel';
       subscribe('${event}', () => process.emit('SIGINT', 'SIGINT'));`;
-    const module = `data:text/javascript,${encodeURIComponent(interrupt)}`;
-    await using runner = startRun(['turn', '--store', direct, '--', 'echo', 'ran'], {
-      NODE_OPTIONS: `--import=${module}`,
-    });
-    expect(await runner.ended()).toBe(SIGINT);
-    expect(runner.text).toBe('');
-    expect(await leftMs('turn')).toBeLessThan(0);
-  });
+      const module = `data:text/javascript,${encodeURIComponent(interrupt)}`;
+      await using runner = startRun(['turn', '--store', direct, '--', 'echo', 'ran'], {
+        NODE_OPTIONS: `--import=${module}`,
+      });
+      expect(await runner.ended()).toBe(SIGINT);
+      expect(runner.text).toBe('');
+      expect(await leftMs('turn')).toBeLessThan(0);
+    },
+  );
 
-  it('while the command runs: it gets it, and its end is told', async () => {
+  it('goes to a running command, whose exit code is returned', async () => {
     const script = `trap 'echo got; exit 7' INT; echo on; while :; do sleep 1000 & wait; done`;
     await using runner = startRun(['runs', '--store', direct, '--', 'sh', '-c', script]);
     await runner.waitFor(/on/);
@@ -409,7 +412,7 @@ describe('Ctrl-C', () => {
     expect(await leftMs('runs')).toBeLessThan(0);
   });
 
-  it('kills a command that does not care about it', async () => {
+  it('kills a command without a handler', async () => {
     await using runner = startRun(['dies', '--store', direct, '--', 'sh', '-c', 'echo on; read x']);
     await runner.waitFor(/on/);
     runner.child.kill('SIGINT');
@@ -417,7 +420,7 @@ describe('Ctrl-C', () => {
     expect(await leftMs('dies')).toBeLessThan(0);
   });
 
-  it('twice: the runner waits for a command that ignores it', async () => {
+  it('twice leaves the runner waiting for a command that ignores it', async () => {
     const script = `n=0; trap 'n=$((n+1)); echo got $n' INT; echo on; while [ $n -lt 2 ]; do read x; done; exit 9`;
     await using runner = startRun(['twice', '--store', direct, '--', 'sh', '-c', script]);
     await runner.waitFor(/on/);
@@ -425,12 +428,12 @@ describe('Ctrl-C', () => {
     await runner.waitFor(/got 1/);
     runner.child.kill('SIGINT');
     await runner.waitFor(/got 2/);
-    // It may have come before a read.
+    // The signal may arrive before the read.
     runner.type('\n');
     expect(await runner.ended()).toBe(9);
   });
 
-  it('while it gives the lock back: it does so all the same', async () => {
+  it('during the release does not stop the release', async () => {
     await using runner = startRun([
       'gives',
       '--store',
@@ -447,7 +450,7 @@ describe('Ctrl-C', () => {
     runner.type('\n');
     while (link.requests.text.length === before) await scene.direct.ping();
     runner.child.kill('SIGINT');
-    // The command has ended by itself.
+    // The command ended before the signal.
     expect(await runner.ended()).toBe(0);
     await scene.proxy.set({ kind: 'pass' });
     expect(await leftMs('gives')).toBeLessThan(0);
@@ -473,7 +476,7 @@ describe('signals', () => {
     },
   );
 
-  it('SIGTSTP stops the command, and SIGCONT lets it go on, while the lock is held', async () => {
+  it('SIGTSTP stops the command and SIGCONT continues it while the lock is held', async () => {
     await using runner = startShell('pause', direct, '1s', 'echo pid $$; read x; echo $x');
     const [, pid] = await runner.waitFor(/pid (\d+)\n/);
     runner.child.kill('SIGTSTP');

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { CliProcess, MAIN } from './cli-process.ts';
 
-/** `holdfast run …` in a process of its own, without a terminal, even where the tests have one. */
+/** Starts `holdfast run …` without a controlling terminal, even if the tests have one. */
 export function startRun(
   args: readonly string[],
   environment: Record<string, string | undefined> = {},
@@ -17,29 +17,29 @@ export function startRun(
   });
 }
 
-/** A program on a terminal of its own, in which shells run that can stop and continue jobs. */
+/** Starts a program on a new pseudo-terminal, for shells with job control. */
 export function startOnTerminal(command: string): CliProcess {
   return new CliProcess('script', ['-qec', `stty cols 200 -echo && ${command}`, '/dev/null'], {
     NO_COLOR: '1',
     TERM: 'xterm',
-    // The user's own may be one that gives way to its last command, or one that does not.
+    // Shells differ: some replace themselves by their last command.
     SHELL: '/bin/sh',
   });
 }
 
-/** The words that start a run in a shell. */
-export function runWords(words: string): string {
-  return `'${process.execPath}' '${MAIN}' run ${words}`;
+/** A shell command that starts a run. */
+export function runCommand(args: string): string {
+  return `'${process.execPath}' '${MAIN}' run ${args}`;
 }
 
-/** Says in a shell whether a process is dead; who has not been buried is. */
+/** A shell command that prints `dead` or `alive`. A zombie is dead. */
 export function isDead(pid: string): string {
   return `case $(cat /proc/${pid}/stat 2>/dev/null) in "" | *") Z "*) echo dead ;; *) echo alive ;; esac`;
 }
 
 /**
- * A pipe with a name, for a command and its descendants: they tell lines through it, and when it ends
- * none of them is left that has it open.
+ * A named pipe that a command and its descendants write lines to. It ends when the last of them that has it open has
+ * ended.
  */
 export class Lifeline implements Disposable {
   readonly path: string;
@@ -58,11 +58,11 @@ export class Lifeline implements Disposable {
 
   async next(): Promise<string> {
     const { value, done } = await this.#lines.next();
-    if (done) throw new Error('nobody has the pipe open any more');
+    if (done) throw new Error('no process has the pipe open any more');
     return value;
   }
 
-  /** When the last of them has ended. */
+  /** Resolves when the last of them has ended. */
   async ended(): Promise<void> {
     await this.#ended;
   }

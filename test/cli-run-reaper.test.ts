@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(runtime, { recursive: true, force: true });
 });
 
-/** The reaper of one run, which nobody else's runId names. What it starts tells the runner nothing. */
+/** The pid of the reaper of one run, found by its run id. Its countdowns have no stdout to the runner. */
 function reaperOf(runId: string): number | undefined {
   const { stdout } = spawnSync('pgrep', ['-f', `holdfast-reaper ${runId}`]);
   const pids = String(stdout).trim().split('\n').map(Number);
@@ -35,7 +35,7 @@ function reaperOf(runId: string): number | undefined {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
       const [, parent, session] = /\) \S (\d+) \d+ (\d+)/.exec(stat)!.map(Number);
       const tells = readlinkSync(`/proc/${pid}/fd/1`).startsWith('socket:');
-      // The shell that starts it leads its session, and ends at once.
+      // The shell that starts the reaper leads its session, and exits at once.
       return tells && !pids.includes(parent!) && pid !== session;
     } catch {
       return false;
@@ -43,7 +43,7 @@ function reaperOf(runId: string): number | undefined {
   });
 }
 
-/** 0 also if it is gone. */
+/** 0 if the process is gone too. */
 function countdownsOf(reaper: number): number {
   try {
     const listing = readFileSync(`/proc/${reaper}/task/${reaper}/children`, 'latin1');
@@ -53,13 +53,13 @@ function countdownsOf(reaper: number): number {
   }
 }
 
-describe('a grandchild that nothing tells of any more', () => {
-  // It ignores SIGTERM, of which its parent dies; it has a session and an environment of its own.
+describe('a grandchild outside of the group, without the run id, whose parent is dead', () => {
+  // It ignores SIGTERM, by which its parent dies. It has its own session and environment.
   const grandchild = (line: Lifeline): string =>
     `trap "" TERM HUP INT; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
   const script = (line: Lifeline): string => `env -i setsid sh -c '${grandchild(line)}'; true`;
 
-  it('is killed because of --max-hold', async () => {
+  it('is killed after --max-hold', async () => {
     using line = new Lifeline();
     const command = ['sh', '-c', script(line)];
     const options = ['--store', store, '--max-hold', '1s'];
@@ -82,7 +82,7 @@ describe('a grandchild that nothing tells of any more', () => {
 });
 
 describe('a runner that is stopped', () => {
-  it('before the first renewal: the command ends before the lease does', async () => {
+  it('before the first renewal: the command ends before the lease', async () => {
     using line = new Lifeline();
     const script = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
     const options = ['--store', store, '--lease', '8s'];
@@ -96,10 +96,10 @@ describe('a runner that is stopped', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('while the local server is killed: the command ends before anybody else gets the lock', async () => {
+  it('while the local server is killed: the command ends before another client gets the lock', async () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo $$ >&9; while :; do sleep 1000; done`;
-    // Without its environment it is known by its number alone.
+    // Without its environment it is found by its pid alone.
     const command = ['env', '-i', 'sh', '-c', stubborn];
     await using runner = startRun(['stopped', '--', ...command], LOCAL);
     const pid = await line.next();
@@ -123,13 +123,13 @@ async function killLocalServer(): Promise<void> {
 describe('a reaper', () => {
   const HOLD = 'echo runId $HOLDFAST_RUN.; read x; exit 6';
 
-  async function startGuarded(name: string, lease: string, script: string) {
+  async function startWatched(name: string, lease: string, script: string) {
     const runner = startRun([name, '--store', store, '--lease', lease, '--', 'sh', '-c', script]);
     const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
     return { runner, runId: runId! };
   }
 
-  /** Resolves when there is one that is not that one, nor a countdown of that one which has just begun. */
+  /** Resolves to the pid of the replacement, which is neither the first reaper nor one of its countdowns. */
   async function anotherReaper(runId: string, before: number): Promise<number> {
     for (;;) {
       await scene.direct.ping();
@@ -139,12 +139,12 @@ describe('a reaper', () => {
   }
 
   it('that is killed is replaced, and its countdown does not end the command', async () => {
-    const { runner, runId } = await startGuarded('replaced', '3s', HOLD);
+    const { runner, runId } = await startWatched('replaced', '3s', HOLD);
     await using _ended = runner;
     const first = reaperOf(runId)!;
     process.kill(first, 'SIGKILL');
     const second = await anotherReaper(runId, first);
-    // The server's clock must pass: the countdown of the first one would be over.
+    // Real time must pass: the countdown of the first reaper would be over.
     const since = await scene.direct.time();
     for (let now = since; now[0]! - since[0]! < 5; now = await scene.direct.time());
     expect(reaperOf(runId)).toBe(second);
@@ -152,10 +152,10 @@ describe('a reaper', () => {
     expect(await runner.ended()).toBe(6);
   });
 
-  it('that took the place of a killed one kills what a killed runner leaves', async () => {
+  it('that replaces a killed one kills the command of a killed runner', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; trap "" TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000; done`;
-    const { runner, runId } = await startGuarded('second', '5m', script);
+    const { runner, runId } = await startWatched('second', '5m', script);
     await using _ended = runner;
     const first = reaperOf(runId)!;
     process.kill(first, 'SIGKILL');
@@ -164,7 +164,7 @@ describe('a reaper', () => {
     await line.ended();
   });
 
-  it('that took the place of a killed one leaves the runner to hear of the end of the server', async () => {
+  it('that replaces a killed one does not hide the end of the server from the runner', async () => {
     using line = new Lifeline();
     const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
     await using runner = startRun(['heard', '--', 'sh', '-c', polite], LOCAL);
@@ -177,7 +177,7 @@ describe('a reaper', () => {
     expect(await runner.ended()).toBe(LOST);
   });
 
-  it('that is killed with its runner leaves nobody behind when the lease has ended', async () => {
+  it('that is killed with its runner: no process is left when the lease has ended', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; echo runId $HOLDFAST_RUN.; sleep 1000`;
     await using runner = startRun(['pair', '--lease', '3s', '--', 'sh', '-c', script], LOCAL);
@@ -192,7 +192,7 @@ describe('a reaper', () => {
     await expect.poll(left, { timeout: withinMs(5000) }).toBe(false);
   });
 
-  it('that is killed after the server is replaced all the same, and nothing of the command is left', async () => {
+  it('that is killed after the server is replaced, and no process of the command is left', async () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
     const script = `(setsid sh -c '${stubborn}' &); trap "echo told" TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1; done`;
@@ -208,12 +208,12 @@ describe('a reaper', () => {
   });
 
   it.each(['SIGKILL', 'SIGSTOP'] as const)(
-    'that got %s: what the command leaves in its group is ended all the same',
+    'that got %s: processes that the command leaves in its group are ended',
     async (signal) => {
       using line = new Lifeline();
       const left = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
       const script = `sh -c '${left}' & ${HOLD}`;
-      const { runner, runId } = await startGuarded(`left-${signal}`, '5m', script);
+      const { runner, runId } = await startWatched(`left-${signal}`, '5m', script);
       await using _ended = runner;
       await line.next();
       process.kill(reaperOf(runId)!, signal);
@@ -223,10 +223,10 @@ describe('a reaper', () => {
     },
   );
 
-  it('that is stopped is woken when the lock is lost: the command is told before it is killed', async () => {
+  it('that is stopped continues when the lock is lost: the command gets SIGTERM before SIGKILL', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
-    const { runner, runId } = await startGuarded('woken', '3s', script);
+    const { runner, runId } = await startWatched('woken', '3s', script);
     await using _ended = runner;
     process.kill(reaperOf(runId)!, 'SIGSTOP');
     await scene.neighbour().mutex('woken').forceRelease();

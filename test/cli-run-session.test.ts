@@ -25,13 +25,13 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A run of a shell in a session, with a lease that no test outlives. */
+/** Starts a run of a shell script with --session and a lease longer than any test. */
 function startInSession(name: string, script: string, at: string = store) {
   const options = ['--store', at, '--session', '--lease', '10m'];
   return startRun([name, ...options, '--', 'sh', '-c', script]);
 }
 
-describe('run --session, on a server of Holdfast', () => {
+describe('run --session, on holdfast serve', () => {
   it('killed: the lock is free at once, and no earlier than the command is dead', async () => {
     using line = new Lifeline();
     const grandchild = `trap "" TERM HUP INT; echo $$ >&9; exec sleep 1000`;
@@ -46,7 +46,7 @@ describe('run --session, on a server of Holdfast', () => {
     await line.ended();
   });
 
-  it('killed while it waits: its place in the line is free', async () => {
+  it('killed while it waits: it leaves the queue', async () => {
     const lock = locks.mutex('place');
     await using _lease = await lock.acquire();
     await using waiter = startInSession('place', 'true');
@@ -55,7 +55,7 @@ describe('run --session, on a server of Holdfast', () => {
     while ((await lock.inspect()).waiters.length > 0);
   });
 
-  it('that ends while the runner lives: the command is ended', async () => {
+  it('ends the command when the session ends before the runner', async () => {
     const other = await startHoldfast();
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo on >&9; while :; do sleep 1000 & wait; done`;
@@ -67,7 +67,7 @@ describe('run --session, on a server of Holdfast', () => {
     expect(runner.text).toMatch(/has ended|was lost/);
   });
 
-  it('that ends while the lock is waited for is opened again, where a server comes back', async () => {
+  it('opens the session again when it ends during the wait and the server comes back', async () => {
     const first = await startHoldfast();
     const at = `redis://127.0.0.1:${first.port}` as const;
     const before = createLocks(at);
@@ -101,7 +101,7 @@ describe('run --session, on a server of Holdfast', () => {
     expect(secure.code).toBe(2);
   });
 
-  it('signs in with the password that the environment has', async () => {
+  it('signs in with HOLDFAST_PASSWORD', async () => {
     const guarded = await startHoldfast();
     const at = `redis://127.0.0.1:${guarded.port}`;
     await runCli(['cli', '--store', at, 'CONFIG', 'SET', 'requirepass', 'a/b@c%']);

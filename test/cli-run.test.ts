@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Locks } from '../src/index.ts';
 import { CliProcess, runCli } from './cli-process.ts';
-import { isDead, Lifeline, runWords, startRun } from './cli-run-process.ts';
+import { isDead, Lifeline, runCommand, startRun } from './cli-run-process.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
@@ -34,7 +34,7 @@ function run(...args: string[]) {
 }
 
 describe('holdfast run', () => {
-  it('gives the command its arguments, the streams, the name and the fence', async () => {
+  it('passes arguments, streams, the name and the fence to the command', async () => {
     const script = 'read line; echo "$line|$1|$HOLDFAST_LOCK|$HOLDFAST_FENCE"; echo no >&2; exit 3';
     await using runner = startRun(['data', '--', 'sh', '-c', script, 'sh', 'a "b" $c'], {
       HOLDFAST_STORE: store,
@@ -49,22 +49,27 @@ describe('holdfast run', () => {
   it.each([
     { value: 'tok\x1b[2J', words: [], shown: 'tok\\x1b[2J', end: 'no end' },
     { value: 'x'.repeat(60), words: ['EX', '100'], shown: /x{20}…x{19}/, end: /1m\d\ds left/ },
-  ])('says that another program holds the lock: $value', async ({ value, words, shown, end }) => {
-    await run('foreign', '--', 'true');
-    const redis = new Redis(server.port, server.host);
-    onTestFinished(() => redis.disconnect());
-    await redis.call('SET', 'lock:{foreign}', value, ...words);
-    const { code, errors } = await run('foreign', '-n', '--', 'true');
-    await redis.del('lock:{foreign}');
-    expect(code).toBe(75);
-    const text = Buffer.from(errors, 'latin1').toString('utf8');
-    const source = (part: string | RegExp): string =>
-      typeof part === 'string' ? part.replace(/[\\[]/g, '\\$&') : part.source;
-    const holder = `another program \\(value ${source(shown)}\\), ${source(end)}`;
-    expect(text).toMatch(new RegExp(`^holdfast: lock 'foreign' is busy: held by ${holder}\\.\n$`));
-  });
+  ])(
+    'names the value when another program holds the lock: $value',
+    async ({ value, words, shown, end }) => {
+      await run('foreign', '--', 'true');
+      const redis = new Redis(server.port, server.host);
+      onTestFinished(() => redis.disconnect());
+      await redis.call('SET', 'lock:{foreign}', value, ...words);
+      const { code, errors } = await run('foreign', '-n', '--', 'true');
+      await redis.del('lock:{foreign}');
+      expect(code).toBe(75);
+      const text = Buffer.from(errors, 'latin1').toString('utf8');
+      const source = (part: string | RegExp): string =>
+        typeof part === 'string' ? part.replace(/[\\[]/g, '\\$&') : part.source;
+      const holder = `another program \\(value ${source(shown)}\\), ${source(end)}`;
+      expect(text).toMatch(
+        new RegExp(`^holdfast: lock 'foreign' is busy: held by ${holder}\\.\n$`),
+      );
+    },
+  );
 
-  it('does not give the command the password of the store', async () => {
+  it('removes the password of the store from the environment of the command', async () => {
     const protectedServer = await startRealRedis('--requirepass', 'secret');
     const at = `127.0.0.1:${protectedServer.port}`;
     const script = 'echo "$HOLDFAST_PASSWORD|$HOLDFAST_STORE"; env | grep -c secret';
@@ -79,7 +84,7 @@ describe('holdfast run', () => {
     await protectedServer.stop();
   });
 
-  it('ends with every code that a command can end with', async () => {
+  it('returns every exit code of a command', async () => {
     const codes = Array.from({ length: 256 }, (_, code) => code);
     const ends: number[] = [];
     for (let first = 0; first < codes.length; first += 8) {
@@ -91,7 +96,7 @@ describe('holdfast run', () => {
   });
 
   it.each(['SIGHUP', 'SIGKILL', 'SIGTERM', 'SIGSEGV', 'SIGPIPE'] as const)(
-    'ends with 128 and the number when the command dies by %s',
+    'returns 128 + n when the command dies by %s',
     async (signal) => {
       const { code } = await run('dies', '--', 'sh', '-c', `kill -${signal.slice(3)} $$`);
       expect(code).toBe(128 + constants.signals[signal]);
@@ -126,7 +131,7 @@ describe('holdfast run', () => {
   );
 });
 
-describe('what keeps out what', () => {
+describe('exclusion', () => {
   const HOLDERS = {
     'a run': ['--'],
     'a shared run': ['--shared', '--'],
@@ -143,7 +148,7 @@ describe('what keeps out what', () => {
     ['a shared run', ['--shared'], FREE],
     ['a run with 2 permits', ['--permits', '2'], FREE],
     ['a run with 2 permits', [], FREE],
-  ] as const)('%s, and one with %j', async (holder, options, expected) => {
+  ] as const)('of %s and a run with %j', async (holder, options, expected) => {
     await using first = startRun(['pairs', '--store', store, ...HOLDERS[holder], 'sh', '-c', HOLD]);
     await first.waitFor(/held/);
     const { code, errors } = await run('pairs', '--no-wait', ...options, '--', 'true');
@@ -154,7 +159,7 @@ describe('what keeps out what', () => {
     expect(await first.ended()).toBe(0);
   });
 
-  it('a program that uses mutex() or readWrite(), and a run', async () => {
+  it('of a program with mutex() or readWrite() and a run', async () => {
     for (const lock of [
       locks.mutex('both'),
       locks.readWrite('both').read,
@@ -166,13 +171,13 @@ describe('what keeps out what', () => {
     expect((await run('both', '--wait', '1ms', '--', 'true')).code).toBe(0);
   });
 
-  it('leaves nothing behind when it had half of what it needs', async () => {
+  it('releases the mutex when the write side is busy', async () => {
     await using _read = await locks.readWrite('half').read.acquire();
     expect((await run('half', '--no-wait', '--', 'true')).code).toBe(BUSY);
     expect((await locks.mutex('half').inspect()).holders).toEqual([]);
   });
 
-  it('lets in as many as there are permits', async () => {
+  it('admits as many runs as there are permits', async () => {
     const hold = ['three', '--store', store, '--permits', '2', '--', 'sh', '-c', HOLD];
     await using first = startRun(hold);
     await using second = startRun(hold);
@@ -186,9 +191,9 @@ describe('what keeps out what', () => {
   });
 });
 
-describe('a run inside of a run of the same name', () => {
-  it('is told that it may wait for itself, and waits', async () => {
-    const inner = runWords(`itself --store ${store} --wait ${withinMs(500)}ms -- echo ran`);
+describe('a nested run of the same name', () => {
+  it('warns of a deadlock, and waits', async () => {
+    const inner = runCommand(`itself --store ${store} --wait ${withinMs(500)}ms -- echo ran`);
     await using outer = startRun([
       'itself',
       '--store',
@@ -204,7 +209,7 @@ describe('a run inside of a run of the same name', () => {
     expect(outer.text).not.toContain('ran');
   });
 
-  it('is told nothing when the holder is somebody else', async () => {
+  it('does not warn when the holder is no ancestor', async () => {
     await using holder = startRun(['other', '--store', store, '--', 'sh', '-c', HOLD]);
     await holder.waitFor(/held/);
     await using runner = startRun(
@@ -220,16 +225,16 @@ describe('a run inside of a run of the same name', () => {
   });
 });
 
-/** A command that holds the lock until it is told to go on. */
+/** A shell script that holds the lock until it reads a line. */
 const HOLD = 'echo held; read line';
 
-describe('what cannot be done', () => {
+describe('errors of run', () => {
   it.each([
     [[], 'The name of the lock is missing'],
     [['--', 'true'], 'The name of the lock is missing'],
     [['', '--', 'true'], 'The name of a lock cannot be empty'],
-    [['a'], 'Say what to run: holdfast run a -- command'],
-    [['a', '--'], 'After -- stands the command'],
+    [['a'], 'The command is missing: holdfast run a -- command'],
+    [['a', '--'], 'The command after -- is missing'],
     [['a', 'echo', 'hi'], 'Write -- before the command: holdfast run a -- echo hi.'],
     [['a', 'b', '--', 'true'], "'b' is one word too many before the --"],
     [['a', '--wiat', '1s', '--', 'true'], "Unknown option '--wiat'; did you mean --wait"],
@@ -257,7 +262,7 @@ describe('what cannot be done', () => {
     expect(code).toBe(2);
   });
 
-  it('says 127 and 126 without waiting for the lock', async () => {
+  it('returns 127 and 126 without waiting for the lock', async () => {
     await using _held = await locks.mutex('missing').acquire();
     expect(await run('missing', '--', 'no-such-command')).toEqual({
       code: 127,
@@ -270,35 +275,37 @@ describe('what cannot be done', () => {
     expect((await run('missing', '--', '/etc/no-such-command')).code).toBe(127);
   });
 
-  // A shell writes the byte: whoever starts a process from here cannot.
+  // A shell passes the byte: Node cannot pass arguments that are not UTF-8.
   async function runWritten(words: string): Promise<{ code: number | null; text: string }> {
     const script = `byte=$(printf '\\351'); ${words}`;
     await using shell = new CliProcess('setsid', ['sh', '-c', script], { HOLDFAST_STORE: store });
     return { code: await shell.ended(), text: shell.text };
   }
 
-  it('refuses words that are not UTF-8, which the command would get changed', async () => {
-    expect(await runWritten(`exec ${runWords('utf8 -- printf %s "caf$byte"')}`)).toEqual({
+  it('refuses arguments that are not UTF-8 with 2', async () => {
+    expect(await runWritten(`exec ${runCommand('utf8 -- printf %s "caf$byte"')}`)).toEqual({
       code: 2,
-      text: expect.stringMatching(/^holdfast: 'caf.+' is not UTF-8 and cannot be passed on/),
+      text: expect.stringMatching(/^holdfast: 'caf.+' is not UTF-8, so Node cannot pass it on/),
     });
-    const { code } = await runWritten(`exec ${runWords('utf8 -- printf %s "caf\u{FFFD}"')}`);
+    const { code } = await runWritten(`exec ${runCommand('utf8 -- printf %s "caf\u{FFFD}"')}`);
     expect(code).toBe(0);
   });
 
-  it('tells of a variable that is not UTF-8', async () => {
-    const { code, text } = await runWritten(`CAFE="$byte" exec ${runWords('utf8 -- true')}`);
+  it('warns of a variable that is not UTF-8', async () => {
+    const { code, text } = await runWritten(`CAFE="$byte" exec ${runCommand('utf8 -- true')}`);
     expect(code).toBe(0);
-    expect(text).toBe('holdfast: the variable CAFE is not UTF-8: the command gets it changed.\n');
-    expect((await runWritten(`CAFE="\u{FFFD}" exec ${runWords('utf8 -- true')}`)).text).toBe('');
+    expect(text).toBe(
+      'holdfast: the variable CAFE is not UTF-8: the command gets it with U+FFFD instead of those bytes.\n',
+    );
+    expect((await runWritten(`CAFE="\u{FFFD}" exec ${runCommand('utf8 -- true')}`)).text).toBe('');
   });
 
-  it('finds what the system finds without a PATH', async () => {
+  it('finds commands in /bin and /usr/bin without a PATH', async () => {
     await using runner = startRun(['bare', '--store', store, '--', 'true'], { PATH: undefined });
     expect(await runner.ended()).toBe(0);
   });
 
-  it('says 69 when the store cannot be reached', async () => {
+  it('returns 69 when the store is unreachable', async () => {
     const { code, errors } = await runCli(
       ['run', 'a', '--store', 'redis://127.0.0.1:1', '--', 'true'],
       {
@@ -318,22 +325,22 @@ describe('what cannot be done', () => {
   });
 });
 
-describe('what a command leaves behind', () => {
+describe('a process that a command leaves', () => {
   it('in its group is ended before the lock is free', async () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo $$ >&9; exec sleep 1000`;
     const script = `sh -c '${stubborn}' & read go`;
     await using runner = startRun(['left', '--store', store, '--', 'sh', '-c', script]);
     const pid = await line.next();
-    const look = ['sh', '-c', isDead(pid)];
-    await using next = startRun(['left', '--store', store, '--', ...look]);
+    const check = ['sh', '-c', isDead(pid)];
+    await using next = startRun(['left', '--store', store, '--', ...check]);
     runner.type('go\n');
     await next.waitFor(/dead/);
     await line.ended();
     expect(await runner.ended()).toBe(0);
   });
 
-  it('in a session of its own goes on', async () => {
+  it('in its own session continues', async () => {
     using line = new Lifeline();
     const daemon = `exec 9>"${line.path}"; echo $$ >&9; read go; echo still here >&9`;
     const input = join(folder, 'daemon');

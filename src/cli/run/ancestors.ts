@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { HolderInfo } from '../../lock/index.ts';
 
-/** The first of them that is an ancestor of this process. Only Linux tells; elsewhere, its parent at most. */
-export function ancestorAmong<Who extends HolderInfo>(holders: readonly Who[]): Who | undefined {
+/** The nearest holder that is an ancestor of this process. Only on Linux beyond the parent. */
+export function ancestorAmong<Holder extends HolderInfo>(
+  holders: readonly Holder[],
+): Holder | undefined {
   const here = holders.filter(({ host }) => host === hostname());
   for (let pid = process.ppid; pid > 1 && here.length > 0; pid = parentOf(pid)) {
     const found = here.find((holder) => holder.pid === pid);
@@ -12,7 +14,7 @@ export function ancestorAmong<Who extends HolderInfo>(holders: readonly Who[]): 
   return undefined;
 }
 
-/** 0 if it is not known. The name stands in brackets, and may hold some itself. */
+/** 0 if unknown. The name of the process stands in parentheses, and may contain some itself. */
 function parentOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -6,23 +6,23 @@ interface CommandOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
-  /** Whether it leads a group, and a session, of its own. */
+  /** Whether the command leads its own process group and session. */
   readonly ownsGroup: boolean;
 }
 
-/** How a process ended: with a code or by a signal. */
+/** The exit code of a process, and the signal that ended it, if one did. */
 export interface Ending {
   readonly code: number;
   readonly signal: NodeJS.Signals | null;
 }
 
-/** The command that runs while the lock is held. Its streams are the runner's. */
+/** The command that runs while the lock is held. It inherits the standard streams of the runner. */
 export class Command {
   readonly pid: number;
   readonly ownsGroup: boolean;
   readonly ended: Promise<Ending>;
 
-  /** Throws if it cannot be started, as a system error. */
+  /** Throws a system error if the command cannot be started. */
   static async start(options: CommandOptions): Promise<Command> {
     const { command, args, environment, ownsGroup } = options;
     const child = spawn(command, args, { stdio: 'inherit', detached: ownsGroup, env: environment });
@@ -40,7 +40,7 @@ export class Command {
     }));
   }
 
-  /** To its group, if that is its own, else to itself. Whether anybody was there. */
+  /** Signals its own process group, else the process alone. Returns false if no process is left. */
   signal(signal: NodeJS.Signals | 0): boolean {
     try {
       process.kill(this.ownsGroup ? -this.pid : this.pid, signal);
@@ -51,7 +51,7 @@ export class Command {
   }
 }
 
-/** The exit code by which shells tell of a death by a signal. */
+/** The exit code that shells use for a process that a signal ended. */
 export function codeOfSignal(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal];
 }

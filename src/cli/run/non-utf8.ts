@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 
 /**
- * The arguments that are not UTF-8, as Node shows them: a command that gets these would get others than
- * were written. Only Linux tells what was written; elsewhere none is found.
+ * The arguments that are not UTF-8, as Node decodes them. Node replaces their bytes, so that the command would receive
+ * other arguments than the user wrote. The original bytes are known on Linux only; elsewhere the result is empty.
  */
-export function changedArguments(args: readonly string[]): string[] {
+export function nonUtf8Arguments(args: readonly string[]): string[] {
   const written = entriesOf('/proc/self/cmdline').slice(-args.length);
-  return args.filter((word, at) => isOtherThan(word, written[at]));
+  return args.filter((arg, index) => isChanged(arg, written[index]));
 }
 
 /** The names of the variables that are not UTF-8. */
-export function changedVariables(
+export function nonUtf8Variables(
   environment: Readonly<Record<string, string | undefined>>,
 ): string[] {
   const written = entriesOf('/proc/self/environ').filter((entry) => !isUtf8(entry));
@@ -21,11 +21,11 @@ export function changedVariables(
     .map(([name]) => name);
 }
 
-function isOtherThan(word: string, written: Buffer | undefined): boolean {
-  return written !== undefined && !isUtf8(written) && String(written) === word;
+function isChanged(arg: string, written: Buffer | undefined): boolean {
+  return written !== undefined && !isUtf8(written) && String(written) === arg;
 }
 
-/** What a file of the system lists, each ended by a zero. */
+/** The entries of a file in /proc, each ended by a zero byte. */
 function entriesOf(path: string): Buffer[] {
   try {
     const bytes = readFileSync(path);

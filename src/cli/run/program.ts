@@ -2,10 +2,10 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { RunError } from './exit-codes.ts';
 
-/** Where the system looks when there is no PATH, as under `env -i`. */
+/** The PATH of the system when the variable is missing, as under `env -i`. */
 const DEFAULT_PATH = '/bin:/usr/bin';
 
-/** Fails as the start of the command would, so that nobody waits for a lock in vain. */
+/** Fails as the start of the command would, before the run waits for the lock. Throws RunError. */
 export function checkProgram(command: string, path = DEFAULT_PATH): void {
   const places = command.includes('/')
     ? [command]

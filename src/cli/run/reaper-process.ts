@@ -5,7 +5,7 @@ import type { Environment } from '../verb.ts';
 import { RunError } from './exit-codes.ts';
 import { REAPER_SCRIPT } from './reaper-script.ts';
 
-/** Where standard tools are. The user's path comes after it: what is called grep there may be something else. */
+/** The standard tools come first: a program called grep on the PATH of the user may be another one. */
 const TOOLS = '/usr/bin:/bin';
 
 interface ProcessOptions {
@@ -16,19 +16,19 @@ interface ProcessOptions {
 }
 
 interface Handlers {
-  /** The first order that was not answered yet is done. */
-  onAnswer(): void;
-  /** It has ended, and not because it was dismissed. */
+  /** The oldest command without a reply is done. */
+  onReply(): void;
+  /** The process has ended without `dismiss`. */
   onKilled(): void;
 }
 
-/** One process that runs the reaper's script. */
+/** One process that runs the script of the reaper. */
 export class ReaperProcess {
   readonly #shell: ChildProcess;
-  /** Not its stdin, which would be closed when the shell has left the reaper an orphan. */
-  readonly #orders: Writable;
+  /** Not stdin: Node closes that when the shell exits and leaves the reaper as an orphan. */
+  readonly #commands: Writable;
   readonly #handlers: Handlers;
-  /** Its own, in which its countdowns are too. */
+  /** Its process group, which has its countdowns too. */
   readonly #group: number;
   #isDismissed = false;
 
@@ -38,51 +38,51 @@ export class ReaperProcess {
     handlers: Handlers,
   ) {
     this.#handlers = handlers;
-    // One that takes the place of another may come when the session has ended already.
-    const kept = socket === undefined || socket.destroyed ? [] : [socket];
+    // When a killed reaper is replaced, the session may have ended already.
+    const inherited = socket === undefined || socket.destroyed ? [] : [socket];
     this.#shell = spawn('/bin/sh', ['-c', REAPER_SCRIPT, 'holdfast-reaper', runId], {
       detached: true,
       cwd: '/',
       env: { PATH: `${TOOLS}:${environment.PATH ?? ''}`, LC_ALL: 'C' },
-      stdio: [serverConnection ?? 'ignore', 'pipe', 'ignore', 'pipe', ...kept],
+      stdio: [serverConnection ?? 'ignore', 'pipe', 'ignore', 'pipe', ...inherited],
     });
-    // Node stops to read what a child gets; then the end of the session would not be heard.
-    for (const each of kept) each.resume();
+    // Node pauses a socket that a child inherits: the end of the session would go unnoticed.
+    for (const each of inherited) each.resume();
     this.#shell.on('error', () => {});
     if (this.#shell.pid === undefined) throw new RunError('failed', 'cannot start /bin/sh.');
     this.#group = this.#shell.pid;
-    this.#orders = this.#shell.stdio[3] as Writable;
-    this.#orders.on('error', () => {});
-    this.#shell.stdout!.setEncoding('latin1').on('data', (chunk: string) => this.#hear(chunk));
+    this.#commands = this.#shell.stdio[3] as Writable;
+    this.#commands.on('error', () => {});
+    this.#shell.stdout!.setEncoding('latin1').on('data', (chunk: string) => this.#receive(chunk));
     this.#shell.stdout!.on('close', () => this.#closed());
   }
 
-  /** A reaper that somebody stopped obeys nobody: it is woken. */
-  order(order: string): void {
-    this.#orders.write(`${order}\n`);
+  /** Sends a command, and SIGCONT: a stopped reaper would not read it. */
+  send(command: string): void {
+    this.#commands.write(`${command}\n`);
     this.#signal('SIGCONT');
   }
 
   dismiss(): void {
     this.#isDismissed = true;
-    this.order('dismiss');
-    // Nobody waits for its end, which may be far.
-    this.#orders.end(() => this.#orders.destroy());
+    this.send('dismiss');
+    // This process does not wait for the exit of the reaper, which may take seconds.
+    this.#commands.end(() => this.#commands.destroy());
     this.#shell.stdout!.destroy();
     this.#shell.unref();
   }
 
-  /** All that it says is `ok`. */
-  #hear(chunk: string): void {
-    for (const character of chunk) if (character === '\n') this.#handlers.onAnswer();
+  /** Every reply is the line `ok`. */
+  #receive(chunk: string): void {
+    for (const character of chunk) if (character === '\n') this.#handlers.onReply();
   }
 
-  /** Its countdowns go on without it, and know nothing of what another one is told. */
+  /** Ends the countdowns of a killed reaper: its replacement cannot control them. */
   #closed(): void {
     if (this.#isDismissed) return;
     this.#signal('SIGTERM');
     this.#signal('SIGCONT');
-    this.#orders.destroy();
+    this.#commands.destroy();
     this.#handlers.onKilled();
   }
 
@@ -90,7 +90,7 @@ export class ReaperProcess {
     try {
       process.kill(-this.#group, signal);
     } catch {
-      // Nobody is left in it.
+      // The group is empty.
     }
   }
 }

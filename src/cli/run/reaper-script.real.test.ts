@@ -16,34 +16,34 @@ class Reaper implements AsyncDisposable {
     [program, ...flags]: readonly string[],
     serverConnection: Socket | 'ignore' = 'ignore',
   ) {
-    const words = [...flags, '-c', REAPER_SCRIPT, 'holdfast-reaper', 'no-such-runId'];
+    const words = [...flags, '-c', REAPER_SCRIPT, 'holdfast-reaper', 'no-such-run-id'];
     this.process = spawn(program!, words, {
       argv0: 'sh',
       stdio: [serverConnection, 'pipe', 'ignore', 'pipe'],
     });
   }
 
-  order(orders: readonly string[]): void {
-    const text = orders.map((order) => `${order}\n`).join('');
+  send(commands: readonly string[]): void {
+    const text = commands.map((command) => `${command}\n`).join('');
     (this.process.stdio[3] as Writable).write(text);
   }
 
-  /** Resolves when it has done what takes time. */
-  async answered(): Promise<void> {
+  /** Resolves at the next `ok`. */
+  async replied(): Promise<void> {
     for await (const chunk of this.process.stdout!.iterator({ destroyOnReturn: false })) {
       if (String(chunk).includes('ok\n')) return;
     }
   }
 
-  /** Resolves when it has ended. */
+  /** Dismisses the reaper. Resolves when it has exited. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.order(['dismiss']);
+    this.send(['dismiss']);
     this.process.stdout!.resume();
     await once(this.process, 'close');
   }
 }
 
-/** The processes with such a command line. */
+/** The processes with this command line. */
 function running(commandLine: string): string[] {
   return readdirSync('/proc').filter((name) => {
     if (!/^\d+$/.test(name)) return false;
@@ -56,18 +56,18 @@ function running(commandLine: string): string[] {
 }
 
 describe.each(SHELLS)('the reaper in %s', (...shell) => {
-  it('leaves no countdown behind, however soon it is stopped', async () => {
+  it('leaves no countdown behind when it is dismissed at once', async () => {
     const seconds = uniqueSeconds();
     const orders = Array.from({ length: 500 }, () => `left ${seconds}`);
     const reaper = new Reaper(shell);
-    reaper.order(orders);
+    reaper.send(orders);
     await reaper[Symbol.asyncDispose]();
     const left = running(`sleep\0${seconds}\0`);
     for (const pid of left) process.kill(Number(pid), 'SIGKILL');
     expect(left).toEqual([]);
   });
 
-  it('kills what it watches when the server has ended, and no earlier', async () => {
+  it('kills the watched process when the server ends, and not before', async () => {
     await using server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -76,28 +76,28 @@ describe.each(SHELLS)('the reaper in %s', (...shell) => {
     const watched = spawn('sleep', ['1000'], { stdio: 'ignore', detached: true });
     const ended = once(watched, 'exit');
     await using reaper = new Reaper(shell, line);
-    reaper.order([`watch ${watched.pid} own`, 'server 0.100']);
-    // An empty line, with which it makes sure that the server is there.
+    reaper.send([`watch ${watched.pid} own`, 'server 0.100']);
+    // The reaper writes an empty line to check that the server is alive.
     expect(String((await once(peer, 'data'))[0])).toBe('\n');
-    reaper.order(['signal CONT']);
-    await reaper.answered();
+    reaper.send(['signal CONT']);
+    await reaper.replied();
     expect(watched.signalCode).toBe(null);
     peer.destroy();
     expect(await ended).toEqual([null, 'SIGKILL']);
     line.destroy();
   });
 
-  it('counts no longer down when the command has ended, whose number may be used again', async () => {
+  it('stops the countdown when the command has ended, since its pid may be reused', async () => {
     const seconds = uniqueSeconds();
     const orders = ['watch 999999999 own', `left ${seconds}`, 'gone', 'tidy'];
     await using reaper = new Reaper(shell);
-    reaper.order(orders);
-    await reaper.answered();
+    reaper.send(orders);
+    await reaper.replied();
     expect(running(`sleep\0${seconds}\0`)).toEqual([]);
   });
 });
 
-/** By which the countdown of one test is known. */
+/** A duration that identifies the countdown of one test. */
 function uniqueSeconds(): string {
   lastSeconds += 1;
   return `${lastSeconds}.${process.pid}`;

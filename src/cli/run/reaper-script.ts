@@ -1,34 +1,34 @@
 /**
- * What the reaper is: a small shell script, so that it costs little and lives when the runner does not.
- * Its first argument is the runId of the run. It reads orders from descriptor 3, one on a line, and
- * answers those that take time with `ok` on its stdout:
+ * The program of the reaper: a small shell script, so that it starts fast and outlives the runner.
  *
- * - `watch <pid> own`: the command runs, in a group of its own; `watch <pid> shared`: in its parent's;
- * - `gone`: the command has ended, so that its number may soon be somebody else's;
- * - `left <seconds>`: unless told otherwise before they are over, kill everything;
- * - `server <seconds>`: stdin is a connection to the server that keeps the lock; kill everything so long
- *   after its end, also when the runner is stopped and says nothing;
- * - `signal <name>`: send this to everything, and wake what is stopped, unless it is STOP;
- * - `tidy`: end what is left in the command's group: SIGTERM, a second, SIGKILL;
- * - `finish`: kill everything, and look again until nothing is left;
- * - `dismiss`: end, and do nothing.
+ * Its first argument is the run id. It reads commands from descriptor 3, one on each line, and writes `ok` to its
+ * stdout after those that take time:
  *
- * The end of the orders, without `dismiss`, means that the runner was killed: everything is killed, and
- * only then does the reaper end, and with it the last copy of the session's socket (descriptor 4).
+ * - `watch <pid> own`: the command runs, in its own process group; `watch <pid> shared`: in the group of its parent;
+ * - `gone`: the command has ended, so that the system may reuse its pid;
+ * - `left <seconds>`: kill everything after this time, unless another command comes first;
+ * - `server <seconds>`: stdin is a connection to the server that has the lock; kill everything this long after the
+ *   connection ends, also when the runner is stopped and sends nothing;
+ * - `signal <name>`: send this signal to everything, and SIGCONT after it unless it is STOP;
+ * - `tidy`: end the processes that are left in the group of the command: SIGTERM, one second, SIGKILL;
+ * - `finish`: kill everything, and check again until no process is left;
+ * - `dismiss`: exit without killing anything.
  *
- * Everything is the command's own group, its descendants, and, on Linux, who has the runId in the
- * environment: a grandchild that left the group and whose parent is dead. Before the reaper is told what
- * to watch, it takes the runner's other children for the command, which may have started already. Who was
- * found once is known by the time of its start, and found again when nothing else tells of it any more: its
- * parent may have died of the SIGTERM that it ignored. The dead that nobody has buried (state Z) do not
- * count.
+ * The end of descriptor 3 without `dismiss` means that the runner was killed: the reaper kills everything and then
+ * exits. Its exit closes the last copy of the socket of the session (descriptor 4), which frees the lock.
  *
- * Numbers of processes are used again. Those that are kept are forgotten as soon as what they stood for is
- * gone, and a countdown, which may have ended by itself long ago, is only stopped if it is still a child.
+ * "Everything" is the process group of the command, its descendants and, on Linux, all processes with the run id in
+ * their environment: a grandchild that left the group and whose parent is dead. Before the first `watch`, the other
+ * children of the runner count as the command, which may have started already. A process that was found once is
+ * identified by its pid and start time, and found again when its parent is dead: the parent may have died by the
+ * SIGTERM that the process ignored. Zombies (state Z) do not count.
  *
- * It runs as an orphan in a session of its own: no signal to the runner's group reaches it, and whoever
- * kills the runner's descendants does not find it before it has done its work. The runner knows its group,
- * to wake it when it was stopped, and to stop its countdowns when it was killed.
+ * The system reuses pids. The script forgets a pid as soon as its process is gone, and stops a countdown, which may
+ * have ended long ago, only if that is still a child of the script.
+ *
+ * The reaper is an orphan in its own session: signals to the group of the runner do not reach it, and a program that
+ * kills the descendants of the runner does not find it. The runner knows the group of the reaper, to continue it
+ * after a SIGSTOP, and to stop its countdowns when it was killed.
  */
 export const REAPER_SCRIPT = `
 run_id=$1 root= group= shared= timer= sentry= self= known=' ' starter=$PPID
@@ -60,7 +60,7 @@ is_known() {
 
 belongs() {
   [ "$pgid" = "\${group:--}" ] || is_known "$pid" "$start" || {
-    # The shell that started this one is in the group of its number.
+    # The group of the shell that started this one has the pid of that shell.
     [ "$parent" = "\${starter:--}" ] && [ "$pgid" != $$ ]
   }
 }
@@ -106,7 +106,7 @@ LISTING
 }
 
 finish() {
-  # Children are known by their parents: these must not die before those are found.
+  # Children are found by their parents: stop these first, so that no parent dies before its children are found.
   if [ -n "$group" ]; then kill -STOP "-$group"; fi
   if members; then kill -KILL $found; fi
   if [ -n "$group" ]; then kill -KILL "-$group"; fi
@@ -157,12 +157,12 @@ count_down() {
 }
 
 retire() {
-  # When the reaper was killed, nobody else ends who waits for the server, and keeps it from ending.
+  # After the reaper was killed, no other process stops await_server, whose connection keeps the server alive.
   if [ -n "$self" ] && ! kill -0 "$self"; then kill -TERM "-$$"; fi
 }
 
 await_server() {
-  # An empty line is no command, and cannot be sent to who is dead.
+  # The server ignores an empty line. Writing it fails when the server is dead.
   while echo >&5; do
     read -r line <&5 || sleep 0.2
   done
@@ -199,7 +199,7 @@ signal() {
   if [ "$1" != STOP ]; then kill -CONT $found; fi
 }
 
-obey() {
+execute() {
   case $1 in
     watch) watch "$2" "$3" ;;
     gone) gone ;;
@@ -212,12 +212,12 @@ obey() {
   esac
 }
 
-guard() {
-  # The runner may be dead before it has read what it is told here.
+main() {
+  # The runner may die before it reads the reply.
   trap '' PIPE
   if [ -r /proc/self/stat ]; then read -r self line </proc/self/stat; fi
-  while read -r order first second; do
-    obey "$order" "$first" "$second"
+  while read -r command first second; do
+    execute "$command" "$first" "$second"
   done
   for countdown in $timer $sentry; do
     if is_child "$countdown"; then kill "$countdown"; fi
@@ -225,7 +225,7 @@ guard() {
   finish
 }
 
-# By exec: a shell keeps copies of what it redirects for one of its functions.
+# Redirect by exec: a shell keeps copies of descriptors that it redirects for a function.
 exec 5<&0 2>/dev/null
-(exec <&3 3<&-; guard) &
+(exec <&3 3<&-; main) &
 `;

@@ -4,39 +4,39 @@ import type { Environment } from '../verb.ts';
 import { ReaperProcess } from './reaper-process.ts';
 
 interface ReaperOptions {
-  /** By which the descendants of the command are known. */
+  /** Identifies the descendants of the command. */
   readonly runId: string;
   readonly environment: Environment;
   readonly clock: Clock;
-  /** The session's, which then ends no earlier than the reaper does. */
+  /** The socket of the session: the reaper inherits it, so that the session does not end before the reaper exits. */
   readonly socket?: Socket | undefined;
-  /** A connection whose end is that of the server that keeps the lock. */
+  /** A connection that ends with the server that has the lock. */
   readonly serverConnection?: Socket | undefined;
 }
 
-interface Question {
-  readonly order: string;
-  readonly answer: (wasDone: boolean) => void;
+interface PendingCommand {
+  readonly command: string;
+  readonly onResult: (wasDone: boolean) => void;
 }
 
-/** Who kills it ten times wants something else. */
+/** A reaper that is killed more often is not replaced. */
 const MAX_RESTARTS = 10;
-/** It looks again for ten seconds whether what it killed has gone. */
-const MAX_ANSWER_MS = 15_000;
+/** The reaper checks for ten seconds that the processes it killed are gone. */
+const MAX_REPLY_MS = 15_000;
 const MAX_SIGNAL_MS = 1000;
 
 /**
- * The process that ends the command when the runner cannot: because it was killed, or stopped for longer
- * than the lease. It also knows the command's descendants, so that signals for all of them go through it.
- * If it is stopped, the next order wakes it; if it is killed, another one takes its place.
+ * The process that ends the command when the runner cannot: because the runner was killed, or stopped for longer than
+ * the lease. It also knows the descendants of the command, so that signals for all of them go through it. If it is
+ * stopped, the next command continues it; if it is killed, another one replaces it.
  */
 export class Reaper implements Disposable {
   readonly #options: ReaperOptions;
   #process: ReaperProcess | undefined;
-  #replacements = 0;
-  #questions: Question[] = [];
-  /** What a new one has to be told. */
-  #standing: string[] = [];
+  #restarts = 0;
+  #pending: PendingCommand[] = [];
+  /** The commands that a replacement receives again. */
+  #state: string[] = [];
   #deadlineMs: number | undefined;
 
   /** Throws RunError if it cannot be started. */
@@ -45,70 +45,70 @@ export class Reaper implements Disposable {
     this.#process = this.#start();
   }
 
-  /** The command runs; whether in a group of its own. */
+  /** The command runs, in its own process group or in that of the runner. */
   watch(pid: number, ownsGroup: boolean): void {
-    this.#stand(`watch ${pid} ${ownsGroup ? 'own' : 'shared'}`);
+    this.#setState(`watch ${pid} ${ownsGroup ? 'own' : 'shared'}`);
   }
 
-  /** The command has ended; what it started may not have. */
+  /** The command has ended; its descendants may still run. */
   gone(): void {
     this.#deadlineMs = undefined;
-    this.#stand('gone');
+    this.#setState('gone');
   }
 
-  /** Unless told otherwise within this time, everything is to be killed. */
+  /** Kills everything after this time, unless the deadline is set again before. */
   setDeadline(leftMs: number): void {
     this.#deadlineMs = this.#options.clock.monotonicMs() + leftMs;
-    this.#order(`left ${secondsText(leftMs)}`);
+    this.#send(`left ${secondsText(leftMs)}`);
   }
 
-  /** Everything is to be killed so long after the server has ended, if the runner does not do it. */
+  /** Kills everything this long after the server has ended, if the runner does not. */
   watchServer(graceMs: number): void {
-    if (this.#options.serverConnection) this.#stand(`server ${secondsText(graceMs)}`);
+    if (this.#options.serverConnection) this.#setState(`server ${secondsText(graceMs)}`);
   }
 
-  /** To the command and all that it started. False: it did not answer. */
+  /** Sends a signal to the command and its descendants. False: no reply. */
   signal(signal: NodeJS.Signals): Promise<boolean> {
-    return this.#ask(`signal ${signal.slice('SIG'.length)}`, MAX_SIGNAL_MS);
+    return this.#request(`signal ${signal.slice('SIG'.length)}`, MAX_SIGNAL_MS);
   }
 
-  /** Ends what is left of the command's group, gently. False: it did not answer. */
+  /** Ends the processes that are left in the group of the command: SIGTERM first. False: no reply. */
   tidy(): Promise<boolean> {
-    return this.#ask('tidy', MAX_ANSWER_MS);
+    return this.#request('tidy', MAX_REPLY_MS);
   }
 
-  /** Kills the command and all that it started; true when none of them is left, false if that is not known. */
-  finish(longestMs = MAX_ANSWER_MS): Promise<boolean> {
-    return this.#ask('finish', longestMs);
+  /** Kills the command and its descendants. True: none is left. False: unknown. */
+  finish(timeoutMs = MAX_REPLY_MS): Promise<boolean> {
+    return this.#request('finish', timeoutMs);
   }
 
-  /** It is no longer needed. */
+  /** Dismisses the reaper: it exits without killing anything. */
   [Symbol.dispose](): void {
     this.#process?.dismiss();
     this.#process = undefined;
-    this.#answerAll();
+    this.#failPending();
   }
 
   #start(): ReaperProcess {
     return new ReaperProcess(this.#options, {
-      onAnswer: () => this.#questions.shift()?.answer(true),
+      onReply: () => this.#pending.shift()?.onResult(true),
       onKilled: () => this.#replace(),
     });
   }
 
   #replace(): void {
     this.#process = this.#startAnother();
-    for (const order of this.#standing) this.#order(order);
+    for (const command of this.#state) this.#send(command);
     if (this.#deadlineMs !== undefined) {
       this.setDeadline(this.#deadlineMs - this.#options.clock.monotonicMs());
     }
-    for (const { order } of this.#questions) this.#order(order);
-    if (this.#process === undefined) this.#answerAll();
+    for (const { command } of this.#pending) this.#send(command);
+    if (this.#process === undefined) this.#failPending();
   }
 
   #startAnother(): ReaperProcess | undefined {
-    if (this.#replacements === MAX_RESTARTS) return undefined;
-    this.#replacements += 1;
+    if (this.#restarts === MAX_RESTARTS) return undefined;
+    this.#restarts += 1;
     try {
       return this.#start();
     } catch {
@@ -116,30 +116,30 @@ export class Reaper implements Disposable {
     }
   }
 
-  #stand(order: string): void {
-    this.#standing.push(order);
-    this.#order(order);
+  #setState(command: string): void {
+    this.#state.push(command);
+    this.#send(command);
   }
 
-  #ask(order: string, longestMs: number): Promise<boolean> {
+  #request(command: string, timeoutMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const timer = this.#options.clock.setTimer(longestMs, () => resolve(false));
-      const answer = (wasDone: boolean): void => {
+      const timer = this.#options.clock.setTimer(timeoutMs, () => resolve(false));
+      const onResult = (wasDone: boolean): void => {
         timer.cancel();
         resolve(wasDone);
       };
-      this.#questions.push({ order, answer });
-      this.#order(order);
-      if (this.#process === undefined) this.#answerAll();
+      this.#pending.push({ command, onResult });
+      this.#send(command);
+      if (this.#process === undefined) this.#failPending();
     });
   }
 
-  #order(order: string): void {
-    this.#process?.order(order);
+  #send(command: string): void {
+    this.#process?.send(command);
   }
 
-  #answerAll(): void {
-    for (const { answer } of this.#questions.splice(0)) answer(false);
+  #failPending(): void {
+    for (const { onResult } of this.#pending.splice(0)) onResult(false);
   }
 }
 

@@ -1,36 +1,35 @@
-/** What ends a wait for the lock; a command gets them too. */
+/** These end the wait for the lock; later they are forwarded to the command. */
 const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
-/** What is of no use to anybody but a command. */
+/** These are only forwarded to the command. */
 const OTHERS = ['SIGCONT', 'SIGWINCH'] as const;
-/** On a terminal it is heard last of all, see forwardAll. */
+/** On a terminal the router listens to it only after the command has started, see forwardAll. */
 const STOP = 'SIGTSTP';
 
-/** A command on the same terminal has it already. */
+/** The terminal sends it to the command too. */
 const RESIZE = 'SIGWINCH';
-/** Ctrl-C, Ctrl-\\ and Ctrl-Z: a command has them already, unless they were sent to this process alone. */
+/** Ctrl-C, Ctrl-\\ and Ctrl-Z: the terminal sends them to the command too. A kill of this process alone does not. */
 const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTSTP']);
 
 export interface SignalTarget {
   forward(signal: NodeJS.Signals): Promise<void>;
-  /** Ctrl-Z stopped the command, and the runner is to stop with it. */
+  /** Ctrl-Z stopped the command: stops the runner too. */
   suspend(): void;
-  /** On a terminal: whether the command got this signal too. */
-  gotIt(signal: NodeJS.Signals): Promise<boolean>;
+  /** On a terminal: whether the command received this signal too. */
+  wasShared(signal: NodeJS.Signals): Promise<boolean>;
 }
 
-const NOBODY: SignalTarget = { async forward() {}, suspend() {}, gotIt: async () => true };
+const NOOP: SignalTarget = { async forward() {}, suspend() {}, wasShared: async () => true };
 
 /**
- * What becomes of the signals that this process gets. None ends it, so that no lock stays behind: before
- * the command runs they abort what is under way, then they go to the command, and after its end they
- * only wait for ours.
+ * Routes the signals that this process receives. None ends the process, so that it always releases the lock: before
+ * the command runs they abort the wait, then they are forwarded to the command, and after its end they are ignored.
  */
 export class SignalRouter implements Disposable {
   readonly #hasTerminal: boolean;
   readonly #interruption = new AbortController();
   #target: SignalTarget | undefined;
-  /** Whether the command was stopped by what this process alone was sent: so it is to go on. */
-  #hasPassedStop = false;
+  /** Whether this process forwarded SIGTSTP to the command: then it forwards SIGCONT too. */
+  #hasForwardedStop = false;
   #continueCount = 0;
   #interruptedBy: NodeJS.Signals | undefined;
 
@@ -39,7 +38,7 @@ export class SignalRouter implements Disposable {
     for (const signal of ENDING) this.#listen(signal);
   }
 
-  /** Aborts when a signal came that nobody else was there to get. */
+  /** Aborts when a signal arrives before the command runs. */
   get interrupted(): AbortSignal {
     return this.#interruption.signal;
   }
@@ -48,7 +47,7 @@ export class SignalRouter implements Disposable {
     return this.#interruptedBy;
   }
 
-  /** From now on the command gets them. */
+  /** From now on signals are forwarded to the command. */
   forwardTo(target: SignalTarget): void {
     this.#target = target;
     for (const signal of OTHERS) this.#listen(signal);
@@ -56,19 +55,19 @@ export class SignalRouter implements Disposable {
   }
 
   /**
-   * The command runs: on a terminal it is to be stopped too. No earlier, as Ctrl-Z while it starts stops
-   * both it and this process, which would otherwise wait for the start to go on.
+   * The command runs: from now on SIGTSTP is handled on a terminal too. Not earlier: Ctrl-Z while the command starts
+   * stops both processes by its default action; with a listener this process would wait for the start to continue.
    */
   forwardAll(): void {
     if (this.#hasTerminal) this.#listen(STOP);
   }
 
-  /** The command has ended, and how it did is what will be told. */
+  /** The command has ended: later signals do not change the exit code. */
   stopForwarding(): void {
-    this.#target = NOBODY;
+    this.#target = NOOP;
   }
 
-  /** Does what the signal does by itself to a process, and listens again if that comes back from it. */
+  /** Performs the default action of the signal. If the process continues after it, listens again. */
   takeEffect(signal: NodeJS.Signals): void {
     process.off(signal, this.#receive);
     process.kill(process.pid, signal);
@@ -87,28 +86,28 @@ export class SignalRouter implements Disposable {
     if (this.#target === undefined) this.#interrupt(signal);
     else if (!this.#hasTerminal) void this.#target.forward(signal);
     else if (FROM_KEYBOARD.has(signal)) void this.#receiveKey(signal, this.#target);
-    else if (signal === 'SIGCONT') this.#goOn(this.#target);
+    else if (signal === 'SIGCONT') this.#continue(this.#target);
     else if (signal !== RESIZE) void this.#target.forward(signal);
   };
 
   async #receiveKey(signal: NodeJS.Signals, target: SignalTarget): Promise<void> {
     const continueCount = this.#continueCount;
-    const isShared = await target.gotIt(signal);
-    // In the meantime the command may have ended.
+    const isShared = await target.wasShared(signal);
+    // The command may have ended meanwhile.
     if (target !== this.#target) return;
     if (signal !== STOP) {
       if (!isShared) await target.forward(signal);
     } else if (continueCount === this.#continueCount) {
-      this.#hasPassedStop = !isShared;
+      this.#hasForwardedStop = !isShared;
       if (!isShared) await target.forward(signal);
       target.suspend();
     }
   }
 
-  #goOn(target: SignalTarget): void {
+  #continue(target: SignalTarget): void {
     this.#continueCount++;
-    if (this.#hasPassedStop) void target.forward('SIGCONT');
-    this.#hasPassedStop = false;
+    if (this.#hasForwardedStop) void target.forward('SIGCONT');
+    this.#hasForwardedStop = false;
   }
 
   #interrupt(signal: NodeJS.Signals): void {

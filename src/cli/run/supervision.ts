@@ -8,52 +8,52 @@ import type { Reaper } from './reaper.ts';
 import type { SignalTarget } from './signal-router.ts';
 import type { Witness } from './witness.ts';
 
-/** How much of the lease is kept to end the command in, and of that for the kill itself, at most. */
+/** Part of the lease that is reserved to end the command, and of that for SIGKILL; both have a maximum. */
 const ENDING_PART = 1 / 4;
 const MAX_ENDING_MS = 10_000;
 const KILL_PART = 1 / 12;
 const MAX_KILL_MS = 2500;
 /** Between SIGTERM and SIGKILL after --max-hold. */
 const OVERDUE_GRACE_MS = 5000;
-/** The same when the lock may have a new holder already. */
+/** The same when the lock may already have a new holder. */
 const STOLEN_GRACE_MS = 1000;
-/** What is kept for the kill of the time that the next local server waits. */
+/** Reserved for SIGKILL, of the time that the next local server waits. */
 const LOCAL_MARGIN_MS = 1000;
-/** How long the end of the server may take to be known here, when it has come already. */
-const NEWS_MS = 50;
-/** How long Ctrl-Z waits for the lease to be prolonged. */
+/** Maximum delay until this process notices that the server has ended. */
+const NOTICE_MS = 50;
+/** Maximum time that Ctrl-Z waits for the lease to be extended. */
 const SUSPEND_MS = 500;
 
 export interface SupervisionOptions {
   readonly reaper: Reaper;
-  /** On a terminal. */
+  /** On a terminal only. */
   readonly witness: Witness | undefined;
   readonly leases: LeaseGroup;
   readonly store: Pick<OpenStore, 'ended' | 'graceMs'>;
   readonly leaseMs: number;
   readonly maxHoldMs: number;
   readonly clock: Clock;
-  /** Told why the command is ended, in a sentence. */
+  /** Prints the reason why the command is ended, as a sentence. */
   readonly report: (message: string) => void;
   /** Stops this process as Ctrl-Z does. */
   readonly stopSelf: () => void;
 }
 
 export interface Outcome extends Ending {
-  /** Why it was ended by us, if it was. */
+  /** The reason, if the run ended the command. */
   readonly endedFor: 'lost' | 'overdue' | undefined;
 }
 
 /**
- * Watches over a command while the lock is held. It is ended before the lease can end: renewals have three
- * quarters of it to succeed, then comes SIGTERM, and some time before the end SIGKILL. The reaper is told
- * after each renewal how long that is from now, in case this process cannot do it.
+ * Supervises a command while the lock is held, and ends it before the lease can end: renewals have three quarters of
+ * the lease to succeed, then the command gets SIGTERM, and some time before the end SIGKILL. After each renewal the
+ * reaper receives the new deadline, in case this process is stopped or killed.
  */
 export class Supervision implements SignalTarget {
   readonly #options: SupervisionOptions;
   readonly #endingMs: number;
   readonly #killMs: number;
-  readonly #onRenew = (): void => this.#tellReaper();
+  readonly #onRenew = (): void => this.#setDeadline();
   #command: Command | undefined;
   #hasEnded = false;
   #endedFor: Outcome['endedFor'];
@@ -61,7 +61,7 @@ export class Supervision implements SignalTarget {
   #holdTimer: Timer | undefined;
   #killTimer: Timer | undefined;
 
-  /** From here on the reaper would kill a command that is found by its runId. */
+  /** From now on the reaper kills a command with the run id at the deadline. */
   constructor(options: SupervisionOptions) {
     const { leaseMs } = options;
     this.#options = options;
@@ -70,17 +70,17 @@ export class Supervision implements SignalTarget {
     this.#startCountdowns();
   }
 
-  /** Resolves when the command has ended and nothing of it is left that has to end with it. */
+  /** Resolves when the command and the processes that must end with it have ended. */
   async watch(command: Command): Promise<Outcome> {
     const { reaper } = this.#options;
     this.#command = command;
     reaper.watch(command.pid, command.ownsGroup);
-    // Anew, as a countdown knows only what the reaper knew when it began.
+    // Again: a countdown kills the processes that the reaper knew when the countdown began.
     this.#startCountdowns();
     this.#startWatching();
     const ending = await command.ended;
     this.#hasEnded = true;
-    if (await this.#wasKilledForUs(ending)) this.#end('lost', 0);
+    if (await this.#wasKilledByReaper(ending)) this.#end('lost', 0);
     this.#stopWatching();
     reaper.gone();
     if (this.#endedFor !== undefined) await this.#finish();
@@ -89,48 +89,48 @@ export class Supervision implements SignalTarget {
   }
 
   async forward(signal: NodeJS.Signals): Promise<void> {
-    // A group that no shell looks after is not stopped by SIGTSTP.
+    // The kernel does not stop an orphaned process group by SIGTSTP.
     const sent = signal === 'SIGTSTP' ? 'SIGSTOP' : signal;
     if (this.#command?.ownsGroup) this.#command.signal(sent);
     else await this.#signalAll(sent);
   }
 
-  /** By the reaper, which knows who belongs to the command; without it, to the command at least. */
+  /** Through the reaper, which knows the descendants of the command; if it fails, to the command alone. */
   async #signalAll(signal: NodeJS.Signals): Promise<void> {
     const isDone = await this.#options.reaper.signal(signal);
     if (!isDone && !this.#hasEnded) this.#command?.signal(signal);
   }
 
-  async gotIt(signal: NodeJS.Signals): Promise<boolean> {
+  async wasShared(signal: NodeJS.Signals): Promise<boolean> {
     return this.#options.witness?.saw(signal) ?? true;
   }
 
   async suspend(): Promise<void> {
     const { leases, clock, stopSelf } = this.#options;
-    const patience = new Promise<void>((resolve) => clock.setTimer(SUSPEND_MS, resolve));
-    await Promise.race([leases.extend().catch(() => {}), patience]);
-    this.#tellReaper();
+    const timeout = new Promise<void>((resolve) => clock.setTimer(SUSPEND_MS, resolve));
+    await Promise.race([leases.extend().catch(() => {}), timeout]);
+    this.#setDeadline();
     stopSelf();
   }
 
   #startCountdowns(): void {
     const { reaper, store } = this.#options;
-    this.#tellReaper();
+    this.#setDeadline();
     reaper.watchServer(store.graceMs - LOCAL_MARGIN_MS);
   }
 
-  #tellReaper(): void {
+  #setDeadline(): void {
     const { reaper, leases } = this.#options;
-    // One of two leases may be renewed after the other was lost: the time to end in is told already.
+    // One of two leases may be renewed after the other was lost: the deadline is set already.
     if (this.#endedFor === 'lost') return;
     reaper.setDeadline(leases.leftMs - this.#killMs);
   }
 
-  /** By the reaper, while this process was stopped: it may hear of that before it looks at the clock. */
-  async #wasKilledForUs({ signal }: Ending): Promise<boolean> {
+  /** Whether the reaper killed the command while this process was stopped, before its own timers could run. */
+  async #wasKilledByReaper({ signal }: Ending): Promise<boolean> {
     const { leases, store } = this.#options;
     if (signal !== 'SIGKILL') return false;
-    if (store.graceMs > 0) await this.#unless(store.ended, NEWS_MS);
+    if (store.graceMs > 0) await this.#unless(store.ended, NOTICE_MS);
     return store.ended.aborted || leases.leftMs <= this.#killMs;
   }
 
@@ -138,7 +138,7 @@ export class Supervision implements SignalTarget {
   #unless(signal: AbortSignal, durationMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#options.clock.setTimer(durationMs, resolve);
-      this.#heed(signal, () => {
+      this.#onAbort(signal, () => {
         timer.cancel();
         resolve();
       });
@@ -163,7 +163,7 @@ export class Supervision implements SignalTarget {
     this.#end('lost', graceMs > 0 ? graceMs - LOCAL_MARGIN_MS : STOLEN_GRACE_MS);
   };
 
-  #heed(signal: AbortSignal, listener: () => void): void {
+  #onAbort(signal: AbortSignal, listener: () => void): void {
     signal.addEventListener('abort', listener);
     if (signal.aborted) listener();
   }
@@ -175,23 +175,20 @@ export class Supervision implements SignalTarget {
     const isFirst = this.#endedFor === undefined;
     this.#endedFor = reason;
     if (isFirst) void this.#signalAll('SIGTERM');
-    // After the signal: who is found then is known to this countdown too.
+    // After the signal: the countdown then kills the processes that the signal found.
     reaper.setDeadline(graceMs);
     this.#killTimer?.cancel();
     this.#killTimer = clock.setTimer(
       Math.max(0, graceMs),
       () => void this.#finish(this.#killMs / 2),
     );
-    // Last: where nobody reads stderr this process hangs here, and the reaper does the rest.
+    // Last: if stderr is a full pipe this process blocks here, and the reaper ends the command.
     this.#report(reason);
   }
 
-  /**
-   * By the reaper, which knows who belongs to the command as long as that lives; without it, at least
-   * the command's group.
-   */
-  async #finish(longestMs?: number): Promise<void> {
-    const isDone = await this.#options.reaper.finish(longestMs);
+  /** Through the reaper, which knows the descendants of the command; if it fails, the process group at least. */
+  async #finish(timeoutMs?: number): Promise<void> {
+    const isDone = await this.#options.reaper.finish(timeoutMs);
     if (!isDone) this.#killGroup();
   }
 
@@ -209,7 +206,7 @@ export class Supervision implements SignalTarget {
   #report(reason: 'lost' | 'overdue'): void {
     const { report, leases, store } = this.#options;
     if (reason === 'overdue') report('--max-hold is over: the command is ended.');
-    else if (store.ended.aborted) report(`${whatEnded(store)} has ended: the command is ended.`);
+    else if (store.ended.aborted) report(`${endedText(store)} has ended: the command is ended.`);
     else if (leases.lost.reason instanceof LockError) {
       report(`${leases.lost.reason.message.replace(/\.?$/, '.')} The command is ended.`);
     } else report('the lease could not be renewed and is about to end: the command is ended.');
@@ -218,8 +215,8 @@ export class Supervision implements SignalTarget {
   #startWatching(): void {
     const { leases, store, clock, maxHoldMs } = this.#options;
     diagnostics.subscribe('holdfast:renew', this.#onRenew);
-    this.#heed(leases.lost, this.#onLost);
-    this.#heed(store.ended, this.#onStoreEnded);
+    this.#onAbort(leases.lost, this.#onLost);
+    this.#onAbort(store.ended, this.#onStoreEnded);
     this.#watchLease();
     if (Number.isFinite(maxHoldMs)) {
       this.#holdTimer = clock.setTimer(maxHoldMs, () => this.#end('overdue', OVERDUE_GRACE_MS));
@@ -235,6 +232,6 @@ export class Supervision implements SignalTarget {
   }
 }
 
-function whatEnded({ graceMs }: SupervisionOptions['store']): string {
+function endedText({ graceMs }: SupervisionOptions['store']): string {
   return graceMs > 0 ? 'the local server' : 'the session, and the lock with it,';
 }

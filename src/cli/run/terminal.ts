@@ -1,8 +1,8 @@
 import { closeSync, constants, openSync } from 'node:fs';
 
 /**
- * Whether this process has a controlling terminal, whatever its streams are: Ctrl-C would reach it, and
- * a command could ask for a password there.
+ * Whether this process has a controlling terminal, independent of its streams: Ctrl-C reaches the process, and the
+ * command can ask for a password there.
  */
 export function hasTerminal(): boolean {
   try {
@@ -14,8 +14,8 @@ export function hasTerminal(): boolean {
 }
 
 /**
- * For the end of a process whose terminal was closed: Node wants to put back how that was, and aborts when
- * it cannot. It leaves alone what is not open.
+ * For the exit of a process whose terminal was closed: Node restores the terminal modes of open streams at exit, and
+ * aborts when that fails.
  */
 export function closeStreams(): void {
   for (const stream of [0, 1, 2]) closeSync(stream);

@@ -1,29 +1,27 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '../../clock/index.ts';
 
-/**
- * Tells what it gets. A signal wakes it out of `read`, which the end of its stdin does too: it ends when
- * there was no signal.
- */
+/** Prints the signals it receives. Both a signal and the end of stdin end `read`: without a signal the script exits. */
 const SCRIPT = `
 for signal in INT QUIT TSTP; do trap "echo SIG$signal; got=1" "$signal"; done
 echo ready
 while got= && { read -r line || [ -n "$got" ]; }; do :; done
 `;
 
-/** How far apart two processes can be that get the same signal. */
+/** Maximum delay between two processes that receive the same signal. */
 const APART_MS = 500;
 
 /**
- * A process in the runner's group, which gets what the terminal sends to all of it. Signals do not say
- * who sent them; but what the runner got and the witness did not was meant for the runner alone.
+ * A process in the group of the runner: it receives the signals that the terminal sends to the whole group. A signal
+ * does not carry its sender in Node; but one that the runner received and the witness did not was sent to the runner
+ * alone.
  */
 export class Witness implements Disposable {
   readonly #shell: ChildProcess;
   readonly #clock: Clock;
   readonly #seenMs = new Map<string, number>();
   readonly #onSeen = new Set<() => void>();
-  #isThere = false;
+  #isRunning = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -33,25 +31,25 @@ export class Witness implements Disposable {
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     this.#shell.on('error', () => {});
-    this.#shell.on('exit', () => this.#left());
+    this.#shell.on('exit', () => this.#exited());
     this.#shell.stdin?.on('error', () => {});
-    this.#shell.stdout?.setEncoding('latin1').on('data', (text: string) => this.#hear(text));
+    this.#shell.stdout?.setEncoding('latin1').on('data', (text: string) => this.#receive(text));
     this.#shell.unref();
   }
 
-  /** Whether the whole group got this signal, just now. If there is no witness, it is taken to be so. */
+  /** Whether the whole group received this signal just now. True if the witness does not run. */
   saw(signal: NodeJS.Signals): Promise<boolean> {
     return new Promise((resolve) => {
-      const look = (isLate: boolean): void => {
+      const check = (isLate: boolean): void => {
         const sinceMs = this.#clock.monotonicMs() - (this.#seenMs.get(signal) ?? -Infinity);
-        const wasSeen = !this.#isThere || sinceMs <= APART_MS;
+        const wasSeen = !this.#isRunning || sinceMs <= APART_MS;
         if (!wasSeen && !isLate) return;
         timer.cancel();
         this.#onSeen.delete(again);
         resolve(wasSeen);
       };
-      const again = (): void => look(false);
-      const timer = this.#clock.setTimer(APART_MS, () => look(true));
+      const again = (): void => check(false);
+      const timer = this.#clock.setTimer(APART_MS, () => check(true));
       this.#onSeen.add(again);
       again();
     });
@@ -63,18 +61,18 @@ export class Witness implements Disposable {
     this.#shell.stdout?.destroy();
   }
 
-  #hear(text: string): void {
-    this.#isThere = true;
+  #receive(text: string): void {
+    this.#isRunning = true;
     for (const word of text.split('\n')) this.#seenMs.set(word, this.#clock.monotonicMs());
-    this.#tell();
+    this.#notify();
   }
 
-  #left(): void {
-    this.#isThere = false;
-    this.#tell();
+  #exited(): void {
+    this.#isRunning = false;
+    this.#notify();
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of [...this.#onSeen]) listener();
   }
 }
