@@ -4,24 +4,24 @@ import type { Engine } from '../engine/index.ts';
 import { type Server, startServer } from '../server/index.ts';
 import { type Place, socketOf, takePlace, temporarySocket } from './place.ts';
 
-/** What looks older is made new: systems clear away old files in /tmp, after ten days or one. */
+/** Age at which the time of the socket file is refreshed: systems delete old files in /tmp, after one day or ten. */
 const OLD_MS = 3_600_000;
 
-/** A server that has a place, by which clients come in. */
-export class Entrance {
+/** A server that listens on the socket of its place. */
+export class Listener {
   readonly server: Server;
   readonly place: Place;
   readonly #path: string;
   readonly #inode: number | undefined;
 
-  /** Of this number, or a higher one. Undefined: another server serves. */
-  static async open(engine: Engine, folder: string, number: number): Promise<Entrance | undefined> {
+  /** Takes a place with this number, or a higher one. Undefined: another server serves. */
+  static async open(engine: Engine, folder: string, number: number): Promise<Listener | undefined> {
     const temporary = temporarySocket(folder);
     const server = await startServer({ engine, unix: temporary });
     let place: Place | undefined;
     try {
       place = await takePlace(folder, temporary, number);
-      return place && new Entrance(server, place, socketOf(folder, place.number));
+      return place && new Listener(server, place, socketOf(folder, place.number));
     } finally {
       if (place === undefined) await server.close();
     }
@@ -34,7 +34,7 @@ export class Entrance {
     this.#inode = lstatSync(path, { throwIfNoEntry: false })?.ino;
   }
 
-  /** Whether its name leads to it. */
+  /** Whether the name of the socket still leads to this server. */
   isOpen(): boolean {
     const found = lstatSync(this.#path, { throwIfNoEntry: false });
     if (found === undefined || found.ino !== this.#inode) return false;
@@ -49,6 +49,6 @@ function keepYoung(path: string, changedMs: number): void {
   try {
     utimesSync(path, nowMs / 1000, nowMs / 1000);
   } catch {
-    // It is tried again at the next look.
+    // The next check tries again.
   }
 }
