@@ -365,7 +365,7 @@ describe('bad input', () => {
   it.each([
     [
       'rum',
-      "The lab knows no 'rum'. It knows run, replay, report, stampede, or nothing for the list.",
+      "There is no part 'rum' of the lab. Known parts: list, run, replay, report, stampede; without one it searches all recipes.",
     ],
     ['set-nx-ex-del', "'set-nx-ex-del' is a recipe: did you mean holdfast lab run set-nx-ex-del?"],
     ['run', 'The recipe is missing.'],
