@@ -162,7 +162,7 @@ describe('ls --watch into a pipe', () => {
     await pipe.waitFor(/holdfast: Could not connect/);
     const start = pipe.screen.length;
     await startAgain();
-    await pipe.waitFor(/\n\nNobody holds a lock/, start);
+    await pipe.waitFor(/\n\nNo lock has a holder/, start);
   });
 
   it('prints a document on every line with --json', async () => {

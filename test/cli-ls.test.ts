@@ -222,7 +222,7 @@ describe.each([
   });
 
   it('that nobody holds are said to be free, with exit code 1', async () => {
-    expect((await holdfast('ls')).output).toBe('Nobody holds a lock or waits for one.\n');
+    expect((await holdfast('ls')).output).toBe('No lock has a holder or a waiter.\n');
     expect(await holdfast('show', 'job')).toEqual({
       code: 1,
       output: 'job is free.\n',
@@ -427,7 +427,7 @@ describe('the locks of this machine', () => {
   });
 
   it('are those of its local server, which is not started to be asked', async () => {
-    expect((await runCli(['ls'], { environment })).output).toMatch(/^Nobody holds a lock/);
+    expect((await runCli(['ls'], { environment })).output).toMatch(/^No lock has a holder/);
     expect((await runCli(['show', 'job'], { environment })).code).toBe(1);
     const release = ['release', 'job', '--force', '--reason', 'x'];
     expect((await runCli(release, { environment })).code).toBe(1);

@@ -15,22 +15,22 @@ import { print, type Verb } from './verb.ts';
 
 const CHECK_OPTIONS = {
   ...STORE_OPTIONS,
-  json: { help: 'prints all that was found as JSON' },
+  json: { help: 'prints the findings as JSON' },
   'no-color': { help: 'no colours; so does the variable NO_COLOR' },
   help: HELP,
 } as const satisfies OptionTable;
 
-/** `holdfast check`: whether a store is fit to keep locks, and which locks in it never end. */
+/** `holdfast check`: warns of settings of a store that make locks unsafe, and of locks without a TTL. */
 export const check: Verb = {
   options: CHECK_OPTIONS,
 
-  help: `holdfast check: warns of what makes the locks of a store unsafe
+  help: `holdfast check: warns of settings and keys that make the locks of a store unsafe
 
 Usage: holdfast check [pattern] [options]
 
 ${describeOptions(CHECK_OPTIONS)}
 
-It reads, and changes nothing:
+It only reads. It checks:
   expiry    lock keys without a TTL, which stay when their holder dies. Lock keys are strings, and hashes
             of Redisson, whose names match the pattern, as in Redis; ${FOREIGN_PATTERN} if none is given
   eviction  whether the server may delete locks when its memory is full (INFO memory)
@@ -43,8 +43,8 @@ ${STORE_HELP}
 Exit codes:
   0   nothing is wrong
   1   there are warnings, or something could not be checked
-  2   the command line cannot be understood
-  69  the store cannot be reached, or refuses
+  2   the command line is wrong
+  69  the store is unreachable or refuses
 
 Examples:
   holdfast check --store redis://10.0.0.7:6379

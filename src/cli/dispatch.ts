@@ -1,5 +1,5 @@
 import { nearest } from './nearest.ts';
-import { leaveStderr } from './plain-errors.ts';
+import { keepStderrBlocking } from './plain-errors.ts';
 import { messageText } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
@@ -135,7 +135,7 @@ async function dispatch([word = '--help', ...args]: readonly string[], io: Io): 
     return print(io, args[0] === undefined ? overview() : (await find(args[0])).help);
   }
   const verb = await find(word);
-  if (verb.sharesStderr && io === PROCESS_IO) leaveStderr();
+  if (verb.sharesStderr && io === PROCESS_IO) keepStderrBlocking();
   return verb.run(args, io);
 }
 

@@ -20,7 +20,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
   ['stampede', showStampede],
 ]);
 
-/** `holdfast lab`: lock recipes in every interleaving, and a run in which each goes wrong. */
+/** `holdfast lab`: searches lock recipes in every interleaving, and shows schedules that fail. */
 export const lab: Verb = {
   options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS },
   words: [...PARTS.keys()],
@@ -33,7 +33,7 @@ Usage: holdfast lab list [options]                   prints the recipes, at once
                                                      or the scene that explains it
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
-       holdfast lab stampede [options]               an expired cache entry that many clients ask for
+       holdfast lab stampede [options]               an expired cache entry that many clients request
 
 Options of run and replay (replay knows neither --check nor --most-states):
 ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
@@ -56,8 +56,8 @@ pause, la a lost reply, +a and -a a clock that is ahead or behind.
 
 Exit codes:
   0  every verdict is the expected one
-  1  something outside stands in the way, such as a folder that cannot be written to
-  2  the command line cannot be understood; the message names what was probably meant
+  1  an error outside of the search, such as a folder that cannot be written to
+  2  the command line is wrong
   3  a verdict is not the expected one
   4  the search was stopped at --most-states; what it saw until then is as expected
 
@@ -80,13 +80,13 @@ Examples:
         : part(rest, io, this.help));
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
-      // What the lab calls lostReplies is --lost-replies here.
+      // The option of lostReplies is --lost-replies.
       throw new UsageError(sentence(error.message.replace('lostReplies', 'lost-replies')));
     }
   },
 };
 
-/** With a capital letter and a full stop. A path at the start stays as it is, and a question has its mark. */
+/** With a capital letter, except for a path, and a full stop, unless it ends with a question mark. */
 function sentence(text: string): string {
   const isPath = isFile(text.split(' ', 1)[0]!);
   const start = isPath ? text.charAt(0) : text.charAt(0).toUpperCase();

@@ -49,7 +49,7 @@ Exit codes:
   0   the lock was taken from its holders
   1   the lock is free: it had no holder
   2   --force or --reason is missing, or the command line is wrong; nothing was changed
-  69  the store cannot be reached, or refuses
+  69  the store is unreachable or refuses
 
 Examples:
   holdfast release deploy                       prints the holders, and changes nothing

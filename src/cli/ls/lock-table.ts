@@ -10,12 +10,12 @@ export function lockTable(rows: readonly LockRow[], paint: Paint, width?: number
 }
 
 const COLUMNS: readonly Column<LockRow>[] = [
-  { title: 'NAME', cell: ({ nameBytes }) => printable(nameBytes), leastWidth: 20 },
+  { title: 'NAME', cell: ({ nameBytes }) => printable(nameBytes), minWidth: 20 },
   { title: 'KIND', cell: ({ kind }) => kind },
   {
     title: 'HOLDER',
     cell: holderText,
-    leastWidth: 16,
+    minWidth: 16,
     style: ({ holders: [first] }) => (first?.info === undefined ? 'faint' : undefined),
   },
   { title: 'AGE', cell: ({ holders: [first] }) => timeCell(first?.ageMs), isNumber: true },

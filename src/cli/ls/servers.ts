@@ -6,7 +6,7 @@ import { Client, ConnectionError } from '../console/client.ts';
 import type { StoreAddress } from '../store-address.ts';
 import { PASSWORD_ADVICE, storeAdvice } from '../store-advice.ts';
 
-/** The store cannot be reached, or does not answer as one. The message says what to do. */
+/** The store is unreachable, or its reply is no reply of a store. The message says what to do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 }
@@ -52,7 +52,7 @@ export class Servers {
     }
   };
 
-  /** What is under way fails. */
+  /** Closes all connections. Pending requests fail. */
   close(): void {
     for (const { client } of this.#connections.values()) client.close();
     this.#connections.clear();
@@ -87,7 +87,7 @@ export class Servers {
     return [...new Map(masters.map((master) => [master.label, master])).values()];
   }
 
-  /** A node that does not know its own host is where the others were found. */
+  /** A node that does not report its host has the host of the store. */
   #at(host: string, port: number): StoreAddress {
     const known = 'host' in this.#store.socket ? this.#store.socket.host : '127.0.0.1';
     const socket = { host: host === '' || host === '?' ? known : host, port };
@@ -97,7 +97,7 @@ export class Servers {
 }
 
 interface Master {
-  /** Where it is, for people. */
+  /** The address for messages. */
   readonly label: string;
   readonly run: RunScript;
 }
@@ -160,7 +160,7 @@ function accepted({ label }: StoreAddress, reply: Reply): unknown {
   throw new StoreError(`${label} answers: ${message}${needsPassword ? ` ${PASSWORD_ADVICE}` : ''}`);
 }
 
-/** In a cluster: which server has the keys. */
+/** In a cluster: the server that has the keys, from a MOVED error. */
 function movedTo(reply: Reply): { host: string; port: number } | undefined {
   if (!(reply instanceof ErrorReply) || reply.code !== 'MOVED') return undefined;
   const [, host = '', port] = /^MOVED \d+ (.*):(\d+)$/.exec(reply.message) ?? [];

@@ -28,7 +28,7 @@ HOLDFAST_PASSWORD is sent if the address has no password.`;
 /** Label of the local server: its socket has another name each time that it starts. */
 export const LOCAL = 'local';
 
-/** Finds the store anew each time. Undefined: no local server runs, so there are no locks. */
+/** Finds the store for each connection. Undefined: no local server runs, so there are no locks. */
 export type FindStore = () => Promise<StoreAddress | undefined>;
 
 /** The store that was named, else the local server of this user, if it runs. Throws UsageError. */

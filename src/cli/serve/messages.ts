@@ -1,6 +1,6 @@
 import type { ServeValues } from '../serve-options.ts';
 
-/** What the thread of the server is started with. */
+/** The start data of the server thread. */
 export interface ServerThreadData {
   readonly values: ServeValues;
 }
@@ -8,7 +8,7 @@ export interface ServerThreadData {
 /** From the thread of the server. */
 export type ServerMessage =
   | { readonly kind: 'listening'; readonly addresses: readonly string[]; readonly port: number }
-  /** It did not start; the text says what to do. */
+  /** The server did not start. The text says what to do. */
   | { readonly kind: 'refused'; readonly message: string; readonly isUsage: boolean }
   /** A line for the log. */
   | { readonly kind: 'report'; readonly message: string }
