@@ -16,7 +16,7 @@ import { print, type Verb } from './verb.ts';
 const CHECK_OPTIONS = {
   ...STORE_OPTIONS,
   json: { help: 'prints the findings as JSON' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 

@@ -23,7 +23,7 @@ const CLI_OPTIONS = {
   resp2: { short: '2', help: 'speaks RESP2' },
   resp3: { short: '3', help: 'speaks RESP3, which knows maps, sets, doubles and booleans' },
   'exit-code': { short: 'e', help: 'an error goes to stderr and makes the exit code 1' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 

@@ -25,7 +25,7 @@ const LS_OPTIONS = {
   },
   json: { help: 'prints all fields as JSON; with --watch one document on each line' },
   quiet: { short: 'q', help: 'prints the names only' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 

@@ -19,7 +19,7 @@ const SHOW_OPTIONS = {
   ...STORE_OPTIONS,
   ...ESCAPED_OPTION,
   json: { help: 'prints all fields as JSON' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 
