@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What bash would offer at the end of a line. */
+/** The completions of bash at the end of a line. */
 async function offered(line: string): Promise<string[]> {
   const program = `
     source '${join(folder, 'bash')}'
@@ -87,8 +87,8 @@ describe('completion in bash', () => {
     expect(await offered(line)).toEqual(words);
   });
 
-  it('offers names of locks, cut as bash cuts words at colons, and runs nothing in them', async () => {
-    // What stands before the colon is already on the line.
+  it('offers names of locks after their last colon, and runs nothing in them', async () => {
+    // The text before the colon is on the line already.
     expect(await offered('holdfast show order:4')).toEqual(['42', '43']);
     expect(await offered('holdfast show wi')).toEqual(['with\\ space']);
     expect(await offered('holdfast release --force or')).toEqual(['order:42', 'order:43']);
@@ -97,7 +97,7 @@ describe('completion in bash', () => {
     expect(existsSync(harm)).toBe(false);
   });
 
-  it('asks the store that is named on the line', async () => {
+  it('reads names from the store that is named on the line', async () => {
     const other = await startHoldfast();
     const line = `holdfast show --store redis://127.0.0.1:${other.port} or`;
     expect(await offered(line)).toEqual(['']);
@@ -105,9 +105,9 @@ describe('completion in bash', () => {
   });
 });
 
-// A machine without zsh has no use for it; the text itself is checked by zsh only.
+// Only zsh can check the script.
 describe.runIf(hasZsh)('completion in zsh', () => {
-  it('is read without a word', () => {
+  it('is read without a message', () => {
     expect(execFileSync('zsh', ['-n', join(folder, 'zsh')], { encoding: 'utf8' })).toBe('');
   });
 

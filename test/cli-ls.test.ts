@@ -13,7 +13,7 @@ import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
-/** Names that break whoever is careless with braces, patterns, bytes or terminals. */
+/** Names with braces, patterns, bytes and control characters that need care. */
 const ODD_NAMES = [
   'a}b{c',
   '}x',
@@ -76,7 +76,7 @@ describe.each([
   const listed = async (...args: string[]): Promise<ListedJson[]> =>
     JSON.parse((await holdfast('ls', '--json', ...args)).output).locks;
 
-  /** A holder and so many waiters of each kind; the waiters take what `inspect` says too. */
+  /** Acquires a lock of each kind, with one holder and two waiters. */
   async function fill(holders: Locks, waiters: Locks): Promise<ReadonlyMap<string, Lock>> {
     const kinds = new Map<string, (locks: Locks) => Lock>([
       ['mutex', (locks) => locks.mutex('job')],
@@ -145,7 +145,7 @@ describe.each([
     expect(output).not.toContain('\x1b');
   });
 
-  it('keep their names, whatever those are, and do nothing to the terminal', async () => {
+  it('keep any name, and print no control characters', async () => {
     await using locks = createLocks(url);
     for (const name of ODD_NAMES) await locks.mutex(name).acquire({ label: 'l\x1b[31m\u202e' });
     const found = await listed();
@@ -175,7 +175,7 @@ describe.each([
     expect(await names('none')).toEqual([]);
   });
 
-  it('of other programs are shown as theirs, and what is no lock is not shown', async () => {
+  it('of other programs are marked, and other keys are not listed', async () => {
     await redis.set('lock:{foreign}', 'tok-1', 'PX', 600_000);
     await redis.set('lock:{endless}', 'x [1,2]');
     await redis.set('rw:{a string}', '1');
@@ -201,7 +201,7 @@ describe.each([
     ]);
   });
 
-  it('that somebody waits for are there without a holder; who died is not counted', async () => {
+  it('with a waiter are listed without a holder; dead waiters are not counted', async () => {
     const waiters = ['1 30000 dead.1 ["host",1,"second"]', '1 30000 alive.1 ["host",2,"third"]'];
     await redis.zadd('lock:{job}:queue', 1, waiters[0]!, 2, waiters[1]!);
     await redis.set('lock:{job}:queue:alive', '', 'PX', 10_000);
@@ -211,7 +211,7 @@ describe.each([
     expect((await holdfast('ls')).output).toMatch(/^job +mutex +\(none\) +- +- +- +1$/m);
   });
 
-  it('whose leases have ended are not held, though nobody has tidied up', async () => {
+  it('whose leases have ended are not held, before they are cleaned up', async () => {
     await using locks = createLocks(url);
     await locks.semaphore('pool', 2).acquire({ label: 'ended' });
     await locks.semaphore('pool', 2).acquire({ label: 'live' });
@@ -221,7 +221,7 @@ describe.each([
     expect(pool).toMatchObject({ holderCount: 1, holders: [{ label: 'live' }] });
   });
 
-  it('that nobody holds are said to be free, with exit code 1', async () => {
+  it('without a holder are free, with exit code 1', async () => {
     expect((await holdfast('ls')).output).toBe('No lock has a holder or a waiter.\n');
     expect(await holdfast('show', 'job')).toEqual({
       code: 1,
@@ -250,7 +250,7 @@ describe.each([
     expect(output).toContain(`  waits   2. ${who}, “third”, wants 30s\n`);
   });
 
-  it('are taken away only by force and with a reason', async () => {
+  it('are released only with --force and --reason; without --force in three lines', async () => {
     await using holders = createLocks(url);
     const lease = await holders.mutex('job').acquire({ label: 'first' });
     const refused = await holdfast('release', 'job');
@@ -270,7 +270,7 @@ describe.each([
     expect(await holders.mutex('job').inspect()).toMatchObject({ holders: [{ label: 'first' }] });
   });
 
-  it('that are taken away go to the first in line, with a larger fence and a note', async () => {
+  it('that are released by force go to the first waiter, with a larger fence and a note', async () => {
     await using holders = createLocks(url);
     await using waiters = createLocks(url);
     const lease = await holders.mutex('job').acquire({ label: 'first' });
@@ -312,7 +312,7 @@ describe.each([
     expect(output.match(/forced/g)).toHaveLength(10);
   });
 
-  it('that are free are left alone by force', async () => {
+  it('that are free are not changed by --force', async () => {
     const { code, errors } = await holdfast('release', 'job', '--force', '--reason', 'x');
     expect({ code, errors }).toEqual({
       code: 1,
@@ -321,7 +321,7 @@ describe.each([
     expect(await redis.dbsize()).toBe(0);
   });
 
-  it('that were given back a moment before the force are left alone too', async () => {
+  it('that were released just before a forced release are not changed', async () => {
     const run: RunScript = (text, keys, args) => redis.eval(text, keys.length, ...keys, ...args);
     const note = { host: 'h', pid: 1, user: 'u', reason: 'x' };
     const { before, after } = await forceLock(run, { kind: 'mutex', nameBytes: 'job' }, note);
@@ -330,7 +330,7 @@ describe.each([
     expect(await redis.dbsize()).toBe(0);
   });
 
-  it('with permits hand over no more than there are', async () => {
+  it('with permits hand over no more permits than there are', async () => {
     await using holders = createLocks(url);
     await using waiters = createLocks(url);
     await holders.semaphore('pool', 2).acquire();
@@ -349,7 +349,7 @@ describe.each([
     });
   });
 
-  it('of several kinds are told apart, unless one program holds them all', async () => {
+  it('of several kinds need --kind, unless one program holds them all', async () => {
     await using locks = createLocks(url);
     await redis.set('lock:{job}', 'tok-1', 'PX', 600_000);
     await locks.semaphore('job', 1).acquire();
@@ -426,7 +426,7 @@ describe('the locks of this machine', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('are those of its local server, which is not started to be asked', async () => {
+  it('are those of the local server, which is not started; a run is one row', async () => {
     expect((await runCli(['ls'], { environment })).output).toMatch(/^No lock has a holder/);
     expect((await runCli(['show', 'job'], { environment })).code).toBe(1);
     const release = ['release', 'job', '--force', '--reason', 'x'];
@@ -459,7 +459,7 @@ describe('the locks of this machine', () => {
 describe('a store that cannot be used', () => {
   const VERBS = [['ls'], ['ls', '--watch'], ['show', 'job'], ['release', 'job']];
 
-  it.each(VERBS)('that is down is told with exit code 69: %s %s', async (...args) => {
+  it.each(VERBS)('that is down returns exit code 69: %s %s', async (...args) => {
     const port = await freePort();
     const { code, output, errors } = await runCli([
       ...args,
@@ -470,7 +470,7 @@ describe('a store that cannot be used', () => {
     expect(errors).toMatch(/^holdfast: Could not connect to 127\.0\.0\.1:\d+ \(ECONNREFUSED\)/);
   });
 
-  it('that wants a password says how to give it', async () => {
+  it('that requires a password names HOLDFAST_PASSWORD', async () => {
     const server = await startRealRedis('--requirepass', 'secret');
     const at = (user: string): string => `redis://${user}127.0.0.1:${server.port}`;
     const ls = (user: string, environment = {}): Promise<Ended> =>
@@ -487,8 +487,8 @@ describe('a store that cannot be used', () => {
     await server.stop();
   });
 
-  it('that takes a connection and says nothing is left after 5 s', async () => {
-    // The time of a real socket passes here: what is awaited is that nothing comes.
+  it('that accepts a connection and sends nothing is given up after 5 s', async () => {
+    // Real time must pass: the test waits for a timeout.
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
@@ -507,13 +507,13 @@ describe('a store that cannot be used', () => {
     [['show', 'a', 'b'], "'b' is one word too many."],
     [['release', 'a', '--kind', 'mutes'], "--kind is mutex, semaphore, rw, not 'mutes'."],
     [['ls', '--json', '--quiet'], 'Choose --json or --quiet.'],
-  ])('or a line that cannot be understood is exit code 2: %j', async (args, message) => {
+  ])('or a wrong command line returns exit code 2: %j', async (args, message) => {
     const { code, errors } = await runCli(args);
     expect(code).toBe(2);
     expect(errors).toContain(message);
   });
 
-  it('takes a name that looks like an option after --', async () => {
+  it('accepts a name that begins with - after --', async () => {
     const server = await startHoldfast();
     const { output } = await runCli([
       'show',

@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { run } from '../src/cli/dispatch.ts';
 
 export const ROOT = join(import.meta.dirname, '..');
-/** The program as it was built; elsewhere while somebody works on it beside others. */
+/** The built program: in dist/, or beside HOLDFAST_BUILD. */
 export const MAIN = join(
   dirname(process.env['HOLDFAST_BUILD'] ?? join(ROOT, 'dist', 'index.js')),
   'cli',
@@ -14,7 +14,7 @@ export const MAIN = join(
 
 export interface Ended {
   readonly code: number;
-  /** One char a byte. */
+  /** One char for each byte. */
   readonly output: string;
   readonly errors: string;
 }
@@ -35,12 +35,12 @@ function textIn(stream: PassThrough): string {
   return ((stream.read() as Buffer | null) ?? Buffer.alloc(0)).toString('latin1');
 }
 
-/** `holdfast …` as it was built, in a process of its own. Ends with the test that started it. */
+/** The built `holdfast …` as a process. It ends with the test. */
 export class CliProcess implements AsyncDisposable {
   readonly child: ChildProcess;
   text = '';
   readonly #closed: Promise<unknown>;
-  #heard: () => void = () => {};
+  #onData: () => void = () => {};
 
   constructor(
     program: string,
@@ -52,7 +52,7 @@ export class CliProcess implements AsyncDisposable {
     for (const stream of [this.child.stdout!, this.child.stderr!]) {
       stream.setEncoding('latin1').on('data', (chunk: string) => {
         this.text += chunk;
-        this.#heard();
+        this.#onData();
       });
     }
   }
@@ -67,7 +67,7 @@ export class CliProcess implements AsyncDisposable {
     return new CliProcess(process.execPath, [...flags, MAIN, ...args], environment);
   }
 
-  /** On a pseudo-terminal, so that the program believes that a person sits there. */
+  /** Starts it on a pseudo-terminal. */
   static terminal(args: readonly string[], environment: Record<string, string>): CliProcess {
     const command = `stty cols 200 && exec '${process.execPath}' '${MAIN}' ${args.join(' ')}`;
     return new CliProcess('script', ['-qec', command, '/dev/null'], {
@@ -78,7 +78,7 @@ export class CliProcess implements AsyncDisposable {
     });
   }
 
-  /** What is on the screen: without the codes that move the cursor. */
+  /** The output without escape sequences. */
   get screen(): string {
     return this.text.replace(/\x1b\[[0-9;]*[A-Za-z]/g, '').replaceAll('\r', '');
   }
@@ -93,7 +93,7 @@ export class CliProcess implements AsyncDisposable {
       const match = pattern.exec(this.screen.slice(start));
       if (match !== null) return match;
       const more = new Promise<boolean>((resolve) => {
-        this.#heard = () => resolve(true);
+        this.#onData = () => resolve(true);
       });
       if (await Promise.race([more, this.#closed.then(() => false)])) continue;
       throw new Error(`ended before ${pattern} came: ${this.screen}`);

@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the verbs', () => {
-  it('are listed when none is given', async () => {
+  it('are listed without an argument', async () => {
     const { code, output } = await runCli([]);
     expect(code).toBe(0);
     expect(output).toMatch(/^ {2}serve +\S/m);
@@ -25,7 +25,7 @@ describe('the verbs', () => {
     expect((await runCli(['--help'])).output).toBe(output);
   });
 
-  it('are named when an unknown one is given, with exit code 2', async () => {
+  it('are named after an unknown one, with exit code 2', async () => {
     const { code, output, errors } = await runCli(['srve']);
     expect({ code, output }).toEqual({ code: 2, output: '' });
     expect(errors).toMatch(
@@ -33,7 +33,7 @@ describe('the verbs', () => {
     );
   });
 
-  it.each([...VERBS.keys()])('%s explains itself with examples', async (verb) => {
+  it.each([...VERBS.keys()])('%s has help with examples', async (verb) => {
     const { code, output } = await runCli([verb, '--help']);
     expect(code).toBe(0);
     expect(output).toMatch(/^Examples:\n {2}holdfast/m);
@@ -41,7 +41,7 @@ describe('the verbs', () => {
     expect((await runCli([verb, '-h'])).output).toBe(output);
   });
 
-  it('say which version this is', async () => {
+  it('version, --version and -v print the version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     for (const word of ['version', '--version', '-v']) {
       expect((await runCli([word])).output).toBe(`${version}\n`);
@@ -55,7 +55,7 @@ describe('the verbs', () => {
     ['cli', '--raw', '--no-raw', 'PING'],
     ['lab', 'rum'],
     ['cli', '--store', 'memcached://localhost', 'PING'],
-  ])('refuse what they do not know: %s %s', async (...args) => {
+  ])('refuse unknown options and values: %s %s', async (...args) => {
     const { code, errors } = await runCli(args);
     expect(code).toBe(2);
     expect(errors).toMatch(new RegExp(`^holdfast: .+\\. See holdfast ${args[0]} --help\\.\n$`));
@@ -199,20 +199,20 @@ describe.runIf(process.platform === 'linux')('output', () => {
     return spawnSync('bash', ['-c', `${words} ${where}; exit "\${PIPESTATUS[0]}"`]);
   };
 
-  it('that cannot be written is told, and fails', () => {
+  it('that cannot be written is an error, with exit code 1', () => {
     const { status, stderr } = help('>/dev/full');
     expect(String(stderr)).toBe('holdfast: the output cannot be written (ENOSPC).\n');
     expect(status).toBe(1);
   });
 
-  it('that nobody reads any more is no failure', () => {
+  it('into a closed pipe is no error', () => {
     const { status, stderr } = help('| true');
     expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' });
   });
 });
 
 describe('the address of a store', () => {
-  it('names host, port, database and who signs in', () => {
+  it('has host, port, database, user and password', () => {
     expect(parseStoreAddress('redis://me:p%40ss@[::1]:7001/3')).toEqual({
       label: '[::1]:7001',
       socket: { host: '::1', port: 7001 },
