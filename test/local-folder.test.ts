@@ -203,7 +203,7 @@ describe('a folder that cannot be used', () => {
       name: 'LocalError',
       code: 'folder',
       message: expect.stringMatching(
-        `in ${folder} \\(ENOSPC\\): its disk is full. Make room there`,
+        `in ${folder} \\(ENOSPC\\): its disk is full. Free some space`,
       ),
     });
   });
@@ -211,7 +211,7 @@ describe('a folder that cannot be used', () => {
   it('is read-only', async (context) => {
     const folder = newDisk(context, 'ro');
     const client = await start({ HOLDFAST_RUNTIME_DIR: folder });
-    await expect(client.open()).rejects.toThrow(/\(EROFS\): its disk can only be read/);
+    await expect(client.open()).rejects.toThrow(/\(EROFS\): its disk is read-only/);
   });
 
   it('is forbidden', async (context) => {
