@@ -11,6 +11,7 @@ const build = dirname(process.env.HOLDFAST_BUILD ?? join(root, 'build', 'index.j
 const load = (path) => import(pathToFileURL(join(build, 'cli', path)).href);
 
 const { VERBS } = await load('dispatch.js');
+const { VARIABLES } = await load('man.js');
 const { describeOptions } = await load('options.js');
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
@@ -33,7 +34,7 @@ async function manual() {
     '.I verb',
     '.RI [ options ]',
     '.SH DESCRIPTION',
-    'The first word says what is done:',
+    'The first argument is a verb:',
     ...verbs.flatMap(({ word, summary }) => ['.TP', `.B ${roff(word)}`, roff(summary)]),
     ...verbs.flatMap(verbSection),
     ...closing(),
@@ -68,15 +69,9 @@ function block(paragraph) {
 }
 
 function closing() {
-  const variables = {
-    HOLDFAST_STORE: 'Where the locks are, for those verbs that have --store.',
-    HOLDFAST_PASSWORD: 'The password for a store whose address has none, and that of a server.',
-    HOLDFAST_RUNTIME_DIR: 'The folder of the local server, /tmp/holdfast-<uid> if not given.',
-    NO_COLOR: 'If it is set and not empty there are no colours.',
-  };
   return [
     '.SH ENVIRONMENT',
-    ...Object.entries(variables).flatMap(([name, text]) => ['.TP', `.B ${name}`, roff(text)]),
+    ...Object.entries(VARIABLES).flatMap(([name, text]) => ['.TP', `.B ${name}`, roff(text)]),
     '.SH "SEE ALSO"',
     '.BR flock (1),',
     '.BR redis\\-cli (1)',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { Batcher } from '../src/client/batcher.ts';
 import { createLocks } from '../src/index.ts';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 import { startRealRedis } from './real-redis.ts';
 
 const MAX_FRAMES = 10;

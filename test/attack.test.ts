@@ -2,7 +2,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 import { withinMs } from './within.ts';
 
 const runFile = promisify(execFile);

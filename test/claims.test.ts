@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Client } from '../src/cli/console/client.ts';
 import { formatReply } from '../src/cli/console/format-reply.ts';
-import { parseStoreAddress } from '../src/cli/console/store-address.ts';
+import { parseStoreAddress } from '../src/cli/store-address.ts';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { CHECKS, explore, RECIPES, replay, type Text } from '../src/lab/index.ts';
 import { CLAIM_REFERENCE, CLAIMS, type Evidence, QUESTIONS } from '../src/lab-report/index.ts';
 import { type Reply, splitInlineArguments } from '../src/resp/index.ts';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 
 /** The evidence of one kind, each with the number of its claim. */

@@ -5,11 +5,12 @@ import { delimiter, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { VERBS } from '../src/cli/dispatch.ts';
-import { CliProcess, MAIN, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, runCli } from './cli-process.ts';
 import { type RunningServer, startHoldfast } from './real-redis.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-completion-'));
 const hasZsh = spawnSync('zsh', ['--version']).status === 0;
+const hasFish = spawnSync('fish', ['--version']).status === 0;
 const harm = join(folder, 'harm');
 let server: RunningServer;
 let environment: Record<string, string>;
@@ -31,7 +32,7 @@ beforeAll(async () => {
     PATH: `${folder}${delimiter}${process.env['PATH']}`,
     HOLDFAST_STORE: `redis://127.0.0.1:${server.port}`,
   };
-  for (const shell of ['bash', 'zsh']) {
+  for (const shell of ['bash', 'zsh', 'fish']) {
     writeFileSync(join(folder, shell), (await runCli(['completion', shell])).output, 'latin1');
   }
 });
@@ -40,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** What bash would offer at the end of a line. */
+/** The completions of bash at the end of a line. */
 async function offered(line: string): Promise<string[]> {
   const program = `
     source '${join(folder, 'bash')}'
@@ -55,7 +56,13 @@ async function offered(line: string): Promise<string[]> {
 
 describe('completion in bash', () => {
   it('offers every verb, and every option of each', async () => {
-    expect(await offered('holdfast ')).toEqual([...VERBS.keys(), 'help', '--help', '--version']);
+    expect(await offered('holdfast ')).toEqual([
+      ...VERBS.keys(),
+      'help',
+      'version',
+      '--help',
+      '--version',
+    ]);
     for (const [word, { load }] of VERBS) {
       const { options = {} } = await load();
       const flags = Object.keys(options).map((name) => `--${name}`);
@@ -69,7 +76,10 @@ describe('completion in bash', () => {
     ['holdfast help sh', ['show']],
     ['holdfast release x --kind ', ['mutex', 'semaphore', 'rw']],
     ['holdfast lab re', ['replay', 'report']],
-    ['holdfast completion ', ['bash', 'zsh']],
+    ['holdfast lab l', ['list']],
+    ['holdfast run x --ca /et', ['/etc']],
+    ['holdfast run x --busy-code ', ['']],
+    ['holdfast completion ', ['bash', 'zsh', 'fish']],
     ['holdfast release --reason ', ['']],
     ['holdfast ls --w', ['--watch']],
     ['holdfast serve --unix /et', ['/etc']],
@@ -77,8 +87,8 @@ describe('completion in bash', () => {
     expect(await offered(line)).toEqual(words);
   });
 
-  it('offers names of locks, cut as bash cuts words at colons, and runs nothing in them', async () => {
-    // What stands before the colon is already on the line.
+  it('offers names of locks after their last colon, and runs nothing in them', async () => {
+    // The text before the colon is on the line already.
     expect(await offered('holdfast show order:4')).toEqual(['42', '43']);
     expect(await offered('holdfast show wi')).toEqual(['with\\ space']);
     expect(await offered('holdfast release --force or')).toEqual(['order:42', 'order:43']);
@@ -87,7 +97,7 @@ describe('completion in bash', () => {
     expect(existsSync(harm)).toBe(false);
   });
 
-  it('asks the store that is named on the line', async () => {
+  it('reads names from the store that is named on the line', async () => {
     const other = await startHoldfast();
     const line = `holdfast show --store redis://127.0.0.1:${other.port} or`;
     expect(await offered(line)).toEqual(['']);
@@ -95,9 +105,9 @@ describe('completion in bash', () => {
   });
 });
 
-// A machine without zsh has no use for it; the text itself is checked by zsh only.
+// Only zsh can check the script.
 describe.runIf(hasZsh)('completion in zsh', () => {
-  it('is read without a word', () => {
+  it('is read without a message', () => {
     expect(execFileSync('zsh', ['-n', join(folder, 'zsh')], { encoding: 'utf8' })).toBe('');
   });
 
@@ -125,8 +135,70 @@ describe.runIf(hasZsh)('completion in zsh', () => {
   });
 });
 
-it('of an unknown shell is refused', async () => {
-  expect((await runCli(['completion', 'fish'])).errors).toContain(
-    'Say for which shell: bash or zsh.',
+// A machine without fish has no use for its script.
+describe.runIf(hasFish)('completion in fish', () => {
+  /** The completions of fish at the end of a line, without their descriptions. */
+  async function completions(line: string): Promise<string[]> {
+    const program = `source '${join(folder, 'fish')}'; complete -C $argv[1]`;
+    const args = ['--no-config', '-c', program, line];
+    await using fish = new CliProcess('fish', args, environment);
+    expect(await fish.ended()).toBe(0);
+    return fish.text
+      .trimEnd()
+      .split('\n')
+      .map((each) => each.split('\t')[0]!)
+      .sort();
+  }
+
+  it('is read without a message', () => {
+    const { stdout, stderr } = spawnSync('fish', ['--no-config', join(folder, 'fish')]);
+    expect(`${stdout}${stderr}`).toBe('');
+  });
+
+  it('offers every verb, and every option of each', async () => {
+    expect(await completions('holdfast ')).toEqual([...VERBS.keys(), 'help', 'version'].sort());
+    for (const [word, { load }] of VERBS) {
+      const flags = Object.keys((await load()).options ?? {}).map((name) => `--${name}`);
+      const offers = await completions(`holdfast ${word} --`);
+      expect(offers.map((each) => each.replace(/=$/, ''))).toEqual(flags.sort());
+    }
+  });
+
+  it.each([
+    ['holdfast rel', ['release']],
+    ['holdfast help sh', ['show']],
+    ['holdfast release x --kind ', ['mutex', 'rw', 'semaphore']],
+    ['holdfast lab l', ['list']],
+    ['holdfast completion ', ['bash', 'fish', 'zsh']],
+    ['holdfast serve --unix /et', ['/etc/']],
+    ['holdfast release --reason ', ['']],
+    ['holdfast show order:4', ['order:42', 'order:43']],
+    ['holdfast run x -- holdfast rel', ['release']],
+  ] as const)('%s', async (line, expected) => {
+    expect(await completions(line)).toEqual(expected);
+  });
+
+  it('offers names of locks without those that ls escapes, and runs nothing in them', async () => {
+    expect(await completions('holdfast show ')).toEqual([
+      `$(touch ${harm})`,
+      `\`touch ${harm}\``,
+      'order:42',
+      'order:43',
+      'with space',
+    ]);
+    expect(existsSync(harm)).toBe(false);
+  });
+
+  it('reads names from the store that is named on the line', async () => {
+    const other = await startHoldfast();
+    const line = `holdfast show --store redis://127.0.0.1:${other.port} or`;
+    expect(await completions(line)).toEqual(['']);
+    await other.stop();
+  });
+});
+
+it('refuses an unknown shell', async () => {
+  expect((await runCli(['completion', 'csh'])).errors).toContain(
+    'Name the shell: bash, zsh or fish.',
   );
 });

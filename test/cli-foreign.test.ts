@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks } from '../src/index.ts';
-import { type Ended, runCli } from './cli-run.ts';
+import { type Ended, runCli } from './cli-process.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
@@ -140,7 +140,7 @@ describe.each([
       expect(forced).toMatchObject({ code: 0, output: /It is free now/ });
     });
 
-    it('makes a mutex wait, and is given by inspect() in part', async () => {
+    it('makes a mutex wait, and inspect() returns the start of its value', async () => {
       await redis.set('lock:{big}', BIG);
       await using locks = createLocks(url);
       const mutex = locks.mutex('big');
@@ -169,7 +169,7 @@ describe.each([
       expect(JSON.parse(output).locks[0].holders).toMatchObject([{ foreign: true, type: 'hash' }]);
     });
 
-    it('is refused by a mutex and by run, which say what to do', async () => {
+    it('is refused by a mutex and by run, with advice', async () => {
       await using locks = createLocks(url);
       const advice = /WRONGTYPE.*perhaps Redisson.*Use another name, or delete the key/;
       await expect(locks.mutex('r').tryAcquire()).rejects.toThrow(advice);
@@ -267,7 +267,7 @@ describe('check', () => {
     expect(clock).toMatchObject({ state, message: expect.stringMatching(message) });
   });
 
-  it('says what the server does not let it check', async () => {
+  it('reports checks that the server refuses as unknown', async () => {
     const server = await startRealRedis();
     onTestFinished(() => server.stop());
     const redis = new Redis(server.port, server.host);
@@ -369,7 +369,7 @@ describe('check', () => {
     expect({ code, output }).toMatchObject({ code: 0, output: /No local server runs/ });
   });
 
-  it('looks at every master of a cluster', async () => {
+  it('checks every master of a cluster', async () => {
     const cluster = await startRealCluster();
     onTestFinished(() => cluster.stop());
     const [first, ...others] = cluster.masters;
@@ -391,7 +391,7 @@ describe('check', () => {
   });
 });
 
-/** A server whose clock is so far ahead. It answers each EVAL by what the script asks for. */
+/** A server whose clock is ahead. It answers each EVAL with the reply that the script expects. */
 async function startShiftedServer(aheadMs: number): Promise<string> {
   const info = '*2\r\n$0\r\n\r\n$7\r\nrefused\r\n';
   const noKeys = '*0\r\n$1\r\n0\r\n$0\r\n\r\n';

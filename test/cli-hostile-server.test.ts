@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-process.ts';
 
 /** Clears the screen, sets the title of the window, and rings. */
 const ATTACK = '\x1b[2Jowned\x1b]0;title\x07\x9b2J';
 const HARMLESS = /\\x1b\[2Jowned\\x1b\]0;title\\x07/;
-/** What a terminal acts on, in the output of which a char is a byte. */
+/** Control characters, in output with one char for each byte. */
 const CONTROLS = /[\x00-\x09\x0b-\x1f\x7f]|(?<![\xc2-\xf4][\x80-\xbf]{0,2})[\x80-\x9f]/;
 
 const { PATH = '' } = process.env;
 
-/** A server that gives the same reply to every write of a client. */
+/** A server that sends the same reply to every write of a client. */
 async function startHostile(reply: string): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -75,7 +75,7 @@ describe('a reply of another shape than expected', () => {
     ['$4\r\n\x1b[2J\r\n'],
     [':1\r\n'],
     ['$-1\r\n'],
-  ])('%j is told with exit code 69, or is no lock', async (reply) => {
+  ])('%j returns exit code 69, or is no lock', async (reply) => {
     const at = await startHostile(reply);
     for (const [verb, ...words] of COMMANDS.slice(2)) {
       const { code, output, errors } = await runCli([verb, '--store', `redis://${at}`, ...words]);
@@ -92,7 +92,7 @@ describe('replies of the right shape with control characters', () => {
   const key = list(...[ATTACK, '6', ATTACK, '-1', '', '1', '', ATTACK].map(bulk));
   const page = (text: string): string => list(bulk(text), bulk(''));
   const refused = list(bulk(''), bulk(ATTACK));
-  /** What each script gets, by a command that only it has. */
+  /** The reply to each script, which is recognised by a command that only it has. */
   const REPLIES: readonly (readonly [command: string, reply: string])[] = [
     ['CLUSTER\r\n', '-ERR no cluster\r\n'],
     ["'SCAN'", list(bulk('0'), bulk('1'), list(key), bulk('3'), bulk(ATTACK))],

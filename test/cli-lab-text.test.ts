@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROOT, runCli } from './cli-run.ts';
+import { ROOT, runCli } from './cli-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,7 +20,7 @@ async function lab(...args: string[]) {
   return { code, output: out!, errors: err! };
 }
 
-/** The example of docs/lab.md, and what the page says that it prints. */
+/** The example of docs/lab.md, and its output on that page. */
 const page = readFileSync(join(ROOT, 'docs', 'lab.md'), 'utf8');
 const [, example, printed] =
   /^## A recipe as plain text$.*?^```text\n(.*?)^```$.*?^```\n(\$ holdfast lab run .*?)^```$/ms.exec(
@@ -75,7 +75,7 @@ describe('a recipe in a file', () => {
   });
 });
 
-describe('what a recipe prints', () => {
+describe('the output of a recipe', () => {
   it('does nothing to the terminal, whatever its script makes', async () => {
     const script = `redis.call('set', 'lock\\27', '\\27[31m\\155')\nreturn redis.status_reply('\\27]0;x')`;
     const path = write(

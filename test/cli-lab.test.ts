@@ -17,7 +17,7 @@ import {
   replay,
   type Variant,
 } from '../src/lab/index.ts';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-process.ts';
 
 interface Printed {
   readonly code: number;
@@ -69,7 +69,7 @@ describe('holdfast lab', () => {
     return unpromised === undefined ? `✗ ${shows},` : '✓ nothing promised fails in ';
   }
 
-  /** A variant's line, and the one below it that says what nobody promises. */
+  /** The line of a variant, and the line below it with a failure that no lease can prevent. */
   function linesOf(recipe: string, variant: string): string {
     const [section] = listed.output.split(`${recipe}\n  `)[1]!.split('\n\n');
     const all = lines(section!);
@@ -121,7 +121,7 @@ describe('holdfast lab', () => {
     }
   }
 
-  it('gives the same as JSON', async () => {
+  it('prints the same as JSON', async () => {
     const { code, output } = await lab('--only setnx-only --json');
     expect(code).toBe(0);
     const found = JSON.parse(output) as { variant: string; failure?: object }[];
@@ -161,7 +161,7 @@ function inJson({ interleavings, chance }: FailingRuns): object {
 }
 
 describe('holdfast lab run', () => {
-  it('tells what was searched, what holds, and draws the failure', async () => {
+  it('prints the world and the verdicts, and draws the failure', async () => {
     const { code, output, errors } = await lab('run set-nx-ex-del');
     expect([code, errors]).toEqual([0, '']);
     expect(output).toContain('Variant pause: A holder is slower than its lease.\n');
@@ -175,7 +175,7 @@ describe('holdfast lab run', () => {
     expect(output).toMatch(/\nEvery verdict is the expected one\.\n$/);
   });
 
-  it('gives the same as JSON', async () => {
+  it('prints the same as JSON', async () => {
     const { code, output } = await lab('run set-nx-ex-del --json');
     const found = JSON.parse(output);
     expect(code).toBe(0);
@@ -203,7 +203,7 @@ describe('holdfast lab run', () => {
     expect(found.keepsPromises).toBe(false);
   });
 
-  it('tells what nobody can promise from what a recipe does promise', async () => {
+  it('distinguishes failures that no lease can prevent from broken promises', async () => {
     const { code, output } = await lab('run fenced --clients 2');
     expect(code).toBe(0);
     expect(output).toMatch(/^Failing: none of the interleavings$/m);
@@ -239,7 +239,7 @@ describe('holdfast lab run', () => {
     expect(checks).toEqual(['late-write', 'two-inside']);
   });
 
-  it('prints a command that replays what it found, in the same world', async () => {
+  it('prints a command that replays the failure in the same world', async () => {
     const searched = await lab('run setnx-only --variant no-crash --clients 2 --crashes 1');
     const [, command] = /^holdfast lab (replay .*)$/m.exec(searched.output)!;
     expect(command).toBe('replay setnx-only axa --variant no-crash --clients 2 --crashes 1');
@@ -257,7 +257,7 @@ describe('holdfast lab run', () => {
   });
 });
 
-describe('a verdict that nobody foretold', () => {
+describe('an unexpected verdict', () => {
   const known = RECIPES as Recipe[];
   const right = known.find(({ name }) => name === 'setnx-only')!;
   const [crash] = right.variants;
@@ -280,7 +280,7 @@ describe('a verdict that nobody foretold', () => {
     expect(output).toMatch(/\nNot every verdict is the expected one\.\n$/);
   });
 
-  it('is told by a replay too', async () => {
+  it('is printed by a replay too', async () => {
     const { code, output } = await lab('replay boasts axa');
     expect([code, (await lab('replay setnx-only axa')).code]).toEqual([3, 0]);
     expect(output).toContain('Not every verdict is the expected one.');
@@ -288,14 +288,14 @@ describe('a verdict that nobody foretold', () => {
 });
 
 describe('holdfast lab replay', () => {
-  it('prints all steps where there is no terminal, and what could come next', async () => {
+  it('prints all steps and the possible next steps without a terminal', async () => {
     const { code, output } = await lab('replay set-nx-ex-del a.aza.bwaa');
     expect(code).toBe(0);
     expect(`\n${output}`).toContain(FOREIGN_DELETE);
     expect(output).toContain('Next could be: c . xb xc\n');
   });
 
-  it('takes spaces, and clocks that are behind, which look like an option', async () => {
+  it('accepts spaces, and -a for a clock that is behind', async () => {
     const { code, output } = await runCli(
       ['lab', 'replay', 'timestamp-getset', '-a b', '--variant', 'skewed-clocks', '--json'],
       {},
@@ -365,7 +365,7 @@ describe('bad input', () => {
   it.each([
     [
       'rum',
-      "The lab knows no 'rum'. It knows run, replay, report, stampede, or nothing for the list.",
+      "There is no part 'rum' of the lab. Known parts: list, run, replay, report, stampede; without one it searches all recipes.",
     ],
     ['set-nx-ex-del', "'set-nx-ex-del' is a recipe: did you mean holdfast lab run set-nx-ex-del?"],
     ['run', 'The recipe is missing.'],
@@ -433,7 +433,7 @@ describe('bad input', () => {
   });
 });
 
-/** Streams that say that a person sits before them. */
+/** Streams with isTTY set. */
 function terminal(environment: Record<string, string> = {}) {
   const stream = (): PassThrough => Object.assign(new PassThrough(), TERMINAL);
   return { input: stream(), output: stream(), errors: stream(), environment };
@@ -445,7 +445,7 @@ function textOf(stream: PassThrough): string {
 }
 
 describe('on a terminal', () => {
-  it('colours what it prints, unless NO_COLOR or a flag says otherwise', async () => {
+  it('prints colours, unless NO_COLOR or --no-color is set', async () => {
     const printed = async (args: string, environment = {}): Promise<string> => {
       const io = terminal(environment);
       expect(await run(['lab', 'run', 'setnx-only', ...args.split(' ')], io)).toBe(0);
@@ -461,7 +461,7 @@ describe('on a terminal', () => {
     expect(await printed('--clients 2', { NO_COLOR: '1' })).not.toContain('\x1b');
   });
 
-  it('tells how far a search is, and wipes it away at the end', () => {
+  it('prints the progress of a search, and erases it at the end', () => {
     const io = terminal();
     const clock = virtualClock();
     const progress = new ProgressLine(io, 'en', clock);

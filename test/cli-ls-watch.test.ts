@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, readlinkSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CliProcess, MAIN } from './cli-run.ts';
+import { CliProcess, MAIN } from './cli-process.ts';
 import { freePort, type RunningServer, spawnRealRedis, stopProcess } from './real-redis.ts';
 
-// The list is drawn every second by the clock of a real process: these tests wait for what it draws.
+// A real process draws the list every second: these tests wait for its output.
 
 const ENTER = '\x1b[?1049h';
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
@@ -80,7 +80,7 @@ describe('ls --watch on a terminal', () => {
     },
   );
 
-  it('is cut to the terminal, and drawn anew when that changes', async () => {
+  it('is cut to the size of the terminal, and drawn again when that changes', async () => {
     for (let index = 10; index < 40; index++) await hold(`lock-${index}`);
     await using terminal = watch();
     await terminal.waitFor(/30 locks[\s\S]*0 above, 13 below[\s\S]* FENCE [\s\S]*lock-26 /);
@@ -113,7 +113,7 @@ describe('ls --watch on a terminal', () => {
     await terminal.waitFor(/code 0/);
   });
 
-  it('tells of a store that fails, and goes on when it is back', async () => {
+  it('shows the error of a store that fails, and continues when it is back', async () => {
     await hold('first');
     await using terminal = watch();
     await terminal.waitFor(/first /);
@@ -153,7 +153,7 @@ describe('ls --watch into a pipe', () => {
     ...more,
   ];
 
-  it('prints block after block, and tells of a store that fails', async () => {
+  it('prints a block for each refresh, and the error of a store that fails', async () => {
     await hold('first');
     await using pipe = CliProcess.node(args());
     await pipe.waitFor(/^NAME.*\nfirst .*\n\nNAME.*\nfirst /);
@@ -162,7 +162,7 @@ describe('ls --watch into a pipe', () => {
     await pipe.waitFor(/holdfast: Could not connect/);
     const start = pipe.screen.length;
     await startAgain();
-    await pipe.waitFor(/\n\nNobody holds a lock/, start);
+    await pipe.waitFor(/\n\nNo lock has a holder/, start);
   });
 
   it('prints a document on every line with --json', async () => {

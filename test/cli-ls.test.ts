@@ -8,13 +8,12 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
 import { forceLock, type RunScript } from '../src/stores/index.ts';
-import { issueCertificate } from './certificate.ts';
-import { CliProcess, type Ended, runCli } from './cli-run.ts';
+import { CliProcess, type Ended, runCli } from './cli-process.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
-/** Names that break whoever is careless with braces, patterns, bytes or terminals. */
+/** Names with braces, patterns, bytes and control characters that need care. */
 const ODD_NAMES = [
   'a}b{c',
   '}x',
@@ -38,6 +37,7 @@ interface ListedJson {
 }
 
 interface PartyJson {
+  readonly fence: number;
   readonly label: string;
   readonly permits: number;
   readonly ageMs: number;
@@ -76,7 +76,7 @@ describe.each([
   const listed = async (...args: string[]): Promise<ListedJson[]> =>
     JSON.parse((await holdfast('ls', '--json', ...args)).output).locks;
 
-  /** A holder and so many waiters of each kind; the waiters take what `inspect` says too. */
+  /** Acquires a lock of each kind, with one holder and two waiters. */
   async function fill(holders: Locks, waiters: Locks): Promise<ReadonlyMap<string, Lock>> {
     const kinds = new Map<string, (locks: Locks) => Lock>([
       ['mutex', (locks) => locks.mutex('job')],
@@ -127,7 +127,7 @@ describe.each([
     }
   });
 
-  it('are a table, one line a lock', async () => {
+  it('are a table with a row for each lock, and one row for mutex and write side of one process', async () => {
     await using holders = createLocks(url);
     await using waiters = createLocks(url);
     await fill(holders, waiters);
@@ -138,21 +138,16 @@ describe.each([
     const who = `${hostname()}:${process.pid}`;
     const [head, ...lines] = output.trimEnd().split('\n');
     expect(head).toMatch(/^NAME +KIND +HOLDER +AGE +LEFT +FENCE +WAITING$/);
-    expect(lines.map((line) => line.replace(/ {2,}.*/, ''))).toEqual([
-      'job',
-      'job',
-      'job',
-      'read by two',
-    ]);
+    expect(lines.map((line) => line.replace(/ {2,}.*/, ''))).toEqual(['job', 'job', 'read by two']);
     expect(lines[0]).toMatch(
-      new RegExp(`^job +mutex +${who} first +\\d\\.\\ds +\\d+s +\\d{16} +2$`),
+      new RegExp(`^job +mutex\\+write +${who} first +\\d\\.\\ds +\\d+s +\\d{16} +4$`),
     );
-    expect(lines[1]).toMatch(/ write /);
-    expect(lines[3]).toMatch(new RegExp(` read +${who} \\+1 .* -$`));
+    expect(lines[1]).toMatch(/ semaphore /);
+    expect(lines[2]).toMatch(new RegExp(` read +${who} \\+1 .* -$`));
     expect(output).not.toContain('\x1b');
   });
 
-  it('keep their names, whatever those are, and do nothing to the terminal', async () => {
+  it('keep any name, and print no control characters', async () => {
     await using locks = createLocks(url);
     for (const name of ODD_NAMES) await locks.mutex(name).acquire({ label: 'l\x1b[31m\u202e' });
     const found = await listed();
@@ -182,7 +177,7 @@ describe.each([
     expect(await names('none')).toEqual([]);
   });
 
-  it('of other programs are shown as theirs, and what is no lock is not shown', async () => {
+  it('of other programs are marked, and other keys are not listed', async () => {
     await redis.set('lock:{foreign}', 'tok-1', 'PX', 600_000);
     await redis.set('lock:{endless}', 'x [1,2]');
     await redis.set('rw:{a string}', '1');
@@ -208,17 +203,17 @@ describe.each([
     ]);
   });
 
-  it('that somebody waits for are there without a holder; who died is not counted', async () => {
+  it('with a waiter are listed without a holder; dead waiters are not counted', async () => {
     const waiters = ['1 30000 dead.1 ["host",1,"second"]', '1 30000 alive.1 ["host",2,"third"]'];
     await redis.zadd('lock:{job}:queue', 1, waiters[0]!, 2, waiters[1]!);
     await redis.set('lock:{job}:queue:alive', '', 'PX', 10_000);
     const lock = (await listed()).find(({ kind }) => kind === 'mutex');
     expect(lock).toMatchObject({ holderCount: 0, holders: [], waiterCount: 1 });
     expect(lock!.waiters.map((waiter) => waiter.label)).toEqual(['third']);
-    expect((await holdfast('ls')).output).toMatch(/^job +mutex +\(nobody\) +- +- +- +1$/m);
+    expect((await holdfast('ls')).output).toMatch(/^job +mutex +\(none\) +- +- +- +1$/m);
   });
 
-  it('whose leases have ended are not held, though nobody has tidied up', async () => {
+  it('whose leases have ended are not held, before they are cleaned up', async () => {
     await using locks = createLocks(url);
     await locks.semaphore('pool', 2).acquire({ label: 'ended' });
     await locks.semaphore('pool', 2).acquire({ label: 'live' });
@@ -228,8 +223,8 @@ describe.each([
     expect(pool).toMatchObject({ holderCount: 1, holders: [{ label: 'live' }] });
   });
 
-  it('that nobody holds are said to be free, with exit code 1', async () => {
-    expect((await holdfast('ls')).output).toBe('Nobody holds a lock or waits for one.\n');
+  it('without a holder are free, with exit code 1', async () => {
+    expect((await holdfast('ls')).output).toBe('No lock has a holder or a waiter.\n');
     expect(await holdfast('show', 'job')).toEqual({
       code: 1,
       output: 'job is free.\n',
@@ -257,13 +252,19 @@ describe.each([
     expect(output).toContain(`  waits   2. ${who}, “third”, wants 30s\n`);
   });
 
-  it('are taken away only by force and with a reason', async () => {
+  it('are released only with --force and --reason; without --force in three lines', async () => {
     await using holders = createLocks(url);
     const lease = await holders.mutex('job').acquire({ label: 'first' });
     const refused = await holdfast('release', 'job');
     expect(refused.code).toBe(2);
-    expect(refused.errors).toContain(`held by ${hostname()}, pid ${process.pid}, “first”`);
-    expect(refused.errors).toContain('Nobody waits for it. They would lose it');
+    const holder = `${hostname()}, pid ${process.pid}, “first” for 0.\\ds`;
+    const [held, ...advice] = refused.errors.split('\n');
+    expect(held).toMatch(new RegExp(`^holdfast: job \\(mutex\\) is held by ${holder}\\.$`));
+    expect(advice).toEqual([
+      'holdfast: Waiting: 0. A forced release does not stop the holder: it may still be at work.',
+      "holdfast: To take the lock away all the same, add --force --reason '…'.",
+      '',
+    ]);
     for (const args of [['--force'], ['--force', '--reason', ' '], ['--reason', 'x']]) {
       expect((await holdfast('release', 'job', ...args)).code).toBe(2);
     }
@@ -271,7 +272,7 @@ describe.each([
     expect(await holders.mutex('job').inspect()).toMatchObject({ holders: [{ label: 'first' }] });
   });
 
-  it('that are taken away go to the first in line, with a larger fence and a note', async () => {
+  it('that are released by force go to the first waiter, with a larger fence and a note', async () => {
     await using holders = createLocks(url);
     await using waiters = createLocks(url);
     const lease = await holders.mutex('job').acquire({ label: 'first' });
@@ -313,16 +314,16 @@ describe.each([
     expect(output.match(/forced/g)).toHaveLength(10);
   });
 
-  it('that are free are left alone by force', async () => {
+  it('that are free are not changed by --force', async () => {
     const { code, errors } = await holdfast('release', 'job', '--force', '--reason', 'x');
     expect({ code, errors }).toEqual({
       code: 1,
-      errors: "holdfast: 'job' is free: nobody holds it.\n",
+      errors: "holdfast: 'job' is free: it has no holder.\n",
     });
     expect(await redis.dbsize()).toBe(0);
   });
 
-  it('that were given back a moment before the force are left alone too', async () => {
+  it('that were released just before a forced release are not changed', async () => {
     const run: RunScript = (text, keys, args) => redis.eval(text, keys.length, ...keys, ...args);
     const note = { host: 'h', pid: 1, user: 'u', reason: 'x' };
     const { before, after } = await forceLock(run, { kind: 'mutex', nameBytes: 'job' }, note);
@@ -331,7 +332,7 @@ describe.each([
     expect(await redis.dbsize()).toBe(0);
   });
 
-  it('with permits hand over no more than there are', async () => {
+  it('with permits hand over no more permits than there are', async () => {
     await using holders = createLocks(url);
     await using waiters = createLocks(url);
     await holders.semaphore('pool', 2).acquire();
@@ -350,7 +351,7 @@ describe.each([
     });
   });
 
-  it('of several kinds are told apart, unless one program holds them all', async () => {
+  it('of several kinds need --kind, unless one program holds them all', async () => {
     await using locks = createLocks(url);
     await redis.set('lock:{job}', 'tok-1', 'PX', 600_000);
     await locks.semaphore('job', 1).acquire();
@@ -427,8 +428,8 @@ describe('the locks of this machine', () => {
     rmSync(folder, { recursive: true });
   });
 
-  it('are those of its local server, which is not started to be asked', async () => {
-    expect((await runCli(['ls'], { environment })).output).toMatch(/^Nobody holds a lock/);
+  it('are those of the local server, which is not started; a run is one row', async () => {
+    expect((await runCli(['ls'], { environment })).output).toMatch(/^No lock has a holder/);
     expect((await runCli(['show', 'job'], { environment })).code).toBe(1);
     const release = ['release', 'job', '--force', '--reason', 'x'];
     expect((await runCli(release, { environment })).code).toBe(1);
@@ -443,6 +444,14 @@ describe('the locks of this machine', () => {
     const list = JSON.parse(output);
     expect(list.store).toBe('local');
     expect(list.locks[0]).toMatchObject({ name: 'job', holders: [{ label: 'mine' }] });
+    expect(list.locks).toHaveLength(2);
+    const fence = Math.max(...list.locks.map((lock: ListedJson) => lock.holders[0]!.fence));
+    const [head, row, ...others] = (await runCli(['ls'], { environment })).output.split('\n');
+    expect(head).toMatch(/^NAME +KIND /);
+    expect(row).toMatch(new RegExp(`^job +mutex\\+write +\\S+ mine +\\S+ +\\S+ +${fence} +-$`));
+    expect(others).toEqual(['']);
+    const refused = await runCli(['release', 'job'], { environment });
+    expect(refused.errors).toMatch(/^holdfast: job \(mutex\+write\) is held by .*\n.*\n.*\n$/);
     expect((await runCli(release, { environment })).code).toBe(0);
     // The command is ended when its lock is lost.
     expect(await run.ended()).toBe(79);
@@ -452,7 +461,7 @@ describe('the locks of this machine', () => {
 describe('a store that cannot be used', () => {
   const VERBS = [['ls'], ['ls', '--watch'], ['show', 'job'], ['release', 'job']];
 
-  it.each(VERBS)('that is down is told with exit code 69: %s %s', async (...args) => {
+  it.each(VERBS)('that is down returns exit code 69: %s %s', async (...args) => {
     const port = await freePort();
     const { code, output, errors } = await runCli([
       ...args,
@@ -463,14 +472,14 @@ describe('a store that cannot be used', () => {
     expect(errors).toMatch(/^holdfast: Could not connect to 127\.0\.0\.1:\d+ \(ECONNREFUSED\)/);
   });
 
-  it('that wants a password says how to give it', async () => {
+  it('that requires a password names HOLDFAST_PASSWORD', async () => {
     const server = await startRealRedis('--requirepass', 'secret');
     const at = (user: string): string => `redis://${user}127.0.0.1:${server.port}`;
     const ls = (user: string, environment = {}): Promise<Ended> =>
       runCli(['ls', '--store', at(user)], { environment });
     const missing = await ls('');
     expect(missing.code).toBe(69);
-    expect(missing.errors).toMatch(/answers: NOAUTH .*HOLDFAST_PASSWORD\.\n$/);
+    expect(missing.errors).toMatch(/answers: NOAUTH .*HOLDFAST_PASSWORD, .*\n$/);
     const wrong = await ls(':wrong@');
     expect(wrong.code).toBe(69);
     expect(wrong.errors).toMatch(/answers: WRONGPASS .*\n$/);
@@ -480,8 +489,8 @@ describe('a store that cannot be used', () => {
     await server.stop();
   });
 
-  it('that takes a connection and says nothing is left after 5 s', async () => {
-    // The time of a real socket passes here: what is awaited is that nothing comes.
+  it('that accepts a connection and sends nothing is given up after 5 s', async () => {
+    // Real time must pass: the test waits for a timeout.
     const silent = createServer(() => {}).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as { port: number };
@@ -500,13 +509,13 @@ describe('a store that cannot be used', () => {
     [['show', 'a', 'b'], "'b' is one word too many."],
     [['release', 'a', '--kind', 'mutes'], "--kind is mutex, semaphore, rw, not 'mutes'."],
     [['ls', '--json', '--quiet'], 'Choose --json or --quiet.'],
-  ])('or a line that cannot be understood is exit code 2: %j', async (args, message) => {
+  ])('or a wrong command line returns exit code 2: %j', async (args, message) => {
     const { code, errors } = await runCli(args);
     expect(code).toBe(2);
     expect(errors).toContain(message);
   });
 
-  it('takes a name that looks like an option after --', async () => {
+  it('accepts a name that begins with - after --', async () => {
     const server = await startHoldfast();
     const { output } = await runCli([
       'show',
@@ -517,26 +526,5 @@ describe('a store that cannot be used', () => {
     ]);
     expect(output).toBe('-x is free.\n');
     await server.stop();
-  });
-
-  it('may be reached over TLS', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'holdfast-ls-tls-'));
-    const { certFile, keyFile } = issueCertificate(folder);
-    const tlsPort = await freePort();
-    const server = await startRealRedis(
-      ...['--tls-port', `${tlsPort}`, '--tls-cert-file', certFile, '--tls-key-file', keyFile],
-      ...['--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'],
-    );
-    const args = ['ls', '--store', `rediss://127.0.0.1:${tlsPort}`];
-    await using trusting = CliProcess.node(args, {
-      environment: { NODE_EXTRA_CA_CERTS: certFile },
-    });
-    expect(await trusting.ended()).toBe(0);
-    expect(trusting.text).toBe('Nobody holds a lock or waits for one.\n');
-    await using strange = CliProcess.node(args);
-    expect(await strange.ended()).toBe(69);
-    expect(strange.text).toMatch(/Could not connect .*SELF_SIGNED/);
-    await server.stop();
-    rmSync(folder, { recursive: true });
   });
 });

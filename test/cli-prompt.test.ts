@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
-import { CliProcess } from './cli-run.ts';
+import { CliProcess } from './cli-process.ts';
 
 let home: string;
 let engine: Engine;
@@ -32,7 +32,7 @@ function openTerminal(): CliProcess {
 
 const PROMPT = /^(?:127\.0\.0\.1:\d+\S*|not connected)> $/m;
 
-/** Types a line when the prompt is there; gives what came up to the next prompt, and that prompt. */
+/** Types a line at the prompt. Returns the output up to the next prompt, and that prompt. */
 async function ask(line: string): Promise<{ shown: string; prompt: string }> {
   await cli.waitFor(new RegExp(`${PROMPT.source}$`, 'm'));
   const start = cli.screen.length;
@@ -100,7 +100,7 @@ describe('the prompt', () => {
     await cli.waitFor(/^\d+\.\d{6} \[0 .*\] "SETNX" "job" "mine"$/m);
   });
 
-  it('gives up a command that waits at Ctrl-C', async () => {
+  it('stops a blocked command at Ctrl-C', async () => {
     await ask('PING');
     cli.type('BLPOP list 0\r');
     await cli.waitFor(/BLPOP list 0\n/);

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
-import { CliProcess, runCli } from './cli-run.ts';
+import { CliProcess, runCli } from './cli-process.ts';
 import { freePort } from './real-redis.ts';
 
 const MODES = [
@@ -17,7 +17,7 @@ const MODES = [
   ['--raw', '-3'],
 ] as const;
 
-/** The same server as the two programs are told of it. */
+/** The arguments of both programs for one server. */
 interface Target {
   readonly store: string;
   readonly redisCli: readonly string[];
@@ -82,7 +82,7 @@ const COMMANDS = [
   'UNSUBSCRIBE channel',
 ] as const;
 
-describe('replies of Holdfast look as in redis-cli', () => {
+describe('replies of Holdfast are printed as by redis-cli', () => {
   const engine = createEngine();
   let server: Server;
 
@@ -115,7 +115,7 @@ describe('replies of Holdfast look as in redis-cli', () => {
   });
 });
 
-describe('replies of Redis look as in redis-cli', () => {
+describe('replies of Redis are printed as by redis-cli', () => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-redis-'));
   const path = join(folder, 'socket');
   const target: Target = { store: `unix:${path}`, redisCli: ['-s', path] };
@@ -194,7 +194,7 @@ describe('lines', () => {
     expect(await ours(tcp(server.port), mode, DIALOGUE)).toBe(expected);
   });
 
-  it('give exit code 1 for an error only when asked', async () => {
+  it('return exit code 1 for an error only with --exit-code', async () => {
     const store = ['cli', '--store', `redis://127.0.0.1:${server.port}`];
     expect(await runCli([...store, 'nosuch'])).toMatchObject({ code: 0, errors: '' });
     const { code, output, errors } = await runCli([...store, '-e', 'nosuch']);

@@ -4,12 +4,12 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CliProcess, MAIN, runCli } from './cli-run.ts';
+import { CliProcess, MAIN, runCli } from './cli-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-serve-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The port that a server which was told to take any has said. */
+/** The port from the log of a server with --port 0. */
 async function portOf(server: CliProcess): Promise<string> {
   return (await server.waitFor(/listens on 127\.0\.0\.1:(\d+)[\s\S]*redis-cli -p \1/))[1]!;
 }
@@ -66,7 +66,7 @@ describe('holdfast serve', () => {
     }
   });
 
-  it('asks for the password of HOLDFAST_PASSWORD, which holdfast cli sends', async () => {
+  it('requires the password of HOLDFAST_PASSWORD, which holdfast cli sends', async () => {
     const environment = { HOLDFAST_PASSWORD: 'géheim' };
     await using server = CliProcess.node(['serve', '--port', '0'], { environment });
     const port = await portOf(server);
@@ -158,7 +158,7 @@ describe('holdfast serve', () => {
     expect(fates).toContain('answered');
     expect(fates).toContain('turned away');
     for (const client of clients) client.destroy();
-    // The server may hear of somebody new before it hears that the others left.
+    // The server may accept a new connection before it notices that others are closed.
     while ((await ask(port, 'SETNX', 'job', 'programmer')) !== '1\n');
     expect(server.child.exitCode).toBeNull();
   });
@@ -173,7 +173,7 @@ describe('holdfast serve', () => {
     expect(open.text).toMatch(/^holdfast: refused to listen on 0\.0\.0\.0 without a password.+\n$/);
   });
 
-  it('prints an exception that nobody caught and ends with 1', async () => {
+  it('prints an uncaught exception and exits with 1', async () => {
     const bomb = 'process.on("SIGUSR2", () => { throw new Error("bang"); });';
     const flags = ['--import', `data:text/javascript,${encodeURIComponent(bomb)}`];
     await using server = CliProcess.node(['serve', '--port', '0'], { flags });
@@ -236,7 +236,7 @@ describe('the memory of holdfast serve', () => {
     expect(heap).toBeGreaterThan(3 * 1024 ** 3);
   });
 
-  it('is limited by a heap that Node was given', async () => {
+  it('is limited by the heap size of NODE_OPTIONS', async () => {
     const flags = ['--max-old-space-size=128'];
     await using server = CliProcess.node(['serve', '--port', '0'], { flags });
     const { maxmemory } = await figures(await portOf(server));

@@ -1,19 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { parseStoreAddress } from '../src/cli/console/store-address.ts';
 import { VERBS } from '../src/cli/dispatch.ts';
 import { refusal } from '../src/cli/node-version.ts';
 import { readServeOptions } from '../src/cli/serve-options.ts';
-import { CliProcess, MAIN, ROOT, runCli } from './cli-run.ts';
+import { parseStoreAddress } from '../src/cli/store-address.ts';
+import { RECIPES } from '../src/lab/index.ts';
+import { CliProcess, MAIN, ROOT, runCli } from './cli-process.ts';
+import { withinMs } from './within.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-cli-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the verbs', () => {
-  it('are listed when none is given', async () => {
+  it('are listed without an argument', async () => {
     const { code, output } = await runCli([]);
     expect(code).toBe(0);
     expect(output).toMatch(/^ {2}serve +\S/m);
@@ -23,15 +25,15 @@ describe('the verbs', () => {
     expect((await runCli(['--help'])).output).toBe(output);
   });
 
-  it('are named when an unknown one is given, with exit code 2', async () => {
+  it('are named after an unknown one, with exit code 2', async () => {
     const { code, output, errors } = await runCli(['srve']);
     expect({ code, output }).toEqual({ code: 2, output: '' });
     expect(errors).toMatch(
-      /^holdfast: There is no verb 'srve'; did you mean serve\? Known verbs: serve, .*, help\. See holdfast help\.\n$/,
+      /^holdfast: There is no verb 'srve'; did you mean serve\? Known verbs: serve, .*, help, version\. See holdfast help\.\n$/,
     );
   });
 
-  it.each([...VERBS.keys()])('%s explains itself with examples', async (verb) => {
+  it.each([...VERBS.keys()])('%s has help with examples', async (verb) => {
     const { code, output } = await runCli([verb, '--help']);
     expect(code).toBe(0);
     expect(output).toMatch(/^Examples:\n {2}holdfast/m);
@@ -39,9 +41,11 @@ describe('the verbs', () => {
     expect((await runCli([verb, '-h'])).output).toBe(output);
   });
 
-  it('say which version this is', async () => {
+  it('version, --version and -v print the version', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-    expect((await runCli(['--version'])).output).toBe(`${version}\n`);
+    for (const word of ['version', '--version', '-v']) {
+      expect((await runCli([word])).output).toBe(`${version}\n`);
+    }
   });
 
   it.each([
@@ -51,10 +55,66 @@ describe('the verbs', () => {
     ['cli', '--raw', '--no-raw', 'PING'],
     ['lab', 'rum'],
     ['cli', '--store', 'memcached://localhost', 'PING'],
-  ])('refuse what they do not know: %s %s', async (...args) => {
+  ])('refuse unknown options and values: %s %s', async (...args) => {
     const { code, errors } = await runCli(args);
     expect(code).toBe(2);
     expect(errors).toMatch(new RegExp(`^holdfast: .+\\. See holdfast ${args[0]} --help\\.\n$`));
+  });
+});
+
+describe('holdfast man', () => {
+  it('prints the help of every verb and the variables into a pipe', async () => {
+    await using program = CliProcess.node(['man']);
+    expect(await program.ended()).toBe(0);
+    for (const verb of VERBS.keys()) expect(program.text).toContain(`holdfast ${verb}: `);
+    expect(program.text).toMatch(/^ {2}HOLDFAST_PASSWORD$/m);
+  });
+
+  it('starts man with the page of the package on a terminal', async () => {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    writeFileSync(join(bin, 'man'), '#!/bin/sh\nhead -1 "$1"\n', { mode: 0o755 });
+    const environment = { PATH: `${bin}:${process.env['PATH']}` };
+    await using program = CliProcess.terminal(['man'], environment);
+    expect(await program.ended()).toBe(0);
+    expect(program.screen).toMatch(/^\.TH HOLDFAST 1 .*\n$/);
+  });
+
+  it('prints the texts on a terminal where man is not installed', async () => {
+    const bin = join(folder, 'bin-without-man');
+    mkdirSync(bin);
+    // script starts a shell, which needs stty.
+    symlinkSync('/bin/stty', join(bin, 'stty'));
+    const command = `PATH=${bin}; stty cols 200; exec '${process.execPath}' '${MAIN}' man`;
+    const args = ['-qec', command, '/dev/null'];
+    await using program = new CliProcess('script', args, { SHELL: '/bin/sh', NO_COLOR: '1' });
+    expect(await program.ended()).toBe(0);
+    expect(program.screen).toContain('holdfast run: runs a command while it holds a lock');
+  });
+});
+
+describe('holdfast lab', () => {
+  it('list prints every recipe with its variants, and searches none', async () => {
+    const beganMs = performance.now();
+    const { code, output } = await runCli(['lab', 'list', '--lang', 'en']);
+    const tookMs = performance.now() - beganMs;
+    expect(code).toBe(0);
+    expect(output).toMatch(/^setnx-only\n(?: {2}.*\n)+ {2}variants: crash, lost-reply, no-crash\n/);
+    for (const { name } of RECIPES) expect(output).toMatch(new RegExp(`^${name}$`, 'm'));
+    expect(output).not.toContain('interleavings');
+    // The search of all recipes takes half a minute at least.
+    expect(tookMs).toBeLessThan(withinMs(5000));
+  });
+
+  it('list --json has names, texts and variants', async () => {
+    const list = JSON.parse((await runCli(['lab', 'list', '--json'])).output);
+    expect(list.map(({ name }: { name: string }) => name)).toEqual(RECIPES.map(({ name }) => name));
+    expect(list[0]).toMatchObject({ about: { en: expect.any(String) }, variants: [{}, {}, {}] });
+  });
+
+  it('without a part says that it searches, and names lab list', async () => {
+    await using program = CliProcess.node(['lab', '--lang', 'en']);
+    await program.waitFor(/^holdfast: searching all recipes, .* holdfast lab list prints them/);
   });
 });
 
@@ -139,20 +199,20 @@ describe.runIf(process.platform === 'linux')('output', () => {
     return spawnSync('bash', ['-c', `${words} ${where}; exit "\${PIPESTATUS[0]}"`]);
   };
 
-  it('that cannot be written is told, and fails', () => {
+  it('that cannot be written is an error, with exit code 1', () => {
     const { status, stderr } = help('>/dev/full');
     expect(String(stderr)).toBe('holdfast: the output cannot be written (ENOSPC).\n');
     expect(status).toBe(1);
   });
 
-  it('that nobody reads any more is no failure', () => {
+  it('into a closed pipe is no error', () => {
     const { status, stderr } = help('| true');
     expect({ status, stderr: String(stderr) }).toEqual({ status: 0, stderr: '' });
   });
 });
 
 describe('the address of a store', () => {
-  it('names host, port, database and who signs in', () => {
+  it('has host, port, database, user and password', () => {
     expect(parseStoreAddress('redis://me:p%40ss@[::1]:7001/3')).toEqual({
       label: '[::1]:7001',
       socket: { host: '::1', port: 7001 },

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 import { BUILD } from './lock-holder-process.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 

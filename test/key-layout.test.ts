@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
 import { LOCK_SCRIPT } from '../src/stores/index.ts';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 
 const layout = readFileSync(join(ROOT, 'docs/key-layout.md'), 'utf8');

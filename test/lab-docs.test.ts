@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHECKS, RECIPES, replay, SCENARIOS } from '../src/lab/index.ts';
 import { SIGNS } from '../src/lab/library/option.ts';
-import { ROOT, runCli } from './cli-run.ts';
+import { ROOT, runCli } from './cli-process.ts';
 import { BUILD } from './lock-holder-process.ts';
 
 const text = readFileSync(join(ROOT, 'docs', 'lab.md'), 'utf8');

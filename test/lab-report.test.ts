@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explore, RECIPES, type Recipe } from '../src/lab/index.ts';
 import { type GalleryEntry, galleryPage } from '../src/lab-report/index.ts';
 import { startBrowser } from './browser.ts';
-import { ROOT, runCli } from './cli-run.ts';
+import { ROOT, runCli } from './cli-process.ts';
 
 /** One with a transaction, one with scripts, one with a lost reply, one with long runs and skewed clocks. */
 const CHOSEN = ['setnx-only', 'multi-setnx-expire', 'set-nx-ex-del', 'timestamp-getset', 'fenced'];

@@ -12,16 +12,16 @@ interface Message {
 }
 
 export interface LocalClientOptions {
-  /** Its variables, beside those that it needs. */
+  /** Additional environment variables. */
   readonly environment: Record<string, string>;
-  /** What comes before the program on its command line: another user's rights. */
+  /** A command that starts the program, such as one that changes the user. */
   readonly prefix?: readonly string[];
   readonly detached?: boolean;
 }
 
 /** A process that uses the local server. It ends with the test. */
 export class LocalClient implements AsyncDisposable {
-  /** Its session has ended, which it did not ask for; its lease's signal has aborted. */
+  /** The session ended without a close, and the signal of the lease aborted. */
   readonly ended: Promise<void>;
   readonly lost: Promise<void>;
   readonly child: ChildProcess;

@@ -15,13 +15,13 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findLocalAddress, LOST_GRACE_MS } from '../src/local/index.ts';
-import { runCli } from './cli-run.ts';
+import { runCli } from './cli-process.ts';
 import { newFolder, serversOf, start, starts, until } from './local-scene.ts';
 import { withinMs } from './within.ts';
 
 const UNAVAILABLE = 69;
 
-/** Of `/proc/<pid>/stat`: the parent, the group and the session. */
+/** The parent, the process group and the session, from `/proc/<pid>/stat`. */
 function familyOf(pid: number): { parent: number; group: number; session: number } {
   const line = readFileSync(`/proc/${pid}/stat`, 'latin1');
   const [, parent, group, session] = line.slice(line.lastIndexOf(')') + 2).split(' ');
@@ -37,8 +37,8 @@ function openFilesOf(pid: number): string[] {
   return readdirSync(`/proc/${pid}/fd`).map((name) => readlinkSync(`/proc/${pid}/fd/${name}`));
 }
 
-describe('who started the local server', () => {
-  it('is not its parent, nor of its group or session', async () => {
+describe('the process that starts the local server', () => {
+  it('is not its parent, and has another process group and session', async () => {
     const folder = newFolder();
     const client = await start(folder);
     const { pid } = await client.open();
@@ -49,7 +49,7 @@ describe('who started the local server', () => {
     expect(own.session).not.toBe(ours.session);
   });
 
-  it('leaves it no file that it had inherited itself, under whatever number', async () => {
+  it('does not pass on inherited descriptors', async () => {
     const folder = newFolder();
     const file = join(newFolder(), 'lock');
     const prefix = ['bash', '-c', 'exec 200>"$0"; exec "$@"', file];
@@ -59,7 +59,7 @@ describe('who started the local server', () => {
     expect(openFilesOf(pid)).not.toContain(file);
   });
 
-  it('need not have a shell', async ({ skip }) => {
+  it('needs no shell', async ({ skip }) => {
     const hide = 'mount --bind /dev/null /bin/sh && exec "$@"';
     const prefix = ['unshare', '-m', 'bash', '-c', hide, 'bash'];
     const [program, ...words] = [...prefix, 'true'];
@@ -72,7 +72,7 @@ describe('who started the local server', () => {
 });
 
 describe('a server that is killed while it starts', () => {
-  /** Kills every one that is about to serve, up to so many, and gives their number. */
+  /** Kills up to `count` servers that are about to serve. Returns how many were killed. */
   async function killStarting(
     folder: string,
     most: number,
@@ -98,7 +98,7 @@ describe('a server that is killed while it starts', () => {
     }
   }
 
-  it('is followed by another, which the same program starts', async () => {
+  it('is replaced by another, which the same client starts', async () => {
     const folder = newFolder();
     const client = await start(folder);
     const opening = client.open();
@@ -108,7 +108,7 @@ describe('a server that is killed while it starts', () => {
     expect(readdirSync(folder)).toEqual(['server-1.sock']);
   });
 
-  it('is given up after three', async () => {
+  it('fails the client after three', async () => {
     const folder = newFolder();
     const client = await start(folder);
     let isOver = false;
@@ -126,11 +126,11 @@ describe('a server that is killed while it starts', () => {
   });
 });
 
-describe('a note of who is about to start it', () => {
+describe('a note of a client that starts the server', () => {
   it.each([
     ['empty', (note: string) => writeFileSync(note, '')],
     ['of somebody who is dead', (note: string) => symlinkSync('999999999', note)],
-  ])('that is %s costs no time', async (_, leave) => {
+  ])('that is %s does not delay the next client', async (_, leave) => {
     const folder = newFolder();
     leave(join(folder, 'starting-1'));
     const client = await start(folder);
@@ -140,7 +140,7 @@ describe('a note of who is about to start it', () => {
     await until(() => !readdirSync(folder).includes('starting-1'));
   });
 
-  it('needs no room on the disk', async ({ skip }) => {
+  it('needs no disk space', async ({ skip }) => {
     const folder = newFolder();
     const options = ['-t', 'tmpfs', '-o', 'size=4k,mode=700', 'tmpfs', folder];
     if (spawnSync('mount', options).status !== 0) skip('may not mount');
@@ -165,7 +165,7 @@ describe('a local server that is stopped', () => {
 
   const SILENT = /the local server in .* did not answer within 8 s.*--store/;
 
-  it('is an error for who looks at its locks, and soon', async () => {
+  it('is an error for ls within seconds', async () => {
     const { folder } = await stopped();
     const environment = { HOLDFAST_RUNTIME_DIR: folder };
     const verbs = [['ls'], ['show', 'a'], ['release', 'a', '--force', '--reason', 'x']];
@@ -175,11 +175,11 @@ describe('a local server that is stopped', () => {
       expect({ code, output }).toEqual({ code: UNAVAILABLE, output: '' });
       expect(errors).toMatch(SILENT);
     }
-    // The program's own clock must pass here.
+    // Real time must pass in the process.
     expect(performance.now() - beganMs).toBeLessThan(withinMs(12_000));
   });
 
-  it('is one also when more want to connect than it lets wait', async () => {
+  it('is an error when its backlog is full', async () => {
     const { folder, socket } = await stopped();
     await crowd(socket);
     const finding = findLocalAddress({ environment: { HOLDFAST_RUNTIME_DIR: folder } });
@@ -187,7 +187,7 @@ describe('a local server that is stopped', () => {
     expect(serversOf(folder).length).toBe(1);
   });
 
-  /** Connects until nobody more is let wait. */
+  /** Connects until the backlog is full. */
   async function crowd(path: string): Promise<void> {
     for (let code = ''; code !== 'EAGAIN'; ) {
       const socket = connect({ path });
@@ -204,8 +204,8 @@ describe('a local server that is stopped', () => {
   }
 });
 
-describe('who only looks', () => {
-  it('starts nothing, and leaves no folder', async () => {
+describe('ls without a local server', () => {
+  it('starts no server and creates no folder', async () => {
     const folder = join(newFolder(), 'none');
     const environment = { HOLDFAST_RUNTIME_DIR: folder };
     expect(await findLocalAddress({ environment })).toBeUndefined();
@@ -216,15 +216,15 @@ describe('who only looks', () => {
 describe('a folder that is emptied', () => {
   it.each([
     ['its socket', (folder: string) => rmSync(join(folder, 'server-2.sock'))],
-    // The server may have come back while it is removed.
+    // The server may take its place again during the removal.
     [
       'all of it',
       (folder: string) => rmSync(folder, { recursive: true, maxRetries: 100, retryDelay: 0 }),
     ],
-  ])('(%s) costs nobody a lock: the server comes back', async (_, empty) => {
+  ])('(%s) loses no lock: the server takes its place again', async (_, empty) => {
     const folder = newFolder();
     const [holder, other] = await starts(2, folder);
-    // So that its number is not the first.
+    // Gives the server a number above 1.
     const { pid: before } = await other!.open();
     await other!.close();
     process.kill(before, 'SIGTERM');
@@ -236,28 +236,28 @@ describe('a folder that is emptied', () => {
     await expect(other!.open()).resolves.toEqual({ pid, address });
     expect(lstatSync(address.slice('unix:'.length)).ino).not.toBe(ino);
     await expect(other!.acquire('a', { wait: 0 })).rejects.toThrow(/busy|held|wait/i);
-    // One that was started in between ends by itself.
+    // A server that was started in between ends by itself.
     await until(() => serversOf(folder).length === 1);
     expect(serversOf(folder)).toEqual([pid]);
     expect(readdirSync(folder)).toEqual(['server-2.sock']);
-    // From then on all is as it was.
+    // Afterwards clients use the first server again.
     await holder!.release();
     await other!.acquire('a', {});
   });
 
-  it('again and again costs nobody a lock either', async () => {
+  it('repeatedly loses no lock', async () => {
     const folder = newFolder();
     const [holder, other] = await starts(2, folder);
     const { pid, address } = await holder!.open();
     await holder!.acquire('a', { lease: '1h' });
-    // It removes also what comes while it works.
+    // It also removes names that are created while it works.
     const loop = 'for turn in $(seq 200); do rm -rf "$0"; done';
     await once(spawn('sh', ['-c', loop, folder]), 'exit');
     await expect(other!.open()).resolves.toEqual({ pid, address });
     await expect(other!.acquire('a', { wait: 0 })).rejects.toThrow(/busy|held|wait/i);
   });
 
-  it('stays empty if nobody needs the server', async () => {
+  it('stays empty if the server has no client', async () => {
     const folder = newFolder();
     const client = await start(folder);
     await client.open();
@@ -267,7 +267,7 @@ describe('a folder that is emptied', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('is left to another server that has cleared its name away, though it does not answer', async () => {
+  it('is left to another server that removed its name, even if that does not answer', async () => {
     const folder = newFolder();
     const holder = await start(folder);
     await holder.open();
@@ -279,7 +279,7 @@ describe('a folder that is emptied', () => {
     expect(readdirSync(folder)).toEqual(['server-2.sock']);
   });
 
-  it('is left to another server that was faster, and holders are told', async () => {
+  it('is left to another server that was faster, and holders are notified', async () => {
     const folder = newFolder();
     const [holder, other] = await starts(2, folder);
     const { pid } = await holder!.open();

@@ -14,11 +14,11 @@ import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { LocalClient } from './local-client.ts';
 import { serversOf, until } from './local-scene.ts';
 
-/** `nobody`, on all systems that have one. */
+/** The id of the user nobody. */
 const OTHER_UID = 65534;
 const AS_OTHER = ['setpriv', `--reuid=${OTHER_UID}`, `--regid=${OTHER_UID}`, '--clear-groups'];
 
-/** What this test may not do where it runs, if so. */
+/** Why this test cannot run here; undefined if it can. */
 function skipUnless({ skip }: TestContext, reason: string, ...command: string[]): void {
   const { status, error } = spawnSync(command[0]!, command.slice(1), { stdio: 'ignore' });
   if (status !== 0 || error) skip(reason);
@@ -30,7 +30,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** A file system of its own; `nr_inodes` counts its files, the folder among them. */
+/** Mounts a file system; `nr_inodes` limits its files, including the folder. */
 function newDisk(context: TestContext, option: string): string {
   const folder = newFolder();
   const options = `size=1m,mode=700,${option}`;
@@ -50,9 +50,9 @@ async function start(
 }
 
 describe('two users', () => {
-  it('have servers of their own, and do not see each other’s locks', async (context) => {
+  it('have separate servers, and do not see each other’s locks', async (context) => {
     skipUnless(context, 'may not become another user', ...AS_OTHER, process.execPath, '-v');
-    // The folders that they have if nothing is said.
+    // The default folders.
     const environment = { HOLDFAST_RUNTIME_DIR: '' };
     const mine = await start(environment);
     const theirs = await start(environment, AS_OTHER);
@@ -81,7 +81,7 @@ describe('two users', () => {
     expect(spawnSync(program!, args).status).toBe(7);
   });
 
-  it('cannot prepare a folder for another', async (context) => {
+  it('cannot create a folder for another user', async (context) => {
     if (process.geteuid!() !== 0) context.skip('may not give files away');
     const folder = newFolder();
     chownSync(folder, OTHER_UID, OTHER_UID);
@@ -94,7 +94,7 @@ describe('two users', () => {
   });
 });
 
-/** A user of whom only these tests know. */
+/** A user that only these tests know. */
 class TestUser {
   readonly uid = 2_000_000_000 + process.pid;
   readonly home = join(newFolder(), 'home');
@@ -108,14 +108,14 @@ class TestUser {
     skipUnless(context, 'may not become another user', ...this.#prefix, process.execPath, '-v');
   }
 
-  /** A server whose folder is removed would make it again. */
+  /** A server creates its folder again when it is removed. */
   #end(): void {
     const servers = [this.temporary, `${this.home}/.holdfast-run`].flatMap(serversOf);
     for (const pid of servers) process.kill(pid, 'SIGKILL');
     rmSync(this.temporary, { recursive: true, force: true });
   }
 
-  /** With a user database of its own. */
+  /** Runs with a separate user database. */
   get #prefix(): string[] {
     const mount = 'mount --bind "$0" /etc/passwd && exec "$@"';
     const become = ['setpriv', `--reuid=${this.uid}`, `--regid=${this.uid}`, '--clear-groups'];
@@ -142,8 +142,8 @@ class TestUser {
   }
 }
 
-describe('a user whose folder in /tmp another user has made', () => {
-  it('uses the one in the home folder, before and after that', async (context) => {
+describe('a user whose folder in /tmp belongs to another user', () => {
+  it('uses the folder in the home folder, before and after that', async (context) => {
     const user = new TestUser(context);
     user.makeHome();
     const before = await user.start();
@@ -160,7 +160,7 @@ describe('a user whose folder in /tmp another user has made', () => {
     await expect(after.acquire('job', { wait: 0 })).rejects.toThrow(/busy|wait/);
   });
 
-  it('and who has no home folder is told both', async (context) => {
+  it('and without a home folder gets an error that names both', async (context) => {
     const user = new TestUser(context);
     user.squat();
     const client = await user.start();
@@ -174,8 +174,8 @@ describe('a user whose folder in /tmp another user has made', () => {
   });
 });
 
-describe('a user who gets a home folder while a server runs in /tmp', () => {
-  it('stays with that server until it has ended', async (context) => {
+describe('a user that gets a home folder while a server runs in /tmp', () => {
+  it('uses that server until it has ended', async (context) => {
     const user = new TestUser(context);
     const first = await user.start();
     const { address, pid } = await first.open();
@@ -196,22 +196,22 @@ describe('a folder that cannot be used', () => {
   it.for([
     ['a note', 1],
     ['the socket of the server', 2],
-  ] as const)('is full: there is no room for %s', async ([, files], context) => {
+  ] as const)('is full: no space for %s', async ([, files], context) => {
     const folder = newDisk(context, `nr_inodes=${files}`);
     const client = await start({ HOLDFAST_RUNTIME_DIR: folder });
     await expect(client.open()).rejects.toMatchObject({
       name: 'LocalError',
       code: 'folder',
       message: expect.stringMatching(
-        `in ${folder} \\(ENOSPC\\): its disk is full. Make room there`,
+        `in ${folder} \\(ENOSPC\\): its disk is full. Free some space`,
       ),
     });
   });
 
-  it('can only be read', async (context) => {
+  it('is read-only', async (context) => {
     const folder = newDisk(context, 'ro');
     const client = await start({ HOLDFAST_RUNTIME_DIR: folder });
-    await expect(client.open()).rejects.toThrow(/\(EROFS\): its disk can only be read/);
+    await expect(client.open()).rejects.toThrow(/\(EROFS\): its disk is read-only/);
   });
 
   it('is forbidden', async (context) => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { onTestFinished } from 'vitest';
 import { LocalClient, type LocalClientOptions } from './local-client.ts';
 
-/** A folder of its own for each test; the servers in it end with the test. */
+/** A new folder for each test. The servers in it end with the test. */
 export function newFolder(): string {
   const folder = mkdtempSync('/tmp/holdfast-test-');
   onTestFinished(() => {
@@ -12,7 +12,7 @@ export function newFolder(): string {
   return folder;
 }
 
-/** The processes that serve a folder, or want to. */
+/** The pids of server processes of a folder, including those that are starting. */
 export function serversOf(folder: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -38,7 +38,7 @@ export async function start(
   return client;
 }
 
-/** Waits for what another process does. */
+/** Waits until a condition that another process changes is true. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 10));
 }

@@ -20,7 +20,7 @@ describe('the local server', () => {
         const pids = new Set(opened.map(({ pid }) => pid));
         expect(pids.size).toBe(1);
         expect(new Set(opened.map(({ address }) => address)).size).toBe(1);
-        // Those that came too late end by themselves.
+        // Servers that were too late end by themselves.
         await until(() => serversOf(folder).length === 1);
         expect(serversOf(folder)).toEqual([...pids]);
         await Promise.all(clients.map((client) => client.close()));
@@ -40,7 +40,7 @@ describe('the local server', () => {
       const folder = newFolder();
       const clients = await starts(3, folder, 1);
       const visits = await Promise.all(clients.map((client) => client.visit(folder, 8)));
-      // Else this would have shown nothing.
+      // Else the test would prove nothing.
       expect(new Set(visits.flat()).size).toBeGreaterThan(2);
       await until(() => serversOf(folder).length === 0);
       expect(readdirSync(folder).length).toBe(2);
@@ -48,7 +48,7 @@ describe('the local server', () => {
     withinMs(120_000),
   );
 
-  it('gives a lock to who waits as soon as its holder is killed', async () => {
+  it('grants a lock to a waiter as soon as the holder is killed', async () => {
     const folder = newFolder();
     const [holder, waiter] = await starts(2, folder);
     const { address } = await holder!.open();
@@ -58,11 +58,11 @@ describe('the local server', () => {
     await using locks = createLocks(address);
     while ((await locks.mutex('a').inspect()).waiters.length === 0);
     await holder!.kill();
-    // Its lease would have ended in an hour: that this resolves at all is what is to be shown.
+    // The lease would end in an hour: the test passes if this resolves.
     expect((await waiting).fence).toBeGreaterThan(fence);
   });
 
-  it('forgets a waiter that is killed', async () => {
+  it('removes a waiter that is killed from the queue', async () => {
     const folder = newFolder();
     const [holder, waiter] = await starts(2, folder);
     const { address } = await holder!.open();
@@ -75,7 +75,7 @@ describe('the local server', () => {
     while ((await locks.mutex('a').inspect()).waiters.length > 0);
   });
 
-  it('when killed, is followed by one that lets holders stop first', async () => {
+  it('that is killed is followed by one that gives holders time to stop', async () => {
     const folder = newFolder();
     const [holder, next] = await starts(2, folder);
     const { pid } = await holder!.open();
@@ -84,14 +84,14 @@ describe('the local server', () => {
     process.kill(pid, 'SIGKILL');
     await holder!.ended;
     await next!.open();
-    // The server's own clock must pass here.
+    // Real time must pass in the server.
     expect(performance.now() - killedMs).toBeGreaterThanOrEqual(LOST_GRACE_MS);
     await holder!.lost;
     expect((await next!.acquire('a', {})).fence).toBeGreaterThan(fence);
     await next!.close();
   });
 
-  it('that ended with nothing to lose is followed at once', async () => {
+  it('that ended without locks is followed at once', async () => {
     const folder = newFolder();
     const client = await start(folder, { idleMs: 100 });
     await client.open();
@@ -102,7 +102,7 @@ describe('the local server', () => {
     expect(performance.now() - beganMs).toBeLessThan(LOST_GRACE_MS);
   });
 
-  it('does not end while somebody holds a lock, also without a connection', async () => {
+  it('does not end while a lock is held without a connection', async () => {
     const folder = newFolder();
     const client = await start(folder, { idleMs: 50 });
     const { address } = await client.open();
@@ -112,13 +112,13 @@ describe('the local server', () => {
     await redis.eval(LOCK_SCRIPT, 1, 'semaphore:{a}', ...request);
     redis.disconnect();
     await client.close();
-    // The server's own clock must pass here.
+    // Real time must pass in the server.
     await until(() => serversOf(folder).length === 0);
     expect(performance.now()).toBeGreaterThan(endMs);
     expect(existsSync(join(folder, 'server-1.ended'))).toBe(true);
   });
 
-  it('does not let its name become so old that the system would clear it away', async () => {
+  it('refreshes the time of its socket, which systems delete when it is old', async () => {
     const folder = newFolder();
     const client = await start(folder);
     await client.open();
@@ -128,14 +128,14 @@ describe('the local server', () => {
     await until(() => statSync(path).mtimeMs >= nowMs);
   });
 
-  it('waits for its first client, however little patience it has', async () => {
+  it('waits a second for its first client with a shorter idle time', async () => {
     const folder = newFolder();
     const client = await start(folder, { idleMs: 1 });
     await client.open();
     expect(readdirSync(folder)).toEqual(['server-1.sock']);
   });
 
-  it('ends by SIGTERM, and marks that only if nobody held anything', async () => {
+  it('ends by SIGTERM, and leaves the end mark only without held locks', async () => {
     const folder = newFolder();
     const client = await start(folder);
     const first = await client.open();
@@ -150,7 +150,7 @@ describe('the local server', () => {
     expect(existsSync(join(folder, 'server-2.ended'))).toBe(true);
   });
 
-  it('outlives the process group of who started it, and its signals', async () => {
+  it('outlives the process group of its starter and ignores its signals', async () => {
     const folder = newFolder();
     const client = await start(folder, { detached: true });
     const { pid } = await client.open();
@@ -162,18 +162,18 @@ describe('the local server', () => {
     expect((await other.open()).pid).toBe(pid);
   });
 
-  it('keeps no file open of who started it', async () => {
+  it('keeps no file of its starter open', async () => {
     const folder = newFolder();
     const client = await start(folder);
     const closed = once(client.child, 'close');
     await client.open();
     await client.kill();
-    // Its output ends, since nobody has it open any more.
+    // The output ends: no process has it open any more.
     await closed;
     expect(serversOf(folder).length).toBe(1);
   });
 
-  it('knows nothing of the variables of who started it', async () => {
+  it('does not get the environment of its starter', async () => {
     const folder = newFolder();
     const environment = {
       HOLDFAST_RUNTIME_DIR: folder,
@@ -183,7 +183,7 @@ describe('the local server', () => {
     const client = await start(folder, { environment });
     const { pid } = await client.open();
     const variables = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').filter(Boolean);
-    // Shells add what they know themselves.
+    // Shells add their own variables.
     const own = variables.filter((variable) => !/^(?:PWD|OLDPWD|SHLVL|_)=/.test(variable));
     expect(own).toEqual(['HOLDFAST_LOCAL_IDLE_MS=60000']);
   });

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { VERBS } from '../src/cli/dispatch.ts';
-import { ROOT } from './cli-run.ts';
+import { VARIABLES } from '../src/cli/man.ts';
+import { ROOT } from './cli-process.ts';
 
 const file = join(ROOT, 'man', 'holdfast.1');
 
@@ -14,14 +15,15 @@ function verdict(program: string, ...args: string[]): string | undefined {
 }
 
 describe('the manual page', () => {
-  it('is what the verbs as built say of themselves', () => {
+  it('is generated from the built verbs', () => {
     execFileSync(process.execPath, [join(ROOT, 'man', 'generate.js'), '--check'], {
       stdio: 'pipe',
     });
   });
 
-  it('tells of every verb and every option', async () => {
+  it('has every verb, every option and every variable', async () => {
     const page = readFileSync(file, 'utf8').replaceAll('\\-', '-');
+    for (const name of Object.keys(VARIABLES)) expect(page).toContain(`.B ${name}\n`);
     for (const [word, { load }] of VERBS) {
       expect(page).toContain(`.SH "HOLDFAST ${word.toUpperCase()}"`);
       for (const name of Object.keys((await load()).options ?? {})) {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createLocks, type Lock, LockLostError, type Locks } from '../src/index.ts';
-import { runCli } from './cli-run.ts';
+import { runCli } from './cli-process.ts';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 import { outputOfRecipe, RECIPE_FOLDER } from './recipe-program.ts';
 import { withinMs } from './within.ts';

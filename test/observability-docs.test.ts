@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const page = read('docs/observability.md');

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 
 const PROGRAMS = [
   ...['redis-server', 'redis-cli', 'redis-benchmark', 'sqlite3', 'chromium'],
-  ...['python3', 'zsh', 'mandoc', 'php', 'javac'],
+  ...['python3', 'zsh', 'fish', 'mandoc', 'php', 'javac'],
 ];
 
 /** The first line of what the script prints where only these programs are, and no apt-get. */

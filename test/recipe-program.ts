@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { CliProcess, ROOT } from './cli-run.ts';
+import { CliProcess, ROOT } from './cli-process.ts';
 
 /**
  * A program of examples/recipes in PHP or Python, or another command that runs one of them. The

@@ -5,7 +5,7 @@ import { widthOf } from '../src/cli/lab/text-width.ts';
 import { LabError, type Stampede, type StampedeRun, stampede } from '../src/lab/index.ts';
 import { galleryPage, STAMPEDE_COLUMNS } from '../src/lab-report/index.ts';
 import { startBrowser } from './browser.ts';
-import { ROOT, runCli } from './cli-run.ts';
+import { ROOT, runCli } from './cli-process.ts';
 
 let found: Stampede;
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import { completion } from '../src/cli/completion.ts';
 import type { Io } from '../src/cli/verb.ts';
 import { createEngine } from '../src/engine/index.ts';
 import { type Server, startServer } from '../src/server/index.ts';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 
 const MAIN = join(ROOT, 'dist', 'cli', 'main.js');
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-startup-'));

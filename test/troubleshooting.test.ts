@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { createLocks } from '../src/index.ts';
 import { issueCertificate } from './certificate.ts';
-import { ROOT } from './cli-run.ts';
+import { ROOT } from './cli-process.ts';
 import { startRealCluster } from './real-cluster.ts';
 import { freePort, spawnRealRedis, startRealRedis, stopProcess } from './real-redis.ts';
 import { startRealSentinel } from './real-sentinel.ts';

@@ -7,30 +7,30 @@ import { keyListData, textData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listEndless, NO_KEYS } from './ls/key-list.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
 import type { Servers } from './ls/servers.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { messageText, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
 const CHECK_OPTIONS = {
-  ...STORE_OPTION,
-  json: { help: 'prints all that was found as JSON' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  ...STORE_OPTIONS,
+  json: { help: 'prints the findings as JSON' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 
-/** `holdfast check`: whether a store is fit to keep locks, and which locks in it never end. */
+/** `holdfast check`: warns of settings of a store that make locks unsafe, and of locks without a TTL. */
 export const check: Verb = {
   options: CHECK_OPTIONS,
 
-  help: `holdfast check: warns of what makes the locks of a store unsafe
+  help: `holdfast check: warns of settings and keys that make the locks of a store unsafe
 
 Usage: holdfast check [pattern] [options]
 
 ${describeOptions(CHECK_OPTIONS)}
 
-It reads, and changes nothing:
+It only reads. It checks:
   expiry    lock keys without a TTL, which stay when their holder dies. Lock keys are strings, and hashes
             of Redisson, whose names match the pattern, as in Redis; ${FOREIGN_PATTERN} if none is given
   eviction  whether the server may delete locks when its memory is full (INFO memory)
@@ -43,8 +43,8 @@ ${STORE_HELP}
 Exit codes:
   0   nothing is wrong
   1   there are warnings, or something could not be checked
-  2   the command line cannot be understood
-  69  the store cannot be reached, or refuses
+  2   the command line is wrong
+  69  the store is unreachable or refuses
 
 Examples:
   holdfast check --store redis://10.0.0.7:6379
@@ -52,11 +52,12 @@ Examples:
   holdfast check --json | jq '.endless.keys[].name'`,
 
   async run(args, io) {
-    const { values, words } = readMixed(CHECK_OPTIONS, args, io.environment);
+    const given = readMixed(CHECK_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     const pattern = words[0] === undefined ? FOREIGN_PATTERN : bytesOf(words[0]);
-    return withStore(values.store, io, async (store) => {
-      const report = await store.ask((servers) => examine(servers, pattern), undefined);
+    return withStore(given, io, async (store) => {
+      const report = await store.query((servers) => examine(servers, pattern), undefined);
       if (values.json) print(io, asJson(store.label, pattern, report));
       else print(io, describe(report, choosePaint(io, values['no-color'])));
       return report === undefined || isFine(report) ? 0 : NOT_FINE;

@@ -1,7 +1,6 @@
 import { bytesOf } from './bytes.ts';
 import { Console, type ConsoleOptions } from './console/console.ts';
 import { choosePaint } from './console/paint.ts';
-import { parseStoreAddress, type StoreAddress } from './console/store-address.ts';
 import {
   describeOptions,
   HELP,
@@ -9,20 +8,22 @@ import {
   type OptionValues,
   readOptions,
 } from './options.ts';
+import { readStoreAddress, TLS_OPTIONS } from './store-address.ts';
 import { type Io, print, UsageError, type Verb } from './verb.ts';
 
 const CLI_OPTIONS = {
   store: {
     placeholder: 'url',
     environment: true,
-    help: 'where the server is; redis://127.0.0.1:6379 if not given',
+    help: 'the server; redis://127.0.0.1:6379 if not given',
   },
-  raw: { help: 'prints replies as they are, as into a pipe' },
-  'no-raw': { help: 'prints replies for people, also into a pipe' },
+  ...TLS_OPTIONS,
+  raw: { help: 'prints the bytes of replies, as into a pipe' },
+  'no-raw': { help: 'formats replies for people, also into a pipe' },
   resp2: { short: '2', help: 'speaks RESP2' },
   resp3: { short: '3', help: 'speaks RESP3, which knows maps, sets, doubles and booleans' },
   'exit-code': { short: 'e', help: 'an error goes to stderr and makes the exit code 1' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 
@@ -38,11 +39,11 @@ Usage: holdfast cli [options] [command [argument …]]
 
 ${describeOptions(CLI_OPTIONS)}
 
-A store is redis://[user:password@]host[:port][/database], rediss://… or unix:/path; HOLDFAST_STORE
-names it too.
-Without a command it asks for one after the other; a pipe can give them too, one on a line.
-HOLDFAST_PASSWORD is sent where the store's address has no password: better than an address with one,
-which others on the machine can read with ps.
+A store is redis://[user:password@]host[:port][/database], rediss://… or unix:/path. HOLDFAST_STORE,
+HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the options too.
+Without a command it shows a prompt, or reads commands from a pipe, one on each line.
+HOLDFAST_PASSWORD is sent if the address has no password. Other users can read a password in the address
+with ps.
 
 Examples:
   holdfast cli SETNX job programmer
@@ -52,18 +53,18 @@ Examples:
   echo 'GET job' | holdfast cli --no-raw`,
 
   async run(args, io) {
-    const { values, rest } = readOptions(CLI_OPTIONS, args, io.environment);
+    const { values, flags, rest } = readOptions(CLI_OPTIONS, args, io.environment);
     if (values.help) return print(io, this.help);
-    const console = new Console(consoleOptions(values, io), io);
+    const console = new Console(consoleOptions(values, flags, io), io);
     return rest.length > 0 ? console.runOnce(rest.map(bytesOf)) : console.runLines();
   },
 };
 
-function consoleOptions(values: CliValues, io: Io): ConsoleOptions {
+function consoleOptions(values: CliValues, flags: CliValues, io: Io): ConsoleOptions {
   if (values.raw && values['no-raw']) throw new UsageError('Choose --raw or --no-raw.');
   if (values.resp2 && values.resp3) throw new UsageError('Choose -2 or -3.');
   return {
-    store: findStore(values, io),
+    store: readStoreAddress({ store: DEFAULT_STORE, ...values }, flags, io.environment)!,
     protocol: values.resp3 ? 3 : values.resp2 ? 2 : undefined,
     raw: values.raw ?? (!values['no-raw'] && !io.output.isTTY),
     errorsCount: values['exit-code'] ?? false,
@@ -71,8 +72,4 @@ function consoleOptions(values: CliValues, io: Io): ConsoleOptions {
   };
 }
 
-function findStore({ store: url = 'redis://127.0.0.1:6379' }: CliValues, io: Io): StoreAddress {
-  const store = parseStoreAddress(url);
-  if (store.password !== '') return store;
-  return { ...store, password: bytesOf(io.environment.HOLDFAST_PASSWORD ?? '') };
-}
+const DEFAULT_STORE = 'redis://127.0.0.1:6379';

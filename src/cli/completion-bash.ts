@@ -2,8 +2,8 @@ import type { CompletedVerb } from './completion.ts';
 import { completedValue, flagsOf, takesCommand } from './completion-words.ts';
 
 /**
- * A function for bash. Names of locks come from a store, where anybody may have chosen them: they are
- * compared and quoted, and never pass through anything that expands words, as `compgen -W` does.
+ * A completion script for bash. Names of locks come from a store, where any client may have chosen them: the script
+ * compares and quotes them, and never uses a command that expands words, as `compgen -W` does.
  */
 export function bashCompletion(verbs: readonly CompletedVerb[]): string {
   return `# Completion of holdfast for bash. Made by: holdfast completion bash
@@ -27,13 +27,13 @@ _holdfast_locks() {
     [[ \${words[index]} == --store ]] && store=(--store "\${words[index + 1]}")
   done
   while IFS= read -r name; do
-    # A backslash is an escape of ls, which no lock has as its name.
+    # A backslash is an escape of ls: completion leaves such names out.
     [[ $name == "$current"* && $name != *\\\\* ]] && COMPREPLY+=("$(printf %q "$name")")
   done < <("\${words[0]}" ls --quiet "\${store[@]}" 2> /dev/null)
 }
 
 _holdfast() {
-  # Bash cuts words at colons, which names of locks have: the line is read anew.
+  # Bash splits words at colons, which names of locks contain: split the line again, at spaces.
   local line=\${COMP_LINE:0:COMP_POINT} current words=() previous verb
   current=\${line##*[[:space:]]}
   read -ra words <<< "\${line%"$current"}"
@@ -61,7 +61,7 @@ complete -F _holdfast holdfast
 `;
 }
 
-/** After \`--\` stands a command with words of its own. */
+/** Completes the command after \`--\`. */
 function commandLines({ word }: CompletedVerb): string {
   return `  if [[ $verb == ${word} && " \${words[*]} " == *' -- '* ]]; then
     if [[ $previous == -- ]]; then
@@ -74,7 +74,7 @@ function commandLines({ word }: CompletedVerb): string {
 `;
 }
 
-/** What may follow an option, those together of which the same may; where nobody can know, nothing. */
+/** Completes the value of an option. Options with the same values share a line; unknown values have no completion. */
 function valueLines(verbs: readonly CompletedVerb[]): string {
   const patterns = new Map<string, string[]>();
   for (const { word, options } of verbs) {

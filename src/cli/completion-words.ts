@@ -1,12 +1,12 @@
 import type { CompletedVerb } from './completion.ts';
 import type { Option } from './options.ts';
 
-/** How an option is written: `--watch`, `-w`. */
+/** The flags of an option: `--watch`, `-w`. */
 export function flagsOf(name: string, { short }: Option): string[] {
   return short === undefined ? [`--${name}`] : [`--${name}`, `-${short}`];
 }
 
-/** What the value of an option may be, as its placeholder tells. Undefined: it takes none. */
+/** The values of an option, by its placeholder. Undefined: the option takes no value. */
 export function completedValue({
   placeholder,
 }: Option): 'file' | 'anything' | readonly string[] | undefined {
@@ -17,7 +17,7 @@ export function completedValue({
 
 const FILES: ReadonlySet<string> = new Set(['path', 'file', 'folder']);
 
-/** Whether another command stands after `--`. */
+/** Whether the verb takes a command after `--`. */
 export function takesCommand({ word }: CompletedVerb): boolean {
   return word === 'run';
 }

@@ -2,7 +2,7 @@ import type { CompletedVerb } from './completion.ts';
 import { completedValue, takesCommand } from './completion-words.ts';
 import type { Option } from './options.ts';
 
-/** A function for zsh, to be sourced or to be found in its path of functions. */
+/** A completion script for zsh, to be sourced or put into its fpath. */
 export function zshCompletion(verbs: readonly CompletedVerb[]): string {
   return `#compdef holdfast
 # Completion of holdfast for zsh. Made by: holdfast completion zsh
@@ -10,7 +10,7 @@ export function zshCompletion(verbs: readonly CompletedVerb[]): string {
 _holdfast_locks() {
   local -a names store
   [[ -n \${opt_args[--store]} ]] && store=(--store "\${(Q)opt_args[--store]}")
-  # A backslash is an escape of ls, which no lock has as its name.
+  # A backslash is an escape of ls: completion leaves such names out.
   names=(\${(f)"$(_call_program locks holdfast ls --quiet \${(q)store} 2> /dev/null)"})
   names=(\${names:#*\\\\*})
   compadd -a names

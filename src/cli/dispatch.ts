@@ -1,21 +1,21 @@
 import { nearest } from './nearest.ts';
-import { leaveStderr } from './plain-errors.ts';
+import { keepStderrBlocking } from './plain-errors.ts';
 import { messageText } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
 interface VerbEntry {
   readonly summary: string;
-  /** Verbs are loaded when they are called, so that `--version` does not wait for all of them. */
+  /** Loads the verb. Only the verb that is called is loaded. */
   readonly load: () => Promise<Verb>;
 }
 
-/** In the order in which they are listed. */
+/** In the order of the help. */
 export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
   [
     'serve',
     {
-      summary: 'starts a server that any Redis client can talk to',
+      summary: 'starts a server that any Redis client can use',
       load: async () => (await import('./serve.ts')).serve,
     },
   ],
@@ -29,55 +29,62 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
   [
     'cli',
     {
-      summary: 'sends commands to a server, one or as many as you type',
+      summary: 'sends commands to a server, from arguments, a pipe or a prompt',
       load: async () => (await import('./cli.ts')).cli,
     },
   ],
   [
     'lab',
     {
-      summary: 'shows what goes wrong with lock recipes, in every interleaving',
+      summary: 'searches lock recipes for failures, in every interleaving',
       load: async () => (await import('./lab.ts')).lab,
     },
   ],
   [
     'ls',
     {
-      summary: 'lists the locks that somebody holds or waits for',
+      summary: 'lists the locks that have a holder or a waiter',
       load: async () => (await import('./ls.ts')).ls,
     },
   ],
   [
     'show',
     {
-      summary: 'tells who holds a lock and who waits for it',
+      summary: 'shows the holders and waiters of a lock',
       load: async () => (await import('./show.ts')).show,
     },
   ],
   [
     'release',
     {
-      summary: 'takes a lock away from whoever holds it',
+      summary: 'takes a lock away from its holders',
       load: async () => (await import('./release.ts')).release,
     },
   ],
   [
     'check',
     {
-      summary: 'warns of what makes the locks of a store unsafe',
+      summary: 'warns of settings and keys that make the locks of a store unsafe',
       load: async () => (await import('./check.ts')).check,
     },
   ],
   [
     'completion',
     {
-      summary: 'prints what makes bash or zsh complete these words',
+      summary: 'prints a completion script for bash, zsh or fish',
       load: async () => (await import('./completion.ts')).completion,
+    },
+  ],
+  [
+    'man',
+    {
+      summary: 'shows the manual page',
+      load: async () => (await import('./man.ts')).man,
     },
   ],
 ]);
 
-/** Only for who uses it: Node makes a pipe non-blocking, also for all others that have it open. */
+/** Streams are opened on first use: Node makes a pipe non-blocking, also for other processes that have it open. */
 const PROCESS_IO: Io = {
   get input() {
     return process.stdin;
@@ -85,7 +92,7 @@ const PROCESS_IO: Io = {
   get output() {
     return onceBroken(process.stdout, leave);
   },
-  /** A server goes on when nobody reads its reports. */
+  /** A server continues when the reader of its reports has gone. */
   get errors() {
     return onceBroken(process.stderr, () => {});
   },
@@ -100,14 +107,14 @@ function onceBroken(
   return stream;
 }
 
-/** Who reads the output may leave early (`| head`). On a full disk, what was asked for is missing. */
+/** A reader that closes the pipe early (`| head`) is no error. A full disk is. */
 function leave({ code }: NodeJS.ErrnoException): never {
   if (code === 'EPIPE') process.exit();
   printError(PROCESS_IO, `the output cannot be written (${code}).`);
   process.exit(1);
 }
 
-/** The whole command line: `holdfast <verb> …`. Gives the exit code. */
+/** The whole command line: `holdfast <verb> …`. Returns the exit code. */
 export async function run(args: readonly string[], io: Io = PROCESS_IO): Promise<number> {
   if (io === PROCESS_IO) keepDebuggerClosed();
   try {
@@ -123,19 +130,19 @@ function keepDebuggerClosed(): void {
 }
 
 async function dispatch([word = '--help', ...args]: readonly string[], io: Io): Promise<number> {
-  if (word === '--version' || word === '-v') return print(io, version());
+  if (word === 'version' || word === '--version' || word === '-v') return print(io, version());
   if (word === 'help' || word === '--help' || word === '-h') {
     return print(io, args[0] === undefined ? overview() : (await find(args[0])).help);
   }
   const verb = await find(word);
-  if (verb.sharesStderr && io === PROCESS_IO) leaveStderr();
+  if (verb.sharesStderr && io === PROCESS_IO) keepStderrBlocking();
   return verb.run(args, io);
 }
 
 function find(word: string): Promise<Verb> {
   const entry = VERBS.get(word);
   if (entry !== undefined) return entry.load();
-  const known = [...VERBS.keys(), 'help'];
+  const known = [...VERBS.keys(), 'help', 'version'];
   const meant = nearest(word, known);
   const hint = meant === undefined ? '.' : `; did you mean ${meant}?`;
   throw new UsageError(
@@ -156,7 +163,7 @@ function explain(error: unknown, [word]: readonly string[], io: Io): number {
   throw withSafeStack(error);
 }
 
-/** A bug, which Node prints with its stack. The messages in it may quote what a server sent. */
+/** For a bug: Node prints the error with its stack. Its message may quote bytes from a server. */
 function withSafeStack(error: unknown): Error {
   const { stack = String(error) } = error instanceof Error ? error : {};
   const bug = new Error();
@@ -164,7 +171,8 @@ function withSafeStack(error: unknown): Error {
   return bug;
 }
 
-function overview(): string {
+/** The text of `holdfast help`. */
+export function overview(): string {
   const verbs = [...VERBS].map(([word, { summary }]) => `  ${word.padEnd(12)}${summary}`);
   return [
     'holdfast: locks for programs on many machines, and the Redis-compatible store under them',
@@ -173,7 +181,7 @@ function overview(): string {
     '',
     ...verbs,
     '',
-    'holdfast <verb> --help tells more about one of them; holdfast --version says which this is.',
+    'holdfast <verb> --help describes a verb; holdfast version prints the version.',
     '',
     'Examples:',
     '  holdfast serve                       listens on 127.0.0.1:6379',

@@ -5,6 +5,7 @@ import { isFile } from './lab/recipe-file.ts';
 import { replayRecipe } from './lab/replay.ts';
 import { writeReport } from './lab/report.ts';
 import { runRecipe } from './lab/run.ts';
+import { searchAll } from './lab/search-all.ts';
 import { showStampede } from './lab/stampede.ts';
 import { describeOptions, type OptionTable } from './options.ts';
 import { type Io, UsageError, type Verb } from './verb.ts';
@@ -12,37 +13,39 @@ import { type Io, UsageError, type Verb } from './verb.ts';
 type Part = (args: readonly string[], io: Io, help: string) => Promise<number>;
 
 const PARTS: ReadonlyMap<string, Part> = new Map([
+  ['list', listRecipes],
   ['run', runRecipe],
   ['replay', replayRecipe],
   ['report', writeReport],
   ['stampede', showStampede],
 ]);
 
-/** `holdfast lab`: lock recipes in every interleaving, and a run in which each goes wrong. */
+/** `holdfast lab`: searches lock recipes in every interleaving, and shows schedules that fail. */
 export const lab: Verb = {
   options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS },
   words: [...PARTS.keys()],
 
   help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
 
-Usage: holdfast lab [options]                        lists the recipes with their verdicts
+Usage: holdfast lab list [options]                   prints the recipes, at once
+       holdfast lab [options]                        searches all of them: a minute or more
        holdfast lab run <recipe> [options]           searches one, and draws a failure: a shortest one,
                                                      or the scene that explains it
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
-       holdfast lab stampede [options]               an expired cache entry that many clients ask for
+       holdfast lab stampede [options]               an expired cache entry that many clients request
 
 Options of run and replay (replay knows neither --check nor --most-states):
 ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
 
-Options of the list and of report (--out is for report):
+Options of the search of all, and of report (--out is for report):
 ${describeOptions(without(REPORT_OPTIONS, RUN_OPTIONS))}
 
 Options of stampede:
 ${describeOptions(without(STAMPEDE_OPTIONS, LIST_OPTIONS))}
 
 Options of all (report knows no --json):
-${describeOptions(without(LIST_OPTIONS, { only: LIST_OPTIONS.only }))}
+${describeOptions(LIST_OPTIONS)}
 
 A recipe is one of the list, or the path of a file with your own as plain text, such as ./my-recipe.txt;
 "A recipe as plain text" in docs/lab.md has the language. Nothing may fail in a recipe of your own.
@@ -53,13 +56,13 @@ pause, la a lost reply, +a and -a a clock that is ahead or behind.
 
 Exit codes:
   0  every verdict is the expected one
-  1  something outside stands in the way, such as a folder that cannot be written to
-  2  the command line cannot be understood; the message names what was probably meant
+  1  an error outside of the search, such as a folder that cannot be written to
+  2  the command line is wrong
   3  a verdict is not the expected one
   4  the search was stopped at --most-states; what it saw until then is as expected
 
 Examples:
-  holdfast lab
+  holdfast lab list
   holdfast lab run set-nx-ex-del
   holdfast lab run set-nx-px-lua-del --clients 4 --crashes 2 --pauses 0
   holdfast lab run ./my-recipe.txt --pauses 0
@@ -73,17 +76,17 @@ Examples:
     if (part === undefined && word !== '' && !word.startsWith('-')) throw unknown(word);
     try {
       return await (part === undefined
-        ? listRecipes(args, io, this.help)
+        ? searchAll(args, io, this.help)
         : part(rest, io, this.help));
     } catch (error) {
       if (!(error instanceof LabError)) throw error;
-      // What the lab calls lostReplies is --lost-replies here.
+      // The option of lostReplies is --lost-replies.
       throw new UsageError(sentence(error.message.replace('lostReplies', 'lost-replies')));
     }
   },
 };
 
-/** With a capital letter and a full stop. A path at the start stays as it is, and a question has its mark. */
+/** With a capital letter, except for a path, and a full stop, unless it ends with a question mark. */
 function sentence(text: string): string {
   const isPath = isFile(text.split(' ', 1)[0]!);
   const start = isPath ? text.charAt(0) : text.charAt(0).toUpperCase();
@@ -96,7 +99,9 @@ function unknown(word: string): UsageError {
   }
   if (isFile(word)) return new UsageError(`Did you mean holdfast lab run ${word}?`);
   const known = [...PARTS.keys()].join(', ');
-  return new UsageError(`The lab knows no '${word}'. It knows ${known}, or nothing for the list.`);
+  return new UsageError(
+    `There is no part '${word}' of the lab. Known parts: ${known}; without one it searches all recipes.`,
+  );
 }
 
 function without(options: OptionTable, others: OptionTable): OptionTable {

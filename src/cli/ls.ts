@@ -5,11 +5,12 @@ import { keysData, listData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
 import { keyTable } from './ls/key-table.ts';
 import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
+import { lockRows } from './ls/lock-rows.ts';
 import { lockTable } from './ls/lock-table.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
 import { StoreError } from './ls/servers.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
 import { unreadableText } from './ls/unreadable.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
@@ -17,45 +18,46 @@ import { printable, safeJson } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
 const LS_OPTIONS = {
-  ...STORE_OPTION,
-  watch: { short: 'w', help: 'looks again every second; on a terminal q or Ctrl-C ends it' },
+  ...STORE_OPTIONS,
+  watch: { short: 'w', help: 'refreshes the list every second; on a terminal q or Ctrl-C ends it' },
   foreign: {
     help: 'lists keys that other programs use as locks; the pattern is for keys, lock* if not given',
   },
-  json: { help: 'prints all that is known as JSON; with --watch one document on a line' },
-  quiet: { short: 'q', help: 'prints nothing but the names' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  json: { help: 'prints all fields as JSON; with --watch one document on each line' },
+  quiet: { short: 'q', help: 'prints the names only' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 
 type LsValues = OptionValues<typeof LS_OPTIONS>;
 
-/** `holdfast ls`: the locks that somebody holds or waits for. */
+/** `holdfast ls`: the locks that have a holder or a waiter. */
 export const ls: Verb = {
   options: LS_OPTIONS,
 
-  help: `holdfast ls: lists the locks that somebody holds or waits for
+  help: `holdfast ls: lists the locks that have a holder or a waiter
 
 Usage: holdfast ls [pattern] [options]
 
 ${describeOptions(LS_OPTIONS)}
 
-A pattern is for the names, as in Redis: * is anything, ? one sign, [ab] one of these.
+The pattern selects names, as in Redis: * matches any text, ? one character, [ab] one of these.
 ${STORE_HELP}
-One line is one lock, with who has held it longest; +2 are two more, whom holdfast show names. A holder
-that uses SET NX without Holdfast is (another program). Signs that could change the terminal are shown as
-\\n, \\x1b, \\u202e and so on, a backslash as two; --json has the names as they are.
+Each line is a lock with its oldest holder; +2 means two more, which holdfast show lists. mutex+write is the
+pair of locks that a holdfast run holds. A holder that uses SET NX without Holdfast is (another program).
+Control characters are printed as \\n, \\x1b, \\u202e and so on, a backslash as two; --json has the names
+unchanged.
 
-With --foreign one line is one key that is no lock of Holdfast: what it is by its type and value (token;
-timestamp, a Unix time and no TTL, with its end; redisson, a hash; else the type), the start of the value,
-the TTL or no end, and how long no client had used it, or - where the server does not tell. To list a value
-is to use it: the next list counts from this one. Up to 100,000 are listed. Keys that the server refuses to
-tell of are counted on the error output.
+With --foreign each line is a key that is no lock of Holdfast: its kind by type and value (token; timestamp,
+a Unix time and no TTL, with its end; redisson, a hash; else the type), the start of the value, the TTL or
+no end, and the time since a client last used it, or - if the server does not know. Listing a value counts
+as use: the next list counts from this one. The maximum is 100,000 keys. Keys that the user may not read are
+counted on stderr.
 
 Exit codes:
   0   the list was printed, even if it is empty
-  2   the command line cannot be understood
-  69  the store cannot be reached, or refuses
+  2   the command line is wrong
+  69  the store is unreachable or refuses
 
 Examples:
   holdfast ls
@@ -65,37 +67,39 @@ Examples:
   holdfast ls --json | jq '.locks[] | select(.waiterCount > 10) | .name'`,
 
   async run(args, io) {
-    const { values, words } = readMixed(LS_OPTIONS, args, io.environment);
+    const given = readMixed(LS_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     if (values.json && values.quiet) throw new UsageError('Choose --json or --quiet.');
     const pattern = words[0] === undefined ? undefined : bytesOf(words[0]);
-    if (values.foreign) return listForeignKeys(pattern, values, io);
-    return withStore(values.store, io, async (store) => {
-      const look = (): Promise<LockList> =>
-        store.ask((servers) => listLocks(servers, pattern), NO_LOCKS);
+    if (values.foreign) return listForeignKeys(pattern, given, io);
+    return withStore(given, io, async (store) => {
+      const read = (): Promise<LockList> =>
+        store.query((servers) => listLocks(servers, pattern), NO_LOCKS);
       const paint = choosePaint(io, values['no-color']);
       const show = (list: LockList): void => {
         printList(list, store.label, values, io, paint);
-        printLack(unreadableText(list, 'lock', pattern ?? '*'), io);
+        printGap(unreadableText(list, 'lock', pattern ?? '*'), io);
       };
-      if (!values.watch) show(await look());
+      if (!values.watch) show(await read());
       else if (io.output.isTTY && !values.json && !values.quiet) {
-        await new Watch(look, store, io, paint).run();
-      } else await printAgainAndAgain(look, show, values, io);
+        await new Watch(read, store, io, paint).run();
+      } else await printRepeatedly(read, show, values, io);
       return 0;
     });
   },
 };
 
-/** A list that is made again and again would show how long ago it was made, not how long keys are idle. */
+/** Without --watch: each list counts as use of the keys, so that later lists would show the time since the last one. */
 async function listForeignKeys(
   pattern = FOREIGN_PATTERN,
-  values: LsValues,
+  given: { readonly values: LsValues; readonly flags: LsValues },
   io: Io,
 ): Promise<number> {
+  const { values } = given;
   if (values.watch) throw new UsageError('Choose --watch or --foreign.');
-  return withStore(values.store, io, async (store) => {
-    const list = await store.ask((servers) => listForeign(servers, pattern), NO_KEYS);
+  return withStore(given, io, async (store) => {
+    const list = await store.query((servers) => listForeign(servers, pattern), NO_KEYS);
     const nowMs = systemClock.wallMs();
     if (values.json) print(io, safeJson(keysData(store.label, nowMs, list), 2));
     else if (values.quiet)
@@ -104,13 +108,13 @@ async function listForeignKeys(
         io,
       );
     else printKeys(list, pattern, nowMs, io, choosePaint(io, values['no-color']));
-    printLack(unreadableText(list, 'key', pattern), io);
+    printGap(unreadableText(list, 'key', pattern), io);
     return 0;
   });
 }
 
-function printLack(lack: string, io: Io): void {
-  if (lack !== '') printError(io, `The list is not complete: ${lack}`);
+function printGap(gap: string, io: Io): void {
+  if (gap !== '') printError(io, `The list is not complete: ${gap}`);
 }
 
 function printKeys(
@@ -127,25 +131,22 @@ function printKeys(
   const { head, lines } = keyTable(keys, nowMs, paint, terminalWidth(io));
   print(io, [head, ...lines].join('\n'));
   if (isCut) {
-    printError(
-      io,
-      `${keys.length} keys are shown, and there are more. A narrower pattern finds those you mean.`,
-    );
+    printError(io, `${keys.length} keys are shown, and there are more. Use a narrower pattern.`);
   }
 }
 
-/** Into a pipe: block after block, or document after document. A store that fails later is no end. */
-async function printAgainAndAgain(
-  look: () => Promise<LockList>,
+/** Into a pipe: one block or document for each refresh. A later failure of the store does not end it. */
+async function printRepeatedly(
+  read: () => Promise<LockList>,
   show: (list: LockList) => void,
   { json }: LsValues,
   io: Io,
 ): Promise<never> {
-  show(await look());
+  show(await read());
   for (;;) {
     await pause();
     try {
-      const list = await look();
+      const list = await read();
       if (!json) print(io, '');
       show(list);
     } catch (error) {
@@ -172,7 +173,7 @@ function printList(
   } else printTable(list, io, paint);
 }
 
-/** Locks of several kinds may have one name. */
+/** Each name once: locks of several kinds may share it. */
 function printNames(names: readonly string[], io: Io): void {
   const lines = new Set(names.map((bytes) => `${printable(bytes)}\n`));
   io.output.write([...lines].join(''));
@@ -184,13 +185,10 @@ function terminalWidth({ output }: Io): number | undefined {
 
 function printTable({ locks, isCut, unreadableCount }: LockList, io: Io, paint: Paint): void {
   if (locks.length === 0 && unreadableCount > 0) return;
-  if (locks.length === 0) return void print(io, 'Nobody holds a lock or waits for one.');
-  const { head, lines } = lockTable(locks, paint, terminalWidth(io));
+  if (locks.length === 0) return void print(io, 'No lock has a holder or a waiter.');
+  const { head, lines } = lockTable(lockRows(locks), paint, terminalWidth(io));
   print(io, [head, ...lines].join('\n'));
   if (isCut) {
-    printError(
-      io,
-      `${locks.length} locks are shown, and there are more. A pattern finds those you mean.`,
-    );
+    printError(io, `${locks.length} locks are shown, and there are more. Use a pattern.`);
   }
 }

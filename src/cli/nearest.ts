@@ -1,6 +1,6 @@
 import { editDistance } from '../edit-distance.ts';
 
-/** The word that was probably meant: the one that takes the fewest letters to change, if that is few. */
+/** The known word with the smallest edit distance; undefined if that is large. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const distances = words.map((each) => (each.startsWith(word) ? 1 : editDistance(word, each)));
   const least = Math.min(...distances);

@@ -2,12 +2,12 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { nearest } from './nearest.ts';
 import { type Environment, UsageError } from './verb.ts';
 
-/** One option of a verb: the facts that parsing, the environment and `--help` are made from. */
+/** One option of a verb: parsing, the environment and `--help` use these facts. */
 export interface Option {
   readonly short?: string;
-  /** Asks the environment when the flag is not given: HOLDFAST_MAXCLIENTS for `--maxclients`. */
+  /** Reads the environment when the flag is not given: HOLDFAST_MAXCLIENTS for `--maxclients`. */
   readonly environment?: true;
-  /** What stands for the value in the help. Left out: a switch, which takes none. */
+  /** The name of the value in the help. Undefined: a switch, which takes no value. */
   readonly placeholder?: string;
   readonly help: string;
 }
@@ -15,9 +15,9 @@ export interface Option {
 export type OptionTable = Readonly<Record<string, Option>>;
 
 /** Every verb has it. */
-export const HELP = { short: 'h', help: 'shows this' } as const;
+export const HELP = { short: 'h', help: 'prints this help' } as const;
 
-/** The values that were given: text, or true and false for switches. */
+/** The given values: text, or true and false for switches. */
 export type OptionValues<Table extends OptionTable> = {
   readonly [Name in keyof Table]?: Table[Name] extends { readonly placeholder: string }
     ? string
@@ -27,9 +27,9 @@ export type OptionValues<Table extends OptionTable> = {
 interface ParsedOptions<Table extends OptionTable> {
   readonly flags: OptionValues<Table>;
   readonly environment: OptionValues<Table>;
-  /** Both, where flags beat the environment. */
+  /** Both; a flag overrides the environment. */
   readonly values: OptionValues<Table>;
-  /** What follows the options, from the first word that is none. */
+  /** The arguments from the first one that is no option. */
   readonly rest: readonly string[];
 }
 
@@ -89,7 +89,7 @@ function readFlags(table: OptionTable, args: string[]): Values {
   }
 }
 
-/** The option that was probably meant. */
+/** The most similar option. */
 function hint(table: OptionTable, message: string): string {
   const unknown = /^Unknown option '--([^']+)'/.exec(message)?.[1];
   const meant = unknown && nearest(unknown, Object.keys(table));

@@ -1,12 +1,12 @@
 import { closeSync, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { VerbError } from './verb.ts';
 
-/** A longer first line is no password: it is another file, or one without an end such as /dev/zero. */
+/** A file with a longer first line is no password file; it may be endless, such as /dev/zero. */
 const MAX_BYTES = 4096;
 
 /**
- * The first line of a file, which may be a pipe too (`/dev/stdin`). Nothing is read after it. Reports a file
- * that other users can read or replace, and uses it all the same: secrets of containers often have mode 0444.
+ * Reads the first line of a file or pipe (`/dev/stdin`), and nothing after it. Warns of a file that other users can
+ * read or replace, but uses it: secrets of containers often have mode 0444.
  * Throws VerbError.
  */
 export function readPasswordFile(path: string, warn: (message: string) => void): string {
@@ -33,7 +33,7 @@ function firstLine(path: string): { readonly password: string; readonly stats: S
   }
 }
 
-/** The bytes before the first line feed, or before the end; of a longer line one byte more than is allowed. */
+/** The bytes before the first line feed or the end; of a longer line one byte more than the maximum. */
 function readLine(file: number): Buffer {
   const buffer = Buffer.alloc(MAX_BYTES + 1);
   let length = 0;
@@ -53,7 +53,7 @@ function tooLong(path: string): VerbError {
   );
 }
 
-/** Files and pipes have owners; of a device, such as a terminal, the mode says something else. */
+/** Only files and pipes are checked: the mode of a device, such as a terminal, is no danger. */
 function dangerIn(stats: Stats): string | undefined {
   if (!stats.isFile() && !stats.isFIFO()) return undefined;
   const owners = [0, process.geteuid?.() ?? stats.uid];

@@ -5,11 +5,11 @@ import { isatty } from 'node:tty';
 const STDERR = 2;
 
 /**
- * From now on stderr is written to and otherwise left as it is. Node makes a pipe non-blocking as soon as
- * `process.stderr` is looked at, which its sockets do by themselves, also for all others that have it open:
- * programs that do not expect that lose what they write. A terminal is opened anew for Node.
+ * Replaces `process.stderr` by a stream that leaves the descriptor blocking. Node makes a pipe non-blocking on the
+ * first access to `process.stderr`, which its sockets do by themselves. That changes the pipe for all processes that
+ * share it, and those that do not expect it lose output. Node opens a terminal separately.
  */
-export function leaveStderr(): void {
+export function keepStderrBlocking(): void {
   if (isatty(STDERR)) return;
   const plain = new Writable({
     write: (chunk: Uint8Array, _encoding, done) => done(tryWrite(chunk)),
@@ -21,6 +21,6 @@ function tryWrite(chunk: Uint8Array): undefined {
   try {
     writeSync(STDERR, chunk);
   } catch {
-    // Nobody reads it any more, or somebody else has made it non-blocking and it is full.
+    // The reader has gone, or another process made the pipe non-blocking and it is full.
   }
 }

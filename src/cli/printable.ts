@@ -1,24 +1,24 @@
 import { bytesOf, textOf } from './bytes.ts';
 
 /**
- * Bytes of a name or label as text that does nothing to a terminal: what would move the cursor, change
- * colours or turn the direction of writing around is written as an escape, and a backslash as two. Bytes
- * that are no UTF-8 are `\xff`. `bytesFromPrintable` leads back.
+ * The bytes of a name or label as text that is safe to print: characters that move the cursor, change colours or the
+ * writing direction are escaped, and a backslash is doubled. Bytes that are not UTF-8 become `\xff`.
+ * `bytesFromPrintable` is the inverse.
  */
 export function printable(bytes: string): string {
   const text = textOf(bytes);
   return bytesOf(text) === bytes ? printableText(text) : asciiOf(bytes.replaceAll('\\', '\\\\'));
 }
 
-/** The same for a text that is one already. */
+/** The same for text instead of bytes. */
 export function printableText(text: string): string {
   return withoutControls(text.replaceAll('\\', '\\\\'));
 }
 
 /**
- * A message for a person, parts of which may come from a server or another process. Control characters are
- * escaped; backslashes stay, so that parts which are escaped already do too. Of a long message the middle is
- * left out: its end says what to do.
+ * A message for the user, parts of which may come from a server or another process. Escapes control characters; does not
+ * double backslashes, so that parts which are escaped already stay unchanged. Cuts a long message in the middle: its end
+ * has the advice.
  */
 export function messageText(message: string): string {
   if (message.length <= MAX_MESSAGE) return withoutControls(message);
@@ -32,21 +32,21 @@ export function lineForTerminal(bytes: string): string {
   return bytesOf(text) === bytes ? bytesOf(withoutControls(text)) : asciiOf(bytes);
 }
 
-/** The same for a page of text, which keeps its line ends and tabs. */
+/** The same for a page of text, with line ends and tabs unchanged. */
 export function pageForTerminal(bytes: string): string {
   return bytes.replace(/[^\r\n\t]+|\r(?!\n)/g, lineForTerminal);
 }
 
 const MAX_MESSAGE = 1024;
-/** How much of the end of a longer message is kept. */
+/** Length of the end of a longer message that is kept. */
 const MESSAGE_END = 256;
 
-/** A text whose backslashes stay, for a person and not for a program that reads it back. */
+/** Escapes control characters without doubling backslashes: not reversible. */
 export function withoutControls(text: string): string {
   return text.replace(HARMFUL, (char) => SHORT.get(char) ?? escaped(char));
 }
 
-/** The bytes that `printable` made a text of. A backslash before anything else stands for itself. */
+/** The inverse of `printable`. A backslash that begins no escape is a backslash. */
 export function bytesFromPrintable(text: string): string {
   const pieces = text.matchAll(
     /\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|u\{([0-9a-f]{1,6})\}|([nrt\\]))|[^\\]+|\\/gi,
@@ -61,7 +61,7 @@ export function bytesFromPrintable(text: string): string {
     .join('');
 }
 
-/** JSON in which nothing harms a terminal either: signs that JSON allows as they are become `\u…`. */
+/** JSON that is safe to print: control characters that JSON allows become `\u…`. */
 export function safeJson(value: unknown, indent?: number): string {
   return JSON.stringify(value, null, indent).replace(HARMFUL_IN_JSON, (char) => {
     return Array.from({ length: char.length }, (_, at) => `\\u${hex(char[at]!, 4)}`).join('');
@@ -97,7 +97,7 @@ function hex(char: string, digits: number): string {
   return char.codePointAt(0)!.toString(16).padStart(digits, '0');
 }
 
-/** Bytes that are no UTF-8, each as `\xff`. */
+/** Bytes that are not UTF-8, each as `\xff`. */
 function asciiOf(bytes: string): string {
   return bytes.replace(/[^ -~]/g, (char) => `\\x${hex(char, 2)}`);
 }

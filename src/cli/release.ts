@@ -6,83 +6,88 @@ import {
   LOCK_KINDS,
   lookAtLocks,
 } from '../stores/index.ts';
+import { type LockRow, lockRows } from './ls/lock-rows.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
-import { holdingText, kindText, partyText } from './ls/words.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
+import { durationText, holdingText, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
 import { printable } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
 const RELEASE_OPTIONS = {
-  ...STORE_OPTION,
-  force: { short: 'f', help: 'does it; without it nothing is changed' },
-  reason: { placeholder: 'text', help: 'why: kept for 30 days, where holdfast show tells it' },
-  kind: { placeholder: LOCK_KINDS.join('|'), help: 'which one, if several locks have this name' },
+  ...STORE_OPTIONS,
+  force: { short: 'f', help: 'releases the lock; without it nothing is changed' },
+  reason: { placeholder: 'text', help: 'the reason, which holdfast show prints for 30 days' },
+  kind: {
+    placeholder: LOCK_KINDS.join('|'),
+    help: 'the kind, if locks of several kinds have this name',
+  },
   ...ESCAPED_OPTION,
   help: HELP,
 } as const satisfies OptionTable;
 
 type ReleaseValues = OptionValues<typeof RELEASE_OPTIONS>;
 
-/** `holdfast release`: takes a lock from whoever holds it. */
+/** `holdfast release`: releases a lock by force. */
 export const release: Verb = {
   options: RELEASE_OPTIONS,
   words: 'locks',
 
-  help: `holdfast release: takes a lock away from whoever holds it
+  help: `holdfast release: takes a lock away from its holders
 
 Usage: holdfast release <name> --force --reason <text> [options]
 
 ${describeOptions(RELEASE_OPTIONS)}
 
-All who hold the lock lose it. A program that still works under it is not stopped: it learns of it when it
-next renews its lease, and its writes are refused where they are checked by the fence, which rises. The
-first in line gets the lock at once. Who did this, when and why is kept beside the lock.
+All holders lose the lock. The release does not stop a holder that still works: it is notified at its next
+renewal, and writes that check the fence refuse it, since the fence rises. The first waiter gets the lock
+at once. User, host, time and reason of the release are kept beside the lock.
 ${STORE_HELP}
 
 Exit codes:
-  0   it was taken from somebody
-  1   it is free: nobody held it
-  2   --force or --reason is missing, or the command line cannot be understood; nothing was changed
-  69  the store cannot be reached, or refuses
+  0   the lock was taken from its holders
+  1   the lock is free: it had no holder
+  2   --force or --reason is missing, or the command line is wrong; nothing was changed
+  69  the store is unreachable or refuses
 
 Examples:
-  holdfast release deploy                       says who would lose it, and does nothing
+  holdfast release deploy                       prints the holders, and changes nothing
   holdfast release deploy --force --reason 'host web-3 was switched off'
   holdfast release pool --kind semaphore --force --reason 'leaked permits' --store redis://10.0.0.7`,
 
   async run(args, io) {
-    const { values, words } = readMixed(RELEASE_OPTIONS, args, io.environment);
+    const given = readMixed(RELEASE_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
     check(values);
-    return withStore(values.store, io, async (store) => {
-      const looks = await store.ask(({ run }) => lookAtLocks(run, name), []);
-      const held = heldOnes(looks, values.kind);
-      if (held.length > 0 && !values.force) throw new UsageError(held.map(refusal).join(' '));
-      const takings: Taking[] = [];
+    return withStore(given, io, async (store) => {
+      const found = await store.query(({ run }) => lookAtLocks(run, name), []);
+      const held = heldOnes(found, values.kind);
+      if (held.length > 0 && !values.force) return refuse(held, io);
+      const releases: Release[] = [];
       for (const lock of held) {
-        const taking = await store.ask(({ run }) => forceLock(run, lock, note(values)), undefined);
-        if (taking !== undefined && taking.before.holderCount > 0) takings.push(taking);
+        const done = await store.query(({ run }) => forceLock(run, lock, note(values)), undefined);
+        if (done !== undefined && done.before.holderCount > 0) releases.push(done);
       }
-      if (takings.length === 0) return free(name, io);
-      return print(io, takings.flatMap(describe).join('\n'));
+      if (releases.length === 0) return free(name, io);
+      return print(io, releases.flatMap(describe).join('\n'));
     });
   },
 };
 
-type Looks = Awaited<ReturnType<typeof lookAtLocks>>;
-type Taking = Awaited<ReturnType<typeof forceLock>>;
+type FoundLocks = Awaited<ReturnType<typeof lookAtLocks>>;
+type Release = Awaited<ReturnType<typeof forceLock>>;
 
-const MOST_REASON = 1000;
+const MAX_REASON = 1000;
 
 function check({ force, reason, kind }: ReleaseValues): void {
   if (force && (reason === undefined || reason.trim() === '')) {
     throw new UsageError("--force needs a --reason '…', which is kept beside the lock.");
   }
-  if (reason !== undefined && reason.length > MOST_REASON) {
-    throw new UsageError(`--reason has ${reason.length} signs; ${MOST_REASON} are the most.`);
+  if (reason !== undefined && reason.length > MAX_REASON) {
+    throw new UsageError(`--reason has ${reason.length} characters; the maximum is ${MAX_REASON}.`);
   }
   if (kind !== undefined && !LOCK_KINDS.some((each) => each === kind)) {
     throw new UsageError(`--kind is ${LOCK_KINDS.join(', ')}, not '${kind}'.`);
@@ -90,15 +95,17 @@ function check({ force, reason, kind }: ReleaseValues): void {
 }
 
 /**
- * What is held, of the kind that was asked for. Of several kinds all, if the same programs hold them: one
- * that keeps out both users of a mutex and of a read/write lock holds two.
+ * The held locks of the given kind. Without one, of all kinds, if the same processes hold them: an exclusive
+ * `holdfast run` holds a mutex and a read/write lock of one name. Throws UsageError if different processes do.
  */
-function heldOnes(looks: Looks, kind: string | undefined): ListedLock[] {
-  const locks = looks.map(({ lock }) => lock).filter(({ holderCount }) => holderCount > 0);
+function heldOnes(found: FoundLocks, kind: string | undefined): ListedLock[] {
+  const locks = found.map(({ lock }) => lock).filter(({ holderCount }) => holderCount > 0);
   const held = locks.filter((lock) => kind === undefined || lock.kind === kind);
   if (new Set(held.map(programsOf)).size < 2) return held;
   const kinds = held.map((lock) => `--kind ${lock.kind}`).join(' or ');
-  throw new UsageError(`${nameOf(held[0]!)} is held in several kinds, by others: add ${kinds}.`);
+  throw new UsageError(
+    `${nameOf(held[0]!)} is held in several kinds by different processes: add ${kinds}.`,
+  );
 }
 
 function programsOf({ holders }: ListedLock): string {
@@ -107,24 +114,38 @@ function programsOf({ holders }: ListedLock): string {
 }
 
 function free(nameBytes: string, io: Io): number {
-  printError(io, `'${printable(nameBytes)}' is free: nobody holds it.`);
+  printError(io, `'${printable(nameBytes)}' is free: it has no holder.`);
   return 1;
 }
 
-function refusal(lock: ListedLock): string {
-  const who = lock.holders
-    .slice(0, 3)
-    .map((holder) => `${partyText(holder)}, ${holdingText(holder)}`);
-  const more = lock.holderCount > 3 ? `, and ${lock.holderCount - 3} more` : '';
-  const { waiterCount } = lock;
-  const waiters = waiterCount > 1 ? `${waiterCount} wait` : `${waiterCount || 'Nobody'} waits`;
-  return (
-    `${nameOf(lock)} (${kindText(lock)}) is held by ${who.join('; ')}${more}. ${waiters} for it. ` +
-    "They would lose it while they may still be at work. To do so add --force --reason '…'."
+const MAX_NAMED = 3;
+
+/** Three short lines, or one more for each further kind that the same programs hold. Nothing was changed. */
+function refuse(locks: readonly ListedLock[], io: Io): number {
+  const rows = lockRows(locks);
+  for (const row of rows)
+    printError(io, `${nameOf(row)} (${row.kind}) is held by ${holdersText(row)}.`);
+  const waiters = rows.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
+  printError(
+    io,
+    `Waiting: ${waiters}. A forced release does not stop the holder: it may still be at work.`,
   );
+  printError(io, "To take the lock away all the same, add --force --reason '…'.");
+  return USAGE;
 }
 
-function describe({ before, after }: Taking): string[] {
+const USAGE = 2;
+
+function holdersText({ holders, holderCount }: LockRow): string {
+  const named = holders.slice(0, MAX_NAMED).map((holder) => {
+    const age = holder.ageMs === undefined ? '' : ` for ${durationText(holder.ageMs)}`;
+    return `${partyText(holder)}${age}`;
+  });
+  const more = holderCount > MAX_NAMED ? `, and ${holderCount - MAX_NAMED} more` : '';
+  return `${named.join('; ')}${more}`;
+}
+
+function describe({ before, after }: Release): string[] {
   const next = after.holders.map((holder) => `  ${partyText(holder)}, fence ${holder.fence}`);
   return [
     `${nameOf(before)} (${kindText(before)}) was taken from`,
@@ -134,7 +155,7 @@ function describe({ before, after }: Taking): string[] {
   ];
 }
 
-function nameOf({ nameBytes }: ListedLock): string {
+function nameOf({ nameBytes }: Pick<ListedLock, 'nameBytes'>): string {
   return printable(nameBytes);
 }
 
@@ -142,7 +163,7 @@ function note({ reason = '' }: ReleaseValues): Omit<ForcedRelease, 'atMs' | 'hol
   return { host: hostname(), pid: process.pid, user: userName(), reason };
 }
 
-/** In a container a process may have a number for its user, and no name. */
+/** In a container the user may have a number and no name. */
 function userName(): string {
   try {
     return userInfo().username;

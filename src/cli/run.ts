@@ -1,10 +1,10 @@
-import { describeExitCodes } from './hold/exit-codes.ts';
-import { holdAndRun } from './hold/hold-and-run.ts';
-import { RUN_OPTIONS, readRunRequest } from './hold/run-options.ts';
 import { describeOptions } from './options.ts';
+import { describeExitCodes } from './run/exit-codes.ts';
+import { RUN_OPTIONS, readRunRequest } from './run/run-options.ts';
+import { runWithLock } from './run/run-with-lock.ts';
 import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 
-/** `holdfast run`: a command that runs while a lock is held. */
+/** `holdfast run`: runs a command while a lock is held. */
 export const run: Verb = {
   options: RUN_OPTIONS,
   words: 'locks',
@@ -12,27 +12,30 @@ export const run: Verb = {
   help: `holdfast run: runs a command while it holds a lock
 
 Usage: holdfast run <name> [options] -- command [argument …]
+       holdfast run <name> [options] -c 'command'
 
 ${describeOptions(RUN_OPTIONS)}
 
 Durations are written 500ms, 30s, 5m, 1h or 2d. A store is redis://[user:password@]host[:port][/database],
-rediss://… or unix:/path; HOLDFAST_STORE names it too, and HOLDFAST_PASSWORD is sent where it has no password.
+rediss://… or unix:/path. HOLDFAST_STORE, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the options too.
+HOLDFAST_PASSWORD is sent if the address has no password.
 
-The command has the streams and the terminal of this one, and in its environment HOLDFAST_LOCK, the name,
+The command inherits the standard streams and the terminal. Its environment has HOLDFAST_LOCK, the name,
 and HOLDFAST_FENCE, a number larger than that of every earlier holder, but not the password of the store.
-Signals are passed on to it. When the lock is lost, it and all that it started are ended before somebody
-else can get the lock.
+Signals are forwarded to it. When the lock is lost, the command and its descendants are ended before
+another client can get the lock. Without a terminal, a run that waits says so on stderr after 10 s.
 
-A run without --shared or --permits keeps out, and waits for, all others of the same name: other runs,
-shared ones too, and programs that use mutex() or readWrite(). A run with --permits counts only others that
-have it too. A run with --shared does not see programs that use mutex().
+A run without --shared or --permits excludes all others of the same name: other runs, shared ones too, and
+programs that use mutex() or readWrite(). A run with --permits excludes only runs and programs that use a
+semaphore of that name. A run with --shared does not exclude programs that use mutex().
 
 Exit codes:
 ${describeExitCodes()}
 
 Examples:
   holdfast run backup -- pg_dump shop -f shop.sql
-  holdfast run report --no-wait -- ./report.sh      in a crontab: not while the last one still runs
+  holdfast run report --no-wait -- ./report.sh      in a crontab: skips this time if the last run still runs
+  holdfast run report -n --busy-code 0 -c './report.sh >> report.log'
   holdfast run deploy --wait 5m --max-hold 1h -- make deploy
   holdfast run crawl --permits 3 -- ./crawl.sh      at most three at a time
   holdfast run data --shared -- ./read.sh           beside other readers, not beside a writer
@@ -44,24 +47,26 @@ Examples:
     const request = readRunRequest(args, io.environment);
     if (request === 'help') return print(io, this.help);
     if (process.platform === 'win32') throw new VerbError('run needs a system with signals.');
-    await checkWords(args, io);
-    return holdAndRun(request, io);
+    await checkUtf8(args, io);
+    return runWithLock(request, io);
   },
 };
 
-/** What Node puts where bytes are not UTF-8. It may also have been written so. */
+/** Node decodes bytes that are not UTF-8 to this character. The user may also have written it. */
 const REPLACEMENT = '\uFFFD';
 
-async function checkWords(args: readonly string[], io: Io): Promise<void> {
-  const words = [...args, ...Object.entries(io.environment).flat()];
-  if (!words.some((word) => word?.includes(REPLACEMENT))) return;
-  const { changedArguments, changedVariables } = await import('./hold/changed-words.ts');
-  const [word] = changedArguments(args);
-  // Rather no command than another one than was asked for.
-  if (word !== undefined) {
-    throw new UsageError(`'${word}' is not UTF-8 and cannot be passed on as it was written.`);
+async function checkUtf8(args: readonly string[], io: Io): Promise<void> {
+  const texts = [...args, ...Object.entries(io.environment).flat()];
+  if (!texts.some((text) => text?.includes(REPLACEMENT))) return;
+  const { nonUtf8Arguments, nonUtf8Variables } = await import('./run/non-utf8.ts');
+  const [arg] = nonUtf8Arguments(args);
+  if (arg !== undefined) {
+    throw new UsageError(`'${arg}' is not UTF-8, so Node cannot pass it on unchanged.`);
   }
-  for (const name of changedVariables(io.environment)) {
-    printError(io, `the variable ${name} is not UTF-8: the command gets it changed.`);
+  for (const name of nonUtf8Variables(io.environment)) {
+    printError(
+      io,
+      `the variable ${name} is not UTF-8: the command gets it with U+FFFD instead of those bytes.`,
+    );
   }
 }

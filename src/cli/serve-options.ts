@@ -5,17 +5,17 @@ import { readPasswordFile } from './password-file.ts';
 import { type Environment, printError, UsageError } from './verb.ts';
 
 interface ServeOption extends Option {
-  /** The setting of CONFIG that it gives the first value of. */
+  /** The setting of CONFIG that gets its first value from this option. */
   readonly setting?: Parameters<Engine['settings']['put']>[0];
 }
 
-/** Everything that can be said when the server starts. */
+/** The options of `holdfast serve`. */
 export const SERVE_OPTIONS = {
   port: {
     placeholder: 'number',
     environment: true,
     setting: 'port',
-    help: 'TCP port, 6379 if not given; 0 takes a free one',
+    help: 'TCP port, 6379 if not given; 0 chooses a free one',
   },
   host: {
     placeholder: 'address',
@@ -27,13 +27,13 @@ export const SERVE_OPTIONS = {
     placeholder: 'path',
     environment: true,
     setting: 'unixsocket',
-    help: 'Unix socket; without --port there is no TCP then',
+    help: 'path of a Unix socket; without --port there is no TCP port then',
   },
   password: {
     placeholder: 'text',
     environment: true,
     setting: 'requirepass',
-    help: 'what clients must send with AUTH (*)',
+    help: 'password that clients must send with AUTH (*)',
   },
   'password-file': {
     placeholder: 'path',
@@ -42,25 +42,25 @@ export const SERVE_OPTIONS = {
   },
   unprotected: {
     environment: true,
-    help: 'listens beyond this machine without a password',
+    help: 'allows other machines to connect without a password',
   },
   maxclients: {
     placeholder: 'number',
     environment: true,
     setting: 'maxclients',
-    help: 'how many clients may be connected',
+    help: 'maximum number of connected clients',
   },
   timeout: {
     placeholder: 'seconds',
     environment: true,
     setting: 'timeout',
-    help: 'closes clients that were idle so long; 0 never',
+    help: 'closes clients after this idle time; 0 never',
   },
   databases: {
     placeholder: 'number',
     environment: true,
     setting: 'databases',
-    help: 'how many databases SELECT can choose from',
+    help: 'number of databases for SELECT',
   },
   'notify-keyspace-events': {
     placeholder: 'classes',
@@ -72,13 +72,13 @@ export const SERVE_OPTIONS = {
     placeholder: 'microseconds',
     environment: true,
     setting: 'slowlog-log-slower-than',
-    help: 'what SLOWLOG calls slow; -1 turns it off',
+    help: 'duration from which SLOWLOG records a command; -1 turns it off',
   },
   'slowlog-max-len': {
     placeholder: 'number',
     environment: true,
     setting: 'slowlog-max-len',
-    help: 'how many slow commands are remembered',
+    help: 'maximum number of entries in SLOWLOG',
   },
   'script-budget-steps': {
     placeholder: 'number',
@@ -96,7 +96,7 @@ export const SERVE_OPTIONS = {
     placeholder: 'bytes',
     environment: true,
     setting: 'output-limit-normal',
-    help: 'closes a client that leaves more unread',
+    help: 'closes a client with more unread output',
   },
   'output-limit-pubsub': {
     placeholder: 'bytes',
@@ -108,25 +108,25 @@ export const SERVE_OPTIONS = {
     placeholder: 'bytes',
     environment: true,
     setting: 'maxmemory',
-    help: 'what keys, clients and scripts may take, such as 2gb; from the machine if not given',
+    help: 'memory limit for keys, clients and scripts, such as 2gb; by the memory of the machine if not given',
   },
   'maxmemory-clients': {
     placeholder: 'bytes',
     environment: true,
     setting: 'maxmemory-clients',
-    help: 'what buffers of clients may take, 25% of it if not given; then the largest is closed',
+    help: 'memory limit for client buffers, 25% of maxmemory if not given; above it the largest client is closed',
   },
   'restart-grace': {
     placeholder: 'seconds',
     environment: true,
-    help: 'takes no writes for so long after a crash, 30 if not given; 0 at once',
+    help: 'refuses writes for this time after a crash, 30 if not given; 0 not at all',
   },
   help: HELP,
 } as const satisfies OptionTable & Record<string, ServeOption>;
 
 export type ServeValues = OptionValues<typeof SERVE_OPTIONS>;
 
-/** What the command line and the environment say, with the password looked up. Throws UsageError. */
+/** Reads the command line, the environment and the password file. Throws UsageError. */
 export function readServeOptions(
   args: readonly string[],
   environment: Environment,
@@ -134,12 +134,12 @@ export function readServeOptions(
 ): ServeValues {
   const parsed = readOptions(SERVE_OPTIONS, args, environment);
   if (parsed.rest.length > 0) throw new UsageError(`'${parsed.rest[0]}' is not an option.`);
-  // Flags beat the environment as a pair: a file that a flag names is not overruled by a variable.
+  // Flags override the environment as a pair: a variable does not override the file of a flag.
   const password = passwordIn(parsed.flags, warn) ?? passwordIn(parsed.environment, warn);
   return password === undefined ? parsed.values : { ...parsed.values, password };
 }
 
-/** Gives the engine's settings their first values. Throws UsageError. */
+/** Sets the first values of the settings. Throws UsageError. */
 export function applySettings(values: ServeValues, settings: Engine['settings']): void {
   for (const [name, option] of Object.entries<ServeOption>(SERVE_OPTIONS)) {
     const value = values[name as keyof ServeValues];

@@ -13,16 +13,16 @@ import { version } from './version.ts';
 export const serve: Verb = {
   options: SERVE_OPTIONS,
 
-  help: `holdfast serve: starts a server that any Redis client can talk to
+  help: `holdfast serve: starts a server that any Redis client can use
 
 Usage: holdfast serve [options]
 
 ${describeOptions(SERVE_OPTIONS)}
 
-Every option has a variable too, which a flag beats: HOLDFAST_PORT for --port, and so on.
+Every option has a variable too, such as HOLDFAST_PORT for --port; a flag overrides it.
 CONFIG GET shows the values under the same names (host is bind, unix unixsocket, password requirepass).
-(*) Others on the machine can read flags with ps: prefer HOLDFAST_PASSWORD or --password-file.
-SIGTERM and SIGINT end the server after it has answered; SIGHUP reads the password file again.
+(*) Other users can read flags with ps: prefer HOLDFAST_PASSWORD or --password-file.
+SIGTERM and SIGINT end the server after its pending replies; SIGHUP reads the password file again.
 
 Examples:
   holdfast serve                            listens on 127.0.0.1:6379
@@ -39,7 +39,7 @@ Examples:
   },
 };
 
-/** The thread that serves, and what the process does for it: signals and the log. */
+/** The process of the server: starts the thread that serves, and handles signals and the log. */
 class ServerProcess {
   readonly #values: ServeValues;
   readonly #io: Io;
@@ -47,7 +47,7 @@ class ServerProcess {
   readonly #graceMs: number;
   readonly #thread: Worker;
   #failure: Error | undefined;
-  /** 1 unless the thread says that it has ended in order. */
+  /** 1 unless the thread reports a regular end. */
   #exitCode = 1;
 
   constructor(values: ServeValues, io: Io, readAgain: () => ServeValues) {
@@ -111,7 +111,7 @@ class ServerProcess {
     process.on('SIGUSR1', () => {});
   }
 
-  /** Takes a new password from the password file; the log goes to stderr, where nothing has to be reopened. */
+  /** Reads the password file again. The log goes to stderr, which need not be reopened. */
   #reload(): void {
     try {
       const { password } = this.#readAgain();

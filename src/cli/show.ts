@@ -8,44 +8,43 @@ import {
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
-import { withStore } from './ls/store-visit.ts';
+import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
+import { withStore } from './ls/store-reader.ts';
 import { durationText, forcedText, holdingText, isInUse, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { printable, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
 const SHOW_OPTIONS = {
-  ...STORE_OPTION,
+  ...STORE_OPTIONS,
   ...ESCAPED_OPTION,
-  json: { help: 'prints all that is known as JSON' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  json: { help: 'prints all fields as JSON' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 
-type Looks = Awaited<ReturnType<typeof lookAtLocks>>;
+type FoundLocks = Awaited<ReturnType<typeof lookAtLocks>>;
 
-/** `holdfast show`: everything that is known of the locks of one name. */
+/** `holdfast show`: the holders and waiters of the locks of one name. */
 export const show: Verb = {
   options: SHOW_OPTIONS,
   words: 'locks',
 
-  help: `holdfast show: tells who holds a lock and who waits for it
+  help: `holdfast show: shows the holders and waiters of a lock
 
 Usage: holdfast show <name> [options]
 
 ${describeOptions(SHOW_OPTIONS)}
 
-A mutex, a semaphore and a read/write lock may have the same name: all are shown that are in use. Waiters
-stand in the order in which they will be served, up to the first 1000. Releases by force are told for
-30 days, the last ten.
+A mutex, a semaphore and a read/write lock may have the same name: all that are in use are shown. Waiters
+are in the order of the queue, up to the first 1000. The last ten forced releases are shown for 30 days.
 ${STORE_HELP}
 
 Exit codes:
-  0   somebody holds it or waits for it
-  1   it is free
-  2   the command line cannot be understood
-  69  the store cannot be reached, or refuses
+  0   the lock has a holder or a waiter
+  1   the lock is free
+  2   the command line is wrong
+  69  the store is unreachable or refuses
 
 Examples:
   holdfast show deploy
@@ -54,16 +53,17 @@ Examples:
   if holdfast show deploy > /dev/null; then echo 'a deployment is under way'; fi`,
 
   async run(args, io) {
-    const { values, words } = readMixed(SHOW_OPTIONS, args, io.environment);
+    const given = readMixed(SHOW_OPTIONS, args, io.environment);
+    const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
-    return withStore(values.store, io, async (store) => {
-      const looks = await store.ask(({ run }) => lookAtLocks(run, name), [] as Looks);
-      const told = looks.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
-      const isFree = !told.some(({ lock }) => isInUse(lock));
+    return withStore(given, io, async (store) => {
+      const found = await store.query(({ run }) => lookAtLocks(run, name), [] as FoundLocks);
+      const shown = found.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
+      const isFree = !shown.some(({ lock }) => isInUse(lock));
       const paint = choosePaint(io, values['no-color']);
-      if (values.json) print(io, asJson(store.label, name, told, isFree));
-      else print(io, describe(name, told, paint).join('\n'));
+      if (values.json) print(io, asJson(store.label, name, shown, isFree));
+      else print(io, describe(name, shown, paint).join('\n'));
       return isFree ? FREE : 0;
     });
   },
@@ -71,19 +71,19 @@ Examples:
 
 const FREE = 1;
 
-function asJson(store: string, nameBytes: string, told: Looks, isFree: boolean): string {
+function asJson(store: string, nameBytes: string, shown: FoundLocks, isFree: boolean): string {
   const at = new Date(systemClock.wallMs()).toISOString();
-  const locks = told.map(({ lock, forced }) => ({
+  const locks = shown.map(({ lock, forced }) => ({
     ...lockData(lock),
     forced: forced.map(forcedData),
   }));
   return safeJson({ store, at, ...textData('name', nameBytes), free: isFree, locks }, 2);
 }
 
-function describe(nameBytes: string, told: Looks, paint: Paint): string[] {
+function describe(nameBytes: string, shown: FoundLocks, paint: Paint): string[] {
   const title = paint('strong', printable(nameBytes));
-  if (told.length === 0) return [`${title} is free.`];
-  return told.flatMap(({ lock, forced }) => [
+  if (shown.length === 0) return [`${title} is free.`];
+  return shown.flatMap(({ lock, forced }) => [
     `${title} (${kindText(lock)}): ${stateText(lock)}`,
     ...lock.holders.flatMap(holderLines),
     ...moreLine(lock.holderCount - lock.holders.length, 'hold it'),
@@ -95,7 +95,7 @@ function describe(nameBytes: string, told: Looks, paint: Paint): string[] {
 
 function stateText({ holderCount, waiterCount }: ListedLock): string {
   if (holderCount + waiterCount === 0) return 'free';
-  const held = holderCount === 0 ? 'held by nobody' : `held by ${holderCount}`;
+  const held = holderCount === 0 ? 'no holder' : `held by ${holderCount}`;
   return waiterCount === 0 ? held : `${held}, ${waiterCount} waiting`;
 }
 

@@ -2,20 +2,20 @@ import type { Readable, Writable } from 'node:stream';
 import type { OptionTable } from './options.ts';
 import { messageText } from './printable.ts';
 
-/** One word after `holdfast`. */
+/** One verb of the command line: the first argument of `holdfast`. */
 export interface Verb {
-  /** The whole of `holdfast <verb> --help`. */
+  /** The output of `holdfast <verb> --help`. */
   readonly help: string;
-  /** What completion and the manual tell of it: the options, and what its first word may be. */
+  /** For completion and the manual page: the options, and the values of the first argument. */
   readonly options?: OptionTable;
   readonly words?: 'locks' | readonly string[];
-  /** Others may write to its stderr while it waits: that stays as it is. */
+  /** Other processes may write to its stderr while it waits: the descriptor stays blocking. */
   readonly sharesStderr?: true;
-  /** Does it; gives the exit code. */
+  /** Returns the exit code. */
   run(args: readonly string[], io: Io): Promise<number>;
 }
 
-/** What a verb touches of its process, so that tests can run it in theirs. */
+/** The streams and variables of the process, so that tests can replace them. */
 export interface Io {
   readonly input: Readable & { readonly isTTY?: boolean };
   readonly output: Writable & Screen;
@@ -23,14 +23,14 @@ export interface Io {
   readonly environment: Environment;
 }
 
-/** What a stream knows of its terminal, if it has one. Some terminals say 0: they do not know. */
+/** The terminal of a stream, if it has one. The size is 0 if the terminal does not know it. */
 interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
 }
 
-/** The variables, of which some are asked by name. */
+/** The environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>> & {
   readonly HOLDFAST_PASSWORD?: string;
   readonly HOLDFAST_RUN?: string;
@@ -43,7 +43,7 @@ export type Environment = Readonly<Record<string, string | undefined>> & {
   readonly TERM?: string;
 };
 
-/** Prints what was asked for, which is all that there was to do. */
+/** Prints a text with a line feed. Returns the exit code 0. */
 export function print(io: Io, text: string): number {
   io.output.write(`${text}\n`);
   return 0;
@@ -57,12 +57,12 @@ export function printError({ errors }: Pick<Io, 'errors'>, message: string): voi
   errors.write(`holdfast: ${messageText(message)}\n`);
 }
 
-/** The command line cannot be understood; the message says what to write instead. Exit code 2. */
+/** The command line is wrong. The message says what to write instead. Exit code 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Something outside stands in the way; the message says what to do. Exit code 1. */
+/** An error outside of the command line. The message says what to do. Exit code 1. */
 export class VerbError extends Error {
   override readonly name = 'VerbError';
 }

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { LocalError } from './errors.ts';
-import { cannotUse, findFolder, LONGEST_FOLDER } from './folder.ts';
+import { cannotUse, findFolder, MAX_FOLDER } from './folder.ts';
 
 /** A user, as the user database of the system knows it. */
 export interface User {
@@ -12,10 +12,10 @@ export interface User {
 }
 
 /**
- * The folder of a user when none is named: in the home folder, where no other user can take its name, else in
- * /tmp. Every process of the user must come to the same answer, or two of them hold one lock. So it depends on
- * the user database and the file system alone, not on variables, and not on what is found in /tmp: other users
- * decide that. See docs/adr/0011-folder-in-the-home.md. Throws LocalError.
+ * The default folder of a user: in the home folder, where no other user can take its name, else in /tmp. Every process
+ * of the user must get the same result, or two of them could hold one lock. So the result depends on the user database
+ * and the file system alone, not on variables, and not on the content of /tmp, which other users control. See
+ * docs/adr/0011-folder-in-the-home.md. Throws LocalError.
  */
 export function defaultFolder(user: User): string {
   const problem = problemOfHome(user);
@@ -35,18 +35,18 @@ export function temporaryFolder(uid: number): string {
   return `/tmp/holdfast-${uid}`;
 }
 
-/** This process's user. Undefined on systems that have no user numbers. */
+/** The user of this process. Undefined on systems without user ids. */
 export function thisUser(): User | undefined {
   const uid = process.geteuid?.();
   return uid === undefined ? undefined : { uid, home: homeOfUser() };
 }
 
-/** Not HOME: the program may have been started with that of another user, or without it. */
+/** Not HOME: the variable may be missing, or that of another user. */
 function homeOfUser(): string | undefined {
   try {
     return userInfo().homedir;
   } catch (error) {
-    // A database that fails is not one without this user.
+    // A failure of the database does not mean that the user has no entry.
     const { info } = error as { info?: { code?: string } };
     if (info?.code === 'ENOENT') return undefined;
     throw cannotUse('the home folder of this user', error);
@@ -54,9 +54,9 @@ function homeOfUser(): string | undefined {
 }
 
 /**
- * Types of file systems that belong to one machine. The locks of two machines with one home folder must not meet
- * in it: a server would take that of the other machine for dead. A type that is missing here costs no more than
- * the protection of the home folder. Linux only: elsewhere a type has no fixed number.
+ * Types of local file systems. Two machines that share a home folder must not share this folder: a server cannot
+ * connect to the socket of another machine, and would take its server for dead. With a type that is missing here the
+ * folder is in /tmp. Linux only: elsewhere the types have no fixed numbers.
  */
 const LOCAL_TYPES: ReadonlyMap<number, string> = new Map([
   [0xef53, 'ext2, ext3, ext4'],
@@ -70,7 +70,7 @@ const LOCAL_TYPES: ReadonlyMap<number, string> = new Map([
   [0xf15f, 'ecryptfs'],
 ]);
 
-/** Why the home folder cannot hold the folder; undefined if it can. Throws LocalError if that is not known. */
+/** Why the home folder cannot be used; undefined if it can. Throws LocalError if that is unknown. */
 function problemOfHome({ uid, home }: User): string | undefined {
   if (home === undefined) return 'the user database names none';
   const facts = factsOf(home);
@@ -80,8 +80,8 @@ function problemOfHome({ uid, home }: User): string | undefined {
   }
   if (facts.owner !== uid) return `${home} belongs to another user (uid ${facts.owner})`;
   const folder = folderIn(home);
-  if (Buffer.byteLength(folder) > LONGEST_FOLDER) return `${folder} is too long for a socket`;
-  // One that is there was made by another process of this user, to which the home folder is not read-only.
+  if (Buffer.byteLength(folder) > MAX_FOLDER) return `${folder} is too long for a socket`;
+  // An existing folder was created by another process of this user that can write to the home folder.
   return existsSync(folder) || isWritable(home) ? undefined : `${home} cannot be written to`;
 }
 
@@ -91,13 +91,13 @@ function folderIn(home: string): string {
 
 function factsOf(home: string): { readonly type: number; readonly owner: number } | undefined {
   try {
-    // In this order: the first call mounts a home folder that is mounted when it is needed.
+    // In this order: the first call mounts a home folder that is mounted on demand.
     const type = statfsSync(home).type >>> 0;
     return { type, owner: statSync(home).uid };
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
-    // Another process of this user may be able to use it, such as one outside of this sandbox.
+    // Another process of this user, such as one outside of a sandbox, may be able to use it.
     throw cannotUse(home, error);
   }
 }

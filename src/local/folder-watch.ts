@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { systemClock } from '../clock/index.ts';
 
-/** Tells when something may have happened in a folder. */
+/** Watches a folder for names that are created or removed. */
 export class FolderWatch implements Disposable {
   readonly #folder: string;
   #watcher: FSWatcher | undefined;
@@ -12,7 +12,7 @@ export class FolderWatch implements Disposable {
     this.renew();
   }
 
-  /** After the folder was made anew. */
+  /** Watches the folder again after it was created again. */
   renew(): void {
     this[Symbol.dispose]();
     try {
@@ -21,14 +21,14 @@ export class FolderWatch implements Disposable {
       });
       this.#watcher.on('error', () => {});
     } catch {
-      // There are too many watchers: then everything is seen a little later.
+      // The system has too many watchers: `change` then resolves by its timeout.
     }
   }
 
-  /** Resolves when a name has come or gone, and after this time at the latest. */
-  change(atMostMs: number): Promise<void> {
+  /** Resolves when a name was created or removed, and after `maxMs` at the latest. */
+  change(maxMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = systemClock.setTimer(atMostMs, resolve);
+      const timer = systemClock.setTimer(maxMs, resolve);
       timer.keepAlive(true);
       this.#wake = () => {
         timer.cancel();

@@ -18,14 +18,14 @@ function newFolder(): string {
 }
 
 describe('the folder of the local server', () => {
-  it('is made, for its user alone', () => {
+  it('is created with mode 0700', () => {
     const folder = join(newFolder(), 'a', 'b');
     prepareFolder(folder);
     prepareFolder(folder);
     expect(statSync(folder).mode & 0o777).toBe(0o700);
   });
 
-  it('is refused if others may enter it', () => {
+  it('is refused if other users can enter it', () => {
     const folder = newFolder();
     chmodSync(folder, 0o750);
     expect(() => prepareFolder(folder)).toThrow(
@@ -33,7 +33,7 @@ describe('the folder of the local server', () => {
     );
   });
 
-  it('is refused if it is a link, or a file', () => {
+  it('is refused if it is a symbolic link or a file', () => {
     const parent = newFolder();
     mkdirSync(join(parent, 'target'), { mode: 0o700 });
     symlinkSync('target', join(parent, 'link'));
@@ -43,7 +43,7 @@ describe('the folder of the local server', () => {
     expect(() => prepareFolder(join(parent, 'file', 'a'))).toThrow(/ENOTDIR.*no folder/);
   });
 
-  it('is refused where no folder can be made', () => {
+  it('is refused if it cannot be created', () => {
     const parent = newFolder();
     symlinkSync('nowhere', join(parent, 'link'));
     expect(() => prepareFolder(join(parent, 'link', 'a'))).toThrow(/ENOENT/);
@@ -52,7 +52,7 @@ describe('the folder of the local server', () => {
     expect(() => prepareFolder('/proc/holdfast')).toThrow(/cannot keep locks in .*ENOENT/);
   });
 
-  it('is refused if the path of a socket in it would be too long', () => {
+  it('is refused if the path of a socket in it is too long', () => {
     const parent = newFolder();
     const fits = join(parent, 'x'.repeat(107 - 19 - parent.length - 1));
     prepareFolder(fits);

@@ -2,16 +2,16 @@ import { lstatSync } from 'node:fs';
 import { makeFolder } from '../make-folder.ts';
 import { LocalError } from './errors.ts';
 
-/** The variables that are looked at. */
+/** The environment variables that this module reads. */
 export type LocalEnvironment = Readonly<Record<string, string | undefined>> & {
   readonly HOLDFAST_RUNTIME_DIR?: string;
   readonly HOLDFAST_LOCAL_IDLE_MS?: string;
   readonly LD_LIBRARY_PATH?: string;
 };
 
-/** Makes the folder, if need be, and makes sure that it is ours alone. Throws LocalError. */
+/** Creates the folder if it is missing, and checks that only this user can enter it. Throws LocalError. */
 export function prepareFolder(folder: string): void {
-  if (Buffer.byteLength(folder) > LONGEST_FOLDER) throw tooLong(folder);
+  if (Buffer.byteLength(folder) > MAX_FOLDER) throw tooLong(folder);
   try {
     makeFolder(folder);
     checkFolder(folder);
@@ -20,9 +20,9 @@ export function prepareFolder(folder: string): void {
   }
 }
 
-/** Whether the folder is there; makes sure, if so, that it is ours alone. Throws LocalError. */
+/** Whether the folder exists. Checks that only this user can enter it. Throws LocalError. */
 export function findFolder(folder: string): boolean {
-  if (Buffer.byteLength(folder) > LONGEST_FOLDER) throw tooLong(folder);
+  if (Buffer.byteLength(folder) > MAX_FOLDER) throw tooLong(folder);
   try {
     checkFolder(folder);
     return true;
@@ -32,17 +32,17 @@ export function findFolder(folder: string): boolean {
   }
 }
 
-/** Whoever could write into it could stand in for the server; whoever could read, break locks. */
+/** A user who can write to the folder could replace the server; one who can read it could break locks. */
 function checkFolder(folder: string): void {
   const found = lstatSync(folder);
-  if (!found.isDirectory()) throw foreign(folder, 'it is no folder');
+  if (!found.isDirectory()) throw unsafe(folder, 'it is no folder');
   if (found.uid !== process.geteuid?.()) {
-    throw foreign(folder, `it belongs to another user (uid ${found.uid})`);
+    throw unsafe(folder, `it belongs to another user (uid ${found.uid})`);
   }
-  if ((found.mode & 0o077) !== 0) throw foreign(folder, 'other users may enter it');
+  if ((found.mode & 0o077) !== 0) throw unsafe(folder, 'other users may enter it');
 }
 
-function foreign(folder: string, reason: string): LocalError {
+function unsafe(folder: string, reason: string): LocalError {
   return new LocalError(
     'foreign',
     `refused to keep locks in ${folder}: ${reason}, so that others could take and break them. ` +
@@ -50,7 +50,7 @@ function foreign(folder: string, reason: string): LocalError {
   );
 }
 
-/** What an error of the file system means for the folder. */
+/** A LocalError for an error of the file system. */
 export function cannotUse(folder: string, error: unknown): LocalError {
   const { code = String(error) } = error as NodeJS.ErrnoException;
   const reason = REASONS[code as keyof typeof REASONS] ?? 'it cannot be used.';
@@ -63,27 +63,27 @@ export function cannotUse(folder: string, error: unknown): LocalError {
 }
 
 const REASONS = {
-  ENOSPC: 'its disk is full. Make room there.',
-  EDQUOT: 'your quota of its disk is used up. Make room there.',
+  ENOSPC: 'its disk is full. Free some space.',
+  EDQUOT: 'your disk quota is used up. Free some space.',
   EACCES: 'you may not write there. Change its permissions.',
   EPERM: 'you may not write there. Change its permissions.',
-  EROFS: 'its disk can only be read.',
-  ENOENT: 'it cannot be made there, or somebody has just removed it.',
+  EROFS: 'its disk is read-only.',
+  ENOENT: 'it cannot be created there, or it was just removed.',
   ENOTDIR: 'a part of its path is no folder.',
   EMFILE: 'too many files are open. Raise the limit (ulimit -n).',
   ENFILE: 'too many files are open on this machine.',
 } as const;
 
-/** A socket's path has 108 bytes on Linux and 104 elsewhere, with a zero at its end. */
-const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
-/** What stands behind the folder at most: the name of a server that has not taken its place. */
-const LONGEST_NAME = '/.0123456789ab.sock'.length;
-export const LONGEST_FOLDER = LONGEST_PATH - LONGEST_NAME;
+/** The path of a socket has at most 108 bytes on Linux and 104 elsewhere, including a zero at its end. */
+const MAX_PATH = process.platform === 'linux' ? 107 : 103;
+/** The longest name in the folder: a temporary socket. */
+const MAX_NAME = '/.0123456789ab.sock'.length;
+export const MAX_FOLDER = MAX_PATH - MAX_NAME;
 
 function tooLong(folder: string): LocalError {
   return new LocalError(
     'path',
-    `cannot keep locks in ${folder}: the path of a socket may have ${LONGEST_PATH} bytes, and so that of its ` +
-      `folder ${LONGEST_FOLDER}; this one has ${Buffer.byteLength(folder)}. Name a shorter one with HOLDFAST_RUNTIME_DIR.`,
+    `cannot keep locks in ${folder}: the path of a socket may have ${MAX_PATH} bytes, and so that of its ` +
+      `folder ${MAX_FOLDER}; this one has ${Buffer.byteLength(folder)}. Name a shorter one with HOLDFAST_RUNTIME_DIR.`,
   );
 }

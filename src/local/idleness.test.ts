@@ -3,8 +3,8 @@ import { createEngine, execute } from '../engine/index.ts';
 import { forceLock, LOCK_SCRIPT, lookAtLocks, type RunScript } from '../stores/index.ts';
 import { holdsAnything } from './idleness.ts';
 
-describe('an engine', () => {
-  it('holds something until the last lock was released by force', async () => {
+describe('holdsAnything', () => {
+  it('returns true until the last lock was released by force', async () => {
     const engine = createEngine();
     const session = engine.session();
     const run: RunScript = async (text, keys, args) =>
@@ -14,7 +14,7 @@ describe('an engine', () => {
     expect(holdsAnything(engine)).toBe(true);
     const look = (await lookAtLocks(run, 'a')).find(({ lock }) => lock.holderCount > 0);
     await forceLock(run, look!.lock, { host: 'h', pid: 1, user: 'u', reason: 'a test' });
-    // The note of it is there, and does not count.
+    // The note of the forced release is left, and does not count.
     expect(execute(session, ['EXISTS', 'semaphore:{a}:forced'])).toBe(1);
     expect(holdsAnything(engine)).toBe(false);
     engine.close();

@@ -1,13 +1,13 @@
 import { type Engine, execute, type Session } from '../engine/index.ts';
 import { HELPER_KEY, LOCK_SCRIPT, SHARED_KEY } from '../stores/index.ts';
 
-/** Whether the engine holds anything that somebody could miss. */
+/** Whether the engine has a key beside the helper keys of free locks. A server without one may end. */
 export function holdsAnything(engine: Engine): boolean {
   const session = engine.session();
   try {
     return engine.usedDatabases().some((database) => {
       session.database = database;
-      return keysOf(session).some((key) => !HELPER_KEY.test(key) && isThere(session, key));
+      return keysOf(session).some((key) => !HELPER_KEY.test(key) && exists(session, key));
     });
   } finally {
     session.close();
@@ -18,7 +18,7 @@ function keysOf(session: Session): string[] {
   return execute(session, ['KEYS', '*']) as string[];
 }
 
-function isThere(session: Session, key: string): boolean {
+function exists(session: Session, key: string): boolean {
   if (SHARED_KEY.test(key)) {
     execute(session, ['EVAL', LOCK_SCRIPT, '1', key, 'inspect 1 1', '', '0']);
   }

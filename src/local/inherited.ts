@@ -1,9 +1,9 @@
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Closes what a process has open without having opened it. Node passes on to its children what it was
- * given itself under a high number, which is how shells keep lock files and pipes (`exec 200>file`). A
- * server that outlives them all would keep the lock, and the pipe's reader waiting. Linux only.
+ * Closes descriptors that this process inherited. Node passes on to its children descriptors that it inherited itself,
+ * such as lock files and pipes of a shell (`exec 200>file`). The local server outlives that shell: it would keep the
+ * lock, and keep the reader of the pipe waiting. Linux only.
  */
 export function closeInherited(): void {
   for (const descriptor of descriptors()) {
@@ -12,7 +12,7 @@ export function closeInherited(): void {
 }
 
 const LAST_STANDARD = 2;
-/** Node opens nothing without it. */
+/** Node sets this flag on every descriptor that it opens. */
 const CLOSE_ON_EXEC = 0o2000000;
 
 function descriptors(): number[] {
@@ -29,7 +29,7 @@ function isInherited(descriptor: number): boolean {
     const [, flags] = /^flags:\s*([0-7]+)$/m.exec(text) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch {
-    // It was the one by which the folder was read.
+    // This was the descriptor of the directory listing.
     return false;
   }
 }

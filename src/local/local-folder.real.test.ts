@@ -7,7 +7,7 @@ import { localFolder } from './local-folder.ts';
 
 const UID = process.geteuid!();
 const OTHER_UID = 65534;
-/** Of a user without a folder in /tmp. */
+/** The id of a user without a folder in /tmp. */
 const UNUSED_UID = 2_000_000_000 + process.pid;
 
 function newHome(): string {
@@ -23,7 +23,7 @@ function folderFor(home: string | undefined, uid = UID): string {
 const TEMPORARY = `/tmp/holdfast-${UID}`;
 
 describe.runIf(process.platform === 'linux')('localFolder', () => {
-  it('is in the home folder of the user database, whatever the variables say', () => {
+  it('is in the home folder of the user database, not in HOME or XDG_RUNTIME_DIR', () => {
     const home = newHome();
     const variables = { HOME: '/home/other', XDG_RUNTIME_DIR: '/run/x', TMPDIR: '/var/tmp' };
     expect(folderFor(home)).toBe(`${home}/.holdfast-run`);
@@ -32,7 +32,9 @@ describe.runIf(process.platform === 'linux')('localFolder', () => {
 
   it('is the one that HOLDFAST_RUNTIME_DIR names', () => {
     expect(localFolder({ HOLDFAST_RUNTIME_DIR: '/a/b/../c/' })).toBe('/a/c');
-    expect(() => localFolder({ HOLDFAST_RUNTIME_DIR: 'a' })).toThrow(/HOLDFAST_RUNTIME_DIR.*slash/);
+    expect(() => localFolder({ HOLDFAST_RUNTIME_DIR: 'a' })).toThrow(
+      /HOLDFAST_RUNTIME_DIR must be an absolute path/,
+    );
   });
 
   it('is in /tmp for a user without a home folder', () => {
@@ -44,7 +46,7 @@ describe.runIf(process.platform === 'linux')('localFolder', () => {
   });
 
   it('is in /tmp if the home folder may be shared with other machines', () => {
-    // Not a network file system, but none that is known to be local either.
+    // Not a network file system, but not in the list of local ones either.
     expect(folderFor('/proc')).toBe(TEMPORARY);
   });
 
@@ -77,7 +79,7 @@ describe.runIf(process.platform === 'linux')('localFolder', () => {
     expect(folderFor(home)).toBe(`${home}/.holdfast-run`);
   });
 
-  it('is not known if the home folder cannot be looked at: others may be able to', () => {
+  it('throws if the home folder cannot be read, since other processes may be able to', () => {
     const home = join(newHome(), 'loop');
     symlinkSync(home, home);
     expect(() => folderFor(home)).toThrow(LocalError);

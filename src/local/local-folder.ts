@@ -4,8 +4,8 @@ import { LocalError } from './errors.ts';
 import { findFolder, type LocalEnvironment } from './folder.ts';
 
 /**
- * The folder of this user's local server. It does not depend on XDG_RUNTIME_DIR or TMPDIR, which a shell
- * may have and cron has not: two runs of one user would then not exclude each other. Throws LocalError.
+ * The folder of the local server of this user. It does not depend on XDG_RUNTIME_DIR or TMPDIR, which a shell may set
+ * and cron does not: two runs of one user would then not exclude each other. Throws LocalError.
  */
 export function localFolder(
   { HOLDFAST_RUNTIME_DIR: named = '' }: LocalEnvironment,
@@ -18,8 +18,8 @@ export function localFolder(
 }
 
 /**
- * Beside the folder in the home folder: the one in /tmp, in which a server may still run that was started before the
- * home folder could be used. Undefined: there is none.
+ * The folder in /tmp, in which a server may still run that was started before the home folder could be used. Undefined:
+ * there is none.
  */
 export function earlierFolder(
   { HOLDFAST_RUNTIME_DIR: named = '' }: LocalEnvironment,
@@ -37,4 +37,4 @@ export function earlierFolder(
 
 const NO_USERS =
   'there is no local server on this system. Name a server with --store, or start one: holdfast serve.';
-const NOT_ABSOLUTE = 'must be a whole path, that begins with a slash.';
+const NOT_ABSOLUTE = 'must be an absolute path.';

@@ -12,25 +12,27 @@ export interface LocalOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How long a server may take to start, and then to answer. */
+/** Maximum time for a server to start and to answer. */
 const START_MS = 20_000;
-/** How long one may take to answer who only wants to look. */
-const LOOK_MS = 3000;
+/** Maximum time for a running server to answer. */
+const ANSWER_MS = 3000;
 const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 50;
 
 /**
- * A session on the local server of this user, which is started if need be. The server does not end while
- * the session lives. Rejects with a LocalError.
+ * Opens a session on the local server of this user, and starts the server if none runs. The server does not end before
+ * the session.
+ *
+ * @throws LocalError
  */
 export async function openLocalSession({ environment, signal }: LocalOptions): Promise<Session> {
   const folder = localFolder(environment);
   using starter = new Starter(folder, environment);
-  using patience = new Patience(folder, START_MS + LOST_GRACE_MS, signal);
-  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(1.5 * pauseMs, LONGEST_PAUSE_MS)) {
+  using deadline = new Deadline(folder, START_MS + LOST_GRACE_MS, signal);
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(1.5 * pauseMs, MAX_PAUSE_MS)) {
     prepareFolder(folder);
-    const earlier = await tryEarlierServer(environment, folder, patience.signal);
-    const found = earlier ?? (await tryServer(folder, patience.signal));
+    const earlier = await tryEarlierServer(environment, folder, deadline.signal);
+    const found = earlier ?? (await tryServer(folder, deadline.signal));
     if (typeof found === 'object') return found;
     if (found !== 'busy') starter.start(numberIn(folder) + 1);
     await pause(pauseMs);
@@ -38,8 +40,10 @@ export async function openLocalSession({ environment, signal }: LocalOptions): P
 }
 
 /**
- * Where the local server of this user is, which is started if need be: `unix:/…`. It ends when nobody has
- * been connected for some seconds. Rejects with a LocalError.
+ * The address of the local server of this user, `unix:/…`. Starts the server if none runs. The server ends after some
+ * seconds without a client.
+ *
+ * @throws LocalError
  */
 export async function localAddress(options: LocalOptions): Promise<StoreAddress> {
   const session = await openLocalSession(options);
@@ -47,30 +51,34 @@ export async function localAddress(options: LocalOptions): Promise<StoreAddress>
   return session.address;
 }
 
-/** The same, if it runs; nobody starts it. One that runs and does not answer is an error. */
+/**
+ * The address of the local server of this user; undefined if none runs. Does not start it.
+ *
+ * @throws LocalError if a server runs and does not answer
+ */
 export async function findLocalAddress({
   environment,
   signal,
 }: LocalOptions): Promise<StoreAddress | undefined> {
   const folder = localFolder(environment);
-  using patience = new Patience(folder, LOOK_MS + LOST_GRACE_MS, signal);
+  using deadline = new Deadline(folder, ANSWER_MS + LOST_GRACE_MS, signal);
   for (;;) {
     const number = numberFound(folder);
-    const earlier = await tryEarlierServer(environment, folder, patience.signal);
-    const found = earlier ?? (number === 0 ? 'nobody' : await tryServer(folder, patience.signal));
+    const earlier = await tryEarlierServer(environment, folder, deadline.signal);
+    const found = earlier ?? (number === 0 ? 'none' : await tryServer(folder, deadline.signal));
     if (typeof found === 'object') {
       await found.close();
       return found.address;
     }
-    // Nobody listens, unless another server has just come.
-    if (found === 'nobody' && numberFound(folder) === number) return undefined;
-    await pause(LONGEST_PAUSE_MS);
+    // No server listens, unless another one has just started.
+    if (found === 'none' && numberFound(folder) === number) return undefined;
+    await pause(MAX_PAUSE_MS);
   }
 }
 
 /**
- * A session on the server that was started in /tmp before the home folder could be used: as long as it serves, it is
- * the server of this user. It is never started there again. Undefined: there is none.
+ * Opens a session on a server that was started in /tmp before the home folder could be used. While it serves, it is the
+ * server of this user. It is never started there again. Undefined: there is none.
  */
 async function tryEarlierServer(
   environment: LocalEnvironment,
@@ -78,21 +86,21 @@ async function tryEarlierServer(
   signal: AbortSignal,
 ): Promise<Session | 'busy' | undefined> {
   const earlier = earlierFolder(environment, folder);
-  const found = earlier === undefined ? 'nobody' : await tryServer(earlier, signal);
-  if (found === 'nobody') return undefined;
+  const found = earlier === undefined ? 'none' : await tryServer(earlier, signal);
+  if (found === 'none') return undefined;
   return found === 'closed' ? 'busy' : found;
 }
 
-/** `busy`: more wait than it lets in. `closed`: it is about to end, or has just been killed. */
+/** `busy`: its backlog of connections is full. `closed`: it is about to end, or was just killed. */
 async function tryServer(
   folder: string,
   signal: AbortSignal,
-): Promise<Session | 'nobody' | 'busy' | 'closed'> {
+): Promise<Session | 'none' | 'busy' | 'closed'> {
   signal.throwIfAborted();
   const number = numberIn(folder);
-  if (number === 0 || hasEnded(folder, number)) return 'nobody';
+  if (number === 0 || hasEnded(folder, number)) return 'none';
   try {
-    // The signal ends it earlier.
+    // The signal aborts earlier.
     const timeoutMs = 2 * START_MS;
     return await openSession(`unix:${socketOf(folder, number)}`, { timeoutMs, signal });
   } catch (error) {
@@ -104,24 +112,24 @@ async function tryServer(
   }
 }
 
-/** What it means that there is no connection. */
+/** The state of the server by the error of the connection. */
 const MEANINGS = {
-  ECONNREFUSED: 'nobody',
-  ENOENT: 'nobody',
+  ECONNREFUSED: 'none',
+  ENOENT: 'none',
   EAGAIN: 'busy',
   ECONNRESET: 'closed',
   EPIPE: 'closed',
   closed: 'closed',
 } as const;
 
-/** A signal that aborts with what its owner asked for, or because a server did not answer in time. */
-class Patience implements Disposable {
+/** Aborts with the signal of the caller, or when the time is over. */
+class Deadline implements Disposable {
   readonly signal: AbortSignal;
   readonly #timer: Timer;
 
   constructor(folder: string, durationMs: number, signal: AbortSignal | undefined) {
     const late = new AbortController();
-    this.#timer = systemClock.setTimer(durationMs, () => late.abort(silent(folder, durationMs)));
+    this.#timer = systemClock.setTimer(durationMs, () => late.abort(lateError(folder, durationMs)));
     this.signal = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
   }
 
@@ -130,7 +138,7 @@ class Patience implements Disposable {
   }
 }
 
-/** 0: there was never a server here, or the folder is not there. */
+/** 0 if the folder never had a server, or does not exist. */
 function numberFound(folder: string): number {
   return findFolder(folder) ? numberIn(folder) : 0;
 }
@@ -143,7 +151,7 @@ function numberIn(folder: string): number {
   }
 }
 
-function silent(folder: string, durationMs: number): LocalError {
+function lateError(folder: string, durationMs: number): LocalError {
   return new LocalError(
     'start',
     `the local server in ${folder} did not answer within ${durationMs / 1000} s: it hangs, or is stopped. ` +

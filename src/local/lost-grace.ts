@@ -1,5 +1,5 @@
 /**
- * Who holds a lock of a local server that died learns of it by the end of the connection, and has so long
- * to stop what it does. The next server answers nobody before.
+ * Time that the holders of locks have to stop when their local server dies, which they notice by the end of the
+ * connection. The next server answers no request before.
  */
 export const LOST_GRACE_MS = 5000;

@@ -1,19 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
 
-/** The descriptor by which an orphan says how its start went. */
+/** The descriptor to which an orphan writes the result of its start. */
 export const REPORT_DESCRIPTOR = 3;
 
 /**
- * Starts a program that belongs to nobody: in a session of its own, and with the first process of the
- * system as its parent. Who ends all descendants of a program, as supervisors do, does not find it.
+ * Starts a program as an orphan: in its own session, with the first process of the system as its parent. A supervisor
+ * that ends all descendants of the caller does not find it.
  *
- * Resolves when the program has closed its descriptor 3, to what it wrote there; so to nothing, if it was
- * killed before. Rejects if it cannot be started.
+ * Resolves when the program has closed its descriptor 3, to the text it wrote there: an empty text if it was killed
+ * before. Rejects if it cannot be started.
  */
 export function startOrphan(command: Command, env: NodeJS.ProcessEnv): Promise<string> {
   const shell = launch(['/bin/sh', '-c', '"$@" &', 'sh', ...command], env);
-  // Where there is no shell the program is a child, which is better than not to start.
+  // Without /bin/sh the program is started as a child.
   const child = shell.pid === undefined ? launch(command, env) : shell;
   return new Promise((resolve, reject) => {
     child.once('error', reject);
@@ -21,20 +21,20 @@ export function startOrphan(command: Command, env: NodeJS.ProcessEnv): Promise<s
   });
 }
 
-type Command = readonly [program: string, ...words: string[]];
+type Command = readonly [program: string, ...args: string[]];
 
-/** What comes by a descriptor of a child is a socket, which its types do not say. */
+/** A pipe from a child is a socket, which its types do not say. */
 type ReportPipe = Readable & { unref(): void };
 
-function launch([program, ...words]: Command, env: NodeJS.ProcessEnv): ChildProcess {
+function launch([program, ...args]: Command, env: NodeJS.ProcessEnv): ChildProcess {
   const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
-  const child = spawn(program, words, { detached: true, cwd: '/', env, stdio: [...stdio] });
+  const child = spawn(program, args, { detached: true, cwd: '/', env, stdio: [...stdio] });
   child.on('error', () => {});
   child.unref();
   return child;
 }
 
-/** Nobody stays only to hear it. */
+/** The pipe does not keep the process alive. */
 function textOf(pipe: ReportPipe): Promise<string> {
   pipe.unref();
   return new Promise((resolve) => {

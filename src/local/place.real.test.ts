@@ -10,7 +10,7 @@ function newFolder(): string {
   return folder;
 }
 
-/** Somebody who listens under a name; closing it leaves the names that were linked to it. */
+/** A server that listens on a socket. Closing it leaves the names that were linked to the socket. */
 async function listen(path: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -25,7 +25,7 @@ async function candidate(folder: string): Promise<{ temporary: string; server: S
   return { temporary, server: await listen(temporary) };
 }
 
-/** A server that has had its place, and is dead. */
+/** A dead server that had a place. */
 async function dead(folder: string): Promise<void> {
   const { temporary, server } = await candidate(folder);
   await takePlace(folder, temporary);
@@ -33,7 +33,7 @@ async function dead(folder: string): Promise<void> {
 }
 
 describe('a place', () => {
-  it('is the first where nobody has been', async () => {
+  it('has the number 1 in an empty folder', async () => {
     const folder = newFolder();
     const { temporary } = await candidate(folder);
     expect(highestNumber(folder)).toBe(0);
@@ -41,7 +41,7 @@ describe('a place', () => {
     expect(readdirSync(folder)).toEqual(['server-1.sock']);
   });
 
-  it('is one of a number that is asked for, whatever is there', async () => {
+  it('has at least the given number', async () => {
     const folder = newFolder();
     const { temporary } = await candidate(folder);
     expect(await takePlace(folder, temporary, 5)).toEqual({ number: 5, isFresh: true });
@@ -51,7 +51,7 @@ describe('a place', () => {
     expect(highestNumber(folder)).toBe(5);
   });
 
-  it('is nobody’s while another serves', async () => {
+  it('is refused while another server serves', async () => {
     const folder = newFolder();
     const first = await candidate(folder);
     const second = await candidate(folder);
@@ -60,7 +60,7 @@ describe('a place', () => {
     expect(readdirSync(folder)).toEqual(['server-1.sock']);
   });
 
-  it('follows that of a server that died, whose holders may not know it yet', async () => {
+  it('after a server that died is not fresh: its holders may not have noticed', async () => {
     const folder = newFolder();
     await dead(folder);
     const { temporary } = await candidate(folder);
@@ -68,7 +68,7 @@ describe('a place', () => {
     expect(readdirSync(folder)).toEqual(['server-2.sock']);
   });
 
-  it('follows that of a server that has said that nothing is lost', async () => {
+  it('after a server that left the end mark is fresh', async () => {
     const folder = newFolder();
     await dead(folder);
     expect(hasEnded(folder, 1)).toBe(false);
@@ -79,7 +79,7 @@ describe('a place', () => {
     expect(readdirSync(folder)).toEqual(['server-2.sock']);
   });
 
-  it('goes to one of many', async () => {
+  it('goes to one of many servers', async () => {
     const folder = newFolder();
     await dead(folder);
     const many = await Promise.all(Array.from({ length: 20 }, () => candidate(folder)));
@@ -87,12 +87,12 @@ describe('a place', () => {
     expect(taken.filter((each) => each !== undefined)).toEqual([{ number: 2, isFresh: false }]);
   });
 
-  it('is given up by who was overtaken between looking and linking', async () => {
+  it('is given up by a server that was overtaken between check and link', async () => {
     const folder = newFolder();
     await dead(folder);
     const late = await candidate(folder);
     const winner = await candidate(folder);
-    // It has seen that 1 is the highest, and asks whether it lives; meanwhile 2 came and went, and 3 serves.
+    // It has found that 1 is the highest, and connects to it; meanwhile 2 was created and removed, and 3 serves.
     const taking = takePlace(folder, late.temporary);
     linkSync(winner.temporary, socketOf(folder, 3));
     expect(await taking).toBe(undefined);
@@ -100,7 +100,7 @@ describe('a place', () => {
     expect(highestNumber(folder)).toBe(3);
   });
 
-  it('is looked for again when the one that was overtaken by is dead as well', async () => {
+  it('is taken in a second attempt when the server that overtook it is dead too', async () => {
     const folder = newFolder();
     await dead(folder);
     const late = await candidate(folder);
@@ -112,7 +112,7 @@ describe('a place', () => {
     expect(await taking).toEqual({ number: 4, isFresh: false });
   });
 
-  it('is not taken under a name that somebody has cleared away', async () => {
+  it('is refused when the temporary socket was removed', async () => {
     const folder = newFolder();
     await dead(folder);
     const { temporary } = await candidate(folder);
@@ -121,7 +121,7 @@ describe('a place', () => {
     expect(await taking).toBe(undefined);
   });
 
-  it('has a number that counts on beyond nine', async () => {
+  it('has the number 10 after 9', async () => {
     const folder = newFolder();
     for (let count = 0; count < 10; count++) await dead(folder);
     expect(highestNumber(folder)).toBe(10);

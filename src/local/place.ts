@@ -4,44 +4,43 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 
 /*
- * How one server at a time comes to serve a folder, with no lock to rely on.
+ * The protocol by which at most one server at a time serves a folder, without a lock.
  *
- * A server listens on a socket of a name of its own, and then takes a place: it links that socket to
- * `server-<n>.sock`, where n is one more than the highest number there is, if nobody listens behind that
- * highest one. Clients connect to the highest. A link is atomic: it is made once, or fails.
+ * A server listens on a temporary socket, and then takes a place: it links that socket to `server-<n>.sock`, where n
+ * is one more than the highest number in the folder, if no server listens on the highest one. Clients connect to the
+ * highest number. Creating a link is atomic: it succeeds for one server, and fails for the others.
  *
- * 1. The highest number never falls. A name is only removed by who has found a higher one. A server that
- *    ends leaves its name, behind which nobody listens any more. (Who empties the folder by hand breaks
- *    this: see below.)
- * 2. A dead name stays dead. A socket file belongs to the one socket that it was made for; once that is
- *    closed, every attempt to connect is refused, for ever.
- * 3. A server that links n+1 has found n to be the highest, and dead. If n was still the highest when it
- *    linked, then it is the highest now. Else somebody had made n+1, and a successor of that, n+2 or more,
- *    has removed it. By 1 the higher one is still there, so that a second look finds it, and the server
- *    withdraws. It has answered nobody: link and look are one turn of its event loop.
- * 4. So servers that serve have taken their numbers as the highest, one after the other, and each found
- *    the one before it dead, before it took its own. There is no moment at which two serve.
- * 5. While a server lives, nobody takes its place: to connect to it succeeds, whether or not it has come
- *    to look at the connection. It may be stopped for hours; clients then wait, or give up.
- * 6. Somebody gets a place. Of several that try n+1 one succeeds, and the others look again.
+ * 1. The highest number never falls. A server removes a name only after it has found a higher one. A server that ends
+ *    leaves its name, on which no server listens any more. (A program that empties the folder breaks this: see below.)
+ * 2. A dead name stays dead. A socket file belongs to the socket that created it; once that is closed, every attempt
+ *    to connect is refused.
+ * 3. A server that links n+1 has found that n is the highest, and dead. If n was still the highest when it linked,
+ *    n+1 is the highest now. Else another server had created n+1, and a successor of that, n+2 or more, has removed
+ *    it. By 1 the higher name is still there: a second check finds it, and the server withdraws. It has answered no
+ *    client: link and check are one turn of its event loop.
+ * 4. So all servers that serve took their numbers as the highest, one after the other, and each found the one before
+ *    it dead before it took its own. Two never serve at the same time.
+ * 5. While a server lives, no other server takes its place: connecting to it succeeds, even before it accepts the
+ *    connection. It may be stopped for hours; clients then wait, or give up.
+ * 6. One server gets a place. Of several that try n+1 one succeeds, and the others check again.
  *
- * A server that ends with nothing to lose marks that before it stops listening, in the same turn: it links
- * its name to `server-<n>.ended` too. A successor that misses the mark lets those who held locks stop
- * first. A client that connected in the last moment gets no answer, and tries again.
+ * A server that ends without locks marks that before it stops listening, in the same turn: it links its name to
+ * `server-<n>.ended` too. Without the mark, a successor waits until the holders of lost locks have stopped. A client
+ * that connected in the last moment gets no reply, and tries again.
  *
- * A server that misses its own name takes a place again, as if it were new, before anybody who starts now
- * has come so far. As long as it has that, by 5, nobody else takes one, so that it can move up to its old
- * number, by which its clients know it. If somebody was faster, because this server was stopped, it ends,
- * so that its holders are told. Only then have two served at a time.
+ * A server whose name was removed takes a place again, as a new server would, and faster than one that starts now. By
+ * 5 no other server takes a place meanwhile, so that it can move up to its old number, which its clients know. If
+ * another was faster, because this server was stopped, it ends, which notifies its holders. Only in that case did two
+ * servers serve at the same time.
  */
 
 export interface Place {
   readonly number: number;
-  /** Nobody can still believe to hold a lock of the server before. */
+  /** No client can still hold a lock of the server before. */
   readonly isFresh: boolean;
 }
 
-/** A name to listen on, before there is a place. */
+/** The name of the socket of a server that has no place yet. */
 export function temporarySocket(folder: string): string {
   return join(folder, `.${randomBytes(6).toString('hex')}.sock`);
 }
@@ -54,7 +53,7 @@ export function hasEnded(folder: string, number: number): boolean {
   return existsSync(endMark(folder, number));
 }
 
-/** 0: there was never a server here. */
+/** 0 if the folder never had a server. */
 export function highestNumber(folder: string): number {
   const numbers = readdirSync(folder).map((name) => Number(/^server-(\d+)\.sock$/.exec(name)?.[1]));
   return Math.max(0, ...numbers.filter((number) => number > 0));
@@ -84,7 +83,7 @@ function moveUp(folder: string, place: Place, number: number): Place {
   return { ...place, number };
 }
 
-/** In one turn, so that no client was answered when it withdraws. */
+/** One turn of the event loop: a server that withdraws has answered no client. */
 function tryPlace(folder: string, temporary: string, before: number): Place | undefined | 'again' {
   const number = before + 1;
   try {
@@ -92,7 +91,7 @@ function tryPlace(folder: string, temporary: string, before: number): Place | un
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return 'again';
-    // Whoever has the place clears away the names of the others.
+    // The server that has the place removes the temporary sockets of the others.
     if (code === 'ENOENT') return undefined;
     throw error;
   }
@@ -105,12 +104,12 @@ function tryPlace(folder: string, temporary: string, before: number): Place | un
   return { number, isFresh };
 }
 
-/** To be called in the same turn as listening ends, by a server that nobody needs. */
+/** Called by an idle server in the turn in which it stops listening. */
 export function markEnd(folder: string, number: number): void {
   try {
     linkSync(socketOf(folder, number), endMark(folder, number));
   } catch {
-    // The next server then waits for holders that do not exist.
+    // Without the mark the next server waits for holders that do not exist.
   }
 }
 
@@ -118,7 +117,7 @@ function endMark(folder: string, number: number): string {
   return join(folder, `server-${number}.ended`);
 }
 
-/** Removes what the servers before have left, and the names of those that were too late. */
+/** Removes the names of earlier servers, and the temporary sockets of servers that were too late. */
 function clear(folder: string, number: number): void {
   for (const name of readdirSync(folder)) {
     const earlier = /^(?:server|starting)-(\d+)\b/.exec(name)?.[1];
@@ -135,7 +134,7 @@ function remove(path: string): void {
   }
 }
 
-/** Whether somebody listens there. If that is not sure, somebody does. */
+/** Whether a server listens on this socket. True if unknown. */
 function listens(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path });

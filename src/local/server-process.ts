@@ -1,6 +1,6 @@
-// The program of the local server: `node server-process.js [descriptor] <folder>`. Whoever needs it first
-// starts it (see local-server.ts). It tells by the descriptor, and at its end by its exit code, how that
-// went: 0, or the number of the system's error because of which it cannot serve.
+// The program of the local server: `node server-process.js [descriptor] <folder>`. The first client starts it (see
+// local-server.ts). It writes the result of the start to the descriptor, and exits with it at its end: 0, or the
+// errno of the system error that prevents it from serving.
 import { closeSync, writeSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { LocalEnvironment } from './folder.ts';
@@ -14,19 +14,19 @@ let isReported = process.argv.length < 4;
 
 closeInherited();
 process.umask(0o077);
-// It belongs to no terminal: what interrupts a program that happens to have started it is not meant for it.
-// At SIGUSR1 Node would open its debugger, for everybody on the machine.
+// Signals for the program that started the server are not for the server, which has no terminal.
+// At SIGUSR1 Node would open its debugger, on a port that every user of the machine can connect to.
 for (const signal of ['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const) {
   process.on(signal, () => {});
 }
-const asked = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
+const stop = new Promise<void>((resolve) => process.once('SIGTERM', () => resolve()));
 
-serveLocally(folder, { idleMs, asked, onPlace: () => report(0) }).then(
+serveLocally(folder, { idleMs, stop, onPlace: () => report(0) }).then(
   () => report(0),
   (error) => report(errnoOf(error)),
 );
 
-/** Once, and then nobody who started it is waited for by it, or waits for it. */
+/** Reports once, and closes the descriptor, so that the starter no longer waits. */
 function report(errno: number): void {
   process.exitCode = errno;
   if (isReported) return;
@@ -35,7 +35,7 @@ function report(errno: number): void {
     writeSync(Number(descriptor), String(errno));
     closeSync(Number(descriptor));
   } catch {
-    // Whoever started it does not care any more.
+    // The starter has gone.
   }
 }
 

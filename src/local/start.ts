@@ -7,15 +7,15 @@ import { LocalError } from './errors.ts';
 import { cannotUse, type LocalEnvironment } from './folder.ts';
 import { REPORT_DESCRIPTOR, startOrphan } from './orphan.ts';
 
-/** How long somebody else who is about to start the server is waited for. */
-const TURN_MS = 10_000;
-/** How many servers may die while they start. One may be hit by chance, where memory is short. */
-const MOST_DEATHS = 3;
+/** Maximum time to wait for another client that is starting the server. */
+const MAX_TURN_MS = 10_000;
+/** How many servers may die while they start. When memory is short, the kernel may kill one at random. */
+const MAX_DEATHS = 3;
 
 /**
- * Starts the server of a folder, as often as that is asked for and none of its own is on its way. Of many
- * who want to at once one does, by a note in the folder: this only saves work. Which server serves is
- * settled between the servers (see place.ts).
+ * Starts the server of a folder. `start` may be called repeatedly: it does nothing while a server is starting. Of many
+ * clients one starts the server, by a note in the folder; this only saves work. The servers themselves decide which of
+ * them serves (see place.ts).
  */
 export class Starter {
   readonly #folder: string;
@@ -31,13 +31,13 @@ export class Starter {
     this.#environment = environment;
   }
 
-  /** Nobody serves as `number` yet. Throws LocalError if the server failed to start. */
+  /** No server has this number yet. Throws LocalError if the server failed to start. */
   start(number: number): void {
     if (this.#failure) throw this.#failure;
     if (!this.#isStarting && this.#isOurTurn(number)) void this.#startServer();
   }
 
-  /** The server serves, or somebody has given up. */
+  /** The server serves, or the client has given up. */
   [Symbol.dispose](): void {
     if (this.#note !== undefined) remove(this.#note);
     this.#note = undefined;
@@ -46,13 +46,14 @@ export class Starter {
   #isOurTurn(number: number): boolean {
     const note = join(this.#folder, `starting-${number}`);
     if (note === this.#note || this.#writeNote(note)) return true;
-    if (isAlive(pidIn(note)) && systemClock.monotonicMs() - this.#beganMs < TURN_MS) return false;
-    // Whoever wrote it is gone, or hangs.
+    if (isAlive(pidIn(note)) && systemClock.monotonicMs() - this.#beganMs < MAX_TURN_MS)
+      return false;
+    // The process that wrote it is gone, or hangs.
     remove(note);
     return this.#writeNote(note);
   }
 
-  /** A link to nothing: it is there with all that it says or not at all, and a full disk has room for it. */
+  /** A dangling symbolic link: created atomically with its content, and possible on a full disk. */
   #writeNote(note: string): boolean {
     try {
       symlinkSync(String(process.pid), note);
@@ -67,9 +68,9 @@ export class Starter {
 
   async #startServer(): Promise<void> {
     this.#isStarting = true;
-    const words = [...FLAGS, PROGRAM, String(REPORT_DESCRIPTOR), this.#folder];
+    const args = [...FLAGS, PROGRAM, String(REPORT_DESCRIPTOR), this.#folder];
     try {
-      const report = await startOrphan([process.execPath, ...words], variables(this.#environment));
+      const report = await startOrphan([process.execPath, ...args], variables(this.#environment));
       this.#failure = this.#failureBy(report);
     } catch (error) {
       this.#failure = this.#died((error as Error).message);
@@ -77,24 +78,24 @@ export class Starter {
     this.#isStarting = false;
   }
 
-  /** The report is the number of the system's error, 0 for none, 1 for another one; or it is missing. */
+  /** The report is the errno of a system error, 0 for success, 1 for another error, or empty. */
   #failureBy(report: string): LocalError | undefined {
     if (report === '0') return undefined;
     const errno = Number(report);
     if (errno > 1) return cannotUse(this.#folder, { code: getSystemErrorName(-errno) });
-    return this.#died(`it ended ${MOST_DEATHS} times`);
+    return this.#died(`it ended ${MAX_DEATHS} times`);
   }
 
   #died(reason: string): LocalError | undefined {
     this.#deaths++;
-    return this.#deaths < MOST_DEATHS ? undefined : cannotStart(reason);
+    return this.#deaths < MAX_DEATHS ? undefined : cannotStart(reason);
   }
 }
 
 const FLAGS = ['--disallow-code-generation-from-strings', '--disable-proto=delete'] as const;
 const PROGRAM = fileURLToPath(new URL('./server-process.js', import.meta.url));
 
-/** Nothing else: what one program's variables hold is not for a server that outlives it. */
+/** No other variables: the server outlives the program, whose variables may hold secrets. */
 function variables({
   HOLDFAST_LOCAL_IDLE_MS,
   LD_LIBRARY_PATH,
@@ -109,7 +110,7 @@ function cannotStart(reason: string): LocalError {
   );
 }
 
-/** 0: nobody can tell. */
+/** 0 if unknown. */
 function pidIn(note: string): number {
   try {
     return Number(readlinkSync(note)) || 0;
@@ -130,6 +131,6 @@ function remove(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Somebody else did.
+    // Another process did.
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock/index.ts';
 import type { RunScript } from '../../stores/index.ts';
 
-/** What a server tells of itself, and how far its clock is from the local one. */
+/** The settings that a server reports, and the offset of its clock from the local one. */
 export interface ServerFacts {
   readonly memory: InfoSection;
   readonly replication: InfoSection;
@@ -16,11 +16,11 @@ export type InfoSection = { readonly text: string } | { readonly refusal: string
 export interface ClockOffset {
   /** The server's time minus the local time. */
   readonly offsetMs: number;
-  /** The true offset differs by this much at most: half of the round trip. */
+  /** Maximum error of the offset: half of the round trip. */
   readonly marginMs: number;
 }
 
-/** The first round trip also opens the connection; of the others the shortest tells most. */
+/** The first round trip also opens the connection; of the others the shortest is the most exact. */
 const SAMPLES = 5;
 
 export async function readFacts(run: RunScript, clock: Clock): Promise<ServerFacts> {

@@ -6,7 +6,7 @@ import { counted, durationText, shortValue } from '../ls/words.ts';
 import { messageText, printable } from '../printable.ts';
 import type { ClockOffset, InfoSection, ServerFacts } from './facts.ts';
 
-/** The result of one check. `unknown`: the server does not let it be made. */
+/** The result of one check. `unknown`: the server refuses the command that it needs. */
 export interface Finding {
   readonly check: 'expiry' | 'eviction' | 'clock' | 'role';
   readonly state: 'ok' | 'warning' | 'unknown';

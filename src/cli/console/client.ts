@@ -1,7 +1,8 @@
 import { type Connection, openConnection } from '../../client/index.ts';
 import { systemClock } from '../../clock/index.ts';
 import type { Reply } from '../../resp/index.ts';
-import type { StoreAddress } from './store-address.ts';
+import type { StoreAddress } from '../store-address.ts';
+import { storeAdvice } from '../store-advice.ts';
 
 interface ClientOptions {
   readonly store: StoreAddress;
@@ -11,16 +12,27 @@ interface ClientOptions {
   readonly onClose: () => void;
 }
 
-/** Why there is no answer: no connection, or one that broke. The message is a whole sentence. */
+/** There is no reply: no connection, or one that broke. The message is whole sentences, the last of them the advice. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
+  /** With a space before it; empty: none. */
+  readonly advice: string;
+  /** Whether there was a connection. */
+  readonly isLost: boolean;
+
+  constructor(message: string, { advice = '', isLost = true } = {}) {
+    super(`${message}${advice}`);
+    this.advice = advice;
+    this.isLost = isLost;
+  }
 }
 
-/** The connection of a person: commands may block for as long as they like, and it connects again when asked to. */
+/** The connection of a verb. Commands may block without a limit. After a failure the next call connects again. */
 export class Client {
   readonly #options: ClientOptions;
   #connection: Connection | undefined;
   #attempt = new AbortController();
+  #hasReply = false;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -30,13 +42,14 @@ export class Client {
     return this.#connection?.isOpen ?? false;
   }
 
-  /** Connects. The caller signs in and selects the database, and tells how that went. */
+  /** Connects. The caller signs in, selects the database and reports failures of both. */
   async connect(): Promise<void> {
     const { store, onPush, onClose } = this.#options;
     this.#attempt = new AbortController();
     try {
       this.#connection = await openConnection({
         address: { ...store, password: '', database: 0 },
+        tls: store.tls,
         clock: systemClock,
         connectTimeoutMs: CONNECT_TIMEOUT_MS,
         requestTimeoutMs: Number.POSITIVE_INFINITY,
@@ -46,16 +59,20 @@ export class Client {
         signal: this.#attempt.signal,
       });
     } catch (error) {
-      throw new ConnectionError(`${(error as Error).message}. ${WHAT_TO_DO}`);
+      const advice = storeAdvice(error, store);
+      throw new ConnectionError(`${(error as Error).message}.`, { advice, isLost: false });
     }
   }
 
-  /** Sends a command whose words are latin1, a char a byte. Rejects with ConnectionError. */
+  /** Sends a command. Each char of an argument is a byte. Rejects with ConnectionError. */
   async request(argv: readonly string[]): Promise<Reply> {
     try {
-      return await this.#connection!.request(argv);
-    } catch {
-      throw new ConnectionError(NO_ANSWER);
+      const reply = await this.#connection!.request(argv);
+      this.#hasReply = true;
+      return reply;
+    } catch (error) {
+      const advice = this.#hasReply ? '' : storeAdvice(error, this.#options.store);
+      throw new ConnectionError(NO_ANSWER, { advice });
     }
   }
 
@@ -67,9 +84,6 @@ export class Client {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-const WHAT_TO_DO =
-  'Start a server with "npx holdfast serve", or name another with --store redis://host:port.';
-
-/** Sending the command again is for the person to decide. */
+/** The client does not send the command again: it may have run. */
 const NO_ANSWER =
   'The connection was lost before the answer came: the command may have run, or not. The next command connects again.';

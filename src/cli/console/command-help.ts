@@ -1,7 +1,7 @@
 import { COMMANDS, type Command } from '../../engine/index.ts';
 import type { Paint } from './paint.ts';
 
-/** What `help`, `help SETNX`, `help client list` and `help @string` print. */
+/** The text of `help`, `help SETNX`, `help client list` and `help @string`. */
 export function commandHelp(words: readonly string[], paint: Paint): string {
   if (words.length === 0) return OVERVIEW;
   const commands = words[0]!.startsWith('@') ? inGroup(words[0]!.slice(1)) : named(words);
@@ -9,7 +9,7 @@ export function commandHelp(words: readonly string[], paint: Paint): string {
   return `\n  There is no help for '${words.join(' ')}'. Groups: ${groups().join(' ')}\n`;
 }
 
-/** The command that words begin with, or its subcommand; and how many of the words name it. */
+/** The command or subcommand at the start of the arguments, and how many arguments name it. */
 export function findByWords(
   words: readonly string[],
 ): { readonly command: Command; readonly wordCount: 1 | 2 } | undefined {

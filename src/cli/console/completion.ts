@@ -1,9 +1,9 @@
 import { COMMANDS } from '../../engine/index.ts';
 import { findByWords, titleOf } from './command-help.ts';
 
-/** What the Tab key offers for the line so far. */
+/** The completions of the Tab key for a line. */
 interface Completion {
-  /** Whole lines that the line could become. */
+  /** Completed lines. */
   readonly lines: readonly string[];
   /** The arguments of the command that is already named; empty when there is none to show. */
   readonly hint: string;

@@ -2,23 +2,23 @@ import { systemClock } from '../../clock/index.ts';
 import { ErrorReply, type Protocol, type Reply, splitInlineArguments } from '../../resp/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { lineForTerminal, messageText, pageForTerminal } from '../printable.ts';
+import type { StoreAddress } from '../store-address.ts';
 import type { Io } from '../verb.ts';
 import { Conversation, type Result } from './conversation.ts';
 import { formatReply, rawReply } from './format-reply.ts';
 import type { Paint } from './paint.ts';
-import type { StoreAddress } from './store-address.ts';
 
 export interface ConsoleOptions {
   readonly store: StoreAddress;
   readonly protocol: Protocol | undefined;
-  /** Prints replies as they are, for programs; else for people. */
+  /** Prints the bytes of replies, for programs; else formats them for people. */
   readonly raw: boolean;
   /** An error is printed to stderr and makes the exit code 1. */
   readonly errorsCount: boolean;
   readonly paint: Paint;
 }
 
-/** A conversation whose commands come from a person, a pipe or the command line. */
+/** Reads commands from a prompt, a pipe or the command line, and prints the replies. */
 export class Console {
   readonly #options: ConsoleOptions;
   readonly #io: Io;
@@ -38,14 +38,14 @@ export class Console {
     });
   }
 
-  /** One command; gives the exit code. */
+  /** Runs one command. Returns the exit code. */
   async runOnce(argv: readonly string[]): Promise<number> {
     if (!(await this.#help(argv))) this.#count(await this.#conversation.run(argv));
     this.#conversation.close();
     return this.#exitCode;
   }
 
-  /** Commands line by line until the input ends; gives the exit code. */
+  /** Runs commands line by line until the input ends. Returns the exit code. */
   async runLines(): Promise<number> {
     const isPerson = this.#io.input.isTTY && this.#io.output.isTTY;
     if (isPerson) await this.#runPrompt();
@@ -62,7 +62,7 @@ export class Console {
     await prompt.run((line) => this.#handle(Buffer.from(line, 'utf8')));
   }
 
-  /** The bytes of a pipe are not decoded: what is no UTF-8 would be lost. */
+  /** Does not decode the bytes of a pipe: bytes that are not UTF-8 would be lost. */
   async #runPipe(): Promise<void> {
     const { createInterface } = await import('node:readline');
     this.#io.input.setEncoding('latin1');
@@ -72,7 +72,7 @@ export class Console {
     }
   }
 
-  /** Runs a line; false when it asks to end. */
+  /** Runs a line. Returns false for exit and quit. */
   async #handle(line: Buffer): Promise<boolean> {
     const words = splitInlineArguments(line, 0, line.length);
     if (words === null) this.#write('Invalid argument(s)\n');
@@ -83,7 +83,7 @@ export class Console {
     return true;
   }
 
-  /** Prints help if the words ask for it. Help needs no server, but the engine's table of commands. */
+  /** Prints help if the command is help. Needs no server, but the engine's table of commands. */
   async #help([word, ...topic]: readonly string[]): Promise<boolean> {
     if (!HELP_WORDS.has(word!.toLowerCase())) return false;
     const { commandHelp } = await import('./command-help.ts');
@@ -136,7 +136,7 @@ export class Console {
   }
 
   #say(message: string): void {
-    // The prompt must know of what is written into the middle of its line.
+    // Through the prompt, which then draws its line again.
     const text = messageText(message);
     if (this.#io.output.isTTY) this.#write(`${bytesOf(text)}\n`);
     else this.#io.errors.write(`${text}\n`);
@@ -145,5 +145,5 @@ export class Console {
 
 const HELP_WORDS = new Set(['help', '?']);
 
-/** A command that took so long shows its time. */
+/** The duration of a command is printed from this time on. */
 const LONG_MS = 500;

@@ -1,49 +1,50 @@
 import { ErrorReply, type Protocol, QUEUED, type Reply, SimpleReply } from '../../resp/index.ts';
 import { textOf } from '../bytes.ts';
+import type { StoreAddress } from '../store-address.ts';
+import { PASSWORD_ADVICE } from '../store-advice.ts';
 import { Client, ConnectionError } from './client.ts';
-import type { StoreAddress } from './store-address.ts';
 
 interface ConversationOptions {
   readonly store: StoreAddress;
   readonly protocol?: Protocol | undefined;
-  /** Shows a reply; `asIs` is set for commands whose answer is a page of text. */
+  /** Prints a reply; `asIs` is set for commands that reply with a page of text. */
   readonly show: (reply: Reply, asIs: boolean) => void;
-  /** Says something of its own: what went wrong, and what to do. */
+  /** Prints a message of the client: an error and advice. */
   readonly say: (message: string) => void;
-  /** Shows nothing but replies. */
+  /** Prints replies only. */
   readonly raw: boolean;
-  /** Shows messages that answer no command also while nobody listens for them. */
+  /** Prints pushed messages also without a SUBSCRIBE or MONITOR that waits for them. */
   readonly showsPushes: boolean;
 }
 
 /**
- * How a command went. `unanswered`: there is no connection, or not any more; `stopped`: the person
- * gave it up.
+ * The result of a command. `unanswered`: there is no connection, or it broke; `stopped`: the user stopped it.
  */
 export type Result = 'answered' | 'error' | 'unanswered' | 'stopped';
 
 /**
- * A talk with a server as a person has it: it connects when needed, remembers the database and the
- * transaction for the prompt, and stays to listen after SUBSCRIBE and MONITOR.
+ * An interactive connection to a server: it connects when needed, keeps track of the database and the transaction for
+ * the prompt, and prints messages after SUBSCRIBE and MONITOR.
  */
 export class Conversation {
   readonly #options: ConversationOptions;
   readonly #client: Client;
   #database: number;
-  /** The database to go back to if the transaction does not run; null outside of one. */
+  /** The database to restore if the transaction is discarded; null outside of one. */
   #databaseBeforeMulti: number | null = null;
   #busy = false;
   #endListening: (() => void) | null = null;
-  /** What arrived after the answer to SUBSCRIBE or MONITOR, in the same breath, before it was shown. */
-  #heard: Reply[] | null = null;
+  /** Messages that arrived with the reply to SUBSCRIBE or MONITOR, before the reply was printed. */
+  #early: Reply[] | null = null;
   #closing = false;
+  #hasAdvised = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
     this.#database = options.store.database;
     this.#client = new Client({
       store: options.store,
-      onPush: (reply) => this.#hear(reply),
+      onPush: (reply) => this.#receive(reply),
       onClose: () => this.#lose(),
     });
   }
@@ -55,12 +56,12 @@ export class Conversation {
     return `${this.#options.store.label}${database}${transaction}> `;
   }
 
-  /** A command runs, or somebody listens. */
+  /** A command runs, or the connection is subscribed. */
   get busy(): boolean {
     return this.#busy;
   }
 
-  /** Connects, signs in and selects the database. Says what fails. */
+  /** Connects, signs in and selects the database. Prints errors. */
   async open(): Promise<Result> {
     return this.#guard(() => this.#connect());
   }
@@ -69,7 +70,7 @@ export class Conversation {
   async run(argv: readonly string[]): Promise<Result> {
     return this.#guard(async () => {
       if (!this.#client.connected) await this.#connect();
-      this.#heard = LISTENING.has(nameOf(argv)) ? [] : null;
+      this.#early = LISTENING.has(nameOf(argv)) ? [] : null;
       const reply = await this.#request(argv);
       this.#follow(argv, reply);
       await this.#present(argv, reply);
@@ -77,7 +78,7 @@ export class Conversation {
     });
   }
 
-  /** Gives up what runs or listens, and the connection with it: the server learns of it by that. */
+  /** Closes the connection, which ends the running command or subscription on the server too. */
   close(): void {
     this.#closing = true;
     this.#client.close();
@@ -115,6 +116,7 @@ export class Conversation {
     if (!(reply instanceof ErrorReply)) return;
     if (argv[0] === 'SELECT') this.#database = 0;
     this.#options.say(`Could not ${purpose}: ${textOf(reply.message)}`);
+    if (reply.code === 'WRONGPASS') this.#options.say(PASSWORD_ADVICE);
   }
 
   /** SHUTDOWN is answered by the end of the connection. */
@@ -133,23 +135,33 @@ export class Conversation {
     const listens = LISTENING.has(nameOf(argv)) && !isRefusal(reply);
     if (listens && !raw && nameOf(argv) !== 'monitor') show(READING_MESSAGES, false);
     show(reply, isPage(argv));
+    this.#advise(reply);
     if (listens) await this.#listen();
-    this.#heard = null;
+    this.#early = null;
+  }
+
+  /** Once: a prompt may be signed in with AUTH later. */
+  #advise(reply: Reply): void {
+    const { store, say } = this.#options;
+    const isUnknown = reply instanceof ErrorReply && reply.code === 'NOAUTH';
+    if (!isUnknown || store.password !== '' || this.#hasAdvised) return;
+    this.#hasAdvised = true;
+    say(PASSWORD_ADVICE);
   }
 
   /** Until Ctrl-C or the end of the connection. */
   async #listen(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#endListening = resolve;
-      for (const reply of this.#heard ?? []) this.#options.show(reply, false);
-      this.#heard = null;
+      for (const reply of this.#early ?? []) this.#options.show(reply, false);
+      this.#early = null;
     });
     this.#endListening = null;
     throw new ConnectionError('The connection was lost.');
   }
 
-  #hear(reply: Reply): void {
-    if (this.#heard !== null) this.#heard.push(reply);
+  #receive(reply: Reply): void {
+    if (this.#early !== null) this.#early.push(reply);
     else if (this.#endListening !== null || this.#options.showsPushes) {
       this.#options.show(reply, false);
     }
@@ -163,7 +175,7 @@ export class Conversation {
     }
   }
 
-  /** What the prompt must know of a command that was answered. */
+  /** Updates the state of the prompt after a reply. */
   #follow(argv: readonly string[], reply: Reply): void {
     const name = nameOf(argv);
     if (name === 'exec') this.#leaveTransaction(Array.isArray(reply));
@@ -184,7 +196,7 @@ export class Conversation {
 }
 
 const READING_MESSAGES = new SimpleReply('Reading messages... (press Ctrl-C to quit)');
-/** Stands for the answer that a server which went away does not give. */
+/** The reply to SHUTDOWN: the server closes the connection instead of one. */
 const GONE = new SimpleReply('');
 const LISTENING: ReadonlySet<string> = new Set([
   'subscribe',

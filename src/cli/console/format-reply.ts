@@ -134,7 +134,7 @@ function rawLines(items: readonly Reply[]): string {
   return items.map(rawReply).join('\n');
 }
 
-/** Bytes that do not print are escaped, so that two different values never look the same. */
+/** Escapes bytes that do not print, so that two different values never print the same text. */
 function quote(text: string): string {
   return `"${text.replace(/["\\]|[^ -~]/g, escapeByte)}"`;
 }

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { History, MOST_LINES } from './history.ts';
+import { History, MAX_LINES } from './history.ts';
 
 function newPath(): string {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-history-'));
@@ -34,10 +34,10 @@ describe('History', () => {
 
   it('cuts a file that has grown long', () => {
     const path = newPath();
-    const lines = Array.from({ length: 2 * MOST_LINES + 1 }, (_, at) => `GET ${at}`);
+    const lines = Array.from({ length: 2 * MAX_LINES + 1 }, (_, at) => `GET ${at}`);
     writeFileSync(path, `${lines.join('\n')}\n`);
-    expect(new History(path).load()).toHaveLength(MOST_LINES);
-    expect(readFileSync(path, 'utf8')).toBe(`${lines.slice(-MOST_LINES).join('\n')}\n`);
+    expect(new History(path).load()).toHaveLength(MAX_LINES);
+    expect(readFileSync(path, 'utf8')).toBe(`${lines.slice(-MAX_LINES).join('\n')}\n`);
   });
 
   it('reads the last MiB of a file, from the first whole line on', () => {

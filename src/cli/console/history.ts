@@ -11,7 +11,7 @@ import {
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** The lines that were typed before, in a file that only its owner can read. Never one with a password. */
+/** The history of the prompt, in a file with mode 0600. Lines with passwords are not saved. */
 export class History {
   readonly #path: string;
 
@@ -22,8 +22,8 @@ export class History {
   /** The last lines, newest first, as readline wants them. Cuts a file that has grown long. */
   load(): string[] {
     const lines = this.#read();
-    const kept = lines.slice(-MOST_LINES);
-    if (lines.length > 2 * MOST_LINES) this.#write(kept);
+    const kept = lines.slice(-MAX_LINES);
+    if (lines.length > 2 * MAX_LINES) this.#write(kept);
     return kept.reverse();
   }
 
@@ -81,13 +81,12 @@ function endOf(file: number): string {
   return size > MAX_BYTES ? text.slice(text.indexOf('\n') + 1) : text;
 }
 
-export const MOST_LINES = 1000;
+export const MAX_LINES = 1000;
 const OWNER_ONLY = 0o600;
 
 /**
- * Whether a line may hold a password: AUTH, HELLO with AUTH, CONFIG SET requirepass, ACL SETUSER and what
- * calls itself a password. The line is looked at as it was typed, since a slip of the fingers (AUTHsecret,
- * a quote that does not close) must not save it.
+ * Whether a line may contain a password: AUTH, HELLO with AUTH, CONFIG SET requirepass, ACL SETUSER and any word with
+ * `passw`. Tests the text of the line, so that a typing error (AUTHsecret, an open quote) does not save a password.
  */
 export function isSecret(line: string): boolean {
   return /^\s*["']?auth|\bauth2?\b|requirepass|masterauth|setuser|passw/i.test(line);

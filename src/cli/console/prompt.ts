@@ -2,13 +2,13 @@ import { createInterface, type Interface } from 'node:readline';
 import type { Io } from '../verb.ts';
 import { complete } from './completion.ts';
 import type { Conversation } from './conversation.ts';
-import { History, isSecret, MOST_LINES } from './history.ts';
+import { History, isSecret, MAX_LINES } from './history.ts';
 import type { Paint } from './paint.ts';
 
-/** What happens to a line; false ends the prompt. */
+/** Handles a line. False ends the prompt. */
 type LineHandler = (line: string) => Promise<boolean>;
 
-/** The line that a person types into, with history and completion. */
+/** The prompt, with history and completion. */
 export class Prompt {
   readonly #reader: Interface;
   readonly #conversation: Conversation;
@@ -26,7 +26,7 @@ export class Prompt {
       output: io.output,
       terminal: true,
       history: this.#history.load(),
-      historySize: MOST_LINES,
+      historySize: MAX_LINES,
       removeHistoryDuplicates: true,
       completer: (line: string) => [this.#complete(line), line],
     });
@@ -34,18 +34,18 @@ export class Prompt {
     this.#reader.on('SIGINT', () => this.#interrupt());
   }
 
-  /** Hands over line after line until the handler or the person has enough. */
+  /** Calls the handler for each line, until it returns false or the input ends. */
   async run(handle: LineHandler): Promise<void> {
-    this.#ask();
-    let goesOn = true;
+    this.#prompt();
+    let continues = true;
     for await (const line of this.#reader) {
       this.#typing = false;
       this.#history.add(line);
-      goesOn = await handle(line);
-      if (!goesOn) break;
-      this.#ask();
+      continues = await handle(line);
+      if (!continues) break;
+      this.#prompt();
     }
-    if (goesOn) this.#io.output.write('\n');
+    if (continues) this.#io.output.write('\n');
     this.#reader.close();
   }
 
@@ -57,10 +57,10 @@ export class Prompt {
     }
     this.#io.output.write('\r\x1b[J');
     this.#io.output.write(text, 'latin1');
-    this.#ask();
+    this.#prompt();
   }
 
-  #ask(): void {
+  #prompt(): void {
     this.#typing = true;
     this.#reader.setPrompt(this.#conversation.prompt);
     this.#reader.prompt(true);
@@ -73,7 +73,7 @@ export class Prompt {
     return [...lines];
   }
 
-  /** Ctrl-C takes back one thing: what runs, else what was typed, else the prompt itself. */
+  /** Ctrl-C stops the running command, else clears the line, else ends the prompt. */
   #interrupt(): void {
     if (this.#conversation.busy) this.#conversation.close();
     else if (this.#reader.line === '') this.#reader.close();
@@ -86,7 +86,7 @@ export class Prompt {
   }
 }
 
-/** In place, which is how readline lets its memory be changed. */
+/** Changes the array in place, as readline requires. */
 function forgetSecrets(lines: string[]): void {
   const kept = lines.filter((line) => !isSecret(line));
   if (kept.length < lines.length) lines.splice(0, lines.length, ...kept);

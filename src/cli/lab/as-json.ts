@@ -1,6 +1,6 @@
 import type { Exploration, FailingRuns, Failure, Replay } from '../../lab/index.ts';
 
-/** What a search found as JSON: all data and no functions, whole numbers of any size as text. */
+/** The result of a search as JSON data, without functions; whole numbers of any size are text. */
 export function explorationData(found: Exploration, failure = withoutTrace(found.failure)): object {
   const { recipe, variant, world, isExpected, keepsPromises, isComplete } = found;
   const { states, moves, interleavings, failing, seconds } = found;

@@ -11,7 +11,7 @@ import {
 import type { Paint, Style } from '../console/paint.ts';
 import { fitText, shorten, shortenWord, widthOf, wrap } from './text-width.ts';
 
-/** How things are printed. */
+/** Language, width and colours of the output. */
 export interface Look {
   readonly language: Language;
   /** Columns. */
@@ -19,27 +19,26 @@ export interface Look {
   readonly paint: Paint;
 }
 
-/** A sentence about what went wrong, and after which step. */
+/** A sentence about a failure, and the step after which it happens. */
 export interface Wrong {
   readonly step: number;
   readonly sentence: Text;
-  /** False if nobody can promise that it does not happen. */
+  /** False if no lease can prevent it. */
   readonly isPromised: boolean;
 }
 
-/** A run as lines of text: the names above the columns, and what belongs to each step. */
+/** A run as lines of text: a head with the names of the columns, and the lines of each step. */
 export interface Diagram {
   readonly head: string;
-  /** What is wrong before the first step. */
+  /** Failures before the first step. */
   readonly start: readonly string[];
   readonly steps: readonly (readonly string[])[];
   readonly legend: string;
 }
 
 /**
- * A sequence diagram: the clock, a column for each client and one for the store, down which time runs.
- * A command is an arrow from its client's line to the store's with the reply below it; beside the
- * store's line stand the keys.
+ * A sequence diagram: the clock, a column for each client and one for the store; time runs downwards. A command is an
+ * arrow from the client to the store with the reply below it; the keys are beside the store.
  */
 export function drawDiagram(
   trace: readonly TraceStep[],
@@ -58,7 +57,7 @@ export function drawDiagram(
   };
 }
 
-/** All of it, for a page. Nothing is drawn for a run without a step. */
+/** The whole diagram. Empty for a run without a step. */
 export function diagramLines({ head, start, steps, legend }: Diagram): readonly string[] {
   return steps.length === 0 ? start : [head, ...start, ...steps.flat(), legend];
 }
@@ -69,13 +68,13 @@ const LEGEND: Text = {
 };
 const STORE: Text = { en: 'store', zh: '存储' };
 
-/** The commands of a transaction, each in one piece. */
+/** The commands of a transaction, each unbroken. */
 const COMMANDS = /[^;]+;?/g;
-/** Longer words are cut in their middle. */
+/** Longer words are cut in the middle. */
 const LONGEST_WORD = 24;
-/** Columns for the keys: as many as they need, within these. */
+/** Minimum and maximum width of the keys. */
 const KEYS_WIDTHS = { least: 14, most: 26 } as const;
-/** A lease is worth watching while it runs out; what lives for hours is not. */
+/** TTLs up to this time are shown while time passes; longer ones are not leases. */
 const WATCHED_MS = 60_000;
 
 const MARKS: Readonly<Record<string, string>> = {
@@ -135,7 +134,7 @@ class Sheet {
     const [first, ...others] = this.#happening(step, before);
     const notes = step.notes.flatMap((note) => this.#note(step, note));
     const rows = [first!, ...others, ...notes];
-    // What a command did to the keys is there when its reply is.
+    // The effect of a command on the keys is shown with its reply.
     const firstKey = rows.findIndex(({ edge }) => edge === '┤');
     const keys = this.#keys(step, before);
     const from = Math.max(firstKey, 0);
@@ -186,7 +185,7 @@ class Sheet {
     return [...this.#request(shortCommand(action), was, index), this.#reply(reply, step, index)];
   }
 
-  /** A long command stands on several lines, the last of them on the arrow. */
+  /** A long command takes several lines, the last of them on the arrow. */
   #request(command: string, clients: readonly TraceClient[], index: number): Row[] {
     const words = command.replace(/\S+/g, (word) => shortenWord(word, LONGEST_WORD));
     const room = this.#textWidth - 5;
@@ -239,7 +238,7 @@ class Sheet {
       .join('');
   }
 
-  /** What a command did to the keys; while time passes, the leases that run out. */
+  /** The effect of a command on the keys; while time passes, the remaining leases. */
   #keys(step: TraceStep, before: TraceStep | undefined): string[] {
     const { changed, gone } = keyChanges(step, before);
     const watched = step.keys.filter(({ ttlMs }) => ttlMs !== null && ttlMs <= WATCHED_MS);

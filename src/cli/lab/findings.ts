@@ -22,15 +22,15 @@ export class Findings {
     this.#look = look;
   }
 
-  /** A recipe's name, and what it is if it says so. */
+  /** The name of a recipe and its description, if it has one. */
   recipe({ name, about }: Algorithm & Partial<Pick<Recipe, 'about'>>): string {
     const text = about === undefined ? [] : wrap(this.say(about), this.#look.width - 2);
     return [this.#look.paint('strong', name), ...text.map((line) => `  ${line}`)].join('\n');
   }
 
   /**
-   * A variant in one line: `crash   ✗ held-for-ever, 2 steps   axa`. One that keeps what it promises has
-   * another for what no lease can promise.
+   * A variant in one line: `crash   ✗ held-for-ever, 2 steps   axa`. A variant that keeps its promises has a second line
+   * for a failure that no lease can prevent.
    */
   variantLines(found: Exploration): string {
     const { variant, verdicts, failure, keepsPromises, isComplete } = found;
@@ -52,13 +52,13 @@ export class Findings {
     return `${paint(STYLES[sign], mark)}${gap}${paint('faint', schedule)}`;
   }
 
-  /** What `~` means, where it stands. */
+  /** The meaning of `~`, if it was printed. */
   legend(all: readonly Exploration[]): string {
     const isNeeded = all.some(({ verdicts }) => verdicts.some(isBeyond));
     return isNeeded ? `${wrap(`~ ${this.say(UNPROMISED)}`, this.#look.width).join('\n')}\n` : '';
   }
 
-  /** In what world a search went how far. */
+  /** The world of a search, and how many interleavings and states it covered. */
   search(found: Exploration): string {
     const { variant, world, states, interleavings, failing, isComplete, seconds } = found;
     const counts = {
@@ -100,13 +100,13 @@ export class Findings {
     return `  ${mark} ${gap}${steps} ${chance}  ${paint('faint', failure!.schedule)}${surprise}`;
   }
 
-  /** Whether all is as it should be. */
+  /** Whether all verdicts are as expected, as a sentence. */
   conclusion(conclusion: Conclusion): string {
     const style = conclusion === 'unexpected' ? 'error' : 'strong';
     return this.#look.paint(style, this.say(CONCLUSIONS[conclusion]));
   }
 
-  /** What a replay leaves to say: which checks failed, and what could come next. */
+  /** After a replay: the checks that failed, and the possible next steps. */
   replayEnd({ violations, next }: Replay, conclusion: Conclusion): string {
     const choices = next.join(' ');
     const lines = [
@@ -153,12 +153,12 @@ function failingText({ interleavings, chance }: FailingRuns): Text {
   };
 }
 
-/** It happens, and nobody promised that it would not. */
+/** A failure that the recipe does not promise to prevent. */
 function isBeyond({ holds, isPromised }: Verdict): boolean {
   return !holds && !isPromised;
 }
 
-/** A recipe of the user's own says nothing of its variants but their names. */
+/** The variants of a recipe file have names, but no descriptions. */
 function variantText({ name, about }: Variant): Text {
   if (about.en === '') return { en: `Variant ${name}`, zh: `变体 ${name}` };
   return { en: `Variant ${name}: ${about.en}`, zh: `变体 ${name}：${about.zh}` };

@@ -4,22 +4,22 @@ import { HELP, type OptionTable, type OptionValues, readOptions } from '../optio
 import { type Environment, UsageError } from '../verb.ts';
 
 const LOOK_OPTIONS = {
-  lang: { placeholder: 'en|zh', help: 'language of the sentences; else as LANG says' },
-  'no-color': { help: 'no colours; so does the variable NO_COLOR' },
+  lang: { placeholder: 'en|zh', help: 'language of the output; by LANG if not given' },
+  'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
 
-const JSON_OPTION = { json: { help: 'prints what was found as JSON' } } as const;
+const JSON_OPTION = { json: { help: 'prints the result as JSON' } } as const;
 
 const WORLD_OPTIONS = {
-  variant: { placeholder: 'name', help: 'one of the recipe’s worlds; its first if not given' },
-  clients: { placeholder: 'number', help: 'how many clients there are, up to 8' },
-  rounds: { placeholder: 'number', help: 'how often each client takes the lock' },
+  variant: { placeholder: 'name', help: 'variant of the recipe; the first if not given' },
+  clients: { placeholder: 'number', help: 'number of clients, up to 8' },
+  rounds: { placeholder: 'number', help: 'how often each client acquires the lock' },
   ticks: { placeholder: 'number', help: 'ticks of the clock that may pass' },
   'tick-ms': { placeholder: 'number', help: 'the length of a tick: 1000, or less' },
   'step-ticks': { placeholder: 'number', help: 'ticks from a command to its reply' },
   crashes: { placeholder: 'number', help: 'clients that may stop for good' },
-  pauses: { placeholder: 'number', help: 'times that a client may stand still while time passes' },
+  pauses: { placeholder: 'number', help: 'number of pauses of clients while time passes' },
   'lost-replies': { placeholder: 'number', help: 'replies that may be lost' },
   skews: { placeholder: 'number', help: 'clients whose clock may be 3 s ahead or behind' },
 } as const satisfies OptionTable;
@@ -28,8 +28,13 @@ const ONLY_OPTION = {
   only: { placeholder: 'names', help: 'only these recipes, with commas between them' },
 } as const;
 
-export const LIST_OPTIONS = {
+export const SEARCH_ALL_OPTIONS = {
   ...ONLY_OPTION,
+  ...JSON_OPTION,
+  ...LOOK_OPTIONS,
+} as const satisfies OptionTable;
+
+export const LIST_OPTIONS = {
   ...JSON_OPTION,
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;
@@ -37,7 +42,7 @@ export const LIST_OPTIONS = {
 export const RUN_OPTIONS = {
   ...WORLD_OPTIONS,
   check: { placeholder: 'names', help: 'only these checks, with commas between them' },
-  'most-states': { placeholder: 'number', help: 'where to stop; 1500000 if not given' },
+  'most-states': { placeholder: 'number', help: 'maximum number of states; 1500000 if not given' },
   ...JSON_OPTION,
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;
@@ -55,7 +60,10 @@ export const REPORT_OPTIONS = {
 } as const satisfies OptionTable;
 
 export const STAMPEDE_OPTIONS = {
-  clients: { placeholder: 'number', help: 'how many clients ask at once; 200 if not given' },
+  clients: {
+    placeholder: 'number',
+    help: 'number of clients that request the entry at once; 200 if not given',
+  },
   'database-slots': {
     placeholder: 'number',
     help: 'loads that the database runs at a time; 10 if not given',
@@ -64,7 +72,7 @@ export const STAMPEDE_OPTIONS = {
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;
 
-/** Options and words in any order, as many words as are asked for. Throws UsageError. */
+/** Reads options and words in any order, one word for each name. Throws UsageError. */
 export function readWords<Table extends OptionTable & { readonly help: typeof HELP }>(
   table: Table,
   names: readonly string[],
@@ -73,7 +81,7 @@ export function readWords<Table extends OptionTable & { readonly help: typeof HE
   let values = {} as OptionValues<Table>;
   const words: string[] = [];
   for (let rest = joinNumbers(args); rest.length > 0; ) {
-    // A schedule may begin with a client whose clock is behind, which looks like an option.
+    // A schedule may begin with -a, a client whose clock is behind, which is no option.
     const isSchedule = names[words.length] === 'schedule' && /^-[a-g]|^-h./.test(rest[0]!);
     const parsed = readOptions(table, isSchedule ? ['--', ...rest] : rest, {});
     values = { ...values, ...parsed.flags };
@@ -87,7 +95,7 @@ export function readWords<Table extends OptionTable & { readonly help: typeof HE
   throw new UsageError(`The ${names[words.length]} is missing.`);
 }
 
-/** `--crashes -1` is a number out of range, which the lab tells, and not an option called -1. */
+/** `--crashes -1` is a number out of range, which the lab reports, and not an option -1. */
 function joinNumbers(args: readonly string[]): readonly string[] {
   const joined: string[] = [];
   for (const arg of args) {
@@ -100,16 +108,16 @@ function joinNumbers(args: readonly string[]): readonly string[] {
 
 type WorldValues = OptionValues<typeof WORLD_OPTIONS>;
 
-/** The world that was asked for. What is out of range is for the lab to tell. */
-export function worldWishes(
+/** The options of the world. The lab reports numbers that are out of range. */
+export function worldOptions(
   values: WorldValues,
 ): Partial<WorldOptions> & { readonly variant?: string } {
   const { variant } = values;
-  const wishes = WORLD_NUMBERS.flatMap(([option, name]) => {
+  const options = WORLD_NUMBERS.flatMap(([option, name]) => {
     const text = values[option];
     return text === undefined ? [] : [[name, numberOf(option, text)] as const];
   });
-  return { ...Object.fromEntries(wishes), ...(variant === undefined ? {} : { variant }) };
+  return { ...Object.fromEntries(options), ...(variant === undefined ? {} : { variant }) };
 }
 
 const WORLD_NUMBERS = [
@@ -124,7 +132,7 @@ const WORLD_NUMBERS = [
   ['skews', 'skews'],
 ] as const satisfies readonly (readonly [keyof WorldValues, keyof WorldOptions])[];
 
-/** What to type to see a run again: the world is named where it is not the variant's own. */
+/** The command that replays a run. It has options where the world differs from that of the variant. */
 export function replayCommand({ recipe, variant, world }: Setting, schedule: string): string {
   const usual = replay(recipe, '', { variant: variant.name }).world;
   const isFirst = (recipe.variants?.[0] ?? variant) === variant;
@@ -135,12 +143,12 @@ export function replayCommand({ recipe, variant, world }: Setting, schedule: str
   return `holdfast lab replay ${shellWord(recipe.name)} ${schedule || "''"}${which}${flags.join('')}`;
 }
 
-/** The path of a recipe's file may have anything in it. */
+/** Quotes a word for a shell: the path of a recipe file may contain any character. */
 function shellWord(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** The search itself takes any number here. */
+/** The search accepts any number. */
 export function mostStatesOf(text: string): number {
   if (/^[1-9]\d*$/.test(text)) return Number(text);
   throw new UsageError(`--most-states takes a whole number from 1 on, not '${text}'.`);
@@ -151,12 +159,12 @@ function numberOf(option: string, text: string): number {
   throw new UsageError(`--${option} takes a whole number, not '${text}'.`);
 }
 
-/** Which of them are unknown is for the lab to tell. */
+/** The lab reports unknown names. */
 export function namesIn(list: string): readonly string[] {
   return [...new Set(list.split(',').map((name) => name.trim()))];
 }
 
-/** As the flag says, else as the locale does. */
+/** The language of the flag, else of the locale. */
 export function languageOf(lang: string | undefined, environment: Environment): Language {
   if (lang === 'en' || lang === 'zh') return lang;
   if (lang !== undefined) throw new UsageError(`--lang is en or zh, not '${lang}'.`);

@@ -1,49 +1,33 @@
-import type { Exploration, Text } from '../../lab/index.ts';
-import { countText } from '../../lab-report/index.ts';
+import { RECIPES } from '../../lab/index.ts';
 import { type Io, print } from '../verb.ts';
-import { explorationData } from './as-json.ts';
 import { Findings } from './findings.ts';
 import { LIST_OPTIONS, readWords } from './lab-options.ts';
-import { ProgressLine } from './progress-line.ts';
-import { conclude, EXIT_CODES, lookFor, searchGallery } from './session.ts';
+import { lookFor } from './session.ts';
 
-/** `holdfast lab`: every recipe in every variant, searched now. */
+/** `holdfast lab list`: the recipes and their variants. Searches nothing. */
 export async function listRecipes(args: readonly string[], io: Io, help: string): Promise<number> {
   const { values } = readWords(LIST_OPTIONS, [], args);
   if (values.help) return print(io, help);
-  const look = lookFor(values, io);
-  const progress = new ProgressLine(io, look.language);
-  const findings = new Findings(look);
-  const all: Exploration[] = [];
-  for (const { recipe, found } of searchGallery(values.only, progress)) {
-    const isNext = all.at(-1)?.recipe !== recipe;
-    all.push(found);
-    if (values.json) continue;
-    if (isNext) print(io, `${all.length > 1 ? '\n' : ''}${findings.recipe(recipe)}`);
-    print(io, findings.variantLines(found));
+  if (values.json) return print(io, JSON.stringify(RECIPES.map(recipeData), null, 2));
+  const findings = new Findings(lookFor(values, io));
+  for (const recipe of RECIPES) {
+    const names = recipe.variants.map(({ name }) => name).join(', ');
+    const variants = findings.say({ en: `variants: ${names}`, zh: `变体：${names}` });
+    print(io, `${findings.recipe(recipe)}\n  ${variants}\n`);
   }
-  const conclusion = conclude(all);
-  if (values.json)
-    print(
-      io,
-      JSON.stringify(
-        all.map((found) => explorationData(found)),
-        null,
-        2,
-      ),
-    );
-  else {
-    const end = `${findings.say(totals(all))}\n${findings.conclusion(conclusion)}`;
-    print(io, `\n${findings.legend(all)}${end}`);
-  }
-  return EXIT_CODES[conclusion];
+  return print(
+    io,
+    findings.say({
+      en: 'holdfast lab run <recipe> searches one of them, holdfast lab all of them.',
+      zh: 'holdfast lab run <recipe> 搜索其中一个，holdfast lab 搜索全部。',
+    }),
+  );
 }
 
-function totals(all: readonly Exploration[]): Text {
-  const states = countText(all.reduce((sum, found) => sum + found.states, 0));
-  const runs = countText(all.reduce((sum, found) => sum + found.interleavings, 0n));
+function recipeData({ name, about, variants }: (typeof RECIPES)[number]): object {
   return {
-    en: `${all.length} searches: ${runs} interleavings in ${states} states.`,
-    zh: `${all.length} 次搜索：${runs} 种交错，${states} 个状态。`,
+    name,
+    about,
+    variants: variants.map((each) => ({ name: each.name, about: each.about })),
   };
 }

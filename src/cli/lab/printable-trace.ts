@@ -1,7 +1,7 @@
 import type { TraceStep } from '../../lab/index.ts';
 import { withoutControls } from '../printable.ts';
 
-/** A run whose words do nothing to a terminal: a recipe's script can make any character. */
+/** A run with escaped control characters: the script of a recipe can produce any character. */
 export function printableTrace(trace: readonly TraceStep[]): TraceStep[] {
   return trace.map(printableStep);
 }

@@ -4,11 +4,11 @@ import { countText, type Language } from '../../lab-report/index.ts';
 import type { Io } from '../verb.ts';
 import { shorten } from './text-width.ts';
 
-/** Between two looks at the line, at least; and counting takes no more than a tenth of the time. */
+/** Minimum pause between two updates; counting takes at most a tenth of the time. */
 const PAUSE_SECONDS = 0.2;
 const COUNTING_SHARE = 10;
 
-/** A line on the terminal that says how far a search is, and is gone when it ends. */
+/** A line on the terminal with the progress of a search, erased at its end. */
 export class ProgressLine {
   readonly #io: Io;
   readonly #language: Language;
@@ -21,7 +21,7 @@ export class ProgressLine {
     this.#clock = clock;
   }
 
-  /** What a search calls now and then. */
+  /** Returns a callback for the progress of a search. */
   follow(title: string): (progress: Progress) => undefined {
     let nextSeconds = PAUSE_SECONDS;
     return (progress) => {

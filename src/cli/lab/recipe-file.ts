@@ -18,7 +18,7 @@ export function isFile(word: string): boolean {
   return /[./]/.test(word);
 }
 
-/** A recipe is a page long. What is larger is another file, and may have no end. */
+/** A larger file is no recipe, and may be endless. */
 const MAX_BYTES = 65_536;
 const CODE = /\.[cm]?[jt]s$/;
 
@@ -39,7 +39,7 @@ function textIn(path: string): string {
   }
 }
 
-/** The file's bytes, and at most one more than a recipe may have. */
+/** The bytes of the file, at most one more than the maximum. */
 function bytesIn(path: string): Buffer {
   let file: number | undefined;
   try {

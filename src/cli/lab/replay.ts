@@ -4,7 +4,7 @@ import { type Io, print } from '../verb.ts';
 import { replayData } from './as-json.ts';
 import { diagramLines, drawDiagram, type Look } from './diagram.ts';
 import { Findings } from './findings.ts';
-import { REPLAY_OPTIONS, readWords, worldWishes } from './lab-options.ts';
+import { REPLAY_OPTIONS, readWords, worldOptions } from './lab-options.ts';
 import { printableTrace } from './printable-trace.ts';
 import { recipeNamed } from './recipe-file.ts';
 import { EXIT_CODES, lookFor } from './session.ts';
@@ -15,7 +15,7 @@ export async function replayRecipe(args: readonly string[], io: Io, help: string
   const { values, words } = readWords(REPLAY_OPTIONS, ['recipe', 'schedule'], args);
   if (values.help) return print(io, help);
   const look = lookFor(values, io);
-  const run = replay(recipeNamed(words[0]!), words[1]!, worldWishes(values));
+  const run = replay(recipeNamed(words[0]!), words[1]!, worldOptions(values));
   const shown = { ...run, trace: printableTrace(run.trace) };
   const hasSurprise = run.violations.some(({ check }) => !isExpected(run, check, false));
   const conclusion = hasSurprise ? 'unexpected' : 'expected';

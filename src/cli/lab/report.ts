@@ -16,7 +16,7 @@ export async function writeReport(args: readonly string[], io: Io, help: string)
   if (values.out === undefined) throw new UsageError('Say where to write it: --out <folder>.');
   const look = lookFor(values, io);
   const progress = new ProgressLine(io, look.language);
-  // A folder that cannot be written to is told before the searches, not after.
+  // Reports a folder that cannot be written to before the searches, not after.
   const path = prepare(values.out);
   const found = new Map<Recipe, Exploration[]>();
   for (const each of searchGallery(values.only, progress)) {
@@ -43,7 +43,7 @@ function prepare(folder: string): string {
   return path;
 }
 
-/** Node's own recursive way never ends where the system says that nothing is there, as /proc does. */
+/** Not mkdir with `recursive`: in /proc, where it gets ENOENT, Node's call never ends. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));

@@ -16,7 +16,7 @@ import {
   RUN_OPTIONS,
   readWords,
   replayCommand,
-  worldWishes,
+  worldOptions,
 } from './lab-options.ts';
 import { printableTrace } from './printable-trace.ts';
 import { ProgressLine } from './progress-line.ts';
@@ -32,7 +32,7 @@ export async function runRecipe(args: readonly string[], io: Io, help: string): 
   const progress = new ProgressLine(io, look.language);
   const { check, 'most-states': mostStates } = values;
   const found = explore(recipeNamed(words[0]!), {
-    ...worldWishes(values),
+    ...worldOptions(values),
     ...(check !== undefined && { checks: namesIn(check) as CheckName[] }),
     ...(mostStates !== undefined && { mostStates: mostStatesOf(mostStates) }),
     onProgress: progress.follow(words[0]!),

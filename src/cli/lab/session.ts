@@ -12,21 +12,21 @@ import type { Look } from './diagram.ts';
 import { languageOf, namesIn } from './lab-options.ts';
 import type { ProgressLine } from './progress-line.ts';
 
-/** Wider lines are harder to read, and in narrower ones there is no room for the columns. */
-const MOST_COLUMNS = 100;
-const LEAST_COLUMNS = 60;
+/** Wider lines are hard to read, and narrower ones do not fit the columns. */
+const MAX_COLUMNS = 100;
+const MIN_COLUMNS = 60;
 
 interface LookValues {
   readonly lang?: string;
   readonly 'no-color'?: boolean;
 }
 
-/** How to print, by the flags, the terminal and the environment. */
+/** The style of the output, from the flags, the terminal and the environment. */
 export function lookFor(values: LookValues, io: Io): Look {
   const columns = io.output.columns || 80;
   return {
     language: languageOf(values.lang, io.environment),
-    width: Math.max(Math.min(columns, MOST_COLUMNS), LEAST_COLUMNS),
+    width: Math.max(Math.min(columns, MAX_COLUMNS), MIN_COLUMNS),
     paint: choosePaint(io, values['no-color']),
   };
 }
@@ -50,17 +50,17 @@ export function* searchGallery(only: string | undefined, progress: ProgressLine)
 
 function recipesNamed(only: string | undefined): readonly Recipe[] {
   if (only === undefined) return RECIPES;
-  // A name that the lab does not know is refused by it.
+  // The lab refuses unknown names.
   const chosen = namesIn(only).map((name) => replay(name, '').recipe);
   return RECIPES.filter((recipe) => chosen.includes(recipe));
 }
 
-/** A verdict that nobody foretold. That a stopped search has not found something is none. */
+/** Whether a verdict differs from the expected one. A stopped search that found no failure does not differ. */
 export function isSurprise({ isExpected, holds }: Verdict, isComplete: boolean): boolean {
   return !isExpected && (isComplete || !holds);
 }
 
-/** What searches come to; `holdfast lab --help` explains the exit codes. */
+/** The conclusion of all searches; `holdfast lab --help` describes the exit codes. */
 export function conclude(all: readonly Exploration[]): Conclusion {
   const hasSurprise = all.some(({ verdicts, isComplete }) =>
     verdicts.some((verdict) => isSurprise(verdict, isComplete)),

@@ -12,8 +12,8 @@ import { lookFor } from './session.ts';
 import { widthOf, wrap } from './text-width.ts';
 
 /**
- * `holdfast lab stampede`: what becomes of a cache whose entry expires while many clients ask for it. A part of
- * its own, and no recipe: it is one run with hundreds of clients, not a search through the runs of a few.
+ * `holdfast lab stampede`: the loads of a cache whose entry expires while many clients request it. It is no recipe: one
+ * run with hundreds of clients, not a search through the runs of a few.
  */
 export async function showStampede(args: readonly string[], io: Io, help: string): Promise<number> {
   const { values } = readWords(STAMPEDE_OPTIONS, [], args);
@@ -30,12 +30,12 @@ export async function showStampede(args: readonly string[], io: Io, help: string
   return print(io, [intro(found, look), table(found, look), ...timelines].join('\n\n'));
 }
 
-const MOST = 1000;
+const MAX = 1000;
 
 function countOf(option: string, text: string): number {
   const count = Number(text);
-  if (/^\d+$/.test(text) && count >= 1 && count <= MOST) return count;
-  throw new UsageError(`--${option} takes a whole number from 1 to ${MOST}, not '${text}'.`);
+  if (/^\d+$/.test(text) && count >= 1 && count <= MAX) return count;
+  throw new UsageError(`--${option} takes a whole number from 1 to ${MAX}, not '${text}'.`);
 }
 
 function intro(found: Stampede, { language, width }: Look): string {

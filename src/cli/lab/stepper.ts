@@ -5,7 +5,7 @@ import type { Io } from '../verb.ts';
 import { type Diagram, drawDiagram, type Look } from './diagram.ts';
 import { shorten } from './text-width.ts';
 
-/** A run on a terminal, of which a person sees one step more or less with every key. */
+/** Shows a run on a terminal, one step more or less with each key. */
 export class Stepper {
   readonly #run: Replay;
   readonly #io: Io;
@@ -20,7 +20,7 @@ export class Stepper {
     this.#diagram = drawDiagram(run.trace, run.violations, look);
   }
 
-  /** Until the person has seen enough. */
+  /** Runs until q or Ctrl-C. */
   async run(): Promise<void> {
     const { input, output } = this.#io;
     emitKeypressEvents(input);
@@ -53,7 +53,7 @@ export class Stepper {
     });
   }
 
-  /** Does what a key means; false when it ends the run. */
+  /** Handles a key. Returns false if it ends the run. */
   #press({ name = '', sequence = '', ctrl }: Key): boolean {
     if (name === 'q' || name === 'escape' || (ctrl && (name === 'c' || name === 'd'))) return false;
     const last = this.#run.trace.length;
@@ -68,7 +68,7 @@ export class Stepper {
     const foot = ['', ...this.#state(), '', this.#help()];
     const { start, steps } = this.#diagram;
     const shown = [...start, ...steps.slice(0, this.#step).flat()];
-    // The last steps, when not all of them have room.
+    // The last steps, if not all of them fit.
     const room = Math.max(rows - foot.length - 2, 1);
     const lines = [this.#title(), this.#diagram.head, ...shown.slice(-room), ...foot];
     output.write(
@@ -84,7 +84,7 @@ export class Stepper {
     );
   }
 
-  /** The keys with their values and TTLs, and how the clients are, after the step. */
+  /** The keys with their values and TTLs, and the state of the clients, after the step. */
   #state(): string[] {
     const { language, width } = this.#look;
     const step = this.#run.trace[this.#step - 1];
@@ -111,7 +111,7 @@ const BACK: Move = (step) => step - 1;
 const FIRST: Move = () => 0;
 const LAST: Move = (_step, last) => last;
 
-/** Keys by their names, or by what they send. */
+/** Keys by name or by character. */
 const MOVES: ReadonlyMap<string, Move> = new Map([
   ...['right', 'down', 'space', 'return', 'enter', 'n', 'j', 'l'].map(
     (key) => [key, NEXT] as const,
@@ -134,7 +134,7 @@ const HOME = '\x1b[H';
 const CLEAR_LINE = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
-/** Keys come one by one, and are not shown. */
+/** In raw mode keys arrive one by one and are not echoed. */
 function setRaw(input: Io['input'], isRaw: boolean): void {
   (input as Partial<NodeJS.ReadStream>).setRawMode?.(isRaw);
 }

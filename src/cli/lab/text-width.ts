@@ -1,4 +1,4 @@
-/** Columns that a text takes on a terminal: Chinese characters and their signs take two. */
+/** The width of a text on a terminal: Chinese characters and punctuation take two columns. */
 export function widthOf(text: string): number {
   let width = 0;
   for (const char of text) width += WIDE.test(char) ? 2 : 1;
@@ -8,13 +8,13 @@ export function widthOf(text: string): number {
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 
-/** The text in exactly so many columns: filled with spaces, or cut where `…` stands. */
+/** The text in exactly this width: filled with spaces, or cut with `…`. */
 export function fitText(text: string, width: number): string {
   const short = shorten(text, width);
   return short + ' '.repeat(Math.max(width - widthOf(short), 0));
 }
 
-/** The text in at most so many columns. */
+/** The text in at most this width. */
 export function shorten(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let short = '';
@@ -25,7 +25,7 @@ export function shorten(text: string, width: number): string {
   return `${short}…`;
 }
 
-/** A word in at most so many columns, without its middle: both ends of a key or token tell it apart. */
+/** A word in at most this width, cut in the middle: both ends distinguish a key or token. */
 export function shortenWord(word: string, width: number): string {
   if (widthOf(word) <= width) return word;
   const chars = [...word];
@@ -35,8 +35,8 @@ export function shortenWord(word: string, width: number): string {
 }
 
 /**
- * Lines of at most so many columns, if the pieces are no longer than that. A piece is a word with the space
- * before it, or a Chinese character with the signs after it, with which no line begins.
+ * Lines of at most this width, if the pieces are no longer than that. A piece is a word with the space before it, or a
+ * Chinese character with the punctuation after it, which must not begin a line.
  */
 export function wrap(text: string, width: number, pieces = WORDS): string[] {
   const lines: string[] = [];

@@ -8,7 +8,7 @@ import type {
 import type { KeyList } from './key-list.ts';
 import type { LockList } from './lock-list.ts';
 
-/** The list for programs: times in milliseconds, numbers as they are. */
+/** The list as JSON data: times in milliseconds, numbers as numbers. */
 export function listData(store: string, atMs: number, list: LockList): object {
   const { locks, isCut: truncated, unreadableCount: unreadable } = list;
   return {
@@ -20,7 +20,7 @@ export function listData(store: string, atMs: number, list: LockList): object {
   };
 }
 
-/** The same of foreign keys. */
+/** The same for foreign keys. */
 export function keysData(store: string, atMs: number, list: KeyList): object {
   return { store, at: new Date(atMs).toISOString(), ...keyListData(list) };
 }
@@ -76,7 +76,7 @@ function partyData({ info, owner, permits }: ListedHolder | ListedWaiter): objec
   return { foreign: info === undefined, host, pid, label, ...textData('owner', owner), permits };
 }
 
-/** Bytes that are no UTF-8 come as they are too, since no text can tell them. */
+/** Bytes that are not UTF-8 are added in base64, since JSON text cannot represent them. */
 export function textData(field: 'name' | 'owner' | 'pattern' | 'value', bytes: string): object {
   const buffer = Buffer.from(bytes, 'latin1');
   const text = buffer.toString('utf8');

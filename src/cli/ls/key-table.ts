@@ -4,7 +4,7 @@ import { messageText, printable } from '../printable.ts';
 import { type Column, type TextTable, textTable } from './text-table.ts';
 import { counted, durationText, shortValue, timeCell } from './words.ts';
 
-/** Foreign keys as lines under a head, aligned, and cut to a width if one is given. */
+/** A table of foreign keys with a head, cut to a width if one is given. */
 export function keyTable(
   keys: readonly ListedKey[],
   nowMs: number,
@@ -16,9 +16,9 @@ export function keyTable(
 
 function columnsAt(nowMs: number): readonly Column<ListedKey>[] {
   return [
-    { title: 'KEY', cell: ({ keyBytes }) => printable(keyBytes), leastWidth: 20 },
+    { title: 'KEY', cell: ({ keyBytes }) => printable(keyBytes), minWidth: 20 },
     { title: 'KIND', cell: keyKindText },
-    { title: 'VALUE', cell: (key) => valueText(key, nowMs), leastWidth: 16 },
+    { title: 'VALUE', cell: (key) => valueText(key, nowMs), minWidth: 16 },
     {
       title: 'LEFT',
       cell: ({ leftMs }) => (leftMs === undefined ? 'no end' : timeCell(leftMs)),
@@ -29,7 +29,7 @@ function columnsAt(nowMs: number): readonly Column<ListedKey>[] {
   ];
 }
 
-/** What a key was guessed to be; what is no known lock is called by its type. */
+/** The guessed kind of a key; the type of a key of no known kind. */
 export function keyKindText({ guess, type }: ListedKey): string {
   return guess.kind === 'other' ? messageText(type) : guess.kind;
 }

@@ -5,20 +5,20 @@ import { addUnreadable, NONE_UNREADABLE } from './unreadable.ts';
 /** Locks in the order of their names. */
 export interface LockList extends Unreadable {
   readonly locks: readonly ListedLock[];
-  /** There are more than were looked for. */
+  /** There are more locks than the maximum. */
   readonly isCut: boolean;
 }
 
 export const NO_LOCKS: LockList = { locks: [], isCut: false, ...NONE_UNREADABLE };
 
-/** So that a list has an end, whatever lives in the store: some hundred bytes each. */
+/** Limits the memory of a list: each entry has some hundred bytes. */
 export const MAX_LISTED = 100_000;
 
-/** All locks of a store that are held or waited for, each once. */
+/** The locks of a store that have a holder or a waiter, each once. */
 export async function listLocks(
   servers: Servers,
   pattern: string | undefined,
-  mostLocks = MAX_LISTED,
+  maxLocks = MAX_LISTED,
 ): Promise<LockList> {
   const found = new Map<string, ListedLock>();
   let unreadable = NONE_UNREADABLE;
@@ -26,14 +26,14 @@ export async function listLocks(
     for await (const page of scanLocks(run, pattern)) {
       for (const lock of page.locks) add(found, lock);
       unreadable = addUnreadable(unreadable, page);
-      if (found.size > mostLocks) break;
+      if (found.size > maxLocks) break;
     }
   }
-  const locks = sorted(found).slice(0, mostLocks);
-  return { locks, isCut: found.size > mostLocks, ...unreadable };
+  const locks = sorted(found).slice(0, maxLocks);
+  return { locks, isCut: found.size > maxLocks, ...unreadable };
 }
 
-/** A lock may be met twice: on one server, or on both while its slot moves from one to the other. */
+/** SCAN may return a lock twice: on one server, or on two while its slot moves. */
 function add(found: Map<string, ListedLock>, lock: ListedLock): void {
   const key = `${lock.kind} ${lock.nameBytes}`;
   const known = found.get(key);

@@ -1,21 +1,21 @@
-import type { ListedLock } from '../../stores/index.ts';
 import type { Paint } from '../console/paint.ts';
 import { printable } from '../printable.ts';
+import type { LockRow } from './lock-rows.ts';
 import { type Column, type TextTable, textTable } from './text-table.ts';
-import { holderText, kindText, timeCell } from './words.ts';
+import { holderText, timeCell } from './words.ts';
 
-/** Locks as lines under a head, aligned, and cut to a width if one is given. */
-export function lockTable(locks: readonly ListedLock[], paint: Paint, width?: number): TextTable {
-  return textTable(COLUMNS, locks, paint, width);
+/** A table of locks with a head, cut to a width if one is given. */
+export function lockTable(rows: readonly LockRow[], paint: Paint, width?: number): TextTable {
+  return textTable(COLUMNS, rows, paint, width);
 }
 
-const COLUMNS: readonly Column<ListedLock>[] = [
-  { title: 'NAME', cell: ({ nameBytes }) => printable(nameBytes), leastWidth: 20 },
-  { title: 'KIND', cell: kindText },
+const COLUMNS: readonly Column<LockRow>[] = [
+  { title: 'NAME', cell: ({ nameBytes }) => printable(nameBytes), minWidth: 20 },
+  { title: 'KIND', cell: ({ kind }) => kind },
   {
     title: 'HOLDER',
     cell: holderText,
-    leastWidth: 16,
+    minWidth: 16,
     style: ({ holders: [first] }) => (first?.info === undefined ? 'faint' : undefined),
   },
   { title: 'AGE', cell: ({ holders: [first] }) => timeCell(first?.ageMs), isNumber: true },

@@ -3,9 +3,10 @@ import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { RunScript } from '../../stores/index.ts';
 import { textOf } from '../bytes.ts';
 import { Client, ConnectionError } from '../console/client.ts';
-import type { StoreAddress } from '../console/store-address.ts';
+import type { StoreAddress } from '../store-address.ts';
+import { PASSWORD_ADVICE, storeAdvice } from '../store-advice.ts';
 
-/** The store cannot be reached, or does not answer as one. The message says what to do. */
+/** The store is unreachable, or its reply is no reply of a store. The message says what to do. */
 export class StoreError extends Error {
   override readonly name = 'StoreError';
 }
@@ -13,9 +14,9 @@ export class StoreError extends Error {
 /** The exit code of a StoreError, as of `holdfast run`. */
 export const UNAVAILABLE = 69;
 
-/** How long a server may take to be connected to, and to answer. */
-const PATIENCE_MS = 5000;
-const MOST_REDIRECTIONS = 5;
+/** Limit for connecting, and for each reply. */
+const TIMEOUT_MS = 5000;
+const MAX_REDIRECTIONS = 5;
 
 /** The servers of a store: one, or those of a cluster. Connections are opened when needed. */
 export class Servers {
@@ -45,13 +46,13 @@ export class Servers {
     let store = this.#store;
     for (let redirections = 0; ; redirections++) {
       const reply = await this.#request(store, evalWords(text, keys, args));
-      const target = redirections < MOST_REDIRECTIONS ? movedTo(reply) : undefined;
+      const target = redirections < MAX_REDIRECTIONS ? movedTo(reply) : undefined;
       if (target === undefined) return accepted(store, reply);
       store = this.#at(target.host, target.port);
     }
   };
 
-  /** What is under way fails. */
+  /** Closes all connections. Pending requests fail. */
   close(): void {
     for (const { client } of this.#connections.values()) client.close();
     this.#connections.clear();
@@ -86,7 +87,7 @@ export class Servers {
     return [...new Map(masters.map((master) => [master.label, master])).values()];
   }
 
-  /** A node that does not know its own host is where the others were found. */
+  /** A node that does not report its host has the host of the store. */
   #at(host: string, port: number): StoreAddress {
     const known = 'host' in this.#store.socket ? this.#store.socket.host : '127.0.0.1';
     const socket = { host: host === '' || host === '?' ? known : host, port };
@@ -96,7 +97,7 @@ export class Servers {
 }
 
 interface Master {
-  /** Where it is, for people. */
+  /** The address for messages. */
   readonly label: string;
   readonly run: RunScript;
 }
@@ -120,46 +121,46 @@ async function prepare(client: Client, store: StoreAddress): Promise<void> {
   if (database !== 0) await request('SELECT', `${database}`);
 }
 
-/** Who does not answer in time is left, which makes everything that was asked of it fail. */
+/** Closes the connection when the reply does not come in time, so that all its pending requests fail. */
 async function inTime<Result>(
   client: Client,
-  { label }: StoreAddress,
-  answer: Promise<Result>,
+  store: StoreAddress,
+  reply: Promise<Result>,
 ): Promise<Result> {
   let isLate = false;
-  const timer = systemClock.setTimer(PATIENCE_MS, () => {
+  const timer = systemClock.setTimer(TIMEOUT_MS, () => {
     isLate = true;
     client.close();
   });
   timer.keepAlive(true);
   try {
-    return await answer;
+    return await reply;
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    if (isLate) throw new StoreError(`${label} did not answer within ${PATIENCE_MS / 1000} s.`);
-    throw new StoreError(reasonOf(error, label));
+    throw new StoreError(isLate ? lateText(store) : reasonOf(error, store));
   } finally {
     timer.cancel();
   }
 }
 
-/** The console speaks of commands and prompts; here there are none. */
-function reasonOf(error: ConnectionError, label: string): string {
-  const isRefused = error.message.startsWith('Could not connect');
-  return isRefused ? error.message : `The connection to ${label} was lost before the answer came.`;
+function lateText(store: StoreAddress): string {
+  const late = new Error(`no answer within ${TIMEOUT_MS} ms`);
+  return `${store.label} did not answer within ${TIMEOUT_MS / 1000} s.${storeAdvice(late, store)}`;
+}
+
+/** The message of a lost connection speaks of the next command, which only the console has. */
+function reasonOf({ isLost, advice, message }: ConnectionError, { label }: StoreAddress): string {
+  return isLost ? `The connection to ${label} was lost before the answer came.${advice}` : message;
 }
 
 function accepted({ label }: StoreAddress, reply: Reply): unknown {
   if (!(reply instanceof ErrorReply)) return reply;
   const needsPassword = reply.code === 'NOAUTH' || reply.code === 'WRONGPASS';
-  const hint = needsPassword
-    ? ' Put user and password into the address of the store, or the password into HOLDFAST_PASSWORD.'
-    : '';
   const message = textOf(reply.message).replace(/\.?$/, '.');
-  throw new StoreError(`${label} answers: ${message}${hint}`);
+  throw new StoreError(`${label} answers: ${message}${needsPassword ? ` ${PASSWORD_ADVICE}` : ''}`);
 }
 
-/** In a cluster: which server has the keys. */
+/** In a cluster: the server that has the keys, from a MOVED error. */
 function movedTo(reply: Reply): { host: string; port: number } | undefined {
   if (!(reply instanceof ErrorReply) || reply.code !== 'MOVED') return undefined;
   const [, host = '', port] = /^MOVED \d+ (.*):(\d+)$/.exec(reply.message) ?? [];

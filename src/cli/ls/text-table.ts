@@ -1,7 +1,7 @@
 import type { Paint, Style } from '../console/paint.ts';
 import { fitText, shorten, widthOf } from '../lab/text-width.ts';
 
-/** Rows as lines under a head, aligned, and cut to a width if one is given. */
+/** A table with a head and aligned columns, cut to a width if one is given. */
 export function textTable<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -24,11 +24,11 @@ export interface TextTable {
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
-  /** Numbers stand at the right. */
+  /** Aligns the cells at the right. */
   readonly isNumber?: true;
-  /** May be cut down to so many columns of the terminal. */
-  readonly leastWidth?: number;
-  /** Is left out where there is no room for it. */
+  /** The cells may be cut to this width. */
+  readonly minWidth?: number;
+  /** Left out if it does not fit. */
   readonly isOptional?: true;
   readonly style?: (row: Row) => Style | undefined;
 }
@@ -48,12 +48,12 @@ function fitFields<Row>(
   width: number,
 ): Field<Row>[] {
   const all = columns.map((column) => fieldOf(column, rows));
-  const least = all.map((field) => Math.min(field.width, field.column.leastWidth ?? field.width));
+  const least = all.map((field) => Math.min(field.width, field.column.minWidth ?? field.width));
   const fields = totalWidth(least) > width ? all.filter(({ column }) => !column.isOptional) : all;
-  // The widest of those that may be cut gives way first.
+  // The widest of the columns that may be cut is cut first.
   while (totalWidth(fields.map((field) => field.width)) > width) {
     const widest = fields
-      .filter((field) => field.width > (field.column.leastWidth ?? field.width))
+      .filter((field) => field.width > (field.column.minWidth ?? field.width))
       .reduce<Field<Row> | undefined>(
         (one, other) => (one && one.width >= other.width ? one : other),
         undefined,

@@ -5,7 +5,7 @@ import { counted } from './words.ts';
 
 export const NONE_UNREADABLE: Unreadable = { unreadableCount: 0, failureBytes: '' };
 
-/** Of two parts of a list. */
+/** Adds the counts of two parts of a list. */
 export function addUnreadable(one: Unreadable, other: Unreadable): Unreadable {
   return {
     unreadableCount: one.unreadableCount + other.unreadableCount,
@@ -13,7 +13,7 @@ export function addUnreadable(one: Unreadable, other: Unreadable): Unreadable {
   };
 }
 
-/** What a list lacks, in a sentence; empty: nothing. */
+/** The number of unreadable locks or keys, as a sentence; empty if there are none. */
 export function unreadableText(
   { unreadableCount, failureBytes }: Unreadable,
   noun: 'key' | 'lock',

@@ -5,14 +5,15 @@ import { shorten } from '../lab/text-width.ts';
 import { messageText } from '../printable.ts';
 import type { Io } from '../verb.ts';
 import { type LockList, NO_LOCKS } from './lock-list.ts';
+import { type LockRow, lockRows } from './lock-rows.ts';
 import { lockTable } from './lock-table.ts';
 import { StoreError } from './servers.ts';
-import type { StoreVisit } from './store-visit.ts';
+import type { StoreReader } from './store-reader.ts';
 import { counted, timeText } from './words.ts';
 
 const REFRESH_MS = 1000;
 
-/** Until it is time to look again. The process waits for it. */
+/** Resolves when the list is due again, or at `end`. Keeps the process alive. */
 export function pause(end?: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const timer = systemClock.setTimer(REFRESH_MS, resolve);
@@ -24,27 +25,28 @@ export function pause(end?: Promise<void>): Promise<void> {
   });
 }
 
-/** The list on a whole screen, drawn anew every second until a person has seen enough. */
+/** The list on the alternate screen, drawn again every second until q or Ctrl-C. */
 export class Watch {
-  readonly #look: () => Promise<LockList>;
-  readonly #store: StoreVisit;
+  readonly #read: () => Promise<LockList>;
+  readonly #store: StoreReader;
   readonly #io: Io;
   readonly #paint: Paint;
   #list = NO_LOCKS;
+  #rows: readonly LockRow[] = [];
   #atMs = 0;
   #failure: string | undefined;
-  /** The first line that is shown of a list that is longer than the screen. */
+  /** The first row on the screen. */
   #top = 0;
   #hasEnded = false;
 
-  constructor(look: () => Promise<LockList>, store: StoreVisit, io: Io, paint: Paint) {
-    this.#look = look;
+  constructor(read: () => Promise<LockList>, store: StoreReader, io: Io, paint: Paint) {
+    this.#read = read;
     this.#store = store;
     this.#io = io;
     this.#paint = paint;
   }
 
-  /** A store that cannot be reached at first is an error; one that fails later is told on the screen. */
+  /** A store that is unreachable at first is an error; a later failure is shown on the screen. */
   async run(): Promise<void> {
     await this.#refresh();
     if (this.#failure !== undefined) throw new StoreError(this.#failure);
@@ -102,16 +104,17 @@ export class Watch {
     return { ended, stop };
   }
 
-  /** Does what a key means; false when it ends everything. */
+  /** Handles a key. Returns false if it ends the watch. */
   #press({ name = '', ctrl }: Key): boolean {
     if (name === 'q' || name === 'escape' || (ctrl && (name === 'c' || name === 'd'))) return false;
-    this.#top = MOVES.get(name)?.(this.#top, this.#room()) ?? this.#top;
+    this.#top = MOVES.get(name)?.(this.#top, this.#bodyHeight()) ?? this.#top;
     return true;
   }
 
   async #refresh(): Promise<void> {
     try {
-      this.#list = await this.#look();
+      this.#list = await this.#read();
+      this.#rows = lockRows(this.#list.locks);
       this.#atMs = systemClock.wallMs();
       this.#failure = undefined;
     } catch (error) {
@@ -122,36 +125,35 @@ export class Watch {
 
   #draw(): void {
     const columns = this.#io.output.columns || 80;
-    const { locks } = this.#list;
-    const room = this.#room();
-    this.#top = Math.max(Math.min(this.#top, locks.length - room), 0);
+    const height = this.#bodyHeight();
+    this.#top = Math.max(Math.min(this.#top, this.#rows.length - height), 0);
     const { head, lines } = lockTable(
-      locks.slice(this.#top, this.#top + room),
+      this.#rows.slice(this.#top, this.#top + height),
       this.#paint,
       columns,
     );
     const screen = [this.#title(columns), this.#state(columns), head, ...lines].slice(
       0,
-      this.#rows,
+      this.#height,
     );
     this.#io.output.write(
       `${HOME}${screen.map((line) => `${line}${CLEAR_LINE}`).join('\r\n')}${CLEAR_BELOW}`,
     );
   }
 
-  get #rows(): number {
+  get #height(): number {
     return this.#io.output.rows || 24;
   }
 
-  /** Lines for locks: without the title, the state and the head. */
-  #room(): number {
-    return Math.max(this.#rows - 3, 1);
+  /** Rows on the screen: without the title, the state and the head. */
+  #bodyHeight(): number {
+    return Math.max(this.#height - 3, 1);
   }
 
   #title(columns: number): string {
-    const { locks, isCut, unreadableCount } = this.#list;
-    const waiters = locks.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
-    const count = `${counted(locks.length, 'lock')}${isCut ? ' and more' : ''}`;
+    const { isCut, unreadableCount } = this.#list;
+    const waiters = this.#rows.reduce((sum, { waiterCount }) => sum + waiterCount, 0);
+    const count = `${counted(this.#rows.length, 'lock')}${isCut ? ' and more' : ''}`;
     const lack = unreadableCount === 0 ? '' : `, ${unreadableCount} unreadable`;
     const words = `holdfast ls  ${messageText(this.#store.label)}  ${count}, ${waiters} waiting${lack}`;
     return this.#paint('strong', shorten(words, columns));
@@ -162,37 +164,37 @@ export class Watch {
     if (this.#failure !== undefined) {
       return this.#paint('error', shorten(`As of ${time}. ${this.#failure}`, columns));
     }
-    const below = this.#list.locks.length - this.#top - this.#room();
+    const below = this.#rows.length - this.#top - this.#bodyHeight();
     const more =
       this.#top > 0 || below > 0 ? `, ${this.#top} above, ${Math.max(below, 0)} below: ↑ ↓` : '';
     return this.#paint('faint', shorten(`${time}  q quits${more}`, columns));
   }
 }
 
-type Move = (top: number, room: number) => number;
+type Move = (top: number, height: number) => number;
 
 const MOVES: ReadonlyMap<string, Move> = new Map<string, Move>([
   ['up', (top) => top - 1],
   ['k', (top) => top - 1],
   ['down', (top) => top + 1],
   ['j', (top) => top + 1],
-  ['pageup', (top, room) => top - room],
-  ['pagedown', (top, room) => top + room],
-  ['space', (top, room) => top + room],
+  ['pageup', (top, height) => top - height],
+  ['pagedown', (top, height) => top + height],
+  ['space', (top, height) => top + height],
   ['home', () => 0],
   ['end', () => Number.MAX_SAFE_INTEGER],
 ]);
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** On a screen of its own, without a cursor, where long lines do not wrap. */
+/** The alternate screen, without a cursor and without line wrap. */
 const ENTER_SCREEN = '\x1b[?1049h\x1b[?25l\x1b[?7l';
 const LEAVE_SCREEN = '\x1b[?7h\x1b[?25h\x1b[?1049l';
 const HOME = '\x1b[H';
 const CLEAR_LINE = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
-/** Keys come one by one, and are not shown. */
+/** In raw mode keys arrive one by one and are not echoed. */
 function setRaw(input: Io['input'], isRaw: boolean): void {
   (input as Partial<NodeJS.ReadStream>).setRawMode?.(isRaw);
 }

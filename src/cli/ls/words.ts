@@ -12,7 +12,7 @@ export function isInUse({ holderCount, waiterCount }: ListedLock): boolean {
   return holderCount + waiterCount > 0;
 }
 
-/** What a lock is: a read/write lock says by whom it is held. */
+/** The kind of a lock as it is printed; of a read/write lock the side that holds it. */
 export function kindText({ kind, holders }: Pick<ListedLock, 'kind' | 'holders'>): string {
   if (kind !== 'rw') return kind;
   const [first] = holders;
@@ -20,10 +20,13 @@ export function kindText({ kind, holders }: Pick<ListedLock, 'kind' | 'holders'>
   return isWriter(first) ? 'write' : 'read';
 }
 
-/** Who holds, for a column: host, process and label. */
-export function holderText({ holders, holderCount }: ListedLock): string {
+/** The first holder, for a column: host, process and label. */
+export function holderText({
+  holders,
+  holderCount,
+}: Pick<ListedLock, 'holders' | 'holderCount'>): string {
   const [first] = holders;
-  if (first === undefined) return '(nobody)';
+  if (first === undefined) return '(none)';
   const { info } = first;
   const others = holderCount > 1 ? ` +${holderCount - 1}` : '';
   if (info === undefined) return `(another program) ${foreignText(first)}${others}`;
@@ -31,7 +34,7 @@ export function holderText({ holders, holderCount }: ListedLock): string {
   return `${printableText(info.host)}:${info.pid}${label}${others}`;
 }
 
-/** The same in a sentence. */
+/** A holder or waiter in a sentence. */
 export function partyText(party: ListedHolder | ListedWaiter): string {
   const { info, permits } = party;
   if (info === undefined) return `another program, value ${foreignText(party)}`;
@@ -39,13 +42,13 @@ export function partyText(party: ListedHolder | ListedWaiter): string {
   return `${printableText(info.host)}, pid ${info.pid}${label}${permitsText(permits)}`;
 }
 
-/** What another program has written; of a key that is no string, its type. */
+/** The value that another program has written; of a key that is no string, its type. */
 function foreignText(party: ListedHolder | ListedWaiter): string {
   const type = 'foreignType' in party ? party.foreignType : undefined;
   return foreignValue(type ?? 'string', shortValue(party.owner, printable));
 }
 
-/** The same, of a value that can be printed. Only the type is known of a key that is no string. */
+/** The same for a value that is printable already. For a key that is no string only the type is known. */
 export function foreignValue(type: string, printed: string): string {
   return type === 'string' ? printed : `(${messageText(type)})`;
 }
@@ -65,19 +68,19 @@ export function holdingText({ ageMs, leftMs, fence, info, owner }: ListedHolder)
   ].join(', ');
 }
 
-/** The rest of a lease or TTL; Infinity: there is none. */
+/** The remaining lease or TTL; Infinity: there is none. */
 export function leftText(leftMs: number): string {
   return leftMs === Number.POSITIVE_INFINITY ? 'no end' : `${durationText(leftMs)} left`;
 }
 
-/** A duration in a column of a table; `-`: it is not known. */
+/** A duration in a column of a table; `-` if it is unknown. */
 export function timeCell(ms: number | undefined): string {
   return ms === undefined ? '-' : durationText(ms);
 }
 
 /**
- * A value or key that another program has chosen, which may have any length, made printable by `toPrintable`. Both
- * ends tell it from others. The middle is cut before the escape: of megabytes that would take seconds.
+ * A value or key of another program, of any length, made printable by `toPrintable`. Keeps both ends, which
+ * distinguish it from others. Cuts the middle before escaping: escaping megabytes would take seconds.
  */
 export function shortValue(value: string, toPrintable: (value: string) => string): string {
   if (value === '') return '(empty)';
@@ -85,9 +88,9 @@ export function shortValue(value: string, toPrintable: (value: string) => string
   return shortenWord(toPrintable(ends), MAX_VALUE_WIDTH);
 }
 
-/** Columns of a terminal: a UUID fits. */
+/** In columns of a terminal: a UUID fits. */
 const MAX_VALUE_WIDTH = 40;
-/** Chars: more than fit, and more than our scripts send. */
+/** In chars: more than fit, and more than our scripts send. */
 const MAX_END = 1024;
 
 export function forcedText({ atMs, host, pid, user, reason, holders }: ForcedRelease): string {
@@ -96,11 +99,11 @@ export function forcedText({ atMs, host, pid, user, reason, holders }: ForcedRel
   return `${timeText(atMs)} by ${who}, from ${lost}: “${printableText(reason)}”`;
 }
 
-function isWriter({ permits }: ListedHolder): boolean {
+export function isWriter({ permits }: ListedHolder): boolean {
   return permits === WRITER_PERMITS;
 }
 
-/** A time of the server, as everywhere: UTC, to the second. */
+/** A time in UTC, to the second. */
 export function timeText(wallMs: number): string {
   return new Date(wallMs).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -5,12 +5,12 @@ const MEGABYTE = 1024 ** 2;
 /** A million locks take some 150 MB. More is an option. */
 const MOST_DEFAULT_BYTES = 1024 * MEGABYTE;
 const LEAST_DEFAULT_BYTES = 32 * MEGABYTE;
-/** What Node itself and the buffers of sockets take. */
+/** Memory of Node itself and the buffers of sockets. */
 const PROCESS_BYTES = 192 * MEGABYTE;
 
 /**
- * `maxmemory` in bytes; if it is not given, half of what the machine or the container has beside Node. A text
- * that is no size counts as not given: the server refuses it.
+ * `maxmemory` in bytes; if it is not given, half of the memory of the machine or container beside Node. A text that is
+ * no size counts as not given: the server refuses it.
  */
 export function maxmemoryBytes(given = ''): number {
   const bytes = Number(parseMemorySize(given) ?? 0);
@@ -29,7 +29,7 @@ export function isHeapGiven(execArgv: readonly string[], nodeOptions = ''): bool
   return [...execArgv, nodeOptions].some((text) => /--max[-_]old[-_]space[-_]size/.test(text));
 }
 
-/** Node gives a number beyond all memory where nothing limits the process. */
+/** Node returns a number above all memory if the process has no limit. */
 function machineBytes(): number {
   return Math.min(totalmem(), process.constrainedMemory?.() || totalmem());
 }

@@ -1,21 +1,21 @@
 import type { ServeValues } from '../serve-options.ts';
 
-/** What the thread of the server is started with. */
+/** The start data of the server thread. */
 export interface ServerThreadData {
   readonly values: ServeValues;
 }
 
-/** From the thread of the server. */
+/** Messages of the server thread. */
 export type ServerMessage =
   | { readonly kind: 'listening'; readonly addresses: readonly string[]; readonly port: number }
-  /** It did not start; the text says what to do. */
+  /** The server did not start. The text says what to do. */
   | { readonly kind: 'refused'; readonly message: string; readonly isUsage: boolean }
   /** A line for the log. */
   | { readonly kind: 'report'; readonly message: string }
-  /** It has ended in order. */
+  /** The server has ended regularly. */
   | { readonly kind: 'ended'; readonly exitCode: number };
 
-/** To the thread of the server. */
+/** Messages to the server thread. */
 export type ServerOrder =
   /** Listens. The mark is a file, see RunMark; `graceMs` is how long an earlier one counts. */
   | { readonly kind: 'start'; readonly mark: string | undefined; readonly graceMs: number }

@@ -21,12 +21,12 @@ export class RunMark {
     return Math.min(Math.max(0, Number(text) - systemClock.wallMs()), graceMs);
   }
 
-  /** The server runs: until when its locks will be held is not known. */
+  /** The server runs: the end of its last lease is unknown. */
   set(): void {
     writeFileSync(this.#path, 'running', { mode: 0o600 });
   }
 
-  /** The server has ended in order, and its last lease ends after so long. */
+  /** The server has ended regularly, and its last lease ends after this time. */
   end(leaseMs: number): void {
     if (leaseMs === 0) rmSync(this.#path, { force: true });
     else writeFileSync(this.#path, String(Math.ceil(systemClock.wallMs() + leaseMs)));

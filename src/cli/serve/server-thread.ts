@@ -1,6 +1,6 @@
-// The thread of `holdfast serve` that has the engine and the sockets. A thread of its own, because it can be
-// given a heap of the right size; because signals are received while a command runs; and because a heap that
-// is full ends the thread, and the process can still say so.
+// The thread of `holdfast serve` that has the engine and the sockets. It is a separate thread because a thread can have a
+// heap of the right size, because the process receives signals while a command runs, and because a full heap ends the
+// thread only, so that the process can report it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../../engine/index.ts';
 import { type Server, ServerError, startServer } from '../../server/index.ts';
@@ -73,7 +73,7 @@ function listen(): Promise<Server> {
 async function end(exitCode: number): Promise<void> {
   if (isEnding) return;
   isEnding = true;
-  // Clients that have connected and wait to be accepted are accepted first, and ended like the others.
+  // Connections in the backlog are accepted first, and closed like the others.
   for (let turn = 0; turn < 2; turn++) await nextTurn();
   await server?.close();
   if (server !== undefined) attemptMark(() => mark?.end(engine.longestLeaseMs()));

@@ -338,7 +338,7 @@ export const NOTES: readonly Row[] = [
       replayed('setnx-only', 'crash', 'axa', 'held-for-ever'),
       replayed('setnx-only', 'lost-reply', 'la', 'held-for-ever'),
       tested(
-        'test/cli-hold-session.test.ts',
+        'test/cli-run-session.test.ts',
         'killed: the lock is free at once, and no earlier than the command is dead',
       ),
     ],
