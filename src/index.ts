@@ -1,4 +1,4 @@
-export type { CachingLocks as Locks } from './caching-locks.ts';
+export type { CachingLocks as Locks } from './cache/index.ts';
 export { type Clock, systemClock, type VirtualClock, virtualClock } from './clock/index.ts';
 export { type AddressOptions, createLocks } from './create-locks.ts';
 export {

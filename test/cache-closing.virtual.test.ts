@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type Cache, CacheError, type CacheOptions, createCache } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import {
   bytesSerializer,
   type Cache,
@@ -8,7 +9,6 @@ import {
   createCache,
   type Serializer,
 } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
@@ -200,7 +200,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(cache.counts).toMatchObject({ stale: 0, miss: 2 });
     });
 
-    it('does not give it out at the end of patience if it is gone by then, but waits', async () => {
+    it('does not give it out at the end of timeouts if it is gone by then, but waits', async () => {
       const { load, loads } = heldLoad<string>();
       const asked = cache.get('a', { ...short, softTimeout: 600 }, load);
       await elapse(clock, 600);

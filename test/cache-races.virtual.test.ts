@@ -25,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const { network, locks } of programs) {
-    network.letGo();
+    network.resume();
     await locks.close();
   }
   engine.close();
@@ -42,7 +42,7 @@ describe('who waits for a loader that has let go', () => {
     expect(await settled(failed)).toMatchObject({ message: 'no' });
     const waiting = waiter.cache.get('a', options, () => 'second');
     await turn();
-    loader.network.letGo();
+    loader.network.resume();
     expect(await waiting).toBe('second');
   });
 
@@ -53,7 +53,7 @@ describe('who waits for a loader that has let go', () => {
     await waiter.cache.delete('a');
     const waiting = waiter.cache.get('a', KEPT, () => 'second');
     await turn();
-    loader.network.letGo();
+    loader.network.resume();
     expect(await waiting).toBe('second');
   });
 
@@ -65,7 +65,7 @@ describe('who waits for a loader that has let go', () => {
     await turn();
     const waiting = waiter.cache.get('a', KEPT, () => 'second');
     await turn();
-    loader.network.letGo();
+    loader.network.resume();
     expect(await waiting).toBe('second');
     expect(await first).toEqual(verb === 'open' ? expect.any(CacheError) : 'first');
   });
@@ -110,7 +110,7 @@ describe('a message that comes late', () => {
     await turn();
     const waitedAgain = waiter.cache.get('a', KEPT, load);
     await turn();
-    waiter.network.letGo();
+    waiter.network.resume();
     await turn();
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
@@ -134,7 +134,7 @@ describe('a message that comes late', () => {
     await turn();
     const waiting = waiter.cache.get('a', options, load);
     await turn();
-    waiter.network.letGo();
+    waiter.network.resume();
     await turn();
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waiting])).toEqual(['new', 'new']);
@@ -155,7 +155,7 @@ describe('a message that comes late', () => {
     loads[0]!.resolve('old');
     expect(await first).toBe('old');
     await elapse(clock, 20_000);
-    waiter.network.letGo();
+    waiter.network.resume();
     expect(await waiting).toBe('new');
   });
 
@@ -191,7 +191,7 @@ describe('a message that comes late', () => {
     await turn();
     const waitedAgain = waiter.cache.get('a', short, load);
     await turn();
-    waiter.network.letGo();
+    waiter.network.resume();
     await turn();
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
@@ -212,7 +212,7 @@ it.each([
     await forget(other);
     const later = here.cache.get('a', options, () => 'new');
     await turn();
-    here.network.letGo();
+    here.network.resume();
     expect(await Promise.all([first, later])).toEqual(['old', 'new']);
   },
 );
@@ -227,7 +227,7 @@ it('a write that comes late, when the next is loading, does not make that one lo
   const { load, loads } = heldLoad<string>();
   const second = next.cache.get('a', options, load);
   await turn();
-  slow.network.letGo();
+  slow.network.resume();
   await elapse(clock, 2000);
   loads[0]!.resolve('newer');
   await turn();
@@ -262,11 +262,11 @@ it('who waits hears of the value although the store does not say how long the le
 });
 
 describe('a caller whose store does not answer', () => {
-  const isLook = (words: readonly string[]): boolean => words.includes('look');
+  const isLookup = (words: readonly string[]): boolean => words.includes('lookup');
 
   it('waits no longer than it said', async () => {
     const { cache, network } = open();
-    network.holds = isLook;
+    network.holds = isLookup;
     const asked = settled(cache.get('a', { ...KEPT, hardTimeout: 100 }, () => 1));
     await elapse(clock, 100);
     expect(await asked).toMatchObject({ code: 'timeout' });
@@ -274,7 +274,7 @@ describe('a caller whose store does not answer', () => {
 
   it('gives up by its signal, also if that aborts before it has to wait', async () => {
     const { cache, network } = open();
-    network.holds = isLook;
+    network.holds = isLookup;
     const controller = new AbortController();
     const { signal } = controller;
     const { load, loads } = heldLoad<number>();
@@ -282,7 +282,7 @@ describe('a caller whose store does not answer', () => {
     await turn();
     controller.abort('enough');
     await turn();
-    network.letGo();
+    network.resume();
     expect(await asked).toMatchObject({ code: 'aborted', cause: 'enough' });
     await turn();
     expect(loads).toHaveLength(0);
@@ -290,12 +290,12 @@ describe('a caller whose store does not answer', () => {
 
   it('is rejected when its cache is closed, and loads nothing after that', async () => {
     const { cache, network } = open();
-    network.holds = isLook;
+    network.holds = isLookup;
     const { load, loads } = heldLoad<number>();
     const asked = settled(cache.get('a', KEPT, load));
     await turn();
     await cache.close();
-    network.letGo();
+    network.resume();
     expect(await asked).toMatchObject({ code: 'aborted' });
     await turn();
     expect(loads).toHaveLength(0);
@@ -311,7 +311,7 @@ describe('a caller whose store does not answer', () => {
       await turn();
       await cache.close();
       expect(await asked).toMatchObject({ code: 'aborted' });
-      network.letGo();
+      network.resume();
       await turn();
       expect(loads).toHaveLength(0);
       expect(await open().cache.get('a', KEPT, () => 2), 'nobody holds it up').toBe(2);
@@ -334,7 +334,7 @@ describe('a caller whose store does not answer', () => {
     await turn();
     await cache.close();
     expect(await asked).toMatchObject({ code: 'aborted' });
-    network.letGo();
+    network.resume();
     await turn();
     expect(loads).toBe(0);
     expect(await open().cache.get('a', KEPT, () => 2), 'no failure was told').toBe(2);
@@ -346,10 +346,10 @@ describe('a caller whose store does not answer', () => {
     const [{ cache, network }, other] = [open(), open()];
     const options = { ...KEPT, hardTimeout: 1000 };
     const { load, loads } = heldLoad<number>();
-    network.holds = isLook;
+    network.holds = isLookup;
     const asked = settled(cache.get('a', options, load));
     await elapse(clock, 900);
-    network.letGo();
+    network.resume();
     await turn();
     expect(loads).toHaveLength(1);
     await elapse(clock, 100);
@@ -366,7 +366,7 @@ it('a load does not begin when its lease was lost on the way to it', async () =>
   network.holdsAnswer = (words) => words.includes('open');
   const asked = cache.get('a', options, load);
   await elapse(clock, 1000);
-  network.letGo();
+  network.resume();
   await turn();
   expect(loads).toHaveLength(1);
   expect(loads[0]!.signal.aborted).toBe(false);
@@ -388,7 +388,7 @@ it('a load of several keys is given each once, also if one was lost while it was
   });
   await elapse(clock, 1000);
   await turn();
-  network.letGo();
+  network.resume();
   await turn();
   elsewhere.loads[0]!.resolve(2);
   expect(Object.fromEntries(await asked)).toEqual({ a: 1, b: 2 });

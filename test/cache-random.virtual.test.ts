@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type Cache, type CacheOptions, createCache } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute, type Session } from '../src/engine/index.ts';
 import { RedisStore } from '../src/stores/index.ts';
@@ -16,9 +16,9 @@ import { newSeed } from './new-seed.ts';
 const CLIENTS = 4;
 const KEYS = ['a', 'b'];
 const STEPS = 400;
-const LONGEST_MS = 40;
+const MAX_MS = 40;
 /** Longer than many loads one after the other whose values are forgotten, and shorter than a lease. */
-const LONGEST_WAIT_MS = 15_000;
+const MAX_WAIT_MS = 15_000;
 
 let clock: VirtualClock;
 let engine: Engine;
@@ -35,7 +35,7 @@ const pause = (durationMs: number): Promise<void> => pauseOf(clock, durationMs);
 function openCache(client: number, lossRate: number): Cache {
   const options = { clock, clientId: `client${client}`, requestTimeoutMs: 5000 };
   const isLost = (): boolean => random.next() < lossRate;
-  const network = slowRunner(engineRunner(engine), clock, () => upTo(LONGEST_MS), isLost);
+  const network = slowRunner(engineRunner(engine), clock, () => upTo(MAX_MS), isLost);
   const store = new RedisStore(network, options);
   const locks = new CachingLocks({ store, clock, random: seededRandom(client) });
   closers.push(() => locks.close());
@@ -129,7 +129,7 @@ describe.each(Object.keys(CASES) as (keyof typeof CASES)[])(
           const value = await cache.get(key, { ...options, stale, backoff }, () => source.load());
           if (value < least) violations.push(`got ${value}, after ${least} was settled: ${key}`);
           const waitedMs = clock.monotonicMs() - beganMs;
-          if (waitedMs > LONGEST_WAIT_MS) violations.push(`waited for ${waitedMs} ms: ${key}`);
+          if (waitedMs > MAX_WAIT_MS) violations.push(`waited for ${waitedMs} ms: ${key}`);
           gets++;
         } catch (error) {
           const version = /no luck with (\d+)/.exec(String(error))?.[1];

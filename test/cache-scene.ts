@@ -1,5 +1,5 @@
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type Cache, createCache, type Load, type LoadContext } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import type { ScriptRunner } from '../src/client/index.ts';
 import { type Clock, type Random, seededRandom, type VirtualClock } from '../src/clock/index.ts';
 import type { Engine } from '../src/engine/index.ts';
@@ -92,7 +92,7 @@ export class Network implements ScriptRunner {
   }
 
   /** What was held goes on, and nothing is held from now on. */
-  letGo(): void {
+  resume(): void {
     this.holds = () => false;
     this.holdsAnswer = () => false;
     this.holdsMessages = false;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type CacheOptions, createCache } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import type { ScriptRunner } from '../src/client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';

@@ -1,5 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import {
   bytesSerializer,
   type Cache,
@@ -9,7 +10,6 @@ import {
   type Load,
   type LoadContext,
 } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { LockArgumentError, Locks, memoryStore } from '../src/lock/index.ts';

@@ -1,10 +1,9 @@
 import type { Clock, Random } from '../clock/index.ts';
 import { currentScope, inScope, type Lock, type Locks } from '../lock/index.ts';
+import { attachCache } from './backend.ts';
+import { BatchLoad, type LoadMany } from './batch-load.ts';
 import { abortedError, CLOSED, closedError, loadError, unavailableError } from './errors.ts';
-import { Announcer, type CacheCounts, type CacheEvents } from './events.ts';
-import { Flight, type Load, type LoadContext } from './flight.ts';
-import { Gathering, type LoadMany } from './gathering.ts';
-import { moveIn } from './home.ts';
+import { type CacheCounts, type CacheEvents, EventPublisher } from './events.ts';
 import {
   type CacheOptions,
   checkKey,
@@ -15,9 +14,10 @@ import {
   OptionsReader,
   type ResolvedCacheOptions,
 } from './options.ts';
-import { Patience, type PatienceLimits } from './patience.ts';
-import type { CacheStore, Entry, Stamped } from './store.ts';
+import { type Load, type LoadContext, SharedLoad } from './shared-load.ts';
+import type { CacheLookup, CacheStore, Entry } from './store.ts';
 import { observeCaches } from './telemetry.ts';
+import { type WaitLimits, WaitTimeouts } from './wait-timeouts.ts';
 
 /** Options of all calls, which a call may change. */
 export interface CreateCacheOptions extends Partial<Omit<CacheOptions, 'signal'>> {
@@ -60,25 +60,25 @@ export class Cache implements AsyncDisposable {
   readonly #store: CacheStore;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #announcer = new Announcer();
-  readonly #flights = new Map<string, Flight>();
-  readonly #leave: () => void;
-  readonly #unhear: () => void;
-  readonly #patience: Patience;
+  readonly #events = new EventPublisher();
+  readonly #sharedLoads = new Map<string, SharedLoad>();
+  readonly #detach: () => void;
+  readonly #unsubscribe: () => void;
+  readonly #timeouts: WaitTimeouts;
   #isClosed = false;
 
   constructor(locks: Locks, defaults: Defaults) {
-    const { store, clock, random, leave, isClosed } = moveIn(locks, this);
+    const { store, clock, random, detach, isClosed } = attachCache(locks, this);
     this.#locks = locks;
     this.#options = new OptionsReader(defaults);
     this.#store = store;
     this.#clock = clock;
-    this.#patience = new Patience(clock);
+    this.#timeouts = new WaitTimeouts(clock);
     this.#random = random;
-    this.#leave = leave;
-    this.#unhear = store.onNews((news) => {
-      if (news !== undefined) this.#flights.get(news.key)?.news(news);
-      else for (const flight of this.#flights.values()) flight.news(undefined);
+    this.#detach = detach;
+    this.#unsubscribe = store.onMessage((message) => {
+      if (message !== undefined) this.#sharedLoads.get(message.key)?.message(message);
+      else for (const sharedLoad of this.#sharedLoads.values()) sharedLoad.message(undefined);
     });
     if (isClosed) this.#close();
     else void observeCaches();
@@ -104,10 +104,10 @@ export class Cache implements AsyncDisposable {
     const distinct = checkKeys(keys);
     const [name = ''] = distinct;
     checkLoad(name, load);
-    const gathering = new Gathering(load, distinct, () => this.#isClosed);
+    const batch = new BatchLoad(load, distinct, () => this.#isClosed);
     const values = distinct.map(async (key): Promise<[string, Value]> => {
-      const decided = (): void => gathering.decided(key);
-      const source = { load: (context: LoadContext) => gathering.load(key, context), decided };
+      const decided = (): void => batch.decided(key);
+      const source = { load: (context: LoadContext) => batch.load(key, context), decided };
       const value = this.#get(key, options, source);
       // Whatever it was, the others do not wait for this one.
       value.catch(decided);
@@ -120,7 +120,7 @@ export class Cache implements AsyncDisposable {
   async delete(keys: string | readonly string[]): Promise<number> {
     const distinct = checkKeys(typeof keys === 'string' ? [keys] : keys);
     const count = await this.#asked(distinct[0] ?? '', this.#store.delete(distinct));
-    this.#announcer.announce('delete', { keys: distinct });
+    this.#events.publish('delete', { keys: distinct });
     return count;
   }
 
@@ -128,12 +128,12 @@ export class Cache implements AsyncDisposable {
   async invalidate(tags: string | readonly string[]): Promise<void> {
     const distinct = checkTags(typeof tags === 'string' ? [tags] : tags);
     await this.#asked(distinct.join(), this.#store.invalidate(distinct));
-    this.#announcer.announce('invalidate', { tags: distinct });
+    this.#events.publish('invalidate', { tags: distinct });
   }
 
   /** How often each of the events has happened in this cache. */
   get counts(): Readonly<CacheCounts> {
-    return { ...this.#announcer.counts };
+    return { ...this.#events.counts };
   }
 
   /** Rejects who waits. The locks stay open, and loads that are under way go on. */
@@ -147,10 +147,10 @@ export class Cache implements AsyncDisposable {
 
   #close(): void {
     this.#isClosed = true;
-    this.#patience.end(new Error(CLOSED));
-    for (const flight of this.#flights.values()) flight.close();
-    this.#unhear();
-    this.#leave();
+    this.#timeouts.end(new Error(CLOSED));
+    for (const sharedLoad of this.#sharedLoads.values()) sharedLoad.close();
+    this.#unsubscribe();
+    this.#detach();
   }
 
   async #get(key: string, given: Partial<CacheOptions>, source: Source): Promise<unknown> {
@@ -161,39 +161,43 @@ export class Cache implements AsyncDisposable {
     const call = { key, options, source, signal, beganMs: undefined, isCounted: false };
     this.#throwIfOver(call);
     for (;;) {
-      const looked = this.#store.look(key, options.tags);
-      const sight = looked instanceof Promise ? await this.#looked(call, looked) : looked;
-      const found = decoded(sight.entry, options);
-      if (found !== undefined && sight.entry!.freshLeftMs > 0) {
-        this.#hit(call, sight.entry!);
+      const looked = this.#store.lookup(key, options.tags);
+      const lookup = looked instanceof Promise ? await this.#looked(call, looked) : looked;
+      const found = decoded(lookup.entry, options);
+      if (found !== undefined && lookup.entry!.freshLeftMs > 0) {
+        this.#hit(call, lookup.entry!);
         return found.value;
       }
-      const renewed = await this.#renewed(call, sight, found);
+      const renewed = await this.#renewed(call, lookup, found);
       if (renewed !== undefined) return renewed.value;
     }
   }
 
   /** No soft limit, so there is an answer or an error. */
-  #looked(call: Call, looked: Promise<Stamped>): Promise<Stamped> {
-    const sight = this.#patience.wait(looked, this.#limits(call), unavailableError);
-    return sight as Promise<Stamped>;
+  #looked(call: Call, looked: Promise<CacheLookup>): Promise<CacheLookup> {
+    const lookup = this.#timeouts.wait(looked, this.#limits(call), unavailableError);
+    return lookup as Promise<CacheLookup>;
   }
 
   #hit(call: Call, entry: Entry): void {
-    if (this.#isEarly(entry, call.options)) this.#flightOf(call, entry.fence, 0);
+    if (this.#isEarly(entry, call.options)) this.#sharedLoadOf(call, entry.fence, 0);
     else call.source.decided?.();
     this.#count(call, 'hit');
   }
 
   /** A new value, or the stale one, as the options say. Undefined: look again. */
-  async #renewed(call: Call, sight: Stamped, stale: Found | undefined): Promise<Found | undefined> {
+  async #renewed(
+    call: Call,
+    lookup: CacheLookup,
+    stale: Found | undefined,
+  ): Promise<Found | undefined> {
     const { options } = call;
     if (stale === undefined) this.#count(call, 'miss');
-    const staleUntilMs = this.#clock.monotonicMs() + (sight.entry?.leftMs ?? 0);
+    const staleUntilMs = this.#clock.monotonicMs() + (lookup.entry?.leftMs ?? 0);
     const isGone = (): boolean => this.#clock.monotonicMs() >= staleUntilMs;
     try {
       const softMs = stale === undefined ? Number.POSITIVE_INFINITY : options.softMs;
-      const found = await this.#loaded(call, sight, softMs);
+      const found = await this.#loaded(call, lookup, softMs);
       if (found === null) return undefined;
       if (found !== undefined) {
         this.#count(call, 'miss');
@@ -213,45 +217,53 @@ export class Cache implements AsyncDisposable {
   }
 
   /** What comes of a load. Null: nothing that is meant for this caller. Undefined: not soon enough. */
-  async #loaded(call: Call, sight: Stamped, softMs: number): Promise<Found | null | undefined> {
+  async #loaded(
+    call: Call,
+    lookup: CacheLookup,
+    softMs: number,
+  ): Promise<Found | null | undefined> {
     const { key, source } = call;
-    if (sight.failure !== undefined) {
+    if (lookup.failure !== undefined) {
       source.decided?.();
-      throw loadError(key, sight.failure);
+      throw loadError(key, lookup.failure);
     }
-    const flight = this.#flightOf(call, sight.entry?.fence ?? 0, softMs);
+    const sharedLoad = this.#sharedLoadOf(call, lookup.entry?.fence ?? 0, softMs);
     // What it gives may have been read before a deletion that this caller comes after.
-    const mayBeOld = flight.hasAsked;
-    const isOld = (stamp: string | undefined): boolean =>
-      mayBeOld && stamp !== undefined && stamp !== sight.stamp;
-    flight.seen(sight);
+    const mayBeOld = sharedLoad.hasAsked;
+    const isOld = (version: string | undefined): boolean =>
+      mayBeOld && version !== undefined && version !== lookup.version;
+    sharedLoad.seen(lookup);
     if (softMs === 0) return undefined;
     try {
-      const entry = await this.#patiently(call, flight, softMs);
+      const entry = await this.#waitFor(call, sharedLoad, softMs);
       if (entry === undefined || entry === null) return entry;
-      return isOld(entry.stamp) ? null : read(entry, call.options, flight);
+      return isOld(entry.version) ? null : read(entry, call.options, sharedLoad);
     } catch (error) {
-      if (!isOld(flight.failedStamp) || this.#isOver(call)) throw error;
+      if (!isOld(sharedLoad.failedVersion) || this.#isOver(call)) throw error;
       return null;
     }
   }
 
-  async #patiently(call: Call, flight: Flight, softMs: number): Promise<Entry | null | undefined> {
+  async #waitFor(
+    call: Call,
+    sharedLoad: SharedLoad,
+    softMs: number,
+  ): Promise<Entry | null | undefined> {
     const limits = this.#limits(call, softMs);
-    const leave = flight.enter();
+    const leave = sharedLoad.enter();
     let outcome: CacheEvents['waited']['outcome'] = 'error';
     try {
-      const entry = await this.#patience.wait(flight.result, limits);
+      const entry = await this.#timeouts.wait(sharedLoad.result, limits);
       outcome = entry === undefined ? 'stale' : 'value';
       return entry;
     } finally {
       leave();
       const waitedMs = this.#clock.monotonicMs() - limits.beganMs;
-      this.#announcer.announce('waited', { key: call.key, waitedMs, outcome });
+      this.#events.publish('waited', { key: call.key, waitedMs, outcome });
     }
   }
 
-  #limits(call: Call, softMs = Number.POSITIVE_INFINITY): PatienceLimits {
+  #limits(call: Call, softMs = Number.POSITIVE_INFINITY): WaitLimits {
     const { key, signal } = call;
     call.beganMs ??= this.#clock.monotonicMs();
     return { key, beganMs: call.beganMs, softMs, hardMs: call.options.hardMs, signal };
@@ -260,7 +272,7 @@ export class Cache implements AsyncDisposable {
   #count(call: Call, name: 'hit' | 'stale' | 'miss'): void {
     if (call.isCounted) return;
     call.isCounted = true;
-    this.#announcer.asked(name, call.key);
+    this.#events.publishKey(name, call.key);
   }
 
   /**
@@ -268,10 +280,10 @@ export class Cache implements AsyncDisposable {
    * What the caller does not wait for is no part of the body of a run() that it is in: else it would share
    * the locks of that body, at the same time as the body goes on.
    */
-  #flightOf(call: Call, seenFence: number, softMs: number): Flight {
+  #sharedLoadOf(call: Call, seenFence: number, softMs: number): SharedLoad {
     this.#throwIfOver(call);
     const { key, options, source } = call;
-    const underWay = this.#flights.get(key);
+    const underWay = this.#sharedLoads.get(key);
     if (underWay !== undefined) {
       source.decided?.();
       return underWay;
@@ -285,14 +297,14 @@ export class Cache implements AsyncDisposable {
       mutex: this.#mutexOf(key),
       store: this.#store,
       clock: this.#clock,
-      announcer: this.#announcer,
+      events: this.#events,
     };
     const scope = softMs === Number.POSITIVE_INFINITY ? currentScope() : undefined;
-    const flight = inScope(scope, () => new Flight(plan));
-    this.#flights.set(key, flight);
-    const ended = (): void => void this.#flights.delete(key);
-    flight.result.then(ended, ended);
-    return flight;
+    const sharedLoad = inScope(scope, () => new SharedLoad(plan));
+    this.#sharedLoads.set(key, sharedLoad);
+    const ended = (): void => void this.#sharedLoads.delete(key);
+    sharedLoad.result.then(ended, ended);
+    return sharedLoad;
   }
 
   /** Its name is the hash tag of all keys of a value, so that they live together in a cluster. */
@@ -341,11 +353,15 @@ function decoded(entry: Entry | undefined, options: ResolvedCacheOptions): Found
 }
 
 /** Null: what another program has loaded, and this one cannot read. Of its own it is told why. */
-function read(entry: Entry, { serializer }: ResolvedCacheOptions, flight: Flight): Found | null {
+function read(
+  entry: Entry,
+  { serializer }: ResolvedCacheOptions,
+  sharedLoad: SharedLoad,
+): Found | null {
   try {
     return { value: serializer.decode(entry.data) };
   } catch (error) {
-    if (flight.hasLoaded(entry)) throw error;
+    if (sharedLoad.hasLoaded(entry)) throw error;
     return null;
   }
 }

@@ -1,4 +1,4 @@
-import type { Failure } from './store.ts';
+import type { LoadFailure } from './store.ts';
 
 export type CacheErrorCode = 'load' | 'timeout' | 'aborted' | 'unavailable' | 'deadlock';
 
@@ -25,7 +25,7 @@ export class CacheError extends Error {
 }
 
 /** The load failed in another process, or a while ago. */
-export function loadError(key: string, { name, message, leftMs }: Failure): CacheError {
+export function loadError(key: string, { name, message, leftMs }: LoadFailure): CacheError {
   const when = leftMs > 0 ? ` It is not tried again for ${Math.ceil(leftMs)} ms (backoff).` : '';
   return new CacheError(
     'load',

@@ -50,19 +50,19 @@ const CHANNELS = {
 export type CacheCounts = Record<keyof CacheEvents, number>;
 
 /** Counts, and tells who listens. */
-export class Announcer {
+export class EventPublisher {
   readonly counts = Object.fromEntries(
     Object.keys(CHANNELS).map((name) => [name, 0]),
   ) as CacheCounts;
 
-  announce<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
+  publish<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
     this.counts[name]++;
     const channel = CHANNELS[name];
     if (channel.hasSubscribers) channel.publish(event);
   }
 
   /** What happens most often makes no object unless somebody listens. */
-  asked(name: 'hit' | 'stale' | 'miss' | 'wait', key: string): void {
+  publishKey(name: 'hit' | 'stale' | 'miss' | 'wait', key: string): void {
     this.counts[name]++;
     const channel = CHANNELS[name];
     if (channel.hasSubscribers) channel.publish({ key });

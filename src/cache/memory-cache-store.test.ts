@@ -3,9 +3,11 @@ import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { LockArgumentError } from '../lock/index.ts';
-import { type CacheLimits, type CacheStore, memoryCacheStore, type Stamped } from './index.ts';
+import type { CacheLimits } from './limits.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
+import type { CacheLookup, CacheStore } from './store.ts';
 
-const TIMES = { longestLoadMs: 1000, keepMs: 10_000 };
+const TIMES = { maxLoadMs: 1000, keepMs: 10_000 };
 const NO_TAGS: readonly string[] = [];
 
 let clock: VirtualClock;
@@ -21,24 +23,24 @@ function limited(limits: CacheLimits): void {
   store = memoryCacheStore(clock, limits);
 }
 
-const look = (key: string, tags = NO_TAGS): Stamped => store.look(key, tags) as Stamped;
-const has = (key: string, tags = NO_TAGS): boolean => look(key, tags).entry !== undefined;
+const lookup = (key: string, tags = NO_TAGS): CacheLookup => store.lookup(key, tags) as CacheLookup;
+const has = (key: string, tags = NO_TAGS): boolean => lookup(key, tags).entry !== undefined;
 
 /** As a load that takes no time does it. */
 function keep(key: string, data: string | Uint8Array = 'x', tags = NO_TAGS): boolean {
-  const { stamp } = store.open(key, tags, TIMES, fences + 1) as Stamped;
+  const { version } = store.open(key, tags, TIMES, fences + 1) as CacheLookup;
   const times = { freshMs: 5000, staleMs: 5000, loadMs: 0 };
-  return store.write(key, tags, { data, fence: ++fences, stamp, ...times }) as boolean;
+  return store.write(key, tags, { data, fence: ++fences, version, ...times }) as boolean;
 }
 
 /** As a load that fails at once does it. */
 function fail(key: string): void {
-  const { stamp } = store.open(key, NO_TAGS, TIMES, fences + 1) as Stamped;
-  const limits = { pauseMs: 10_000, longestPauseMs: 300_000 };
-  store.fail(key, { name: 'Error', message: 'no', fence: ++fences, stamp, ...limits });
+  const { version } = store.open(key, NO_TAGS, TIMES, fences + 1) as CacheLookup;
+  const limits = { pauseMs: 10_000, maxPauseMs: 300_000 };
+  store.fail(key, { name: 'Error', message: 'no', fence: ++fences, version, ...limits });
 }
 
-const hasFailed = (key: string): boolean => look(key).failure !== undefined;
+const hasFailed = (key: string): boolean => lookup(key).failure !== undefined;
 
 const keys = (count: number, prefix = 'key'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
@@ -47,7 +49,7 @@ describe('a store with room for some values', () => {
   it('gives up those first that nobody has used', () => {
     limited({ entries: 3 });
     for (const key of ['a', 'b', 'c']) keep(key);
-    look('a');
+    lookup('a');
     keep('d');
     expect(['a', 'b', 'c', 'd'].filter((key) => has(key))).toEqual(['a', 'c', 'd']);
   });
@@ -55,7 +57,7 @@ describe('a store with room for some values', () => {
   it('gives up what was used before all others were', () => {
     limited({ entries: 3 });
     for (const key of ['a', 'b', 'c']) keep(key);
-    for (const key of ['a', 'b', 'c']) look(key);
+    for (const key of ['a', 'b', 'c']) lookup(key);
     keep('d');
     expect(has('d')).toBe(true);
     expect(['a', 'b', 'c'].filter((key) => has(key))).toHaveLength(2);
@@ -74,7 +76,7 @@ describe('a store with room for some values', () => {
     limited({ bytes: 10 });
     keep('a', 'small');
     const heard: unknown[] = [];
-    store.onNews((news) => heard.push(news?.entry?.data));
+    store.onMessage((message) => heard.push(message?.entry?.data));
     expect(keep('b', 'x'.repeat(11))).toBe(true);
     expect([has('a'), has('b')]).toEqual([true, false]);
     expect(heard, 'who waits has it').toEqual(['x'.repeat(11)]);
@@ -125,18 +127,18 @@ describe('a store with room for some values', () => {
 
   it('keeps the place of who loads, whose write is not refused for want of room', () => {
     limited({ entries: 1 });
-    const { stamp } = store.open('slow', NO_TAGS, TIMES, fences + 1) as Stamped;
+    const { version } = store.open('slow', NO_TAGS, TIMES, fences + 1) as CacheLookup;
     for (const key of keys(100)) keep(key);
     const times = { freshMs: 5000, staleMs: 0, loadMs: 0 };
-    expect(store.write('slow', NO_TAGS, { data: 'x', fence: ++fences, stamp, ...times })).toBe(
+    expect(store.write('slow', NO_TAGS, { data: 'x', fence: ++fences, version, ...times })).toBe(
       true,
     );
   });
 
   it('keeps the place of who loads when an older load writes late', () => {
-    const { stamp } = store.open('slow', NO_TAGS, TIMES, 1) as Stamped;
+    const { version } = store.open('slow', NO_TAGS, TIMES, 1) as CacheLookup;
     store.open('slow', NO_TAGS, TIMES, 2);
-    const write = { data: 'x', stamp, freshMs: 10, staleMs: 0, loadMs: 0 };
+    const write = { data: 'x', version, freshMs: 10, staleMs: 0, loadMs: 0 };
     expect(store.write('slow', NO_TAGS, { ...write, fence: 1 })).toBe(true);
     clock.advance(500);
     for (const key of keys(2000)) keep(key);
@@ -181,7 +183,7 @@ describe('a store that lives for long', () => {
   }
 
   const PER_ROUND = 10_000;
-  const MOST_BYTES = 5_000_000;
+  const MAX_BYTES = 5_000_000;
 
   function growth(round: (number: number) => void): number {
     for (let number = 0; number < 3; number++) round(number);
@@ -195,12 +197,12 @@ describe('a store that lives for long', () => {
       for (const key of keys(PER_ROUND, `round ${number}`)) {
         keep(key);
         store.open(`${key} opened`, NO_TAGS, TIMES, 1);
-        look(`${key} seen`);
+        lookup(`${key} seen`);
         store.delete([`${key} deleted`]);
       }
       clock.advance(20_000);
     });
-    expect(grown).toBeLessThan(MOST_BYTES);
+    expect(grown).toBeLessThan(MAX_BYTES);
   });
 
   it('forgets failures when there are too many', () => {
@@ -208,18 +210,18 @@ describe('a store that lives for long', () => {
     const grown = growth((number) => {
       for (const key of keys(PER_ROUND, `round ${number}`)) fail(key);
     });
-    expect(grown).toBeLessThan(MOST_BYTES);
+    expect(grown).toBeLessThan(MAX_BYTES);
   });
 
   it('forgets tags that no value carries', () => {
     const grown = growth((number) => {
       for (const tag of keys(PER_ROUND, `round ${number}`)) {
         keep('the same', 'x', [tag]);
-        look('other', [`${tag} seen`]);
+        lookup('other', [`${tag} seen`]);
         store.invalidate([`${tag} invalidated`]);
       }
     });
-    expect(grown).toBeLessThan(MOST_BYTES);
+    expect(grown).toBeLessThan(MAX_BYTES);
   });
 
   it('does not forget the tags of what it keeps', () => {

@@ -2,15 +2,15 @@ import type { Clock } from '../clock/index.ts';
 import { type Linked, LinkedList } from '../lock/index.ts';
 import { type CacheLimits, type ResolvedCacheLimits, resolveCacheLimits } from './limits.ts';
 import type {
+  CacheLookup,
+  CacheState,
   CacheStore,
   Encoded,
   Entry,
-  Failed,
-  NewsListener,
-  Sight,
-  Stamped,
+  FailedLoad,
+  LoadTimes,
+  MessageListener,
   Tags,
-  Times,
   Write,
 } from './store.ts';
 
@@ -20,7 +20,7 @@ export function memoryCacheStore(clock: Clock, limits: CacheLimits = {}): CacheS
 }
 
 /** Swept when there are so many keys or tags, and then when there are twice as many as were left. */
-const FEW = 1000;
+const MIN_SWEEP_COUNT = 1000;
 
 /**
  * Values stand in the order in which they came. If there is no room, the first gives way, unless it was
@@ -36,8 +36,8 @@ class MemoryCacheStore implements CacheStore {
   readonly #order = new LinkedList<Cell>();
   /** The versions of those that somebody has loaded with. A tag that is forgotten gets another. */
   readonly #tags = new Map<string, number>();
-  readonly #listeners = new Set<NewsListener>();
-  #sweepAtCount = FEW;
+  readonly #listeners = new Set<MessageListener>();
+  #sweepAtCount = MIN_SWEEP_COUNT;
   #lastVersion = 0;
   #entries = 0;
   #bytes = 0;
@@ -47,45 +47,47 @@ class MemoryCacheStore implements CacheStore {
     this.#limits = limits;
   }
 
-  look(key: string, tags: Tags): Stamped {
+  lookup(key: string, tags: Tags): CacheLookup {
     const cell = this.#cells.get(key);
-    if (cell === undefined) return { stamp: ` ${this.#tagStamp(tags)}`, lastFence: 0 };
+    if (cell === undefined) return { version: ` ${this.#tagVersions(tags)}`, lastFence: 0 };
     cell.isUsed = true;
     return this.#see(cell, tags);
   }
 
-  open(key: string, tags: Tags, times: Times, fence: number): Stamped {
+  open(key: string, tags: Tags, times: LoadTimes, fence: number): CacheLookup {
     const cell = this.#cellFor(key, tags, times);
     cell.openFence = fence;
     return this.#see(cell, tags);
   }
 
-  wait(key: string, tags: Tags, times: Times): Stamped {
+  wait(key: string, tags: Tags, times: LoadTimes): CacheLookup {
     return this.#see(this.#cellFor(key, tags, times), tags);
   }
 
   write(key: string, tags: Tags, write: Write): boolean {
     const cell = this.#cells.get(key);
-    const tagStamp = this.#tagStamp(tags);
+    const tagVersions = this.#tagVersions(tags);
     const isKept =
-      cell !== undefined && write.stamp === cell.stamp(tagStamp) && write.fence >= cell.fence;
-    if (isKept) this.#keep(cell, write, tagStamp);
-    this.#tell(key, isKept ? cell.sight(this.#clock.monotonicMs(), tagStamp) : {});
+      cell !== undefined &&
+      write.version === cell.version(tagVersions) &&
+      write.fence >= cell.fence;
+    if (isKept) this.#keep(cell, write, tagVersions);
+    this.#notify(key, isKept ? cell.lookup(this.#clock.monotonicMs(), tagVersions) : {});
     // Whoever waits has it by now, also if it is larger than all that there may be.
     if (isKept && this.#bytes > this.#limits.bytes) this.#drop(cell);
     return isKept;
   }
 
-  fail(key: string, failed: Failed): number {
+  fail(key: string, failed: FailedLoad): number {
     const cell = this.#cells.get(key);
     const leftMs = cell?.fail(failed, this.#clock.monotonicMs());
     if (leftMs !== undefined) this.#list(cell!, 0);
-    this.#tell(key, leftMs === undefined ? {} : { failure: { ...failed, leftMs } });
+    this.#notify(key, leftMs === undefined ? {} : { failure: { ...failed, leftMs } });
     return leftMs ?? 0;
   }
 
   wake(key: string): void {
-    this.#tell(key, {});
+    this.#notify(key, {});
   }
 
   delete(keys: readonly string[]): number {
@@ -97,7 +99,7 @@ class MemoryCacheStore implements CacheStore {
     for (const tag of tags) this.#tags.delete(tag);
   }
 
-  onNews(listener: NewsListener): () => void {
+  onMessage(listener: MessageListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -109,32 +111,32 @@ class MemoryCacheStore implements CacheStore {
   }
 
   /** That of a key about which something is to be known for so long. */
-  #cellFor(key: string, tags: Tags, { longestLoadMs }: Times): Cell {
+  #cellFor(key: string, tags: Tags, { maxLoadMs }: LoadTimes): Cell {
     if (Math.max(this.#cells.size, this.#tags.size) >= this.#sweepAtCount) this.#sweep();
     for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, ++this.#lastVersion);
     const cell = this.#cells.get(key) ?? new Cell(key, ++this.#lastVersion);
     this.#cells.set(key, cell);
     cell.tags = tags;
-    cell.openUntilMs = this.#clock.monotonicMs() + longestLoadMs;
+    cell.openUntilMs = this.#clock.monotonicMs() + maxLoadMs;
     return cell;
   }
 
-  #see(cell: Cell, tags: Tags): Stamped {
+  #see(cell: Cell, tags: Tags): CacheLookup {
     const nowMs = this.#clock.monotonicMs();
     if (cell.kept !== undefined && cell.kept.staleUntilMs <= nowMs) this.#drop(cell);
-    return cell.sight(nowMs, this.#tagStamp(tags));
+    return cell.lookup(nowMs, this.#tagVersions(tags));
   }
 
-  #tagStamp(tags: Tags): string {
+  #tagVersions(tags: Tags): string {
     if (tags.length === 0) return '';
     return tags.map((tag) => `${this.#tags.get(tag) ?? ''} ${tag}`).join();
   }
 
-  #keep(cell: Cell, write: Write, tagStamp: string): void {
+  #keep(cell: Cell, write: Write, tagVersions: string): void {
     this.#empty(cell);
     const bytes = Buffer.byteLength(write.data);
     this.#list(cell, bytes);
-    cell.keep(write, bytes, tagStamp, this.#clock.monotonicMs());
+    cell.keep(write, bytes, tagVersions, this.#clock.monotonicMs());
     this.#bytes += bytes;
   }
 
@@ -199,8 +201,8 @@ class MemoryCacheStore implements CacheStore {
     }
   }
 
-  #tell(key: string, sight: Sight): void {
-    for (const listener of this.#listeners) listener({ ...sight, key });
+  #notify(key: string, lookup: CacheState): void {
+    for (const listener of this.#listeners) listener({ ...lookup, key });
   }
 
   #sweep(): void {
@@ -211,14 +213,14 @@ class MemoryCacheStore implements CacheStore {
       else for (const tag of cell.tags) used.add(tag);
     }
     for (const tag of this.#tags.keys()) if (!used.has(tag)) this.#tags.delete(tag);
-    this.#sweepAtCount = Math.max(FEW, 2 * Math.max(this.#cells.size, this.#tags.size));
+    this.#sweepAtCount = Math.max(MIN_SWEEP_COUNT, 2 * Math.max(this.#cells.size, this.#tags.size));
   }
 }
 
 interface Kept {
   readonly data: Encoded;
   readonly bytes: number;
-  readonly tagStamp: string;
+  readonly tagVersions: string;
   readonly loadMs: number;
   readonly freshUntilMs: number;
   readonly staleUntilMs: number;
@@ -230,7 +232,7 @@ class Cell implements Linked<Cell> {
   after: Cell | undefined = undefined;
   readonly key: string;
   /** Unlike that of any other cell, of this key too. */
-  readonly version: number;
+  readonly keyVersion: number;
   /** Of the newest write. */
   fence = 0;
   /** Of the newest load that has ended, with a value or an error. */
@@ -244,13 +246,13 @@ class Cell implements Linked<Cell> {
   isUsed = false;
   isListed = false;
   #failures = 0;
-  #failed: Failed | undefined = undefined;
+  #failed: FailedLoad | undefined = undefined;
   #failedUntilMs = 0;
   #countsUntilMs = 0;
 
-  constructor(key: string, version: number) {
+  constructor(key: string, keyVersion: number) {
     this.key = key;
-    this.version = version;
+    this.keyVersion = keyVersion;
   }
 
   get hasFailed(): boolean {
@@ -262,22 +264,22 @@ class Cell implements Linked<Cell> {
     this.#failed = undefined;
   }
 
-  stamp(tagStamp: string): string {
-    return `${this.version} ${tagStamp}`;
+  version(tagVersions: string): string {
+    return `${this.keyVersion} ${tagVersions}`;
   }
 
-  sight(nowMs: number, tagStamp: string): Stamped {
-    const stamp = this.stamp(tagStamp);
-    const entry = this.#entry(nowMs, tagStamp, stamp);
+  lookup(nowMs: number, tagVersions: string): CacheLookup {
+    const version = this.version(tagVersions);
+    const entry = this.#entry(nowMs, tagVersions, version);
     const lastFence = this.endedFence;
     // An invalidation forgets it as it forgets a value.
-    if (this.#failed?.stamp !== stamp || this.#failedUntilMs <= nowMs)
-      return { entry, stamp, lastFence };
+    if (this.#failed?.version !== version || this.#failedUntilMs <= nowMs)
+      return { entry, version, lastFence };
     const failure = { ...this.#failed, leftMs: this.#failedUntilMs - nowMs };
-    return { entry, stamp, lastFence, failure };
+    return { entry, version, lastFence, failure };
   }
 
-  keep(write: Write, bytes: number, tagStamp: string, nowMs: number): void {
+  keep(write: Write, bytes: number, tagVersions: string, nowMs: number): void {
     const { data, fence, loadMs, freshMs, staleMs } = write;
     const freshUntilMs = nowMs + freshMs;
     this.fence = fence;
@@ -285,7 +287,7 @@ class Cell implements Linked<Cell> {
       // Whoever made the bytes may use them for something else.
       data: typeof data === 'string' ? data : new Uint8Array(data),
       bytes,
-      tagStamp,
+      tagVersions,
       loadMs,
       freshUntilMs,
       staleUntilMs: freshUntilMs + staleMs,
@@ -295,16 +297,16 @@ class Cell implements Linked<Cell> {
   }
 
   /** For how long nobody should load. Undefined: somebody has written or deleted since that load began. */
-  fail(failed: Failed, nowMs: number): number | undefined {
-    const isNewest = failed.fence >= this.fence && failed.stamp.startsWith(`${this.version} `);
+  fail(failed: FailedLoad, nowMs: number): number | undefined {
+    const isNewest = failed.fence >= this.fence && failed.version.startsWith(`${this.keyVersion} `);
     if (!isNewest) return undefined;
-    const isFirst = this.#countsUntilMs <= nowMs || this.#failed?.stamp !== failed.stamp;
+    const isFirst = this.#countsUntilMs <= nowMs || this.#failed?.version !== failed.version;
     if (isFirst) this.#failures = 0;
-    const pauseMs = Math.min(failed.pauseMs * 2 ** this.#failures, failed.longestPauseMs);
+    const pauseMs = Math.min(failed.pauseMs * 2 ** this.#failures, failed.maxPauseMs);
     this.#failures++;
     this.#failed = failed;
     this.#failedUntilMs = nowMs + pauseMs;
-    this.#countsUntilMs = nowMs + 2 * failed.longestPauseMs;
+    this.#countsUntilMs = nowMs + 2 * failed.maxPauseMs;
     this.#end(failed.fence);
     return pauseMs;
   }
@@ -321,16 +323,16 @@ class Cell implements Linked<Cell> {
     return Math.max(keptUntilMs, countsUntilMs, this.openUntilMs) <= nowMs;
   }
 
-  #entry(nowMs: number, tagStamp: string, stamp: string): Entry | undefined {
+  #entry(nowMs: number, tagVersions: string, version: string): Entry | undefined {
     const { kept, fence } = this;
-    if (kept === undefined || tagStamp !== kept.tagStamp) return undefined;
+    if (kept === undefined || tagVersions !== kept.tagVersions) return undefined;
     return {
       data: kept.data,
       fence,
       freshLeftMs: kept.freshUntilMs - nowMs,
       leftMs: kept.staleUntilMs - nowMs,
       loadMs: kept.loadMs,
-      stamp,
+      version,
     };
   }
 }

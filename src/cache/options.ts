@@ -49,11 +49,11 @@ export interface ResolvedCacheOptions {
   readonly serializer: Serializer;
 }
 
-const SHORTEST_LEASE_MS = 10;
+const MIN_LEASE_MS = 10;
 const NO_TAGS: Tags = [];
 
 /** The options that calls were made with lately: most come from a few places, with the same each time. */
-const MOST_KNOWN = 16;
+const MAX_KNOWN = 16;
 
 /** Options as they are used, with those of the cache behind those of the call. */
 export class OptionsReader {
@@ -75,7 +75,7 @@ export class OptionsReader {
     const used = resolveCacheOptions(key, withDefaults(given, this.#defaults));
     const { tags, signal: _, ...others } = given;
     const kept = tags === undefined ? others : { ...others, tags: [...tags] };
-    if (this.#known.unshift({ given: kept, used }) > MOST_KNOWN) this.#known.pop();
+    if (this.#known.unshift({ given: kept, used }) > MAX_KNOWN) this.#known.pop();
     return used;
   }
 }
@@ -134,12 +134,12 @@ function resolveTimes(key: string, options: CacheOptions) {
     softMs: durationMs(softTimeout, 'softTimeout', key, { leastMs: 0, endless: true }),
     hardMs: durationMs(hardTimeout, 'hardTimeout', key, { leastMs: 0, endless: true }),
     pauseMs: durationMs(backoff, 'backoff', key, { leastMs: 0 }),
-    leaseMs: durationMs(lease, 'lease', key, { leastMs: SHORTEST_LEASE_MS }),
-    maxLoadMs: durationMs(maxLoad, 'maxLoad', key, { leastMs: SHORTEST_LEASE_MS, endless: true }),
+    leaseMs: durationMs(lease, 'lease', key, { leastMs: MIN_LEASE_MS }),
+    maxLoadMs: durationMs(maxLoad, 'maxLoad', key, { leastMs: MIN_LEASE_MS, endless: true }),
   };
 }
 
-const LONGEST_BYTES = 1000;
+const MAX_BYTES = 1000;
 
 export function checkKey(key: string): string {
   return checkText(key, 'the key of a cached value');
@@ -183,12 +183,9 @@ function checkText(text: string, what: string): string {
     throw new LockArgumentError(String(text), `${what} is a string that is not empty`);
   }
   // Three bytes are the most that a unit of a string can take.
-  if (text.length * 3 > LONGEST_BYTES && Buffer.byteLength(text) > LONGEST_BYTES) {
+  if (text.length * 3 > MAX_BYTES && Buffer.byteLength(text) > MAX_BYTES) {
     const start = `${text.slice(0, 32)}…`;
-    throw new LockArgumentError(
-      start,
-      `${what} has at most ${LONGEST_BYTES} bytes. Use a hash of it.`,
-    );
+    throw new LockArgumentError(start, `${what} has at most ${MAX_BYTES} bytes. Use a hash of it.`);
   }
   if (/\p{Surrogate}/u.test(text)) {
     throw new LockArgumentError(text, `${what} must be well-formed: half a character is no text`);

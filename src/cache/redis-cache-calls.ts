@@ -4,7 +4,7 @@ import { Due, DueList } from '../lock/index.ts';
 import { CACHE_SCRIPT } from './redis-cache-script.ts';
 
 /** The most requests of one call, so that no call keeps the server for long. */
-const MOST_AT_ONCE = 100;
+const MAX_AT_ONCE = 100;
 const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
 const SCRIPT = scriptOf(CACHE_SCRIPT);
@@ -62,7 +62,7 @@ export class CacheCalls {
   #batchFor(key: string): Batch {
     const slot = this.#runner.slotOf?.(key) ?? 0;
     const open = this.#open.get(slot);
-    if (open !== undefined && open.size < MOST_AT_ONCE) return open;
+    if (open !== undefined && open.size < MAX_AT_ONCE) return open;
     if (open !== undefined) this.#call(open);
     else if (this.#open.size === 0) READY.then(this.#flush);
     const batch = new Batch();

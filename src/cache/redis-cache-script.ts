@@ -5,7 +5,7 @@
  *       are made from it and share its hash tag: `:guard`, `:waiters`, `:failed`, `:failures`. The mutex of
  *       whoever loads has that hash tag too.
  * ARGV  for each request its verb, the number of its arguments, and these:
- *         `look`                                     what is there
+ *         `lookup`                                   what is there
  *         `open keep version fence`                  the same, and always the version: this one, if there is none
  *         `wait keep version waiter`                 the same, and a message follows to this waiter
  *         `write fence version fresh stale text`     times in milliseconds
@@ -13,7 +13,7 @@
  *         `wake`, `delete`
  *         `version keep new`                         of a tag; made if it is missing and `new` is not empty
  *         `forget`                                   a tag, so that all that carry it are invalid
- * Reply for each request one. A sight: { left, text }, and unless it is a look that finds a fresh value also
+ * Reply for each request one. A lookup: { left, text }, and unless it is a look that finds a fresh value also
  *       { …, version, fence, error, errorLeft }; nothing is -1 or an empty text. `write`: 1, or 0 when
  *       refused. `fail`: the pause. `delete`, `forget`: how many there were. `version`: the text, or nothing.
  *
@@ -49,7 +49,7 @@ local function tell(key, message)
   call('DEL', key .. ':waiters')
 end
 
-local function look(key, isWhole)
+local function lookup(key, isWhole)
   local text, left = call('GET', key), -1
   if text then
     left = call('PTTL', key)
@@ -80,14 +80,14 @@ end
 
 local verbs = {}
 
-verbs.look = look
+verbs.lookup = lookup
 
 function verbs.open(key, keep, version, fence)
   local guard = key .. ':guard'
   call('HSETNX', guard, 'version', version)
   if fence then call('HSET', guard, 'opened', fence) end
   lengthen(guard, keep)
-  return look(key, true)
+  return lookup(key, true)
 end
 
 function verbs.wait(key, keep, version, waiter)

@@ -3,16 +3,16 @@ import type { ExitCommands, ScriptRunner } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
 import { CacheCalls } from './redis-cache-calls.ts';
 import type {
+  CacheLookup,
+  CacheMessage,
   CacheStore,
   Encoded,
   Entry,
-  Failed,
-  Failure,
-  News,
-  NewsListener,
-  Stamped,
+  FailedLoad,
+  LoadFailure,
+  LoadTimes,
+  MessageListener,
   Tags,
-  Times,
   Write,
 } from './store.ts';
 
@@ -25,7 +25,7 @@ export class RedisCacheStore implements CacheStore {
   /** Unlike that of every other client, as are the versions that it makes. */
   readonly #clientId = randomBytes(12).toString('base64url');
   readonly #channel = `holdfast:cache:${this.#clientId}`;
-  readonly #listeners = new Set<NewsListener>();
+  readonly #listeners = new Set<MessageListener>();
   #listening: Promise<void> | undefined;
   #lastVersion = 0;
 
@@ -34,47 +34,47 @@ export class RedisCacheStore implements CacheStore {
     this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS, session);
   }
 
-  async look(key: string, tags: Tags): Promise<Stamped> {
-    const looking = this.#calls.read(keyOf(key), 'look');
-    if (tags.length === 0) return toSight(await looking, '');
-    const [reply, stamp] = await Promise.all([looking, this.#tagStamp(tags)]);
-    return toSight(reply, stamp);
+  async lookup(key: string, tags: Tags): Promise<CacheLookup> {
+    const looking = this.#calls.read(keyOf(key), 'lookup');
+    if (tags.length === 0) return toLookup(await looking, '');
+    const [reply, tagVersions] = await Promise.all([looking, this.#tagVersions(tags)]);
+    return toLookup(reply, tagVersions);
   }
 
   /** If this program dies with its session, its mutex is released, and then whoever waits is told. */
-  open(key: string, tags: Tags, times: Times, fence: number): Promise<Stamped> {
-    this.#calls.leave(willOf(key, fence), keyOf(key), 'wake');
+  open(key: string, tags: Tags, times: LoadTimes, fence: number): Promise<CacheLookup> {
+    this.#calls.leave(exitNameOf(key, fence), keyOf(key), 'wake');
     return this.#open('open', key, tags, times, String(fence));
   }
 
-  async wait(key: string, tags: Tags, times: Times): Promise<Stamped> {
+  async wait(key: string, tags: Tags, times: LoadTimes): Promise<CacheLookup> {
     await this.#listen();
     const waiter = `${this.#channel} ${Buffer.from(key).toString('base64url')}`;
     return this.#open('wait', key, tags, times, waiter);
   }
 
   async write(key: string, tags: Tags, write: Write): Promise<boolean> {
-    const [version, stamp] = splitAt(write.stamp, ' ');
+    const [keyVersion, tagVersions] = splitAt(write.version, ' ');
     const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
-    const words = [String(write.fence), version, fresh, stale, valueText(write, stale)];
-    const [isKept, stampNow] = await Promise.all([
+    const words = [String(write.fence), keyVersion, fresh, stale, valueText(write, stale)];
+    const [isKept, tagVersionsNow] = await Promise.all([
       this.#calls.send(keyOf(key), 'write', ...words),
-      this.#tagStamp(tags),
+      this.#tagVersions(tags),
     ]);
-    return Number(isKept) === 1 && stampNow === stamp;
+    return Number(isKept) === 1 && tagVersionsNow === tagVersions;
   }
 
-  async fail(key: string, failed: Failed): Promise<number> {
-    const { fence, stamp, pauseMs, longestPauseMs, name, message } = failed;
-    const words = [String(fence), ...splitAt(stamp, ' ')];
-    const times = [wholeText(pauseMs), wholeText(longestPauseMs)];
-    const error = JSON.stringify([name, message, fence, stamp]);
+  async fail(key: string, failed: FailedLoad): Promise<number> {
+    const { fence, version, pauseMs, maxPauseMs, name, message } = failed;
+    const words = [String(fence), ...splitAt(version, ' ')];
+    const times = [wholeText(pauseMs), wholeText(maxPauseMs)];
+    const error = JSON.stringify([name, message, fence, version]);
     return Number(await this.#calls.send(keyOf(key), 'fail', ...words, ...times, error));
   }
 
   async wake(key: string, fence?: number): Promise<void> {
     await this.#calls.send(keyOf(key), 'wake');
-    if (fence !== undefined) this.#calls.takeBack(willOf(key, fence));
+    if (fence !== undefined) this.#calls.takeBack(exitNameOf(key, fence));
   }
 
   async delete(keys: readonly string[]): Promise<number> {
@@ -86,7 +86,7 @@ export class RedisCacheStore implements CacheStore {
     await Promise.all(tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'forget')));
   }
 
-  onNews(listener: NewsListener): () => void {
+  onMessage(listener: MessageListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -99,19 +99,19 @@ export class RedisCacheStore implements CacheStore {
     verb: string,
     key: string,
     tags: Tags,
-    { longestLoadMs, keepMs }: Times,
+    { maxLoadMs, keepMs }: LoadTimes,
     fenceOrWaiter: string,
-  ): Promise<Stamped> {
-    const loadText = wholeText(longestLoadMs);
-    const [reply, stamp] = await Promise.all([
+  ): Promise<CacheLookup> {
+    const loadText = wholeText(maxLoadMs);
+    const [reply, tagVersions] = await Promise.all([
       this.#calls.send(keyOf(key), verb, loadText, this.#newVersion(), fenceOrWaiter),
-      this.#tagStamp(tags, longestLoadMs + keepMs),
+      this.#tagVersions(tags, maxLoadMs + keepMs),
     ]);
-    return toSight(reply, stamp);
+    return toLookup(reply, tagVersions);
   }
 
   /** The versions of tags. Those that are missing are made, if somebody is about to load. */
-  async #tagStamp(tags: Tags, keepMs = 0): Promise<string> {
+  async #tagVersions(tags: Tags, keepMs = 0): Promise<string> {
     if (tags.length === 0) return '';
     const versions = await Promise.all(tags.map((tag) => this.#tagVersion(tag, keepMs)));
     return JSON.stringify(tags.map((tag, index) => [tag, versions[index]]));
@@ -131,8 +131,8 @@ export class RedisCacheStore implements CacheStore {
     this.#listening ??= this.#runner
       .listen(
         this.#channel,
-        (text) => this.#tell(toNews(text)),
-        () => this.#tell(undefined),
+        (text) => this.#notify(toMessage(text)),
+        () => this.#notify(undefined),
       )
       .catch((error: unknown) => {
         this.#listening = undefined;
@@ -141,8 +141,8 @@ export class RedisCacheStore implements CacheStore {
     return this.#listening;
   }
 
-  #tell(news: News | undefined): void {
-    for (const listener of this.#listeners) listener(news);
+  #notify(message: CacheMessage | undefined): void {
+    for (const listener of this.#listeners) listener(message);
   }
 }
 
@@ -150,7 +150,7 @@ function keyOf(key: string): string {
   return `value:{cache:${key}}`;
 }
 
-function willOf(key: string, fence: number): string {
+function exitNameOf(key: string, fence: number): string {
   return `wake ${fence} ${key}`;
 }
 
@@ -159,30 +159,30 @@ function tagKeyOf(tag: string): string {
 }
 
 /** A value, or a failure, that carries other versions of its tags, or other tags, is not there. */
-function toSight(reply: unknown, tagStamp: string): Stamped {
-  const [left, text, version = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
-  const stamp = `${String(version)} ${tagStamp}`;
+function toLookup(reply: unknown, tagVersions: string): CacheLookup {
+  const [left, text, keyVersion = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
+  const version = `${String(keyVersion)} ${tagVersions}`;
   const lastFence = Number(fence);
   const failure = error === '' ? undefined : parseFailure(String(error), Number(errorLeftMs));
   const entry = text === '' ? undefined : parseValue(String(text), Number(left));
   return {
-    entry: withTags(entry, tagStamp),
-    failure: withTags(failure, tagStamp),
-    stamp,
+    entry: withTags(entry, tagVersions),
+    failure: withTags(failure, tagVersions),
+    version,
     lastFence,
   };
 }
 
-function withTags<Thing extends Entry | Failure>(
+function withTags<Thing extends Entry | LoadFailure>(
   thing: Thing | undefined,
-  tagStamp: string,
+  tagVersions: string,
 ): Thing | undefined {
-  return thing !== undefined && splitAt(thing.stamp, ' ')[1] === tagStamp ? thing : undefined;
+  return thing !== undefined && splitAt(thing.version, ' ')[1] === tagVersions ? thing : undefined;
 }
 
-/** `<stale> <fence> <load> <length of the stamp> <stamp><data>` */
-function valueText({ fence, loadMs, stamp, data }: Write, stale: string): string {
-  return `${stale} ${fence} ${wholeText(loadMs)} ${stamp.length} ${stamp}${toText(data)}`;
+/** `<stale> <fence> <load> <length of the version> <version><data>` */
+function valueText({ fence, loadMs, version, data }: Write, stale: string): string {
+  return `${stale} ${fence} ${wholeText(loadMs)} ${version.length} ${version}${toText(data)}`;
 }
 
 /** Undefined for what is no value of ours: it has an end, which is still to come. */
@@ -192,8 +192,8 @@ function parseValue(text: string, leftMs: number): Entry | undefined {
   const fenceEnd = text.indexOf(' ', staleEnd + 1);
   const loadEnd = text.indexOf(' ', fenceEnd + 1);
   const lengthEnd = text.indexOf(' ', loadEnd + 1);
-  const stampEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
-  const data = fromText(text, stampEnd);
+  const versionEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
+  const data = fromText(text, versionEnd);
   if (data === undefined) return undefined;
   return {
     data,
@@ -201,22 +201,22 @@ function parseValue(text: string, leftMs: number): Entry | undefined {
     freshLeftMs: leftMs - Number(text.slice(0, staleEnd)),
     leftMs,
     loadMs: Number(text.slice(fenceEnd + 1, loadEnd)),
-    stamp: text.slice(lengthEnd + 1, stampEnd),
+    version: text.slice(lengthEnd + 1, versionEnd),
   };
 }
 
-/** `[name, message, fence, stamp]`; undefined for what is no failure of ours. */
-function parseFailure(text: string, leftMs: number): Failure | undefined {
+/** `[name, message, fence, version]`; undefined for what is no failure of ours. */
+function parseFailure(text: string, leftMs: number): LoadFailure | undefined {
   try {
-    const [name, message, fence, stamp] = JSON.parse(text);
-    return { name, message, leftMs: Math.max(0, leftMs), fence, stamp: String(stamp) };
+    const [name, message, fence, version] = JSON.parse(text);
+    return { name, message, leftMs: Math.max(0, leftMs), fence, version: String(version) };
   } catch {
     return undefined;
   }
 }
 
 /** `<key> value <left> <text>`, `<key> error <pause> <error>` or `<key> again`. */
-function toNews(text: string): News {
+function toMessage(text: string): CacheMessage {
   const [word, rest] = splitAt(text, ' ');
   const key = Buffer.from(word, 'base64url').toString();
   const [kind, content] = splitAt(rest, ' ');

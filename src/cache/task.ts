@@ -18,7 +18,7 @@ const links = new WeakMap<object, Map<string, Set<Link>>>();
 /**
  * A load, as work that others wait for and that may itself wait for others. Who waits for whom is noted, so
  * that a circle is seen when its last link is about to be made; else it would stand until somebody's
- * patience ends. Only links inside this process are known.
+ * timeouts ends. Only links inside this process are known.
  */
 export class Task {
   readonly #place: object;

@@ -15,8 +15,9 @@ import {
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
-import { setCacheHome } from './home.ts';
-import { type Cache, createCache, memoryCacheStore } from './index.ts';
+import { setCacheBackend } from './backend.ts';
+import { type Cache, createCache } from './cache.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
 import { observeCaches } from './telemetry.ts';
 
 const spans = new InMemorySpanExporter();
@@ -43,8 +44,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   clock = virtualClock();
   locks = new Locks({ store: memoryStore(clock), clock });
-  const home = { store: memoryCacheStore(clock), clock, random: seededRandom(1) };
-  setCacheHome(locks, () => home);
+  const backend = { store: memoryCacheStore(clock), clock, random: seededRandom(1) };
+  setCacheBackend(locks, () => backend);
   onTestFinished(() => locks.close());
   cache = createCache({ locks, fresh: '1s', stale: '1s', beta: 0 });
   await turn();

@@ -2,7 +2,7 @@ import type { Clock } from '../clock/index.ts';
 import { AbortHub, Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
-export interface PatienceLimits {
+export interface WaitLimits {
   readonly key: string;
   /** Since when the caller's time runs. */
   readonly beganMs: number;
@@ -17,7 +17,7 @@ export interface PatienceLimits {
 const aborts = new AbortHub<Waiter>();
 
 /** Callers who do not wait for ever for a piece of work. The work goes on without them. */
-export class Patience {
+export class WaitTimeouts {
   readonly #waiters = new LinkedList<Waiter>();
   /** Who waits wants to live until then. */
   readonly #soft: DueLists<Limit>;
@@ -33,7 +33,7 @@ export class Patience {
   /** What comes of the work, for one caller. An error of the work is told as `explain` says. */
   wait<Result>(
     work: Promise<Result>,
-    limits: PatienceLimits,
+    limits: WaitLimits,
     explain: (key: string, error: unknown) => unknown = asItIs,
   ): Promise<Result | undefined> {
     const { key, signal } = limits;
@@ -98,19 +98,19 @@ class Waiter implements Linked<Waiter> {
   after: Waiter | undefined = undefined;
   readonly soft = new Limit(this);
   readonly hard = new Limit(this);
-  readonly limits: PatienceLimits;
-  readonly #patience: Patience;
+  readonly limits: WaitLimits;
+  readonly #timeouts: WaitTimeouts;
   readonly #resolve: (result: unknown) => void;
   readonly #reject: (error: unknown) => void;
   #isOver = false;
 
   constructor(
-    patience: Patience,
-    limits: PatienceLimits,
+    timeouts: WaitTimeouts,
+    limits: WaitLimits,
     resolve: (result: unknown) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#patience = patience;
+    this.#timeouts = timeouts;
     this.limits = limits;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -139,7 +139,7 @@ class Waiter implements Linked<Waiter> {
   #ends(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
-    this.#patience.leave(this);
+    this.#timeouts.leave(this);
     return true;
   }
 }

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { virtualClock } from '../clock/index.ts';
-import { Patience, type PatienceLimits } from './patience.ts';
+import { type WaitLimits, WaitTimeouts } from './wait-timeouts.ts';
 
-const LIMITS: PatienceLimits = {
+const LIMITS: WaitLimits = {
   key: 'a',
   beganMs: 0,
   softMs: 100,
@@ -13,24 +13,24 @@ const never = new Promise<never>(() => {});
 
 it('is over at once for a signal that has aborted, and after the end', async () => {
   const clock = virtualClock();
-  const patience = new Patience(clock);
+  const timeouts = new WaitTimeouts(clock);
   // Its error must not end the process either.
   const failing = (): Promise<never> => Promise.reject(new Error('nobody hears this'));
   const aborted = { ...LIMITS, signal: AbortSignal.abort('enough') };
-  await expect(patience.wait(failing(), aborted)).rejects.toMatchObject({ cause: 'enough' });
-  const waiting = patience.wait(never, LIMITS);
-  patience.end('closed');
+  await expect(timeouts.wait(failing(), aborted)).rejects.toMatchObject({ cause: 'enough' });
+  const waiting = timeouts.wait(never, LIMITS);
+  timeouts.end('closed');
   await expect(waiting).rejects.toMatchObject({ code: 'aborted', cause: 'closed' });
-  await expect(patience.wait(failing(), LIMITS)).rejects.toMatchObject({ cause: 'closed' });
+  await expect(timeouts.wait(failing(), LIMITS)).rejects.toMatchObject({ cause: 'closed' });
   expect(clock.pendingTimers).toBe(0);
 });
 
 it('counts from when the caller began', async () => {
   const clock = virtualClock();
   clock.advance(150);
-  const patience = new Patience(clock);
-  const soft = patience.wait(never, { ...LIMITS, beganMs: 60 });
-  const hard = patience.wait(never, { ...LIMITS, softMs: Number.POSITIVE_INFINITY });
+  const timeouts = new WaitTimeouts(clock);
+  const soft = timeouts.wait(never, { ...LIMITS, beganMs: 60 });
+  const hard = timeouts.wait(never, { ...LIMITS, softMs: Number.POSITIVE_INFINITY });
   clock.advance(10);
   expect(await soft).toBe(undefined);
   clock.advance(40);

@@ -1,5 +1,5 @@
 import { currentScope, inScope, type Scope } from '../lock/index.ts';
-import { type LoadContext, NOT_BEGUN } from './flight.ts';
+import { type LoadContext, NOT_BEGUN } from './shared-load.ts';
 import { Task } from './task.ts';
 
 /** Gives a Map with a value for each of the keys. The signal aborts when all of them are lost. */
@@ -22,7 +22,7 @@ interface Wanted {
  * The loads of several keys as one: it begins as soon as it is known of each key whether this process
  * loads it. A key that turns out to need it later, since its loader has died, is a load of its own.
  */
-export class Gathering {
+export class BatchLoad {
   readonly #load: LoadMany<unknown>;
   readonly #undecided: Set<string>;
   readonly #isClosed: () => boolean;

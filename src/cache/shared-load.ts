@@ -1,9 +1,17 @@
 import type { Clock } from '../clock/index.ts';
 import type { Lease, Lock } from '../lock/index.ts';
 import { closedError, deadlockError, loadError, unavailableError } from './errors.ts';
-import type { Announcer } from './events.ts';
+import type { EventPublisher } from './events.ts';
 import type { ResolvedCacheOptions } from './options.ts';
-import type { CacheStore, Entry, Failure, News, Sight, Stamped, Times } from './store.ts';
+import type {
+  CacheLookup,
+  CacheMessage,
+  CacheState,
+  CacheStore,
+  Entry,
+  LoadFailure,
+  LoadTimes,
+} from './store.ts';
 import { Task } from './task.ts';
 
 /** What a load is given: a signal that aborts before another caller can load, and the fence for what it writes. */
@@ -14,13 +22,13 @@ export interface LoadContext {
 
 export type Load<Value> = (context: LoadContext) => Promise<Value> | Value;
 
-export interface FlightPlan {
+export interface LoadPlan {
   readonly key: string;
   /** The mutex of whoever loads. */
   readonly mutex: Lock;
   readonly store: CacheStore;
   readonly clock: Clock;
-  readonly announcer: Announcer;
+  readonly events: EventPublisher;
   readonly options: ResolvedCacheOptions;
   readonly load: Load<unknown>;
   /** Of the value that is to be replaced; 0: there is none. */
@@ -33,12 +41,12 @@ export interface FlightPlan {
 export const NOT_BEGUN = Symbol('not begun');
 
 /** A loader whose writes are refused so often gives its value to its callers and leaves it at that. */
-const MOST_REFUSALS = 3;
+const MAX_REFUSALS = 3;
 /** Between two tries to load when nobody seems to hold the mutex, and yet it is busy. */
 const PAUSE_MS = 10;
-const LONGEST_PAUSES = 30;
+const MAX_PAUSES = 30;
 /** The longest pause after a failure, in units of the first. */
-const LONGEST_BACKOFF = 30;
+const MAX_BACKOFF = 30;
 
 /**
  * One way to a new value, which all callers of a process share that need it at the same time.
@@ -54,28 +62,28 @@ const LONGEST_BACKOFF = 30;
  * between its last message and that moment would wait for the end of a lease that nobody has. A message
  * that is lost costs no more than that time.
  */
-export class Flight {
+export class SharedLoad {
   /** Null: nothing has come of it, and nobody was waiting. */
   readonly result: Promise<Entry | null>;
-  readonly #plan: FlightPlan;
+  readonly #plan: LoadPlan;
   readonly #task: Task;
-  #hear: (news: News | undefined) => void = () => {};
+  #wakeUp: (message: CacheMessage | undefined) => void = () => {};
   #callers = 0;
   #refusals = 0;
   #tries = 0;
   #hasAsked = false;
-  #failedStamp: string | undefined;
+  #failedVersion: string | undefined;
   #loadedFence = 0;
   /** What was there when it began to wait, while it does. */
-  #waitsSince: Stamped | undefined;
+  #waitsSince: CacheLookup | undefined;
   #isLeading = false;
   #isClosed = false;
   #isDecided = false;
 
-  constructor(plan: FlightPlan) {
+  constructor(plan: LoadPlan) {
     this.#plan = plan;
     this.#task = new Task(plan.store, plan.key);
-    this.result = this.#fly().finally(() => this.#decided());
+    this.result = this.#run().finally(() => this.#decided());
     // A refresh in the background fails without anybody who waits for it.
     this.result.catch(() => {});
   }
@@ -86,8 +94,8 @@ export class Flight {
   }
 
   /** Of the load whose failure this has ended with, which may have begun before a deletion. */
-  get failedStamp(): string | undefined {
-    return this.#failedStamp;
+  get failedVersion(): string | undefined {
+    return this.#failedVersion;
   }
 
   /** Whether this process has loaded it. */
@@ -96,11 +104,11 @@ export class Flight {
   }
 
   /** A caller has looked. If it saw what this has not heard of, a message was lost. */
-  seen({ stamp, lastFence, entry }: Stamped): void {
+  seen({ version, lastFence, entry }: CacheLookup): void {
     const since = this.#waitsSince;
-    // That look does not tell the stamp.
+    // That look does not tell the version.
     if (since === undefined || (entry?.freshLeftMs ?? 0) > 0) return;
-    if (stamp !== since.stamp || lastFence > since.lastFence) this.#hear(undefined);
+    if (version !== since.version || lastFence > since.lastFence) this.#wakeUp(undefined);
   }
 
   /** A caller waits from now on. Gives what ends that. Throws if the running code is part of this very load. */
@@ -114,19 +122,19 @@ export class Flight {
     };
   }
 
-  /** Somebody has loaded, or failed, or given up, or there may be news that were lost. */
-  news(news: News | undefined): void {
-    this.#hear(news);
+  /** Somebody has loaded, or failed, or given up, or there may be message that were lost. */
+  message(message: CacheMessage | undefined): void {
+    this.#wakeUp(message);
   }
 
   /** It waits no longer. A load goes on, unless the locks are closed: then the others learn of it now. */
   close(): void {
     this.#isClosed = true;
-    this.#hear(undefined);
+    this.#wakeUp(undefined);
     if (this.#isLeading) void this.#wake();
   }
 
-  async #fly(): Promise<Entry | null> {
+  async #run(): Promise<Entry | null> {
     const { key, options, mutex } = this.#plan;
     const { leaseMs: lease, maxLoadMs: maxHold } = options;
     for (;;) {
@@ -143,44 +151,44 @@ export class Flight {
 
   /** Undefined: nothing has come of it, try to load. */
   async #wait(): Promise<Entry | undefined> {
-    const { key, store, clock, options, announcer } = this.#plan;
-    if (this.#tries === 0) announcer.asked('wait', key);
+    const { key, store, clock, options, events } = this.#plan;
+    if (this.#tries === 0) events.publishKey('wait', key);
     const askedMs = clock.monotonicMs();
-    const told = new Promise<News | undefined>((resolve) => {
-      this.#hear = resolve;
+    const told = new Promise<CacheMessage | undefined>((resolve) => {
+      this.#wakeUp = resolve;
     });
     const seen = await this.#ask(store.wait(key, options.tags, timesOf(options)));
     this.#decided();
     const entry = this.#judge(seen);
     if (entry !== undefined) return entry;
     this.#waitsSince = seen;
-    const news = await this.#orLeaseEnd(told);
+    const message = await this.#orLeaseEnd(told);
     this.#waitsSince = undefined;
-    if (news === undefined) return undefined;
-    const isClear = isAfter(news, seen) && !mayBeStale(news, clock.monotonicMs() - askedMs);
-    return this.#judge(isClear ? news : await this.#ask(store.look(key, options.tags)));
+    if (message === undefined) return undefined;
+    const isClear = isAfter(message, seen) && !mayBeStale(message, clock.monotonicMs() - askedMs);
+    return this.#judge(isClear ? message : await this.#ask(store.lookup(key, options.tags)));
   }
 
-  async #orLeaseEnd(told: Promise<News | undefined>): Promise<News | undefined> {
+  async #orLeaseEnd(told: Promise<CacheMessage | undefined>): Promise<CacheMessage | undefined> {
     const { clock, mutex } = this.#plan;
     const tries = this.#tries++;
     const asking = this.#ask(mutex.inspect());
-    // Who has heard the news need not know how long the lease runs.
+    // Who has heard the message need not know how long the lease runs.
     const isTold = await Promise.race([told.then(() => true), asking.then(() => false)]);
     if (isTold) return told;
     const { holders } = await asking;
-    const pauseMs = PAUSE_MS * Math.min(tries, LONGEST_PAUSES);
+    const pauseMs = PAUSE_MS * Math.min(tries, MAX_PAUSES);
     const [holder] = holders;
     // A foreign holder does not tell of its release, and a key may have no TTL.
     const hasEnd = holder?.foreign === false && Number.isFinite(holder.leftMs);
     const leftMs = hasEnd ? holder.leftMs : pauseMs;
     if (this.#isClosed) return undefined;
-    const timer = clock.setTimer(leftMs, () => this.#hear(undefined));
+    const timer = clock.setTimer(leftMs, () => this.#wakeUp(undefined));
     // Whoever waits without an end has nothing else that keeps a process alive.
     timer.keepAlive(this.#callers > 0);
-    const news = await told;
+    const message = await told;
     timer.cancel();
-    return news;
+    return message;
   }
 
   /** Holds the mutex. Undefined: it was lost, or the value was refused. */
@@ -199,11 +207,11 @@ export class Flight {
     }
   }
 
-  async #load(lease: Lease, { stamp }: Stamped): Promise<Entry | undefined> {
-    const { key, clock, announcer } = this.#plan;
+  async #load(lease: Lease, { version }: CacheLookup): Promise<Entry | undefined> {
+    const { key, clock, events } = this.#plan;
     const { fence, signal } = lease;
     this.#loadedFence = fence;
-    announcer.announce('load', { key, fence });
+    events.publish('load', { key, fence });
     const beganMs = clock.monotonicMs();
     const loadMs = (): number => clock.monotonicMs() - beganMs;
     const lost = new Promise<undefined>((resolve) => {
@@ -211,14 +219,14 @@ export class Flight {
       else signal.addEventListener('abort', () => resolve(undefined), { once: true });
     });
     const entry = this.#loadData({ signal, fence }).then(
-      (data) => this.#write({ data, fence, stamp, loadMs: loadMs() }),
-      (error: unknown) => this.#fail(error, lease, stamp, loadMs()),
+      (data) => this.#write({ data, fence, version, loadMs: loadMs() }),
+      (error: unknown) => this.#fail(error, lease, version, loadMs()),
     );
     const first = await Promise.race([entry, lost]);
     if (first !== undefined || !signal.aborted) return first;
     // What comes of it later is written under its old fence, and stands only if there is nothing newer.
     entry.catch(() => {});
-    announcer.announce('lose', { key, fence });
+    events.publish('lose', { key, fence });
     return undefined;
   }
 
@@ -235,14 +243,14 @@ export class Flight {
   }
 
   async #write(loaded: Omit<Entry, 'freshLeftMs' | 'leftMs'>): Promise<Entry | undefined> {
-    const { key, store, options, announcer } = this.#plan;
+    const { key, store, options, events } = this.#plan;
     const { freshMs, staleMs, tags } = options;
     // A value that cannot be kept is still what the callers asked for.
     const write = { ...loaded, freshMs, staleMs };
     const isKept = await settle(() => store.write(key, tags, write)).catch(() => undefined);
     const { fence, loadMs } = loaded;
-    announcer.announce('write', { key, fence, loadMs, isKept: isKept === true });
-    if (isKept === false && ++this.#refusals < MOST_REFUSALS) return undefined;
+    events.publish('write', { key, fence, loadMs, isKept: isKept === true });
+    if (isKept === false && ++this.#refusals < MAX_REFUSALS) return undefined;
     return { ...loaded, freshLeftMs: freshMs, leftMs: freshMs + staleMs };
   }
 
@@ -250,17 +258,17 @@ export class Flight {
   async #fail(
     error: unknown,
     { fence, isHeld }: Lease,
-    stamp: string,
+    version: string,
     loadMs: number,
   ): Promise<undefined> {
-    const { key, store, options, announcer } = this.#plan;
+    const { key, store, options, events } = this.#plan;
     if (!isHeld || error === NOT_BEGUN) return undefined;
     const { pauseMs } = options;
-    const limits = { fence, stamp, pauseMs, longestPauseMs: pauseMs * LONGEST_BACKOFF };
+    const limits = { fence, version, pauseMs, maxPauseMs: pauseMs * MAX_BACKOFF };
     const failing = settle(() => store.fail(key, { ...describe(error), ...limits }));
     const failedMs = await failing.catch(() => 0);
-    announcer.announce('fail', { key, fence, error, loadMs, pauseMs: failedMs });
-    this.#failedStamp = stamp;
+    events.publish('fail', { key, fence, error, loadMs, pauseMs: failedMs });
+    this.#failedVersion = version;
     throw error;
   }
 
@@ -271,11 +279,11 @@ export class Flight {
   }
 
   /** The new value, if it is there. */
-  #judge({ entry, failure }: Sight): Entry | undefined {
+  #judge({ entry, failure }: CacheState): Entry | undefined {
     const { key, seenFence } = this.#plan;
     if (entry !== undefined && entry.freshLeftMs > 0 && entry.fence !== seenFence) return entry;
     if (failure === undefined) return undefined;
-    this.#failedStamp = failure.stamp;
+    this.#failedVersion = failure.version;
     throw loadError(key, failure);
   }
 
@@ -298,13 +306,13 @@ export class Flight {
  * Whether a message tells of what came after that look, and of what was loaded after all that was forgotten
  * by then. It may have been under way for long, to somebody who waited here before.
  */
-function isAfter({ entry, failure }: News, seen: Stamped): boolean {
-  const told: Entry | Failure | undefined = entry ?? failure;
-  return told === undefined || (told.stamp === seen.stamp && told.fence > seen.lastFence);
+function isAfter({ entry, failure }: CacheMessage, seen: CacheLookup): boolean {
+  const told: Entry | LoadFailure | undefined = entry ?? failure;
+  return told === undefined || (told.version === seen.version && told.fence > seen.lastFence);
 }
 
 /** When it was written is not known, only that it was not before somebody asked to be told. */
-function mayBeStale({ entry }: News, longestMs: number): boolean {
+function mayBeStale({ entry }: CacheMessage, longestMs: number): boolean {
   return entry !== undefined && entry.freshLeftMs <= longestMs;
 }
 
@@ -312,10 +320,10 @@ const DAY_MS = 86_400_000;
 /** For what passes between the end of a load and its write. */
 const MARGIN_MS = 60_000;
 
-function timesOf({ freshMs, staleMs, maxLoadMs, pauseMs }: ResolvedCacheOptions): Times {
+function timesOf({ freshMs, staleMs, maxLoadMs, pauseMs }: ResolvedCacheOptions): LoadTimes {
   return {
-    longestLoadMs: Math.min(maxLoadMs, DAY_MS) + MARGIN_MS,
-    keepMs: Math.max(freshMs + staleMs, pauseMs * LONGEST_BACKOFF),
+    maxLoadMs: Math.min(maxLoadMs, DAY_MS) + MARGIN_MS,
+    keepMs: Math.max(freshMs + staleMs, pauseMs * MAX_BACKOFF),
   };
 }
 
@@ -324,15 +332,15 @@ async function settle<Answer>(act: () => Answer | Promise<Answer>): Promise<Answ
   return act();
 }
 
-const LONGEST_NAME = 100;
-const LONGEST_MESSAGE = 1000;
+const MAX_NAME = 100;
+const MAX_MESSAGE = 1000;
 
 /** An error as others are told of it. Whatever it is: if this threw, they would not be told, and all would load. */
 function describe(error: unknown): { name: string; message: string } {
   const isError = shownBy(() => error instanceof Error, false);
   const message = shownBy(() => String(isError ? (error as Error).message : error), NO_TEXT);
   const name = shownBy(() => (isError ? String((error as Error).name) : typeof error), 'Error');
-  return { name: startOf(name, LONGEST_NAME), message: startOf(message, LONGEST_MESSAGE) };
+  return { name: startOf(name, MAX_NAME), message: startOf(message, MAX_MESSAGE) };
 }
 
 /** A copy: V8 keeps the whole of a text for as long as there is a slice of it. */

@@ -3,8 +3,10 @@ import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
-import { setCacheHome } from './home.ts';
-import { type Cache, type CacheStore, createCache, memoryCacheStore } from './index.ts';
+import { setCacheBackend } from './backend.ts';
+import { type Cache, createCache } from './cache.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
+import type { CacheStore } from './store.ts';
 
 /** A cache whose store answers as `change` says. */
 function cacheOn(change: (store: CacheStore) => Partial<CacheStore>): Cache {
@@ -15,7 +17,7 @@ function cacheOn(change: (store: CacheStore) => Partial<CacheStore>): Cache {
   const store = new Proxy(plain, {
     get: (target, name: keyof CacheStore) => changes[name] ?? target[name].bind(target),
   });
-  setCacheHome(locks, () => ({ store, clock, random: seededRandom(1) }));
+  setCacheBackend(locks, () => ({ store, clock, random: seededRandom(1) }));
   onTestFinished(() => locks.close());
   return createCache({ locks, fresh: '1m' });
 }
@@ -30,10 +32,10 @@ it('does not load what has come between the look and the grant', async () => {
   });
   let looks = 0;
   const cache = cacheOn((store) => ({
-    async look(key, tags) {
-      const sight = await store.look(key, tags);
+    async lookup(key, tags) {
+      const lookup = await store.lookup(key, tags);
       if (++looks === 1) await slowly;
-      return sight;
+      return lookup;
     },
   }));
   const overtaken = cache.get('a', {}, () => 'second');
@@ -56,7 +58,7 @@ it('gives up on keeping a value that is deleted again and again', async () => {
   expect(await cache.get('a', {}, () => ++loads)).toBe(3);
 });
 
-it.each(['look', 'open'] as const)('tells when the store fails to %s', async (name) => {
+it.each(['lookup', 'open'] as const)('tells when the store fails to %s', async (name) => {
   const cache = cacheOn(() => ({ [name]: () => Promise.reject(new Error('gone')) }));
   await expect(cache.get('a', {}, () => 1)).rejects.toMatchObject({
     code: 'unavailable',
