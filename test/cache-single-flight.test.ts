@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, it, onTestFinished } from 'vitest';
 import { CachingLocks } from '../src/cache/caching-locks.ts';
 import {
   bytesSerializer,
@@ -127,16 +127,18 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await Promise.all([first, second])).toEqual([1, 1]);
     });
 
-    it('gives everybody a value of their own, as it is after it was kept', async () => {
+    it('returns to each caller its own copy, of the type that the load returned', async () => {
       const cache = open();
       const load = async () => ({ at: new Date(0), list: [1] });
       const [one, two] = await Promise.all([
         cache.get('a', KEPT, load),
         cache.get('a', KEPT, load),
       ]);
-      expect(one).toEqual({ at: '1970-01-01T00:00:00.000Z', list: [1] });
+      expectTypeOf(one).toEqualTypeOf<{ at: Date; list: number[] }>();
+      expect(one).toEqual({ at: new Date(0), list: [1] });
       one.list.push(2);
-      expect(two.list).toEqual([1]);
+      one.at.setTime(7);
+      expect(two).toEqual({ at: new Date(0), list: [1] });
     });
 
     it.each([null, undefined, 0, '', false, 'x y\n€', { a: [1] }])('keeps %j', async (value) => {
