@@ -2,32 +2,32 @@ import { currentScope, inScope, type Scope } from '../lock/index.ts';
 import { type LoadContext, NOT_BEGUN } from './shared-load.ts';
 import { Task } from './task.ts';
 
-/** Gives a Map with a value for each of the keys. The signal aborts when all of them are lost. */
+/** Returns a Map with a value for each key. The signal aborts when the leases of all keys are lost. */
 export type LoadMany<Value> = (
   keys: readonly string[],
   context: { readonly signal: AbortSignal; readonly fences: ReadonlyMap<string, number> },
 ) => Promise<ReadonlyMap<string, Value>> | ReadonlyMap<string, Value>;
 
-interface Wanted {
+interface KeyRequest {
   readonly key: string;
   readonly context: LoadContext;
   readonly tasks: readonly Task[];
-  /** The body of a run() that waits for it. */
+  /** The run() whose callback waits for the value. */
   readonly scope: Scope | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
 
 /**
- * The loads of several keys as one: it begins as soon as it is known of each key whether this process
- * loads it. A key that turns out to need it later, since its loader has died, is a load of its own.
+ * Loads many keys in one call, which begins when it is known for each key whether this process loads it. A key
+ * that has to be loaded later, because its loader has died, is a call of its own.
  */
 export class BatchLoad {
   readonly #load: LoadMany<unknown>;
   readonly #undecided: Set<string>;
   readonly #isClosed: () => boolean;
-  /** A key that is lost while the others are gathered is asked for again: the later one counts. */
-  readonly #wanted = new Map<string, Wanted>();
+  /** A key whose lease is lost before the call begins is requested again: the later request counts. */
+  readonly #requests = new Map<string, KeyRequest>();
 
   constructor(load: LoadMany<unknown>, keys: readonly string[], isClosed: () => boolean) {
     this.#load = load;
@@ -38,47 +38,47 @@ export class BatchLoad {
   load(key: string, context: LoadContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const [tasks, scope] = [Task.current, currentScope()];
-      this.#wanted.set(key, { key, context, tasks, scope, resolve, reject });
+      this.#requests.set(key, { key, context, tasks, scope, resolve, reject });
       this.decided(key);
     });
   }
 
-  /** It is known whether this key is loaded here. */
+  /** Called when it is known whether this process loads the key. */
   decided(key: string): void {
     this.#undecided.delete(key);
     if (this.#undecided.size > 0) return;
-    const wanted = [...this.#wanted.values()].filter(({ context }) => !context.signal.aborted);
-    this.#wanted.clear();
-    if (wanted.length > 0) void this.#loadAll(wanted);
+    const requests = [...this.#requests.values()].filter(({ context }) => !context.signal.aborted);
+    this.#requests.clear();
+    if (requests.length > 0) void this.#loadAll(requests);
   }
 
-  async #loadAll(wanted: readonly Wanted[]): Promise<void> {
-    const keys = wanted.map(({ key }) => key);
-    const fences = new Map(wanted.map(({ key, context }) => [key, context.fence]));
-    const signal = whenAllAborted(wanted.map(({ context }) => context.signal));
-    const tasks = wanted.flatMap((each) => each.tasks);
-    const waiting = wanted.find(({ scope }) => scope !== undefined);
+  async #loadAll(requests: readonly KeyRequest[]): Promise<void> {
+    const keys = requests.map(({ key }) => key);
+    const fences = new Map(requests.map(({ key, context }) => [key, context.fence]));
+    const signal = whenAllAborted(requests.map(({ context }) => context.signal));
+    const tasks = requests.flatMap((each) => each.tasks);
+    const waiting = requests.find(({ scope }) => scope !== undefined);
     const load = async (): Promise<ReadonlyMap<string, unknown>> =>
       inScope(waiting?.scope, () => this.#load(keys, { signal, fences }));
     try {
       if (this.#isClosed()) throw NOT_BEGUN;
       const values = await Task.run(tasks, load);
-      if (!(values instanceof Map)) throw new TypeError('the load of several keys gives a Map');
-      for (const each of wanted) settle(each, values);
+      if (!(values instanceof Map)) throw new TypeError('a batch load must return a Map');
+      for (const each of requests) settle(each, values);
     } catch (error) {
-      for (const { reject } of wanted) reject(error);
+      for (const { reject } of requests) reject(error);
     }
   }
 }
 
-function settle({ key, resolve, reject }: Wanted, values: ReadonlyMap<string, unknown>): void {
+function settle({ key, resolve, reject }: KeyRequest, values: ReadonlyMap<string, unknown>): void {
   if (values.has(key)) resolve(values.get(key));
-  else reject(new Error(`the load gave no value for '${key}'`));
+  else reject(new Error(`the batch load returned no value for '${key}'`));
 }
 
 /**
- * They are counted, and not looked at again: a signal of a lease looks at the clock when it is asked, and may
- * abort by that. After a pause each would ask for the next, thousands deep.
+ * Counts aborts instead of checking all signals again: reading `aborted` of a lease's signal checks the clock and
+ * may abort it. After a pause each abort would trigger the next one, thousands of frames deep.
  */
 function whenAllAborted(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();

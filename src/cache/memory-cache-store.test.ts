@@ -164,8 +164,8 @@ describe('a store with room for some values', () => {
   });
 
   it.each([
-    [{ entries: 0 }, 'cacheLimits.entries is a number from 1 on'],
-    [{ bytes: Number.NaN }, 'cacheLimits.bytes is a number from 1 on'],
+    [{ entries: 0 }, 'cacheLimits.entries must be a number of at least 1'],
+    [{ bytes: Number.NaN }, 'cacheLimits.bytes must be a number of at least 1'],
   ])('refuses %j', (limits, message) => {
     expect(() => limited(limits)).toThrow(LockArgumentError);
     expect(() => limited(limits)).toThrow(message);

@@ -10,31 +10,33 @@ import type {
   FailedLoad,
   LoadTimes,
   MessageListener,
+  SetValue,
   Tags,
   Write,
 } from './store.ts';
 
-/** Values of one process: nothing to install, nothing to reach. They end with the process. */
+/** Keeps values in the memory of this process. Answers synchronously. */
 export function memoryCacheStore(clock: Clock, limits: CacheLimits = {}): CacheStore {
   return new MemoryCacheStore(clock, resolveCacheLimits(limits));
 }
 
-/** Swept when there are so many keys or tags, and then when there are twice as many as were left. */
+/** The first sweep is at so many keys or tags; the next at twice as many as the last one left. */
 const MIN_SWEEP_COUNT = 1000;
 
+const NO_LOAD: LoadTimes = { maxLoadMs: 0, keepMs: 0 };
+
 /**
- * Values stand in the order in which they came. If there is no room, the first gives way, unless it was
- * used since its last turn: then it is put behind the others (the clock algorithm). So a hit only sets a
- * mark, and the values that are in use stay. The order is a list of its own: a Map whose first keys are
- * deleted again and again leaves holes behind, which each look for its first would have to pass.
+ * Evicts by the clock algorithm: values are in the order of their arrival, and the first one is evicted, unless it
+ * was used since its last turn; then it moves to the end. So a hit only sets a mark. The order is a linked list: a
+ * Map whose first keys are deleted again and again leaves holes that each search for its first key has to pass.
  */
 class MemoryCacheStore implements CacheStore {
   readonly #clock: Clock;
   readonly #limits: ResolvedCacheLimits;
   readonly #cells = new Map<string, Cell>();
-  /** Those that have a value, or a failure that is remembered. */
+  /** Cells that have a value, or a failure that is remembered. */
   readonly #order = new LinkedList<Cell>();
-  /** The versions of those that somebody has loaded with. A tag that is forgotten gets another. */
+  /** Versions of the tags that loads have used. An invalidated tag gets another version. */
   readonly #tags = new Map<string, number>();
   readonly #listeners = new Set<MessageListener>();
   #sweepAtCount = MIN_SWEEP_COUNT;
@@ -73,9 +75,19 @@ class MemoryCacheStore implements CacheStore {
       write.fence >= cell.fence;
     if (isKept) this.#keep(cell, write, tagVersions);
     this.#notify(key, isKept ? cell.lookup(this.#clock.monotonicMs(), tagVersions) : {});
-    // Whoever waits has it by now, also if it is larger than all that there may be.
+    // The waiters have received it, also if it is larger than the limit.
     if (isKept && this.#bytes > this.#limits.bytes) this.#drop(cell);
     return isKept;
+  }
+
+  set(key: string, tags: Tags, value: SetValue): void {
+    this.#remove(key, this.#clock.monotonicMs());
+    const cell = this.#cellFor(key, tags, NO_LOAD);
+    const tagVersions = this.#tagVersions(tags);
+    const write = { ...value, fence: 0, loadMs: 0, version: cell.version(tagVersions) };
+    this.#keep(cell, write, tagVersions);
+    this.#notify(key, {});
+    if (this.#bytes > this.#limits.bytes) this.#drop(cell);
   }
 
   fail(key: string, failed: FailedLoad): number {
@@ -92,7 +104,7 @@ class MemoryCacheStore implements CacheStore {
 
   delete(keys: readonly string[]): number {
     const nowMs = this.#clock.monotonicMs();
-    return keys.filter((key) => this.#forget(key, nowMs)).length;
+    return keys.filter((key) => this.#remove(key, nowMs)).length;
   }
 
   invalidate(tags: Tags): void {
@@ -110,7 +122,7 @@ class MemoryCacheStore implements CacheStore {
     this.#tags.clear();
   }
 
-  /** That of a key about which something is to be known for so long. */
+  /** Returns the cell of the key, which is kept for at least `maxLoadMs`. */
   #cellFor(key: string, tags: Tags, { maxLoadMs }: LoadTimes): Cell {
     if (Math.max(this.#cells.size, this.#tags.size) >= this.#sweepAtCount) this.#sweep();
     for (const tag of tags) if (!this.#tags.has(tag)) this.#tags.set(tag, ++this.#lastVersion);
@@ -140,10 +152,10 @@ class MemoryCacheStore implements CacheStore {
     this.#bytes += bytes;
   }
 
-  /** At the end of the order, after the others have made room. What is larger than all of it needs none. */
+  /** Adds the cell at the end of the order and evicts others. A value above the limit evicts none. */
   #list(cell: Cell, bytes: number): void {
     if (cell.isListed) return;
-    if (bytes <= this.#limits.bytes) this.#makeRoom(bytes);
+    if (bytes <= this.#limits.bytes) this.#evictFor(bytes);
     this.#order.push(cell);
     cell.isListed = true;
     this.#entries++;
@@ -169,8 +181,8 @@ class MemoryCacheStore implements CacheStore {
     this.#unlist(cell);
   }
 
-  /** Whether there was a value. */
-  #forget(key: string, nowMs: number): boolean {
+  /** Returns whether there was a value. */
+  #remove(key: string, nowMs: number): boolean {
     const cell = this.#cells.get(key);
     if (cell === undefined) return false;
     const wasThere = cell.kept !== undefined && cell.kept.staleUntilMs > nowMs;
@@ -179,19 +191,18 @@ class MemoryCacheStore implements CacheStore {
     return wasThere;
   }
 
-  /** For one more value of this size. */
-  #makeRoom(bytes: number): void {
-    const { entries: mostEntries, bytes: mostBytes } = this.#limits;
+  /** Evicts until there is room for one more value of this size. */
+  #evictFor(bytes: number): void {
+    const { entries: maxEntries, bytes: maxBytes } = this.#limits;
     const nowMs = this.#clock.monotonicMs();
     for (let first = this.#order.first; first !== undefined; first = this.#order.first) {
-      if (this.#entries < mostEntries && this.#bytes + bytes <= mostBytes) return;
+      if (this.#entries < maxEntries && this.#bytes + bytes <= maxBytes) return;
       this.#takeTurn(first, nowMs);
     }
   }
 
   #takeTurn(cell: Cell, nowMs: number): void {
     if (cell.isUsed) {
-      // Met again after the others, without its mark.
       cell.isUsed = false;
       this.#order.remove(cell);
       this.#order.push(cell);
@@ -209,7 +220,7 @@ class MemoryCacheStore implements CacheStore {
     const nowMs = this.#clock.monotonicMs();
     const used = new Set<string>();
     for (const [key, cell] of this.#cells) {
-      if (cell.isOver(nowMs)) this.#forget(key, nowMs);
+      if (cell.isOver(nowMs)) this.#remove(key, nowMs);
       else for (const tag of cell.tags) used.add(tag);
     }
     for (const tag of this.#tags.keys()) if (!used.has(tag)) this.#tags.delete(tag);
@@ -226,22 +237,22 @@ interface Kept {
   readonly staleUntilMs: number;
 }
 
-/** All that is known of a key. */
+/** The state of a key. */
 class Cell implements Linked<Cell> {
   before: Cell | undefined = undefined;
   after: Cell | undefined = undefined;
   readonly key: string;
-  /** Unlike that of any other cell, of this key too. */
+  /** Unique among all cells, also of the same key. */
   readonly keyVersion: number;
-  /** Of the newest write. */
+  /** Fence of the newest write. */
   fence = 0;
-  /** Of the newest load that has ended, with a value or an error. */
+  /** Fence of the newest load that has ended, with a value or an error. */
   endedFence = 0;
-  /** Of the newest load that has begun. */
+  /** Fence of the newest load that has begun. */
   openFence = 0;
   tags: Tags = [];
   kept: Kept | undefined = undefined;
-  /** Somebody may be loading until then. */
+  /** A load may be under way until then. */
   openUntilMs = 0;
   isUsed = false;
   isListed = false;
@@ -272,7 +283,7 @@ class Cell implements Linked<Cell> {
     const version = this.version(tagVersions);
     const entry = this.#entry(nowMs, tagVersions, version);
     const lastFence = this.endedFence;
-    // An invalidation forgets it as it forgets a value.
+    // An invalidation removes a failure as it removes a value.
     if (this.#failed?.version !== version || this.#failedUntilMs <= nowMs)
       return { entry, version, lastFence };
     const failure = { ...this.#failed, leftMs: this.#failedUntilMs - nowMs };
@@ -284,7 +295,7 @@ class Cell implements Linked<Cell> {
     const freshUntilMs = nowMs + freshMs;
     this.fence = fence;
     this.kept = {
-      // Whoever made the bytes may use them for something else.
+      // A copy: the caller may reuse the memory.
       data: typeof data === 'string' ? data : new Uint8Array(data),
       bytes,
       tagVersions,
@@ -296,7 +307,7 @@ class Cell implements Linked<Cell> {
     this.#end(fence);
   }
 
-  /** For how long nobody should load. Undefined: somebody has written or deleted since that load began. */
+  /** Returns the backoff. Undefined: the key was written, set or deleted since the load began. */
   fail(failed: FailedLoad, nowMs: number): number | undefined {
     const isNewest = failed.fence >= this.fence && failed.version.startsWith(`${this.keyVersion} `);
     if (!isNewest) return undefined;
@@ -311,7 +322,7 @@ class Cell implements Linked<Cell> {
     return pauseMs;
   }
 
-  /** A load has ended. Nobody loads now, unless that was an older one. */
+  /** A load has ended. No load is under way, unless a newer one has begun. */
   #end(fence: number): void {
     this.endedFence = Math.max(this.endedFence, fence);
     if (fence >= this.openFence) this.openUntilMs = 0;

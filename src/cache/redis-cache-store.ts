@@ -12,17 +12,18 @@ import type {
   LoadFailure,
   LoadTimes,
   MessageListener,
+  SetValue,
   Tags,
   Write,
 } from './store.ts';
 
 const TIMEOUT_MS = 5000;
 
-/** Values in Redis, or in whatever runs its scripts. One subscription, opened by the first wait, serves all keys. */
+/** Keeps values in Redis. The first wait opens one subscription, which serves all keys. */
 export class RedisCacheStore implements CacheStore {
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
-  /** Unlike that of every other client, as are the versions that it makes. */
+  /** Unique among all clients, and so are the versions that this client makes. */
   readonly #clientId = randomBytes(12).toString('base64url');
   readonly #channel = `holdfast:cache:${this.#clientId}`;
   readonly #listeners = new Set<MessageListener>();
@@ -35,15 +36,15 @@ export class RedisCacheStore implements CacheStore {
   }
 
   async lookup(key: string, tags: Tags): Promise<CacheLookup> {
-    const looking = this.#calls.read(keyOf(key), 'lookup');
-    if (tags.length === 0) return toLookup(await looking, '');
-    const [reply, tagVersions] = await Promise.all([looking, this.#tagVersions(tags)]);
+    const request = this.#calls.read(keyOf(key), 'lookup');
+    if (tags.length === 0) return toLookup(await request, '');
+    const [reply, tagVersions] = await Promise.all([request, this.#tagVersions(tags)]);
     return toLookup(reply, tagVersions);
   }
 
-  /** If this program dies with its session, its mutex is released, and then whoever waits is told. */
+  /** With a session: when this process dies, the server releases its mutex and then wakes the waiters. */
   open(key: string, tags: Tags, times: LoadTimes, fence: number): Promise<CacheLookup> {
-    this.#calls.leave(exitNameOf(key, fence), keyOf(key), 'wake');
+    this.#calls.setExit(exitNameOf(key, fence), keyOf(key), 'wake');
     return this.#open('open', key, tags, times, String(fence));
   }
 
@@ -56,25 +57,34 @@ export class RedisCacheStore implements CacheStore {
   async write(key: string, tags: Tags, write: Write): Promise<boolean> {
     const [keyVersion, tagVersions] = splitAt(write.version, ' ');
     const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
-    const words = [String(write.fence), keyVersion, fresh, stale, valueText(write, stale)];
+    const args = [String(write.fence), keyVersion, fresh, stale, valueText(write, stale)];
     const [isKept, tagVersionsNow] = await Promise.all([
-      this.#calls.send(keyOf(key), 'write', ...words),
+      this.#calls.send(keyOf(key), 'write', ...args),
       this.#tagVersions(tags),
     ]);
     return Number(isKept) === 1 && tagVersionsNow === tagVersions;
   }
 
+  async set(key: string, tags: Tags, { data, freshMs, staleMs }: SetValue): Promise<void> {
+    const keyVersion = this.#newVersion();
+    const version = `${keyVersion} ${await this.#tagVersions(tags, freshMs + staleMs)}`;
+    const stale = wholeText(staleMs);
+    const life = String(Number(wholeText(freshMs)) + Number(stale));
+    const text = valueText({ data, version, fence: 0, loadMs: 0 }, stale);
+    await this.#calls.send(keyOf(key), 'set', keyVersion, life, text);
+  }
+
   async fail(key: string, failed: FailedLoad): Promise<number> {
     const { fence, version, pauseMs, maxPauseMs, name, message } = failed;
-    const words = [String(fence), ...splitAt(version, ' ')];
+    const args = [String(fence), ...splitAt(version, ' ')];
     const times = [wholeText(pauseMs), wholeText(maxPauseMs)];
     const error = JSON.stringify([name, message, fence, version]);
-    return Number(await this.#calls.send(keyOf(key), 'fail', ...words, ...times, error));
+    return Number(await this.#calls.send(keyOf(key), 'fail', ...args, ...times, error));
   }
 
   async wake(key: string, fence?: number): Promise<void> {
     await this.#calls.send(keyOf(key), 'wake');
-    if (fence !== undefined) this.#calls.takeBack(exitNameOf(key, fence));
+    if (fence !== undefined) this.#calls.dropExit(exitNameOf(key, fence));
   }
 
   async delete(keys: readonly string[]): Promise<number> {
@@ -110,7 +120,7 @@ export class RedisCacheStore implements CacheStore {
     return toLookup(reply, tagVersions);
   }
 
-  /** The versions of tags. Those that are missing are made, if somebody is about to load. */
+  /** Returns the versions of the tags. With `keepMs`, missing ones are made and kept for so long. */
   async #tagVersions(tags: Tags, keepMs = 0): Promise<string> {
     if (tags.length === 0) return '';
     const versions = await Promise.all(tags.map((tag) => this.#tagVersion(tag, keepMs)));
@@ -158,7 +168,7 @@ function tagKeyOf(tag: string): string {
   return `tag:{cache:${tag}}`;
 }
 
-/** A value, or a failure, that carries other versions of its tags, or other tags, is not there. */
+/** A value or a failure with other tags, or with other versions of its tags, does not count. */
 function toLookup(reply: unknown, tagVersions: string): CacheLookup {
   const [left, text, keyVersion = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
   const version = `${String(keyVersion)} ${tagVersions}`;
@@ -181,11 +191,14 @@ function withTags<Thing extends Entry | LoadFailure>(
 }
 
 /** `<stale> <fence> <load> <length of the version> <version><data>` */
-function valueText({ fence, loadMs, version, data }: Write, stale: string): string {
+function valueText(
+  { fence, loadMs, version, data }: Omit<Write, 'freshMs' | 'staleMs'>,
+  stale: string,
+): string {
   return `${stale} ${fence} ${wholeText(loadMs)} ${version.length} ${version}${toText(data)}`;
 }
 
-/** Undefined for what is no value of ours: it has an end, which is still to come. */
+/** Undefined for a text that this library has not written, or that has no TTL. */
 function parseValue(text: string, leftMs: number): Entry | undefined {
   if (leftMs <= 0) return undefined;
   const staleEnd = text.indexOf(' ');
@@ -205,7 +218,7 @@ function parseValue(text: string, leftMs: number): Entry | undefined {
   };
 }
 
-/** `[name, message, fence, version]`; undefined for what is no failure of ours. */
+/** `[name, message, fence, version]`; undefined for a text that this library has not written. */
 function parseFailure(text: string, leftMs: number): LoadFailure | undefined {
   try {
     const [name, message, fence, version] = JSON.parse(text);
@@ -217,12 +230,12 @@ function parseFailure(text: string, leftMs: number): LoadFailure | undefined {
 
 /** `<key> value <left> <text>`, `<key> error <pause> <error>` or `<key> again`. */
 function toMessage(text: string): CacheMessage {
-  const [word, rest] = splitAt(text, ' ');
-  const key = Buffer.from(word, 'base64url').toString();
+  const [name, rest] = splitAt(text, ' ');
+  const key = Buffer.from(name, 'base64url').toString();
   const [kind, content] = splitAt(rest, ' ');
-  const [leftMs, told] = splitAt(content, ' ');
-  if (kind === 'error') return { key, failure: parseFailure(told, Number(leftMs)) };
-  if (kind === 'value') return { key, entry: parseValue(told, Number(leftMs)) };
+  const [leftMs, sent] = splitAt(content, ' ');
+  if (kind === 'error') return { key, failure: parseFailure(sent, Number(leftMs)) };
+  if (kind === 'value') return { key, entry: parseValue(sent, Number(leftMs)) };
   return { key };
 }
 
@@ -231,7 +244,7 @@ function splitAt(text: string, separator: string): [string, string] {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Clients send and give text in UTF-8, so bytes travel as base64, and so do halves of characters. */
+/** Clients send and receive UTF-8, so bytes are sent as base64, and so is text with half a surrogate pair. */
 function toText(data: Encoded): string {
   if (typeof data === 'string') {
     const isWhole = !/\p{Surrogate}/u.test(data);

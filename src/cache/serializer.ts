@@ -40,6 +40,13 @@ export const bytesSerializer: Serializer = {
   },
 };
 
+/** @throws TypeError if the result is neither a string nor bytes. */
+export function encodeWith(serializer: Serializer, value: unknown): Encoded {
+  const data: unknown = serializer.encode(value);
+  if (typeof data === 'string' || data instanceof Uint8Array) return data;
+  throw new TypeError(`a serializer encodes to a string or a Uint8Array; got ${typeof data}`);
+}
+
 function stringify(value: unknown): string | undefined {
   let isPlain = true;
   const text = JSON.stringify(value, function (this: Record<string, unknown>, name, converted) {

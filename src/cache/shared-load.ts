@@ -1,8 +1,9 @@
 import type { Clock } from '../clock/index.ts';
-import type { Lease, Lock } from '../lock/index.ts';
+import type { Lease, Lock, Locks } from '../lock/index.ts';
 import { closedError, deadlockError, loadError, unavailableError } from './errors.ts';
 import type { EventPublisher } from './events.ts';
 import type { ResolvedCacheOptions } from './options.ts';
+import { encodeWith } from './serializer.ts';
 import type {
   CacheLookup,
   CacheMessage,
@@ -14,9 +15,11 @@ import type {
 } from './store.ts';
 import { Task } from './task.ts';
 
-/** What a load is given: a signal that aborts before another caller can load, and the fence for what it writes. */
+/** Argument of a load. */
 export interface LoadContext {
+  /** Aborts when the lease of the load is lost, before another caller can begin to load. */
   readonly signal: AbortSignal;
+  /** Larger than the fence of every earlier load of this key. */
   readonly fence: number;
 }
 
@@ -24,46 +27,47 @@ export type Load<Value> = (context: LoadContext) => Promise<Value> | Value;
 
 export interface LoadPlan {
   readonly key: string;
-  /** The mutex of whoever loads. */
+  readonly locks: Locks;
+  /** The loader holds this mutex. */
   readonly mutex: Lock;
   readonly store: CacheStore;
   readonly clock: Clock;
   readonly events: EventPublisher;
   readonly options: ResolvedCacheOptions;
   readonly load: Load<unknown>;
-  /** Of the value that is to be replaced; 0: there is none. */
-  readonly seenFence: number;
-  /** Called when it is known that this process loads, or that it need not. */
+  /** The value that the load is to replace. */
+  readonly seen: Entry | undefined;
+  /** Called when it is known whether this process loads. */
   readonly onDecided?: (() => void) | undefined;
 }
 
-/** Thrown by a load that was closed before it began: nothing has come of it. */
+/** Thrown by a batch load that was closed before it began. */
 export const NOT_BEGUN = Symbol('not begun');
 
-/** A loader whose writes are refused so often gives its value to its callers and leaves it at that. */
+/** After so many refused writes the loader returns its value to its callers although it is not kept. */
 const MAX_REFUSALS = 3;
-/** Between two tries to load when nobody seems to hold the mutex, and yet it is busy. */
+/** Pause before the next attempt when the mutex is busy and its lease has no known end. */
 const PAUSE_MS = 10;
 const MAX_PAUSES = 30;
-/** The longest pause after a failure, in units of the first. */
+/** Maximum backoff after failures, in units of the first. */
 const MAX_BACKOFF = 30;
 
 /**
- * One way to a new value, which all callers of a process share that need it at the same time.
+ * One load of a key, shared by all callers of this process that need the value at the same time.
  *
- * Whoever has the mutex loads, and looks once more before it does: the value may have come between the
- * first look and the grant. Whoever has it not waits for the *value*, not for the mutex: they are told of it
- * by the write, all at the same time, and nobody has to take turns. Nobody stands in the mutex's line
- * either, since any of them may load when the loader has died: they try at the end of its lease.
+ * The process that acquires the mutex loads. It looks up the key once more before that: another process may have
+ * written the value between the first lookup and the grant. The other processes wait for the value, not for the
+ * mutex: the write notifies all of them at once. None of them queues for the mutex. When the loader has died, they
+ * try to acquire the mutex at the end of its lease.
  *
- * The order is what keeps this whole. A waiter looks and is noted down in one step of the store, so a write
- * is either seen by that look or told after it; only then does it ask how long the loader's lease still
- * runs. A loader wakes those who wait once more after it has let go of the mutex: else who began to wait
- * between its last message and that moment would wait for the end of a lease that nobody has. A message
- * that is lost costs no more than that time.
+ * The order of requests matters. A waiter looks up the key and registers in one step of the store, so a write is
+ * either seen by that lookup or followed by a message. After that the waiter reads how long the lease of the
+ * loader runs. A loader wakes the waiters once more after it has released the mutex: a waiter that registers
+ * between the last message and the release would wait for the end of a lease that no process holds. A lost message
+ * costs at most the rest of the lease.
  */
 export class SharedLoad {
-  /** Null: nothing has come of it, and nobody was waiting. */
+  /** Null: the load ended without a value, and no caller was waiting. */
   readonly result: Promise<Entry | null>;
   readonly #plan: LoadPlan;
   readonly #task: Task;
@@ -71,47 +75,51 @@ export class SharedLoad {
   #callers = 0;
   #refusals = 0;
   #tries = 0;
-  #hasAsked = false;
+  #hasSentRequests = false;
   #failedVersion: string | undefined;
-  #loadedFence = 0;
-  /** What was there when it began to wait, while it does. */
+  #loadedFence: number | undefined;
+  /** The lookup with which this process began to wait; undefined while it does not wait. */
   #waitsSince: CacheLookup | undefined;
-  #isLeading = false;
+  #isLoading = false;
   #isClosed = false;
   #isDecided = false;
 
   constructor(plan: LoadPlan) {
     this.#plan = plan;
-    this.#task = new Task(plan.store, plan.key);
+    this.#task = new Task(plan.locks, plan.key);
     this.result = this.#run().finally(() => this.#decided());
-    // A refresh in the background fails without anybody who waits for it.
+    // No caller may be waiting for a load in the background that fails.
     this.result.catch(() => {});
   }
 
-  /** Whether it has asked the store of its key: what it gives may then be older than who comes now. */
-  get hasAsked(): boolean {
-    return this.#hasAsked;
+  /** Once requests are sent, the result may be older than a caller that joins. */
+  get hasSentRequests(): boolean {
+    return this.#hasSentRequests;
   }
 
-  /** Of the load whose failure this has ended with, which may have begun before a deletion. */
+  /** Version of the load whose failure is the result. It may have begun before a deletion. */
   get failedVersion(): string | undefined {
     return this.#failedVersion;
   }
 
-  /** Whether this process has loaded it. */
+  /** Whether this process has loaded the entry. */
   hasLoaded({ fence }: Entry): boolean {
     return fence === this.#loadedFence;
   }
 
-  /** A caller has looked. If it saw what this has not heard of, a message was lost. */
-  seen({ version, lastFence, entry }: CacheLookup): void {
+  /** Wakes the wait if a caller's later lookup shows a change whose message was lost. */
+  compare({ version, lastFence, entry }: CacheLookup): void {
     const since = this.#waitsSince;
-    // That look does not tell the version.
+    // The lookup of a fresh value has no version.
     if (since === undefined || (entry?.freshLeftMs ?? 0) > 0) return;
     if (version !== since.version || lastFence > since.lastFence) this.#wakeUp(undefined);
   }
 
-  /** A caller waits from now on. Gives what ends that. Throws if the running code is part of this very load. */
+  /**
+   * Adds a waiting caller. Returns a function that removes it.
+   *
+   * @throws CacheError (`deadlock`) if the running code is part of this load.
+   */
   enter(): () => void {
     const unlink = this.#task.link();
     if (unlink === undefined) throw deadlockError(this.#plan.key);
@@ -122,16 +130,16 @@ export class SharedLoad {
     };
   }
 
-  /** Somebody has loaded, or failed, or given up, or there may be message that were lost. */
-  message(message: CacheMessage | undefined): void {
+  /** Receives the messages of the store for this key. Undefined: messages may have been lost. */
+  onMessage(message: CacheMessage | undefined): void {
     this.#wakeUp(message);
   }
 
-  /** It waits no longer. A load goes on, unless the locks are closed: then the others learn of it now. */
+  /** Ends the wait. A load goes on, unless the locks are closed: then this wakes the waiters. */
   close(): void {
     this.#isClosed = true;
     this.#wakeUp(undefined);
-    if (this.#isLeading) void this.#wake();
+    if (this.#isLoading) void this.#wakeWaiters();
   }
 
   async #run(): Promise<Entry | null> {
@@ -141,69 +149,76 @@ export class SharedLoad {
       const held = await mutex.tryAcquire({ lease, maxHold }).catch((error: unknown) => {
         throw this.#isClosed ? closedError(key) : unavailableError(key, error);
       });
-      this.#hasAsked = true;
-      const entry = held === null ? await this.#wait() : await this.#lead(held);
+      this.#hasSentRequests = true;
+      const entry = held === null ? await this.#wait() : await this.#loadHolding(held);
       if (entry !== undefined) return entry;
       if (this.#isClosed) throw closedError(key);
       if (this.#callers === 0) return null;
     }
   }
 
-  /** Undefined: nothing has come of it, try to load. */
+  /** Waits for the load of another process. Undefined: it ended without a value, try to load. */
   async #wait(): Promise<Entry | undefined> {
     const { key, store, clock, options, events } = this.#plan;
     if (this.#tries === 0) events.publishKey('wait', key);
-    const askedMs = clock.monotonicMs();
-    const told = new Promise<CacheMessage | undefined>((resolve) => {
+    const beganMs = clock.monotonicMs();
+    const received = new Promise<CacheMessage | undefined>((resolve) => {
       this.#wakeUp = resolve;
     });
-    const seen = await this.#ask(store.wait(key, options.tags, timesOf(options)));
+    const lookup = await this.#storeCall(store.wait(key, options.tags, timesOf(options)));
     this.#decided();
-    const entry = this.#judge(seen);
+    const entry = this.#newEntry(lookup);
     if (entry !== undefined) return entry;
-    this.#waitsSince = seen;
-    const message = await this.#orLeaseEnd(told);
+    this.#waitsSince = lookup;
+    const message = await this.#orLeaseEnd(received);
     this.#waitsSince = undefined;
     if (message === undefined) return undefined;
-    const isClear = isAfter(message, seen) && !mayBeStale(message, clock.monotonicMs() - askedMs);
-    return this.#judge(isClear ? message : await this.#ask(store.lookup(key, options.tags)));
+    const isCurrent =
+      isAfter(message, lookup) && !mayBeStale(message, clock.monotonicMs() - beganMs);
+    if (isCurrent) return this.#newEntry(message);
+    return this.#newEntry(await this.#storeCall(store.lookup(key, options.tags)));
   }
 
-  async #orLeaseEnd(told: Promise<CacheMessage | undefined>): Promise<CacheMessage | undefined> {
+  async #orLeaseEnd(
+    received: Promise<CacheMessage | undefined>,
+  ): Promise<CacheMessage | undefined> {
     const { clock, mutex } = this.#plan;
     const tries = this.#tries++;
-    const asking = this.#ask(mutex.inspect());
-    // Who has heard the message need not know how long the lease runs.
-    const isTold = await Promise.race([told.then(() => true), asking.then(() => false)]);
-    if (isTold) return told;
-    const { holders } = await asking;
+    const inspection = this.#storeCall(mutex.inspect());
+    // A message makes the end of the lease irrelevant.
+    const isReceived = await Promise.race([
+      received.then(() => true),
+      inspection.then(() => false),
+    ]);
+    if (isReceived) return received;
+    const { holders } = await inspection;
     const pauseMs = PAUSE_MS * Math.min(tries, MAX_PAUSES);
     const [holder] = holders;
-    // A foreign holder does not tell of its release, and a key may have no TTL.
+    // A foreign holder sends no message at its release, and its key may have no TTL.
     const hasEnd = holder?.foreign === false && Number.isFinite(holder.leftMs);
     const leftMs = hasEnd ? holder.leftMs : pauseMs;
     if (this.#isClosed) return undefined;
     const timer = clock.setTimer(leftMs, () => this.#wakeUp(undefined));
-    // Whoever waits without an end has nothing else that keeps a process alive.
+    // A caller without a timeout has nothing else that keeps the process alive.
     timer.keepAlive(this.#callers > 0);
-    const message = await told;
+    const message = await received;
     timer.cancel();
     return message;
   }
 
-  /** Holds the mutex. Undefined: it was lost, or the value was refused. */
-  async #lead(lease: Lease): Promise<Entry | undefined> {
+  /** Loads as the holder of the mutex. Undefined: the lease was lost, or the write was refused. */
+  async #loadHolding(lease: Lease): Promise<Entry | undefined> {
     const { key, store, options } = this.#plan;
-    this.#isLeading = true;
+    this.#isLoading = true;
     try {
       const opening = store.open(key, options.tags, timesOf(options), lease.fence);
-      const opened = await this.#ask(opening);
-      const entry = this.#judge(opened);
+      const lookup = await this.#storeCall(opening);
+      const entry = this.#newEntry(lookup);
       if (entry !== undefined || this.#isClosed || !lease.isHeld) return entry;
-      return await this.#load(lease, opened);
+      return await this.#load(lease, lookup);
     } finally {
-      this.#isLeading = false;
-      void lease.release().then(() => this.#wake(lease.fence));
+      this.#isLoading = false;
+      void lease.release().then(() => this.#wakeWaiters(lease.fence));
     }
   }
 
@@ -224,7 +239,7 @@ export class SharedLoad {
     );
     const first = await Promise.race([entry, lost]);
     if (first !== undefined || !signal.aborted) return first;
-    // What comes of it later is written under its old fence, and stands only if there is nothing newer.
+    // A later result is written under this fence, and is kept only if no newer load has written.
     entry.catch(() => {});
     events.publish('lose', { key, fence });
     return undefined;
@@ -237,16 +252,14 @@ export class SharedLoad {
       this.#decided();
       return promise;
     });
-    const data: unknown = options.serializer.encode(value);
-    if (typeof data === 'string' || data instanceof Uint8Array) return data;
-    throw new TypeError(`a serializer encodes to a string or a Uint8Array; got ${typeof data}`);
+    return encodeWith(options.serializer, value);
   }
 
   async #write(loaded: Omit<Entry, 'freshLeftMs' | 'leftMs'>): Promise<Entry | undefined> {
     const { key, store, options, events } = this.#plan;
     const { freshMs, staleMs, tags } = options;
-    // A value that cannot be kept is still what the callers asked for.
     const write = { ...loaded, freshMs, staleMs };
+    // If the store fails, the callers still get the value.
     const isKept = await settle(() => store.write(key, tags, write)).catch(() => undefined);
     const { fence, loadMs } = loaded;
     events.publish('write', { key, fence, loadMs, isKept: isKept === true });
@@ -254,7 +267,7 @@ export class SharedLoad {
     return { ...loaded, freshLeftMs: freshMs, leftMs: freshMs + staleMs };
   }
 
-  /** The failure of a load whose lease was lost says nothing about the next. */
+  /** Records the failure, unless the lease was lost: then the next load is independent of it. */
   async #fail(
     error: unknown,
     { fence, isHeld }: Lease,
@@ -272,24 +285,24 @@ export class SharedLoad {
     throw error;
   }
 
-  /** Whoever waits should look again. They do so at the end of the lease if they do not hear of this. */
-  async #wake(fence?: number): Promise<void> {
+  /** If this message is lost, waiters look up the key at the end of the lease. */
+  async #wakeWaiters(fence?: number): Promise<void> {
     const { key, store } = this.#plan;
     await settle(() => store.wake(key, fence)).catch(() => {});
   }
 
-  /** The new value, if it is there. */
-  #judge({ entry, failure }: CacheState): Entry | undefined {
-    const { key, seenFence } = this.#plan;
-    if (entry !== undefined && entry.freshLeftMs > 0 && entry.fence !== seenFence) return entry;
+  /** Returns the entry if it is fresh and is not the one that the load is to replace. Throws a failure. */
+  #newEntry({ entry, failure }: CacheState): Entry | undefined {
+    const { key, seen } = this.#plan;
+    if (entry !== undefined && entry.freshLeftMs > 0 && !isSame(entry, seen)) return entry;
     if (failure === undefined) return undefined;
     this.#failedVersion = failure.version;
     throw loadError(key, failure);
   }
 
-  async #ask<Answer>(answer: Answer | Promise<Answer>): Promise<Answer> {
+  async #storeCall<Result>(result: Result | Promise<Result>): Promise<Result> {
     try {
-      return await answer;
+      return await result;
     } catch (error) {
       throw unavailableError(this.#plan.key, error);
     }
@@ -302,22 +315,29 @@ export class SharedLoad {
   }
 }
 
-/**
- * Whether a message tells of what came after that look, and of what was loaded after all that was forgotten
- * by then. It may have been under way for long, to somebody who waited here before.
- */
-function isAfter({ entry, failure }: CacheMessage, seen: CacheLookup): boolean {
-  const told: Entry | LoadFailure | undefined = entry ?? failure;
-  return told === undefined || (told.version === seen.version && told.fence > seen.lastFence);
+/** Values of one version are ordered by fence; each `set` has a version of its own. */
+function isSame(entry: Entry, seen: Entry | undefined): boolean {
+  return entry.fence === seen?.fence && entry.version === seen.version;
 }
 
-/** When it was written is not known, only that it was not before somebody asked to be told. */
-function mayBeStale({ entry }: CacheMessage, longestMs: number): boolean {
-  return entry !== undefined && entry.freshLeftMs <= longestMs;
+/**
+ * Whether the message is about a load that ended after the lookup and began after all deletions before it. A
+ * message may be delayed, and belong to an earlier wait of this process.
+ */
+function isAfter({ entry, failure }: CacheMessage, lookup: CacheLookup): boolean {
+  const ended: Entry | LoadFailure | undefined = entry ?? failure;
+  return (
+    ended === undefined || (ended.version === lookup.version && ended.fence > lookup.lastFence)
+  );
+}
+
+/** The time of the write is unknown; it is not before the registration, `maxAgeMs` ago. */
+function mayBeStale({ entry }: CacheMessage, maxAgeMs: number): boolean {
+  return entry !== undefined && entry.freshLeftMs <= maxAgeMs;
 }
 
 const DAY_MS = 86_400_000;
-/** For what passes between the end of a load and its write. */
+/** Time between the end of a load and its write. */
 const MARGIN_MS = 60_000;
 
 function timesOf({ freshMs, staleMs, maxLoadMs, pauseMs }: ResolvedCacheOptions): LoadTimes {
@@ -327,34 +347,34 @@ function timesOf({ freshMs, staleMs, maxLoadMs, pauseMs }: ResolvedCacheOptions)
   };
 }
 
-/** So that what is thrown at once is also a rejection. */
-async function settle<Answer>(act: () => Answer | Promise<Answer>): Promise<Answer> {
-  return act();
+/** Converts a synchronous throw to a rejection. */
+async function settle<Result>(call: () => Result | Promise<Result>): Promise<Result> {
+  return call();
 }
 
 const MAX_NAME = 100;
 const MAX_MESSAGE = 1000;
 
-/** An error as others are told of it. Whatever it is: if this threw, they would not be told, and all would load. */
+/** The error as text for other processes. Never throws: without a recorded failure every process would load. */
 function describe(error: unknown): { name: string; message: string } {
-  const isError = shownBy(() => error instanceof Error, false);
-  const message = shownBy(() => String(isError ? (error as Error).message : error), NO_TEXT);
-  const name = shownBy(() => (isError ? String((error as Error).name) : typeof error), 'Error');
+  const isError = orElse(() => error instanceof Error, false);
+  const message = orElse(() => String(isError ? (error as Error).message : error), NO_TEXT);
+  const name = orElse(() => (isError ? String((error as Error).name) : typeof error), 'Error');
   return { name: startOf(name, MAX_NAME), message: startOf(message, MAX_MESSAGE) };
 }
 
-/** A copy: V8 keeps the whole of a text for as long as there is a slice of it. */
+/** Returns a copy: V8 keeps a whole string alive as long as there is a slice of it. */
 function startOf(text: string, length: number): string {
   if (text.length <= length) return text;
   return Buffer.from(text.slice(0, length), 'utf16le').toString('utf16le');
 }
 
-const NO_TEXT = 'something without a text';
+const NO_TEXT = 'a value that cannot be converted to a string';
 
-/** Not everything can be made a text, or even be looked at. */
-function shownBy<Shown>(show: () => Shown, otherwise: Shown): Shown {
+/** Getters and conversions of a thrown value may throw. */
+function orElse<Result>(read: () => Result, otherwise: Result): Result {
   try {
-    return show();
+    return read();
   } catch {
     return otherwise;
   }

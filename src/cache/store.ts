@@ -22,6 +22,8 @@ export interface CacheStore {
   wait(key: string, tags: Tags, times: LoadTimes): CacheLookup | Promise<CacheLookup>;
   /** Returns whether the value was kept. Waiters receive a message in both cases. */
   write(key: string, tags: Tags, value: Write): boolean | Promise<boolean>;
+  /** Replaces the value and ends the version of the key: a load that is under way is refused. */
+  set(key: string, tags: Tags, value: SetValue): void | Promise<void>;
   /** Records a failed load and notifies waiters. Returns the milliseconds until the next load may begin. */
   fail(key: string, failed: FailedLoad): number | Promise<number>;
   /** Makes waiters look up the key again. `fence`: that of a load that has ended. */
@@ -92,6 +94,9 @@ export interface Write {
   readonly staleMs: number;
   readonly loadMs: number;
 }
+
+/** A value without a load. Its fence is 0. */
+export type SetValue = Pick<Write, 'data' | 'freshMs' | 'staleMs'>;
 
 export interface FailedLoad extends Omit<LoadFailure, 'leftMs'> {
   /** Backoff after the first failure; doubles with each further failure, up to `maxPauseMs`. */
