@@ -16,7 +16,7 @@ const open = (): Program => {
   return program;
 };
 type Loads = ReturnType<typeof heldLoad<string>>['loads'][number];
-const isRelease = (words: readonly string[]): boolean => words.includes('release');
+const isRelease = (args: readonly string[]): boolean => args.includes('release');
 
 beforeEach(() => {
   clock = virtualClock();
@@ -59,8 +59,8 @@ describe('who waits for a loader that has let go', () => {
 
   it.each(['open', 'write'])('loads at once when the store could not %s', async (verb) => {
     const [loader, waiter] = [open(), open()];
-    loader.network.holds = (words) => words.includes(verb);
-    loader.network.loses = (words) => words.includes(verb);
+    loader.network.holds = (args) => args.includes(verb);
+    loader.network.loses = (args) => args.includes(verb);
     const first = settled(loader.cache.get('a', KEPT, () => 'first'));
     await turn();
     const waiting = waiter.cache.get('a', KEPT, () => 'second');
@@ -79,8 +79,8 @@ describe('who waits for a loader that has let go', () => {
     await turn();
     // As a client that is closed as soon as its locks are released.
     let isClosed = false;
-    loader.network.holdsAnswer = (words) => {
-      isClosed ||= isRelease(words);
+    loader.network.holdsReply = (args) => {
+      isClosed ||= isRelease(args);
       return false;
     };
     loader.network.loses = () => isClosed;
@@ -206,7 +206,7 @@ it.each([
   async (_, tags, forget) => {
     const [here, other] = [open(), open()];
     const options = { ...KEPT, tags };
-    here.network.holdsAnswer = (words) => words.includes('write');
+    here.network.holdsReply = (args) => args.includes('write');
     const first = here.cache.get('a', options, () => 'old');
     await turn();
     await forget(other);
@@ -220,7 +220,7 @@ it.each([
 it('a write that comes late, when the next is loading, does not make that one load twice', async () => {
   const [slow, next] = [open(), open()];
   const options = { ...KEPT, fresh: '1s' } as const;
-  slow.network.holds = (words) => words.includes('write');
+  slow.network.holds = (args) => args.includes('write');
   const first = slow.cache.get('a', options, () => 'late');
   await elapse(clock, 5001);
   expect(await first, 'who loads has waited enough for its write').toBe('late');
@@ -254,7 +254,7 @@ it('who waits hears of the value although the store does not say how long the le
   const { load, loads } = heldLoad<string>();
   const asked = [loader.cache.get('a', KEPT, load)];
   await turn();
-  waiter.network.holds = (words) => words.includes('inspect');
+  waiter.network.holds = (args) => args.includes('inspect');
   asked.push(waiter.cache.get('a', KEPT, load));
   await turn();
   loads[0]!.resolve('value');
@@ -262,7 +262,7 @@ it('who waits hears of the value although the store does not say how long the le
 });
 
 describe('a caller whose store does not answer', () => {
-  const isLookup = (words: readonly string[]): boolean => words.includes('lookup');
+  const isLookup = (args: readonly string[]): boolean => args.includes('lookup');
 
   it('waits no longer than it said', async () => {
     const { cache, network } = open();
@@ -306,7 +306,7 @@ describe('a caller whose store does not answer', () => {
     async (verb) => {
       const { cache, network } = open();
       const { load, loads } = heldLoad<number>();
-      network.holds = (words) => words.some((word) => word.startsWith(verb));
+      network.holds = (args) => args.some((word) => word.startsWith(verb));
       const asked = settled(cache.get('a', KEPT, load));
       await turn();
       await cache.close();
@@ -329,7 +329,7 @@ describe('a caller whose store does not answer', () => {
     const elsewhere = heldLoad<number>();
     const other = open().cache.get('b', KEPT, elsewhere.load);
     await turn();
-    network.holds = (words) => words.includes('wait');
+    network.holds = (args) => args.includes('wait');
     const asked = settled(cache.getMany(['a', 'b'], KEPT, load));
     await turn();
     await cache.close();
@@ -363,7 +363,7 @@ it('a load does not begin when its lease was lost on the way to it', async () =>
   const { cache, network } = open();
   const { load, loads } = heldLoad<number>();
   const options = { ...KEPT, lease: 1000, maxLoad: 1000 } as const;
-  network.holdsAnswer = (words) => words.includes('open');
+  network.holdsReply = (args) => args.includes('open');
   const asked = cache.get('a', options, load);
   await elapse(clock, 1000);
   network.resume();
@@ -379,7 +379,7 @@ it('a load of several keys is given each once, also if one was lost while it was
   const elsewhere = heldLoad<number>();
   const other = open().cache.get('b', KEPT, elsewhere.load);
   await turn();
-  network.holds = (words) => words.includes('wait');
+  network.holds = (args) => args.includes('wait');
   const seen: string[][] = [];
   const options = { ...KEPT, lease: 1000, maxLoad: 1000 } as const;
   const asked = cache.getMany(['a', 'b'], options, (keys, { signal }) => {
@@ -409,7 +409,7 @@ it('a load of very many keys that loses all of them in the same moment is told o
   });
   const outcome = settled(asked);
   await turn();
-  network.loses = (words) => words.includes('extend');
+  network.loses = (args) => args.includes('extend');
   await elapse(clock, 9999);
   expect(await outcome).toMatchObject({ code: 'timeout' });
   await elapse(clock, 10_000);

@@ -32,14 +32,14 @@ let violations: string[];
 const upTo = (most: number): number => Math.floor(random.next() * (most + 1));
 const pause = (durationMs: number): Promise<void> => pauseOf(clock, durationMs);
 
-function openCache(client: number, lossRate: number, _memory: boolean): Cache {
+function openCache(client: number, lossRate: number, memory: boolean): Cache {
   const options = { clock, clientId: `client${client}`, requestTimeoutMs: 5000 };
   const isLost = (): boolean => random.next() < lossRate;
   const network = slowRunner(engineRunner(engine), clock, () => upTo(MAX_MS), isLost);
   const store = new RedisStore(network, options);
   const locks = new CachingLocks({ store, clock, random: seededRandom(client) });
   closers.push(() => locks.close());
-  return createCache({ locks });
+  return createCache({ locks, memory });
 }
 
 /** Milliseconds for which the store's value is still fresh; none, if its tag has another version by now. */
@@ -131,6 +131,9 @@ const CASES = [
   ['set', 0, false],
   ['delete', 0.3, false],
   ['set', 0.3, false],
+  ['delete', 0, true],
+  ['invalidate', 0, true],
+  ['set', 0, true],
 ] as const satisfies readonly (readonly [keyof typeof CHANGES, number, boolean])[];
 
 it.each(CASES)(

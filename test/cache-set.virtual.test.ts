@@ -118,13 +118,19 @@ describe.each(Object.keys(STORES) as (keyof typeof STORES)[])('values %s', (kind
       expect(await there.get('a', KEPT, () => 3)).toBe(3);
     });
 
-    it('renews a stale value that was set twice with the same text', async () => {
-      const short = { fresh: 100, stale: '1m', softTimeout: '10s' } as const;
-      await here.set('a', 'x', short);
+    it('gives its value to callers that wait for the load that replaces an earlier set', async () => {
+      const short = { fresh: 100, stale: '1m', softTimeout: '1m', lease: '1m' } as const;
+      await here.set('a', 'stale', short);
       await elapse(clock, 100);
-      await here.set('a', 'x', short);
-      await elapse(clock, 100);
-      expect(await there.get('a', short, () => 'loaded')).toBe('loaded');
+      const { load, loads } = heldLoad<string>();
+      const first = here.get('a', short, load);
+      await turn();
+      const second = there.get('a', short, load);
+      await turn();
+      await here.set('a', 'set', short);
+      expect(await second).toBe('set');
+      loads[0]!.resolve('loaded before');
+      expect(await first).toBe('set');
     });
 
     it('with tags is invalidated by them', async () => {

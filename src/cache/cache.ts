@@ -4,6 +4,8 @@ import { attachCache } from './backend.ts';
 import { BatchLoad, type LoadMany } from './batch-load.ts';
 import { abortedError, CLOSED, closedError, loadError, unavailableError } from './errors.ts';
 import { type CacheCounts, type CacheEvents, EventPublisher } from './events.ts';
+import type { CacheLimits } from './limits.ts';
+import { MemoryTier, memoryLimits } from './memory-tier.ts';
 import { CacheNamespace } from './namespace.ts';
 import {
   type CacheOptions,
@@ -27,6 +29,12 @@ import { type WaitLimits, WaitTimeouts } from './wait-timeouts.ts';
 export interface CreateCacheOptions extends Partial<Omit<CacheOptions, 'signal'>> {
   /** What `createLocks` returned. Values are kept where these locks are. */
   readonly locks: Locks;
+  /**
+   * Keeps copies of fresh values in the memory of this process too, with these limits. A process drops its copy when
+   * another one changes the value. No effect on values of `createLocks()`, which are in this process anyway.
+   * Default false.
+   */
+  readonly memory?: boolean | CacheLimits;
 }
 
 /**
@@ -35,11 +43,11 @@ export interface CreateCacheOptions extends Partial<Omit<CacheOptions, 'signal'>
  * @throws LockArgumentError if the locks have no store for values, or an option is wrong.
  * @example const cache = createCache({ locks: createLocks(url), fresh: '10s' });
  */
-export function createCache({ locks, ...defaults }: CreateCacheOptions): Cache {
-  return new Cache(locks, defaults);
+export function createCache({ locks, memory, ...defaults }: CreateCacheOptions): Cache {
+  return new Cache(locks, defaults, memory);
 }
 
-type Defaults = Omit<CreateCacheOptions, 'locks'>;
+type Defaults = Omit<CreateCacheOptions, 'locks' | 'memory'>;
 
 /** How a value is loaded. */
 interface Source {
@@ -69,6 +77,7 @@ export class Cache implements AsyncDisposable {
   readonly #locks: Locks;
   readonly #options: OptionsReader;
   readonly #store: CacheStore;
+  readonly #memoryTier: MemoryTier | undefined;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #events = new EventPublisher();
@@ -78,11 +87,15 @@ export class Cache implements AsyncDisposable {
   readonly #timeouts: WaitTimeouts;
   #isClosed = false;
 
-  constructor(locks: Locks, defaults: Defaults) {
+  constructor(locks: Locks, defaults: Defaults, memory?: boolean | CacheLimits) {
+    const limits = memoryLimits(memory);
     const { store, clock, random, detach, isClosed } = attachCache(locks, this);
     this.#locks = locks;
     this.#options = new OptionsReader(defaults);
-    this.#store = store;
+    const { changes } = store;
+    if (limits !== undefined && changes !== undefined)
+      this.#memoryTier = new MemoryTier(store, changes, clock, limits);
+    this.#store = this.#memoryTier ?? store;
     this.#clock = clock;
     this.#timeouts = new WaitTimeouts(clock);
     this.#random = random;
@@ -215,6 +228,7 @@ export class Cache implements AsyncDisposable {
     this.#timeouts.end(new Error(CLOSED));
     for (const sharedLoad of this.#sharedLoads.values()) sharedLoad.close();
     this.#unsubscribe();
+    this.#memoryTier?.close();
     this.#detach();
   }
 

@@ -16,7 +16,7 @@ import type {
 } from './store.ts';
 
 /** Keeps values in the memory of this process. Answers synchronously. */
-export function memoryCacheStore(clock: Clock, limits: CacheLimits = {}): CacheStore {
+export function memoryCacheStore(clock: Clock, limits: CacheLimits = {}): MemoryCacheStore {
   return new MemoryCacheStore(clock, resolveCacheLimits(limits));
 }
 
@@ -30,7 +30,7 @@ const NO_LOAD: LoadTimes = { maxLoadMs: 0, keepMs: 0 };
  * was used since its last turn; then it moves to the end. So a hit only sets a mark. The order is a linked list: a
  * Map whose first keys are deleted again and again leaves holes that each search for its first key has to pass.
  */
-class MemoryCacheStore implements CacheStore {
+export class MemoryCacheStore implements CacheStore {
   readonly #clock: Clock;
   readonly #limits: ResolvedCacheLimits;
   readonly #cells = new Map<string, Cell>();
@@ -232,6 +232,7 @@ interface Kept {
   readonly data: Encoded;
   readonly bytes: number;
   readonly tagVersions: string;
+  readonly copiedVersion: string | undefined;
   readonly loadMs: number;
   readonly freshUntilMs: number;
   readonly staleUntilMs: number;
@@ -291,7 +292,7 @@ class Cell implements Linked<Cell> {
   }
 
   keep(write: Write, bytes: number, tagVersions: string, nowMs: number): void {
-    const { data, fence, loadMs, freshMs, staleMs } = write;
+    const { data, fence, loadMs, freshMs, staleMs, copiedVersion } = write;
     const freshUntilMs = nowMs + freshMs;
     this.fence = fence;
     this.kept = {
@@ -299,6 +300,7 @@ class Cell implements Linked<Cell> {
       data: typeof data === 'string' ? data : new Uint8Array(data),
       bytes,
       tagVersions,
+      copiedVersion,
       loadMs,
       freshUntilMs,
       staleUntilMs: freshUntilMs + staleMs,
@@ -343,7 +345,7 @@ class Cell implements Linked<Cell> {
       freshLeftMs: kept.freshUntilMs - nowMs,
       leftMs: kept.staleUntilMs - nowMs,
       loadMs: kept.loadMs,
-      version,
+      version: kept.copiedVersion ?? version,
     };
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ExitCommands, ScriptRunner } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
+import { ChangeFeed } from './change-feed.ts';
 import { CacheCalls } from './redis-cache-calls.ts';
 import type {
   CacheLookup,
@@ -21,6 +22,7 @@ const TIMEOUT_MS = 5000;
 
 /** Keeps values in Redis. The first wait opens one subscription, which serves all keys. */
 export class RedisCacheStore implements CacheStore {
+  readonly changes: ChangeFeed;
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
   /** Unique among all clients, and so are the versions that this client makes. */
@@ -32,6 +34,7 @@ export class RedisCacheStore implements CacheStore {
 
   constructor(runner: ScriptRunner, clock: Clock, session: ExitCommands | undefined) {
     this.#runner = runner;
+    this.changes = new ChangeFeed(runner, clock);
     this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS, session);
   }
 

@@ -12,10 +12,11 @@ import type { CacheStore } from './store.ts';
 function cacheOn(change: (store: CacheStore) => Partial<CacheStore>): Cache {
   const clock = virtualClock();
   const locks = new Locks({ store: memoryStore(clock), clock });
-  const plain = memoryCacheStore(clock);
+  const plain: CacheStore = memoryCacheStore(clock);
   const changes = change(plain);
   const store = new Proxy(plain, {
-    get: (target, name: keyof CacheStore) => changes[name] ?? target[name].bind(target),
+    get: (target, name: Exclude<keyof CacheStore, 'changes'>) =>
+      changes[name] ?? target[name].bind(target),
   });
   setCacheBackend(locks, () => ({ store, clock, random: seededRandom(1) }));
   onTestFinished(() => locks.close());

@@ -32,6 +32,8 @@ export interface CacheStore {
   delete(keys: readonly string[]): number | Promise<number>;
   /** Makes all values that carry one of the tags invalid. */
   invalidate(tags: Tags): void | Promise<void>;
+  /** Absent in a store that only this process can change. */
+  readonly changes?: CacheChanges;
   /** The listener is called with undefined when messages may have been lost. Returns a function that removes it. */
   onMessage(listener: MessageListener): () => void;
   close(): void;
@@ -93,10 +95,33 @@ export interface Write {
   readonly freshMs: number;
   readonly staleMs: number;
   readonly loadMs: number;
+  /** For a copy of an entry of another store: the version of that entry. */
+  readonly copiedVersion?: string;
 }
 
 /** A value without a load. Its fence is 0. */
 export type SetValue = Pick<Write, 'data' | 'freshMs' | 'staleMs'>;
+
+/** The changes that all processes make. */
+export interface CacheChanges {
+  /** Subscribes in the background, unless there is a subscription or an attempt. */
+  start(): void;
+  /** Returns a function that removes the listener. */
+  add(listener: ChangeListener): () => void;
+}
+
+export interface ChangeListener {
+  /** The listener receives all changes from now on. */
+  onLive(): void;
+  /** Changes may be missed from now on, until `onLive`. */
+  onLost(): void;
+  onChange(change: CacheChange): void;
+}
+
+/** A value was written, set or deleted, or a tag was invalidated. */
+export type CacheChange =
+  | { readonly kind: 'value'; readonly key: string }
+  | { readonly kind: 'tag'; readonly tag: string };
 
 export interface FailedLoad extends Omit<LoadFailure, 'leftMs'> {
   /** Backoff after the first failure; doubles with each further failure, up to `maxPauseMs`. */
