@@ -254,6 +254,24 @@ describe('a memory tier', () => {
     expect(await read('third')).toBe('second');
   });
 
+  it('begins no early load of a copy that is to be checked soon', async () => {
+    const random = { next: () => 0.9999, bytes: (count: number) => seededRandom(9).bytes(count) };
+    const early = open({ memory: true, random });
+    const slowLoad = (): string => {
+      clock.advance(1000);
+      return 'first';
+    };
+    const read = () => early.cache.get('b', { fresh: '10m' }, slowLoad);
+    for (let count = 0; count < 4; count++) {
+      await read();
+      await turn();
+    }
+    await elapse(clock, 58_000);
+    expect(await callsOf(read, early)).toBe(0);
+    await turn();
+    expect(early.cache.counts.load).toBe(1);
+  });
+
   it('checks a copy with the store after a minute, as another program may have deleted the value', async () => {
     await fill();
     const session = engine.session();

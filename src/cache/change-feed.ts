@@ -27,10 +27,7 @@ export class ChangeFeed implements CacheChanges {
     this.#state = 'opening';
     const onMessage = (text: string): void => this.#onMessage(text);
     const onLost = (): void => this.#lose();
-    const onGap = (): void => {
-      this.#lose();
-      this.#goLive();
-    };
+    const onGap = (): void => this.#goLive();
     this.#runner.listen(CHANGES_CHANNEL, onMessage, onGap, onLost).then(
       () => {
         // The connection may have ended since the subscription was confirmed.

@@ -111,7 +111,7 @@ export interface CacheChanges {
 }
 
 export interface ChangeListener {
-  /** The listener receives all changes from now on. */
+  /** The listener receives all changes from now on, and may have missed earlier ones. */
   onLive(): void;
   /** Changes may be missed from now on, until `onLive`. */
   onLost(): void;
