@@ -137,7 +137,7 @@ describe('a memory tier', () => {
       const run = here.network.run.bind(here.network);
       here.network.run = async (...call) => {
         const reply = await run(...call);
-        const isChange = ['set', 'delete', 'forget'].some((verb) => call[2].includes(verb));
+        const isChange = ['set', 'delete', 'invalidate'].some((verb) => call[2].includes(verb));
         if (isChange) throw new Error('the reply was lost');
         return reply;
       };

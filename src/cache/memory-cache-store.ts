@@ -177,7 +177,7 @@ export class MemoryCacheStore implements CacheStore {
 
   #empty(cell: Cell): void {
     this.#drop(cell);
-    cell.forgetFailure();
+    cell.clearFailure();
     this.#unlist(cell);
   }
 
@@ -271,7 +271,7 @@ class Cell implements Linked<Cell> {
     return this.#failed !== undefined;
   }
 
-  forgetFailure(): void {
+  clearFailure(): void {
     this.#failures = 0;
     this.#failed = undefined;
   }
@@ -305,7 +305,7 @@ class Cell implements Linked<Cell> {
       freshUntilMs,
       staleUntilMs: freshUntilMs + staleMs,
     };
-    this.forgetFailure();
+    this.clearFailure();
     this.#end(fence);
   }
 

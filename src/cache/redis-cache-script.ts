@@ -16,10 +16,10 @@ export const CHANGES_CHANNEL = 'holdfast:cache:changes';
  *         `fail fence version tags pause max error`  tags: those of the load, with versions
  *         `wake`, `delete`
  *         `version keep new`                         of a tag; set to `new` if it is missing and `new` is not empty
- *         `forget`                                   deletes the version of a tag
+ *         `invalidate`                               deletes the version of a tag
  * Reply for each request one. A lookup: { left, text }, and unless `lookup` finds a fresh value also
  *       { …, version, fence, error, errorLeft }; -1 or an empty string for none. `write`: 1, or 0 when refused.
- *       `fail`: the pause. `delete`, `forget`: how many there were. `version`: the version, or an empty string.
+ *       `fail`: the pause. `delete`, `invalidate`: how many there were. `version`: the version, or an empty string.
  *
  * value     a string: how many milliseconds it may be used after it is fresh, a space, and the text that clients
  *           encode. Its TTL is the time that it is fresh and stale: what is left of it gives the age of the value by
@@ -32,7 +32,7 @@ export const CHANGES_CHANNEL = 'holdfast:cache:changes';
  *           one field, the tags of the load.
  * waiters   for each waiting client its channel and its name of the key. Each is notified once.
  *
- * Each `write`, `set`, `delete` and `forget` is also published to all memory tiers: the name of the key of the value
+ * Each `write`, `set`, `delete` and `invalidate` is also published to all memory tiers: the name of the key of the value
  * or of the tag.
  */
 export const CACHE_SCRIPT = `
@@ -172,7 +172,7 @@ function verbs.version(tag, keep, new)
   return call('GET', tag) or ''
 end
 
-function verbs.forget(tag)
+function verbs.invalidate(tag)
   publishChange(tag)
   return call('DEL', tag)
 end

@@ -96,7 +96,7 @@ export class RedisCacheStore implements CacheStore {
   }
 
   async invalidate(tags: Tags): Promise<void> {
-    await Promise.all(tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'forget')));
+    await Promise.all(tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'invalidate')));
   }
 
   onMessage(listener: MessageListener): () => void {

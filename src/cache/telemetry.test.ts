@@ -72,7 +72,7 @@ async function measured(): Promise<Record<string, unknown>> {
   );
 }
 
-it('hears nothing of a program without an SDK', () => {
+it('records nothing without an SDK', () => {
   expect(isHeardWithoutSdk).toBe(false);
 });
 
@@ -100,7 +100,7 @@ it('counts hits, stale hits and misses, and measures loads and waits', async () 
   });
 });
 
-it('counts failures and what is forgotten', async () => {
+it('counts failures, and deleted keys and tags', async () => {
   const failing = cache.get('a', {}, () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
   await cache.delete(['a', 'b']);
@@ -115,7 +115,7 @@ it('counts failures and what is forgotten', async () => {
   });
 });
 
-it('counts when it waits for the load of another, and loads that were lost', async () => {
+it('counts waits for the load of another process, and lost leases', async () => {
   const other = createCache({ locks, fresh: '1s' });
   let end = (_value: number): void => {};
   const held = new Promise<number>((resolve) => {

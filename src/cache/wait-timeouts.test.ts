@@ -11,11 +11,11 @@ const LIMITS: WaitLimits = {
 };
 const never = new Promise<never>(() => {});
 
-it('is over at once for a signal that has aborted, and after the end', async () => {
+it('rejects at once with an aborted signal, and after end()', async () => {
   const clock = virtualClock();
   const timeouts = new WaitTimeouts(clock);
-  // Its error must not end the process either.
-  const failing = (): Promise<never> => Promise.reject(new Error('nobody hears this'));
+  // An unhandled rejection would end the process.
+  const failing = (): Promise<never> => Promise.reject(new Error('not handled'));
   const aborted = { ...LIMITS, signal: AbortSignal.abort('enough') };
   await expect(timeouts.wait(failing(), aborted)).rejects.toMatchObject({ cause: 'enough' });
   const waiting = timeouts.wait(never, LIMITS);
@@ -25,7 +25,7 @@ it('is over at once for a signal that has aborted, and after the end', async () 
   expect(clock.pendingTimers).toBe(0);
 });
 
-it('counts from when the caller began', async () => {
+it('counts both timeouts from beganMs', async () => {
   const clock = virtualClock();
   clock.advance(150);
   const timeouts = new WaitTimeouts(clock);
