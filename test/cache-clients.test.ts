@@ -66,12 +66,12 @@ function heldLoad<Value>() {
 describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
   const prefix = `${kind.replaceAll(' ', '-')}:`;
 
-  async function open(): Promise<Cache> {
+  async function open(memory = false): Promise<Cache> {
     const { client, close } = await CLIENTS[kind]!(prefix);
     closers.push(close);
     const locks = createLocks({ store: redisStore(client) });
     closers.push(() => locks.close());
-    return createCache({ locks });
+    return createCache({ locks, memory });
   }
 
   /** The clients that wait for a key, as the servers know them. */
@@ -146,6 +146,37 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
     // The lease would keep it for longer than the test may take.
     expect(await Promise.all([first, second])).toEqual(['value', 'value']);
     expect(count()).toBe(1);
+  });
+
+  it('returns no copy of its memory tier after a set, nor after its subscription was cut', async () => {
+    const [here, there] = [await open(true), await open()];
+    const options = { fresh: '1h' } as const;
+    const get = (): Promise<number> => here.get('copy', options, () => 0);
+    const calls = async (): Promise<number> => {
+      const infos = await Promise.all(observers.map((each) => each.info('commandstats')));
+      const counts = infos.map((text) =>
+        Number(/cmdstat_evalsha:calls=(\d+)/.exec(text)?.[1] ?? 0),
+      );
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    /** Until a get needs no call of the server. */
+    const untilCopied = async (): Promise<void> => {
+      for (;;) {
+        const before = await calls();
+        await get();
+        if ((await calls()) === before) return;
+      }
+    };
+    await there.set('copy', 1, options);
+    await untilCopied();
+    await there.set('copy', 2, options);
+    while ((await get()) !== 2) await new Promise(setImmediate);
+    await untilCopied();
+    await Promise.all(observers.map((each) => each.call('CLIENT', 'KILL', 'TYPE', 'pubsub')));
+    await there.set('copy', 3, options);
+    while ((await get()) !== 3) await new Promise(setImmediate);
+    await untilCopied();
+    expect(await get()).toBe(3);
   });
 
   it('sends its scripts again after SCRIPT FLUSH', async () => {

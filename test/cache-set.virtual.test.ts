@@ -148,7 +148,8 @@ describe.each(Object.keys(STORES) as (keyof typeof STORES)[])('values %s', (kind
 
     it.each([
       ['an empty key', '', KEPT, /is a string that is not empty/],
-      ['no options', 'a', undefined, /a cache needs options: at least { fresh: '10s' }/],
+      ['options that are no object', 'a', null, /a cache needs options: at least { fresh: '10s' }/],
+      ['no options and no default', 'a', undefined, /fresh must be a duration/],
       ['no time', 'a', {}, /fresh must be a duration/],
     ])('rejects %s', async (_, key, options, message) => {
       const work = here.set(key, 1, options as CacheOptions);

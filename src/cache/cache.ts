@@ -151,7 +151,7 @@ export class Cache implements AsyncDisposable {
    * @throws CacheError (`unavailable`, or `aborted` if the cache is closed), or the error of the serializer.
    * @example await cache.set('user:7', user, { fresh: '10s' });
    */
-  async set(key: string, value: unknown, options: SetOptions): Promise<void> {
+  async set(key: string, value: unknown, options: SetOptions = {}): Promise<void> {
     checkKey(key);
     const { tags, freshMs, staleMs, serializer } = this.#options.read(key, options);
     if (this.#isClosed) throw closedError(key);

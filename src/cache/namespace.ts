@@ -64,7 +64,7 @@ export class CacheNamespace {
   }
 
   /** As `Cache.set`. */
-  async set(key: string, value: unknown, options: SetOptions): Promise<void> {
+  async set(key: string, value: unknown, options: SetOptions = {}): Promise<void> {
     await this.#cache.set(this.#fullKey(key), value, this.#withTags(options));
   }
 

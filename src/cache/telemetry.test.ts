@@ -100,16 +100,18 @@ it('counts hits, stale hits and misses, and measures loads and waits', async () 
   });
 });
 
-it('counts failures, and deleted keys and tags', async () => {
+it('counts failures, values that were set, and deleted keys and tags', async () => {
   const failing = cache.get('a', {}, () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
   await cache.delete(['a', 'b']);
   await cache.invalidate('red');
+  await cache.set('a', 1);
   expect(await measured()).toEqual({
     'requests miss': 1,
     loads: 1,
     'load.duration error': [1, 0],
     'wait.duration error': [1, 0],
+    sets: 1,
     'invalidations key': 2,
     'invalidations tag': 1,
   });
