@@ -496,7 +496,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     it('fails for a key that the load left out, and keeps the others', async () => {
       const cache = open();
       const many = cache.getMany(['a', 'b'], KEPT, () => new Map([['a', 1]]));
-      expect(String(await settled(many))).toContain("the load gave no value for 'b'");
+      expect(String(await settled(many))).toContain("the batch load returned no value for 'b'");
       expect(await cache.get('a', KEPT, () => 2)).toBe(1);
     });
   });

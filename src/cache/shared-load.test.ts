@@ -16,7 +16,7 @@ function cacheOn(change: (store: CacheStore) => Partial<CacheStore>): Cache {
   const changes = change(plain);
   const store = new Proxy(plain, {
     get: (target, name: Exclude<keyof CacheStore, 'changes'>) =>
-      changes[name] ?? target[name].bind(target),
+      changes[name] ?? target[name]?.bind(target),
   });
   setCacheBackend(locks, () => ({ store, clock, random: seededRandom(1) }));
   onTestFinished(() => locks.close());
