@@ -79,7 +79,9 @@ describe.each(Object.keys(SERVERS) as (keyof typeof SERVERS)[])('processes, on %
     const loads = await log();
     expect(loads.map(({ value }) => value)).toEqual(loads.map((_, index) => index + 1));
     for (const [index, { beganMs }] of loads.slice(1).entries()) {
-      expect(beganMs, 'no two loads at once').toBeGreaterThanOrEqual(loads[index]!.endedMs);
+      expect(beganMs, `no two loads at once: ${JSON.stringify(loads)}`).toBeGreaterThanOrEqual(
+        loads[index]!.endedMs,
+      );
     }
     for (const { misses } of called) expect(misses).toBe(0);
   });
