@@ -1,5 +1,5 @@
-// The cache beside bentocache and cacheable, in one run: what a hit costs, how many of four processes load
-// when a value is missing, and when those that waited have it. HOLDFAST_DIST names another build.
+// Measures the cache beside bentocache and cacheable, in one run: what a hit costs, how many of four processes load
+// when a value is missing, and when the waiting callers have it. HOLDFAST_DIST names another build.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -36,6 +36,7 @@ if (openers.size < NAMES.length) {
 const redis = await startRedis();
 const url = `redis://127.0.0.1:${redis.port}`;
 await printHits();
+await printMemoryTier();
 await printLoads();
 await redis.stop();
 process.exit(0);
@@ -61,7 +62,32 @@ async function printHits() {
   );
 }
 
-/** All values on Redis live there alone: no side answers from the process. */
+/** The same cache on the same Redis, with and without a memory tier. */
+async function printMemoryTier() {
+  const open = openers.get('holdfast');
+  const caches = { memory: open(url, { layers: 2 }), redis: open(url, { layers: 1 }) };
+  const rows = [];
+  for (const atOnce of [1, AT_ONCE]) {
+    // The first gets subscribe, and fill the memory.
+    for (const cache of Object.values(caches)) await hitsASecond(cache, 'tier', atOnce);
+    const figures = await interleaveTurns(caches, ROUNDS, TURNS, (cache) =>
+      hitsASecond(cache, 'tier', atOnce),
+    );
+    rows.push([
+      `${atOnce}`,
+      shownCount(median(figures.memory)),
+      shownCount(median(figures.redis)),
+      shownRatio(ratiosOf(figures.memory, figures.redis)),
+    ]);
+  }
+  for (const cache of Object.values(caches)) await cache.close();
+  printTable(
+    ['holdfast, hits at once', 'memory tier, a second', 'Redis, a second', 'memory ÷ Redis'],
+    rows,
+  );
+}
+
+/** Values on Redis are kept there alone: no side answers from the process. */
 async function measureHits(place, atOnce, options) {
   const caches = {};
   for (const [name, open] of openers) {

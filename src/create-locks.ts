@@ -1,4 +1,4 @@
-import { CachingLocks, type CachingLocksOptions } from './caching-locks.ts';
+import { CachingLocks, type CachingLocksOptions } from './cache/index.ts';
 import { type ClientOptions, parseAddress } from './client/index.ts';
 import { systemClock } from './clock/index.ts';
 import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';

@@ -1,5 +1,10 @@
-export type { CacheLimits, CacheOptions, Load, LoadContext } from './cache/index.ts';
-export type { CachingLocks as Locks } from './caching-locks.ts';
+export type {
+  CacheLimits,
+  CacheOptions,
+  CachingLocks as Locks,
+  Load,
+  LoadContext,
+} from './cache/index.ts';
 export { type AddressOptions, type CreateLocksOptions, createLocks } from './create-locks.ts';
 export {
   type AcquireDefaults,

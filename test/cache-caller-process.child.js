@@ -1,5 +1,5 @@
-// A program with many callers of one cache, as a user would write it, on the package as it was built. It
-// does what its parent asks for (see cache-caller-process.ts): it can be stopped, continued and killed.
+// A program with many callers of one cache, on the package as it was built. It receives its calls from its parent (see
+// cache-caller-process.ts), which can stop, continue and kill it.
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 
@@ -9,7 +9,7 @@ const port = Number(process.env.HOLDFAST_PORT);
 const session = process.env.HOLDFAST_SESSION === 'yes';
 const locks = createLocks(`redis://127.0.0.1:${port}`, { session });
 const cache = createCache({ locks });
-/** What is loaded from: it counts loads, and has the server's time. */
+/** The source of the values: it counts loads, and has the server's time. */
 const database = new Redis({ port, host: '127.0.0.1' });
 
 async function serverMs() {
@@ -27,7 +27,7 @@ async function load(key, loadMs) {
   return value;
 }
 
-/** Each caller asks until it gets such a value; gives the values that they got, and the most that one waited. */
+/** Each caller calls get until it returns `untilValue`. Returns the values, and the longest wait. */
 async function call({ key, callers, loadMs, untilValue, ...options }) {
   const values = new Set();
   const missesBefore = cache.counts.miss;

@@ -10,7 +10,7 @@ export interface Calls extends Omit<CacheOptions, 'signal' | 'serializer'> {
   readonly callers: number;
   /** How long a load takes. */
   readonly loadMs: number;
-  /** Each caller asks again and again until it gets this one or a later one. */
+  /** Each caller calls get until it returns this value or a later one. */
   readonly untilValue: number;
 }
 
@@ -52,7 +52,7 @@ export class CallerProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** When it begins to load this key. */
+  /** Resolves when the process begins to load this key. */
   loading(key: string): Promise<CallerProcess> {
     return new Promise((resolve) => {
       this.#child.on('message', ({ event, key: loaded }: Message) => {
@@ -75,7 +75,7 @@ export class CallerProcess {
     });
   }
 
-  /** Stops it where it stands, as a debugger, a suspend or a full machine does. */
+  /** Stops the process, as a debugger or a suspend does. */
   async stop(): Promise<void> {
     this.#child.kill('SIGSTOP');
     const stateOf = (): string => {

@@ -44,7 +44,7 @@ const CLIENTS: Record<string, Connect> = {
   ),
 };
 
-/** A load that ends when the test says so, and tells when it has begun. */
+/** A load that the test ends, with a promise for its beginning. */
 function heldLoad<Value>() {
   let begin = (): void => {};
   let end: (value: Value) => void = () => {};
@@ -66,12 +66,12 @@ function heldLoad<Value>() {
 describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
   const prefix = `${kind.replaceAll(' ', '-')}:`;
 
-  async function open(): Promise<Cache> {
+  async function open(memory = false): Promise<Cache> {
     const { client, close } = await CLIENTS[kind]!(prefix);
     closers.push(close);
     const locks = createLocks({ store: redisStore(client) });
     closers.push(() => locks.close());
-    return createCache({ locks });
+    return createCache({ locks, memory });
   }
 
   /** The clients that wait for a key, as the servers know them. */
@@ -83,7 +83,7 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
     }
   }
 
-  it('loads once for several clients, and tells them', async () => {
+  it('loads once for many clients, and all of them get the value', async () => {
     const [here, there, third] = [await open(), await open(), await open()];
     const { load, begun, end, count } = heldLoad<string>();
     const first = here.get('a', KEPT, load);
@@ -104,7 +104,7 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
     expect([...kept]).toEqual([...bytes]);
   });
 
-  it('keeps all keys of a value in one slot, with an end', async () => {
+  it('keeps all keys of a value in one slot, each with a TTL', async () => {
     const cache = await open();
     const failing = { ...KEPT, backoff: '1h' } as const;
     await cache.get('slot', KEPT, () => 1);
@@ -118,7 +118,7 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
     for (const name of names) expect(await place.pttl(name), name).not.toBe(-1);
   });
 
-  it('forgets by key and by tag, over all slots', async () => {
+  it('deletes by key and by tag, over all slots', async () => {
     const [here, there] = [await open(), await open()];
     const keys = Array.from({ length: 20 }, (_, index) => `forget ${index}`);
     const options = { ...KEPT, tags: ['red', 'big'] };
@@ -134,7 +134,7 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
     expect(await valuesOf(here, 4)).toEqual(new Set([4]));
   });
 
-  it('hears of the value although its subscription was cut', async () => {
+  it('returns the value to a waiter whose subscription was cut', async () => {
     const [here, there] = [await open(), await open()];
     const { load, begun, end, count } = heldLoad<string>();
     const first = here.get('cut', KEPT, load);
@@ -148,7 +148,38 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
     expect(count()).toBe(1);
   });
 
-  it('goes on when the server has forgotten its scripts', async () => {
+  it('returns no copy of its memory tier after a set, nor after its subscription was cut', async () => {
+    const [here, there] = [await open(true), await open()];
+    const options = { fresh: '1h' } as const;
+    const get = (): Promise<number> => here.get('copy', options, () => 0);
+    const calls = async (): Promise<number> => {
+      const infos = await Promise.all(observers.map((each) => each.info('commandstats')));
+      const counts = infos.map((text) =>
+        Number(/cmdstat_evalsha:calls=(\d+)/.exec(text)?.[1] ?? 0),
+      );
+      return counts.reduce((sum, count) => sum + count, 0);
+    };
+    /** Until a get needs no call of the server. */
+    const untilCopied = async (): Promise<void> => {
+      for (;;) {
+        const before = await calls();
+        await get();
+        if ((await calls()) === before) return;
+      }
+    };
+    await there.set('copy', 1, options);
+    await untilCopied();
+    await there.set('copy', 2, options);
+    while ((await get()) !== 2) await new Promise(setImmediate);
+    await untilCopied();
+    await Promise.all(observers.map((each) => each.call('CLIENT', 'KILL', 'TYPE', 'pubsub')));
+    await there.set('copy', 3, options);
+    while ((await get()) !== 3) await new Promise(setImmediate);
+    await untilCopied();
+    expect(await get()).toBe(3);
+  });
+
+  it('sends its scripts again after SCRIPT FLUSH', async () => {
     const cache = await open();
     await cache.get('script', KEPT, () => 1);
     await Promise.all(observers.map((each) => each.script('FLUSH')));
@@ -156,13 +187,13 @@ describe.each(Object.keys(CLIENTS))('a cache through %s', (kind) => {
   });
 });
 
-/** A load is followed by a release, and that by a message; on one connection, each before what is asked then. */
+/** A load is followed by a release and a wake, which one connection sends before later requests. */
 async function quiet(cache: Cache): Promise<void> {
   for (let round = 0; round < 2; round++) await cache.delete('nothing');
 }
 
 describe('a cache', () => {
-  it('reads many keys in one call, and one key for many callers once', async () => {
+  it('reads many keys in one call, and one key once for many callers', async () => {
     await using locks = createLocks(`redis://127.0.0.1:${redis.port}`);
     const cache = createCache({ locks, ...KEPT });
     const keys = Array.from({ length: 50 }, (_, index) => `many ${index}`);
@@ -191,7 +222,7 @@ describe('a cache', () => {
     expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
   });
 
-  it('opens one subscription for all keys, and none for who only loads', async () => {
+  it('opens one subscription for all keys, and none for a client that only loads', async () => {
     const url = `redis://127.0.0.1:${redis.port}` as const;
     await using here = createLocks(url);
     await using there = createLocks(url);
@@ -210,7 +241,7 @@ describe('a cache', () => {
     expect((await channels()).length).toBe(before + 1);
   });
 
-  it('says that its store cannot be reached', async () => {
+  it('rejects with unavailable when the store is unreachable', async () => {
     await using locks = createLocks('redis://127.0.0.1:1');
     await expect(locks.cache('a', KEPT, () => 1)).rejects.toMatchObject({
       name: 'CacheError',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type Cache, CacheError, type CacheOptions, createCache } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
@@ -11,8 +11,8 @@ import { newSeed } from './new-seed.ts';
 
 /**
  * Caches are closed, signals abort and values are deleted at any moment, in virtual time, on a network that
- * takes up to 40 ms each way. Whatever is cut off: every caller gets an answer, no load begins in a cache
- * that was closed, and who is left can load without waiting for the end of a lease.
+ * takes up to 40 ms each way. Every caller gets a value or an error, no load begins in a closed cache, and the other
+ * caches load without waiting for the end of a lease.
  */
 const ROUNDS = 25;
 const STEPS = 60;
@@ -128,7 +128,7 @@ async function isAnswered(work: Promise<unknown>): Promise<void> {
 }
 
 describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('caches %s', (kind) => {
-  it('can be closed at any moment', async () => {
+  it('settle all callers and begin no load when they are closed at a random moment', async () => {
     const firstSeed = Number(newSeed());
     for (let seed = firstSeed; seed < firstSeed + ROUNDS; seed++) {
       begin(seed);

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import {
   bytesSerializer,
   type Cache,
@@ -8,7 +9,6 @@ import {
   createCache,
   type Serializer,
 } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
@@ -18,7 +18,7 @@ let clock: VirtualClock;
 let engine: Engine;
 let allLocks: CachingLocks[];
 
-/** Locks on which caches share their values as processes do. */
+/** Locks whose caches share their values as processes do. */
 const SCENES = {
   'in memory': () => {
     const store = memoryStore(clock);
@@ -41,7 +41,7 @@ afterEach(async () => {
 const KEPT: CacheOptions = { fresh: '10s', stale: '60s' };
 const PATIENT: CacheOptions = { ...KEPT, softTimeout: Number.POSITIVE_INFINITY };
 
-/** Errors that throw when they are looked at. */
+/** Errors whose properties throw when they are read. */
 function unreadableErrors(): unknown[] {
   const get = (): never => {
     throw new Error('not to be read');
@@ -67,13 +67,13 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
   describe('whose loads wait for each other', () => {
     const deadlock = { code: 'deadlock' };
 
-    it('tells a load of several keys that asks for one of them', async () => {
+    it('rejects with deadlock when a batch load gets one of its own keys', async () => {
       const inner = (): Promise<number> => cache.get('a', KEPT, () => 1);
       const many = cache.getMany(['a', 'b'], KEPT, async () => new Map([['b', await inner()]]));
       expect(await settled(many)).toMatchObject(deadlock);
     });
 
-    it('tells two loads that ask for the value of the other', async () => {
+    it("rejects with deadlock when two loads get each other's value", async () => {
       const { load, loads } = heldLoad<number>();
       const hold = async (other: string): Promise<number> => {
         await load({} as never);
@@ -89,12 +89,12 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await Promise.all(both)).toMatchObject([deadlock, deadlock]);
     });
 
-    it('tells a load that asks for its key through another cache of the same locks', async () => {
+    it('rejects with deadlock when a load gets its key through another cache of the same locks', async () => {
       const outer = cache.get('a', KEPT, () => locks.cache('a', KEPT, () => 1));
       expect(await settled(outer)).toMatchObject(deadlock);
     });
 
-    it('tells a circle that leads through several caches of the same locks', async () => {
+    it('rejects with deadlock for a cycle through many caches of the same locks', async () => {
       const other = createCache({ locks });
       const third = (): Promise<number> => other.get('a', KEPT, () => 1);
       const second = (): Promise<number> => cache.get('b', KEPT, third);
@@ -104,7 +104,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await settled(cache.get('c', KEPT, there))).toMatchObject(deadlock);
     });
 
-    it('tells a circle that leads through caches of different locks', async () => {
+    it('rejects with deadlock for a cycle through caches of different locks', async () => {
       const others = SCENES[kind]();
       allLocks.push(others);
       const back = (): Promise<number> => cache.get('a', KEPT, () => 1);
@@ -113,7 +113,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     });
 
     it.each(['get', 'getMany'] as const)(
-      'says nothing to code that outlives a load of %s',
+      'does not reject with deadlock in code that outlives a load of %s',
       async (call) => {
         let later = async (): Promise<unknown> => undefined;
         const load = (): number => {
@@ -132,7 +132,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       },
     );
 
-    it('says nothing of one that goes on in the background', async () => {
+    it('does not reject with deadlock for a load in the background', async () => {
       await cache.get('b', KEPT, () => 'old');
       await elapse(clock, 10_001);
       const { load, loads } = heldLoad<string>();
@@ -156,63 +156,63 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       await elapse(clock, 1500);
     });
 
-    describe.each(['get', 'getMany'] as const)(
-      'and is asked for by %s in the body of a run()',
-      (way) => {
-        const reentrant = { reentrant: true };
-        let steps: string[];
-        const ask = (options: CacheOptions, load: () => Promise<unknown>): Promise<unknown> =>
-          way === 'get'
-            ? cache.get('a', options, load)
-            : cache.getMany(['a'], options, async () => new Map([['a', await load()]]));
-        beforeEach(() => {
-          steps = [];
-        });
+    describe.each(['get', 'getMany'] as const)('by %s in the callback of a run()', (way) => {
+      const reentrant = { reentrant: true };
+      let steps: string[];
+      const ask = (options: CacheOptions, load: () => Promise<unknown>): Promise<unknown> =>
+        way === 'get'
+          ? cache.get('a', options, load)
+          : cache.getMany(['a'], options, async () => new Map([['a', await load()]]));
+      beforeEach(() => {
+        steps = [];
+      });
 
-        it.each([{}, reentrant])('loads in the background when that lets go: %j', async (asked) => {
+      it.each([{}, reentrant])(
+        'loads in the background when the lock is released: %j',
+        async (calls) => {
           const lock = locks.mutex('guarded');
           await lock.run(async () => {
-            await ask(KEPT, () => lock.run(() => steps.push('load'), asked));
+            await ask(KEPT, () => lock.run(() => steps.push('load'), calls));
             await turn();
             steps.push('body');
           });
           await turn();
           expect(steps).toEqual(['body', 'load']);
           expect(cache.counts.fail).toBe(0);
-        });
+        },
+      );
 
-        it('shares the lock with a load that the body waits for', async () => {
-          const lock = locks.mutex('guarded');
-          const load = () => lock.run(() => steps.push('load'), reentrant);
-          await lock.run(() => ask(PATIENT, load));
-          expect(steps).toEqual(['load']);
-        });
-      },
-    );
+      it('shares the lock with a load that the callback waits for', async () => {
+        const lock = locks.mutex('guarded');
+        const load = () => lock.run(() => steps.push('load'), reentrant);
+        await lock.run(() => ask(PATIENT, load));
+        expect(steps).toEqual(['load']);
+      });
+    });
 
-    it('does not give it out for a load that fails when it is gone', async () => {
+    it('throws the error of a failed load when the stale value has ended', async () => {
       const { load, loads } = heldLoad<string>();
       const options = { ...short, softTimeout: Number.POSITIVE_INFINITY };
-      const asked = settled(cache.get('a', options, load));
+      const calls = settled(cache.get('a', options, load));
       await elapse(clock, 500);
       loads[0]!.reject(new Error('too late'));
-      expect(await asked).toMatchObject({ message: 'too late' });
+      expect(await calls).toMatchObject({ message: 'too late' });
       expect(cache.counts).toMatchObject({ stale: 0, miss: 2 });
     });
 
-    it('does not give it out at the end of patience if it is gone by then, but waits', async () => {
+    it('waits for the load after the soft timeout when the stale value has ended', async () => {
       const { load, loads } = heldLoad<string>();
-      const asked = cache.get('a', { ...short, softTimeout: 600 }, load);
+      const calls = cache.get('a', { ...short, softTimeout: 600 }, load);
       await elapse(clock, 600);
       await elapse(clock, 5000);
       loads[0]!.resolve('new');
-      expect(await asked).toBe('new');
+      expect(await calls).toBe('new');
       expect(cache.counts).toMatchObject({ stale: 0, miss: 2, load: 2 });
     });
   });
 
   describe('with a serializer', () => {
-    it('that gives neither text nor bytes: fails, and does not load each time', async () => {
+    it('fails for a result that is neither text nor bytes, and remembers the failure', async () => {
       const serializer = { encode: () => 1, decode: String } as unknown as Serializer;
       const options = { ...KEPT, serializer };
       expect(String(await settled(cache.get('a', options, () => 1)))).toContain(
@@ -221,20 +221,20 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await settled(cache.get('a', options, () => 1))).toMatchObject({ code: 'load' });
     });
 
-    it('that cannot read what is kept: loads anew, once', async () => {
+    it('loads again, once, when it cannot decode the kept value', async () => {
       const text: Serializer = { encode: String, decode: String };
       await cache.get('a', { ...KEPT, serializer: text }, () => 'no { JSON');
       const { load, loads } = heldLoad<string>();
-      const asked = [cache.get('a', KEPT, load), cache.get('a', KEPT, load)];
+      const calls = [cache.get('a', KEPT, load), cache.get('a', KEPT, load)];
       await turn();
       expect(loads).toHaveLength(1);
       loads[0]!.resolve('JSON');
-      expect(await Promise.all(asked)).toEqual(['JSON', 'JSON']);
+      expect(await Promise.all(calls)).toEqual(['JSON', 'JSON']);
       expect(await cache.get('a', KEPT, load)).toBe('JSON');
       expect(cache.counts).toMatchObject({ miss: 3, hit: 1 });
     });
 
-    it('that cannot read what another program has loaded meanwhile: loads anew', async () => {
+    it('loads again when it cannot decode what another program has loaded', async () => {
       const text: Serializer = { encode: String, decode: String };
       const { load, loads } = heldLoad<string>();
       const other = createCache({ locks });
@@ -247,7 +247,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await waiting).toBe('JSON');
     });
 
-    it('that can read nothing tells why', async () => {
+    it('throws the error of decode for a value that this process has loaded', async () => {
       const decode = (): never => {
         throw new RangeError('unreadable');
       };
@@ -257,7 +257,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     });
 
     it.each(['\ud800 half a character', '\udc00\ud800', '\0\r\n\u2028 😀', ''])(
-      'of texts keeps %j as it was',
+      'keeps the text %j',
       async (text) => {
         const options = { ...KEPT, serializer: { encode: String, decode: String } };
         await cache.get('a', options, () => text);
@@ -265,7 +265,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       },
     );
 
-    it('of bytes keeps them as they were', async () => {
+    it('keeps bytes as they are when the caller reuses the memory', async () => {
       const options = { ...KEPT, serializer: bytesSerializer };
       const bytes = Uint8Array.of(1, 2, 3);
       await cache.get('a', options, () => bytes);
@@ -300,7 +300,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(cache.counts).toMatchObject({ hit: 0, stale: 1, miss: 6 });
   });
 
-  it('takes an option that is undefined for one that is not given', async () => {
+  it('uses the default of an option that is undefined', async () => {
     const strict = createCache({ locks, ...KEPT, tags: ['red'] });
     const none = { stale: undefined, tags: undefined } as unknown as CacheOptions;
     expect(await strict.get('a', none, () => 'old')).toBe('old');
@@ -310,7 +310,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(await strict.get('a', {}, () => 'new')).toBe('new');
   });
 
-  it('may load for less time than a lease', async () => {
+  it('ends a load after maxLoad when that is shorter than the lease', async () => {
     const { load, loads } = heldLoad<string>();
     const options = { ...KEPT, maxLoad: 100, lease: '10s' } as const;
     const first = cache.get('a', options, load);
@@ -321,7 +321,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(await first).toBe('second');
   });
 
-  it('tells of errors that are no errors, and of long ones in short', async () => {
+  it('reports thrown values that are not errors, and truncates long messages', async () => {
     const others = createCache({ locks });
     const long = Object.assign(new Error('x'.repeat(100_000)), { name: 'y'.repeat(100_000) });
     const odd = [Object.create(null), Symbol('s'), undefined, long, ...unreadableErrors()];
@@ -339,7 +339,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     }
   });
 
-  it('keeps any key and tag', async () => {
+  it('keeps values under any key and tag', async () => {
     const odd = ['}', '{}', '{a}b', 'a b\r\n\0', '十 €', '__proto__', 'x'.repeat(1000)];
     for (const [index, key] of odd.entries()) {
       const options = { ...KEPT, tags: [key, `${key.slice(1)}.`] };
@@ -354,7 +354,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(await cache.delete(odd)).toBe(odd.length);
   });
 
-  it('keeps a value for as long as can be said', async () => {
+  it('keeps a value for the longest duration', async () => {
     const longest = { fresh: '36500d', stale: '36500d', backoff: '36500d' } as const;
     expect(await cache.get('a', longest, () => 1)).toBe(1);
     expect(await cache.get('a', longest, () => 2)).toBe(1);
@@ -362,15 +362,15 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(await settled(cache.get('b', longest, () => 2))).toMatchObject({ code: 'load' });
   });
 
-  it('is not disturbed when a wall clock is set', async () => {
+  it('does not depend on the wall clock', async () => {
     const { load, loads } = heldLoad<string>();
     const options = { ...KEPT, stale: 0, lease: '3h' } as const;
     for (const jumpMs of [3_600_000, -7_200_000]) {
-      const asked = cache.get('a', options, load);
+      const calls = cache.get('a', options, load);
       await turn();
       clock.jumpWall(jumpMs);
       loads.at(-1)!.resolve(`after ${jumpMs}`);
-      expect(await asked).toBe(`after ${jumpMs}`);
+      expect(await calls).toBe(`after ${jumpMs}`);
       await elapse(clock, 9999);
       expect(await cache.get('a', options, load)).toBe(`after ${jumpMs}`);
       await elapse(clock, 1);
@@ -378,14 +378,14 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(loads).toHaveLength(2);
   });
 
-  it('is closed when it is made of locks that are', async () => {
+  it('rejects all calls when its locks were closed before', async () => {
     await locks.close();
     const late = settled(createCache({ locks }).get('a', KEPT, () => 1));
     expect(await late).toMatchObject({ code: 'aborted' });
     expect(await settled(locks.cache('a', KEPT, () => 1))).toMatchObject({ code: 'aborted' });
   });
 
-  it('listens once to a signal that many calls share, and leaves no listener', async () => {
+  it('adds one listener to a signal that many calls share, and removes it', async () => {
     const controller = new AbortController();
     const { signal } = controller;
     const { load, loads } = heldLoad<number>();
@@ -411,15 +411,15 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
   });
 
   it.each([{}, null, 'signal', { aborted: true }, new AbortController()])(
-    'says that %o is no signal, and asks for nothing',
+    'rejects %o as a signal, and sends nothing',
     async (signal) => {
       const { load, loads } = heldLoad<number>();
       const options = { ...KEPT, signal: signal as unknown as AbortSignal };
-      for (const asked of [
+      for (const calls of [
         cache.get('a', options, load),
         cache.getMany(['a'], options, () => new Map()),
       ])
-        expect(await settled<unknown>(asked)).toMatchObject({
+        expect(await settled<unknown>(calls)).toMatchObject({
           name: 'LockArgumentError',
           message: expect.stringContaining('signal must be an AbortSignal'),
         });

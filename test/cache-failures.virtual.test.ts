@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type Cache, type CacheOptions, createCache } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { memoryStore } from '../src/lock/index.ts';
@@ -18,7 +18,7 @@ const SCENES = {
   'by the script': () => openProgram(engine, clock, 1).locks,
 } as const satisfies Record<string, () => CachingLocks>;
 
-/** Both forget what is known of the key. */
+/** Both remove the value and the failure of the key. */
 const WAYS = {
   delete: (cache: Cache) => cache.delete('a'),
   invalidate: (cache: Cache) => cache.invalidate('red'),
@@ -49,7 +49,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a load that fails
   describe.each(Object.keys(WAYS) as (keyof typeof WAYS)[])('and %s', (way) => {
     const forget = (): Promise<unknown> => WAYS[way](cache);
 
-    it('is not told to who came after that, here and in other caches', async () => {
+    it('is not thrown to callers that begin after that, in any cache', async () => {
       const other = createCache({ locks });
       const { load, loads } = heldLoad<number>();
       const before = settled(cache.get('a', KEPT, load));
@@ -65,7 +65,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a load that fails
       await waiting;
     });
 
-    it('is not remembered from before that', async () => {
+    it('is not remembered when the load began before that', async () => {
       const { load, loads } = heldLoad<number>();
       const before = settled(cache.get('a', KEPT, load));
       await turn();
@@ -75,7 +75,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a load that fails
       expect(await cache.get('a', KEPT, () => 2)).toBe(2);
     });
 
-    it('is forgotten, and how often it has failed', async () => {
+    it('is removed, and so is the number of failures in a row', async () => {
       await settled(cache.get('a', KEPT, failing('one')));
       await elapse(clock, 1000);
       await settled(cache.get('a', KEPT, failing('two')));
@@ -90,13 +90,13 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a load that fails
     });
   });
 
-  it('is remembered although another tag was invalidated', async () => {
+  it('is remembered when another tag is invalidated', async () => {
     await settled(cache.get('a', KEPT, failing('one')));
     await cache.invalidate('green');
     expect(await settled(cache.get('a', KEPT, () => 2))).toMatchObject({ code: 'load' });
   });
 
-  it('is remembered for as long as was said, also if no value lives so long', async () => {
+  it('is remembered for its backoff, also if that is longer than a value is kept', async () => {
     const options: CacheOptions = { fresh: 1, tags: ['red'], backoff: '1h', maxLoad: 1000 };
     await settled(cache.get('a', options, failing('one')));
     await elapse(clock, 3_599_000);
@@ -105,7 +105,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a load that fails
     expect(await cache.get('a', options, () => 2)).toBe(2);
   });
 
-  it('since something in it was aborted is a failure as any other: there is a stale value', async () => {
+  it('by an abort of its own returns the stale value, as any failure does', async () => {
     const options = { ...KEPT, softTimeout: Number.POSITIVE_INFINITY };
     await cache.get('a', options, () => 'old');
     await elapse(clock, 10_001);
@@ -114,16 +114,16 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a load that fails
     expect(await cache.get('a', options, load)).toBe('old');
   });
 
-  it('is not hidden from who gives up: that is told, and gets no stale value', async () => {
+  it('rejects a caller that has aborted, instead of returning the stale value', async () => {
     const options = { ...KEPT, softTimeout: Number.POSITIVE_INFINITY };
     await cache.get('a', options, () => 'old');
     await elapse(clock, 10_001);
     const controller = new AbortController();
     const { load, loads } = heldLoad<string>();
-    const asked = settled(cache.get('a', { ...options, signal: controller.signal }, load));
+    const calls = settled(cache.get('a', { ...options, signal: controller.signal }, load));
     await turn();
     controller.abort('enough');
-    expect(await asked).toMatchObject({ code: 'aborted', cause: 'enough' });
+    expect(await calls).toMatchObject({ code: 'aborted', cause: 'enough' });
     loads[0]!.resolve('new');
   });
 });

@@ -16,7 +16,7 @@ const open = (): Program => {
   return program;
 };
 type Loads = ReturnType<typeof heldLoad<string>>['loads'][number];
-const isRelease = (words: readonly string[]): boolean => words.includes('release');
+const isRelease = (args: readonly string[]): boolean => args.includes('release');
 
 beforeEach(() => {
   clock = virtualClock();
@@ -25,16 +25,16 @@ beforeEach(() => {
 });
 afterEach(async () => {
   for (const { network, locks } of programs) {
-    network.letGo();
+    network.resume();
     await locks.close();
   }
   engine.close();
   expect(clock.pendingTimers).toBe(0);
 });
 
-/** In none of these does time pass, other than a lease of 10 s that nobody should have to wait for. */
-describe('who waits for a loader that has let go', () => {
-  it('loads at once when its load failed and may be tried again', async () => {
+/** No time passes in these tests: no waiter waits for the end of the lease of 10 s. */
+describe('a waiter of a loader that has released its mutex', () => {
+  it('loads at once when the load failed without a backoff', async () => {
     const [loader, waiter] = [open(), open()];
     const options = { ...KEPT, backoff: 0 };
     loader.network.holds = isRelease;
@@ -42,30 +42,30 @@ describe('who waits for a loader that has let go', () => {
     expect(await settled(failed)).toMatchObject({ message: 'no' });
     const waiting = waiter.cache.get('a', options, () => 'second');
     await turn();
-    loader.network.letGo();
+    loader.network.resume();
     expect(await waiting).toBe('second');
   });
 
-  it('loads at once when its value was deleted right after it was written', async () => {
+  it('loads at once when the value was deleted right after the write', async () => {
     const [loader, waiter] = [open(), open()];
     loader.network.holds = isRelease;
     expect(await loader.cache.get('a', KEPT, () => 'first')).toBe('first');
     await waiter.cache.delete('a');
     const waiting = waiter.cache.get('a', KEPT, () => 'second');
     await turn();
-    loader.network.letGo();
+    loader.network.resume();
     expect(await waiting).toBe('second');
   });
 
-  it.each(['open', 'write'])('loads at once when the store could not %s', async (verb) => {
+  it.each(['open', 'write'])('loads at once when the %s of the loader failed', async (verb) => {
     const [loader, waiter] = [open(), open()];
-    loader.network.holds = (words) => words.includes(verb);
-    loader.network.loses = (words) => words.includes(verb);
+    loader.network.holds = (args) => args.includes(verb);
+    loader.network.loses = (args) => args.includes(verb);
     const first = settled(loader.cache.get('a', KEPT, () => 'first'));
     await turn();
     const waiting = waiter.cache.get('a', KEPT, () => 'second');
     await turn();
-    loader.network.letGo();
+    loader.network.resume();
     expect(await waiting).toBe('second');
     expect(await first).toEqual(verb === 'open' ? expect.any(CacheError) : 'first');
   });
@@ -79,8 +79,8 @@ describe('who waits for a loader that has let go', () => {
     await turn();
     // As a client that is closed as soon as its locks are released.
     let isClosed = false;
-    loader.network.holdsAnswer = (words) => {
-      isClosed ||= isRelease(words);
+    loader.network.holdsReply = (args) => {
+      isClosed ||= isRelease(args);
       return false;
     };
     loader.network.loses = () => isClosed;
@@ -91,8 +91,8 @@ describe('who waits for a loader that has let go', () => {
   });
 });
 
-describe('a message that comes late', () => {
-  it('of a value that was deleted since is not taken for the new one', async () => {
+describe('a delayed message', () => {
+  it('of a value that was deleted meanwhile is not returned', async () => {
     const [loader, waiter] = [open(), open()];
     const { load, loads } = heldLoad<string>();
     const first = loader.cache.get('a', KEPT, load);
@@ -110,7 +110,7 @@ describe('a message that comes late', () => {
     await turn();
     const waitedAgain = waiter.cache.get('a', KEPT, load);
     await turn();
-    waiter.network.letGo();
+    waiter.network.resume();
     await turn();
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
@@ -134,7 +134,7 @@ describe('a message that comes late', () => {
     await turn();
     const waiting = waiter.cache.get('a', options, load);
     await turn();
-    waiter.network.letGo();
+    waiter.network.resume();
     await turn();
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waiting])).toEqual(['new', 'new']);
@@ -143,7 +143,7 @@ describe('a message that comes late', () => {
   it.each([
     ['is over', { fresh: '1s' }],
     ['is stale', { fresh: '1s', stale: '1m' }],
-  ] as const)('of a value whose time %s by then is looked at again', async (_, times) => {
+  ] as const)('of a value that %s by then makes the waiter look up the key', async (_, times) => {
     const [loader, waiter] = [open(), open()];
     const options = { ...KEPT, ...times, lease: '1m' } as const;
     const { load, loads } = heldLoad<string>();
@@ -155,24 +155,24 @@ describe('a message that comes late', () => {
     loads[0]!.resolve('old');
     expect(await first).toBe('old');
     await elapse(clock, 20_000);
-    waiter.network.letGo();
+    waiter.network.resume();
     expect(await waiting).toBe('new');
   });
 
-  it('of a value that took long to load, but is fresh, costs no second load', async () => {
+  it('of a fresh value whose load took long causes no second load', async () => {
     const [loader, waiter] = [open(), open()];
     const options = { ...KEPT, fresh: '1s' } as const;
     const { load, loads } = heldLoad<string>();
-    const asked = [loader.cache.get('a', options, load)];
+    const calls = [loader.cache.get('a', options, load)];
     await turn();
-    asked.push(waiter.cache.get('a', options, load));
+    calls.push(waiter.cache.get('a', options, load));
     for (let second = 0; second < 5; second++) await elapse(clock, 1000);
     loads[0]!.resolve('value');
-    expect(await Promise.all(asked)).toEqual(['value', 'value']);
+    expect(await Promise.all(calls)).toEqual(['value', 'value']);
     expect(loads).toHaveLength(1);
   });
 
-  it('of a value that has ended since is not taken for the new one', async () => {
+  it('of a value that has ended meanwhile is not returned', async () => {
     const [loader, waiter] = [open(), open()];
     const short = { ...KEPT, fresh: '11s', maxLoad: '5m' } as const;
     const { load, loads } = heldLoad<string>();
@@ -191,7 +191,7 @@ describe('a message that comes late', () => {
     await turn();
     const waitedAgain = waiter.cache.get('a', short, load);
     await turn();
-    waiter.network.letGo();
+    waiter.network.resume();
     await turn();
     loads[1]!.resolve('new');
     expect(await Promise.all([second, waitedAgain])).toEqual(['new', 'new']);
@@ -202,32 +202,32 @@ it.each([
   ['deleted', [], (other: Program) => other.cache.delete('a')],
   ['invalidated', ['red'], (other: Program) => other.cache.invalidate('red')],
 ] as const)(
-  'who comes after a value was %s does not get it from a load that was before',
+  'a caller that begins after a value was %s does not get it from an earlier load',
   async (_, tags, forget) => {
     const [here, other] = [open(), open()];
     const options = { ...KEPT, tags };
-    here.network.holdsAnswer = (words) => words.includes('write');
+    here.network.holdsReply = (args) => args.includes('write');
     const first = here.cache.get('a', options, () => 'old');
     await turn();
     await forget(other);
     const later = here.cache.get('a', options, () => 'new');
     await turn();
-    here.network.letGo();
+    here.network.resume();
     expect(await Promise.all([first, later])).toEqual(['old', 'new']);
   },
 );
 
-it('a write that comes late, when the next is loading, does not make that one load twice', async () => {
+it('a late write during the next load does not cause a third load', async () => {
   const [slow, next] = [open(), open()];
   const options = { ...KEPT, fresh: '1s' } as const;
-  slow.network.holds = (words) => words.includes('write');
+  slow.network.holds = (args) => args.includes('write');
   const first = slow.cache.get('a', options, () => 'late');
   await elapse(clock, 5001);
   expect(await first, 'who loads has waited enough for its write').toBe('late');
   const { load, loads } = heldLoad<string>();
   const second = next.cache.get('a', options, load);
   await turn();
-  slow.network.letGo();
+  slow.network.resume();
   await elapse(clock, 2000);
   loads[0]!.resolve('newer');
   await turn();
@@ -236,89 +236,89 @@ it('a write that comes late, when the next is loading, does not make that one lo
   expect(await slow.cache.get('a', options, load)).toBe('newer');
 });
 
-it('who waits for a value with tags is told of it as others are', async () => {
+it('a waiter receives a value with tags by message', async () => {
   const [loader, waiter] = [open(), open()];
   const options = { ...KEPT, tags: ['red'] };
   const { load, loads } = heldLoad<string>();
-  const asked = [loader.cache.get('a', options, load)];
+  const calls = [loader.cache.get('a', options, load)];
   await turn();
-  asked.push(waiter.cache.get('a', options, load));
+  calls.push(waiter.cache.get('a', options, load));
   await turn();
   waiter.network.holds = () => true;
   loads[0]!.resolve('value');
-  expect(await Promise.all(asked), 'without another request').toEqual(['value', 'value']);
+  expect(await Promise.all(calls), 'without another request').toEqual(['value', 'value']);
 });
 
-it('who waits hears of the value although the store does not say how long the lease runs', async () => {
+it('a waiter receives the value while the reply to its inspect is held', async () => {
   const [loader, waiter] = [open(), open()];
   const { load, loads } = heldLoad<string>();
-  const asked = [loader.cache.get('a', KEPT, load)];
+  const calls = [loader.cache.get('a', KEPT, load)];
   await turn();
-  waiter.network.holds = (words) => words.includes('inspect');
-  asked.push(waiter.cache.get('a', KEPT, load));
+  waiter.network.holds = (args) => args.includes('inspect');
+  calls.push(waiter.cache.get('a', KEPT, load));
   await turn();
   loads[0]!.resolve('value');
-  expect(await Promise.all(asked)).toEqual(['value', 'value']);
+  expect(await Promise.all(calls)).toEqual(['value', 'value']);
 });
 
-describe('a caller whose store does not answer', () => {
-  const isLook = (words: readonly string[]): boolean => words.includes('look');
+describe('a caller whose store does not reply', () => {
+  const isLookup = (args: readonly string[]): boolean => args.includes('lookup');
 
-  it('waits no longer than it said', async () => {
+  it('rejects with timeout after hardTimeout', async () => {
     const { cache, network } = open();
-    network.holds = isLook;
-    const asked = settled(cache.get('a', { ...KEPT, hardTimeout: 100 }, () => 1));
+    network.holds = isLookup;
+    const calls = settled(cache.get('a', { ...KEPT, hardTimeout: 100 }, () => 1));
     await elapse(clock, 100);
-    expect(await asked).toMatchObject({ code: 'timeout' });
+    expect(await calls).toMatchObject({ code: 'timeout' });
   });
 
-  it('gives up by its signal, also if that aborts before it has to wait', async () => {
+  it('rejects when its signal aborts, also before it has to wait', async () => {
     const { cache, network } = open();
-    network.holds = isLook;
+    network.holds = isLookup;
     const controller = new AbortController();
     const { signal } = controller;
     const { load, loads } = heldLoad<number>();
-    const asked = settled(cache.get('a', { ...KEPT, signal }, load));
+    const calls = settled(cache.get('a', { ...KEPT, signal }, load));
     await turn();
     controller.abort('enough');
     await turn();
-    network.letGo();
-    expect(await asked).toMatchObject({ code: 'aborted', cause: 'enough' });
+    network.resume();
+    expect(await calls).toMatchObject({ code: 'aborted', cause: 'enough' });
     await turn();
     expect(loads).toHaveLength(0);
   });
 
-  it('is rejected when its cache is closed, and loads nothing after that', async () => {
+  it('rejects when its cache is closed, and loads nothing after that', async () => {
     const { cache, network } = open();
-    network.holds = isLook;
+    network.holds = isLookup;
     const { load, loads } = heldLoad<number>();
-    const asked = settled(cache.get('a', KEPT, load));
+    const calls = settled(cache.get('a', KEPT, load));
     await turn();
     await cache.close();
-    network.letGo();
-    expect(await asked).toMatchObject({ code: 'aborted' });
+    network.resume();
+    expect(await calls).toMatchObject({ code: 'aborted' });
     await turn();
     expect(loads).toHaveLength(0);
   });
 
   it.each(['acquire', 'open'])(
-    'begins no load when its cache is closed while it has to %s',
+    'begins no load when its cache is closed during %s',
     async (verb) => {
       const { cache, network } = open();
       const { load, loads } = heldLoad<number>();
-      network.holds = (words) => words.some((word) => word.startsWith(verb));
-      const asked = settled(cache.get('a', KEPT, load));
+      network.holds = (args) => args.some((arg) => arg.startsWith(verb));
+      const calls = settled(cache.get('a', KEPT, load));
       await turn();
       await cache.close();
-      expect(await asked).toMatchObject({ code: 'aborted' });
-      network.letGo();
+      expect(await calls).toMatchObject({ code: 'aborted' });
+      network.resume();
       await turn();
       expect(loads).toHaveLength(0);
       expect(await open().cache.get('a', KEPT, () => 2), 'nobody holds it up').toBe(2);
     },
   );
 
-  it('begins no load of several keys when its cache is closed before all is known', async () => {
+  it('begins no batch load when its cache is closed before all keys are decided', async () => {
     const { cache, network } = open();
     let loads = 0;
     const load = (keys: readonly string[]): Map<string, number> => {
@@ -329,12 +329,12 @@ describe('a caller whose store does not answer', () => {
     const elsewhere = heldLoad<number>();
     const other = open().cache.get('b', KEPT, elsewhere.load);
     await turn();
-    network.holds = (words) => words.includes('wait');
-    const asked = settled(cache.getMany(['a', 'b'], KEPT, load));
+    network.holds = (args) => args.includes('wait');
+    const calls = settled(cache.getMany(['a', 'b'], KEPT, load));
     await turn();
     await cache.close();
-    expect(await asked).toMatchObject({ code: 'aborted' });
-    network.letGo();
+    expect(await calls).toMatchObject({ code: 'aborted' });
+    network.resume();
     await turn();
     expect(loads).toBe(0);
     expect(await open().cache.get('a', KEPT, () => 2), 'no failure was told').toBe(2);
@@ -342,74 +342,74 @@ describe('a caller whose store does not answer', () => {
     expect(await other).toBe(3);
   });
 
-  it('counts its time over all that it waits for', async () => {
+  it('counts hardTimeout over all its waits', async () => {
     const [{ cache, network }, other] = [open(), open()];
     const options = { ...KEPT, hardTimeout: 1000 };
     const { load, loads } = heldLoad<number>();
-    network.holds = isLook;
-    const asked = settled(cache.get('a', options, load));
+    network.holds = isLookup;
+    const calls = settled(cache.get('a', options, load));
     await elapse(clock, 900);
-    network.letGo();
+    network.resume();
     await turn();
     expect(loads).toHaveLength(1);
     await elapse(clock, 100);
-    expect(await asked).toMatchObject({ code: 'timeout' });
+    expect(await calls).toMatchObject({ code: 'timeout' });
     loads[0]!.resolve(1);
     expect(await other.cache.get('a', options, load)).toBe(1);
   });
 });
 
-it('a load does not begin when its lease was lost on the way to it', async () => {
+it('a load does not begin when its lease was lost before', async () => {
   const { cache, network } = open();
   const { load, loads } = heldLoad<number>();
   const options = { ...KEPT, lease: 1000, maxLoad: 1000 } as const;
-  network.holdsAnswer = (words) => words.includes('open');
-  const asked = cache.get('a', options, load);
+  network.holdsReply = (args) => args.includes('open');
+  const calls = cache.get('a', options, load);
   await elapse(clock, 1000);
-  network.letGo();
+  network.resume();
   await turn();
   expect(loads).toHaveLength(1);
   expect(loads[0]!.signal.aborted).toBe(false);
   loads[0]!.resolve(1);
-  expect(await asked).toBe(1);
+  expect(await calls).toBe(1);
 });
 
-it('a load of several keys is given each once, also if one was lost while it was gathered', async () => {
+it('a batch load gets each key once, also if the lease of one was lost before it began', async () => {
   const { cache, network } = open();
   const elsewhere = heldLoad<number>();
   const other = open().cache.get('b', KEPT, elsewhere.load);
   await turn();
-  network.holds = (words) => words.includes('wait');
+  network.holds = (args) => args.includes('wait');
   const seen: string[][] = [];
   const options = { ...KEPT, lease: 1000, maxLoad: 1000 } as const;
-  const asked = cache.getMany(['a', 'b'], options, (keys, { signal }) => {
+  const calls = cache.getMany(['a', 'b'], options, (keys, { signal }) => {
     seen.push([...keys, String(signal.aborted)]);
     return new Map(keys.map((key) => [key, 1]));
   });
   await elapse(clock, 1000);
   await turn();
-  network.letGo();
+  network.resume();
   await turn();
   elsewhere.loads[0]!.resolve(2);
-  expect(Object.fromEntries(await asked)).toEqual({ a: 1, b: 2 });
+  expect(Object.fromEntries(await calls)).toEqual({ a: 1, b: 2 });
   expect(await other).toBe(2);
   expect(seen).toEqual([['a', 'false']]);
 });
 
-it('a load of very many keys that loses all of them in the same moment is told once', async () => {
+it('a batch load that loses the leases of 3000 keys at once aborts its signal once', async () => {
   const { cache, network } = open();
   const keys = Array.from({ length: 3000 }, (_, index) => `key ${index}`);
   let aborts = 0;
   let goOn = (): void => {};
-  const asked = cache.getMany(keys, { ...KEPT, hardTimeout: 1000 }, (_, { signal }) => {
+  const calls = cache.getMany(keys, { ...KEPT, hardTimeout: 1000 }, (_, { signal }) => {
     signal.addEventListener('abort', () => aborts++);
     return new Promise<Map<string, number>>((resolve) => {
       goOn = () => resolve(new Map());
     });
   });
-  const outcome = settled(asked);
+  const outcome = settled(calls);
   await turn();
-  network.loses = (words) => words.includes('extend');
+  network.loses = (args) => args.includes('extend');
   await elapse(clock, 9999);
   expect(await outcome).toMatchObject({ code: 'timeout' });
   await elapse(clock, 10_000);
@@ -417,7 +417,7 @@ it('a load of very many keys that loses all of them in the same moment is told o
   goOn();
 });
 
-describe('a later caller of a process whose message was lost', () => {
+describe('a later caller in a process whose message was lost', () => {
   it.each([
     ['that a value came, which is gone', (first: Loads) => first.resolve('old'), '1s'],
     ['that a load failed', (first: Loads) => first.reject(new Error('no')), '1m'],
@@ -439,13 +439,13 @@ describe('a later caller of a process whose message was lost', () => {
   });
 });
 
-it('a load that hangs is not begun again when nobody waits for it', async () => {
+it('a load that hangs is not repeated when no caller waits', async () => {
   const { cache } = open();
   const { load, loads } = heldLoad<number>();
   const options = { ...KEPT, lease: 1000, maxLoad: 1000, hardTimeout: 500 } as const;
-  const asked = settled(cache.get('a', options, load));
+  const calls = settled(cache.get('a', options, load));
   await elapse(clock, 500);
-  expect(await asked).toMatchObject({ code: 'timeout' });
+  expect(await calls).toMatchObject({ code: 'timeout' });
   for (let second = 0; second < 10; second++) await elapse(clock, 1000);
   expect(loads).toHaveLength(1);
   expect(await cache.get('a', options, () => 2)).toBe(2);

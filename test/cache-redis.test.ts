@@ -33,7 +33,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
 const waiterOf = (key: string) => async (): Promise<boolean> =>
   (await observer.exists(`value:{cache:${key}}:waiters`)) === 1;
 
-it('a load that was under way when all was flushed replaces nothing newer', async () => {
+it('refuses the write of a load that began before FLUSHALL', async () => {
   const [here, there] = [open(), open()];
   const { load, loads } = heldLoad<string>();
   const first = here.get('a', KEPT, load);
@@ -45,18 +45,18 @@ it('a load that was under way when all was flushed replaces nothing newer', asyn
   expect(await there.get('a', KEPT, () => 'newest')).toBe('newer');
 });
 
-it('scripts that are forgotten while a load is under way are sent again', async () => {
+it('sends scripts again after SCRIPT FLUSH during a load', async () => {
   const [here, there] = [open(), open()];
   const { load, loads } = heldLoad<string>();
-  const asked = [here.get('a', KEPT, load), there.get('a', KEPT, load)];
+  const calls = [here.get('a', KEPT, load), there.get('a', KEPT, load)];
   await until(waiterOf('a'));
   await observer.script('FLUSH');
   loads[0]!.resolve('value');
-  expect(await Promise.all(asked)).toEqual(['value', 'value']);
+  expect(await Promise.all(calls)).toEqual(['value', 'value']);
   expect(loads).toHaveLength(1);
 });
 
-it('goes on after a restart that has lost everything, and who waited loads', async () => {
+it('lets a waiter load after a restart without data', async () => {
   const port = await freePort();
   const before = await startRealRedis('--port', `${port}`);
   const [here, there] = [open(port), open(port)];
@@ -72,12 +72,12 @@ it('goes on after a restart that has lost everything, and who waited loads', asy
   onTestFinished(() => after.stop());
   expect(await second).toBe('second');
   loads[0]!.resolve('first');
-  // The loader finds the newer value, or could not ask and gives its callers what it has.
+  // The loader finds the newer value, or cannot reach the store and returns what it has.
   expect(['first', 'second']).toContain(await first);
   await until(async () => (await settled(here.get('a', KEPT, () => 'third'))) === 'second');
 });
 
-it('who waits loads at once when the loader closes its locks', async () => {
+it('lets a waiter load at once when the loader closes its locks', async () => {
   const locks = createLocks(`redis://127.0.0.1:${redis.port}`);
   const { load, loads } = heldLoad<string>();
   const options = { ...KEPT, lease: '1m', hardTimeout: '10s' } as const;
@@ -90,23 +90,23 @@ it('who waits loads at once when the loader closes its locks', async () => {
   expect(await second).toBe('second');
 });
 
-it('a key of another type fails alone, and a text of another program is not there', async () => {
+it('fails only for a key of another type, and loads over the text of another program', async () => {
   const cache = open();
   await cache.get('right', KEPT, () => 1);
   await observer.rpush('value:{cache:list}', 'x');
   await observer.set('value:{cache:text}', 'a text', 'PX', 60_000);
   await observer.set('value:{cache:number}', '7 8 9 10 11', 'PX', 60_000);
-  const asked = ['right', 'list', 'text', 'number'].map((key) =>
+  const calls = ['right', 'list', 'text', 'number'].map((key) =>
     settled(cache.get<unknown>(key, KEPT, () => key)),
   );
-  const [right, list, ...others] = await Promise.all(asked);
+  const [right, list, ...others] = await Promise.all(calls);
   expect(right).toBe(1);
   expect(list).toMatchObject({ code: 'unavailable', key: 'list' });
   expect(String(list)).toContain('WRONGTYPE');
   expect(others).toEqual(['text', 'number']);
 });
 
-it('a value whose end was taken away is loaded anew', async () => {
+it('loads again when a value has lost its TTL', async () => {
   const cache = open();
   const options = { fresh: 1, stale: '1m', softTimeout: 100 } as const;
   await cache.get('a', options, () => 1);
@@ -115,23 +115,23 @@ it('a value whose end was taken away is loaded anew', async () => {
   expect(await observer.pttl('value:{cache:a}')).toBeGreaterThan(0);
 });
 
-it('a large value reaches who waits, and does not cost them their subscription', async () => {
+it("sends no large value to a waiter's subscription, and the waiter gets it", async () => {
   await observer.config('SET', 'client-output-buffer-limit', 'pubsub 2mb 2mb 1');
   const [here, there] = [open(), open()];
   const { load, loads } = heldLoad<string>();
-  const asked = [here.get('a', KEPT, load), there.get('a', KEPT, load)];
+  const calls = [here.get('a', KEPT, load), there.get('a', KEPT, load)];
   await until(waiterOf('a'));
   const subscribers = async (): Promise<string> =>
     String(await observer.call('CLIENT', 'LIST', 'TYPE', 'pubsub')).replaceAll(/ (?!id=).*/g, '');
   const before = await subscribers();
   loads[0]!.resolve('x'.repeat(5_000_000));
-  const values = await Promise.all(asked);
+  const values = await Promise.all(calls);
   expect(values.map(({ length }) => length)).toEqual([5_000_000, 5_000_000]);
   expect(await subscribers()).toBe(before);
   expect(loads).toHaveLength(1);
 });
 
-it('keeps nothing of a key for much longer than its value, and nothing of one that is deleted', async () => {
+it('keeps no key much longer than its value, and none of a deleted value', async () => {
   const cache = open();
   const short = { fresh: 1000, maxLoad: '1s', tags: ['red'] } as const;
   await cache.get('a', short, () => 1);

@@ -1,12 +1,18 @@
-import { type Cache, createCache, type Load, type LoadContext } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
+import {
+  type Cache,
+  type CacheLimits,
+  createCache,
+  type Load,
+  type LoadContext,
+} from '../src/cache/index.ts';
 import type { ScriptRunner } from '../src/client/index.ts';
 import { type Clock, type Random, seededRandom, type VirtualClock } from '../src/clock/index.ts';
 import type { Engine } from '../src/engine/index.ts';
 import { RedisStore } from '../src/stores/index.ts';
 import { engineRunner } from '../src/stores/redis/engine-runner.ts';
 
-/** Everything that can happen without time has happened. */
+/** Waits until all that can happen without time has happened. */
 export const turn = (): Promise<void> => new Promise(setImmediate);
 
 export async function elapse(clock: VirtualClock, durationMs: number): Promise<void> {
@@ -15,7 +21,7 @@ export async function elapse(clock: VirtualClock, durationMs: number): Promise<v
   await turn();
 }
 
-/** What became of it, as a value. */
+/** The value or the error of the work. */
 export function settled<Value>(work: Promise<Value>): Promise<Value | Error> {
   return work.catch((error: Error) => error);
 }
@@ -25,7 +31,7 @@ interface Loading<Value> extends LoadContext {
   reject(error: unknown): void;
 }
 
-/** A load that ends when the test says so. */
+/** A load that the test ends. */
 export function heldLoad<Value>(): { load: Load<Value>; loads: Loading<Value>[] } {
   const loads: Loading<Value>[] = [];
   const load: Load<Value> = (context) =>
@@ -35,7 +41,7 @@ export function heldLoad<Value>(): { load: Load<Value>; loads: Loading<Value>[] 
   return { load, loads };
 }
 
-/** Chance never decides for an early load. */
+/** Randomness that never triggers an early load. */
 export function neverEarly(seed: number): Random {
   return { next: () => 0, bytes: (count) => seededRandom(seed).bytes(count) };
 }
@@ -47,56 +53,86 @@ export interface Program {
   readonly network: Network;
 }
 
-/** One of several programs that share an engine as if it were a Redis. */
-export function openProgram(engine: Engine, clock: Clock, number: number): Program {
+/** Opens one of many programs that share an engine as if it were a Redis. */
+export function openProgram(
+  engine: Engine,
+  clock: Clock,
+  number: number,
+  { memory = false, random = neverEarly(number) }: ProgramOptions = {},
+): Program {
   const network = new Network(engineRunner(engine));
   const options = { clock, clientId: `client${number}`, requestTimeoutMs: 5000 };
   const store = new RedisStore(network, options);
-  const locks = new CachingLocks({ store, clock, random: neverEarly(number) });
-  return { cache: createCache({ locks }), locks, network };
+  const locks = new CachingLocks({ store, clock, random });
+  return { cache: createCache({ locks, memory }), locks, network };
 }
 
-type Words = readonly string[];
+export interface ProgramOptions {
+  readonly memory?: boolean | CacheLimits;
+  readonly random?: Random;
+}
 
-/** Requests and messages can be stopped on their way, and go on when the test says so. */
+type Args = readonly string[];
+
+/** Holds or loses requests, replies and messages as the test says. */
 export class Network implements ScriptRunner {
-  /** Whether a request is held back, by the words of its call. */
-  holds: (words: Words) => boolean = () => false;
-  /** Whether the answer to a request is held back. */
-  holdsAnswer: (words: Words) => boolean = () => false;
-  /** Whether a request is lost: it fails, and the engine has not heard of it. */
-  loses: (words: Words) => boolean = () => false;
+  /** Whether a request is held, by the arguments of its call. */
+  holds: (args: Args) => boolean = () => false;
+  /** Whether the reply to a request is held. */
+  holdsReply: (args: Args) => boolean = () => false;
+  /** Whether a request is lost: it fails, and the engine does not execute it. */
+  loses: (args: Args) => boolean = () => false;
   holdsMessages = false;
+  refusesSubscriptions = false;
+  /** How many calls were made. */
+  calls = 0;
   readonly #runner: ScriptRunner;
+  readonly #subscriptions: { readonly onGap: () => void; readonly onLost: () => void }[] = [];
   #held: (() => void)[] = [];
+  #isCut = false;
 
   constructor(runner: ScriptRunner) {
     this.#runner = runner;
   }
 
   async run(...call: Parameters<ScriptRunner['run']>): Promise<unknown> {
-    const [, , words] = call;
-    if (this.holds(words)) await new Promise<void>((resolve) => this.#held.push(resolve));
-    if (this.loses(words)) throw new Error('lost on its way');
-    const answer = await this.#runner.run(...call);
-    if (this.holdsAnswer(words)) await new Promise<void>((resolve) => this.#held.push(resolve));
-    return answer;
+    const [, , args] = call;
+    this.calls++;
+    if (this.holds(args)) await new Promise<void>((resolve) => this.#held.push(resolve));
+    if (this.loses(args)) throw new Error('the request was lost');
+    const reply = await this.#runner.run(...call);
+    if (this.holdsReply(args)) await new Promise<void>((resolve) => this.#held.push(resolve));
+    return reply;
   }
 
-  listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void> {
-    const hear = (text: string): void => {
+  async listen(...[channel, onMessage, onGap, onLost]: Parameters<ScriptRunner['listen']>) {
+    if (this.refusesSubscriptions) throw new Error('the subscription was refused');
+    this.#subscriptions.push({ onGap, onLost: onLost ?? (() => {}) });
+    const receive = (text: string): void => {
+      if (this.#isCut) return;
       if (this.holdsMessages) this.#held.push(() => onMessage(text));
       else onMessage(text);
     };
-    return this.#runner.listen(channel, hear, onGap);
+    await this.#runner.listen(channel, receive, onGap);
   }
 
-  /** What was held goes on, and nothing is held from now on. */
-  letGo(): void {
+  /** Ends the connections of all subscriptions. Messages are lost from now on. */
+  cutSubscriptions(): void {
+    this.#isCut = true;
+    for (const { onLost } of this.#subscriptions) onLost();
+  }
+
+  restoreSubscriptions(): void {
+    this.#isCut = false;
+    for (const { onGap } of this.#subscriptions) onGap();
+  }
+
+  /** Delivers what was held, and holds nothing from now on. */
+  resume(): void {
     this.holds = () => false;
-    this.holdsAnswer = () => false;
+    this.holdsReply = () => false;
     this.holdsMessages = false;
-    for (const goOn of this.#held.splice(0)) goOn();
+    for (const deliver of this.#held.splice(0)) deliver();
   }
 
   close(): Promise<void> {
@@ -104,7 +140,7 @@ export class Network implements ScriptRunner {
   }
 }
 
-/** A network on which requests, answers and messages take as long as `delayMs` says each time. */
+/** A network on which requests, replies and messages take as long as `delayMs` says each time. */
 export function slowRunner(
   runner: ScriptRunner,
   clock: Clock,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import { type CacheOptions, createCache } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import type { ScriptRunner } from '../src/client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine, execute } from '../src/engine/index.ts';
@@ -49,8 +49,8 @@ function lockSession(scripts: ScriptRunner): LockSession {
     killSession = () => session.close();
     return { id: 'session', ended: new Promise<void>(() => {}), close: killSession };
   };
-  const command = async (words: string[]): Promise<unknown> => {
-    const reply = execute(engine.session(), words);
+  const command = async (args: string[]): Promise<unknown> => {
+    const reply = execute(engine.session(), args);
     if (reply instanceof ErrorReply) throw new Error(reply.message);
     return reply;
   };
@@ -69,7 +69,7 @@ function openLoader(): CachingLocks {
 }
 
 it.each([false, true])(
-  'a loader that dies with its session is followed at once, by one of those who wait, also if scripts are forgotten: %j',
+  'one waiter loads at once when the session of the loader ends (after SCRIPT FLUSH: %j)',
   async (isForgetful) => {
     forgets = isForgetful;
     const { load, loads } = heldLoad<string>();
@@ -91,7 +91,7 @@ it.each([false, true])(
   },
 );
 
-it('a load that is over leaves no exit command beside that of the locks', async () => {
+it('a load that has ended leaves no exit command', async () => {
   const locks = openLoader();
   const cache = createCache({ locks });
   await cache.get('a', KEPT, () => 1);

@@ -1,5 +1,6 @@
 import diagnostics from 'node:diagnostics_channel';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, expectTypeOf, it, onTestFinished } from 'vitest';
+import { CachingLocks } from '../src/cache/caching-locks.ts';
 import {
   bytesSerializer,
   type Cache,
@@ -9,7 +10,6 @@ import {
   type Load,
   type LoadContext,
 } from '../src/cache/index.ts';
-import { CachingLocks } from '../src/caching-locks.ts';
 import { type Random, seededRandom, type VirtualClock, virtualClock } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/index.ts';
 import { LockArgumentError, Locks, memoryStore } from '../src/lock/index.ts';
@@ -19,13 +19,13 @@ import { engineRunner } from '../src/stores/redis/engine-runner.ts';
 let clock: VirtualClock;
 let engine: Engine;
 let closers: (() => Promise<unknown>)[];
-/** Chance never decides for an early load, unless a test says so. */
+/** Never triggers an early load, unless a test sets another. */
 let random: Random;
 let clients = 0;
 
 const LATEST: Random = { next: () => 0, bytes: (count) => seededRandom(++clients).bytes(count) };
 
-/** Caches that share their values as processes do: each `open` is one of them. */
+/** Each `open` is a cache of another process, as far as the store allows that. */
 const SCENES = {
   'in memory': () => {
     const store = memoryStore(clock);
@@ -54,7 +54,7 @@ afterEach(async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-/** Everything that can happen without time has happened. */
+/** Waits until all that can happen without time has happened. */
 const turn = (): Promise<void> => new Promise(setImmediate);
 
 async function elapse(durationMs: number): Promise<void> {
@@ -68,7 +68,7 @@ interface Loading<Value> extends LoadContext {
   reject(error: unknown): void;
 }
 
-/** A load that ends when the test says so. */
+/** A load that the test ends. */
 function heldLoad<Value>(): { load: Load<Value>; loads: Loading<Value>[] } {
   const loads: Loading<Value>[] = [];
   const load: Load<Value> = (context) =>
@@ -102,20 +102,20 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     it('loads once for all callers of all processes', async () => {
       const caches = [open(), open(), open()];
       const { load, loads } = heldLoad<string>();
-      const asked = caches.flatMap((cache) =>
+      const calls = caches.flatMap((cache) =>
         Array.from({ length: 10 }, () => cache.get('price:7', KEPT, load)),
       );
       await turn();
       expect(loads).toHaveLength(1);
       loads[0]!.resolve('十 €');
-      expect(new Set(await Promise.all(asked))).toEqual(new Set(['十 €']));
+      expect(new Set(await Promise.all(calls))).toEqual(new Set(['十 €']));
       expect(await open().get('price:7', KEPT, load)).toBe('十 €');
       expect(loads).toHaveLength(1);
       const waits = caches.map(({ counts }) => counts.wait);
       expect(waits.sort()).toEqual([0, 1, 1]);
     });
 
-    it('tells waiters of the value without being asked again', async () => {
+    it('notifies waiters of the value without polling', async () => {
       const { load, loads } = heldLoad<number>();
       const first = open().get('a', KEPT, load);
       await turn();
@@ -127,16 +127,18 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await Promise.all([first, second])).toEqual([1, 1]);
     });
 
-    it('gives everybody a value of their own, as it is after it was kept', async () => {
+    it('returns to each caller its own copy, of the type that the load returned', async () => {
       const cache = open();
       const load = async () => ({ at: new Date(0), list: [1] });
       const [one, two] = await Promise.all([
         cache.get('a', KEPT, load),
         cache.get('a', KEPT, load),
       ]);
-      expect(one).toEqual({ at: '1970-01-01T00:00:00.000Z', list: [1] });
+      expectTypeOf(one).toEqualTypeOf<{ at: Date; list: number[] }>();
+      expect(one).toEqual({ at: new Date(0), list: [1] });
       one.list.push(2);
-      expect(two.list).toEqual([1]);
+      one.at.setTime(7);
+      expect(two).toEqual({ at: new Date(0), list: [1] });
     });
 
     it.each([null, undefined, 0, '', false, 'x y\n€', { a: [1] }])('keeps %j', async (value) => {
@@ -161,7 +163,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       }
     });
 
-    it('loads with the fence of its lock, which rises', async () => {
+    it('passes the fence of its lock, which rises, to each load', async () => {
       const cache = open();
       const fences: number[] = [];
       for (let round = 0; round < 3; round++) {
@@ -198,28 +200,28 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(caches[0]!.counts).toMatchObject({ hit: 1, stale: 2, miss: 1 });
     });
 
-    it('waits for the new one, if asked to', async () => {
+    it('waits for the new one with softTimeout: Infinity', async () => {
       const cache = await staleCache();
       const { load, loads } = heldLoad<string>();
       const options = { ...KEPT, softTimeout: Number.POSITIVE_INFINITY };
-      const asked = [cache.get('a', options, load), open().get('a', options, load)];
+      const calls = [cache.get('a', options, load), open().get('a', options, load)];
       await turn();
       loads[0]!.resolve('new');
-      expect(await Promise.all(asked)).toEqual(['new', 'new']);
+      expect(await Promise.all(calls)).toEqual(['new', 'new']);
     });
 
     it('waits for so long, and then gives the stale one', async () => {
       const cache = await staleCache();
       const { load, loads } = heldLoad<string>();
-      const asked = cache.get('a', { ...KEPT, softTimeout: 200 }, load);
+      const calls = cache.get('a', { ...KEPT, softTimeout: 200 }, load);
       await elapse(200);
-      expect(await asked).toBe('old');
+      expect(await calls).toBe('old');
       loads[0]!.resolve('new');
       await turn();
       expect(await cache.get('a', KEPT, load)).toBe('new');
     });
 
-    it('is empty after its time', async () => {
+    it('loads again after fresh and stale have passed', async () => {
       const cache = await staleCache();
       await elapse(60_000);
       expect(await cache.get('a', KEPT, () => 'new')).toBe('new');
@@ -230,13 +232,13 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     const failure = new TypeError('no database');
     const STRICT: CacheOptions = { ...KEPT, backoff: '1s' };
 
-    it('gives the error to all who wait, and does not load for a while', async () => {
+    it('throws the error to all waiters, and does not load during the backoff', async () => {
       const [here, there] = [open(), open()];
       const { load, loads } = heldLoad<number>();
-      const asked = [here, here, there].map((cache) => settled(cache.get('a', STRICT, load)));
+      const calls = [here, here, there].map((cache) => settled(cache.get('a', STRICT, load)));
       await turn();
       loads[0]!.reject(failure);
-      const [own, sibling, other] = await Promise.all(asked);
+      const [own, sibling, other] = await Promise.all(calls);
       expect([own, sibling]).toEqual([failure, failure]);
       expect(other).toMatchObject({ code: 'load', key: 'a' });
       expect(String(other)).toContain('TypeError: no database');
@@ -252,7 +254,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await again).toBe(1);
     });
 
-    it('pauses twice as long after each failure in a row, and forgets them with a success', async () => {
+    it('doubles the backoff with each failure in a row, and resets it with a success', async () => {
       const cache = open();
       const pauses: number[] = [];
       const events = listen('fail') as { pauseMs: number }[];
@@ -268,7 +270,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(events.at(-1)!.pauseMs).toBe(1000);
     });
 
-    it('has the stale value, or the error, as the options say', async () => {
+    it('returns the stale value, or throws with onError: throw', async () => {
       const cache = open();
       await cache.get('a', STRICT, () => 'old');
       await elapse(10_001);
@@ -283,20 +285,20 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await cache.get('a', STRICT, load)).toBe('old');
     });
 
-    it('fails for what cannot be kept', async () => {
-      const asked = open().get('a', KEPT, () => () => 1);
-      expect(String(await settled(asked))).toContain('a function cannot be kept as JSON');
+    it('fails for a value that cannot be encoded', async () => {
+      const calls = open().get('a', KEPT, () => () => 1);
+      expect(String(await settled(calls))).toContain('a function cannot be kept as JSON');
     });
   });
 
   describe('whose loader is lost', () => {
     const SHORT: CacheOptions = { ...KEPT, lease: '1s', maxLoad: '1s', hardTimeout: '1h' };
 
-    it('is followed by the next when its lease ends', async () => {
+    it('loads in another process when the lease ends', async () => {
       const { load, loads } = heldLoad<string>();
       const dead = open().get('a', SHORT, load);
       await turn();
-      const asked = [open(), open()].map((cache) => cache.get('a', SHORT, load));
+      const calls = [open(), open()].map((cache) => cache.get('a', SHORT, load));
       await turn();
       expect(loads).toHaveLength(1);
       await elapse(999);
@@ -306,10 +308,10 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(loads[1]!.fence).toBeGreaterThan(loads[0]!.fence);
       loads[1]!.resolve('second');
       await turn();
-      expect(await Promise.all([dead, ...asked])).toEqual(['second', 'second', 'second']);
+      expect(await Promise.all([dead, ...calls])).toEqual(['second', 'second', 'second']);
     });
 
-    it('cannot overwrite a newer value, with a value or with an error', async () => {
+    it('refuses its late value and its late error', async () => {
       for (const end of ['resolve', 'reject'] as const) {
         const key = `late ${end}`;
         const { load, loads } = heldLoad<string>();
@@ -331,18 +333,18 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
   });
 
   describe('and callers', () => {
-    it('wait for so long, and the load goes on', async () => {
+    it('are rejected after hardTimeout, and the load goes on', async () => {
       const cache = open();
       const { load, loads } = heldLoad<string>();
-      const asked = settled(cache.get('a', { ...KEPT, hardTimeout: '2s' }, load));
+      const calls = settled(cache.get('a', { ...KEPT, hardTimeout: '2s' }, load));
       await elapse(2000);
-      expect(await asked).toMatchObject({ code: 'timeout', key: 'a' });
+      expect(await calls).toMatchObject({ code: 'timeout', key: 'a' });
       loads[0]!.resolve('late');
       await turn();
       expect(await cache.get('a', KEPT, load)).toBe('late');
     });
 
-    it('give up by their signal, alone', async () => {
+    it('are rejected when their own signal aborts', async () => {
       const cache = open();
       const { load, loads } = heldLoad<string>();
       const controller = new AbortController();
@@ -370,7 +372,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await first).toBe('value');
     });
 
-    it('are told when a load asks for its own key', async () => {
+    it('are rejected with deadlock when a load gets its own key', async () => {
       const cache = open();
       const outer = (): Promise<number> => cache.get('a', KEPT, () => cache.get('b', KEPT, inner));
       const inner = (): Promise<number> => cache.get('a', KEPT, () => 1);
@@ -379,7 +381,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
   });
 
   describe('that loads early', () => {
-    it('does so by chance, as the value comes to its end', async () => {
+    it('loads at random, more likely as the value comes to its end', async () => {
       const cache = open();
       const slow = async (): Promise<string> => {
         clock.advance(1000);
@@ -406,7 +408,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     });
   });
 
-  describe('whose values are forgotten', () => {
+  describe('whose values are deleted', () => {
     it('by key, for all processes', async () => {
       const [here, there] = [open(), open()];
       await here.get('a', KEPT, () => 1);
@@ -416,7 +418,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
       expect(await here.get('b', KEPT, () => 2)).toBe(1);
     });
 
-    it('while they are loaded: what was read before is not kept', async () => {
+    it('while they are loaded: the load is not kept', async () => {
       const [here, there] = [open(), open()];
       const { load, loads } = heldLoad<string>();
       const first = here.get('a', KEPT, load);
@@ -464,8 +466,8 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     });
   });
 
-  describe('asked for several keys', () => {
-    it('loads those together that nobody has or loads', async () => {
+  describe('with many keys', () => {
+    it('loads in one call the keys that no process has or loads', async () => {
       const [here, there] = [open(), open()];
       const { load, loads } = heldLoad<string>();
       await here.get('a', KEPT, () => 'A');
@@ -494,12 +496,12 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     it('fails for a key that the load left out, and keeps the others', async () => {
       const cache = open();
       const many = cache.getMany(['a', 'b'], KEPT, () => new Map([['a', 1]]));
-      expect(String(await settled(many))).toContain("the load gave no value for 'b'");
+      expect(String(await settled(many))).toContain("the batch load returned no value for 'b'");
       expect(await cache.get('a', KEPT, () => 2)).toBe(1);
     });
   });
 
-  it('tells of what it does', async () => {
+  it('publishes its events', async () => {
     const [hits, loads, writes] = [listen('hit'), listen('load'), listen('write')];
     const cache = open();
     await cache.get('a', KEPT, () => 1);
@@ -510,7 +512,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
     expect(cache.counts).toMatchObject({ hit: 1, miss: 1, load: 1, write: 1, stale: 0, wait: 0 });
   });
 
-  it('refuses what cannot be right', async () => {
+  it('rejects wrong arguments', async () => {
     const cache = open();
     const load = (): number => 1;
     const wrong: [Promise<unknown>, string][] = [
@@ -538,7 +540,7 @@ describe.each(Object.keys(SCENES) as (keyof typeof SCENES)[])('a cache %s', (kin
 });
 
 describe('createCache', () => {
-  it('says what it needs', async () => {
+  it('throws without locks, and names what it needs', async () => {
     const locks = new Locks({ store: memoryStore(clock), clock });
     expect(() => createCache({ locks })).toThrow('createCache({ locks: createLocks() })');
     const others = new CachingLocks({ store: memoryStore(clock), clock });

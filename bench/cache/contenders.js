@@ -1,5 +1,6 @@
 // The caches that are measured, each set up as its documents say, behind one shape:
-// `open(url)` gives { get(key, ttlMs, load), close() }; without an address the values live in the process.
+// `open(url, { layers })` returns { get(key, ttlMs, load), close() }. Without a url the values are kept in the process;
+// with 2 layers, in Redis and in the process.
 // The peers are in a package of their own, since bentocache needs another ioredis than we do.
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -17,9 +18,9 @@ const OPENERS = {
   async holdfast() {
     const { createLocks } = await import(pathToFileURL(join(dist, 'index.js')).href);
     const { createCache } = await import(pathToFileURL(join(dist, 'public', 'cache.js')).href);
-    return (url) => {
-      const locks = createLocks(url);
-      const cache = createCache({ locks });
+    return (url, { layers = 1 } = {}) => {
+      const locks = url === undefined ? createLocks() : createLocks(url);
+      const cache = createCache({ locks, memory: layers === 2 });
       return {
         get: (key, ttlMs, make) => cache.get(key, { fresh: ttlMs }, make),
         close: () => locks.close(),

@@ -1,11 +1,11 @@
-import type { Failure } from './store.ts';
+import type { LoadFailure } from './store.ts';
 
 export type CacheErrorCode = 'load' | 'timeout' | 'aborted' | 'unavailable' | 'deadlock';
 
 export const CLOSED = 'the cache was closed';
 const BRAND = Symbol.for('holdfast.CacheError');
 
-/** What a cache throws, other than the error of the caller's own `load`. */
+/** Error of a cache. The error of the caller's own `load` is thrown as it is. */
 export class CacheError extends Error {
   readonly code: CacheErrorCode;
   readonly key: string;
@@ -18,15 +18,15 @@ export class CacheError extends Error {
     this.key = key;
   }
 
-  /** Also across copies of the package. */
+  /** True also for an error of another copy of the package. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && BRAND in value;
   }
 }
 
-/** The load failed in another process, or a while ago. */
-export function loadError(key: string, { name, message, leftMs }: Failure): CacheError {
-  const when = leftMs > 0 ? ` It is not tried again for ${Math.ceil(leftMs)} ms (backoff).` : '';
+/** The load failed in another process, or earlier, and its backoff has not ended. */
+export function loadError(key: string, { name, message, leftMs }: LoadFailure): CacheError {
+  const when = leftMs > 0 ? ` The next load may begin in ${Math.ceil(leftMs)} ms (backoff).` : '';
   return new CacheError(
     'load',
     key,
@@ -39,7 +39,7 @@ export function timeoutError(key: string, waitedMs: number): CacheError {
   return new CacheError(
     'timeout',
     key,
-    `no value of '${key}' came within ${waited} ms. Wait longer (hardTimeout), or allow a stale one (stale).`,
+    `there was no value of '${key}' within ${waited} ms. Wait longer (hardTimeout), or allow a stale value (stale).`,
   );
 }
 
@@ -60,6 +60,6 @@ export function deadlockError(key: string): CacheError {
   return new CacheError(
     'deadlock',
     key,
-    `the load of '${key}' asks for '${key}' itself, or for what waits for it, and would wait for ever`,
+    `the load of '${key}' waits for '${key}' itself, or for a load that waits for it: a deadlock`,
   );
 }

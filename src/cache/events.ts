@@ -1,34 +1,36 @@
 import diagnostics from 'node:diagnostics_channel';
 
-/** What can be observed by `diagnostics_channel.subscribe('holdfast:cache:hit', listener)`. */
+/** Events for `diagnostics_channel.subscribe('holdfast:cache:hit', listener)`. */
 export interface CacheEvents {
-  /** Each call of `get` is one of three. A fresh value was given out. */
-  hit: Asked;
-  /** A stale value was given out. */
-  stale: Asked;
-  /** There was no value, or none that the caller would take: it waits for a load. */
-  miss: Asked;
-  /** Somebody else loads; this process waits for what comes of it. */
-  wait: Asked;
-  /** A caller has waited for a load, here or elsewhere. */
-  waited: Asked & { readonly waitedMs: number; readonly outcome: 'value' | 'stale' | 'error' };
+  /** Each call of `get` is one of hit, stale and miss. The caller got a fresh value. */
+  hit: KeyEvent;
+  /** The caller got a stale value. */
+  stale: KeyEvent;
+  /** There was no value, or the caller waited for a new one. */
+  miss: KeyEvent;
+  /** Another process loads, and this process waits for the value. */
+  wait: KeyEvent;
+  /** A caller has waited for a load, of this process or another. */
+  waited: KeyEvent & { readonly waitedMs: number; readonly outcome: 'value' | 'stale' | 'error' };
   /** A load begins. */
-  load: Loading;
-  /** A load has ended with a value. Not kept: a newer one was there, or it was deleted meanwhile. */
-  write: Loading & { readonly loadMs: number; readonly isKept: boolean };
-  /** A load has failed, and nobody loads for a while. */
-  fail: Loading & { readonly loadMs: number; readonly error: unknown; readonly pauseMs: number };
-  /** The loader lost its lease while it loaded. */
-  lose: Loading;
+  load: LoadEvent;
+  /** A load has returned a value. Not kept: the key was written, set or deleted during the load. */
+  write: LoadEvent & { readonly loadMs: number; readonly isKept: boolean };
+  /** A load has failed. No caller loads for `pauseMs`. */
+  fail: LoadEvent & { readonly loadMs: number; readonly error: unknown; readonly pauseMs: number };
+  /** The lease of a load ended before the load did. */
+  lose: LoadEvent;
+  /** A value was set by `set`. */
+  set: KeyEvent;
   delete: { readonly keys: readonly string[] };
   invalidate: { readonly tags: readonly string[] };
 }
 
-interface Asked {
+interface KeyEvent {
   readonly key: string;
 }
 
-interface Loading extends Asked {
+interface LoadEvent extends KeyEvent {
   readonly fence: number;
 }
 
@@ -42,27 +44,28 @@ const CHANNELS = {
   write: diagnostics.channel('holdfast:cache:write'),
   fail: diagnostics.channel('holdfast:cache:fail'),
   lose: diagnostics.channel('holdfast:cache:lose'),
+  set: diagnostics.channel('holdfast:cache:set'),
   delete: diagnostics.channel('holdfast:cache:delete'),
   invalidate: diagnostics.channel('holdfast:cache:invalidate'),
 } as const satisfies Record<keyof CacheEvents, diagnostics.Channel>;
 
-/** How often each has happened in one cache. */
+/** How often each event has happened in one cache. */
 export type CacheCounts = Record<keyof CacheEvents, number>;
 
-/** Counts, and tells who listens. */
-export class Announcer {
+/** Counts events and publishes them to subscribers. */
+export class EventPublisher {
   readonly counts = Object.fromEntries(
     Object.keys(CHANNELS).map((name) => [name, 0]),
   ) as CacheCounts;
 
-  announce<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
+  publish<Name extends keyof CacheEvents>(name: Name, event: CacheEvents[Name]): void {
     this.counts[name]++;
     const channel = CHANNELS[name];
     if (channel.hasSubscribers) channel.publish(event);
   }
 
-  /** What happens most often makes no object unless somebody listens. */
-  asked(name: 'hit' | 'stale' | 'miss' | 'wait', key: string): void {
+  /** For the most frequent events: allocates an object only if there are subscribers. */
+  publishKey(name: 'hit' | 'stale' | 'miss' | 'wait', key: string): void {
     this.counts[name]++;
     const channel = CHANNELS[name];
     if (channel.hasSubscribers) channel.publish({ key });

@@ -1,10 +1,10 @@
 import { LockArgumentError } from '../lock/index.ts';
 
-/** How much the values of one process may take of its memory. What is used least lately gives way. */
+/** Limits for values in the memory of this process. The least recently used values are evicted. */
 export interface CacheLimits {
-  /** The most values. Default 100,000. */
+  /** Maximum number of values. Default 100,000. */
   readonly entries?: number;
-  /** The most bytes of their texts, without what keys and tables take. Default 64 MiB. */
+  /** Maximum size of the encoded values, without keys and overhead. Default 64 MiB. */
   readonly bytes?: number;
 }
 
@@ -12,22 +12,26 @@ export type ResolvedCacheLimits = Required<CacheLimits>;
 
 const DEFAULTS: ResolvedCacheLimits = { entries: 100_000, bytes: 64 * 2 ** 20 };
 
-export function resolveCacheLimits({
-  entries = DEFAULTS.entries,
-  bytes = DEFAULTS.bytes,
-}: CacheLimits): ResolvedCacheLimits {
-  return { entries: checkLimit(entries, 'entries'), bytes: checkLimit(bytes, 'bytes') };
+/** `option`: the name of the option that the caller has set. */
+export function resolveCacheLimits(
+  { entries = DEFAULTS.entries, bytes = DEFAULTS.bytes }: CacheLimits,
+  option = 'cacheLimits',
+): ResolvedCacheLimits {
+  return {
+    entries: checkLimit(entries, `${option}.entries`),
+    bytes: checkLimit(bytes, `${option}.bytes`),
+  };
 }
 
 function checkLimit(limit: number, name: string): number {
   if (typeof limit === 'number' && limit >= 1) return limit;
   throw new LockArgumentError(
     '',
-    `cacheLimits.${name} is a number from 1 on, or Infinity; got ${String(limit)}`,
+    `${name} must be a number of at least 1, or Infinity; got ${String(limit)}`,
   );
 }
 
-/** They are for values in this process only. */
+/** @throws LockArgumentError if the limits are wrong, or the values are not kept in this process. */
 export function checkCacheLimits(limits: CacheLimits, isInMemory: boolean): void {
   resolveCacheLimits(limits);
   if (isInMemory) return;

@@ -3,9 +3,11 @@ import { runInNewContext } from 'node:vm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { systemClock, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { LockArgumentError } from '../lock/index.ts';
-import { type CacheLimits, type CacheStore, memoryCacheStore, type Stamped } from './index.ts';
+import type { CacheLimits } from './limits.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
+import type { CacheLookup, CacheStore } from './store.ts';
 
-const TIMES = { longestLoadMs: 1000, keepMs: 10_000 };
+const TIMES = { maxLoadMs: 1000, keepMs: 10_000 };
 const NO_TAGS: readonly string[] = [];
 
 let clock: VirtualClock;
@@ -21,47 +23,47 @@ function limited(limits: CacheLimits): void {
   store = memoryCacheStore(clock, limits);
 }
 
-const look = (key: string, tags = NO_TAGS): Stamped => store.look(key, tags) as Stamped;
-const has = (key: string, tags = NO_TAGS): boolean => look(key, tags).entry !== undefined;
+const lookup = (key: string, tags = NO_TAGS): CacheLookup => store.lookup(key, tags) as CacheLookup;
+const has = (key: string, tags = NO_TAGS): boolean => lookup(key, tags).entry !== undefined;
 
-/** As a load that takes no time does it. */
+/** Writes as a load that takes no time. */
 function keep(key: string, data: string | Uint8Array = 'x', tags = NO_TAGS): boolean {
-  const { stamp } = store.open(key, tags, TIMES, fences + 1) as Stamped;
+  const { version } = store.open(key, tags, TIMES, fences + 1) as CacheLookup;
   const times = { freshMs: 5000, staleMs: 5000, loadMs: 0 };
-  return store.write(key, tags, { data, fence: ++fences, stamp, ...times }) as boolean;
+  return store.write(key, tags, { data, fence: ++fences, version, ...times }) as boolean;
 }
 
-/** As a load that fails at once does it. */
+/** Fails as a load that takes no time. */
 function fail(key: string): void {
-  const { stamp } = store.open(key, NO_TAGS, TIMES, fences + 1) as Stamped;
-  const limits = { pauseMs: 10_000, longestPauseMs: 300_000 };
-  store.fail(key, { name: 'Error', message: 'no', fence: ++fences, stamp, ...limits });
+  const { version } = store.open(key, NO_TAGS, TIMES, fences + 1) as CacheLookup;
+  const limits = { pauseMs: 10_000, maxPauseMs: 300_000 };
+  store.fail(key, { name: 'Error', message: 'no', fence: ++fences, version, ...limits });
 }
 
-const hasFailed = (key: string): boolean => look(key).failure !== undefined;
+const hasFailed = (key: string): boolean => lookup(key).failure !== undefined;
 
 const keys = (count: number, prefix = 'key'): string[] =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
 
-describe('a store with room for some values', () => {
-  it('gives up those first that nobody has used', () => {
+describe('a store with limits', () => {
+  it('evicts unused values first', () => {
     limited({ entries: 3 });
     for (const key of ['a', 'b', 'c']) keep(key);
-    look('a');
+    lookup('a');
     keep('d');
     expect(['a', 'b', 'c', 'd'].filter((key) => has(key))).toEqual(['a', 'c', 'd']);
   });
 
-  it('gives up what was used before all others were', () => {
+  it('evicts one value when all were used', () => {
     limited({ entries: 3 });
     for (const key of ['a', 'b', 'c']) keep(key);
-    for (const key of ['a', 'b', 'c']) look(key);
+    for (const key of ['a', 'b', 'c']) lookup(key);
     keep('d');
     expect(has('d')).toBe(true);
     expect(['a', 'b', 'c'].filter((key) => has(key))).toHaveLength(2);
   });
 
-  it('counts bytes, of text as it is in UTF-8', () => {
+  it('counts the bytes of text in UTF-8', () => {
     limited({ bytes: 10 });
     keep('a', '十十');
     keep('b', Uint8Array.of(1, 2, 3, 4));
@@ -70,17 +72,17 @@ describe('a store with room for some values', () => {
     expect([has('a'), has('b'), has('c')].filter(Boolean)).toHaveLength(2);
   });
 
-  it('lets nothing give way for a value that is larger than all of it', () => {
+  it('evicts nothing for a value that is larger than the limit', () => {
     limited({ bytes: 10 });
     keep('a', 'small');
     const heard: unknown[] = [];
-    store.onNews((news) => heard.push(news?.entry?.data));
+    store.onMessage((message) => heard.push(message?.entry?.data));
     expect(keep('b', 'x'.repeat(11))).toBe(true);
     expect([has('a'), has('b')]).toEqual([true, false]);
-    expect(heard, 'who waits has it').toEqual(['x'.repeat(11)]);
+    expect(heard, 'the message has the value').toEqual(['x'.repeat(11)]);
   });
 
-  it('finds room again after deletions, replacements and ends', () => {
+  it('has room again after deletions, replacements and expiry', () => {
     limited({ entries: 2, bytes: 10 });
     keep('a', 'xxxxx');
     keep('a', 'xxxxxxxx');
@@ -95,7 +97,7 @@ describe('a store with room for some values', () => {
     expect([has('d'), has('e')]).toEqual([true, true]);
   });
 
-  it('counts a failure as a value, and a value that fails to be renewed once', () => {
+  it('counts a failure as a value, and a value with a failure once', () => {
     limited({ entries: 2 });
     keep('a');
     fail('a');
@@ -110,7 +112,7 @@ describe('a store with room for some values', () => {
     expect([has('d'), has('f'), hasFailed('d')]).toEqual([true, true, false]);
   });
 
-  it('keeps the failure when the value ends', () => {
+  it('keeps the failure when the value expires', () => {
     limited({ entries: 2 });
     keep('a');
     clock.advance(9999);
@@ -123,20 +125,20 @@ describe('a store with room for some values', () => {
     expect(hasFailed('a')).toBe(false);
   });
 
-  it('keeps the place of who loads, whose write is not refused for want of room', () => {
+  it('does not refuse the write of a load whose key was evicted', () => {
     limited({ entries: 1 });
-    const { stamp } = store.open('slow', NO_TAGS, TIMES, fences + 1) as Stamped;
+    const { version } = store.open('slow', NO_TAGS, TIMES, fences + 1) as CacheLookup;
     for (const key of keys(100)) keep(key);
     const times = { freshMs: 5000, staleMs: 0, loadMs: 0 };
-    expect(store.write('slow', NO_TAGS, { data: 'x', fence: ++fences, stamp, ...times })).toBe(
+    expect(store.write('slow', NO_TAGS, { data: 'x', fence: ++fences, version, ...times })).toBe(
       true,
     );
   });
 
-  it('keeps the place of who loads when an older load writes late', () => {
-    const { stamp } = store.open('slow', NO_TAGS, TIMES, 1) as Stamped;
+  it('does not refuse the write of a load after the late write of an older one', () => {
+    const { version } = store.open('slow', NO_TAGS, TIMES, 1) as CacheLookup;
     store.open('slow', NO_TAGS, TIMES, 2);
-    const write = { data: 'x', stamp, freshMs: 10, staleMs: 0, loadMs: 0 };
+    const write = { data: 'x', version, freshMs: 10, staleMs: 0, loadMs: 0 };
     expect(store.write('slow', NO_TAGS, { ...write, fence: 1 })).toBe(true);
     clock.advance(500);
     for (const key of keys(2000)) keep(key);
@@ -146,7 +148,7 @@ describe('a store with room for some values', () => {
     expect(store.write('slow', NO_TAGS, { ...write, fence: 3 }), 'nobody loads').toBe(false);
   });
 
-  it('gives way about as fast as it finds room', () => {
+  it('evicts about as fast as it inserts', () => {
     const fillMs = (entries: number): number => {
       limited({ entries });
       for (const key of keys(50_000)) keep(key);
@@ -162,16 +164,16 @@ describe('a store with room for some values', () => {
   });
 
   it.each([
-    [{ entries: 0 }, 'cacheLimits.entries is a number from 1 on'],
-    [{ bytes: Number.NaN }, 'cacheLimits.bytes is a number from 1 on'],
-  ])('refuses %j', (limits, message) => {
+    [{ entries: 0 }, 'cacheLimits.entries must be a number of at least 1'],
+    [{ bytes: Number.NaN }, 'cacheLimits.bytes must be a number of at least 1'],
+  ])('rejects %j', (limits, message) => {
     expect(() => limited(limits)).toThrow(LockArgumentError);
     expect(() => limited(limits)).toThrow(message);
   });
 });
 
-/** Rounds of keys or tags that are never used again: what is kept of them must have an end. */
-describe('a store that lives for long', () => {
+/** Rounds of keys or tags that are never used again: the store must remove them. */
+describe('a store after many keys', () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
 
@@ -181,7 +183,7 @@ describe('a store that lives for long', () => {
   }
 
   const PER_ROUND = 10_000;
-  const MOST_BYTES = 5_000_000;
+  const MAX_BYTES = 5_000_000;
 
   function growth(round: (number: number) => void): number {
     for (let number = 0; number < 3; number++) round(number);
@@ -190,39 +192,39 @@ describe('a store that lives for long', () => {
     return heapBytes() - before;
   }
 
-  it('forgets keys whose values have ended, or that nobody has loaded', () => {
+  it('removes keys whose values have expired, or that were never loaded', () => {
     const grown = growth((number) => {
       for (const key of keys(PER_ROUND, `round ${number}`)) {
         keep(key);
         store.open(`${key} opened`, NO_TAGS, TIMES, 1);
-        look(`${key} seen`);
+        lookup(`${key} seen`);
         store.delete([`${key} deleted`]);
       }
       clock.advance(20_000);
     });
-    expect(grown).toBeLessThan(MOST_BYTES);
+    expect(grown).toBeLessThan(MAX_BYTES);
   });
 
-  it('forgets failures when there are too many', () => {
+  it('evicts failures above the limit', () => {
     limited({ entries: 1000 });
     const grown = growth((number) => {
       for (const key of keys(PER_ROUND, `round ${number}`)) fail(key);
     });
-    expect(grown).toBeLessThan(MOST_BYTES);
+    expect(grown).toBeLessThan(MAX_BYTES);
   });
 
-  it('forgets tags that no value carries', () => {
+  it('removes tags that no value carries', () => {
     const grown = growth((number) => {
       for (const tag of keys(PER_ROUND, `round ${number}`)) {
         keep('the same', 'x', [tag]);
-        look('other', [`${tag} seen`]);
+        lookup('other', [`${tag} seen`]);
         store.invalidate([`${tag} invalidated`]);
       }
     });
-    expect(grown).toBeLessThan(MOST_BYTES);
+    expect(grown).toBeLessThan(MAX_BYTES);
   });
 
-  it('does not forget the tags of what it keeps', () => {
+  it('keeps the tags of the values that it keeps', () => {
     keep('a', 'x', ['red', 'big']);
     for (const tag of keys(5000)) keep('other', 'x', [tag]);
     expect(has('a', ['red', 'big'])).toBe(true);

@@ -2,38 +2,46 @@ import { type Duration, durationMs, LockArgumentError } from '../lock/index.ts';
 import { jsonSerializer, type Serializer } from './serializer.ts';
 import type { Tags } from './store.ts';
 
-/** How a value is kept. Durations are milliseconds or text such as `'30s'`. */
+/** Options of a call. Durations are milliseconds or text such as `'30s'`. */
 export interface CacheOptions {
-  /** For how long a value is given out as it is. */
+  /** How long a value is fresh: callers get it without a load. */
   readonly fresh: Duration;
-  /** For how long after that it may still be given out, while one caller loads the next. Default 0. */
+  /** How long after that callers may get it while one of them loads the next. Default 0. */
   readonly stale?: Duration;
   /**
-   * How long a caller waits for the new value while there is a stale one. 0, the default: not at all.
-   * Infinity: it takes the stale one only if the load fails.
+   * How long a caller waits for the new value while there is a stale one. Default 0: it gets the stale one at
+   * once. Infinity: it gets the stale one only if the load fails.
    */
   readonly softTimeout?: Duration;
-  /** How long a caller waits at all. The load goes on without it. Default 30 s. */
+  /** How long a caller waits in total. The load goes on without it. Default 30 s. */
   readonly hardTimeout?: Duration;
   /** What callers get when the load fails and there is a stale value. Default `stale`. */
   readonly onError?: 'stale' | 'throw';
-  /** After a load failed, nobody loads for so long; twice as long after each that follows, up to 30 times. Default 1 s. */
+  /** Pause after a failed load; doubles with each further failure, up to 30 times. Default 1 s. */
   readonly backoff?: Duration;
   /**
-   * Loads before the value is stale, by a chance that rises towards its end and with the time that a load
-   * takes. 1, the default, is the best guess; more is earlier; 0 is never.
+   * How early a caller may load before the value is stale, at random, in units of the load's duration. Default 1;
+   * larger is earlier; 0 is never.
    */
   readonly beta?: number;
-  /** How long the others wait for a loader that has died. Renewed for as long as it lives. Default 10 s. */
+  /** Lease of the loader, which renews it. After a loader dies, waiters wait for its end. Default 10 s. */
   readonly lease?: Duration;
-  /** After so long another caller loads, although the first is still at it. Default 5 min. */
+  /** After this another caller loads although the first load is still under way. Default 5 min. */
   readonly maxLoad?: Duration;
-  /** The same at each call for a key: what `invalidate` names. */
+  /** What `invalidate` names. Give the same tags at each call for a key. Default none. */
   readonly tags?: readonly string[];
+  /** Default `jsonSerializer`. */
   readonly serializer?: Serializer;
-  /** Gives up waiting. */
+  /** Aborts waiting. The load goes on. */
   readonly signal?: AbortSignal;
 }
+
+/** Options of `set`. */
+export interface SetOptions
+  extends Partial<Pick<CacheOptions, 'fresh' | 'stale' | 'tags' | 'serializer'>> {}
+
+/** Options of `has`. */
+export interface HasOptions extends Pick<CacheOptions, 'tags'> {}
 
 export interface ResolvedCacheOptions {
   readonly freshMs: number;
@@ -49,16 +57,16 @@ export interface ResolvedCacheOptions {
   readonly serializer: Serializer;
 }
 
-const SHORTEST_LEASE_MS = 10;
+const MIN_LEASE_MS = 10;
 const NO_TAGS: Tags = [];
 
-/** The options that calls were made with lately: most come from a few places, with the same each time. */
-const MOST_KNOWN = 16;
+/** Resolved options are memoized: most calls come from a few places, with the same options each time. */
+const MAX_MEMOIZED = 16;
 
-/** Options as they are used, with those of the cache behind those of the call. */
+/** Resolves the options of a call, with the options of the cache as defaults. */
 export class OptionsReader {
   readonly #defaults: Partial<CacheOptions>;
-  readonly #known: {
+  readonly #memoized: {
     readonly given: Partial<CacheOptions>;
     readonly used: ResolvedCacheOptions;
   }[] = [];
@@ -67,20 +75,25 @@ export class OptionsReader {
     this.#defaults = defaults;
   }
 
+  /** @throws LockArgumentError */
+  tagsOf({ tags = this.#defaults.tags }: HasOptions): Tags {
+    return tags === undefined ? NO_TAGS : checkTags(tags);
+  }
+
   read(key: string, given: Partial<CacheOptions>): ResolvedCacheOptions {
     if (typeof given !== 'object' || given === null) {
       throw new LockArgumentError(key, "a cache needs options: at least { fresh: '10s' }");
     }
-    for (const each of this.#known) if (isSame(each.given, given)) return each.used;
+    for (const each of this.#memoized) if (isSame(each.given, given)) return each.used;
     const used = resolveCacheOptions(key, withDefaults(given, this.#defaults));
     const { tags, signal: _, ...others } = given;
     const kept = tags === undefined ? others : { ...others, tags: [...tags] };
-    if (this.#known.unshift({ given: kept, used }) > MOST_KNOWN) this.#known.pop();
+    if (this.#memoized.unshift({ given: kept, used }) > MAX_MEMOIZED) this.#memoized.pop();
     return used;
   }
 }
 
-/** What is given as undefined is not given. */
+/** An option that is undefined is not given. */
 function withDefaults(given: Partial<CacheOptions>, defaults: Partial<CacheOptions>): CacheOptions {
   const said = Object.entries(given).filter(([, value]) => value !== undefined);
   return { ...defaults, ...Object.fromEntries(said) } as CacheOptions;
@@ -134,12 +147,12 @@ function resolveTimes(key: string, options: CacheOptions) {
     softMs: durationMs(softTimeout, 'softTimeout', key, { leastMs: 0, endless: true }),
     hardMs: durationMs(hardTimeout, 'hardTimeout', key, { leastMs: 0, endless: true }),
     pauseMs: durationMs(backoff, 'backoff', key, { leastMs: 0 }),
-    leaseMs: durationMs(lease, 'lease', key, { leastMs: SHORTEST_LEASE_MS }),
-    maxLoadMs: durationMs(maxLoad, 'maxLoad', key, { leastMs: SHORTEST_LEASE_MS, endless: true }),
+    leaseMs: durationMs(lease, 'lease', key, { leastMs: MIN_LEASE_MS }),
+    maxLoadMs: durationMs(maxLoad, 'maxLoad', key, { leastMs: MIN_LEASE_MS, endless: true }),
   };
 }
 
-const LONGEST_BYTES = 1000;
+const MAX_BYTES = 1000;
 
 export function checkKey(key: string): string {
   return checkText(key, 'the key of a cached value');
@@ -159,12 +172,12 @@ export function checkLoad(key: string, load: unknown): void {
   if (typeof load === 'function') return;
   throw new LockArgumentError(
     key,
-    `load must be a function that gives the value; got ${typeof load}`,
+    `load must be a function that returns the value; got ${typeof load}`,
   );
 }
 
 export function checkSignal(key: string, signal: AbortSignal | undefined): AbortSignal | undefined {
-  // Not by its class: a signal may come from another realm, or be a polyfill.
+  // Checked by shape: a signal may come from another realm, or be a polyfill.
   if (signal === undefined || isSignal(signal)) return signal;
   throw new LockArgumentError(key, `signal must be an AbortSignal; got ${typeof signal}`);
 }
@@ -182,16 +195,16 @@ function checkText(text: string, what: string): string {
   if (typeof text !== 'string' || text === '') {
     throw new LockArgumentError(String(text), `${what} is a string that is not empty`);
   }
-  // Three bytes are the most that a unit of a string can take.
-  if (text.length * 3 > LONGEST_BYTES && Buffer.byteLength(text) > LONGEST_BYTES) {
+  // A UTF-16 unit takes at most three bytes.
+  if (text.length * 3 > MAX_BYTES && Buffer.byteLength(text) > MAX_BYTES) {
     const start = `${text.slice(0, 32)}…`;
-    throw new LockArgumentError(
-      start,
-      `${what} has at most ${LONGEST_BYTES} bytes. Use a hash of it.`,
-    );
+    throw new LockArgumentError(start, `${what} has at most ${MAX_BYTES} bytes. Use a hash of it.`);
   }
   if (/\p{Surrogate}/u.test(text)) {
-    throw new LockArgumentError(text, `${what} must be well-formed: half a character is no text`);
+    throw new LockArgumentError(
+      text,
+      `${what} must be well-formed: it has half of a surrogate pair`,
+    );
   }
   return text;
 }

@@ -3,22 +3,22 @@ import type { Clock } from '../clock/index.ts';
 import { Due, DueList } from '../lock/index.ts';
 import { CACHE_SCRIPT } from './redis-cache-script.ts';
 
-/** The most requests of one call, so that no call keeps the server for long. */
-const MOST_AT_ONCE = 100;
+/** Maximum number of requests in one call, so that no call blocks the server for long. */
+const MAX_REQUESTS = 100;
 const CLOSED = 'the store was closed';
 const READY = Promise.resolve();
 const SCRIPT = scriptOf(CACHE_SCRIPT);
 
 /**
- * Runs the cache's script. Requests that are made in the same turn travel in one call; what only reads, and
- * is asked for twice, is sent once.
+ * Runs the script of the cache. Requests of the same turn of the event loop are sent in one call. Equal reads of
+ * one turn share one request.
  */
 export class CacheCalls {
   readonly #runner: ScriptRunner;
   readonly #clock: Clock;
   readonly #session: ExitCommands | undefined;
-  readonly #underWay: DueList<Batch>;
-  /** What this turn sends: the last batch of each slot, and those that are full. */
+  readonly #sent: DueList<Batch>;
+  /** The batches of this turn that have room, by slot. */
   readonly #open = new Map<number, Batch>();
   #isClosed = false;
 
@@ -31,8 +31,8 @@ export class CacheCalls {
     this.#runner = runner;
     this.#session = session;
     this.#clock = clock;
-    this.#underWay = new DueList(clock, timeoutMs, (batch) =>
-      batch.fail(new Error(`no answer within ${timeoutMs} ms`)),
+    this.#sent = new DueList(clock, timeoutMs, (batch) =>
+      batch.fail(new Error(`no reply within ${timeoutMs} ms`)),
     );
   }
 
@@ -40,21 +40,21 @@ export class CacheCalls {
     return this.#batchFor(key).add(key, verb, args);
   }
 
-  /** This request is made for this program if it ends, where the server learns of that. */
-  leave(name: string, key: string, verb: string): void {
+  /** With a session: the server runs this request when the process ends. */
+  setExit(name: string, key: string, verb: string): void {
     this.#session?.setExit(name, SCRIPT, key, [verb, '0']).catch(() => {});
   }
 
-  takeBack(name: string): void {
+  dropExit(name: string): void {
     this.#session?.dropExit(name).catch(() => {});
   }
 
   close(): void {
     this.#isClosed = true;
-    for (const batch of this.#underWay.close()) batch.fail(new Error(CLOSED));
+    for (const batch of this.#sent.close()) batch.fail(new Error(CLOSED));
   }
 
-  /** Shares the answer with whoever asks for the same in this turn. */
+  /** Shares the reply with equal reads of this turn. */
   read(key: string, verb: string, ...args: readonly string[]): Promise<unknown> {
     return this.#batchFor(key).share(key, verb, args);
   }
@@ -62,7 +62,7 @@ export class CacheCalls {
   #batchFor(key: string): Batch {
     const slot = this.#runner.slotOf?.(key) ?? 0;
     const open = this.#open.get(slot);
-    if (open !== undefined && open.size < MOST_AT_ONCE) return open;
+    if (open !== undefined && open.size < MAX_REQUESTS) return open;
     if (open !== undefined) this.#call(open);
     else if (this.#open.size === 0) READY.then(this.#flush);
     const batch = new Batch();
@@ -81,15 +81,15 @@ export class CacheCalls {
       batch.fail(new Error(CLOSED));
       return;
     }
-    this.#underWay.add(batch, this.#clock.monotonicMs());
+    this.#sent.add(batch, this.#clock.monotonicMs());
     this.#runner.run(SCRIPT, batch.keys, batch.args).then(
       (replies) => {
         batch.drop();
-        batch.answer(replies as unknown[]);
+        batch.resolve(replies as unknown[]);
       },
       (error: unknown) => {
         batch.drop();
-        // One key that is no value must not be the end of all who travelled with it: each is asked for alone.
+        // A key of another type fails the whole call: send each request in a call of its own.
         if (batch.size > 1 && isWrongType(error)) batch.split().forEach(this.#call, this);
         else batch.fail(error);
       },
@@ -99,7 +99,7 @@ export class CacheCalls {
 
 interface Request {
   readonly key: string;
-  readonly words: readonly string[];
+  readonly argv: readonly string[];
   resolve(reply: unknown): void;
   reject(error: unknown): void;
 }
@@ -118,27 +118,27 @@ class Batch extends Due<Batch> {
   }
 
   get args(): string[] {
-    return this.#requests.flatMap(({ words }) => words);
+    return this.#requests.flatMap(({ argv }) => argv);
   }
 
   add(key: string, verb: string, args: readonly string[]): Promise<unknown> {
-    const words = [verb, String(args.length), ...args];
+    const argv = [verb, String(args.length), ...args];
     return new Promise((resolve, reject) => {
-      this.#requests.push({ key, words, resolve, reject });
+      this.#requests.push({ key, argv, resolve, reject });
     });
   }
 
   share(key: string, verb: string, args: readonly string[]): Promise<unknown> {
-    const question = `${verb} ${key}`;
-    let answer = this.#shared.get(question);
-    if (answer === undefined) {
-      answer = this.add(key, verb, args);
-      this.#shared.set(question, answer);
+    const request = `${verb} ${key}`;
+    let reply = this.#shared.get(request);
+    if (reply === undefined) {
+      reply = this.add(key, verb, args);
+      this.#shared.set(request, reply);
     }
-    return answer;
+    return reply;
   }
 
-  /** Each request for itself. */
+  /** Returns a batch for each request. */
   split(): Batch[] {
     return this.#requests.map((request) => {
       const batch = new Batch();
@@ -147,7 +147,7 @@ class Batch extends Due<Batch> {
     });
   }
 
-  answer(replies: readonly unknown[]): void {
+  resolve(replies: readonly unknown[]): void {
     for (const [index, { resolve }] of this.#requests.entries()) resolve(replies[index]);
   }
 

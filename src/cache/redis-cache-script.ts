@@ -1,55 +1,66 @@
+/** Channel of the changes of all keys and tags, for memory tiers. */
+export const CHANGES_CHANNEL = 'holdfast:cache:changes';
+
 /**
- * Requests on cached values, any number in one call, each answered in order.
+ * Runs requests on cached values, any number in one call, and replies to each in order.
  *
- * KEYS  for each request one: the key of a value, `value:{cache:<key>}`, or of a tag. The others of a value
- *       are made from it and share its hash tag: `:guard`, `:waiters`, `:failed`, `:failures`. The mutex of
- *       whoever loads has that hash tag too.
+ * KEYS  for each request one: the key of a value, `value:{cache:<key>}`, or of a tag, `tag:{cache:<tag>}`. The other
+ *       keys of a value are made from it and share its hash tag: `:guard`, `:waiters`, `:failed`, `:failures`. The
+ *       mutex of the loader has the same hash tag.
  * ARGV  for each request its verb, the number of its arguments, and these:
- *         `look`                                     what is there
- *         `open keep version fence`                  the same, and always the version: this one, if there is none
- *         `wait keep version waiter`                 the same, and a message follows to this waiter
+ *         `lookup`
+ *         `open keep version fence`                  lookup of a loader; sets the version if there is none
+ *         `wait keep version waiter`                 lookup of a waiter; sets the version too, and registers the waiter
  *         `write fence version fresh stale text`     times in milliseconds
- *         `fail fence version tags pause longest error`   tags: of the load, as versions
+ *         `set version life text`
+ *         `fail fence version tags pause max error`  tags: those of the load, with versions
  *         `wake`, `delete`
- *         `version keep new`                         of a tag; made if it is missing and `new` is not empty
- *         `forget`                                   a tag, so that all that carry it are invalid
- * Reply for each request one. A sight: { left, text }, and unless it is a look that finds a fresh value also
- *       { …, version, fence, error, errorLeft }; nothing is -1 or an empty text. `write`: 1, or 0 when
- *       refused. `fail`: the pause. `delete`, `forget`: how many there were. `version`: the text, or nothing.
+ *         `version keep new`                         of a tag; set to `new` if it is missing and `new` is not empty
+ *         `invalidate`                               deletes the version of a tag
+ * Reply for each request one. A lookup: { left, text }, and unless `lookup` finds a fresh value also
+ *       { …, version, fence, error, errorLeft }; -1 or an empty string for none. `write`: 1, or 0 when refused.
+ *       `fail`: the pause. `delete`, `invalidate`: how many there were. `version`: the version, or an empty string.
  *
- * value     a string: the milliseconds that it may be used after it is fresh, a space, and what only clients
- *           understand. Its TTL is the time that it is fresh and stale: how much of that is left tells the
- *           value's age, by the server's clock alone.
- * guard     a hash of `version`, made by the first who loads or waits, and fences: `fence` of the newest write,
- *           `opened` of the newest load that began, `ended` of the newest that ended, with a value or an error.
- *           It ends with a deletion, with the value, or when a load has had all the time that it may take. What
- *           is late names a version that is no more, or has a smaller fence than the newest write, and is
- *           refused.
- * failed    the last error, for as long as nobody should load; `failures` counts those in a row, in a hash
- *           with one field, the tags that they had.
- * waiters   the channels of clients that wait, each with the client's word for the key. They are told once.
+ * value     a string: how many milliseconds it may be used after it is fresh, a space, and the text that clients
+ *           encode. Its TTL is the time that it is fresh and stale: what is left of it gives the age of the value by
+ *           the server's clock alone.
+ * guard     a hash of `version`, which the first loader or waiter sets, and fences: `fence` of the newest write,
+ *           `opened` of the newest load that began, `ended` of the newest load that ended, with a value or an error.
+ *           It ends with a deletion, with the value, or when a load has had all its time. A late write names a
+ *           version that has ended, or has a smaller fence than the newest write, and is refused.
+ * failed    the last error, until the next load may begin; `failures` counts the failures in a row, in a hash with
+ *           one field, the tags of the load.
+ * waiters   for each waiting client its channel and its name of the key. Each is notified once.
+ *
+ * Each `write`, `set`, `delete` and `invalidate` is also published to all memory tiers: the name of the key of the value
+ * or of the tag.
  */
 export const CACHE_SCRIPT = `
 local DAY = 86400000
--- A server ends the connection of a subscriber for whom too much is under way: what is larger is looked at.
-local LARGEST_MESSAGE = 1048576
+-- The server closes the connection of a subscriber whose output buffer is full: for a larger value the message
+-- says only that there is one.
+local MAX_MESSAGE = 1048576
 local call = redis.call
 
 local function whole(number)
   return string.format('%.0f', number)
 end
 
-local function tell(key, message)
+local function notify(key, message)
   local waiters = call('SMEMBERS', key .. ':waiters')
   if #waiters == 0 then return end
   for _, waiter in ipairs(waiters) do
-    local channel, word = string.match(waiter, '^(%S+) (%S+)$')
-    call('PUBLISH', channel, word .. ' ' .. message)
+    local channel, name = string.match(waiter, '^(%S+) (%S+)$')
+    call('PUBLISH', channel, name .. ' ' .. message)
   end
   call('DEL', key .. ':waiters')
 end
 
-local function look(key, isWhole)
+local function publishChange(key)
+  call('PUBLISH', '${CHANGES_CHANNEL}', key)
+end
+
+local function lookup(key, isWhole)
   local text, left = call('GET', key), -1
   if text then
     left = call('PTTL', key)
@@ -66,28 +77,28 @@ local function larger(one, other)
   return tonumber(one) < tonumber(other or '0') and other or one
 end
 
--- Whether nothing newer was written or deleted; the fence of the newest load that ended, with this one; and
--- whether a newer one is under way.
-local function judge(key, fence, version)
+-- Returns whether the key was not written, set or deleted since the load began; the fence of the newest load that
+-- has ended, this one included; and whether a newer load is under way.
+local function checkGuard(key, fence, version)
   local guard = call('HMGET', key .. ':guard', 'version', 'fence', 'ended', 'opened')
   local isNewest = guard[1] == version and larger(fence, guard[2]) == fence
   return isNewest, larger(fence, guard[3]), larger(fence, guard[4]) ~= fence
 end
 
-local function lengthen(key, keep)
+local function extend(key, keep)
   if call('PTTL', key) < tonumber(keep) then call('PEXPIRE', key, keep) end
 end
 
 local verbs = {}
 
-verbs.look = look
+verbs.lookup = lookup
 
 function verbs.open(key, keep, version, fence)
   local guard = key .. ':guard'
   call('HSETNX', guard, 'version', version)
   if fence then call('HSET', guard, 'opened', fence) end
-  lengthen(guard, keep)
-  return look(key, true)
+  extend(guard, keep)
+  return lookup(key, true)
 end
 
 function verbs.wait(key, keep, version, waiter)
@@ -97,24 +108,36 @@ function verbs.wait(key, keep, version, waiter)
 end
 
 function verbs.write(key, fence, version, fresh, stale, text)
-  local isNewest, ended, isLate = judge(key, fence, version)
+  local isNewest, ended, isLate = checkGuard(key, fence, version)
   if not isNewest then
-    tell(key, 'again')
+    notify(key, 'again')
     return 0
   end
   local guard, life = key .. ':guard', whole(fresh + stale)
   call('HSET', guard, 'fence', fence, 'ended', ended)
-  if isLate then lengthen(guard, life) else call('PEXPIRE', guard, life) end
+  if isLate then extend(guard, life) else call('PEXPIRE', guard, life) end
   call('DEL', key .. ':failed', key .. ':failures')
   call('SET', key, text, 'PX', life)
-  tell(key, #text > LARGEST_MESSAGE and 'again' or 'value ' .. life .. ' ' .. text)
+  notify(key, #text > MAX_MESSAGE and 'again' or 'value ' .. life .. ' ' .. text)
+  publishChange(key)
   return 1
 end
 
-function verbs.fail(key, fence, version, tags, pause, longest, failure)
-  local isNewest, ended = judge(key, fence, version)
+function verbs.set(key, version, life, text)
+  local guard = key .. ':guard'
+  call('DEL', guard, key .. ':failed', key .. ':failures')
+  call('HSET', guard, 'version', version)
+  call('PEXPIRE', guard, life)
+  call('SET', key, text, 'PX', life)
+  notify(key, 'again')
+  publishChange(key)
+  return 1
+end
+
+function verbs.fail(key, fence, version, tags, pause, max, failure)
+  local isNewest, ended = checkGuard(key, fence, version)
   if not isNewest then
-    tell(key, 'again')
+    notify(key, 'again')
     return 0
   end
   call('HSET', key .. ':guard', 'ended', ended)
@@ -122,33 +145,35 @@ function verbs.fail(key, fence, version, tags, pause, longest, failure)
   if tonumber(pause) > 0 then
     if call('HEXISTS', failures, tags) == 0 then call('DEL', failures) end
     local count = call('HINCRBY', failures, tags, 1)
-    ms = math.min(pause * 2 ^ math.min(count - 1, 30), tonumber(longest))
-    call('PEXPIRE', failures, whole(2 * longest))
+    ms = math.min(pause * 2 ^ math.min(count - 1, 30), tonumber(max))
+    call('PEXPIRE', failures, whole(2 * max))
     call('SET', key .. ':failed', failure, 'PX', whole(ms))
   end
-  tell(key, 'error ' .. whole(ms) .. ' ' .. failure)
+  notify(key, 'error ' .. whole(ms) .. ' ' .. failure)
   return ms
 end
 
 function verbs.wake(key)
-  tell(key, 'again')
+  notify(key, 'again')
   return 0
 end
 
 verbs['delete'] = function(key)
   call('DEL', key .. ':guard', key .. ':failed', key .. ':failures')
+  publishChange(key)
   return call('DEL', key)
 end
 
 function verbs.version(tag, keep, new)
   if new ~= '' then
     call('SET', tag, new, 'NX')
-    lengthen(tag, keep)
+    extend(tag, keep)
   end
   return call('GET', tag) or ''
 end
 
-function verbs.forget(tag)
+function verbs.invalidate(tag)
+  publishChange(tag)
   return call('DEL', tag)
 end
 

@@ -1,80 +1,93 @@
 import { randomBytes } from 'node:crypto';
 import type { ExitCommands, ScriptRunner } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
+import { ChangeFeed } from './change-feed.ts';
 import { CacheCalls } from './redis-cache-calls.ts';
 import type {
+  CacheLookup,
+  CacheMessage,
   CacheStore,
   Encoded,
   Entry,
-  Failed,
-  Failure,
-  News,
-  NewsListener,
-  Stamped,
+  FailedLoad,
+  LoadFailure,
+  LoadTimes,
+  MessageListener,
+  SetValue,
   Tags,
-  Times,
   Write,
 } from './store.ts';
 
 const TIMEOUT_MS = 5000;
 
-/** Values in Redis, or in whatever runs its scripts. One subscription, opened by the first wait, serves all keys. */
+/** Keeps values in Redis. The first wait opens one subscription, which serves all keys. */
 export class RedisCacheStore implements CacheStore {
+  readonly changes: ChangeFeed;
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
-  /** Unlike that of every other client, as are the versions that it makes. */
+  /** Unique among all clients, and so are the versions that this client makes. */
   readonly #clientId = randomBytes(12).toString('base64url');
   readonly #channel = `holdfast:cache:${this.#clientId}`;
-  readonly #listeners = new Set<NewsListener>();
+  readonly #listeners = new Set<MessageListener>();
   #listening: Promise<void> | undefined;
   #lastVersion = 0;
 
   constructor(runner: ScriptRunner, clock: Clock, session: ExitCommands | undefined) {
     this.#runner = runner;
+    this.changes = new ChangeFeed(runner, clock);
     this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS, session);
   }
 
-  async look(key: string, tags: Tags): Promise<Stamped> {
-    const looking = this.#calls.read(keyOf(key), 'look');
-    if (tags.length === 0) return toSight(await looking, '');
-    const [reply, stamp] = await Promise.all([looking, this.#tagStamp(tags)]);
-    return toSight(reply, stamp);
+  async lookup(key: string, tags: Tags): Promise<CacheLookup> {
+    const request = this.#calls.read(keyOf(key), 'lookup');
+    if (tags.length === 0) return toLookup(await request, '');
+    const [reply, tagVersions] = await Promise.all([request, this.#tagVersions(tags)]);
+    return toLookup(reply, tagVersions);
   }
 
-  /** If this program dies with its session, its mutex is released, and then whoever waits is told. */
-  open(key: string, tags: Tags, times: Times, fence: number): Promise<Stamped> {
-    this.#calls.leave(willOf(key, fence), keyOf(key), 'wake');
+  /** With a session: when this process dies, the server releases its mutex and then wakes the waiters. */
+  open(key: string, tags: Tags, times: LoadTimes, fence: number): Promise<CacheLookup> {
+    this.#calls.setExit(exitNameOf(key, fence), keyOf(key), 'wake');
     return this.#open('open', key, tags, times, String(fence));
   }
 
-  async wait(key: string, tags: Tags, times: Times): Promise<Stamped> {
+  async wait(key: string, tags: Tags, times: LoadTimes): Promise<CacheLookup> {
     await this.#listen();
     const waiter = `${this.#channel} ${Buffer.from(key).toString('base64url')}`;
     return this.#open('wait', key, tags, times, waiter);
   }
 
   async write(key: string, tags: Tags, write: Write): Promise<boolean> {
-    const [version, stamp] = splitAt(write.stamp, ' ');
+    const [keyVersion, tagVersions] = splitAt(write.version, ' ');
     const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
-    const words = [String(write.fence), version, fresh, stale, valueText(write, stale)];
-    const [isKept, stampNow] = await Promise.all([
-      this.#calls.send(keyOf(key), 'write', ...words),
-      this.#tagStamp(tags),
+    const args = [String(write.fence), keyVersion, fresh, stale, valueText(write, stale)];
+    const [isKept, tagVersionsNow] = await Promise.all([
+      this.#calls.send(keyOf(key), 'write', ...args),
+      this.#tagVersions(tags),
     ]);
-    return Number(isKept) === 1 && stampNow === stamp;
+    return Number(isKept) === 1 && tagVersionsNow === tagVersions;
   }
 
-  async fail(key: string, failed: Failed): Promise<number> {
-    const { fence, stamp, pauseMs, longestPauseMs, name, message } = failed;
-    const words = [String(fence), ...splitAt(stamp, ' ')];
-    const times = [wholeText(pauseMs), wholeText(longestPauseMs)];
-    const error = JSON.stringify([name, message, fence, stamp]);
-    return Number(await this.#calls.send(keyOf(key), 'fail', ...words, ...times, error));
+  async set(key: string, tags: Tags, { data, freshMs, staleMs }: SetValue): Promise<void> {
+    const keyVersion = this.#newVersion();
+    const version = `${keyVersion} ${await this.#tagVersions(tags, freshMs + staleMs)}`;
+    const stale = wholeText(staleMs);
+    const life = String(Number(wholeText(freshMs)) + Number(stale));
+    const text = valueText({ data, version, fence: 0, loadMs: 0 }, stale);
+    await this.#calls.send(keyOf(key), 'set', keyVersion, life, text);
+  }
+
+  async fail(key: string, failed: FailedLoad): Promise<number> {
+    const { fence, version, pauseMs, maxPauseMs, name, message } = failed;
+    const args = [String(fence), ...splitAt(version, ' ')];
+    const times = [wholeText(pauseMs), wholeText(maxPauseMs)];
+    const error = JSON.stringify([name, message, fence, version]);
+    return Number(await this.#calls.send(keyOf(key), 'fail', ...args, ...times, error));
   }
 
   async wake(key: string, fence?: number): Promise<void> {
     await this.#calls.send(keyOf(key), 'wake');
-    if (fence !== undefined) this.#calls.takeBack(willOf(key, fence));
+    if (fence !== undefined) this.#calls.dropExit(exitNameOf(key, fence));
   }
 
   async delete(keys: readonly string[]): Promise<number> {
@@ -83,10 +96,10 @@ export class RedisCacheStore implements CacheStore {
   }
 
   async invalidate(tags: Tags): Promise<void> {
-    await Promise.all(tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'forget')));
+    await Promise.all(tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'invalidate')));
   }
 
-  onNews(listener: NewsListener): () => void {
+  onMessage(listener: MessageListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -99,19 +112,19 @@ export class RedisCacheStore implements CacheStore {
     verb: string,
     key: string,
     tags: Tags,
-    { longestLoadMs, keepMs }: Times,
+    { maxLoadMs, keepMs }: LoadTimes,
     fenceOrWaiter: string,
-  ): Promise<Stamped> {
-    const loadText = wholeText(longestLoadMs);
-    const [reply, stamp] = await Promise.all([
+  ): Promise<CacheLookup> {
+    const loadText = wholeText(maxLoadMs);
+    const [reply, tagVersions] = await Promise.all([
       this.#calls.send(keyOf(key), verb, loadText, this.#newVersion(), fenceOrWaiter),
-      this.#tagStamp(tags, longestLoadMs + keepMs),
+      this.#tagVersions(tags, maxLoadMs + keepMs),
     ]);
-    return toSight(reply, stamp);
+    return toLookup(reply, tagVersions);
   }
 
-  /** The versions of tags. Those that are missing are made, if somebody is about to load. */
-  async #tagStamp(tags: Tags, keepMs = 0): Promise<string> {
+  /** Returns the versions of the tags. With `keepMs`, missing ones are made and kept for so long. */
+  async #tagVersions(tags: Tags, keepMs = 0): Promise<string> {
     if (tags.length === 0) return '';
     const versions = await Promise.all(tags.map((tag) => this.#tagVersion(tag, keepMs)));
     return JSON.stringify(tags.map((tag, index) => [tag, versions[index]]));
@@ -131,8 +144,8 @@ export class RedisCacheStore implements CacheStore {
     this.#listening ??= this.#runner
       .listen(
         this.#channel,
-        (text) => this.#tell(toNews(text)),
-        () => this.#tell(undefined),
+        (text) => this.#notify(toMessage(text)),
+        () => this.#notify(undefined),
       )
       .catch((error: unknown) => {
         this.#listening = undefined;
@@ -141,8 +154,8 @@ export class RedisCacheStore implements CacheStore {
     return this.#listening;
   }
 
-  #tell(news: News | undefined): void {
-    for (const listener of this.#listeners) listener(news);
+  #notify(message: CacheMessage | undefined): void {
+    for (const listener of this.#listeners) listener(message);
   }
 }
 
@@ -150,7 +163,7 @@ function keyOf(key: string): string {
   return `value:{cache:${key}}`;
 }
 
-function willOf(key: string, fence: number): string {
+function exitNameOf(key: string, fence: number): string {
   return `wake ${fence} ${key}`;
 }
 
@@ -158,42 +171,45 @@ function tagKeyOf(tag: string): string {
   return `tag:{cache:${tag}}`;
 }
 
-/** A value, or a failure, that carries other versions of its tags, or other tags, is not there. */
-function toSight(reply: unknown, tagStamp: string): Stamped {
-  const [left, text, version = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
-  const stamp = `${String(version)} ${tagStamp}`;
+/** A value or a failure with other tags, or with other versions of its tags, does not count. */
+function toLookup(reply: unknown, tagVersions: string): CacheLookup {
+  const [left, text, keyVersion = '', fence = '0', error = '', errorLeftMs] = reply as unknown[];
+  const version = `${String(keyVersion)} ${tagVersions}`;
   const lastFence = Number(fence);
   const failure = error === '' ? undefined : parseFailure(String(error), Number(errorLeftMs));
   const entry = text === '' ? undefined : parseValue(String(text), Number(left));
   return {
-    entry: withTags(entry, tagStamp),
-    failure: withTags(failure, tagStamp),
-    stamp,
+    entry: withTags(entry, tagVersions),
+    failure: withTags(failure, tagVersions),
+    version,
     lastFence,
   };
 }
 
-function withTags<Thing extends Entry | Failure>(
+function withTags<Thing extends Entry | LoadFailure>(
   thing: Thing | undefined,
-  tagStamp: string,
+  tagVersions: string,
 ): Thing | undefined {
-  return thing !== undefined && splitAt(thing.stamp, ' ')[1] === tagStamp ? thing : undefined;
+  return thing !== undefined && splitAt(thing.version, ' ')[1] === tagVersions ? thing : undefined;
 }
 
-/** `<stale> <fence> <load> <length of the stamp> <stamp><data>` */
-function valueText({ fence, loadMs, stamp, data }: Write, stale: string): string {
-  return `${stale} ${fence} ${wholeText(loadMs)} ${stamp.length} ${stamp}${toText(data)}`;
+/** `<stale> <fence> <load> <length of the version> <version><data>` */
+function valueText(
+  { fence, loadMs, version, data }: Omit<Write, 'freshMs' | 'staleMs'>,
+  stale: string,
+): string {
+  return `${stale} ${fence} ${wholeText(loadMs)} ${version.length} ${version}${toText(data)}`;
 }
 
-/** Undefined for what is no value of ours: it has an end, which is still to come. */
+/** Undefined for a text that this library has not written, or that has no TTL. */
 function parseValue(text: string, leftMs: number): Entry | undefined {
   if (leftMs <= 0) return undefined;
   const staleEnd = text.indexOf(' ');
   const fenceEnd = text.indexOf(' ', staleEnd + 1);
   const loadEnd = text.indexOf(' ', fenceEnd + 1);
   const lengthEnd = text.indexOf(' ', loadEnd + 1);
-  const stampEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
-  const data = fromText(text, stampEnd);
+  const versionEnd = lengthEnd + 1 + Number(text.slice(loadEnd + 1, lengthEnd));
+  const data = fromText(text, versionEnd);
   if (data === undefined) return undefined;
   return {
     data,
@@ -201,28 +217,28 @@ function parseValue(text: string, leftMs: number): Entry | undefined {
     freshLeftMs: leftMs - Number(text.slice(0, staleEnd)),
     leftMs,
     loadMs: Number(text.slice(fenceEnd + 1, loadEnd)),
-    stamp: text.slice(lengthEnd + 1, stampEnd),
+    version: text.slice(lengthEnd + 1, versionEnd),
   };
 }
 
-/** `[name, message, fence, stamp]`; undefined for what is no failure of ours. */
-function parseFailure(text: string, leftMs: number): Failure | undefined {
+/** `[name, message, fence, version]`; undefined for a text that this library has not written. */
+function parseFailure(text: string, leftMs: number): LoadFailure | undefined {
   try {
-    const [name, message, fence, stamp] = JSON.parse(text);
-    return { name, message, leftMs: Math.max(0, leftMs), fence, stamp: String(stamp) };
+    const [name, message, fence, version] = JSON.parse(text);
+    return { name, message, leftMs: Math.max(0, leftMs), fence, version: String(version) };
   } catch {
     return undefined;
   }
 }
 
 /** `<key> value <left> <text>`, `<key> error <pause> <error>` or `<key> again`. */
-function toNews(text: string): News {
-  const [word, rest] = splitAt(text, ' ');
-  const key = Buffer.from(word, 'base64url').toString();
+function toMessage(text: string): CacheMessage {
+  const [name, rest] = splitAt(text, ' ');
+  const key = Buffer.from(name, 'base64url').toString();
   const [kind, content] = splitAt(rest, ' ');
-  const [leftMs, told] = splitAt(content, ' ');
-  if (kind === 'error') return { key, failure: parseFailure(told, Number(leftMs)) };
-  if (kind === 'value') return { key, entry: parseValue(told, Number(leftMs)) };
+  const [leftMs, sent] = splitAt(content, ' ');
+  if (kind === 'error') return { key, failure: parseFailure(sent, Number(leftMs)) };
+  if (kind === 'value') return { key, entry: parseValue(sent, Number(leftMs)) };
   return { key };
 }
 
@@ -231,7 +247,7 @@ function splitAt(text: string, separator: string): [string, string] {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-/** Clients send and give text in UTF-8, so bytes travel as base64, and so do halves of characters. */
+/** Clients send and receive UTF-8, so bytes are sent as base64, and so is text with half a surrogate pair. */
 function toText(data: Encoded): string {
   if (typeof data === 'string') {
     const isWhole = !/\p{Surrogate}/u.test(data);

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** What the running code belongs to, until that is over: code may outlive the load that has started it. */
-interface Scope {
+/** The loads that the running code is part of. Cleared at their end: code may outlive the load that started it. */
+interface RunContext {
   tasks: readonly Task[];
 }
 
@@ -9,42 +9,44 @@ interface Link {
   readonly to: Task;
 }
 
-const running = new AsyncLocalStorage<Scope>();
+const running = new AsyncLocalStorage<RunContext>();
 const NONE: readonly Task[] = [];
 
-/** What the loads of a key wait for now, by place and key. */
+/** What the load of a key waits for, by group and key. */
 const links = new WeakMap<object, Map<string, Set<Link>>>();
 
 /**
- * A load, as work that others wait for and that may itself wait for others. Who waits for whom is noted, so
- * that a circle is seen when its last link is about to be made; else it would stand until somebody's
- * patience ends. Only links inside this process are known.
+ * A load as a node of the wait-for graph of this process. A cycle is found when its last link is about to be
+ * added; without this its callers would wait for their timeouts.
  */
 export class Task {
-  readonly #place: object;
+  readonly #group: object;
   readonly #key: string;
 
-  /** Two tasks for one key in one place exclude each other, so they count as the same. */
-  constructor(place: object, key: string) {
-    this.#place = place;
+  /** Two tasks of one key and one group exclude each other, so they are the same node. */
+  constructor(group: object, key: string) {
+    this.#group = group;
     this.#key = key;
   }
 
-  /** Those that the running code belongs to: none outside of loads, several in a load of several keys. */
+  /** The tasks that the running code is part of: none outside of loads, many in a batch load. */
   static get current(): readonly Task[] {
     return running.getStore()?.tasks ?? NONE;
   }
 
-  static async run<Result>(tasks: readonly Task[], body: () => Promise<Result>): Promise<Result> {
-    const scope: Scope = { tasks };
+  static async run<Result>(
+    tasks: readonly Task[],
+    callback: () => Promise<Result>,
+  ): Promise<Result> {
+    const context: RunContext = { tasks };
     try {
-      return await running.run(scope, body);
+      return await running.run(context, callback);
     } finally {
-      scope.tasks = NONE;
+      context.tasks = NONE;
     }
   }
 
-  /** The running code waits for this from now on. Gives what ends that; undefined: it would wait for itself. */
+  /** Links the running code to this task. Returns a function that unlinks; undefined: the link closes a cycle. */
   link(): (() => void) | undefined {
     const { current } = Task;
     if (current.some((task) => this.#waitsFor(task, new Set()))) return undefined;
@@ -56,8 +58,8 @@ export class Task {
   }
 
   #waitsFor(other: Task, seen: Set<Link>): boolean {
-    if (this.#key === other.#key && this.#place === other.#place) return true;
-    for (const link of links.get(this.#place)?.get(this.#key) ?? []) {
+    if (this.#key === other.#key && this.#group === other.#group) return true;
+    for (const link of links.get(this.#group)?.get(this.#key) ?? []) {
       if (seen.has(link)) continue;
       seen.add(link);
       if (link.to.#waitsFor(other, seen)) return true;
@@ -66,16 +68,16 @@ export class Task {
   }
 
   #add(link: Link): void {
-    const ofPlace = links.get(this.#place) ?? new Map<string, Set<Link>>();
-    links.set(this.#place, ofPlace);
-    const ofKey = ofPlace.get(this.#key) ?? new Set<Link>();
-    ofPlace.set(this.#key, ofKey.add(link));
+    const ofGroup = links.get(this.#group) ?? new Map<string, Set<Link>>();
+    links.set(this.#group, ofGroup);
+    const ofKey = ofGroup.get(this.#key) ?? new Set<Link>();
+    ofGroup.set(this.#key, ofKey.add(link));
   }
 
   #remove(link: Link): void {
-    const ofPlace = links.get(this.#place);
-    const ofKey = ofPlace?.get(this.#key);
+    const ofGroup = links.get(this.#group);
+    const ofKey = ofGroup?.get(this.#key);
     ofKey?.delete(link);
-    if (ofKey?.size === 0) ofPlace?.delete(this.#key);
+    if (ofKey?.size === 0) ofGroup?.delete(this.#key);
   }
 }

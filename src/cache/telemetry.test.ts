@@ -15,8 +15,9 @@ import {
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
-import { setCacheHome } from './home.ts';
-import { type Cache, createCache, memoryCacheStore } from './index.ts';
+import { setCacheBackend } from './backend.ts';
+import { type Cache, createCache } from './cache.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
 import { observeCaches } from './telemetry.ts';
 
 const spans = new InMemorySpanExporter();
@@ -43,8 +44,8 @@ beforeAll(async () => {
 beforeEach(async () => {
   clock = virtualClock();
   locks = new Locks({ store: memoryStore(clock), clock });
-  const home = { store: memoryCacheStore(clock), clock, random: seededRandom(1) };
-  setCacheHome(locks, () => home);
+  const backend = { store: memoryCacheStore(clock), clock, random: seededRandom(1) };
+  setCacheBackend(locks, () => backend);
   onTestFinished(() => locks.close());
   cache = createCache({ locks, fresh: '1s', stale: '1s', beta: 0 });
   await turn();
@@ -71,7 +72,7 @@ async function measured(): Promise<Record<string, unknown>> {
   );
 }
 
-it('hears nothing of a program without an SDK', () => {
+it('records nothing without an SDK', () => {
   expect(isHeardWithoutSdk).toBe(false);
 });
 
@@ -99,22 +100,24 @@ it('counts hits, stale hits and misses, and measures loads and waits', async () 
   });
 });
 
-it('counts failures and what is forgotten', async () => {
+it('counts failures, values that were set, and deleted keys and tags', async () => {
   const failing = cache.get('a', {}, () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
   await cache.delete(['a', 'b']);
   await cache.invalidate('red');
+  await cache.set('a', 1);
   expect(await measured()).toEqual({
     'requests miss': 1,
     loads: 1,
     'load.duration error': [1, 0],
     'wait.duration error': [1, 0],
+    sets: 1,
     'invalidations key': 2,
     'invalidations tag': 1,
   });
 });
 
-it('counts when it waits for the load of another, and loads that were lost', async () => {
+it('counts waits for the load of another process, and lost leases', async () => {
   const other = createCache({ locks, fresh: '1s' });
   let end = (_value: number): void => {};
   const held = new Promise<number>((resolve) => {

@@ -27,8 +27,8 @@ const OUTCOME = 'holdfast.cache.outcome';
 type Listeners = { readonly [Name in keyof CacheEvents]: (event: CacheEvents[Name]) => void };
 
 /**
- * Events as metrics and spans. The key of a value is an attribute of spans only: a metric would keep a
- * series for each key that was ever used.
+ * Converts events to metrics and spans. The key is an attribute of spans only: a metric would keep a series for
+ * each key.
  */
 function listenersFor(sdk: OpenTelemetry): Listeners {
   const counts = createCounters(sdk);
@@ -53,6 +53,7 @@ function listenersFor(sdk: OpenTelemetry): Listeners {
     write: (event) => loadEnded(event, event.isKept ? 'kept' : 'refused'),
     fail: (event) => loadEnded(event, 'error'),
     lose: () => counts.losses.add(1),
+    set: () => counts.sets.add(1),
     delete: ({ keys }) => counts.invalidations.add(keys.length, { 'holdfast.cache.by': 'key' }),
     invalidate: ({ tags }) => counts.invalidations.add(tags.length, { 'holdfast.cache.by': 'tag' }),
   };
@@ -73,7 +74,7 @@ function spanWriter({ tracer, activeContext }: OpenTelemetry) {
   };
 }
 
-/** From a value in memory to a load of minutes. */
+/** Bucket boundaries, from a value in memory to a load of minutes. */
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
 
 function createCounters({ meter }: OpenTelemetry) {
@@ -87,17 +88,12 @@ function createCounters({ meter }: OpenTelemetry) {
     });
   return {
     requests: counter('requests', '{request}', 'Calls for a value: hit, stale or miss.'),
-    loads: counter('loads', '{load}', 'Loads that were begun in this process.'),
-    waits: counter('waits', '{wait}', 'Times that this process waited for the load of another.'),
+    loads: counter('loads', '{load}', 'Loads that this process began.'),
+    waits: counter('waits', '{wait}', 'Waits of this process for the load of another.'),
+    sets: counter('sets', '{set}', 'Values that were set without a load.'),
     losses: counter('losses', '{load}', 'Loads whose lease ended before they did.'),
-    invalidations: counter('invalidations', '{invalidation}', 'Keys and tags that were forgotten.'),
-    loadDuration: seconds(
-      'load.duration',
-      'From the beginning of a load until its value, or error.',
-    ),
-    waitDuration: seconds(
-      'wait.duration',
-      'From a call until it had what it waited for, or gave up.',
-    ),
+    invalidations: counter('invalidations', '{invalidation}', 'Keys and tags that were deleted.'),
+    loadDuration: seconds('load.duration', 'Duration of loads, with a value or an error.'),
+    waitDuration: seconds('wait.duration', 'Duration of waits of callers.'),
   };
 }

@@ -3,8 +3,16 @@ import { createHash } from 'node:crypto';
 /** Whatever can run a script on a Redis, and receive messages from it. */
 export interface ScriptRunner {
   run(script: Script, keys: string[], args: string[]): Promise<unknown>;
-  /** Subscribes to one channel. `onGap` is called when messages may have been lost: after each reconnection. */
-  listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void>;
+  /**
+   * Subscribes to one channel. `onGap` is called when messages may have been lost: after each reconnection. `onLost`
+   * is called when the connection has ended, before the reconnection.
+   */
+  listen(
+    channel: string,
+    onMessage: (text: string) => void,
+    onGap: () => void,
+    onLost?: () => void,
+  ): Promise<void>;
   /** In a cluster: which requests may travel together. Left out: all. */
   slotOf?(key: string): number;
   close(): Promise<void>;

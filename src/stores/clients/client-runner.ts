@@ -43,11 +43,16 @@ export class ClientRunner implements ScriptRunner {
     return running;
   }
 
-  listen(channel: string, onMessage: (text: string) => void, onGap: () => void): Promise<void> {
+  listen(
+    channel: string,
+    onMessage: (text: string) => void,
+    onGap: () => void,
+    onLost?: () => void,
+  ): Promise<void> {
     const { signal } = this.#closing;
     const open = (_: string, handlers: SubscriptionHandlers, either: AbortSignal): Promise<void> =>
       subscribeOnce(this.#client, channel, handlers, either);
-    return subscribe(open, { channel, onMessage, onGap, signal, clock: systemClock });
+    return subscribe(open, { channel, onMessage, onGap, onLost, signal, clock: systemClock });
   }
 
   async close(): Promise<void> {

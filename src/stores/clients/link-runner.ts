@@ -40,11 +40,12 @@ class LinkRunner implements ScriptRunner {
     channel: string,
     onMessage: (text: string) => void,
     onGap: () => void,
+    onLost?: () => void,
   ): Promise<void> {
     const { signal } = this.#closing;
     if (signal.aborted) throw new Error('the store is closed');
     const open: RedisLink['subscribe'] = (...args) => this.#link.subscribe(...args);
-    await subscribe(open, { channel, onMessage, onGap, signal, clock: this.#clock });
+    await subscribe(open, { channel, onMessage, onGap, onLost, signal, clock: this.#clock });
   }
 
   async close(): Promise<void> {

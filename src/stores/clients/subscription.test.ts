@@ -8,6 +8,7 @@ class Line {
   readonly clock = virtualClock();
   readonly heard: string[] = [];
   gaps = 0;
+  losses = 0;
   tries = 0;
   handlers: SubscriptionHandlers | undefined;
   #end: { resolve(): void; reject(error: Error): void } | undefined;
@@ -19,6 +20,9 @@ class Line {
       onMessage: (text) => this.heard.push(text),
       onGap: () => {
         this.gaps++;
+      },
+      onLost: () => {
+        this.losses++;
       },
       signal: this.#closing.signal,
       clock: this.clock,
@@ -59,7 +63,7 @@ describe('a subscription', () => {
     line.handlers!.onSubscribed();
     await opening;
     line.handlers!.onMessage('owner');
-    expect([line.heard, line.gaps]).toEqual([['owner'], 0]);
+    expect([line.heard, line.gaps, line.losses]).toEqual([['owner'], 0, 0]);
     await line.close();
   });
 
@@ -69,7 +73,7 @@ describe('a subscription', () => {
     const failed = expect(opening).rejects.toThrow('refused');
     await line.refuse();
     await failed;
-    expect([line.tries, line.clock.pendingTimers]).toEqual([1, 0]);
+    expect([line.tries, line.losses, line.clock.pendingTimers]).toEqual([1, 0, 0]);
   });
 
   it('that is cut is opened again, and tells of the gap once it is heard', async () => {
@@ -78,8 +82,12 @@ describe('a subscription', () => {
     line.handlers!.onSubscribed();
     await opening;
     await line.cut();
+    expect([line.tries, line.losses]).toEqual([1, 1]);
     line.clock.advance(50);
     expect([line.tries, line.gaps]).toEqual([2, 0]);
+    await line.refuse();
+    expect(line.losses, 'an attempt that fails is no loss').toBe(1);
+    line.clock.advance(100);
     line.handlers!.onSubscribed();
     expect(line.gaps).toBe(1);
     await line.close();

@@ -12,6 +12,8 @@ export interface SubscriptionOptions {
   onMessage(text: string): void;
   /** Messages may have been lost; from now on they are received again. */
   onGap(): void;
+  /** The connection of a confirmed subscription has ended. */
+  onLost?: (() => void) | undefined;
   readonly signal: AbortSignal;
   readonly clock: Clock;
 }
@@ -22,7 +24,7 @@ export interface SubscriptionOptions {
  */
 export function subscribe(
   open: RedisLink['subscribe'],
-  { channel, onMessage, onGap, signal, clock }: SubscriptionOptions,
+  { channel, onMessage, onGap, onLost, signal, clock }: SubscriptionOptions,
 ): Promise<void> {
   let wasSubscribed = false;
   let pauseMs = MIN_PAUSE_MS;
@@ -34,12 +36,14 @@ export function subscribe(
       wasSubscribed = true;
     };
     const subscribeOnce = async (): Promise<void> => {
+      let isConfirmed = false;
       const attempt = new AbortController();
       const timer = clock.setTimer(SUBSCRIBE_TIMEOUT_MS, () => attempt.abort(new Error(TIMED_OUT)));
       const handlers: SubscriptionHandlers = {
         onMessage,
         onSubscribed: () => {
           timer.cancel();
+          isConfirmed = true;
           onSubscribed();
         },
       };
@@ -48,6 +52,7 @@ export function subscribe(
         (error: unknown) => error,
       );
       timer.cancel();
+      if (isConfirmed) onLost?.();
       if (!wasSubscribed) return reject(failure ?? new Error('the connection has ended'));
       if (signal.aborted) return;
       clock.setTimer(pauseMs, () => void (signal.aborted || subscribeOnce()));

@@ -3,37 +3,40 @@ import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
 import { seededRandom, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
-import { setCacheHome } from './home.ts';
-import { type Cache, type CacheStore, createCache, memoryCacheStore } from './index.ts';
+import { setCacheBackend } from './backend.ts';
+import { type Cache, createCache } from './cache.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
+import type { CacheStore } from './store.ts';
 
-/** A cache whose store answers as `change` says. */
+/** A cache whose store has the methods of `change`. */
 function cacheOn(change: (store: CacheStore) => Partial<CacheStore>): Cache {
   const clock = virtualClock();
   const locks = new Locks({ store: memoryStore(clock), clock });
-  const plain = memoryCacheStore(clock);
+  const plain: CacheStore = memoryCacheStore(clock);
   const changes = change(plain);
   const store = new Proxy(plain, {
-    get: (target, name: keyof CacheStore) => changes[name] ?? target[name].bind(target),
+    get: (target, name: Exclude<keyof CacheStore, 'changes'>) =>
+      changes[name] ?? target[name]?.bind(target),
   });
-  setCacheHome(locks, () => ({ store, clock, random: seededRandom(1) }));
+  setCacheBackend(locks, () => ({ store, clock, random: seededRandom(1) }));
   onTestFinished(() => locks.close());
   return createCache({ locks, fresh: '1m' });
 }
 
-/** Everything that can happen without time has happened. */
+/** Waits until all that can happen without time has happened. */
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-it('does not load what has come between the look and the grant', async () => {
+it('does not load a value that was written between the lookup and the grant', async () => {
   let goOn = (): void => {};
   const slowly = new Promise<void>((resolve) => {
     goOn = resolve;
   });
   let looks = 0;
   const cache = cacheOn((store) => ({
-    async look(key, tags) {
-      const sight = await store.look(key, tags);
+    async lookup(key, tags) {
+      const lookup = await store.lookup(key, tags);
       if (++looks === 1) await slowly;
-      return sight;
+      return lookup;
     },
   }));
   const overtaken = cache.get('a', {}, () => 'second');
@@ -44,19 +47,19 @@ it('does not load what has come between the look and the grant', async () => {
   expect(cache.counts).toMatchObject({ miss: 2, load: 1 });
 });
 
-it('gives what it loaded to its callers, although the store cannot keep it', async () => {
+it('returns the loaded value when the store fails to keep it', async () => {
   const cache = cacheOn(() => ({ write: () => Promise.reject(new Error('full')) }));
   expect(await cache.get('a', {}, () => 1)).toBe(1);
   expect(await cache.get('a', {}, () => 2)).toBe(2);
 });
 
-it('gives up on keeping a value that is deleted again and again', async () => {
+it('returns a loaded value after its write was refused three times', async () => {
   let loads = 0;
   const cache = cacheOn(() => ({ write: () => false }));
   expect(await cache.get('a', {}, () => ++loads)).toBe(3);
 });
 
-it.each(['look', 'open'] as const)('tells when the store fails to %s', async (name) => {
+it.each(['lookup', 'open'] as const)('rejects with unavailable when %s fails', async (name) => {
   const cache = cacheOn(() => ({ [name]: () => Promise.reject(new Error('gone')) }));
   await expect(cache.get('a', {}, () => 1)).rejects.toMatchObject({
     code: 'unavailable',
@@ -65,7 +68,7 @@ it.each(['look', 'open'] as const)('tells when the store fails to %s', async (na
   });
 });
 
-it('keeps of a long message no more than what it tells', async () => {
+it('keeps no more of a long error message than it reports', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const cache = cacheOn(() => ({}));

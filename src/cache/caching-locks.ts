@@ -1,33 +1,29 @@
-import {
-  type Cache,
-  type CacheLimits,
-  type CacheOptions,
-  type CacheStore,
-  checkCacheLimits,
-  createCache,
-  type Load,
-  memoryCacheStore,
-  RedisCacheStore,
-  setCacheHome,
-} from './cache/index.ts';
-import type { ExitCommands, ScriptRunner } from './client/index.ts';
-import { systemClock, systemRandom } from './clock/index.ts';
+import type { ExitCommands, ScriptRunner } from '../client/index.ts';
+import { systemClock, systemRandom } from '../clock/index.ts';
 import {
   LockArgumentError,
   type LockStore,
   Locks,
   type LocksOptions,
   type WorkerRenewals,
-} from './lock/index.ts';
+} from '../lock/index.ts';
+import { setCacheBackend } from './backend.ts';
+import { type Cache, createCache } from './cache.ts';
+import { type CacheLimits, checkCacheLimits } from './limits.ts';
+import { memoryCacheStore } from './memory-cache-store.ts';
+import type { CacheOptions } from './options.ts';
+import { RedisCacheStore } from './redis-cache-store.ts';
+import type { Load } from './shared-load.ts';
+import type { CacheStore } from './store.ts';
 
 export interface CachingLocksOptions extends LocksOptions {
-  /** The store is that of this process, and so are the values. */
+  /** The lock store is the memory of this process, and cached values are kept there too. */
   readonly isInMemory?: boolean;
-  /** How much of the process's memory its cached values may take. */
+  /** Limits for values that are kept in this process. */
   readonly cacheLimits?: CacheLimits;
 }
 
-/** Locks with a cache beside them, for the use that most locks are taken for. */
+/** Locks with a cache on the same store. */
 export class CachingLocks extends Locks {
   readonly #closeCaches: (locksClosed: Promise<void>) => Promise<void>;
   #cache: Cache | undefined;
@@ -37,19 +33,24 @@ export class CachingLocks extends Locks {
     const { cacheLimits, isInMemory = false } = options;
     if (cacheLimits !== undefined) checkCacheLimits(cacheLimits, isInMemory);
     const { clock = systemClock, random = systemRandom } = options;
-    this.#closeCaches = setCacheHome(this, () => ({ store: cacheStoreOf(options), clock, random }));
+    const make = () => ({ store: cacheStoreOf(options), clock, random });
+    this.#closeCaches = setCacheBackend(this, make);
   }
 
   /**
-   * The value of a key. If there is none, one caller of all processes loads it and the others wait for it;
-   * if it is stale, they get it as it is meanwhile. See `holdfast/cache` for more than this.
+   * Returns the value of a key. If it is missing, one caller of all processes loads it and the others wait for
+   * that value; if it is stale, callers get the stale value while one loads. `createCache` of `holdfast/cache`
+   * has more calls and defaults for the options.
+   *
+   * @throws CacheError, or the error of `load`.
+   * @example const user = await locks.cache('user:7', { fresh: '10s' }, () => database.user(7));
    */
   cache<Value>(key: string, options: CacheOptions, load: Load<Value>): Promise<Value> {
     this.#cache ??= createCache({ locks: this });
     return this.#cache.get(key, options, load);
   }
 
-  /** What is loaded is given up before the others hear of it: they must find its mutex free. */
+  /** Gives up the loads of this process before it notifies their waiters, which must find the mutex free. */
   override close(): Promise<void> {
     return this.#closeCaches(super.close());
   }
@@ -65,7 +66,7 @@ function cacheStoreOf(options: CachingLocksOptions): CacheStore {
   );
 }
 
-/** A store that runs scripts where its locks live: values can live there too. */
+/** A lock store that runs scripts: the same server can keep values. */
 interface ScriptedStore extends LockStore {
   readonly scripts: ScriptRunner;
   readonly session: ExitCommands | undefined;

@@ -2,44 +2,44 @@ import type { Clock } from '../clock/index.ts';
 import { AbortHub, Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
-export interface PatienceLimits {
+export interface WaitLimits {
   readonly key: string;
-  /** Since when the caller's time runs. */
+  /** When the caller began to wait. */
   readonly beganMs: number;
-  /** After this the caller takes what else there is: resolves with undefined. */
+  /** After this the wait resolves with undefined. */
   readonly softMs: number;
-  /** After this it has waited too long: rejects. */
+  /** After this the wait rejects. */
   readonly hardMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Of all caches, since programs share signals between them. */
+/** Shared by all caches: one listener for a signal that many calls have. */
 const aborts = new AbortHub<Waiter>();
 
-/** Callers who do not wait for ever for a piece of work. The work goes on without them. */
-export class Patience {
+/** Callers that wait for a promise with timeouts and a signal. The work behind the promise goes on. */
+export class WaitTimeouts {
   readonly #waiters = new LinkedList<Waiter>();
-  /** Who waits wants to live until then. */
+  /** Timers keep the process alive while a caller waits. */
   readonly #soft: DueLists<Limit>;
   readonly #hard: DueLists<Limit>;
-  /** Why nobody waits any more. */
+  /** Set by `end`: all waits reject with this reason. */
   #end: { readonly reason: unknown } | undefined;
 
   constructor(clock: Clock) {
     this.#soft = new DueLists(clock, ({ waiter }) => waiter.resolve(undefined), true);
-    this.#hard = new DueLists(clock, ({ waiter }) => waiter.outOfTime(), true);
+    this.#hard = new DueLists(clock, ({ waiter }) => waiter.timeOut(), true);
   }
 
-  /** What comes of the work, for one caller. An error of the work is told as `explain` says. */
+  /** Waits for the work, for one caller. `explain` converts an error of the work. */
   wait<Result>(
     work: Promise<Result>,
-    limits: PatienceLimits,
+    limits: WaitLimits,
     explain: (key: string, error: unknown) => unknown = asItIs,
   ): Promise<Result | undefined> {
     const { key, signal } = limits;
     const end = signal?.aborted ? signal : this.#end;
     if (end !== undefined) {
-      // What comes of it is nobody's any more, and an error must not end the process.
+      // An unhandled rejection would end the process.
       work.catch(() => {});
       return Promise.reject(abortedError(key, end.reason));
     }
@@ -53,10 +53,10 @@ export class Patience {
     }) as Promise<Result | undefined>;
   }
 
-  /** All who wait now give up, and all who come later. */
+  /** Rejects all current and later waits. */
   end(reason: unknown): void {
     this.#end = { reason };
-    for (const waiter of this.#waiters.toArray()) waiter.giveUp(reason);
+    for (const waiter of this.#waiters.toArray()) waiter.abort(reason);
     this.#soft.close();
     this.#hard.close();
   }
@@ -82,7 +82,7 @@ function asItIs(_key: string, error: unknown): unknown {
   return error;
 }
 
-/** One of the two times of a waiter. */
+/** One of the two timeouts of a waiter. */
 class Limit extends Due<Limit> {
   readonly waiter: Waiter;
 
@@ -92,25 +92,25 @@ class Limit extends Due<Limit> {
   }
 }
 
-/** One who waits. What comes first decides; the rest is not heard. */
+/** A waiting caller. The first of result, timeout and abort settles it. */
 class Waiter implements Linked<Waiter> {
   before: Waiter | undefined = undefined;
   after: Waiter | undefined = undefined;
   readonly soft = new Limit(this);
   readonly hard = new Limit(this);
-  readonly limits: PatienceLimits;
-  readonly #patience: Patience;
+  readonly limits: WaitLimits;
+  readonly #timeouts: WaitTimeouts;
   readonly #resolve: (result: unknown) => void;
   readonly #reject: (error: unknown) => void;
   #isOver = false;
 
   constructor(
-    patience: Patience,
-    limits: PatienceLimits,
+    timeouts: WaitTimeouts,
+    limits: WaitLimits,
     resolve: (result: unknown) => void,
     reject: (error: unknown) => void,
   ) {
-    this.#patience = patience;
+    this.#timeouts = timeouts;
     this.limits = limits;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -124,22 +124,22 @@ class Waiter implements Linked<Waiter> {
     if (this.#ends()) this.#reject(error);
   }
 
-  outOfTime(): void {
+  timeOut(): void {
     this.reject(timeoutError(this.limits.key, this.limits.hardMs));
   }
 
   aborted(): void {
-    this.giveUp(this.limits.signal?.reason);
+    this.abort(this.limits.signal?.reason);
   }
 
-  giveUp(reason: unknown): void {
+  abort(reason: unknown): void {
     this.reject(abortedError(this.limits.key, reason));
   }
 
   #ends(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
-    this.#patience.leave(this);
+    this.#timeouts.leave(this);
     return true;
   }
 }
