@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explore, RECIPES, type Recipe } from '../src/lab/index.ts';
-import { type GalleryEntry, galleryPage } from '../src/lab-report/index.ts';
+import { type GalleryEntry, galleryPage } from '../src/lab/report/index.ts';
 import { startBrowser } from './browser.ts';
 import { ROOT, runCli } from './cli-run.ts';
 

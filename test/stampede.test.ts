@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { widthOf } from '../src/cli/lab/text-width.ts';
 import { LabError, type Stampede, type StampedeRun, stampede } from '../src/lab/index.ts';
-import { galleryPage, STAMPEDE_COLUMNS } from '../src/lab-report/index.ts';
+import { galleryPage, STAMPEDE_COLUMNS } from '../src/lab/report/index.ts';
 import { startBrowser } from './browser.ts';
 import { ROOT, runCli } from './cli-run.ts';
 

@@ -1,4 +1,4 @@
-import type { Stampede, StampedeRun, TimelineEntry } from '../lab/index.ts';
+import type { Stampede, StampedeRun, TimelineEntry } from '../index.ts';
 import { both, type Html, html } from './html.ts';
 import { happeningText, momentText, STAMPEDE_COLUMNS, stampedeText } from './stampede-words.ts';
 

@@ -1,4 +1,4 @@
-import type { ChoiceKind, Text, TraceClient, TraceStep, WorldOptions } from '../lab/index.ts';
+import type { ChoiceKind, Text, TraceClient, TraceStep, WorldOptions } from '../index.ts';
 
 export type Language = keyof Text;
 

@@ -1,4 +1,4 @@
-import type { Failure, Text, TraceClient, TraceKey, TraceStep } from '../lab/index.ts';
+import type { Failure, Text, TraceClient, TraceKey, TraceStep } from '../index.ts';
 import { both, type Html, html } from './html.ts';
 import { keyChanges } from './key-changes.ts';
 import {

@@ -1,4 +1,4 @@
-import { DOCUMENTS, type Text, type WorldOptions } from '../../lab/index.ts';
+import { DOCUMENTS, type Text, type WorldOptions } from '../../index.ts';
 import type { Claim, ClaimVerdict, ReplayEvidence, SearchEvidence } from './claim.ts';
 
 /** Both pages, Markdown and HTML, say it in these words. */

@@ -1,4 +1,4 @@
-import type { Text } from '../lab/index.ts';
+import type { Text } from '../index.ts';
 
 /** A piece of a page. Whatever is put into one is text, and is escaped, unless it is a piece too. */
 export interface Html {

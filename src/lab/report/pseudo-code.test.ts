@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../clock/index.ts';
+import { seededRandom } from '../../clock/index.ts';
 import {
   type Algorithm,
   type Exploration,
@@ -9,7 +9,7 @@ import {
   RECIPES,
   type Recipe,
   type Tools,
-} from '../lab/index.ts';
+} from '../index.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf, sentAlone } from './scripts.ts';
 

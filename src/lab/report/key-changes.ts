@@ -1,4 +1,4 @@
-import type { TraceKey, TraceStep } from '../lab/index.ts';
+import type { TraceKey, TraceStep } from '../index.ts';
 
 export interface KeyChanges {
   readonly changed: readonly TraceKey[];

@@ -1,4 +1,4 @@
-import type { Stampede, StampedeRun, Text, TimelineEntry } from '../lab/index.ts';
+import type { Stampede, StampedeRun, Text, TimelineEntry } from '../index.ts';
 
 /** What is compared, in a sentence or two. */
 export function stampedeText({ clients: count, loadMs, databaseSlots, laterMs }: Stampede): Text {

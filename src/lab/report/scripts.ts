@@ -1,4 +1,4 @@
-import { type Recipe, type Replay, replay } from '../lab/index.ts';
+import { type Recipe, type Replay, replay } from '../index.ts';
 
 /** A client that is alone takes far fewer steps than this. */
 const MOST_STEPS = 50;

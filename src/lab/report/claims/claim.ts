@@ -1,4 +1,4 @@
-import type { CheckName, DocumentName, Text, WorldOptions } from '../../lab/index.ts';
+import type { CheckName, DocumentName, Text, WorldOptions } from '../../index.ts';
 
 /** A statement of one of the documents in our own words, and the verdict on it. */
 export interface Claim {

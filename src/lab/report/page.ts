@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Stampede, Text } from '../lab/index.ts';
+import type { Stampede, Text } from '../index.ts';
 import { CLAIMS_TITLE } from './claims/words.ts';
 import { both, type Html, html, verbatim } from './html.ts';
 import { claimsSection } from './page-claims.ts';

@@ -6,7 +6,7 @@ import {
   type Recipe,
   type Text,
   type Verdict,
-} from '../lab/index.ts';
+} from '../index.ts';
 import { both, type Html, html } from './html.ts';
 import { runFigure, type Sign } from './page-run.ts';
 import { programsOf } from './programs.ts';

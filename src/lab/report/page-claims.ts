@@ -1,4 +1,4 @@
-import type { Text } from '../lab/index.ts';
+import type { Text } from '../index.ts';
 import type { Claim, Evidence, ReplayEvidence, SearchEvidence } from './claims/claim.ts';
 import { CLAIMS } from './claims/index.ts';
 import { QUESTIONS, type Question } from './claims/questions.ts';

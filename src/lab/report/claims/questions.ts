@@ -1,4 +1,4 @@
-import type { Text } from '../../lab/index.ts';
+import type { Text } from '../../index.ts';
 import { text } from './claim.ts';
 
 /** What the documents ask, or leave open, and where it is answered. */
