@@ -25,7 +25,7 @@ export function programsOf(recipe: string): Program[] {
 }
 
 /** As far from src/ as from dist/. */
-const FOLDER = new URL('../../../examples/recipes', import.meta.url);
+const FOLDER = new URL('../../../examples/recipes/', import.meta.url);
 
 const LANGUAGES: ReadonlyMap<string, string> = new Map([
   ['php', 'PHP'],
