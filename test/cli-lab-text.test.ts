@@ -140,7 +140,7 @@ describe('a file that is no recipe', () => {
     [
       'wrong',
       () => write('wrong.txt', 'hold lock\n    wrok'),
-      /^holdfast: Line 2, column 5 of \S+: "wrok" is no statement; did you mean "work"\?/,
+      /^holdfast: Line 2, column 5 of \S+: "wrok" is not a statement; did you mean "work"\?/,
     ],
     [
       'endless in its loop',

@@ -148,7 +148,7 @@ const FOREIGN_DELETE = `
  6  2 s  ┊   ├───┼──── SET lock 1 NX EX 2 ─────────────────────▶│
          ┊   ┃◀──┼──── OK ──────────────────────────────────────┤ lock = 1, 2 s
          ┊   ┃   │     B holds the lock                         │
- 7  2 s  ▸   ┃   │     A goes on                                │
+ 7  2 s  ▸   ┃   │     A resumes                                │
  8  2 s  ├───╂───┼──── DEL lock ───────────────────────────────▶│
           ◀──╂───┼──── (integer) 1 ─────────────────────────────┤ lock is gone
              ┃   │     A is done                                │
@@ -245,7 +245,7 @@ describe('holdfast lab run', () => {
     expect(command).toBe('replay setnx-only axa --variant no-crash --clients 2 --crashes 1');
     const replayed = await lab(command!);
     expect(replayed.code).toBe(0);
-    expect(replayed.output).toContain('✗ Step 2: the lock that A wrote has no end');
+    expect(replayed.output).toContain('✗ Step 2: the lock that A wrote has no expiry');
   });
 
   it('says so, with exit code 4, when it was stopped before the end', async () => {
