@@ -16,7 +16,7 @@ describe('a replay', () => {
       [1, 'A', 'pause', null],
       [2, null, '1 s passes', null],
       [2, 'B', 'SET lock 1 NX EX 2', 'OK'],
-      [2, 'A', 'go on', null],
+      [2, 'A', 'resume', null],
       [2, 'A', 'DEL lock', '(integer) 1'],
     ]);
     expect(trace.map(({ keys }) => keys.map(({ value, ttlMs }) => [value, ttlMs]))).toEqual([

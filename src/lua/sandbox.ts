@@ -52,7 +52,7 @@ function fillGlobals(functions: Functions): void {
   lock(stringMetatable);
 }
 
-/** Makes a table and all that it leads to read-only. */
+/** Makes a table and all tables reachable from it read-only. */
 function lock(table: LuaTable): void {
   if (table.locked) return;
   table.locked = true;

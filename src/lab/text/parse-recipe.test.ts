@@ -313,7 +313,7 @@ describe('an error in a recipe text', () => {
     [
       'a wrong unit',
       LOCK.replace('1 s', '1 sec'),
-      'line 2, column 13 of mine: "sec" is no unit of time',
+      'line 2, column 13 of mine: "sec" is not a unit of time',
     ],
     [
       'no time at all',
