@@ -121,7 +121,7 @@ describe('a client that listens', () => {
     ]);
     expect(replies('ab.baaazb.wbb').slice(2)).toEqual([
       ['pause', null],
-      ['go', null],
+      ['resume', null],
       ['message', expect.stringMatching(/^"1001000000 B.B1 /)],
     ]);
     // The refresh replies that the client is not in the queue any more.
