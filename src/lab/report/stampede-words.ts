@@ -4,7 +4,7 @@ import type { Stampede, StampedeRun, Text, TimelineEntry } from '../index.ts';
 export function stampedeText({ clients: count, loadMs, databaseSlots, laterMs }: Stampede): Text {
   const [load, later] = [loadMs / 1000, laterMs / 1000];
   return {
-    en: `${clients(count)} at the same moment for an expired cache entry, and one more ${later} s later. A load takes ${load} s; the database runs ${databaseSlots} at a time. Real engine, real cache, virtual time.`,
+    en: `${clients(count)} an expired cache entry at the same moment, and one more ${later} s later. A load takes ${load} s; the database runs ${databaseSlots} at a time. Real engine, real cache, virtual time.`,
     zh: `${count} 个客户端同时请求一条刚过期的缓存，${later} 秒后再来一个。加载一次需 ${load} 秒，数据库同时只能执行 ${databaseSlots} 个。真实的引擎和缓存，虚拟时间；表中时间以秒计。`,
   };
 }
@@ -43,7 +43,7 @@ export function happeningText({ kind, count }: TimelineEntry): Text {
 }
 
 const HAPPENINGS: Readonly<Record<TimelineEntry['kind'], (count: number) => Text>> = {
-  ask: (count) => ({ en: `${clients(count)} for the entry`, zh: `${count} 个客户端请求这条缓存` }),
+  ask: (count) => ({ en: `${clients(count)} the entry`, zh: `${count} 个客户端请求这条缓存` }),
   'ask-later': () => ({ en: 'one more client requests it', zh: '又一个客户端来请求' }),
   load: (count) => ({
     en: count === 1 ? '1 load begins' : `${count} loads begin`,
@@ -58,7 +58,7 @@ const HAPPENINGS: Readonly<Record<TimelineEntry['kind'], (count: number) => Text
 };
 
 function clients(count: number): string {
-  return count === 1 ? '1 client asks' : `${count} clients ask`;
+  return count === 1 ? '1 client requests' : `${count} clients request`;
 }
 
 function have(count: number): string {

@@ -196,13 +196,13 @@ describe('an error in a recipe text', () => {
       (char) => [
         `the unseen character ${JSON.stringify(char.codePointAt(0)!.toString(16))}`,
         `SET lock a${char}b`,
-        `line 1, column 11 of mine: this is not plain text in UTF-8: U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')} has`,
+        `line 1, column 11 of mine: this is not plain text in UTF-8: U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')} is not allowed`,
       ],
     ),
     [
       'an unseen character in a script',
       `${LOCK}\nscript <a>\nreturn "\u202e"`,
-      'line 7, column 9 of mine: this is not plain text in UTF-8: U+202E has',
+      'line 7, column 9 of mine: this is not plain text in UTF-8: U+202E is not allowed',
     ],
     ['an unseen character in a comment', '# \u001b[31m', 'line 1, column 3 of mine: this is not'],
     [
