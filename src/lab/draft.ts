@@ -30,10 +30,12 @@ export function draftOf({ nowMs, image, clients, left, holder, writer, fence }: 
   return { nowMs, image, clients: clients.slice(), left, holder, writer, fence, events: [] };
 }
 
+/** The fields of a client that does not act as a holder. */
 export const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
 
 export const EMPTY_INBOX: readonly string[] = [];
 
+/** A client at the start of its first acquisition. */
 export function newClient(position: Position): ClientState {
   return {
     key: '',
@@ -50,6 +52,7 @@ export function newClient(position: Position): ClientState {
   };
 }
 
+/** Replaces a client's state by a copy with these changes. Clears its cached key. */
 export function changeClient(draft: Draft, index: number, changes: Partial<ClientState>): void {
   draft.clients[index] = { ...draft.clients[index]!, ...changes, key: '' };
 }
@@ -72,6 +75,7 @@ export function write(draft: Draft, client: number, { fence }: WriteAction): boo
   return true;
 }
 
+/** Applies `enter`, `extend` or `leave` of a client. */
 export function applyMark(draft: Draft, index: number, mark: Mark, slots: number): void {
   if (mark.kind === 'leave') {
     draft.events.push({ kind: 'left', client: index });

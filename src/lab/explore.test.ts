@@ -161,11 +161,12 @@ describe('the options of explore', () => {
 
 describe('a verdict', () => {
   it('is unexpected unless the world is smaller, or has more faults', () => {
-    const ask = (recipe: string, options: object): boolean => explore(recipe, options).isExpected;
-    expect(ask('set-nx-ex-del', {})).toBe(true);
-    expect(ask('set-nx-ex-del', { pauses: 0 })).toBe(true);
-    expect(ask('set-nx-ex-del', { variant: 'no-pause', pauses: 1 })).toBe(true);
-    expect(ask('set-nx-px-lua-del', { clients: 4, ticks: 4 })).toBe(true);
+    const isExpected = (recipe: string, options: object): boolean =>
+      explore(recipe, options).isExpected;
+    expect(isExpected('set-nx-ex-del', {})).toBe(true);
+    expect(isExpected('set-nx-ex-del', { pauses: 0 })).toBe(true);
+    expect(isExpected('set-nx-ex-del', { variant: 'no-pause', pauses: 1 })).toBe(true);
+    expect(isExpected('set-nx-px-lua-del', { clients: 4, ticks: 4 })).toBe(true);
   });
 
   it('is unexpected if a recipe does not fail as its variant says', () => {
@@ -187,13 +188,14 @@ describe('a verdict', () => {
 
 describe('exploring at random', () => {
   it('finds, shortens and replays a failure from its seed', () => {
-    const ask = () => exploreAtRandom('set-nx-ex-del', { seed: 7, checks: ['foreign-release'] });
-    const found = ask();
+    const explored = () =>
+      exploreAtRandom('set-nx-ex-del', { seed: 7, checks: ['foreign-release'] });
+    const found = explored();
     const { failure } = found;
     expect(failure!.steps).toBeLessThan(failure!.stepsFound);
     expect(failure!.sentence.en).toMatch(/^Step \d+: [A-E] removes the lock that [A-E] holds\.$/);
     expect(failure!.trace).toHaveLength(failure!.steps);
-    expect(ask().failure).toEqual(failure);
+    expect(explored().failure).toEqual(failure);
     const again = exploreAtRandom('set-nx-ex-del', {
       seed: failure!.seed,
       checks: ['foreign-release'],

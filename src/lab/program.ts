@@ -94,20 +94,20 @@ export class Program {
     if (results.length > MAX_STEPS) throw this.#fault(`never ends: it took ${MAX_STEPS} steps`);
     const client = this.#begin();
     let marks: Mark[] = [];
-    let result = client.next();
+    let yielded = client.next();
     for (let at = 0; ; ) {
-      if (result.done) return { marks, stop: this.#ending(result.value) };
-      const action: Action = result.value;
+      if (yielded.done) return { marks, stop: this.#ending(yielded.value) };
+      const action: Action = yielded.value;
       if (isMark(action)) {
         marks.push(action);
-        result = client.next();
+        yielded = client.next();
         continue;
       }
       if (at === results.length) return { marks, stop: action };
       marks = [];
       const next = resume(client, results[at++]);
       if (next === LOST) return { marks, stop: 'gave-up' };
-      result = next;
+      yielded = next;
     }
   }
 

@@ -61,14 +61,14 @@ describe('the store as a function', () => {
           nowMs += 500 * draw(4);
           [image, mirror] = [jumping.at(image, nowMs), straight.at(mirror, nowMs)];
         }
-        const asked = draw(12) === 0 ? TRANSACTION : COMMANDS[draw(COMMANDS.length)]!;
+        const action = draw(12) === 0 ? TRANSACTION : COMMANDS[draw(COMMANDS.length)]!;
         // A command on another image in between forces a restore.
         if (draw(2) === 0) jumping.run(jumping.empty, START_MS, COMMANDS[draw(6)]!);
         const [left, right] = [
-          jumping.run(image, nowMs, asked),
-          straight.run(mirror, nowMs, asked),
+          jumping.run(image, nowMs, action),
+          straight.run(mirror, nowMs, action),
         ];
-        const where = `seed ${seed}, history ${history}, ${asked.lines.join(' ')}`;
+        const where = `seed ${seed}, history ${history}, ${action.lines.join(' ')}`;
         expect(left.answer, where).toEqual(right.answer);
         [image, mirror] = [left.image, right.image];
         expect(image.entries, where).toEqual(mirror.entries);

@@ -159,7 +159,7 @@ export class Store {
     const isPlain = command.has('write') || command.has('readonly');
     const leaves = command.name === 'copy' && argv.some((word) => /^db$/i.test(word));
     if (!isPlain || leaves || command.has('blocking') || UNSTEADY.has(command.name)) {
-      throw this.#refusal(argv, 'what it does must follow from the keys and the time alone');
+      throw this.#refusal(argv, 'its effect must depend only on the keys and the time');
     }
   }
 

@@ -92,7 +92,7 @@ function stackOverflow(depth: number, site: CallSite): LuaError {
   return runtimeError(site, 'stack overflow');
 }
 
-/** Calls any value from Lua text. */
+/** Calls any value from Lua code. */
 export function callValue(
   callee: LuaValue,
   args: LuaValue[],
@@ -193,7 +193,7 @@ export function callMetamethod(handler: LuaValue, args: LuaValue[], site: CallSi
   return callNative(handler, args, { chunk, line, name: undefined, isMethod: false });
 }
 
-/** Calls that C Lua makes from C, and that therefore nest less deep than those of Lua text. */
+/** Calls that C Lua makes from C, and that therefore nest less deep than those of Lua code. */
 function callNative(callee: LuaValue, args: LuaValue[], site: CallSite): Results {
   const { nativeDepth, depth } = state;
   if (nativeDepth >= MAX_NATIVE_DEPTH) throw nativeOverflow(site);

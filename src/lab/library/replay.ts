@@ -68,8 +68,8 @@ function subjectText({ kind, request, value }: Delivery): string {
   if (kind === 'timer') return 'timer';
   if (kind === 'message') return short(String(value));
   if (request?.channel !== undefined) return `SUBSCRIBE ${request.channel}`;
-  const asked = short(request!.args.join(' '));
-  return kind === 'reply' ? `${asked} → ${short(JSON.stringify(value))}` : asked;
+  const sent = short(request!.args.join(' '));
+  return kind === 'reply' ? `${sent} → ${short(JSON.stringify(value))}` : sent;
 }
 
 /** Removes the public info after each owner. */

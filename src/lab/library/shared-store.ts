@@ -48,14 +48,14 @@ export class SharedStore {
 
   /** Returns the same action object for equal arguments, since the store memoizes by identity. */
   #action({ keys, args }: Request): CommandAction {
-    let words = '';
-    for (const key of keys) words += `${key}\n`;
-    for (const word of args) words += `${word}\n`;
-    const known = this.#actions.get(words);
+    let id = '';
+    for (const key of keys) id += `${key}\n`;
+    for (const arg of args) id += `${arg}\n`;
+    const known = this.#actions.get(id);
     if (known !== undefined) return known;
     const argv = ['EVAL', LOCK_SCRIPT, String(keys.length), ...keys, ...args];
     const action: CommandAction = { kind: 'command', lines: [argv] };
-    this.#actions.set(words, action);
+    this.#actions.set(id, action);
     return action;
   }
 }

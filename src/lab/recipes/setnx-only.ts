@@ -9,7 +9,7 @@ export const setnxOnly: Recipe = {
   source: {
     document: 'article',
     says: {
-      en: 'A request that dies after SETNX leaves the lock behind, and the cache is never refreshed again.',
+      en: 'A process that crashes after SETNX leaves the lock behind, and the cache is never refreshed again.',
       zh: '请求在 SETNX 之后意外退出，锁留了下来，缓存从此不再更新。',
     },
   },

@@ -225,7 +225,7 @@ class Parser {
     }
     throw this.#fault(
       place,
-      'between MULTI and EXEC only commands and "name = COMMAND …" may stand',
+      'between MULTI and EXEC only commands and "name = COMMAND …" are allowed',
     );
   }
 

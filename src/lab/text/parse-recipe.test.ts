@@ -457,7 +457,7 @@ describe('an error in a recipe text', () => {
       'line 1, column 1 of mine: this loop never ends: a client took 900 steps',
     ],
     [
-      'a loop that asks again at once',
+      'a loop that repeats its request at once',
       `GET hint\n${LOCK.replace('    sleep 1 s', '    2 times\n        GET lock').replace('NX', 'XX')}`,
       'line 2, column 1 of mine: this loop never ends: a client took 900 steps',
     ],
@@ -490,10 +490,10 @@ describe('an error in a recipe text', () => {
     [
       'a command that waits',
       below('BLPOP a 0'),
-      'mine cannot run BLPOP a 0: what it does must follow from the keys',
+      'mine cannot run BLPOP a 0: its effect must depend only on the keys',
     ],
     [
-      'a value that is no time',
+      'a value that is not a time',
       'x = unix time + 2\nSET lock me\nhold lock until x\n    work',
       'the value of lock must be one, not "me"',
     ],
