@@ -119,7 +119,7 @@ describe('holdfast lab report', () => {
       '~ 5 steps · 3.4 %',
     ]);
     expect(await variant.locator('.unpromised').innerText()).toMatch(
-      /^~ is not promised: no lease/,
+      /^~ is not promised: a lease/,
     );
     const wrong = open.variant('set-nx-ex-del-pause');
     expect(await wrong.locator('.mark.beyond, .unpromised').count()).toBe(0);
@@ -251,14 +251,14 @@ describe('a run', () => {
     await using open = await OpenPage.open(PHONE);
     const variant = open.variant('multi-setnx-expire-crash');
     const count = variant.locator('output');
-    await variant.getByRole('button', { name: 'one step on' }).click();
+    await variant.getByRole('button', { name: 'one step forward' }).click();
     expect(await count.innerText()).toBe('14 / 14');
     const back = variant.getByRole('button', { name: 'one step back' });
     for (let left = 13; left >= -1; left--) {
       await back.click();
       expect(await count.innerText()).toBe(`${Math.max(left, 0)} / 14`);
     }
-    await variant.getByRole('button', { name: 'one step on' }).click();
+    await variant.getByRole('button', { name: 'one step forward' }).click();
     expect(await variant.locator('.clients:visible').innerText()).toMatch(
       /A asleep, inside\s+B ready/,
     );

@@ -74,7 +74,7 @@ export const GONE: Text = { en: 'is gone', zh: '已删除' };
 /** The note on a failure that the recipe does not promise to prevent. */
 export const UNPROMISED: Text = {
   en: 'is not promised: a lease cannot stop a paused holder from resuming. A fence makes that harmless if the resource checks it.',
-  zh: '不在承诺之内：任何租约都拦不住停顿过的持有者继续操作；若资源检查防护令牌（fencing token），就不会造成损害。',
+  zh: '不在承诺之内：任何租约都拦不住停顿过的持有者继续操作；若资源检查防护令牌，就不会造成损害。',
 };
 
 export function countText(count: number | bigint): string {
