@@ -111,7 +111,7 @@ describe('the store as a function', () => {
       'MULTI',
     ]) {
       expect(() => store.run(store.empty, START_MS, action(line))).toThrow(
-        `test cannot run ${line}: what`,
+        `test cannot run ${line}: its effect`,
       );
     }
     expect(() => store.run(store.empty, START_MS, action('SETNX lock'))).toThrow(/wrong number/);
