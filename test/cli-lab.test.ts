@@ -209,7 +209,9 @@ describe('holdfast lab run', () => {
     expect(output).toMatch(/^Failing: none of the interleavings$/m);
     expect(output).toMatch(/^ {2}~ two-inside +5 steps +0\.14 % {2}a\.za\.b$/m);
     expect(output).toMatch(/^ {2}✓ late-write$/m);
-    expect(output).toMatch(/^~ is not promised: a lease cannot stop a paused holder from resuming\./m);
+    expect(output).toMatch(
+      /^~ is not promised: a lease cannot stop a paused holder from resuming\./m,
+    );
     expect(output).toMatch(/^~ Step 5: A and B are inside at once\.$/m);
     expect(output).not.toContain('✗ ');
     const replayed = await lab('replay fenced a.za.b --clients 2');

@@ -118,9 +118,7 @@ describe('holdfast lab report', () => {
     expect(await variant.locator('tbody .mark.beyond').allInnerTexts()).toEqual([
       '~ 5 steps · 3.4 %',
     ]);
-    expect(await variant.locator('.unpromised').innerText()).toMatch(
-      /^~ is not promised: a lease/,
-    );
+    expect(await variant.locator('.unpromised').innerText()).toMatch(/^~ is not promised: a lease/);
     const wrong = open.variant('set-nx-ex-del-pause');
     expect(await wrong.locator('.mark.beyond, .unpromised').count()).toBe(0);
   });
