@@ -1,5 +1,5 @@
-// How fast the lab is: every interleaving of four clients of set-nx-px-lua-del, with a crash and a
-// pause; hours of virtual time at random; and the real library, through every schedule with two preemptions.
+// Measures the speed of the lab: every interleaving of four clients of set-nx-px-lua-del, with a crash and a
+// pause; hours of virtual time in random runs; and the real library in every schedule with two preemptions.
 // HOLDFAST_LAB names another build.
 import { median, printTable } from './measure.js';
 
@@ -11,7 +11,7 @@ const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 3);
 const WORLD = { clients: 4, crashes: 1, pauses: 1, ticks: 6 };
 const number = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
 
-// The smallest steps first: a search leaves a heap that every later step pays for.
+// The smallest steps first: a search grows the heap, which slows down every later step.
 const libraries = await inTurn(() => exploreLibrary('mutex'));
 const randomLibraries = await inTurn((seed) =>
   exploreLibraryAtRandom('mutex', { seed, runs: 1000 }),
@@ -25,10 +25,10 @@ const seconds = median(searches.map((search) => search.seconds));
 const [{ schedules }] = libraries;
 const failures = [...walks, ...libraries, ...randomLibraries].filter(({ failure }) => failure);
 if (!isComplete || !isExpected || failures.length > 0) {
-  throw new Error('the lab found what it should not have found');
+  throw new Error('the lab found a failure, or did not complete the search');
 }
 printTable(
-  ['lab, one core', 'measured', 'mark'],
+  ['lab, one core', 'measured', 'target'],
   [
     ['interleavings covered, 4 clients', number.format(interleavings), '10⁹'],
     ['in seconds', number.format(seconds), '10'],

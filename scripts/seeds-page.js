@@ -19,7 +19,7 @@ const {
   QUESTIONS,
   QUESTIONS_TITLE,
   VERDICTS,
-} = await import(pathToFileURL(join(build, 'lab-report', 'index.js')).href);
+} = await import(pathToFileURL(join(build, 'lab', 'report', 'index.js')).href);
 
 const FILES = { en: 'seeds.md', zh: 'seeds.zh-CN.md' };
 const COLON = { en: ': ', zh: '：' };

@@ -1,4 +1,4 @@
-// Explores the library at random for as long as told, or plays again what that found.
+// Explores the library at random for a number of minutes, or replays a failure that it found.
 //
 //   npm run soak:lab -- --minutes 10 [--seed 7]
 //   npm run soak:lab -- --replay mutex '5.13.'
@@ -36,6 +36,6 @@ function readWorld(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new LabError(`--world takes JSON, as it was printed, not ${text}`);
+    throw new LabError(`--world takes the JSON that soak printed, not ${text}`);
   }
 }

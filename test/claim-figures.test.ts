@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { explore } from '../src/lab/index.ts';
-import { CLAIMS, chanceText } from '../src/lab-report/index.ts';
+import { CLAIMS, chanceText } from '../src/lab/report/index.ts';
 import { type EngineClient, startEngineClient } from './engine-client.ts';
 import { closeMemoryLocks, openMemoryLocks } from './memory-locks.ts';
 import { startRealCluster } from './real-cluster.ts';

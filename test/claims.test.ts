@@ -7,7 +7,7 @@ import { formatReply } from '../src/cli/console/format-reply.ts';
 import { parseStoreAddress } from '../src/cli/store-address.ts';
 import { createEngine, execute } from '../src/engine/index.ts';
 import { CHECKS, explore, RECIPES, replay, type Text } from '../src/lab/index.ts';
-import { CLAIM_REFERENCE, CLAIMS, type Evidence, QUESTIONS } from '../src/lab-report/index.ts';
+import { CLAIM_REFERENCE, CLAIMS, type Evidence, QUESTIONS } from '../src/lab/report/index.ts';
 import { type Reply, splitInlineArguments } from '../src/resp/index.ts';
 import { ROOT } from './cli-process.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';

@@ -20,7 +20,7 @@ async function lab(...args: string[]) {
   return { code, output: out!, errors: err! };
 }
 
-/** The example of docs/lab.md, and its output on that page. */
+/** The example of docs/lab.md, and its output there. */
 const page = readFileSync(join(ROOT, 'docs', 'lab.md'), 'utf8');
 const [, example, printed] =
   /^## A recipe as plain text$.*?^```text\n(.*?)^```$.*?^```\n(\$ holdfast lab run .*?)^```$/ms.exec(
@@ -33,7 +33,7 @@ describe('a recipe in a file', () => {
     path = write('my-recipe.txt', example!);
   });
 
-  it('is searched and drawn as the page on the lab shows it', async () => {
+  it('is searched and drawn as docs/lab.md shows it', async () => {
     const [command, ...lines] = printed!.trimEnd().split('\n');
     const args = command!.replace('./my-recipe.txt', path).split(' ').slice(3);
     const { code, output, errors } = await lab(...args);
@@ -58,7 +58,7 @@ describe('a recipe in a file', () => {
     expect(JSON.parse(output)).toMatchObject({ recipe: path, isExpected: false });
   });
 
-  it('has exit code 0 when nothing fails', async () => {
+  it('exits with 0 when no check fails', async () => {
     const right = write('right.txt', example!.replace(/^unless GET lock.*?^DEL lock$/ms, RELEASE));
     const { code, output } = await lab('run', right, '--clients', '2', '--pauses', '0');
     expect(output).not.toContain('✗');
@@ -75,8 +75,8 @@ describe('a recipe in a file', () => {
   });
 });
 
-describe('the output of a recipe', () => {
-  it('does nothing to the terminal, whatever its script makes', async () => {
+describe('the output for a recipe in a file', () => {
+  it('has no control characters, whatever the script stores', async () => {
     const script = `redis.call('set', 'lock\\27', '\\27[31m\\155')\nreturn redis.status_reply('\\27]0;x')`;
     const path = write(
       'escapes.txt',
@@ -91,7 +91,7 @@ describe('the output of a recipe', () => {
     expect(output).not.toMatch(/(?!\n)\p{Cc}/u);
   });
 
-  it('says which check fails before the first step, and how to see it again', async () => {
+  it('names a check that fails before the first step, and the command that replays it', async () => {
     const path = write(
       'ticket.txt',
       'ticket = INCR next\nuntil GET serving gives ticket\n    sleep 1 s\nhold serving\n    work\nINCR serving',
@@ -107,7 +107,7 @@ describe('the output of a recipe', () => {
   });
 });
 
-describe('a file that is no recipe', () => {
+describe('a wrong recipe file', () => {
   it.each([
     ['missing', () => join(folder, 'none.txt'), /^holdfast: There is no file \S+none\.txt\./],
     ['a folder', () => `${folder}/`, /^holdfast: \S+ is a folder: name the file/],
@@ -140,7 +140,7 @@ describe('a file that is no recipe', () => {
     [
       'wrong',
       () => write('wrong.txt', 'hold lock\n    wrok'),
-      /^holdfast: Line 2, column 5 of \S+: "wrok" is no statement; did you mean "work"\?/,
+      /^holdfast: Line 2, column 5 of \S+: "wrok" is not a statement; did you mean "work"\?/,
     ],
     [
       'endless in its loop',

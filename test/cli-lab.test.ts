@@ -38,7 +38,7 @@ function utf8(latin1: string): string {
 const lines = (text: string): string[] => text.split('\n');
 
 describe('holdfast lab', () => {
-  /** Not those that take long: each variant of all of them is searched in the lab's own tests. */
+  /** The fast recipes. The lab's own tests search every variant of all recipes. */
   const some = RECIPES.filter(({ name }) => !/^(holdfast-|timestamp-getset)/.test(name));
   const names = some.map(({ name }) => name);
   let listed: Printed;
@@ -46,7 +46,7 @@ describe('holdfast lab', () => {
     listed = await lab(`--only ${names.toReversed().join(',')}`);
   });
 
-  it('lists recipes in every variant with the verdict that was found', () => {
+  it('lists recipes in every variant with its verdict', () => {
     expect(listed.code).toBe(0);
     expect(listed.output.match(/^\w\S*$/gm)).toEqual(names);
     for (const { name, variants } of some) {
@@ -59,7 +59,7 @@ describe('holdfast lab', () => {
     expect(linesOf('fenced', 'pause')).toMatch(
       /✓ nothing promised fails in [\d,]+ interleavings\n {21}~ two-inside, 5 steps +a\.za\.b$/,
     );
-    expect(listed.output).toMatch(/^~ is not promised: no lease keeps a paused holder/m);
+    expect(listed.output).toMatch(/^~ is not promised: a lease cannot stop a paused holder/m);
     expect(listed.output).toMatch(/^\d+ searches: [\d,]+ interleavings in [\d,]+ states\.$/m);
     expect(listed.output).toMatch(/^Every verdict is the expected one\.$/m);
   });
@@ -69,7 +69,7 @@ describe('holdfast lab', () => {
     return unpromised === undefined ? `✗ ${shows},` : '✓ nothing promised fails in ';
   }
 
-  /** The line of a variant, and the line below it with a failure that no lease can prevent. */
+  /** A variant's line, and the line below it with its unpromised checks. */
   function linesOf(recipe: string, variant: string): string {
     const [section] = listed.output.split(`${recipe}\n  `)[1]!.split('\n\n');
     const all = lines(section!);
@@ -106,7 +106,7 @@ describe('holdfast lab', () => {
     ['timestamp-getset', 'aabbbzb.aa.cc.wbbb', 'loser-prolongs'],
   ])('has room for longer ones: %s %s', expectStraightLines);
 
-  /** The store's line stands below its name in every row, in columns of the terminal. */
+  /** Expects the store's line in the column of its name in every row. */
   function expectStraightLines(recipe: string, schedule: string, variant: string): void {
     const { trace, violations } = replay(recipe, schedule, { variant });
     expect(violations.length).toBeGreaterThan(0);
@@ -148,7 +148,7 @@ const FOREIGN_DELETE = `
  6  2 s  ┊   ├───┼──── SET lock 1 NX EX 2 ─────────────────────▶│
          ┊   ┃◀──┼──── OK ──────────────────────────────────────┤ lock = 1, 2 s
          ┊   ┃   │     B holds the lock                         │
- 7  2 s  ▸   ┃   │     A goes on                                │
+ 7  2 s  ▸   ┃   │     A resumes                                │
  8  2 s  ├───╂───┼──── DEL lock ───────────────────────────────▶│
           ◀──╂───┼──── (integer) 1 ─────────────────────────────┤ lock is gone
              ┃   │     A is done                                │
@@ -203,20 +203,22 @@ describe('holdfast lab run', () => {
     expect(found.keepsPromises).toBe(false);
   });
 
-  it('distinguishes failures that no lease can prevent from broken promises', async () => {
+  it('marks unpromised failures with ~ and promised ones with ✗', async () => {
     const { code, output } = await lab('run fenced --clients 2');
     expect(code).toBe(0);
     expect(output).toMatch(/^Failing: none of the interleavings$/m);
     expect(output).toMatch(/^ {2}~ two-inside +5 steps +0\.14 % {2}a\.za\.b$/m);
     expect(output).toMatch(/^ {2}✓ late-write$/m);
-    expect(output).toMatch(/^~ is not promised: no lease keeps a paused holder from going on\./m);
+    expect(output).toMatch(
+      /^~ is not promised: a lease cannot stop a paused holder from resuming\./m,
+    );
     expect(output).toMatch(/^~ Step 5: A and B are inside at once\.$/m);
     expect(output).not.toContain('✗ ');
     const replayed = await lab('replay fenced a.za.b --clients 2');
     expect(replayed.output).toMatch(/^~ Step 5: A and B are inside at once\.$/m);
   });
 
-  it('takes the world and the checks from the flags, wherever they stand', async () => {
+  it('takes the world and the checks from flags before or after the recipe', async () => {
     const flags =
       '--variant take-over --clients 2 --rounds 2 --ticks 3 --tick-ms 500 --step-ticks 1 --crashes 0 --pauses 2 --lost-replies 1 --skews 1';
     const { output } = await lab(
@@ -245,10 +247,10 @@ describe('holdfast lab run', () => {
     expect(command).toBe('replay setnx-only axa --variant no-crash --clients 2 --crashes 1');
     const replayed = await lab(command!);
     expect(replayed.code).toBe(0);
-    expect(replayed.output).toContain('✗ Step 2: the lock that A wrote has no end');
+    expect(replayed.output).toContain('✗ Step 2: the lock that A wrote has no expiry');
   });
 
-  it('says so, with exit code 4, when it was stopped before the end', async () => {
+  it('exits with 4 when the search was stopped at --most-states', async () => {
     const { code, output } = await lab('run set-nx-ex-del --most-states 50');
     expect(code).toBe(4);
     expect(output).toMatch(/then the search\s+was stopped/);
@@ -262,7 +264,7 @@ describe('an unexpected verdict', () => {
   const right = known.find(({ name }) => name === 'setnx-only')!;
   const [crash] = right.variants;
   beforeAll(() => {
-    // Two recipes that say more of themselves than is true, and less.
+    // Two recipes: one expects no failure and has one, the other expects a failure and has none.
     known.push({ ...right, name: 'boasts', variants: [{ ...crash!, fails: [] }] });
     known.push({ ...right, name: 'warns', variants: [{ ...crash!, world: { crashes: 0 } }] });
   });
@@ -280,7 +282,7 @@ describe('an unexpected verdict', () => {
     expect(output).toMatch(/\nNot every verdict is the expected one\.\n$/);
   });
 
-  it('is printed by a replay too', async () => {
+  it('is reported by a replay too', async () => {
     const { code, output } = await lab('replay boasts axa');
     expect([code, (await lab('replay setnx-only axa')).code]).toEqual([3, 0]);
     expect(output).toContain('Not every verdict is the expected one.');
@@ -288,14 +290,14 @@ describe('an unexpected verdict', () => {
 });
 
 describe('holdfast lab replay', () => {
-  it('prints all steps and the possible next steps without a terminal', async () => {
+  it('prints all steps and the next choices without a terminal', async () => {
     const { code, output } = await lab('replay set-nx-ex-del a.aza.bwaa');
     expect(code).toBe(0);
     expect(`\n${output}`).toContain(FOREIGN_DELETE);
     expect(output).toContain('Next could be: c . xb xc\n');
   });
 
-  it('accepts spaces, and -a for a clock that is behind', async () => {
+  it('accepts spaces, and a clock behind, which looks like an option', async () => {
     const { code, output } = await runCli(
       ['lab', 'replay', 'timestamp-getset', '-a b', '--variant', 'skewed-clocks', '--json'],
       {},
@@ -343,7 +345,7 @@ describe('the languages of the lab', () => {
     expect(output).toContain('A holds the lock');
   });
 
-  it('say everything in Chinese', async () => {
+  it('print everything in Chinese with --lang zh', async () => {
     const { output } = await lab('run watchdog --lang zh --clients 2');
     const own = output.replaceAll(/^.*(?:holdfast lab replay| ✗ | ✓ | ~ ).*$/gm, '');
     const words = own.match(/[a-z]{4,}/g) ?? [];
@@ -355,8 +357,8 @@ describe('the languages of the lab', () => {
   });
 });
 
-describe('bad input', () => {
-  it('says in its help that a point is a tick, and which failure is drawn', async () => {
+describe('bad input of holdfast lab', () => {
+  it('is explained by the help: a point is a tick, and which failure is drawn', async () => {
     const { output } = await lab('--help');
     expect(output).toMatch(/\. is a\s+tick of the clock \(1 s unless --tick-ms says otherwise\)/);
     expect(output).toMatch(/draws a failure: a shortest one,\s+or the scene that explains it/);
@@ -420,7 +422,7 @@ describe('bad input', () => {
     expect(errors).toMatch(/ See holdfast lab --help\.\n$/);
   });
 
-  it('finds a folder that cannot be written to before it searches', async () => {
+  it('reports a folder that cannot be written before the search starts', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-'));
     writeFileSync(join(folder, 'file'), '');
     const inFile = await lab(`report --out ${join(folder, 'file', 'gallery')}`);
@@ -433,7 +435,7 @@ describe('bad input', () => {
   });
 });
 
-/** Streams with isTTY set. */
+/** Streams that report to be a terminal. */
 function terminal(environment: Record<string, string> = {}) {
   const stream = (): PassThrough => Object.assign(new PassThrough(), TERMINAL);
   return { input: stream(), output: stream(), errors: stream(), environment };
@@ -444,8 +446,8 @@ function textOf(stream: PassThrough): string {
   return ((stream.read() as Buffer | null) ?? Buffer.alloc(0)).toString('utf8');
 }
 
-describe('on a terminal', () => {
-  it('prints colours, unless NO_COLOR or --no-color is set', async () => {
+describe('holdfast lab on a terminal', () => {
+  it('prints in colour, unless NO_COLOR or a flag disables it', async () => {
     const printed = async (args: string, environment = {}): Promise<string> => {
       const io = terminal(environment);
       expect(await run(['lab', 'run', 'setnx-only', ...args.split(' ')], io)).toBe(0);
@@ -461,7 +463,7 @@ describe('on a terminal', () => {
     expect(await printed('--clients 2', { NO_COLOR: '1' })).not.toContain('\x1b');
   });
 
-  it('prints the progress of a search, and erases it at the end', () => {
+  it('shows the progress of a search, and clears it at the end', () => {
     const io = terminal();
     const clock = virtualClock();
     const progress = new ProgressLine(io, 'en', clock);
@@ -481,7 +483,7 @@ describe('on a terminal', () => {
     expect(textOf(io.errors)).toBe('');
   });
 
-  it('is silent about it for others, and now and then at most', () => {
+  it('shows no progress without a terminal, and limits its rate with one', () => {
     const piped = { ...terminal(), errors: new PassThrough() };
     const seen = { states: 1, moves: 1, seconds: 5, interleavings: () => 1n };
     new ProgressLine(piped, 'en').follow('x')(seen);
@@ -494,7 +496,7 @@ describe('on a terminal', () => {
     expect(drawn).toBeLessThanOrEqual(5);
   });
 
-  it('steps through a replay by keys', async () => {
+  it('steps through a replay with the arrow keys', async () => {
     const io = terminal({ NO_COLOR: '1' });
     const ended = run(['lab', 'replay', 'set-nx-ex-del', 'a.aza.bwaa'], io);
     const press = async (key: string): Promise<string> => {
@@ -541,7 +543,7 @@ describe('on a terminal', () => {
     return Object.assign(new PassThrough(), { ...TERMINAL, rows: TERMINAL.rows / 2 });
   }
 
-  it('leaves the real one as it was', async () => {
+  it('restores the mode of a real terminal', async () => {
     await using cli = CliProcess.terminal(['lab', 'replay', 'setnx-only', 'axa'], {});
     await cli.waitFor(/0 \/ 2/);
     cli.type('n');
@@ -561,7 +563,7 @@ describe('text on a terminal', () => {
     expect(shortenWord('short', 9)).toBe('short');
   });
 
-  it('is wrapped between words, and between Chinese characters but not before their signs', () => {
+  it('is wrapped between words, and between Chinese characters but not before punctuation', () => {
     expect(wrap('one two three', 7)).toEqual(['one two', 'three']);
     expect(wrap('持有者崩溃，锁还在', 10)).toEqual(['持有者崩', '溃，锁还在']);
     expect(wrap('用 SETNX 加锁', 9)).toEqual(['用 SETNX', '加锁']);

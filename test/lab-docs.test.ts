@@ -33,7 +33,7 @@ function namesOf(head: string): string[] {
 describe('the table of the gallery', () => {
   const gallery = tableOf('recipe \\| variant');
 
-  it('has every variant in which something goes wrong', () => {
+  it('lists every variant in which a check fails', () => {
     const expected = RECIPES.flatMap(({ name, variants }) =>
       variants
         .filter(({ shows }) => shows !== undefined)
@@ -45,7 +45,7 @@ describe('the table of the gallery', () => {
   it.each(gallery)('%s %s: %s after %s', (recipe, variant, check, schedule) => {
     const { violations, trace, variant: found } = replay(recipe!, schedule!, { variant: variant! });
     const step = violations.find((each) => each.check === check)?.step;
-    // A scene may go on after the failure, to show what comes of it.
+    // A scene may continue after the failure.
     if (found.scene === undefined) expect(step).toBe(trace.length);
     else expect(step).toBeLessThanOrEqual(trace.length);
     expect(schedule).toBe(found.scene ?? schedule);
@@ -53,26 +53,26 @@ describe('the table of the gallery', () => {
 });
 
 describe('the page on the lab', () => {
-  it('names every check, in their order', () => {
+  it('lists every check in order', () => {
     expect(namesOf('check')).toEqual(CHECKS.map(({ name }) => name));
   });
 
-  it('names every scenario of the library', () => {
+  it('lists every scenario of the library', () => {
     expect(namesOf('scenario').sort()).toEqual(SCENARIOS.map(({ name }) => name).sort());
   });
 
-  it('names every sign of a schedule of the library', () => {
+  it('lists every sign of a schedule of the library', () => {
     expect(namesOf('sign').sort()).toEqual(Object.keys(SIGNS).sort());
   });
 
-  it('shows what the command line draws', async () => {
+  it('shows the diagram that the command line draws', async () => {
     const { output } = await runCli(['lab', 'replay', 'set-nx-ex-del', 'a.aza.bwaa']);
     const [, drawn] = /^```\n( {9}A {3}B .*?)^```$/ms.exec(text)!;
     expect(Buffer.from(output, 'latin1').toString('utf8')).toContain(drawn!);
   });
 });
 
-describe('the test of one’s own recipe', () => {
+describe('the example test in docs/lab.md', () => {
   const [, code] = /^```js\n(.*?)^```$/ms.exec(text)!;
   const consumer = mkdtempSync(join(tmpdir(), 'holdfast-lab-consumer-'));
 

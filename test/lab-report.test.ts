@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explore, RECIPES, type Recipe } from '../src/lab/index.ts';
-import { type GalleryEntry, galleryPage } from '../src/lab-report/index.ts';
+import { type GalleryEntry, galleryPage } from '../src/lab/report/index.ts';
 import { startBrowser } from './browser.ts';
 import { ROOT, runCli } from './cli-process.ts';
 
@@ -16,7 +16,7 @@ const PHONE = { viewport: { width: 390, height: 844 }, locale: 'en-US', hasTouch
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-gallery-'));
 const file = join(folder, 'new', 'index.html');
-/** HOLDFAST_SCREENSHOTS names a folder for whoever wants to look. */
+/** The folder for screenshots; none are made without HOLDFAST_SCREENSHOTS. */
 const screenshots = process.env['HOLDFAST_SCREENSHOTS'];
 
 let browser: Browser;
@@ -36,7 +36,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Runs with more to show than others: of the library's own lock, and of as many clients as there can be. */
+/** Large runs: of the library's own lock, and of the maximum number of clients. */
 function* longEntries(): Generator<GalleryEntry> {
   const named = (name: string): Recipe => RECIPES.find((each) => each.name === name)!;
   const [library, many] = [named('holdfast-mutex'), named('multi-setnx-expire')];
@@ -46,7 +46,7 @@ function* longEntries(): Generator<GalleryEntry> {
   yield { recipe: many, explorations: [explore(many, wide)] };
 }
 
-/** The page, and everything that it complained of or asked for. */
+/** The page, with its console messages and its network requests. */
 class OpenPage implements AsyncDisposable {
   readonly page: Page;
   readonly complaints: string[] = [];
@@ -80,13 +80,13 @@ class OpenPage implements AsyncDisposable {
 }
 
 describe('holdfast lab report', () => {
-  it('writes one file, in a folder that it makes, and says where and how it is', () => {
+  it('writes one file into a new folder, and prints its path and size', () => {
     const [line, conclusion] = printed.split('\n');
     expect(line).toMatch(new RegExp(`^${file}: \\d+ KiB$`));
     expect(conclusion).toBe('Every verdict is the expected one.');
   });
 
-  it('needs nothing from elsewhere', async () => {
+  it('makes no network requests', async () => {
     expect(source.match(/(?:src|href)="(?!#|data:,)[^"]*"/g)).toBeNull();
     expect(source).not.toMatch(/url\(|@import|https?:|\son\w+=|\sstyle="/);
     await using open = await OpenPage.open();
@@ -95,7 +95,7 @@ describe('holdfast lab report', () => {
     ]);
   });
 
-  it('allows no script and no style but its own', async () => {
+  it('has a policy that allows only its own script and style', async () => {
     const strange = source.replace('<main', '<script>document.title = "taken"</script><main');
     const address = join(folder, 'strange.html');
     writeFileSync(address, strange);
@@ -104,7 +104,7 @@ describe('holdfast lab report', () => {
     expect(open.complaints.join()).toContain('Content Security Policy');
   });
 
-  it('tells what nobody can promise from what is promised', async () => {
+  it('marks unpromised failures with ~ and promised ones with ✗', async () => {
     await using open = await OpenPage.open();
     const variant = open.variant('fenced-pause');
     expect(await variant.locator('summary .mark').allInnerTexts()).toEqual([
@@ -118,20 +118,18 @@ describe('holdfast lab report', () => {
     expect(await variant.locator('tbody .mark.beyond').allInnerTexts()).toEqual([
       '~ 5 steps · 3.4 %',
     ]);
-    expect(await variant.locator('.unpromised').innerText()).toMatch(
-      /^~ is not promised: no lease/,
-    );
+    expect(await variant.locator('.unpromised').innerText()).toMatch(/^~ is not promised: a lease/);
     const wrong = open.variant('set-nx-ex-del-pause');
     expect(await wrong.locator('.mark.beyond, .unpromised').count()).toBe(0);
   });
 
-  it('says of what the figure beside the interleavings is the share', async () => {
+  it('labels the share of random runs that fail', async () => {
     await using open = await OpenPage.open();
     const counts = open.variant('set-nx-ex-del-pause').locator('.counts');
     expect(await counts.innerText()).toMatch(/share of random runs that fail\s+[\d.]+ %/);
   });
 
-  it('keeps what recipes say as text', () => {
+  it('escapes the texts of recipes', () => {
     const text = '<img src=x onerror=alert(1)> & "quotes"';
     const about = { en: text, zh: text };
     const recipe = { ...RECIPES[0]!, about, source: { ...RECIPES[0]!.source, says: about } };
@@ -145,7 +143,7 @@ describe.each([
   ['on a desktop', DESKTOP],
   ['on a phone', PHONE],
 ] as const)('the page %s', (title, options) => {
-  it('fits, with everything open, in both languages and colours, without complaints', async () => {
+  it('fits the screen with everything open, in both languages and colours, without console messages', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       await using open = await OpenPage.open({ ...options, colorScheme });
       await open.picture(`${title} ${colorScheme}`);
@@ -163,7 +161,7 @@ describe.each([
     }
   });
 
-  it('fits with every program shown', async () => {
+  it('fits the screen with every program shown', async () => {
     await using open = await OpenPage.open(options);
     for (const title of ['PHP', 'Python']) {
       for (const tab of await open.page.getByRole('tab', { name: title }).all()) await tab.click();
@@ -251,20 +249,20 @@ describe('a run', () => {
     await using open = await OpenPage.open(PHONE);
     const variant = open.variant('multi-setnx-expire-crash');
     const count = variant.locator('output');
-    await variant.getByRole('button', { name: 'one step on' }).click();
+    await variant.getByRole('button', { name: 'one step forward' }).click();
     expect(await count.innerText()).toBe('14 / 14');
     const back = variant.getByRole('button', { name: 'one step back' });
     for (let left = 13; left >= -1; left--) {
       await back.click();
       expect(await count.innerText()).toBe(`${Math.max(left, 0)} / 14`);
     }
-    await variant.getByRole('button', { name: 'one step on' }).click();
+    await variant.getByRole('button', { name: 'one step forward' }).click();
     expect(await variant.locator('.clients:visible').innerText()).toMatch(
       /A asleep, inside\s+B ready/,
     );
   });
 
-  it('has as many steps as moments, whichever it is', async () => {
+  it('has a moment for each step', async () => {
     await using open = await OpenPage.open();
     const runs = await open.page.locator('.run').all();
     expect(runs.length).toBeGreaterThan(6);
@@ -277,7 +275,7 @@ describe('a run', () => {
 });
 
 describe('the claims', () => {
-  it('are all there, with links to the recipes that are on the page', async () => {
+  it('are all shown, with links to the recipes on the page', async () => {
     await using open = await OpenPage.open();
     expect(await open.page.locator('.claim').count()).toBe(107);
     const evidence = open.page.locator('#claim-17 .evidence');
@@ -288,7 +286,7 @@ describe('the claims', () => {
     expect(brokenLinks(source)).toEqual([]);
   });
 
-  it('stand below a sentence about their document', async () => {
+  it('are shown below a sentence about their document', async () => {
     await using open = await OpenPage.open();
     const about = await open.page.locator('.document:not(#claims-implied) .about').allInnerTexts();
     expect(about.length).toBeGreaterThan(4);
@@ -316,13 +314,13 @@ describe('the claims', () => {
     expect(await shown.count()).toBe(107);
   });
 
-  it('are shown without the script, all of them, and without filters', async () => {
+  it('are all shown without the script, and without filters', async () => {
     await using open = await OpenPage.open({ ...PHONE, javaScriptEnabled: false });
     expect(await open.page.locator('.claim:visible').count()).toBe(107);
     expect(await open.page.locator('.filters').isVisible()).toBe(false);
   });
 
-  it('can be looked at on a desktop and on a phone, in both languages', async () => {
+  it('fit a desktop and a phone, in both languages', async () => {
     for (const [title, options] of [
       ['desktop', DESKTOP],
       ['phone', PHONE],
@@ -355,7 +353,7 @@ describe('the programs of a recipe', () => {
     expect(await fenced.getByRole('tab').count()).toBe(0);
   });
 
-  it('are chosen by the arrow keys, which go round, and by Home and End', async () => {
+  it('are selected by the arrow keys, which wrap around, and by Home and End', async () => {
     await using open = await OpenPage.open();
     const recipe = open.page.locator('#set-nx-ex-del');
     await recipe.getByRole('tab').first().focus();
@@ -415,8 +413,8 @@ describe('the languages', () => {
   }
 });
 
-describe('for everybody', () => {
-  it('has landmarks, one first heading, and a name for everything that can be used', async () => {
+describe('accessibility', () => {
+  it('has landmarks, one first heading, and a name for every control', async () => {
     await using open = await OpenPage.open();
     const { page } = open;
     for (const role of ['banner', 'main', 'navigation', 'contentinfo'] as const) {
@@ -434,7 +432,7 @@ describe('for everybody', () => {
     }
   });
 
-  it('unfolds what a link leads to', async () => {
+  it('opens the variant that a link names', async () => {
     await using open = await OpenPage.open();
     const variant = open.variant('timestamp-getset-skewed-clocks');
     expect(await variant.locator('.diagram').isVisible()).toBe(false);
@@ -442,7 +440,7 @@ describe('for everybody', () => {
     expect(await variant.locator('.diagram').isVisible()).toBe(true);
   });
 
-  it('can be read without its script', async () => {
+  it('shows all content without the script', async () => {
     await using open = await OpenPage.open({ ...PHONE, javaScriptEnabled: false });
     const variant = open.variant('set-nx-ex-del-pause');
     expect(await variant.locator('.violation').isVisible()).toBe(true);

@@ -7,7 +7,7 @@ import { type RunningServer, startRealRedis } from './real-redis.ts';
 const KEYS = ['k1'];
 const ARGV = ['a1', 'a2'];
 
-describe('our Lua answers as recorded', () => {
+describe('our Lua gives the recorded replies', () => {
   for (const [topic, cases] of Object.entries(LUA_CORPUS)) {
     it(topic, () => {
       const actual = cases.map(([script]) => [script, evaluate(script, KEYS, ARGV)]);
@@ -16,7 +16,7 @@ describe('our Lua answers as recorded', () => {
   }
 });
 
-describe('Redis answers as recorded', () => {
+describe('Redis gives the recorded replies', () => {
   let server: RunningServer;
   let redis: Redis;
 

@@ -5,7 +5,7 @@ import { randomProgram } from './lua-program.ts';
 import { evaluate, recordOf } from './lua-reply.ts';
 import { type RunningServer, startRealRedis } from './real-redis.ts';
 
-/** How many programs to try, and where to begin; a failure names the seed of its program. */
+/** The number of programs, and the first seed. A failure prints the seed of its program. */
 const { HOLDFAST_LUA_PROGRAMS = '1500', HOLDFAST_LUA_SEED = '1' } = process.env;
 const PROGRAMS = Number(HOLDFAST_LUA_PROGRAMS);
 const FIRST_SEED = Number(HOLDFAST_LUA_SEED);
@@ -24,16 +24,16 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** Addresses are chance, and so is the sign of a NaN, which C prints and JavaScript does not keep. */
-function withoutChance(reply: RecordedReply): RecordedReply {
+/** Addresses are random, and so is the sign of a NaN, which C prints and JavaScript does not keep. */
+function withoutRandomParts(reply: RecordedReply): RecordedReply {
   if (typeof reply === 'string') {
     return reply.replace(/-(nan)/gi, '$1').replace(/: 0x[0-9a-f]+/g, ': 0x');
   }
-  return Array.isArray(reply) ? reply.map(withoutChance) : reply;
+  return Array.isArray(reply) ? reply.map(withoutRandomParts) : reply;
 }
 
 it(
-  'random programs answer as on Redis',
+  'random programs give the same replies as on Redis',
   async () => {
     for (let seed = FIRST_SEED; seed < FIRST_SEED + PROGRAMS; seed += BATCH) {
       const seeds = Array.from({ length: BATCH }, (_, index) => seed + index);
@@ -42,11 +42,11 @@ it(
       );
       seeds.forEach((each, index) => {
         const program = randomProgram(each);
-        const ours = withoutChance(evaluate(program, [], []));
+        const ours = withoutRandomParts(evaluate(program, [], []));
         expect({ seed: each, program, reply: ours }).toEqual({
           seed: each,
           program,
-          reply: withoutChance(theirs[index]!),
+          reply: withoutRandomParts(theirs[index]!),
         });
       });
     }

@@ -1,13 +1,13 @@
 /**
- * Random Lua programs that always end. Each makes a list of texts, one for every expression it
- * tries; an expression that fails adds its error message, so the messages are compared as well.
- * Tables are shown in the order in which `pairs` walks them.
+ * Random Lua programs that always end. Each returns a list of texts, one for every expression. An
+ * expression that fails adds its error message, so the messages are compared as well. Tables are
+ * shown in the order of `pairs`.
  */
 export function randomProgram(seed: number): string {
   return new Programmer(seed).program();
 }
 
-/** Shows any value as text. Addresses and the sign of NaN are left out: they are chance. */
+/** Shows any value as text. Addresses and the sign of NaN are left out: they are random. */
 const PRELUDE = `
 local show
 show = function(v, depth)
@@ -126,7 +126,7 @@ class Programmer {
     return `{${this.repeat(8, field).join(', ')}}`;
   }
 
-  /** An expression, mostly of the wanted kind, seldom of another, so that errors are met. */
+  /** An expression, mostly of the wanted kind, rarely of another, so that errors occur. */
   private expression(kind: Kind): string {
     if (this.depth > 3) return this.leaf(kind);
     this.depth += 1;

@@ -24,7 +24,7 @@ const host: LuaHost = {
 
 const BUDGET = { steps: 20_000_000, deadlineMs: 1 };
 
-/** What our Lua answers to a script, in the form of a record. */
+/** The reply of our Lua to a script, in the form of a record. */
 export function evaluate(script: string, keys: string[], args: string[]): RecordedReply {
   try {
     return flatten(compileScript(script).run(host, [...keys], [...args], BUDGET));
@@ -46,10 +46,10 @@ function flatten(reply: Reply): RecordedReply {
   if (reply instanceof SimpleReply || reply instanceof VerbatimReply) return reply.text;
   if (reply instanceof DoubleReply || reply instanceof BigNumberReply) return reply.text;
   if (Array.isArray(reply)) return reply.map(flatten);
-  throw new Error('no script answers with this kind of reply');
+  throw new Error('a script does not return this kind of reply');
 }
 
-/** What a real Redis answers to a script. */
+/** The reply of a real Redis to a script. */
 export async function recordOf(
   redis: Redis,
   script: string,

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { RECIPES } from '../src/lab/index.ts';
-import { sentAlone } from '../src/lab-report/scripts.ts';
+import { sentAlone } from '../src/lab/report/scripts.ts';
 import { CliProcess } from './cli-process.ts';
 import { freePort, startRealRedis } from './real-redis.ts';
 import { RECIPE_FOLDER as FOLDER, launchRecipe, outputOfRecipe } from './recipe-program.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { widthOf } from '../src/cli/lab/text-width.ts';
 import { LabError, type Stampede, type StampedeRun, stampede } from '../src/lab/index.ts';
-import { galleryPage, STAMPEDE_COLUMNS } from '../src/lab-report/index.ts';
+import { galleryPage, STAMPEDE_COLUMNS } from '../src/lab/report/index.ts';
 import { startBrowser } from './browser.ts';
 import { ROOT, runCli } from './cli-process.ts';
 
@@ -125,7 +125,7 @@ describe('holdfast lab stampede', () => {
     const { code, output, errors } = await lab();
     expect([code, errors]).toEqual([0, '']);
     expect(output).toMatch(/^without a lock +200 {2}200 new +20\.\d{3} +1\.\d{3}$/m);
-    expect(output).toMatch(/^ +40\.000 s {2}the lock is still there, without an end$/m);
+    expect(output).toMatch(/^ +40\.000 s {2}the lock is still held, without expiry$/m);
     expect(Math.max(...output.split('\n').map(widthOf))).toBeLessThanOrEqual(80);
   });
 
@@ -139,7 +139,7 @@ describe('holdfast lab stampede', () => {
 
   it('counts a single client as one', async () => {
     const { output } = await lab('--clients', '1');
-    expect(output).toMatch(/^1 client asks in the same moment /);
+    expect(output).toMatch(/^1 client requests an expired cache entry at the same moment/);
   });
 
   it('prints it as JSON', async () => {

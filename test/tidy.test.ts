@@ -6,37 +6,43 @@ import { COMMANDS } from '../src/engine/index.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** Which rooms a room may enter, by their doors. The lists follow docs/architecture.md. */
-const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  clock: [],
-  memory: [],
-  resp: [],
-  client: ['clock', 'resp'],
-  lua: ['resp'],
-  engine: ['clock', 'resp', 'lua', 'memory'],
-  server: ['engine', 'resp', 'clock', 'memory'],
-  lock: ['clock'],
-  cache: ['lock', 'clock', 'client'],
-  stores: ['lock', 'client', 'clock', 'engine', 'resp'],
-  testing: ['clock', 'lock'],
-  local: ['clock', 'engine', 'server', 'stores'],
-  lab: ['client', 'clock', 'resp', 'engine', 'lock', 'stores'],
-  'lab-report': ['lab'],
-  cli: [
-    'clock',
-    'memory',
-    'resp',
-    'client',
-    'engine',
-    'server',
-    'lock',
-    'stores',
-    'local',
-    'lab',
-    'lab-report',
-  ],
-  public: ['cache', 'clock', 'engine', 'lab', 'local', 'lock', 'resp', 'server', 'stores'],
-};
+const ARCHITECTURE = 'docs/architecture.md';
+const HEAD = '| module | what it is | may import |';
+
+/** A module is a folder of `src/`, or a folder inside one that has a row of its own: `lab/report`. */
+type ModuleTable = ReadonlyMap<string, readonly string[]>;
+
+/** Reads the first table of docs/architecture.md: the modules, and which others each may import. */
+function readModuleTable(text: string): ModuleTable {
+  const [, body] = text.split(`${HEAD}\n| --- | --- | --- |\n`);
+  if (body === undefined) throw new Error(`${ARCHITECTURE} has no table with the head ${HEAD}`);
+  const rows = body.slice(0, body.indexOf('\n\n')).split('\n').map(readModuleRow);
+  const names = rows.map(({ name }) => name);
+  const known = (name: string): string[] =>
+    name === 'any module' ? names : name === 'nothing' ? [] : [name];
+  return new Map(rows.map(({ name, allowed }) => [name, allowed.flatMap(known)]));
+}
+
+function readModuleRow(row: string): { name: string; allowed: string[] } {
+  const cells = row.split('|').map((cell) => cell.trim());
+  const name = /^`([a-z/-]+)\/`$/.exec(cells[1] ?? '')?.[1];
+  const last = cells[3] ?? '';
+  const allowed = /^(?:nothing|any module)$/.test(last) ? [last] : listed(last);
+  if (cells.length !== 5 || name === undefined || allowed.length === 0) {
+    throw new Error(
+      `${ARCHITECTURE}: this row is not | \`name/\` | text | \`module\` …, nothing, or any module |: ${row}`,
+    );
+  }
+  return { name, allowed };
+}
+
+function listed(cell: string): string[] {
+  return /^(?:`[a-z/-]+` ?)+$/.test(cell)
+    ? [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
+    : [];
+}
+
+const MODULES = readModuleTable(readFileSync(join(root, ARCHITECTURE), 'utf8'));
 
 interface SourceFile {
   readonly path: string;
@@ -96,9 +102,12 @@ const REAL_PARTS = [
   /(?<![\w.])set(?:Timeout|Interval)\b|\bsystemClock\.setTimer\b|\bAtomics\.wait\b/,
 ];
 
-function roomOf(path: string): string | undefined {
-  const [top, room, rest] = path.split('/');
-  return top === 'src' && rest !== undefined ? room : undefined;
+/** The innermost module of a path. Files directly in `src/` belong to none. */
+function moduleOf(path: string): string | undefined {
+  const [top, ...folders] = dirname(path).split('/');
+  if (top !== 'src') return undefined;
+  const names = folders.map((_, index) => folders.slice(0, index + 1).join('/'));
+  return names.findLast((name) => MODULES.has(name)) ?? folders[0];
 }
 
 /** The places where `pattern` stands outside of comments, as `path:line text`. */
@@ -112,40 +121,66 @@ function places(files: readonly SourceFile[], pattern: RegExp): string[] {
   );
 }
 
-describe('rooms', () => {
-  it('are all listed', () => {
-    const rooms = new Set(
-      source.map(({ path }) => roomOf(path)).filter((room) => room !== undefined),
+describe('modules', () => {
+  it('each have a row in the table of docs/architecture.md', () => {
+    const modules = new Set(
+      source.map(({ path }) => moduleOf(path)).filter((module) => module !== undefined),
     );
-    expect([...rooms].sort()).toEqual(Object.keys(ROOMS).sort());
+    expect([...modules].sort()).toEqual([...MODULES.keys()].sort());
   });
 
-  it('are entered by their doors, and only where the table allows it', () => {
+  it('import only the modules of their row, and only the index.ts of those', () => {
+    const unknown = [...MODULES].flatMap(([module, allowed]) =>
+      allowed.filter((name) => !MODULES.has(name)).map((name) => `${module} may import ${name}`),
+    );
     const wrong = source.flatMap((file) => {
-      const room = roomOf(file.path);
+      const module = moduleOf(file.path);
       return imports(file)
-        .filter((target) => roomOf(target) !== undefined && roomOf(target) !== room)
+        .filter((target) => moduleOf(target) !== undefined && moduleOf(target) !== module)
         .filter((target) => {
-          const allowed = room === undefined || ROOMS[room]!.includes(roomOf(target)!);
-          return !allowed || target !== `src/${roomOf(target)}/index.ts`;
+          const allowed = module === undefined || MODULES.get(module)!.includes(moduleOf(target)!);
+          return !allowed || target !== `src/${moduleOf(target)}/index.ts`;
         })
         .map((target) => `${file.path} imports ${target}`);
     });
-    expect(wrong).toEqual([]);
+    expect([...unknown, ...wrong]).toEqual([]);
+  });
+
+  it('are read from rows of three cells', () => {
+    const table = (...rows: string[]): string =>
+      `${HEAD}\n| --- | --- | --- |\n${rows.join('\n')}\n\n| other | table | x |\n`;
+    const rows = [
+      '| `a/` | first | nothing |',
+      '| `a/b/` | nested | `a` |',
+      '| `c/` | last | any module |',
+    ];
+    expect([...readModuleTable(table(...rows))]).toEqual([
+      ['a', []],
+      ['a/b', ['a']],
+      ['c', ['a', 'a/b', 'c']],
+    ]);
+    expect(() => readModuleTable('| module |')).toThrow(/has no table with the head/);
+    for (const row of [
+      '| a | no code marks | nothing |',
+      '| `a/` | no list | |',
+      '| `a/` | nothing |',
+    ]) {
+      expect(() => readModuleTable(table(row)), row).toThrow(/this row is not/);
+    }
   });
 });
 
 describe('source', () => {
-  it('takes time and chance from the clock room', () => {
+  it('takes time and randomness from the clock module', () => {
     const outside = source.filter(({ path }) => !path.startsWith('src/clock/'));
     const direct =
       /\b(Date\.now|new Date\(\)|Math\.random|performance\.now|process\.hrtime|(?<!\.)(?:setTimeout|setInterval|setImmediate))\b/;
     expect(places(outside, direct)).toEqual([]);
   });
 
-  it('prints nothing but through the command line', () => {
-    const rooms = source.filter(({ path }) => !path.startsWith('src/cli/'));
-    expect(places(rooms, /\bconsole\.|process\.std(out|err)|\bdebugger\b/)).toEqual([]);
+  it('prints only in the command line', () => {
+    const outside = source.filter(({ path }) => !path.startsWith('src/cli/'));
+    expect(places(outside, /\bconsole\.|process\.std(out|err)|\bdebugger\b/)).toEqual([]);
     expect(places(typescript, /\bconsole\.log\b|\bdebugger\b/)).toEqual([]);
   });
 
@@ -153,7 +188,7 @@ describe('source', () => {
     expect(places(source, /(?:^|[^.\w])eval\((?!\w+:)|new Function\b|node:vm/)).toEqual([]);
   });
 
-  it('exports nothing that nobody imports', () => {
+  it('has no unused exports', () => {
     const exported = /^export (?:abstract )?(?:const|function|class) (\w+)/gm;
     const unused = source
       .filter(({ path }) => !path.endsWith('/index.ts') && path !== 'src/index.ts')

@@ -3,7 +3,7 @@ import { LabError } from './lab-error.ts';
 /** One thing that can happen next. */
 export interface Choice {
   readonly kind: ChoiceKind;
-  /** Whom it happens to; -1 for the clock. */
+  /** The index of the client that it affects; -1 for the clock. */
   readonly client: number;
   /** How a schedule writes it: `a` is a step of A, `.` a tick, `xa` the crash of A. */
   readonly label: string;
@@ -11,7 +11,7 @@ export interface Choice {
 
 export type ChoiceKind = keyof typeof SIGNS;
 
-/** A schedule is these signs, each before a client's letter, one after the other. */
+/** A schedule is a sequence of these signs, each followed by a client's letter. A tick has no letter. */
 const SIGNS = {
   step: '',
   tick: '.',
@@ -32,19 +32,19 @@ export function ownerName(owner: string): string {
   return owner.charAt(0);
 }
 
-/** The same object for the same choice, so that choices can be compared. */
+/** Returns the same object for the same choice, so that choices compare by identity. */
 export function choice(kind: ChoiceKind, client: number): Choice {
   return CHOICES[kind]![client]!;
 }
 
 export const TICK: Choice = { kind: 'tick', client: -1, label: SIGNS.tick };
 
-const MOST_CLIENTS = 8;
+const MAX_CLIENTS = 8;
 
 const CHOICES: Readonly<Record<string, readonly Choice[]>> = Object.fromEntries(
   (Object.keys(SIGNS) as ChoiceKind[]).map((kind) => [
     kind,
-    Array.from({ length: MOST_CLIENTS }, (_, client): Choice => {
+    Array.from({ length: MAX_CLIENTS }, (_, client): Choice => {
       const label = SIGNS[kind] + clientName(client).toLowerCase();
       return { kind, client, label };
     }),
@@ -55,7 +55,7 @@ export function scheduleText(choices: readonly Choice[]): string {
   return choices.map(({ label }) => label).join('');
 }
 
-/** The choices that a schedule names, whether or not they fit a world. Spaces may part them. */
+/** Parses a schedule. Spaces are ignored. Does not check that the choices are possible in a world. */
 export function parseSchedule(schedule: string): Choice[] {
   const choices: Choice[] = [];
   const pattern = /\s*(?:(\.)|([xzwl+-]?)([a-h]))\s*/gy;
@@ -76,7 +76,7 @@ function kindOf(sign: string): ChoiceKind {
 function unreadable(schedule: string, at: number, step: number): LabError {
   return new LabError(
     `step ${step} of the schedule cannot be read at "${schedule.slice(at, at + 8)}": a step is "." for the clock or a ` +
-      'client (a to h), which crashes after "x", is paused after "z", goes on after "w", loses a reply after "l", ' +
-      'and whose clock is ahead after "+" or behind after "-"',
+      'client (a to h). The letter before the client means: x crash, z pause, w resume, l lost reply, ' +
+      '+ clock ahead, - clock behind',
   );
 }

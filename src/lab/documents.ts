@@ -1,6 +1,6 @@
 import type { Text } from './recipe.ts';
 
-/** The documents whose recipes and claims the lab judges. */
+/** The documents whose recipes and claims the lab checks. */
 export const DOCUMENTS = {
   notes: {
     title: 'SETNX 命令',

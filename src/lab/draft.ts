@@ -3,13 +3,13 @@ import type { Lease, Mark, WriteAction } from './recipe.ts';
 import type { ClientState, State } from './state.ts';
 import { NEVER } from './store.ts';
 
-/** A state while a choice is carried out, and what happens meanwhile. */
+/** A mutable copy of a state while a choice is applied, and the events of that choice. */
 export type Draft = { -readonly [Field in keyof State]: State[Field] } & {
   readonly clients: ClientState[];
   readonly events: Event[];
 };
 
-/** What the checks and the notes of a trace want to know beside the states. */
+/** What happened during a choice. Read by the checks and by the notes of a trace. */
 export type Event =
   | { readonly kind: 'entered' | 'extended' | 'left'; readonly client: number }
   | {
@@ -25,16 +25,18 @@ export type Event =
       readonly isLate: boolean;
     };
 
-/** A state opened for change. */
+/** Copies a state into a draft. */
 export function draftOf({ nowMs, image, clients, left, holder, writer, fence }: State): Draft {
   return { nowMs, image, clients: clients.slice(), left, holder, writer, fence, events: [] };
 }
 
+/** The fields of a client that does not act as a holder. */
 export const OUTSIDE = { inside: false, wasPaused: false, followers: 0, isLate: false } as const;
 
-export const NO_MAIL: readonly string[] = [];
+export const EMPTY_INBOX: readonly string[] = [];
 
-export function newcomer(position: Position): ClientState {
+/** A client at the start of its first acquisition. */
+export function newClient(position: Position): ClientState {
   return {
     key: '',
     status: 'ready',
@@ -43,24 +45,25 @@ export function newcomer(position: Position): ClientState {
     round: 1,
     skewMs: 0,
     listens: false,
-    mail: NO_MAIL,
-    take: 0,
+    inbox: EMPTY_INBOX,
+    permits: 0,
     untilMs: 0,
     ...OUTSIDE,
   };
 }
 
+/** Replaces a client's state by a copy with these changes. Clears its cached key. */
 export function changeClient(draft: Draft, index: number, changes: Partial<ClientState>): void {
   draft.clients[index] = { ...draft.clients[index]!, ...changes, key: '' };
 }
 
-/** The lock's key is gone, and with it whose it was. */
+/** The lock's key no longer exists, so it has no holder. */
 export function forgetLock(draft: Draft): void {
   draft.holder = -1;
   draft.writer = -1;
 }
 
-/** The resource takes a write unless its fence is older than one that it has seen. */
+/** The resource accepts a write unless its fence is lower than one that it has seen. */
 export function write(draft: Draft, client: number, { fence }: WriteAction): boolean {
   const accepted = fence === undefined || fence >= draft.fence;
   draft.events.push({ kind: 'wrote', client, accepted, isLate: draft.clients[client]!.isLate });
@@ -72,6 +75,7 @@ export function write(draft: Draft, client: number, { fence }: WriteAction): boo
   return true;
 }
 
+/** Applies `enter`, `extend` or `leave` of a client. */
 export function applyMark(draft: Draft, index: number, mark: Mark, slots: number): void {
   if (mark.kind === 'leave') {
     draft.events.push({ kind: 'left', client: index });
@@ -81,34 +85,39 @@ export function applyMark(draft: Draft, index: number, mark: Mark, slots: number
   const untilMs = leaseEnd(draft, draft.clients[index]!, mark.lease);
   draft.events.push({ kind: mark.kind === 'enter' ? 'entered' : 'extended', client: index });
   changeClient(draft, index, { untilMs });
-  if (mark.kind === 'enter') enter(draft, index, mark.take, slots);
+  if (mark.kind === 'enter') enter(draft, index, mark.permits, slots);
 }
 
-function enter(draft: Draft, index: number, take: number, slots: number): void {
-  for (const other of followed(draft, index, take, slots)) {
+function enter(draft: Draft, index: number, permits: number, slots: number): void {
+  for (const other of followed(draft, index, permits, slots)) {
     const { followers } = draft.clients[other]!;
     changeClient(draft, other, { followers: followers | (1 << index) });
   }
-  changeClient(draft, index, { ...OUTSIDE, inside: true, take });
+  changeClient(draft, index, { ...OUTSIDE, inside: true, permits });
   draft.holder = index;
 }
 
 /**
- * Who is inside although there is no room for him beside the one who enters. Where several have room,
- * those are meant whose lease has ended, if there are such.
+ * The clients that are inside although their permits and those of the entering client exceed the slots.
+ * For a lock with more than one slot, these are the clients whose lease has ended, if there are any.
  */
-function followed({ clients, nowMs }: Draft, index: number, take: number, slots: number): number[] {
+function followed(
+  { clients, nowMs }: Draft,
+  index: number,
+  permits: number,
+  slots: number,
+): number[] {
   const others = [...clients.keys()].filter((other) => {
     const { inside, status } = clients[other]!;
     return other !== index && inside && status !== 'crashed';
   });
-  const taken = others.reduce((sum, other) => sum + clients[other]!.take, take);
+  const taken = others.reduce((sum, other) => sum + clients[other]!.permits, permits);
   if (taken <= slots) return [];
   const ended = others.filter((other) => clients[other]!.untilMs <= nowMs);
   return slots === 1 || ended.length === 0 ? others : ended;
 }
 
-/** By the store's clock: a client whose clock is ahead reads a time earlier than it is due. */
+/** The end of a lease by the store's clock. A client whose clock is ahead reaches a Unix time early. */
 function leaseEnd({ nowMs }: Draft, { skewMs }: ClientState, lease: Lease | undefined): number {
   if (lease === undefined) return NEVER;
   return 'leaseMs' in lease ? nowMs + lease.leaseMs : lease.until * 1000 - skewMs;

@@ -3,7 +3,7 @@ import { CHECKS } from './checks/index.ts';
 import { scheduleText } from './choice.ts';
 import { chosenChecks, type ExploreOptions, type Failure, failureOf } from './explore.ts';
 import type { Algorithm } from './recipe.ts';
-import { type Setting, settle } from './setting.ts';
+import { type Setting, settingOf } from './setting.ts';
 import { minimise } from './strategies/minimise.ts';
 import { type RandomRun, runAtRandom } from './strategies/random.ts';
 import { smooth } from './strategies/smooth.ts';
@@ -29,28 +29,35 @@ export interface RandomExploration extends Setting, RandomProgress {
 }
 
 export interface RandomFailure extends Failure {
-  /** The seed that finds it in the first run, and how many steps that run took. */
+  /** The seed with which the first run fails, and the number of steps of that run. */
   readonly seed: number;
   readonly stepsFound: number;
 }
 
-/** Too large to be gone through: this is what random runs are for. */
+/** Larger than an exhaustive search can cover. */
 const SIZE = { clients: 5, rounds: 4, ticks: 120 } as const;
 const FAULTS = { pauses: 4, crashes: 2 } as const;
 const RUNS = 100;
-/** A world remembers the places of its clients; now and then it is time to forget them. */
+/** A world keeps every position that its clients reached, so it is replaced after this many runs. */
 const RUNS_A_WORLD = 100;
 
 /**
- * Draws runs from a seed until a check fails, and makes the failing run short. Unless told, it makes the
- * checks that the variant expects to hold: it looks for surprises.
+ * Draws runs from a seed until a check fails, and shortens the failing run. By default it makes only the
+ * checks that the variant expects to hold.
  */
 export function exploreAtRandom(
   recipe: Algorithm | string,
   options: RandomOptions,
 ): RandomExploration {
-  const { checks: names, seed, runs = RUNS, onProgress, clock = systemClock, ...wishes } = options;
-  const setting = settle(recipe, { ...SIZE, ...wishes }, FAULTS);
+  const {
+    checks: names,
+    seed,
+    runs = RUNS,
+    onProgress,
+    clock = systemClock,
+    ...overrides
+  } = options;
+  const setting = settingOf(recipe, { ...SIZE, ...overrides }, FAULTS);
   const checks = names
     ? chosenChecks(names)
     : CHECKS.filter(({ name }) => !setting.variant.fails.includes(name));

@@ -8,8 +8,8 @@ const algorithm = (client: (tools: Tools) => Client): Algorithm => ({
   client,
 });
 
-describe('an algorithm of one’s own', () => {
-  it('is explored like the others', () => {
+describe('exploring a user-defined algorithm', () => {
+  it('returns verdicts and a shortest failure', () => {
     const looksFirst = algorithm(function* ({ command, enter, work, leave }) {
       if ((yield* command`EXISTS lock`) === 1) return 'busy';
       yield* command`SET lock 1 EX 2`;
@@ -24,7 +24,7 @@ describe('an algorithm of one’s own', () => {
     expect(failure).toMatchObject({ check: 'two-live-leases', steps: 4, schedule: 'baab' });
   });
 
-  it('may be wrong before anything has happened', () => {
+  it('reports a check that fails before the first step', () => {
     const doesNotAsk = algorithm(function* ({ enter, work }) {
       yield* enter();
       yield* work();
@@ -35,7 +35,7 @@ describe('an algorithm of one’s own', () => {
     expect(failure!.sentence.en).toMatch(/^Step 0: A and B both hold/);
   });
 
-  it('may catch a lost reply and ask again', () => {
+  it('lets the client catch a lost reply and repeat the request', () => {
     const asksAgain = algorithm(function* ({ command, token, enter, work, leave }) {
       try {
         if ((yield* command`SET lock ${token} NX PX 2000`) !== 'OK') return 'busy';
@@ -53,7 +53,7 @@ describe('an algorithm of one’s own', () => {
     expect(states).toBeGreaterThan(100);
   });
 
-  it('is told a list and a text that looks like it apart', () => {
+  it('distinguishes a list from a string with the same JSON', () => {
     const script = "if redis.call('exists', KEYS[1]) == 1 then return '[1]' end return {1}";
     const asks = algorithm(function* ({ name, command, enter, sleep }) {
       if (name === 'A') {
@@ -67,7 +67,7 @@ describe('an algorithm of one’s own', () => {
     expect(failure).toMatchObject({ check: 'two-live-leases', schedule: 'ba' });
   });
 
-  it('must not spin, must end as agreed, and must send commands that work', () => {
+  it('throws for an endless client, an unknown outcome, and a command that fails', () => {
     const spins = algorithm(function* ({ command }) {
       while ((yield* command`GET lock`) === null);
       return 'done';
@@ -98,8 +98,8 @@ describe('an algorithm of one’s own', () => {
   });
 });
 
-describe('what is asked for', () => {
-  it('is refused with the nearest choice when it is wrong', () => {
+describe('the options of explore', () => {
+  it('are refused with the nearest valid value when they are wrong', () => {
     const refused = (ask: () => unknown, message: string): void => expect(ask).toThrow(message);
     refused(
       () => explore('set-nx-px-lau-del'),
@@ -127,7 +127,7 @@ describe('what is asked for', () => {
     refused(() => exploreAtRandom('fence', { seed: 1 }), 'did you mean "fenced"?');
   });
 
-  it('may be some of the checks only', () => {
+  it('may select some of the checks', () => {
     const { verdicts } = explore('set-nx-ex-del', { checks: ['two-live-leases', 'held-for-ever'] });
     expect(verdicts.map(({ check, holds }) => [check, holds])).toEqual([
       ['two-live-leases', false],
@@ -135,7 +135,7 @@ describe('what is asked for', () => {
     ]);
   });
 
-  it('tells how far it is, and for how long it has run', () => {
+  it('report progress and elapsed time to onProgress', () => {
     const clock = virtualClock();
     const states: number[] = [];
     const runs: bigint[] = [];
@@ -160,15 +160,16 @@ describe('what is asked for', () => {
 });
 
 describe('a verdict', () => {
-  it('is a surprise unless the world is smaller, or has more faults', () => {
-    const ask = (recipe: string, options: object): boolean => explore(recipe, options).isExpected;
-    expect(ask('set-nx-ex-del', {})).toBe(true);
-    expect(ask('set-nx-ex-del', { pauses: 0 })).toBe(true);
-    expect(ask('set-nx-ex-del', { variant: 'no-pause', pauses: 1 })).toBe(true);
-    expect(ask('set-nx-px-lua-del', { clients: 4, ticks: 4 })).toBe(true);
+  it('is unexpected unless the world is smaller, or has more faults', () => {
+    const isExpected = (recipe: string, options: object): boolean =>
+      explore(recipe, options).isExpected;
+    expect(isExpected('set-nx-ex-del', {})).toBe(true);
+    expect(isExpected('set-nx-ex-del', { pauses: 0 })).toBe(true);
+    expect(isExpected('set-nx-ex-del', { variant: 'no-pause', pauses: 1 })).toBe(true);
+    expect(isExpected('set-nx-px-lua-del', { clients: 4, ticks: 4 })).toBe(true);
   });
 
-  it('is a surprise where a recipe does not do what it says', () => {
+  it('is unexpected if a recipe does not fail as its variant says', () => {
     const { isExpected, verdicts } = explore({
       name: 'own',
       lockKey: 'lock',
@@ -187,13 +188,14 @@ describe('a verdict', () => {
 
 describe('exploring at random', () => {
   it('finds, shortens and replays a failure from its seed', () => {
-    const ask = () => exploreAtRandom('set-nx-ex-del', { seed: 7, checks: ['foreign-release'] });
-    const found = ask();
+    const explored = () =>
+      exploreAtRandom('set-nx-ex-del', { seed: 7, checks: ['foreign-release'] });
+    const found = explored();
     const { failure } = found;
     expect(failure!.steps).toBeLessThan(failure!.stepsFound);
     expect(failure!.sentence.en).toMatch(/^Step \d+: [A-E] removes the lock that [A-E] holds\.$/);
     expect(failure!.trace).toHaveLength(failure!.steps);
-    expect(ask().failure).toEqual(failure);
+    expect(explored().failure).toEqual(failure);
     const again = exploreAtRandom('set-nx-ex-del', {
       seed: failure!.seed,
       checks: ['foreign-release'],
@@ -201,7 +203,7 @@ describe('exploring at random', () => {
     expect([again.runs, again.failure!.schedule]).toEqual([1, failure!.schedule]);
   });
 
-  it('finds nothing where nothing is, for hours', () => {
+  it('finds no failure of a correct recipe in hours of virtual time', () => {
     const seen: number[] = [];
     const found = exploreAtRandom('fenced', {
       seed: 1,

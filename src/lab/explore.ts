@@ -7,7 +7,7 @@ import { named } from './nearest.ts';
 import { type WorldOptions, worldOptions } from './options.ts';
 import type { Algorithm, Text } from './recipe.ts';
 import { replay } from './replay.ts';
-import { type Setting, settle } from './setting.ts';
+import { type Setting, settingOf } from './setting.ts';
 import { type Exhaustion, exhaust, type FailingRuns, type Seen } from './strategies/exhaustive.ts';
 import { smooth } from './strategies/smooth.ts';
 import type { TraceStep } from './trace.ts';
@@ -16,11 +16,11 @@ import { World } from './world.ts';
 
 export interface ExploreOptions extends Partial<WorldOptions> {
   readonly variant?: string;
-  /** The checks to make; all of them unless told. */
+  /** The checks to make. Default: all. */
   readonly checks?: readonly CheckName[];
-  /** Where to stop if the world is larger than thought. */
+  /** Stops the search after this many states. Default 1,500,000. */
   readonly mostStates?: number;
-  /** Called now and then; false stops the search. */
+  /** Called every few thousand states; return false to stop the search. */
   readonly onProgress?: (progress: Progress) => boolean | undefined;
   readonly clock?: Clock;
 }
@@ -31,20 +31,20 @@ export interface Progress extends Seen {
 
 export interface Exploration extends Setting {
   readonly verdicts: readonly Verdict[];
-  /** Every verdict is the one that the variant foretells for a world of this size. */
+  /** Every verdict is the one that the variant expects for a world of this size. */
   readonly isExpected: boolean;
-  /** Nothing fails that the recipe promises. */
+  /** No check fails that the recipe promises to hold. */
   readonly keepsPromises: boolean;
-  /** False if the search was stopped: what holds then holds only as far as was seen. */
+  /** False if the search was stopped: then a check that holds has held only in the states visited. */
   readonly isComplete: boolean;
   readonly states: number;
   readonly moves: number;
-  /** Complete runs that the states stand for. */
+  /** The number of complete runs through these states. */
   readonly interleavings: bigint;
-  /** How many of them fail in something that the recipe promises. Null if the search was stopped. */
+  /** How many of them fail a check that the recipe promises. Null if the search was stopped. */
   readonly failing: FailingRuns | null;
   readonly seconds: number;
-  /** The failure to look at: the one that the variant shows, or else the shortest. */
+  /** The failure to show: the one that the variant names, or else the shortest. */
   readonly failure?: Failure;
 }
 
@@ -52,7 +52,7 @@ export interface Verdict {
   readonly check: CheckName;
   readonly holds: boolean;
   readonly isExpected: boolean;
-  /** False if the variant says that it cannot be kept from happening. */
+  /** False if the variant lists the check as `unpromised`. */
   readonly isPromised: boolean;
   /** The runs in which the check fails at least once. Null if the search was stopped. */
   readonly failing: FailingRuns | null;
@@ -63,27 +63,27 @@ export interface Verdict {
 export interface Failure {
   readonly check: CheckName;
   readonly schedule: string;
-  /** The step after which the check fails. A scene may go on, to show what comes of it. */
+  /** The step after which the check fails. The schedule of a scene may continue after it. */
   readonly steps: number;
   readonly sentence: Text;
   readonly trace: readonly TraceStep[];
 }
 
-/** As many as a process has memory for without being asked. */
-const MOST_STATES = 1_500_000;
+/** Fits into the default heap of Node. */
+const MAX_STATES = 1_500_000;
 
 const NO_RUNS: FailingRuns = { interleavings: 0n, chance: 0 };
 
-/** Goes through every interleaving of a recipe's clients and says which checks hold. */
+/** Runs every interleaving of a recipe's clients, and returns which checks hold. */
 export function explore(recipe: Algorithm | string, options: ExploreOptions = {}): Exploration {
   const {
     checks: names,
-    mostStates = MOST_STATES,
+    mostStates = MAX_STATES,
     onProgress,
     clock = systemClock,
-    ...wishes
+    ...overrides
   } = options;
-  const setting = settle(recipe, wishes);
+  const setting = settingOf(recipe, overrides);
   const checks = chosenChecks(names);
   const beganMs = clock.monotonicMs();
   const seconds = (): number => (clock.monotonicMs() - beganMs) / 1000;
@@ -147,7 +147,7 @@ function failureToShow(verdicts: readonly Verdict[], setting: Setting): Failure 
   return failures.sort((a, b) => a.steps - b.steps)[0];
 }
 
-/** The run that the variant names. It is made for the variant's own world, and for no other. */
+/** The run that the variant names as its scene. Its schedule is valid only in the variant's own world. */
 function sceneOf(setting: Setting, check: CheckName): Failure | undefined {
   const { variant, world } = setting;
   if (variant.scene === undefined) return undefined;
@@ -158,7 +158,7 @@ function sceneOf(setting: Setting, check: CheckName): Failure | undefined {
   return isOwn ? failureOf(setting, check, variant.scene) : undefined;
 }
 
-/** A failure as it shows on an engine that runs its schedule from the start to the end. */
+/** Replays the schedule from its start on one engine, and returns the failure of the check. */
 export function failureOf(setting: Setting, check: CheckName, schedule: string): Failure {
   const { recipe, variant, world } = setting;
   const { trace, violations } = replay(recipe, schedule, { ...world, variant: variant.name });

@@ -6,37 +6,37 @@ import { replay } from './replay.ts';
 import { type Image, START_MS, Store } from './store.ts';
 import {
   cutShort,
-  liveTake,
+  extendedLease,
+  livePermits,
   passedOver,
-  prolonged,
   type StoreView,
   unraised,
 } from './store-view.ts';
 
-describe('the books of the library', () => {
+describe('holdfastView', () => {
   const store = new Store(holdfastMutex, false);
   const set = (image: Image, ...argv: string[]): Image =>
     store.run(image, START_MS, { kind: 'command', lines: [argv] }).image;
 
-  it('are read as the script writes them', () => {
+  it('reads holders, queue and fence as the script writes them', () => {
     const [a, b] = replay('holdfast-semaphore', 'ab').trace.slice(0, 2);
     expect([a!.reply, b!.reply]).toEqual(['(integer) 1000000000', '(integer) -2000']);
     const view = viewAfter('ab');
     expect(view).toEqual({
-      grants: [{ owner: 'A.A1', take: 1, fence: START_MS * 1000, endMs: START_MS + 2000 }],
+      grants: [{ owner: 'A.A1', permits: 1, fence: START_MS * 1000, endMs: START_MS + 2000 }],
       queue: [{ owner: 'B.B1', silentMs: START_MS + 2000 }],
       fence: START_MS * 1000,
     });
   });
 
-  it('know other programs, which have no fence', () => {
+  it('reads a foreign client as a grant without fence', () => {
     const image = set(store.empty, 'SET', 'lock:{foo}', 'another', 'PX', '1000');
     expect(image.view!.grants).toEqual([
-      { owner: 'another', take: 1, fence: 0, endMs: START_MS + 1000 },
+      { owner: 'another', permits: 1, fence: 0, endMs: START_MS + 1000 },
     ]);
   });
 
-  it('leave out waiters whose client is dead', () => {
+  it('leaves out waiters whose client is dead', () => {
     const members = ['1', '1 2000 A.1 []', '2', '1 2000 B.1 []'];
     const image = set(store.empty, 'ZADD', 'lock:{foo}:queue', ...members);
     const alive = set(image, 'SET', 'lock:{foo}:queue:B', '', 'PX', '9000');
@@ -58,9 +58,9 @@ function viewAfter(schedule: string): StoreView {
   return image.view!;
 }
 
-describe('what the books tell of a step', () => {
-  const A = { owner: 'A1', take: 1, fence: 5, endMs: 2000 };
-  const B = { owner: 'B1', take: 1, fence: 6, endMs: 3000 };
+describe('the comparison of two views', () => {
+  const A = { owner: 'A1', permits: 1, fence: 5, endMs: 2000 };
+  const B = { owner: 'B1', permits: 1, fence: 6, endMs: 3000 };
   const view = (grants: StoreView['grants'], owners: string[] = [], fence = 6): StoreView => ({
     grants,
     queue: owners.map((owner) => ({ owner, silentMs: 1000 })),
@@ -68,64 +68,64 @@ describe('what the books tell of a step', () => {
   });
   const isB = (owner: string): boolean => owner.startsWith('B');
 
-  it('counts leases that have not ended', () => {
-    expect(liveTake(view([A, B]), 1999)).toBe(2);
-    expect(liveTake(view([A, B]), 2000)).toBe(1);
+  it('counts the permits of leases that have not ended', () => {
+    expect(livePermits(view([A, B]), 1999)).toBe(2);
+    expect(livePermits(view([A, B]), 2000)).toBe(1);
   });
 
-  it('sees the lease of another cut short, but not one that has ended, is one’s own, or stays', () => {
+  it('finds a lease of another client that was cut short, but not one that had ended, is its own, or stays', () => {
     expect(cutShort(view([A]), view([B]), 1999, isB)).toBe(A);
     expect(cutShort(view([A]), view([B]), 2000, isB)).toBeUndefined();
     expect(cutShort(view([B]), view([]), 0, isB)).toBeUndefined();
     expect(cutShort(view([A]), view([A, B]), 0, isB)).toBeUndefined();
   });
 
-  it('sees the lease of another prolonged', () => {
+  it('finds a lease of another client that was extended', () => {
     const later = { ...A, endMs: 2500 };
-    expect(prolonged(view([A]), view([later]), isB)).toEqual({ grant: A, byMs: 500 });
-    expect(prolonged(view([A]), view([later]), () => true)).toBeUndefined();
+    expect(extendedLease(view([A]), view([later]), isB)).toEqual({ grant: A, byMs: 500 });
+    expect(extendedLease(view([A]), view([later]), () => true)).toBeUndefined();
   });
 
-  it('sees a fence that was not raised', () => {
+  it('finds a grant whose fence was not raised', () => {
     expect(unraised(view([]), view([{ ...A, fence: 6 }]))).toMatchObject({ owner: 'A1' });
     expect(unraised(view([]), view([{ ...A, fence: 7 }]))).toBeUndefined();
     expect(unraised(view([]), view([{ ...A, fence: 0 }]))).toBeUndefined();
   });
 
-  it('sees who is passed over', () => {
+  it('finds a waiter that was passed over', () => {
     const turn = { served: 'B1', passed: 'A1' };
     const C = { ...A, owner: 'C1' };
     expect(passedOver(view([C], ['A1', 'B1']), view([B], ['A1']), 0)).toEqual(turn);
     expect(passedOver(view([C], ['A1']), view([B], ['A1']), 0)).toEqual(turn);
     expect(passedOver(view([C], ['B1', 'A1']), view([B], ['A1']), 0)).toBeUndefined();
     expect(passedOver(view([C], ['A1', 'B1']), view([A, B]), 0)).toBeUndefined();
-    // It came free by itself.
+    // The lease had expired, so the queue order does not apply.
     expect(passedOver(view([C], ['A1', 'B1']), view([B], ['A1']), 2000)).toBeUndefined();
   });
 
-  it('does not see one whose client is silent as passed over', () => {
+  it('does not count a waiter whose client is silent as passed over', () => {
     const C = { ...A, owner: 'C1' };
     expect(passedOver(view([C], ['A1', 'B1']), view([B], ['A1']), 1000)).toBeUndefined();
   });
 });
 
 describe('a client that listens', () => {
-  it('hears what is published to it, late if it is paused, and not at all if it is lost', () => {
-    const told = (schedule: string, options = {}): unknown[] =>
+  it('receives its message at once, late if it is paused, and never if the message is lost', () => {
+    const replies = (schedule: string, options = {}): unknown[] =>
       replay('holdfast-mutex', schedule, options)
         .trace.filter(({ client }) => client === 'B')
         .map(({ action, reply }) => [action.split(' ')[0], reply]);
-    expect(told('ab.baaabb').slice(2)).toEqual([
+    expect(replies('ab.baaabb').slice(2)).toEqual([
       ['message', expect.stringMatching(/^"1001000000 B.B1 /)],
       ['EVAL', '(integer) 1'],
     ]);
-    expect(told('ab.baaazb.wbb').slice(2)).toEqual([
+    expect(replies('ab.baaazb.wbb').slice(2)).toEqual([
       ['pause', null],
-      ['go', null],
+      ['resume', null],
       ['message', expect.stringMatching(/^"1001000000 B.B1 /)],
     ]);
-    // The refresh finds that it is not in the queue any more.
-    expect(told('ab.baaalb.bb', { lostReplies: 1 }).slice(2)).toEqual([
+    // The refresh replies that the client is not in the queue any more.
+    expect(replies('ab.baaalb.bb', { lostReplies: 1 }).slice(2)).toEqual([
       ['message', '(the message is lost)'],
       ['EVAL', '(integer) 0'],
       ['EVAL', '(integer) 1001000000'],

@@ -3,8 +3,8 @@ import type { Entry } from './store.ts';
 import type { Grant, ReadView, Waiting } from './store-view.ts';
 
 /**
- * Reads what the library's script has written about one lock: docs/key-layout.md says what stands where.
- * Tokens are an owner and, after a space, what others may know of it.
+ * Reads grants, queue and fence of one lock from the keys that the library's script writes: see
+ * docs/key-layout.md. A token is the owner and, after a space, its public info.
  */
 export function holdfastView(key: string): ReadView {
   return (entries) => {
@@ -22,26 +22,29 @@ export function holdfastView(key: string): ReadView {
 type Found = ReadonlyMap<string, Entry>;
 
 function grantsIn(holder: Entry, key: string, found: Found, fence: number): Grant[] {
-  if (holder.type === 'zset') return severalIn(holder, key, found);
+  if (holder.type === 'zset') return sharedIn(holder, key, found);
   const [held] = holder.parts;
-  // Another program's token has no space, and its grant no fence.
+  // The token of a foreign client has no space, and its grant has no fence.
   const isForeign = !held!.includes(' ');
   const owner = ownerOf(held!);
   const { deadlineMs: endMs } = holder;
-  return [{ owner, take: 1, fence: isForeign ? 0 : fence, endMs }];
+  return [{ owner, permits: 1, fence: isForeign ? 0 : fence, endMs }];
 }
 
-/** The ends of several holders are scores on the lock's own clock, which began with another key's life. */
-function severalIn({ parts }: Entry, key: string, found: Found): Grant[] {
+/**
+ * Reads the grants of a shared lock. Their ends are scores on the lock's own clock, whose start follows from
+ * the TTL of the clock key.
+ */
+function sharedIn({ parts }: Entry, key: string, found: Found): Grant[] {
   const clock = found.get(key + SUFFIX.clock)!;
   const [base, life] = clock.parts[0]!.split(' ').map(Number);
   const clockStartMs = clock.deadlineMs - life! - base!;
   const records = recordsIn(found.get(key + SUFFIX.state));
   return pairs(parts).map(([score, token]) => {
-    const [fence, take] = (records.get(`h:${token}`) ?? '0 0').split(' ').map(Number);
+    const [fence, permits] = (records.get(`h:${token}`) ?? '0 0').split(' ').map(Number);
     return {
       owner: ownerOf(token),
-      take: take!,
+      permits: permits!,
       fence: fence!,
       endMs: clockStartMs + Number(score),
     };

@@ -1,4 +1,4 @@
-/** A wish that the lab cannot fulfil, in words for the person who made it. */
+/** An invalid option, schedule or recipe. The message says what is wrong and what to write. */
 export class LabError extends Error {
   override readonly name = 'LabError';
 }

@@ -1,7 +1,7 @@
 import { editDistance } from '../edit-distance.ts';
 import { LabError } from './lab-error.ts';
 
-/** The thing of that name, or an error that names the one that was probably meant. */
+/** Finds a thing by its name. Throws a LabError that suggests the name with the smallest edit distance. */
 export function named<Thing extends { readonly name: string }>(
   kind: string,
   name: string,

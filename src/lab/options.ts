@@ -1,22 +1,22 @@
 import { LabError } from './lab-error.ts';
 import { named } from './nearest.ts';
 
-/** The size of a world: how many act in it, for how long, and what may go wrong how often. */
+/** The size of a world: the number of clients, the time, and how many faults of each kind may happen. */
 export interface WorldOptions {
   readonly clients: number;
-  /** How often each client takes the lock. */
+  /** How often each client acquires the lock. */
   readonly rounds: number;
-  /** Ticks of the clock that may pass. */
+  /** The number of clock ticks. */
   readonly ticks: number;
   /** The length of a tick. */
   readonly tickMs: number;
   /** Ticks from a command to its reply. */
   readonly stepTicks: number;
-  /** Clients that stop for good. */
+  /** Clients that stop permanently. */
   readonly crashes: number;
-  /** Times that a client stands still while time passes. */
+  /** Times that a client stops while time passes, and resumes later. */
   readonly pauses: number;
-  /** Commands that happen while the client learns only that the connection broke. */
+  /** Commands that the store executes, but whose reply the client does not receive. */
   readonly lostReplies: number;
   /** Clients whose clock is `SKEW_MS` ahead or behind. */
   readonly skews: number;
@@ -44,12 +44,12 @@ type OptionName = keyof typeof RANGES;
 
 const OPTIONS = Object.keys(RANGES).map((name) => ({ name: name as OptionName }));
 
-/** The first wishes that are set win; what nobody asked for is as usual. */
-export function worldOptions(...wishes: readonly Partial<WorldOptions>[]): WorldOptions {
-  for (const name of wishes.flatMap((each) => Object.keys(each))) named('option', name, OPTIONS);
+/** Earlier overrides win over later ones; an option that none of them sets has its default. */
+export function worldOptions(...overrides: readonly Partial<WorldOptions>[]): WorldOptions {
+  for (const name of overrides.flatMap((each) => Object.keys(each))) named('option', name, OPTIONS);
   return Object.fromEntries(
     OPTIONS.map(({ name }) => {
-      const wish = wishes.map((each) => each[name]).find((value) => value !== undefined);
+      const wish = overrides.map((each) => each[name]).find((value) => value !== undefined);
       return [name, inRange(name, wish ?? RANGES[name].usual)];
     }),
   ) as Record<OptionName, number>;

@@ -11,59 +11,59 @@ import type {
 } from './recipe.ts';
 import { toolsFor } from './tools.ts';
 
-/** What a client is told instead of a reply when the connection broke. */
+/** The result of a step whose reply was lost. */
 export const LOST = Symbol('the reply was lost');
-export type Told = Answer | boolean | undefined | typeof LOST;
+export type StepResult = Answer | boolean | undefined | typeof LOST;
 
-/** How a client's run ended: by what it returned, or because it did not cope with a lost reply. */
+/** How a client's run ended: the outcome that it returned, or `gave-up` if it did not catch a lost reply. */
 export type Ending = Outcome | 'gave-up';
 
 /**
- * A recipe's generator cannot be copied, but where it stands follows from what it was told. So a place
- * in a program is a node in a tree of tellings: to get to a new place the generator runs once more from
- * the start, is told the same again, and then the new thing. Each place is reached only once; after
- * that it is found in the tree.
+ * A point in a client's program at which it waits for the result of a step. A generator cannot be copied,
+ * but its position follows from the results that it has received. Positions form a tree: the child for a
+ * new result is made by running the generator again from its start with all results so far. Each position
+ * is computed once.
  */
 export class Position {
   readonly id: number;
   readonly program: Program;
-  /** What the client marked on its way here. */
+  /** The marks since the previous position. */
   readonly marks: readonly Mark[];
-  /** What it waits to do; undefined when it ended. */
+  /** The action that comes next; undefined if the client has ended. */
   readonly action: Step | SleepAction | undefined;
   readonly ending: Ending | undefined;
-  readonly #told: readonly Told[];
-  readonly #children = new Map<Told, Position>();
-  /** After lists, by their text: one that looks like a text that was told is another. */
+  readonly #results: readonly StepResult[];
+  readonly #children = new Map<StepResult, Position>();
+  /** Children after a list, by its JSON. A separate map, since a string result may look like that JSON. */
   readonly #childrenOfLists = new Map<string, Position>();
 
-  constructor(program: Program, told: readonly Told[]) {
-    const { marks, stop } = program.run(told);
+  constructor(program: Program, results: readonly StepResult[]) {
+    const { marks, stop } = program.run(results);
     this.id = program.nextId();
     this.program = program;
     this.marks = marks;
     this.action = typeof stop === 'string' ? undefined : stop;
     this.ending = typeof stop === 'string' ? stop : undefined;
-    this.#told = told;
+    this.#results = results;
   }
 
-  /** Where the client is after it was told this. */
-  after(told: Told): Position {
-    return Array.isArray(told)
-      ? this.#child(this.#childrenOfLists, JSON.stringify(told), told)
-      : this.#child(this.#children, told, told);
+  /** The position after this result. */
+  after(result: StepResult): Position {
+    return Array.isArray(result)
+      ? this.#child(this.#childrenOfLists, JSON.stringify(result), result)
+      : this.#child(this.#children, result, result);
   }
 
-  #child<Key>(children: Map<Key, Position>, key: Key, told: Told): Position {
+  #child<Key>(children: Map<Key, Position>, key: Key, result: StepResult): Position {
     const known = children.get(key);
     if (known !== undefined) return known;
-    const child = new Position(this.program, [...this.#told, told]);
+    const child = new Position(this.program, [...this.#results, result]);
     children.set(key, child);
     return child;
   }
 }
 
-/** One client's way through a recipe, for one acquisition. */
+/** One client's program for one acquisition. */
 export class Program {
   readonly start: Position;
   readonly #recipe: Algorithm;
@@ -89,25 +89,25 @@ export class Program {
     return this.#ids.next++;
   }
 
-  /** Runs the client from its start through all that it was told, up to where it waits or ends. */
-  run(told: readonly Told[]): { marks: Mark[]; stop: Step | SleepAction | Ending } {
-    if (told.length > MOST_STEPS) throw this.#fault(`never ends: it took ${MOST_STEPS} steps`);
+  /** Runs the client from its start with these results, until it waits for the next one or ends. */
+  run(results: readonly StepResult[]): { marks: Mark[]; stop: Step | SleepAction | Ending } {
+    if (results.length > MAX_STEPS) throw this.#fault(`never ends: it took ${MAX_STEPS} steps`);
     const client = this.#begin();
     let marks: Mark[] = [];
-    let result = client.next();
+    let yielded = client.next();
     for (let at = 0; ; ) {
-      if (result.done) return { marks, stop: this.#ending(result.value) };
-      const action: Action = result.value;
+      if (yielded.done) return { marks, stop: this.#ending(yielded.value) };
+      const action: Action = yielded.value;
       if (isMark(action)) {
         marks.push(action);
-        result = client.next();
+        yielded = client.next();
         continue;
       }
-      if (at === told.length) return { marks, stop: action };
+      if (at === results.length) return { marks, stop: action };
       marks = [];
-      const next = tell(client, told[at++]);
+      const next = resume(client, results[at++]);
       if (next === LOST) return { marks, stop: 'gave-up' };
-      result = next;
+      yielded = next;
     }
   }
 
@@ -121,16 +121,16 @@ export class Program {
   }
 }
 
-/** More than any recipe takes in one acquisition. */
-const MOST_STEPS = 1000;
+/** More steps than any recipe of the gallery takes in one acquisition. */
+const MAX_STEPS = 1000;
 
 function isMark(action: Action): action is Mark {
   return action.kind === 'enter' || action.kind === 'extend' || action.kind === 'leave';
 }
 
-/** The generator's next stop; LOST if it does not catch the loss of a reply. */
-function tell(client: Client, told: Told): IteratorResult<Action, Outcome> | typeof LOST {
-  if (told !== LOST) return client.next(told);
+/** Passes a result to the generator. Returns LOST if the generator does not catch the error of a lost reply. */
+function resume(client: Client, result: StepResult): IteratorResult<Action, Outcome> | typeof LOST {
+  if (result !== LOST) return client.next(result);
   try {
     return client.throw(new LostReply());
   } catch (error) {
@@ -139,7 +139,7 @@ function tell(client: Client, told: Told): IteratorResult<Action, Outcome> | typ
   }
 }
 
-/** Thrown into a recipe whose command happened, but whose reply did not arrive. */
+/** Thrown into a recipe if the store executed its command and the reply was lost. */
 class LostReply extends Error {
   override readonly name = 'LostReply';
 }

@@ -4,29 +4,29 @@ import type { WorldOptions } from './options.ts';
 import type { ReadView } from './store-view.ts';
 
 /**
- * A lock algorithm as a small program. `client` is what each client does to take the lock once, work
- * and give it back; its only actions are those of `Tools`. It returns `busy` to sleep for a second and
- * begin again, `done` when all went well in its own eyes, `lost` when it knows that it lost the lock.
+ * A lock algorithm as a small program. `client` acquires the lock once, works and releases it; its only
+ * actions are those of `Tools`. It returns `busy` to sleep for a second and start again, `done` if it
+ * noticed no error, and `lost` if it knows that it lost the lock.
  *
- * Whatever else it computes must follow from what it was told: the explorer runs it again from the
- * start to get back to where it was.
+ * The client must be deterministic: everything that it computes must follow from the results of its actions.
+ * The explorer runs it again from the start to return to an earlier position.
  */
 export interface Algorithm {
   readonly name: string;
-  /** The key that is the lock, as the checks look at it. */
+  /** The key of the lock, which the checks read. */
   readonly lockKey: string;
-  /** Where the lease's end stands, if not in the key's TTL: the Unix time that the value names. */
+  /** Returns the lease's end as a Unix time from the key's value, if the key's TTL is not the end. */
   readonly leaseEnd?: (value: string) => number;
-  /** How much of the lock there is to take; 1 unless told. */
+  /** The number of permits of the lock. Default 1. */
   readonly slots?: number;
-  /** Who has the lock by the store's own books, for a lock that keeps books. */
+  /** Reads grants and queue from the keys, for a lock that stores them. */
   readonly view?: ReadView;
   readonly client: (tools: Tools) => Client;
-  /** Worlds to explore it in; the first is the one that is meant if none is named. */
+  /** Worlds to explore it in. The first is the default. */
   readonly variants?: readonly Variant[];
 }
 
-/** An algorithm of the gallery, with what is known of it. */
+/** An algorithm of the gallery, with its source and its expected verdicts. */
 export interface Recipe extends Algorithm {
   /** One sentence. */
   readonly about: Text;
@@ -34,7 +34,7 @@ export interface Recipe extends Algorithm {
   readonly variants: readonly Variant[];
 }
 
-/** A recipe in a world, and what the search must find there. */
+/** A recipe in a world, and the checks that the search must find failing there. */
 export interface Variant {
   readonly name: string;
   readonly about: Text;
@@ -42,13 +42,13 @@ export interface Variant {
   /** The checks that fail. All others hold. */
   readonly fails: readonly CheckName[];
   /**
-   * Those of `fails` that the recipe does not promise to keep from happening, because it cannot: no lease
-   * keeps a paused holder from going on, and where the resource looks at no fence its write comes late.
+   * Those of `fails` that the recipe does not promise to prevent, because it cannot: a lease does not stop
+   * a paused holder from resuming, and if the resource checks no fence, it accepts that holder's late write.
    */
   readonly unpromised?: readonly CheckName[];
   /** The failing check whose schedule is drawn. */
   readonly shows?: CheckName;
-  /** The run to draw, where the shortest one in which `shows` fails is not the one that explains it. */
+  /** The schedule to draw, if the shortest one in which `shows` fails does not explain the failure well. */
   readonly scene?: string;
 }
 
@@ -57,7 +57,7 @@ export interface Text {
   readonly zh: string;
 }
 
-/** A document that describes a recipe, and what it says, in words of our own. */
+/** A document that describes a recipe, and a summary of what it says. */
 export interface Source {
   readonly document: DocumentName;
   readonly says: Text;
@@ -65,51 +65,51 @@ export interface Source {
 
 export type Outcome = 'done' | 'busy' | 'lost';
 export type Client = Generator<Action, Outcome, unknown>;
-/** An action on its way: `yield*` performs it and gives what it answers. */
+/** An action in progress: `yield*` performs it and returns its result. */
 export type Doing<Result> = Generator<Action, Result, unknown>;
 
-/** A reply as a recipe sees it. An error reply is a fault of the recipe and ends the exploration. */
+/** A reply as a recipe receives it. An error reply is a bug of the recipe and ends the exploration. */
 export type Answer = string | number | null | readonly Answer[];
 
-/** What a client can do. Commands, clock reads and writes are steps; the marks cost none. */
+/** The actions of a client. Commands, clock reads, listening and writes are steps; marks are not. */
 export interface Tools {
   /** A, B, C… */
   readonly name: string;
-  /** Another one for every acquisition: A1, A2… */
+  /** Unique for each acquisition: A1, A2… */
   readonly token: string;
   readonly variant: string;
 
-  /** command`SET lock ${token} NX PX 2000`: words by spaces, each value one word. */
+  /** command`SET lock ${token} NX PX 2000`: split at spaces into arguments; each value is one argument. */
   command(words: TemplateStringsArray, ...values: (string | number)[]): Doing<Answer>;
-  /** MULTI, the commands, EXEC: one step, since nothing happens before EXEC. */
+  /** MULTI, the commands, EXEC: one step, since the commands run at EXEC. */
   transaction(...commands: readonly string[]): Doing<readonly Answer[]>;
   /** Seconds since 1970 by the client's own clock, which may be skewed. */
   unixTime(): Doing<number>;
   /** The same in milliseconds. */
   unixTimeMs(): Doing<number>;
   sleep(durationMs: number): Doing<void>;
-  /** Waits so long for a message that is published to the client's name; null if none came. */
-  listen(durationMs: number): Doing<Heard | null>;
-  /** Changes the thing that the lock protects. A fence lower than one seen before is refused: false. */
+  /** Waits for a message that is published to the client's name; null if none arrives in time. */
+  listen(durationMs: number): Doing<ReceivedMessage | null>;
+  /** Writes to the resource that the lock protects. Returns false if it refuses the fence as too low. */
   write(fence?: number): Doing<boolean>;
-  /** A second of work that ends with a write. */
+  /** Sleeps for a second, then writes. */
   work(fence?: number): Doing<boolean>;
 
-  /** Marks that the client believes from here on that it holds the lock, or so much of it. */
-  enter(lease?: Lease, take?: number): Doing<void>;
-  /** Marks that the lease runs anew from here on. */
+  /** Marks that the client believes from here on that it holds the lock, or this many permits. Default 1. */
+  enter(lease?: Lease, permits?: number): Doing<void>;
+  /** Marks that the lease starts again from here. */
   extend(lease: Lease): Doing<void>;
-  /** Marks that the client has stopped acting on the lock's behalf. */
+  /** Marks that the client no longer acts as a holder. */
   leave(): Doing<void>;
 }
 
-/** How long the client may act: for so long from now, until a Unix time of its own clock, or for ever. */
+/** How long the client may act as a holder: for a duration from now, or until a Unix time of its own clock. */
 export type Lease = { readonly leaseMs: number } | { readonly until: number };
 
-/** A message, and how long the client had listened when it came. */
-export type Heard = readonly [text: string, waitedMs: number];
+/** A message, and how long the client had listened when it arrived. */
+export type ReceivedMessage = readonly [text: string, waitedMs: number];
 
-/** What a client waits to do next. */
+/** What a client does next. */
 export type Action = Step | Mark | SleepAction;
 export type Step = CommandAction | ClockAction | WriteAction | ListenAction;
 
@@ -129,7 +129,7 @@ export interface WriteAction {
   readonly fence: number | undefined;
 }
 
-/** A step once there is something to hear; until then a sleep. */
+/** A sleep that becomes a step when a message arrives. */
 export interface ListenAction {
   readonly kind: 'listen';
   readonly durationMs: number;
@@ -141,6 +141,6 @@ export interface SleepAction {
 }
 
 export type Mark =
-  | { readonly kind: 'enter'; readonly lease: Lease | undefined; readonly take: number }
+  | { readonly kind: 'enter'; readonly lease: Lease | undefined; readonly permits: number }
   | { readonly kind: 'extend'; readonly lease: Lease }
   | { readonly kind: 'leave' };

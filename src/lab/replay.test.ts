@@ -5,7 +5,7 @@ import { worldOptions } from './options.ts';
 import { World } from './world.ts';
 
 describe('a replay', () => {
-  it('tells the foreign delete step by step', () => {
+  it('returns every step of a foreign release', () => {
     const { trace, violations, next } = replay('set-nx-ex-del', 'a.aza.bwaa');
     expect(
       trace.map(({ seconds, client, action, reply }) => [seconds, client, action, reply]),
@@ -16,7 +16,7 @@ describe('a replay', () => {
       [1, 'A', 'pause', null],
       [2, null, '1 s passes', null],
       [2, 'B', 'SET lock 1 NX EX 2', 'OK'],
-      [2, 'A', 'go on', null],
+      [2, 'A', 'resume', null],
       [2, 'A', 'DEL lock', '(integer) 1'],
     ]);
     expect(trace.map(({ keys }) => keys.map(({ value, ttlMs }) => [value, ttlMs]))).toEqual([
@@ -83,7 +83,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('is the same every time', () => {
+  it('gives the same result every time', () => {
     const [first, ...others] = Array.from({ length: 100 }, () =>
       JSON.stringify(
         replay('timestamp-getset', 'aabbbzb.aa.cc.wbbb', { variant: 'loser-prolongs' }),
@@ -92,7 +92,7 @@ describe('a replay', () => {
     expect(new Set(others)).toEqual(new Set([first]));
   });
 
-  it('runs on one engine that is never put back', () => {
+  it('runs on one engine that is never restored', () => {
     const recipe = RECIPES.find(({ name }) => name === 'set-nx-ex-del')!;
     const world = new World(recipe, 'pause', worldOptions(), false);
     let state = world.initial;
@@ -113,7 +113,7 @@ describe('a replay', () => {
   });
 });
 
-describe('a schedule that does not fit', () => {
+describe('a schedule that is impossible', () => {
   const message = (schedule: string, options = {}): string => {
     try {
       replay('set-nx-ex-del', schedule, options);
@@ -123,7 +123,7 @@ describe('a schedule that does not fit', () => {
     return 'it fits';
   };
 
-  it('is told with its step, the reason and what fits', () => {
+  it('is refused with its step, the reason and the possible choices', () => {
     expect(message('aa')).toBe(
       'step 2, "a", does not fit: A is asleep, for 1 s more. What fits is b, c, ., xa, xb, zb, xc, zc; the nearest is xa',
     );
@@ -141,14 +141,14 @@ describe('a schedule that does not fit', () => {
     );
   });
 
-  it('is told where it cannot be read', () => {
+  it('is refused with the place that cannot be read', () => {
     expect(message('a.qa')).toMatch(
       /^step 3 of the schedule cannot be read at "qa": a step is "\."/,
     );
     expect(message('ax')).toMatch(/^step 2 .* at "x"/);
   });
 
-  it('may be spaced', () => {
+  it('may contain spaces', () => {
     expect(message('a . a za . b wa a')).toBe('it fits');
     expect(message('')).toBe('it fits');
   });

@@ -4,7 +4,7 @@ import { type Choice, clientName, parseSchedule, scheduleText } from './choice.t
 import { LabError } from './lab-error.ts';
 import type { WorldOptions } from './options.ts';
 import type { Algorithm, Text } from './recipe.ts';
-import { type Setting, settle } from './setting.ts';
+import { type Setting, settingOf } from './setting.ts';
 import type { State } from './state.ts';
 import { violationIn } from './strategies/violation.ts';
 import { type TraceStep, traceStep } from './trace.ts';
@@ -18,28 +18,28 @@ export interface ReplayOptions extends Partial<WorldOptions> {
 export interface Replay extends Setting {
   readonly schedule: string;
   readonly trace: readonly TraceStep[];
-  /** Where each check failed first, in the order of the steps. */
+  /** The first failure of each check that failed, in the order of the steps. */
   readonly violations: readonly Violation[];
-  /** What could happen next. */
+  /** The choices that are possible after the schedule. */
   readonly next: readonly string[];
 }
 
 export interface Violation {
   readonly check: CheckName;
-  /** The step after which it is so, from 1. */
+  /** The step after which the check fails, from 1; 0 if it fails before the first step. */
   readonly step: number;
   readonly sentence: Text;
-  /** False if the variant says that it cannot be kept from happening. */
+  /** False if the variant lists the check as `unpromised`. */
   readonly isPromised: boolean;
 }
 
-/** Runs a schedule step by step on one engine, which is never put back. */
+/** Runs a schedule step by step on one engine that is never restored to an earlier state. */
 export function replay(
   recipe: Algorithm | string,
   schedule: string,
   options: ReplayOptions = {},
 ): Replay {
-  const setting = settle(recipe, options);
+  const setting = settingOf(recipe, options);
   const world = new World(setting.recipe, setting.variant.name, setting.world, false);
   const choices = parseSchedule(schedule);
   const moves = follow(world, choices);
@@ -65,7 +65,7 @@ function follow(world: World, choices: readonly Choice[]): Move[] {
   return moves;
 }
 
-/** A check may fail before anything has happened, if clients enter without asking: that is step 0. */
+/** A check may fail at step 0, before the first step, if clients enter without a command. */
 function firstViolations(world: World, moves: readonly Move[], setting: Setting): Violation[] {
   const violations = CHECKS.flatMap((check): Violation[] => {
     const [step, sentence] = firstViolation(world, check, moves) ?? [];

@@ -11,21 +11,21 @@ export interface Setting {
   readonly world: WorldOptions;
 }
 
-/** For an algorithm that says nothing of itself: nothing may fail. */
+/** For an algorithm without variants: no check may fail. */
 const OWN: Variant = { name: 'own', about: { en: '', zh: '' }, world: {}, fails: [] };
 
-/** What the wishes of a caller come to. What is not wished for is as the variant says. */
-export function settle(
-  wished: Algorithm | string,
-  { variant: name, ...wishes }: Partial<WorldOptions> & { readonly variant?: string },
-  usual: Partial<WorldOptions> = {},
+/** Resolves recipe, variant and world. Overrides win over the variant's world, which wins over `defaults`. */
+export function settingOf(
+  requested: Algorithm | string,
+  { variant: name, ...overrides }: Partial<WorldOptions> & { readonly variant?: string },
+  defaults: Partial<WorldOptions> = {},
 ): Setting {
-  const recipe = typeof wished === 'string' ? named('recipe', wished, RECIPES) : wished;
+  const recipe = typeof requested === 'string' ? named('recipe', requested, RECIPES) : requested;
   const { variants = [] } = recipe;
   const known = variants.length === 0 ? [OWN] : variants;
   if (variants.length === 0 && name !== undefined && name !== OWN.name) {
     throw new LabError(`${recipe.name} has no variants, and so none called "${name}"`);
   }
   const variant = name === undefined ? known[0]! : named('variant', name, known);
-  return { recipe, variant, world: worldOptions(wishes, variant.world, usual) };
+  return { recipe, variant, world: worldOptions(overrides, variant.world, defaults) };
 }

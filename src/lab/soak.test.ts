@@ -3,7 +3,7 @@ import { newSeed } from '../../test/new-seed.ts';
 import { virtualClock } from '../clock/index.ts';
 import { replayFound, soak } from './index.ts';
 
-/** A clock that goes on by a second with each look. */
+/** A clock that advances by a second with each read. */
 function ticking() {
   const clock = virtualClock();
   const monotonicMs = (): number => {
@@ -13,8 +13,8 @@ function ticking() {
   return { ...clock, monotonicMs };
 }
 
-describe('soaking the lab', () => {
-  it('says its seed first, goes on for as long as told, and finds nothing', async () => {
+describe('soak', () => {
+  it('prints its seed first, runs for the given minutes, and finds no failure', async () => {
     const lines: string[] = [];
     const say = (line: string): void => void lines.push(line);
     const seed = Number(newSeed());
@@ -24,7 +24,7 @@ describe('soaking the lab', () => {
     expect(lines.at(-1)).toMatch(/^12 s: \d{4} runs, \d+\.\d virtual hours, nothing found$/);
   });
 
-  it('refuses a time and a seed that are none', async () => {
+  it('refuses invalid minutes and an invalid seed', async () => {
     const say = (): void => {};
     await expect(soak({ minutes: Number.NaN, seed: 1, say })).rejects.toThrow(
       'minutes must be more than 0, not NaN',
@@ -34,7 +34,7 @@ describe('soaking the lab', () => {
     );
   });
 
-  it('plays again what was found, of the library and of its recipes', async () => {
+  it('replays a failure of the library and of a recipe', async () => {
     const played = async (name: string, schedule: string, world = {}) => {
       const lines: string[] = [];
       const isSound = await replayFound(name, schedule, world, (line) => lines.push(line));

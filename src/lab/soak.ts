@@ -15,11 +15,11 @@ export interface SoakOptions {
   readonly clock?: Clock;
 }
 
-/** Runs of one thing before the next has its turn. */
+/** Number of runs of one scenario or recipe before the next one. */
 const RUNS_A_TURN = { library: 100, recipe: 5 } as const;
 const REPORT_EVERY_MS = 30_000;
 
-/** What one turn came to. */
+/** The result of one turn. */
 interface Turn {
   readonly runs: number;
   readonly virtualHours: number;
@@ -27,8 +27,9 @@ interface Turn {
 }
 
 /**
- * Explores the library at random, the real code and its script alone, in turn, for as long as it is told.
- * False if something was found, in which case it has said how to see it again.
+ * Explores the library at random for a number of minutes: in turn each scenario of the real library code, and
+ * each recipe that runs the library's script. Returns false if a check failed; then it prints the command
+ * that replays the failure.
  */
 export async function soak(options: SoakOptions): Promise<boolean> {
   const { minutes, seed, say, clock = systemClock } = options;
@@ -67,7 +68,7 @@ const TURNS: readonly ((seed: number) => Turn | Promise<Turn>)[] = [
 function libraryTurn(name: string) {
   return async (seed: number): Promise<Turn> => {
     const runs = RUNS_A_TURN.library;
-    // Turns draw from seeds that are far apart, so that no run is made twice.
+    // Run n of a turn has the seed of the turn plus n. Seeds far apart keep two turns from making the same run.
     const found = await exploreLibraryAtRandom(name, { seed: Math.imul(seed, 0x9e3779b1), runs });
     const turn = { runs: found.schedules, virtualHours: found.virtualHours };
     if (found.failure === undefined) return turn;
@@ -95,7 +96,7 @@ function replayCommand(name: string, schedule: string, world?: object): string {
   return `npm run soak:lab -- --replay ${name} '${schedule}'${options}`;
 }
 
-/** Plays what `soak` found, and says every step. False if it fails, as it should. */
+/** Replays a failure that `soak` found, and prints every step. Returns false if a check fails. */
 export async function replayFound(
   name: string,
   schedule: string,

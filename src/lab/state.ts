@@ -1,13 +1,13 @@
 import type { Position } from './program.ts';
 import type { Image } from './store.ts';
 
-/** Everything that the rest of a run depends on. Never changed; `stateKey` says whether two are equal. */
+/** Everything that the rest of a run depends on. Immutable; two states are equal if their `stateKey` is. */
 export interface State {
   readonly nowMs: number;
   readonly image: Image;
   readonly clients: readonly ClientState[];
   readonly left: FaultsLeft;
-  /** Whose grant the lock's key stands for, and who wrote its value last; -1: nobody's. */
+  /** The client that the lock's key belongs to, and the client that wrote its value last; -1: none. */
   readonly holder: number;
   readonly writer: number;
   /** The highest fence that the resource has seen. */
@@ -24,40 +24,40 @@ export interface FaultsLeft {
 export type Status = 'ready' | 'asleep' | 'paused' | 'crashed' | 'finished';
 
 export interface ClientState {
-  /** Its part of the state's key, made when it is first asked for. */
+  /** Its part of the state's key, computed on first use. */
   key: string;
   readonly status: Status;
-  /** What it waits to do; while it sleeps, where it will be when it wakes. */
+  /** Its current position; while it sleeps, the position after the sleep. */
   readonly position: Position;
   readonly wakeMs: number;
   readonly round: number;
   readonly skewMs: number;
 
-  /** It stands where it can hear; one who sleeps has yet to get to its position. */
+  /** Its current action is `listen`, so that a message wakes it. */
   readonly listens: boolean;
-  /** Messages that it has not heard yet. */
-  readonly mail: readonly string[];
+  /** Messages that have arrived and that it has not received yet. */
+  readonly inbox: readonly string[];
 
-  /** It acts on the lock's behalf, or crashed while it did and its lease has not ended. */
+  /** It acts as a holder, or crashed while it did and its lease has not ended. */
   readonly inside: boolean;
-  /** How much of the lock it then has. */
-  readonly take: number;
-  /** The end of the lease that it was given, by the store's clock. */
+  /** Its permits while it is inside. */
+  readonly permits: number;
+  /** The end of its lease, by the store's clock. */
   readonly untilMs: number;
   /** It was paused since it entered. */
   readonly wasPaused: boolean;
-  /** Who entered while it was inside: one bit a client. */
+  /** The clients that entered while it was inside: one bit for each. */
   readonly followers: number;
-  /** One of them has written already, so that its own write would come late. */
+  /** A follower has written already, so that its own write would be late. */
   readonly isLate: boolean;
 }
 
-/** Whether it still takes part, be it asleep or paused. */
+/** Returns true unless the client has crashed or finished. */
 export function isAlive({ status }: ClientState): boolean {
   return status !== 'crashed' && status !== 'finished';
 }
 
-/** A state from its parts, without what no longer matters, so that equal futures have equal keys. */
+/** Makes a state without the parts that no longer matter, so that states with equal futures have equal keys. */
 export function sealState({ nowMs, image, clients, left, holder, writer, fence }: State): State {
   const sealed = clients.map((client, index) => sealClient(client, holder === index, nowMs));
   return { nowMs, image, clients: sealed, left, holder, writer, fence };
@@ -71,7 +71,7 @@ function sealClient(client: ClientState, isHolder: boolean, nowMs: number): Clie
   return { ...client, inside, untilMs, key: '' };
 }
 
-/** Equal for equal states of one world, if its store remembers. */
+/** A string that is equal for equal states of one world. Needs a store that remembers. */
 export function stateKey({ nowMs, image, clients, left, holder, writer, fence }: State): string {
   let key = `${nowMs},${image.id},${holder},${writer},${fence}`;
   key += `,${left.crashes},${left.pauses},${left.lostReplies},${left.skews}`;
@@ -83,8 +83,8 @@ export function stateKey({ nowMs, image, clients, left, holder, writer, fence }:
 }
 
 function clientKey(client: ClientState): string {
-  const { status, position, wakeMs, round, skewMs, mail, inside, untilMs, followers } = client;
-  const lease = `${inside ? client.take : 0}${client.wasPaused ? 'p' : ''}${client.isLate ? 'l' : ''},${untilMs}`;
+  const { status, position, wakeMs, round, skewMs, inbox, inside, untilMs, followers } = client;
+  const lease = `${inside ? client.permits : 0}${client.wasPaused ? 'p' : ''}${client.isLate ? 'l' : ''},${untilMs}`;
   if (!isAlive(client)) return `|${status[0]}${lease}`;
-  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers},${client.listens ? 1 : 0}${mail.length === 0 ? '' : JSON.stringify(mail)}`;
+  return `|${status[0]}${position.id},${wakeMs},${round},${skewMs},${lease},${followers},${client.listens ? 1 : 0}${inbox.length === 0 ? '' : JSON.stringify(inbox)}`;
 }

@@ -1,6 +1,6 @@
 import type { Entry } from './store.ts';
 
-/** Who has a lock, and who waits for it, in the eyes of its store: read out of the keys. */
+/** Holders and waiters of a lock as its store records them, read from the keys. */
 export interface StoreView {
   readonly grants: readonly Grant[];
   /** The waiters whose clients are alive, in order. */
@@ -11,29 +11,29 @@ export interface StoreView {
 
 export interface Waiting {
   readonly owner: string;
-  /** From then on its client counts as silent, and may be passed over. */
+  /** The time from which its client counts as silent, so that the store may skip it. */
   readonly silentMs: number;
 }
 
 export interface Grant {
-  /** Unlike that of every other grant. */
+  /** Unique for each grant. */
   readonly owner: string;
-  readonly take: number;
-  /** 0 for a program that knows of no fences. */
+  readonly permits: number;
+  /** 0 for a foreign client, which has no fence. */
   readonly fence: number;
   readonly endMs: number;
 }
 
 export type ReadView = (entries: readonly Entry[]) => StoreView;
 
-/** How much of the lock is taken by leases that have not ended. */
-export function liveTake({ grants }: StoreView, nowMs: number): number {
+/** The sum of the permits of all leases that have not ended. */
+export function livePermits({ grants }: StoreView, nowMs: number): number {
   let taken = 0;
-  for (const { take, endMs } of grants) if (endMs > nowMs) taken += take;
+  for (const { permits, endMs } of grants) if (endMs > nowMs) taken += permits;
   return taken;
 }
 
-/** A lease of somebody else that had not ended and is no longer there. */
+/** A lease of another client that had not ended and is no longer there. */
 export function cutShort(
   before: StoreView,
   after: StoreView,
@@ -45,8 +45,8 @@ export function cutShort(
   );
 }
 
-/** A lease of somebody else that ends later than before, and by how much. */
-export function prolonged(
+/** A lease of another client that ends later than before, and by how much. */
+export function extendedLease(
   before: StoreView,
   after: StoreView,
   isOwn: (owner: string) => boolean,
@@ -64,8 +64,8 @@ export function unraised(before: StoreView, after: StoreView): Grant | undefined
 }
 
 /**
- * The owner that was granted the lock, and one in front of it in the queue that is not silent and still waits. A
- * lock that was free before came free by itself: then the first client that is heard of gets it.
+ * The owner that was granted the lock, and a waiter ahead of it in the queue that is not silent and still waits.
+ * If all leases had ended before, the queue order does not apply: the first client that sends a request gets the lock.
  */
 export function passedOver(
   before: StoreView,
@@ -83,7 +83,7 @@ export function passedOver(
   return undefined;
 }
 
-/** Two that wait, and have changed places. */
+/** Two waiters that have changed places in the queue. */
 export function swapped(
   beforeView: StoreView,
   afterView: StoreView,

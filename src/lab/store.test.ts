@@ -47,7 +47,7 @@ const COMMANDS = [
 const TRANSACTION = action('MULTI', 'SETNX lock t', 'EXPIRE lock 2', 'EXEC');
 
 describe('the store as a function', () => {
-  it('gives what one engine gives that is never put back, whatever was asked before', () => {
+  it('gives the replies of an engine that is never restored, whatever ran before', () => {
     const seed = Number(newSeed());
     const random = seededRandom(seed);
     const draw = (count: number): number => Math.floor(random.next() * count);
@@ -61,14 +61,14 @@ describe('the store as a function', () => {
           nowMs += 500 * draw(4);
           [image, mirror] = [jumping.at(image, nowMs), straight.at(mirror, nowMs)];
         }
-        const asked = draw(12) === 0 ? TRANSACTION : COMMANDS[draw(COMMANDS.length)]!;
-        // Another history in between makes the engine go back to where this one was.
+        const action = draw(12) === 0 ? TRANSACTION : COMMANDS[draw(COMMANDS.length)]!;
+        // A command on another image in between forces a restore.
         if (draw(2) === 0) jumping.run(jumping.empty, START_MS, COMMANDS[draw(6)]!);
         const [left, right] = [
-          jumping.run(image, nowMs, asked),
-          straight.run(mirror, nowMs, asked),
+          jumping.run(image, nowMs, action),
+          straight.run(mirror, nowMs, action),
         ];
-        const where = `seed ${seed}, history ${history}, ${asked.lines.join(' ')}`;
+        const where = `seed ${seed}, history ${history}, ${action.lines.join(' ')}`;
         expect(left.answer, where).toEqual(right.answer);
         [image, mirror] = [left.image, right.image];
         expect(image.entries, where).toEqual(mirror.entries);
@@ -88,14 +88,14 @@ describe('the store as a function', () => {
     expect(store.executed).toBe(2);
   });
 
-  it('lets keys end exactly when their time has come', () => {
+  it('expires keys exactly at their deadline', () => {
     const store = new Store(RECIPE, true);
     const { image } = store.run(store.empty, START_MS, action('SET lock a PX 2000'));
     expect(store.at(image, START_MS + 1999).lock).toEqual({ value: 'a', endMs: START_MS + 2000 });
     expect(store.at(image, START_MS + 2000).entries).toEqual([]);
   });
 
-  it('refuses what does not follow from the keys and the time', () => {
+  it('refuses commands that do not depend on the keys and the time alone', () => {
     const store = new Store(RECIPE, true);
     for (const line of [
       'RANDOMKEY',
@@ -111,7 +111,7 @@ describe('the store as a function', () => {
       'MULTI',
     ]) {
       expect(() => store.run(store.empty, START_MS, action(line))).toThrow(
-        `test cannot run ${line}: what`,
+        `test cannot run ${line}: its effect`,
       );
     }
     expect(() => store.run(store.empty, START_MS, action('SETNX lock'))).toThrow(/wrong number/);

@@ -11,14 +11,14 @@ export interface Image {
   readonly entries: readonly Entry[];
   /** The lock's own key. */
   readonly lock: LockEntry | undefined;
-  /** What the store's books say, if the algorithm keeps some. */
+  /** Grants and queue, if the algorithm stores them. */
   readonly view: StoreView | undefined;
 }
 
 export interface Entry {
   readonly key: string;
   readonly type: string;
-  /** A string's text, or the members of a collection in the order in which it is built again. */
+  /** A string's text, or the arguments that rebuild a collection in the same order. */
   readonly parts: readonly string[];
   /** When the key ends; NEVER without a TTL. */
   readonly deadlineMs: number;
@@ -26,7 +26,7 @@ export interface Entry {
 
 interface LockEntry {
   readonly value: string;
-  /** When the lock's lease ends, by its TTL or by what its value says. */
+  /** When the lock's lease ends, by its TTL or by its value. */
   readonly endMs: number;
 }
 
@@ -36,39 +36,39 @@ export interface Result {
   readonly messages: readonly Message[];
 }
 
-/** What a command published. */
+/** A message that a command published. */
 export interface Message {
   readonly channel: string;
   readonly text: string;
 }
 
-/** What the store must know of an algorithm. */
-type Books = Pick<Algorithm, 'name' | 'lockKey' | 'leaseEnd' | 'view'>;
+/** The parts of an algorithm that the store uses. */
+type LockKeys = Pick<Algorithm, 'name' | 'lockKey' | 'leaseEnd' | 'view'>;
 
 export const NEVER = Number.POSITIVE_INFINITY;
-/** The hour at which every world begins, so that Unix times are short enough to be read. */
+/** The wall time at which every world starts. Small, so that Unix times are short in a trace. */
 export const START_MS = 1_000_000;
 
 /**
  * The store as a function: from an image, a time and a command to a reply and the next image. The
- * commands run on a real engine, which is put into the image's state first, unless it is in it
- * already; a walk that only goes forward so runs on one engine from its beginning to its end.
+ * commands run on a real engine, which is restored to the image first unless it is in that state
+ * already. So a single run from start to end never restores the engine.
  *
- * What a command does follows from the image, the time and its words alone, so the results are kept
- * where `remembers` is set; commands of which this is not true are refused.
+ * The effect of a command depends only on the image, the time and its arguments. Commands of which this is
+ * not true are refused. With `remembers`, results are memoized.
  */
 export class Store {
   readonly empty: Image;
-  /** Whether equal contents always are one image, and no command runs twice on one. */
+  /** Memoizes: equal contents are one image object, and a command runs once for each image and time. */
   readonly remembers: boolean;
-  /** How often the engine was put back into an earlier state, and how many commands it ran. */
+  /** How often the engine was restored to another state, and how many commands it ran. */
   restored = 0;
   executed = 0;
-  readonly #recipe: Books;
+  readonly #recipe: LockKeys;
   readonly #clock: VirtualClock = virtualClock(START_MS);
   readonly #engine: Engine = createEngine({
     clock: this.#clock,
-    random: NO_CHANCE,
+    random: ZERO_RANDOM,
     settings: {
       maxmemory: String(MAX_ENGINE_BYTES),
       'script-budget-steps': String(MAX_SCRIPT_STEPS),
@@ -81,11 +81,11 @@ export class Store {
   #nextId = 0;
   #current: Image;
 
-  constructor(recipe: Books, remembers: boolean) {
+  constructor(recipe: LockKeys, remembers: boolean) {
     this.#recipe = recipe;
     this.remembers = remembers;
     this.empty = this.#intern([]);
-    this.#hearEverything();
+    this.#subscribeToAll();
     this.#current = this.empty;
   }
 
@@ -112,7 +112,7 @@ export class Store {
     if (!this.remembers) return make();
     const results = this.#results.get(action) ?? new Map<number, Result>();
     this.#results.set(action, results);
-    const key = image.id * LONGEST_RUN_MS + (nowMs - START_MS);
+    const key = image.id * MAX_RUN_MS + (nowMs - START_MS);
     const known = results.get(key);
     if (known !== undefined) return known;
     const result = make();
@@ -132,7 +132,7 @@ export class Store {
     return { answer, image: this.#capture(nowMs), messages: this.#messages };
   }
 
-  #hearEverything(): void {
+  #subscribeToAll(): void {
     const listener = this.#engine.session({
       push: (reply) => {
         const [kind, , channel, text] = (reply as PushReply).items as string[];
@@ -159,7 +159,7 @@ export class Store {
     const isPlain = command.has('write') || command.has('readonly');
     const leaves = command.name === 'copy' && argv.some((word) => /^db$/i.test(word));
     if (!isPlain || leaves || command.has('blocking') || UNSTEADY.has(command.name)) {
-      throw this.#refusal(argv, 'what it does must follow from the keys and the time alone');
+      throw this.#refusal(argv, 'its effect must depend only on the keys and the time');
     }
   }
 
@@ -172,7 +172,7 @@ export class Store {
     return new LabError(`${this.#recipe.name} cannot run ${shown(argv)}: ${advice}`);
   }
 
-  /** Puts the engine into the image's state at the time; forward in time from where it is, if it can. */
+  /** Brings the engine to the image at this time: by advancing its clock if possible, else by a restore. */
   #enter(image: Image, nowMs: number): void {
     const aheadMs = nowMs - this.#clock.wallMs();
     if (this.#current === image && aheadMs >= 0) this.#clock.advance(aheadMs);
@@ -209,10 +209,10 @@ export class Store {
     return this.#current;
   }
 
-  /** What builds the collection again, in the same order. */
+  /** The arguments that rebuild the collection in the same order. */
   #members(key: string, type: string): string[] {
     const members = this.#answer(COLLECTIONS[type]!.read(key)) as string[];
-    // ZRANGE says the member first, ZADD the score.
+    // ZRANGE replies with the member first, ZADD expects the score first.
     return type === 'zset' ? members.map((_, at) => members[at ^ 1]!) : members;
   }
 
@@ -220,7 +220,7 @@ export class Store {
     const text = JSON.stringify(entries);
     const known = this.#images.get(text);
     if (known !== undefined) return known;
-    // A long walk meets no image twice.
+    // A single run rarely returns to an image, so only the latest one is kept.
     if (!this.remembers) this.#images.clear();
     const lock = this.#lockIn(entries);
     const image = { id: this.#nextId++, entries, lock, view: this.#recipe.view?.(entries) };
@@ -237,14 +237,14 @@ export class Store {
   }
 }
 
-/** Longer than any world lasts: image and time together make one number. */
-const LONGEST_RUN_MS = 2 ** 29;
+/** Longer than any world lasts. Image id and time are combined into one number as a map key. */
+const MAX_RUN_MS = 2 ** 29;
 
-/** A search keeps the keys of every state that it meets: thousands of times this must fit into the process. */
+/** Limit for the keys of one state. A search keeps those of every state, so the process holds thousands of copies. */
 const MAX_KEYS_BYTES = 65_536;
-/** What one command may make before its keys are measured. */
+/** Memory limit while one command runs, before its keys are measured. */
 const MAX_ENGINE_BYTES = 64 * 1024 ** 2;
-/** In steps and not in time, so that every machine gives the same verdict. A lock's script takes a hundred. */
+/** In steps and not in time, so that every machine gives the same verdict. A lock's script takes about a hundred. */
 const MAX_SCRIPT_STEPS = 100_000;
 
 const KEYS_TOO_LARGE = `the keys would take more than ${MAX_KEYS_BYTES / 1024} KiB, and the lab keeps them once for each state. Use shorter values and fewer keys`;
@@ -258,7 +258,7 @@ const ADVICE: readonly { readonly error: RegExp; readonly advice: string }[] = [
   },
 ];
 
-/** Scripts are long, and have several lines. */
+/** Maximum number of characters of a command in an error; scripts are longer. */
 const MAX_SHOWN = 80;
 
 function shown(argv: readonly string[]): string {
@@ -269,10 +269,10 @@ function shown(argv: readonly string[]): string {
   return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}…` : line;
 }
 
-const NO_CHANCE = { next: () => 0, bytes: (count: number) => new Uint8Array(count) };
+const ZERO_RANDOM = { next: () => 0, bytes: (count: number) => new Uint8Array(count) };
 const ALLOWED: ReadonlySet<string> = new Set(['eval', 'eval_ro', 'time']);
 const TRANSACTION: ReadonlySet<string> = new Set(['multi', 'exec']);
-/** By chance, by an order of keys that an image does not have, or by what is in no image. */
+/** Commands that depend on randomness, on the order of keys, or on data that is not part of an image. */
 const UNSTEADY: ReadonlySet<string> = new Set([
   'randomkey',
   'spop',
@@ -301,7 +301,7 @@ const COLLECTIONS: Readonly<Record<string, CollectionKind>> = {
   zset: { read: (key) => ['ZRANGE', key, '0', '-1', 'WITHSCORES'], build: 'ZADD' },
 };
 
-/** A reply as recipes see it. Error replies are thrown as what `fault` makes of them. */
+/** Converts a reply for recipes. Throws `fault(message)` for an error reply. */
 function plain(reply: Reply, fault: (message: string) => LabError): Answer {
   if (reply === null || typeof reply === 'string' || typeof reply === 'number') return reply;
   if (reply instanceof SimpleReply) return reply.text;

@@ -1,7 +1,7 @@
 import { LabError } from './lab-error.ts';
-import type { Action, Answer, Doing, Heard, Lease, Tools } from './recipe.ts';
+import type { Action, Answer, Doing, Lease, ReceivedMessage, Tools } from './recipe.ts';
 
-/** How long the work inside takes, and how long a client sleeps before it tries again. */
+/** Duration of the work while the lock is held, and of the sleep after `busy`. */
 const WORK_MS = 1000;
 export const RETRY_MS = 1000;
 
@@ -26,7 +26,7 @@ const ACTIONS = {
   sleep: (durationMs: number) => act<void>({ kind: 'sleep', durationMs: someTime(durationMs) }),
 
   listen: (durationMs: number) =>
-    act<Heard | null>({ kind: 'listen', durationMs: someTime(durationMs) }),
+    act<ReceivedMessage | null>({ kind: 'listen', durationMs: someTime(durationMs) }),
 
   write: (fence?: number) => act<boolean>({ kind: 'write', fence }),
 
@@ -35,7 +35,7 @@ const ACTIONS = {
     return yield* ACTIONS.write(fence);
   },
 
-  enter: (lease?: Lease, take = 1) => act<void>({ kind: 'enter', lease, take }),
+  enter: (lease?: Lease, permits = 1) => act<void>({ kind: 'enter', lease, permits }),
   extend: (lease: Lease) => act<void>({ kind: 'extend', lease }),
   leave: () => act<void>({ kind: 'leave' }),
 } satisfies Omit<Tools, 'name' | 'token' | 'variant'>;
@@ -45,7 +45,7 @@ function someTime(durationMs: number): number {
   throw new LabError(`a sleep takes time: ${durationMs} ms is not more than 0`);
 }
 
-/** The explorer answers each action with what belongs to it, which the types cannot follow. */
+/** The explorer returns the matching result for each action. The type system cannot express that. */
 function* act<Result>(action: Action): Doing<Result> {
   return (yield action) as Result;
 }

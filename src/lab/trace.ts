@@ -1,8 +1,8 @@
 import { type ChoiceKind, clientName } from './choice.ts';
 import type { Event } from './draft.ts';
 import { SKEW_MS } from './options.ts';
-import { LOST, type Told } from './program.ts';
-import type { Heard, Step, Text } from './recipe.ts';
+import { LOST, type StepResult } from './program.ts';
+import type { ReceivedMessage, Step, Text } from './recipe.ts';
 import type { State, Status } from './state.ts';
 import { type Entry, NEVER, START_MS } from './store.ts';
 import type { Move } from './world.ts';
@@ -14,11 +14,11 @@ export interface TraceStep {
   /** How the schedule writes it. */
   readonly label: string;
   readonly kind: ChoiceKind;
-  /** Whom it happens to; null for the clock. */
+  /** The name of the client; null for the clock. */
   readonly client: string | null;
-  /** `SET lock A1 NX PX 2000`, `unix time`, `crash`… A script stands by its first line. */
+  /** `SET lock A1 NX PX 2000`, `unix time`, `crash`… A script is shown as the comment in its first line. */
   readonly action: string;
-  /** The words as they were sent, with scripts in full; null for what is no command. */
+  /** The arguments of each command, with scripts in full; null if the step is not a command. */
   readonly lines: readonly (readonly string[])[] | null;
   /** As redis-cli prints it; null where there is none. */
   readonly reply: string | null;
@@ -43,7 +43,7 @@ export interface TraceClient {
 }
 
 export function traceStep(number: number, move: Move): TraceStep {
-  const { choice, after, step, told } = move;
+  const { choice, after, step, result } = move;
   return {
     number,
     label: choice.label,
@@ -51,7 +51,7 @@ export function traceStep(number: number, move: Move): TraceStep {
     client: choice.client < 0 ? null : clientName(choice.client),
     action: step === undefined ? happeningText(move) : actionText(step),
     lines: step?.kind === 'command' ? step.lines : null,
-    reply: step === undefined ? null : replyText(step, told),
+    reply: step === undefined ? null : replyText(step, result),
     seconds: (after.nowMs - START_MS) / 1000,
     keys: after.image.entries.map((entry) => traceKey(entry, after.nowMs)),
     clients: after.clients.map(({ status, inside }, index) => ({
@@ -63,14 +63,14 @@ export function traceStep(number: number, move: Move): TraceStep {
   };
 }
 
-/** What stands for an action where no client acts. */
+/** The text for choices that are not a step of a client. */
 const FAULTS: Readonly<Record<ChoiceKind, string>> = {
   step: '',
   lose: '',
   tick: '',
   crash: 'crash',
   pause: 'pause',
-  resume: 'go on',
+  resume: 'resume',
   ahead: `clock ${SKEW_MS / 1000} s ahead`,
   behind: `clock ${SKEW_MS / 1000} s behind`,
 };
@@ -92,25 +92,25 @@ function actionText(step: Step): string {
   return step.fence === undefined ? 'write' : `write with fence ${step.fence}`;
 }
 
-/** A script by the comment in its first line. */
+/** Shows a script as the comment in its first line. */
 function wordText(word: string): string {
   const [, title] = /^-- (.*)\n/.exec(word) ?? [];
   if (title !== undefined) return `<${title}>`;
   return word.includes('\n') ? '<script>' : word;
 }
 
-function replyText(step: Step, told: Told): string {
-  if (told === LOST) return `(the ${step.kind === 'listen' ? 'message' : 'reply'} is lost)`;
-  if (step.kind === 'listen') return answerText((told as Heard)[0]);
-  if (step.kind === 'write') return told === true ? 'taken' : 'refused';
-  return step.kind === 'clock' ? String(told) : answerText(told);
+function replyText(step: Step, result: StepResult): string {
+  if (result === LOST) return `(the ${step.kind === 'listen' ? 'message' : 'reply'} is lost)`;
+  if (step.kind === 'listen') return answerText((result as ReceivedMessage)[0]);
+  if (step.kind === 'write') return result === true ? 'taken' : 'refused';
+  return step.kind === 'clock' ? String(result) : answerText(result);
 }
 
-function answerText(told: unknown): string {
-  if (Array.isArray(told)) return `[${told.map(answerText).join(', ')}]`;
-  if (told === null) return '(nil)';
-  if (typeof told === 'number') return `(integer) ${told}`;
-  return told === 'OK' ? 'OK' : `"${told}"`;
+function answerText(result: unknown): string {
+  if (Array.isArray(result)) return `[${result.map(answerText).join(', ')}]`;
+  if (result === null) return '(nil)';
+  if (typeof result === 'number') return `(integer) ${result}`;
+  return result === 'OK' ? 'OK' : `"${result}"`;
 }
 
 function traceKey({ key, parts, deadlineMs }: Entry, nowMs: number): TraceKey {
@@ -118,7 +118,7 @@ function traceKey({ key, parts, deadlineMs }: Entry, nowMs: number): TraceKey {
   return { key, value: parts.join(' '), ttlMs };
 }
 
-/** Keys that went without anybody's command. */
+/** Keys that expired: they are gone, and no command ran. */
 function endedKeys(before: State, after: State, step: Step | undefined): Text[] {
   if (step !== undefined) return [];
   const left = new Set(after.image.entries.map(({ key }) => key));

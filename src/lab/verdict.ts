@@ -5,8 +5,8 @@ import type { Setting } from './setting.ts';
 const FAULTS = ['crashes', 'pauses', 'lostReplies', 'skews'] as const;
 
 /**
- * Whether a verdict is the one that the variant foretells. A world with less in it than the variant's may
- * fail to show a failure, and one with more faults may show another; neither is a surprise.
+ * Returns true if the verdict is the one that the variant expects. In a world smaller than the variant's an
+ * expected failure may be missing, and in one with more faults another check may fail: both count as expected.
  */
 export function isExpected({ variant, world }: Setting, check: CheckName, holds: boolean): boolean {
   const usual = worldOptions(variant.world);
@@ -17,7 +17,7 @@ export function isExpected({ variant, world }: Setting, check: CheckName, holds:
   return holds || FAULTS.some((name) => world[name] > usual[name]);
 }
 
-/** Whether the variant says that it can keep this from happening. */
+/** Returns true unless the variant lists the check as `unpromised`. */
 export function isPromised({ variant: { unpromised = [] } }: Setting, check: CheckName): boolean {
   return !unpromised.includes(check);
 }

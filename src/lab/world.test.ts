@@ -7,9 +7,9 @@ import type { State } from './state.ts';
 import { evenly, walk } from './strategies/walk.ts';
 import { World } from './world.ts';
 
-function worldOf(name: string, wishes: Partial<WorldOptions>): World {
+function worldOf(name: string, overrides: Partial<WorldOptions>): World {
   const recipe = RECIPES.find((each) => each.name === name)!;
-  return new World(recipe, recipe.variants[0]!.name, worldOptions(wishes));
+  return new World(recipe, recipe.variants[0]!.name, worldOptions(overrides));
 }
 
 function stateAfter(world: World, schedule: string): State {
@@ -27,9 +27,9 @@ function labels(world: World, schedule: string): string {
 }
 
 describe('the choices of a world', () => {
-  it('have no more faults than were asked for, and as many', () => {
-    const wishes = { clients: 4, ticks: 8, crashes: 2, pauses: 3, lostReplies: 2, skews: 2 };
-    const world = worldOf('timestamp-getset', wishes);
+  it('include exactly the number of faults of the options', () => {
+    const overrides = { clients: 4, ticks: 8, crashes: 2, pauses: 3, lostReplies: 2, skews: 2 };
+    const world = worldOf('timestamp-getset', overrides);
     const random = seededRandom(3);
     const most: Record<string, number> = {};
     for (let run = 0; run < 200; run++) {
@@ -56,14 +56,14 @@ describe('the choices of a world', () => {
     });
   });
 
-  it('are over when nothing but a fault could happen', () => {
+  it('are empty when only a fault could happen', () => {
     const world = worldOf('setnx-only', { clients: 1, ticks: 0, pauses: 1 });
     expect(labels(world, '')).toBe('a xa za');
     expect(labels(world, 'a')).toBe('');
     expect(labels(world, 'za')).toBe('wa xa');
   });
 
-  it('let clients begin when they like, but not dawdle unless paused', () => {
+  it('let clients start at any time, but let no time pass within an attempt without a pause', () => {
     const world = worldOf('setnx-then-expire', { clients: 2, crashes: 0, pauses: 1 });
     expect(labels(world, '')).toBe('a b za zb');
     expect(labels(world, 'a')).toBe('a b za zb');
@@ -71,7 +71,7 @@ describe('the choices of a world', () => {
     expect(labels(world, 'aza')).toBe('b . wa');
   });
 
-  it('skew clocks before all else, one client after the other', () => {
+  it('skew clocks before any other choice, one client after the other', () => {
     const world = worldOf('timestamp-getset', { clients: 2, crashes: 0, pauses: 0, skews: 2 });
     expect(labels(world, '')).toBe('a b +a -a +b -b');
     expect(labels(world, '-a')).toBe('a b +b -b');
@@ -81,7 +81,7 @@ describe('the choices of a world', () => {
 });
 
 describe('the state of a world', () => {
-  it('knows when a lease ends by the store’s clock, whatever the client’s says', () => {
+  it('has the lease end by the store’s clock when the client’s clock is skewed', () => {
     const until = (schedule: string): number => {
       const world = worldOf('timestamp-getset', { crashes: 0, pauses: 0, skews: 1 });
       return stateAfter(world, schedule).clients[0]!.untilMs;
@@ -89,7 +89,7 @@ describe('the state of a world', () => {
     expect([until('aa'), until('+aaa'), until('-aaa')]).toEqual([1_002_000, 1_002_000, 1_002_000]);
   });
 
-  it('forgets whose the lock was when it ends or is given back', () => {
+  it('has no holder after the lock expires or is released', () => {
     const world = worldOf('set-nx-px-lua-del', {});
     expect(stateAfter(world, 'a')).toMatchObject({ holder: 0, writer: 0 });
     expect(stateAfter(world, 'axa..')).toMatchObject({ holder: -1, writer: -1 });
@@ -98,7 +98,7 @@ describe('the state of a world', () => {
     expect(given).toMatchObject({ status: 'finished', inside: false, untilMs: 0 });
   });
 
-  it('wakes sleepers in their time', () => {
+  it('wakes sleeping clients at their wake time', () => {
     const world = worldOf('set-nx-px-lua-del', { clients: 2 });
     const status = (schedule: string): string =>
       stateAfter(world, schedule)
@@ -111,13 +111,13 @@ describe('the state of a world', () => {
     expect(status('a.zabxa')).toBe('crashed asleep');
   });
 
-  it('starts every acquisition anew, with another token', () => {
+  it('starts every acquisition at the first step, with a new token', () => {
     const world = worldOf('set-nx-px-lua-del', { clients: 1, rounds: 2 });
     expect(stateAfter(world, 'a.aa.a').image.lock?.value).toBe('A2');
     expect(world.choices(stateAfter(world, 'a.aa.a.aa'))).toEqual([]);
   });
 
-  it('goes on fairly: the paused first, then all in turn, then the clock, for as long as it takes', () => {
+  it('continues fairly: paused clients first, then each ready client, then the clock, without a time limit', () => {
     const world = worldOf('set-nx-px-lua-del', { clients: 2, ticks: 1 });
     expect(world.fairChoice(stateAfter(world, 'a.zab'))).toBe(choice('resume', 0));
     expect(world.fairChoice(stateAfter(world, 'a.zabwa'))).toBe(choice('step', 0));

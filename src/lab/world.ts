@@ -5,46 +5,45 @@ import {
   changeClient,
   type Draft,
   draftOf,
+  EMPTY_INBOX,
   type Event,
   forgetLock,
-  NO_MAIL,
-  newcomer,
+  newClient,
   OUTSIDE,
   write,
 } from './draft.ts';
 import { SKEW_MS, type WorldOptions } from './options.ts';
-import { type Ending, LOST, type Position, Program, type Told } from './program.ts';
+import { type Ending, LOST, type Position, Program, type StepResult } from './program.ts';
 import type { Algorithm, CommandAction, ListenAction, Step } from './recipe.ts';
 import { type ClientState, isAlive, type State, sealState } from './state.ts';
 import { type Message, START_MS, Store } from './store.ts';
 import { RETRY_MS } from './tools.ts';
 
-/** One choice taken: what it led from and to, and what happened in between. */
+/** One applied choice: the states before and after it, and its events. */
 export interface Move {
   readonly choice: Choice;
   readonly before: State;
   readonly after: State;
-  /** The client's own step, if it took one, and what it was told. */
+  /** The client's step, if the choice is one, and its result. */
   readonly step: Step | undefined;
-  readonly told: Told;
+  readonly result: StepResult;
   readonly events: readonly Event[];
 }
 
 /**
- * Some clients of a recipe around one store. All that can happen is `choices`, and what then happens is
- * `step`: a function of the state and the choice alone, so that whoever explores needs nothing but
- * these two.
+ * Clients of a recipe and one store, as a transition system: `choices` lists what can happen in a state, and
+ * `step` applies a choice. Both depend only on their arguments. A search needs nothing else.
  *
- * Steps take no time, unless `stepTicks` says how long a command waits for its reply. A client may begin an
- * attempt at any time, but then the clock stands still until it sleeps, waits for a reply, ends or is paused:
- * a client that is slower than that is one that is paused, and pauses are counted.
+ * Steps take no time, unless `stepTicks` delays the replies of commands. A client may start an attempt at any
+ * time. The clock then stops until the client sleeps, waits for a reply, ends or is paused. So a slow client
+ * is a paused client, and the number of pauses is limited.
  */
 export class World {
   readonly recipe: Algorithm;
   readonly options: WorldOptions;
   readonly store: Store;
   readonly initial: State;
-  /** How much of the lock there is to take. */
+  /** The number of permits of the lock. */
   readonly slots: number;
   readonly #variant: string;
   readonly #programs: Program[][] = [];
@@ -61,7 +60,7 @@ export class World {
     this.initial = this.#begin();
   }
 
-  /** What can happen next, in a fixed order; nothing when only faults could, since the run is over. */
+  /** All possible choices in a fixed order. Empty when only faults could happen: then the run is over. */
   choices(state: State): Choice[] {
     const choices = this.#progress(state);
     if (choices.length === 0) return choices;
@@ -69,7 +68,7 @@ export class World {
     return choices;
   }
 
-  /** What happens next when faults have stopped and everybody gets his turn, for as long as it takes. */
+  /** The next choice of a fair run without faults: resume paused clients, then step ready ones, then tick. No time limit. */
   fairChoice({ clients }: State): Choice | undefined {
     const find = (status: string): number => clients.findIndex((each) => each.status === status);
     const [paused, ready] = [find('paused'), find('ready')];
@@ -78,10 +77,10 @@ export class World {
     return find('asleep') >= 0 ? TICK : undefined;
   }
 
-  /** The state in which a new client stands in the place of one that is gone. */
-  withNewcomer(state: State, index: number): State {
+  /** The state with a new client in place of the one at `index`. */
+  withNewClient(state: State, index: number): State {
     const draft = draftOf(state);
-    draft.clients[index] = newcomer(this.#program(index, 1).start);
+    draft.clients[index] = newClient(this.#program(index, 1).start);
     return sealState(draft);
   }
 
@@ -90,10 +89,10 @@ export class World {
     if (taken.kind !== 'ahead' && taken.kind !== 'behind') draft.left = noSkews(draft.left);
     const isStep = taken.kind === 'step' || taken.kind === 'lose';
     const step = isStep ? (before.clients[taken.client]!.position.action as Step) : undefined;
-    let told: Told;
-    if (step !== undefined) told = this.#act(draft, taken, step);
+    let result: StepResult;
+    if (step !== undefined) result = this.#act(draft, taken, step);
     else this.#happen(draft, taken);
-    return { choice: taken, before, after: sealState(draft), step, told, events: draft.events };
+    return { choice: taken, before, after: sealState(draft), step, result, events: draft.events };
   }
 
   #begin(): State {
@@ -109,7 +108,7 @@ export class World {
       events: [],
     };
     for (let index = 0; index < clients; index++) {
-      draft.clients.push(newcomer(this.#program(index, 1).start));
+      draft.clients.push(newClient(this.#program(index, 1).start));
       this.#arrive(draft, index, draft.clients[index]!.position);
     }
     return sealState(draft);
@@ -139,7 +138,7 @@ export class World {
     return choices;
   }
 
-  /** Somebody waits for the clock, be it for a lease's end, and nobody is in the middle of an attempt. */
+  /** A client or the lock's key depends on the clock, and no client is in the middle of an attempt. */
   #canTick({ clients, image }: State): boolean {
     let waits = image.lock !== undefined;
     for (const [index, { status, position, round }] of clients.entries()) {
@@ -153,7 +152,7 @@ export class World {
     for (const [index, client] of clients.entries()) {
       const isReady = client.status === 'ready';
       if (left.crashes > 0 && isAlive(client)) choices.push(choice('crash', index));
-      // A pause is a delay before a step, and one who sleeps has none to take.
+      // A pause delays a step, so a sleeping client cannot be paused.
       if (left.pauses > 0 && isReady) choices.push(choice('pause', index));
       if (left.lostReplies > 0 && isReady && canBeLost(client.position.action!.kind)) {
         choices.push(choice('lose', index));
@@ -164,28 +163,28 @@ export class World {
     }
   }
 
-  /** A client's own step; returns what it is told. */
-  #act(draft: Draft, { kind, client }: Choice, step: Step): Told {
+  /** Applies a client's step and returns its result. */
+  #act(draft: Draft, { kind, client }: Choice, step: Step): StepResult {
     const answer = this.#answer(draft, client, step);
-    const told = kind === 'lose' ? LOST : answer;
+    const result = kind === 'lose' ? LOST : answer;
     if (kind === 'lose') draft.left = { ...draft.left, lostReplies: draft.left.lostReplies - 1 };
     const { position } = draft.clients[client]!;
     const { stepTicks, tickMs } = this.options;
     if (kind === 'lose' && step.kind === 'listen') this.#listen(draft, client);
     else if (step.kind === 'command' && stepTicks > 0) {
-      this.#fallAsleep(draft, client, stepTicks * tickMs, position.after(told));
-    } else this.#arrive(draft, client, position.after(told));
-    return told;
+      this.#fallAsleep(draft, client, stepTicks * tickMs, position.after(result));
+    } else this.#arrive(draft, client, position.after(result));
+    return result;
   }
 
-  #answer(draft: Draft, client: number, step: Step): Told {
+  #answer(draft: Draft, client: number, step: Step): StepResult {
     if (step.kind === 'command') return this.#command(draft, client, step);
     if (step.kind === 'write') return write(draft, client, step);
-    if (step.kind === 'listen') return hear(draft, client, step);
+    if (step.kind === 'listen') return receive(draft, client, step);
     return Math.floor((draft.nowMs + draft.clients[client]!.skewMs) / step.unitMs);
   }
 
-  #command(draft: Draft, client: number, step: CommandAction): Told {
+  #command(draft: Draft, client: number, step: CommandAction): StepResult {
     const before = draft.image.lock;
     const { answer, image, messages } = this.store.run(draft.image, draft.nowMs, step);
     draft.image = image;
@@ -202,7 +201,13 @@ export class World {
     else if (kind === 'resume') change({ status: 'ready' });
     else if (kind === 'crash') {
       draft.left = { ...left, crashes: left.crashes - 1 };
-      change({ status: 'crashed', mail: NO_MAIL, wasPaused: false, followers: 0, isLate: false });
+      change({
+        status: 'crashed',
+        inbox: EMPTY_INBOX,
+        wasPaused: false,
+        followers: 0,
+        isLate: false,
+      });
     } else if (kind === 'pause') {
       draft.left = { ...left, pauses: left.pauses - 1 };
       change({ status: 'paused', wasPaused: draft.clients[client]!.inside });
@@ -224,7 +229,7 @@ export class World {
     }
   }
 
-  /** Brings a client to a place: its marks count, and it is ready, falls asleep or ends. */
+  /** Moves a client to a position: applies its marks; then the client is ready, falls asleep or ends. */
   #arrive(draft: Draft, index: number, position: Position): void {
     for (const mark of position.marks) applyMark(draft, index, mark, this.slots);
     const { action, ending } = position;
@@ -237,10 +242,10 @@ export class World {
     } else changeClient(draft, index, { status: 'ready', position, wakeMs: 0, listens: false });
   }
 
-  /** Ready if there is something to hear; asleep until there is, or until it has listened long enough. */
+  /** Ready if a message has arrived; else asleep until one arrives or the listening time is over. */
   #listen(draft: Draft, index: number): void {
-    const { mail, wakeMs, position } = draft.clients[index]!;
-    if (mail.length > 0) changeClient(draft, index, { status: 'ready' });
+    const { inbox, wakeMs, position } = draft.clients[index]!;
+    if (inbox.length > 0) changeClient(draft, index, { status: 'ready' });
     else if (wakeMs > draft.nowMs) changeClient(draft, index, { status: 'asleep' });
     else this.#arrive(draft, index, position.after(null));
   }
@@ -259,7 +264,7 @@ export class World {
   #end(draft: Draft, index: number, ending: Ending): void {
     const { round, followers } = draft.clients[index]!;
     draft.events.push({ kind: 'ended', client: index, ending, followers });
-    changeClient(draft, index, { ...OUTSIDE, mail: NO_MAIL });
+    changeClient(draft, index, { ...OUTSIDE, inbox: EMPTY_INBOX });
     const next = ending === 'busy' ? round : round + 1;
     if (ending === 'gave-up' || next > this.options.rounds) {
       changeClient(draft, index, { status: 'finished' });
@@ -274,7 +279,7 @@ function canBeLost(kind: string): boolean {
   return kind === 'command' || kind === 'listen';
 }
 
-/** A message is there at once for whoever lives; who is paused hears it late. */
+/** A live client gets the message into its inbox at once. A paused client receives it after it resumes. */
 function deliver(draft: Draft, { channel, text }: Message): void {
   const index = draft.clients.findIndex((_, each) => {
     const name = clientName(each);
@@ -284,17 +289,17 @@ function deliver(draft: Draft, { channel, text }: Message): void {
   if (client === undefined || !isAlive(client)) return;
   const wakes = client.status === 'asleep' && client.listens;
   const status = wakes ? 'ready' : client.status;
-  changeClient(draft, index, { mail: [...client.mail, text], status });
+  changeClient(draft, index, { inbox: [...client.inbox, text], status });
 }
 
-function hear(draft: Draft, index: number, { durationMs }: ListenAction): Told {
-  const { mail, wakeMs } = draft.clients[index]!;
-  const [text, ...rest] = mail;
-  changeClient(draft, index, { mail: rest });
+function receive(draft: Draft, index: number, { durationMs }: ListenAction): StepResult {
+  const { inbox, wakeMs } = draft.clients[index]!;
+  const [text, ...rest] = inbox;
+  changeClient(draft, index, { inbox: rest });
   return [text!, draft.nowMs - (wakeMs - durationMs)];
 }
 
-/** How skewed the clocks are is settled before anything else happens. */
+/** Clocks are skewed before the first other choice, or not at all. */
 function noSkews(left: State['left']): State['left'] {
   return left.skews === 0 ? left : { ...left, skews: 0 };
 }

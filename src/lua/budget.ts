@@ -2,9 +2,9 @@ import { allocate, memory, ScriptStopped, setBytesLeft } from './memory.ts';
 import { state } from './state.ts';
 
 /**
- * What a script may spend. A step is one turn of a loop, one call, or about sixteen bytes that a
- * library function makes or looks at. `deadlineMs` is a time of the host's monotonic clock. `bytes`
- * is the sum of all that the script allocates, 256 MiB if it is not given.
+ * The limits of a script. A step is one iteration of a loop, one call, or about sixteen bytes that a
+ * library function writes or reads. `deadlineMs` is a time of the host's monotonic clock. `bytes`
+ * limits the sum of all allocations of the script. Default 256 MiB.
  */
 export interface Budget {
   readonly steps: number;
@@ -15,16 +15,16 @@ export interface Budget {
 const DEFAULT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Every char, item and node that a script makes is paid for with at least one, eight and 64 bytes
- * before it is made. So below this limit no string, array or Map of a script can reach the sizes at
- * which V8 ends the process: 2^29 - 24 chars, 2^27 items, 2^24 entries.
+ * Every char, item and node of a script is charged at least one, eight and 64 bytes before it is
+ * allocated. So below this limit no string, array or Map of a script can reach the sizes at which V8
+ * aborts the process: 2^29 - 24 chars, 2^27 items, 2^24 entries.
  */
 const MAX_BYTES = 2 ** 29 - 2 ** 20;
 
-/** Steps between two looks at the clock. */
+/** Steps between two reads of the clock. */
 const SLICE = 4096;
 
-/** Starts counting. `state.fuel` runs down to zero in slices, so the hot path has one number. */
+/** Starts counting. `state.fuel` counts down to zero in slices, so the hot path decrements one number. */
 export function openBudget(budget: Budget): void {
   state.stepsLeft = budget.steps;
   state.deadlineMs = budget.deadlineMs;
@@ -32,7 +32,7 @@ export function openBudget(budget: Budget): void {
   setBytesLeft(Math.min(budget.bytes ?? DEFAULT_BYTES, MAX_BYTES));
 }
 
-/** Stops counting memory: commands of clients spend no script's budget. */
+/** Stops counting memory: commands of clients are not charged to a script. */
 export function closeBudget(): void {
   memory.bytesLeft = Number.POSITIVE_INFINITY;
 }
@@ -43,7 +43,7 @@ function checkTime(): void {
 
 memory.checkTime = checkTime;
 
-/** Called when the fuel has run below zero: takes the next slice or stops the script. */
+/** Called when the fuel is below zero: takes the next slice or stops the script. */
 export function refuel(): void {
   const debt = -state.fuel;
   if (state.stepsLeft < debt) throw new ScriptStopped('steps');
@@ -54,21 +54,21 @@ export function refuel(): void {
   state.fuel = slice;
 }
 
-/** Pays for work that is not a single step. */
+/** Charges several steps at once. */
 export function spend(steps: number): void {
   state.fuel -= steps;
   if (state.fuel < 0) refuel();
 }
 
-/** Pays for looking at so many bytes. */
+/** Charges the steps for reading this many bytes. */
 export function spendReading(bytes: number): void {
   spend(bytes >>> 4);
 }
 
-/** What V8 takes for a string of a few chars, and for a string joined of two. */
+/** Bytes that V8 uses for a string of a few chars, and for a string joined of two. */
 export const PIECE_BYTES = 32;
 
-/** Pays for making so many bytes of text, before they are made. */
+/** Charges the memory and the steps for this many bytes of text. Call it before allocating them. */
 export function spendMaking(bytes: number): void {
   allocate(bytes);
   spend(bytes >>> 4);

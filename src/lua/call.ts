@@ -9,14 +9,14 @@ import type { CallSite, Frame, LuaValue, Results, Steps } from './value.ts';
 import { Box, Builtin, Closure, isFunction, typeName } from './value.ts';
 
 /**
- * How much weight of active functions the JavaScript stack carries safely. Of many shapes of
- * recursion, the hungriest exhausted V8's 984 kB at a weight of about 9950; a quarter is left for the
- * host's commands and for library functions that recurse.
+ * Maximum weight of the active functions, a limit for the JavaScript stack. Of many kinds of recursion,
+ * the one with the largest frames exhausted V8's 984 kB at a weight of about 9950; a quarter is left for
+ * the host's commands and for library functions that recurse.
  */
-const DEEPEST = 7500;
+const MAX_DEPTH = 7500;
 
 /** C Lua's limit on nested calls of library functions that call back and of metamethods. */
-const DEEPEST_NATIVE = 198;
+const MAX_NATIVE_DEPTH = 198;
 
 /** From this depth on tail calls replace their frame instead of nesting. */
 const TAIL_DEPTH = 400;
@@ -24,14 +24,14 @@ const TAIL_DEPTH = 400;
 /** Returned by a function body that ends in a tail call, see `tailCall`. */
 const TAIL: LuaValue[] = [];
 
-/** Runs a Lua function whose arguments already lie in `frame`. */
+/** Runs a Lua function whose arguments are already in `frame`. */
 export function enter(callee: Closure, frame: Frame, site: CallSite): Results {
   state.fuel -= 1;
   if (state.fuel < 0) refuel();
   const { depth, level } = state;
   const { prototype } = callee;
   state.depth = depth + prototype.weight;
-  if (state.depth > DEEPEST) throw stackOverflow(depth, site);
+  if (state.depth > MAX_DEPTH) throw stackOverflow(depth, site);
   state.sites[level] = site;
   state.level = level + 1;
   prepare(callee, frame);
@@ -42,7 +42,7 @@ export function enter(callee: Closure, frame: Frame, site: CallSite): Results {
   return results;
 }
 
-/** Lays captured variables into the frame and boxes parameters that are captured in turn. */
+/** Copies captured variables into the frame, and boxes the parameters that inner functions capture. */
 export function prepare(callee: Closure, frame: Frame): void {
   const { boxes, prototype } = callee;
   const slots = frame as (LuaValue | Box)[];
@@ -81,7 +81,7 @@ function continueTail(depth: number, site: CallSite): Results {
   if (state.fuel < 0) refuel();
   const callee = state.tailCallee!;
   state.depth = depth + callee.prototype.weight;
-  if (state.depth > DEEPEST) throw stackOverflow(depth, site);
+  if (state.depth > MAX_DEPTH) throw stackOverflow(depth, site);
   const frame = frameFor(callee, state.tailArguments);
   prepare(callee, frame);
   return callee.prototype.body(frame);
@@ -92,7 +92,7 @@ function stackOverflow(depth: number, site: CallSite): LuaError {
   return runtimeError(site, 'stack overflow');
 }
 
-/** Calls any value from Lua text. */
+/** Calls any value from Lua code. */
 export function callValue(
   callee: LuaValue,
   args: LuaValue[],
@@ -117,7 +117,7 @@ export function* enterSteps(callee: Closure, frame: Frame, site: CallSite): Step
   if (state.fuel < 0) refuel();
   const { prototype } = callee;
   const weight = prototype.weight * STEPS_WEIGHT;
-  if (state.depth + weight > DEEPEST) throw runtimeError(site, 'stack overflow');
+  if (state.depth + weight > MAX_DEPTH) throw runtimeError(site, 'stack overflow');
   allocate(GENERATOR_BYTES + frame.length * VALUE_BYTES);
   state.depth += weight;
   state.sites[state.level] = site;
@@ -132,7 +132,7 @@ export function* enterSteps(callee: Closure, frame: Frame, site: CallSite): Step
 /** A generator takes about three times the stack of a plain function. */
 const STEPS_WEIGHT = 3;
 
-/** What V8 takes for a function that is suspended, with the statements that it is in. */
+/** Bytes that V8 uses for a function that is suspended, with the statements that it is in. */
 const GENERATOR_BYTES = 1600;
 
 /** `callValue` for a coroutine: Lua functions and yield can suspend, all others cannot. */
@@ -147,7 +147,7 @@ export function* callSteps(
   return callValue(callee, args, site, description);
 }
 
-/** Calls in return position: deep down the frame is given up, so that tail calls never overflow. */
+/** A call in return position. From `TAIL_DEPTH` on it replaces the frame, so that tail calls never overflow. */
 export function tailCall(
   callee: LuaValue,
   args: LuaValue[],
@@ -193,10 +193,10 @@ export function callMetamethod(handler: LuaValue, args: LuaValue[], site: CallSi
   return callNative(handler, args, { chunk, line, name: undefined, isMethod: false });
 }
 
-/** Calls that C Lua makes from C, and that therefore nest less deep than those of Lua text. */
+/** Calls that C Lua makes from C, and that therefore nest less deep than those of Lua code. */
 function callNative(callee: LuaValue, args: LuaValue[], site: CallSite): Results {
   const { nativeDepth, depth } = state;
-  if (nativeDepth >= DEEPEST_NATIVE) throw nativeOverflow(site);
+  if (nativeDepth >= MAX_NATIVE_DEPTH) throw nativeOverflow(site);
   state.nativeDepth = nativeDepth + 1;
   state.depth = depth + NATIVE_WEIGHT;
   const results = callValue(callee, args, site, undefined);
@@ -220,15 +220,15 @@ interface Mark {
   site: CallSite;
 }
 
-/** Remembers the registers that an error leaves wrong. */
+/** Saves the registers that an error would leave wrong. */
 export function mark(): Mark {
   const { depth, nativeDepth, level, site } = state;
   return { depth, nativeDepth, level, site };
 }
 
 /**
- * Brings the registers back after an exception and gives the Lua error that it stands for. What is
- * not a Lua error, such as a spent budget, is thrown on: no pcall may catch it.
+ * Restores the registers after an exception and returns its Lua error. An exception that is not a Lua
+ * error, such as ScriptStopped, is rethrown: no pcall may catch it.
  */
 export function recover(thrown: unknown, to: Mark): LuaError {
   state.depth = to.depth;
@@ -237,7 +237,7 @@ export function recover(thrown: unknown, to: Mark): LuaError {
   state.site = to.site;
   if (thrown instanceof LuaError) return thrown;
   if (!(thrown instanceof RangeError)) throw thrown;
-  // The weights and the budget should never let these happen; if they do, they are ordinary Lua errors.
+  // The weights and the budget should prevent these. If they happen all the same, they become Lua errors.
   if (/call stack/i.test(thrown.message)) return runtimeError(to.site, 'stack overflow');
   if (/string length/i.test(thrown.message)) return new LuaError('not enough memory', to.site);
   throw thrown;

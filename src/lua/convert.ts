@@ -18,16 +18,16 @@ import { LuaTable } from './table.ts';
 import type { LuaValue } from './value.ts';
 
 /** Tables nested deeper than this end in an error reply, as circular ones must. */
-const DEEPEST_REPLY = 400;
+const MAX_REPLY_DEPTH = 400;
 
-/** What V8 takes for the reply that a table becomes, and for each item that it holds. */
+/** Bytes that V8 uses for the reply that a table becomes, and for each item that it holds. */
 const REPLY_BYTES = 64;
 const ITEM_BYTES = 16;
 
 /** Error and status replies are cut to this length: they are handled as one line in many places. */
 export const MAX_LINE = 64 * 1024;
 
-/** The reply that a script's result stands for, `protocol` being the one redis.setresp chose. */
+/** Converts a script's result to a reply. `protocol` is the one that redis.setresp selected. */
 export function toReply(value: LuaValue, protocol: 2 | 3, depth = 0): Reply {
   switch (typeof value) {
     case 'string':
@@ -39,12 +39,12 @@ export function toReply(value: LuaValue, protocol: 2 | 3, depth = 0): Reply {
       return value ? 1 : null;
   }
   if (!(value instanceof LuaTable)) return null;
-  if (depth >= DEEPEST_REPLY) return new ErrorReply('ERR reached lua stack limit');
+  if (depth >= MAX_REPLY_DEPTH) return new ErrorReply('ERR reached lua stack limit');
   allocate(REPLY_BYTES);
   return toTaggedReply(value, protocol, depth) ?? toArrayReply(value, protocol, depth);
 }
 
-/** C's cast to a 64-bit integer; what does not fit becomes the smallest one, as on x86. */
+/** C's cast to a 64-bit integer. A value that does not fit becomes the smallest one, as on x86. */
 function toIntegerReply(value: number): number | bigint {
   const whole = Math.trunc(value);
   if (Number.isSafeInteger(whole)) return whole + 0;
@@ -52,7 +52,7 @@ function toIntegerReply(value: number): number | bigint {
   return -(2n ** 63n);
 }
 
-/** A table that occurs several times in a result becomes as many replies, and is paid for each time. */
+/** Charges for one item. A table that occurs several times in a result is converted and charged each time. */
 function payForItem(): void {
   allocate(ITEM_BYTES);
   spend(1);
@@ -68,7 +68,7 @@ function toArrayReply(table: LuaTable, protocol: 2 | 3, depth: number): Reply[] 
   }
 }
 
-/** A table with one of the fields that Redis gives a meaning, in the order in which it looks. */
+/** Converts a table with a field that has a meaning for Redis. The order of the checks is that of Redis. */
 function toTaggedReply(table: LuaTable, protocol: 2 | 3, depth: number): Reply | undefined {
   const { err, ok, double, big_number, verbatim_string, map, set } = tags(table);
   if (typeof err === 'string') return errorReply(err);
@@ -150,7 +150,7 @@ function isLineEnd(code: number): boolean {
   return code === 10 || code === 13;
 }
 
-/** The Lua value of a command's reply, `protocol` being the one in which the command answered. */
+/** Converts a command's reply to a Lua value. `protocol` is the protocol of the reply. */
 export function fromReply(reply: Reply, protocol: 2 | 3): LuaValue {
   switch (typeof reply) {
     case 'string':
@@ -182,7 +182,7 @@ function fromTagged(reply: Exclude<Reply, Simple>, protocol: 2 | 3): LuaValue {
   return fromArray(reply instanceof PushReply ? reply.items : reply.replies, protocol);
 }
 
-/** What RESP2 makes of the kinds that it does not have. */
+/** Converts reply types that exist only in RESP3 as RESP2 shows them. */
 function fromFlattened(
   reply: Exclude<Reply, Simple | SimpleReply | ErrorReply | NullArrayReply>,
 ): LuaValue {
@@ -235,14 +235,14 @@ function tagged(name: string, value: LuaValue): LuaTable {
   return table;
 }
 
-/** The table that stands for a command's error; an error without a code gets ERR. */
+/** The table for a command's error. An error without a code gets ERR. */
 function errorTable(message: string): LuaTable {
   const table = tagged('err', withCode(message));
   table.setString('ignore_error_stats_update', true);
   return table;
 }
 
-/** Redis takes the first word for the code, and one single word for a message without a code. */
+/** As in Redis, the first word is the code, and a single word is a message without a code. */
 export function withCode(message: string): string {
   const line = trimLineEnds(message.slice(0, MAX_LINE));
   return line.includes(' ') ? line : `ERR ${line}`;

@@ -1,8 +1,8 @@
 import { PIECE_BYTES, spendMaking, spendReading } from './budget.ts';
 import { plainError } from './error.ts';
-import { LONGEST_STRING } from './operators.ts';
+import { MAX_STRING } from './operators.ts';
 
-/** For each char code what is written in its place; undefined: itself. */
+/** The replacement for each char code; undefined for a char that stays. */
 type EscapeTable = readonly (string | undefined)[];
 
 export function escapeTable(escapes: Readonly<Record<string, string>>): EscapeTable {
@@ -13,13 +13,13 @@ export function escapeTable(escapes: Readonly<Record<string, string>>): EscapeTa
 }
 
 /**
- * Writes the chars of the table in their other way. The length is counted first: a regular expression
- * with millions of matches would exceed the size of V8's arrays, which ends the process.
+ * Replaces the chars of the table. Computes the length first: a regular expression with millions of
+ * matches would exceed the size of V8's arrays, which aborts the process.
  */
 export function escapeChars(text: string, table: EscapeTable): string {
   const length = escapedLength(text, table);
   if (length === text.length) return text;
-  if (length > LONGEST_STRING) throw plainError('not enough memory');
+  if (length > MAX_STRING) throw plainError('not enough memory');
   spendMaking(2 * length + PIECE_BYTES);
   const bytes = Buffer.allocUnsafe(length);
   let to = 0;
@@ -35,7 +35,7 @@ export function escapeChars(text: string, table: EscapeTable): string {
   return bytes.toString('latin1');
 }
 
-/** A million chars are looked at between two looks at the clock. */
+/** About a million chars are processed between two reads of the clock. */
 const CHUNK_MASK = 2 ** 20 - 1;
 
 function escapedLength(text: string, table: EscapeTable): number {

@@ -67,7 +67,7 @@ function dropZeros(text: string): string {
   return text.slice(0, end);
 }
 
-/** Digits looked at beyond the rounding place to tell a tie from a near miss. */
+/** Digits after the rounding place that are compared to distinguish a tie from a near miss. */
 const EXTRA_DIGITS = 30;
 
 function exponential(size: number, precision: number): string {

@@ -4,7 +4,7 @@ import { escapeChars, escapeTable } from './escape.ts';
 import { formatExponential, formatFixed, formatGeneral } from './format-number.ts';
 import { expectNumber, expectString, toInteger, toUnsigned } from './lib/arguments.ts';
 import { untilNul } from './number.ts';
-import { LONGEST_STRING } from './operators.ts';
+import { MAX_STRING } from './operators.ts';
 import type { LuaValue } from './value.ts';
 
 interface Spec {
@@ -39,20 +39,20 @@ export function format(args: LuaValue[]): string {
     const { spec, end } = readSpec(template, mark + 1);
     const piece = convert(template[end] ?? '\0', spec, args, argument);
     spendMaking(piece.length);
-    if (result.length + piece.length > LONGEST_STRING) throw plainError('not enough memory');
+    if (result.length + piece.length > MAX_STRING) throw plainError('not enough memory');
     result += piece;
     at = end + 1;
   }
 }
 
 /** C Lua allows as many flag chars as there are flags, and two digits for each size. */
-const MOST_FLAGS = 5;
+const MAX_FLAGS = 5;
 
 function readSpec(template: string, start: number): { spec: Spec; end: number } {
   let at = start;
   while (at < template.length && '-+ #0'.includes(template[at]!)) at += 1;
   const flags = template.slice(start, at);
-  if (flags.length > MOST_FLAGS) throw libraryError('invalid format (repeated flags)');
+  if (flags.length > MAX_FLAGS) throw libraryError('invalid format (repeated flags)');
   const width = readDigits(template, at);
   at += width.length;
   let precision: string | undefined;
@@ -113,7 +113,7 @@ function pad(spec: Spec, text: string): string {
   return spec.isLeft ? text.padEnd(spec.width) : text.padStart(spec.width);
 }
 
-/** Pads a number, with zeros after its sign and prefix if the spec asks for them. */
+/** Pads a number, with zeros after its sign and prefix if the spec has the flag `0`. */
 function padNumber(spec: Spec, sign: string, digits: string, zeros: boolean): string {
   if (!zeros || spec.isLeft) return pad(spec, sign + digits);
   return sign + digits.padStart(spec.width - sign.length, '0');
@@ -193,15 +193,15 @@ function doubleText(letter: string, size: number, precision: number, alternate: 
 }
 
 /** Below a hundred bytes C Lua formats through a C string, which a NUL ends. */
-const LONGEST_C_STRING = 100;
+const MAX_C_STRING = 100;
 
 function convertString(spec: Spec, text: string): string {
-  if (spec.precision === undefined && text.length >= LONGEST_C_STRING) return text;
+  if (spec.precision === undefined && text.length >= MAX_C_STRING) return text;
   const shown = untilNul(text);
   return pad(spec, spec.precision === undefined ? shown : shown.slice(0, spec.precision));
 }
 
-/** The chars that `%q` writes in another way. */
+/** The chars that `%q` escapes. */
 const QUOTED = escapeTable({
   '"': '\\"',
   '\\': '\\\\',

@@ -1,6 +1,6 @@
 import type { Protocol, Reply } from '../resp/index.ts';
 
-/** What a script asks of the world around it. */
+/** What a script needs from its host. */
 export interface LuaHost {
   /** Runs one Redis command. Errors are returned as ErrorReply, not thrown. */
   call(argv: string[]): Reply;
@@ -8,7 +8,7 @@ export interface LuaHost {
   log(level: number, message: string): void;
   /** The clock that the budget's deadline is given in. */
   monotonicMs(): number;
-  /** redis.setresp: the protocol in which the script's later commands answer. */
+  /** redis.setresp: the protocol of the replies to the script's later commands. */
   setProtocol(protocol: Protocol): void;
   /** redis.set_repl, with redis.REPL_NONE (0) to redis.REPL_ALL (3). */
   setReplication(flags: number): void;

@@ -4,7 +4,7 @@ import { compileScript, type LuaHost, ScriptStopped } from './index.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** A host that answers each command with the same reply, and whose clock stands at 0 but counts looks. */
+/** A host that gives the same reply to each command. Its clock is always 0 and counts its reads. */
 function hostOf(reply: Reply = null): LuaHost & { looks: number } {
   return {
     looks: 0,
@@ -93,7 +93,7 @@ describe('a script is stopped by its memory limit', () => {
     );
   });
 
-  it('by work on tables that makes little', () => {
+  it('by table operations that allocate little', () => {
     const layOut =
       'local t = {} for i = 1, 8192 do t[i] = 1 end for i = 1, 600 do t[i + 0.5] = 1 t[i - 0.5] = nil end';
     expect(outcome(layOut)).toBe('stopped: memory');
@@ -122,7 +122,7 @@ describe('a text that is near the limits of V8', () => {
   const quotes = Buffer.alloc(150_000_000, '"').toString('latin1');
   const noMemory = 'ERR not enough memory';
 
-  it('is refused before it is made', () => {
+  it('is refused before it is allocated', () => {
     const get = "local s = redis.call('get') ";
     const run = (source: string) => outcome(get + source, hostOf(quotes), 512 * MEBIBYTE);
     expect(run('return cjson.encode(s)')).toBe(noMemory);
@@ -148,7 +148,7 @@ describe('a text that is near the limits of V8', () => {
   });
 });
 
-describe('the clock is looked at', () => {
+describe('the clock is read', () => {
   const text = Buffer.alloc(8 * MEBIBYTE, ' ').toString('latin1');
 
   it.each([
@@ -185,7 +185,7 @@ describe('text that looks like a number', () => {
     expect(outcome("return tonumber('12.') + tonumber('.5') * 2 + tonumber('1.5e1')")).toBe(28);
   });
 
-  it('is none if it has more than 1 MiB', () => {
+  it('is not a number if it has more than 1 MiB', () => {
     expect(outcome("return tostring(tonumber(('1'):rep(1048577)))", hostOf(), 1e8)).toBe('nil');
   });
 });

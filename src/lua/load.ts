@@ -1,7 +1,7 @@
 import { spend } from './budget.ts';
 import { compilePrototype } from './compile/function.ts';
 import { allocate } from './memory.ts';
-import { LONGEST_SOURCE, parse } from './parse.ts';
+import { MAX_SOURCE, parse } from './parse.ts';
 import { resolve } from './resolve.ts';
 import { LuaSyntaxError } from './syntax-error.ts';
 import type { ChunkName } from './value.ts';
@@ -10,7 +10,7 @@ import { Closure } from './value.ts';
 export interface CompiledChunk {
   readonly main: Closure;
   readonly seesGlobals: boolean;
-  /** About what V8 takes for the source, its syntax tree and the closures made of it. */
+  /** Approximate bytes that V8 uses for the source, its syntax tree and its closures. */
   readonly bytes: number;
 }
 
@@ -32,28 +32,28 @@ export function compileChunk(source: string, chunk: ChunkName): CompiledChunk {
   }
 }
 
-/** What V8 takes for a char of a source that consists of short tokens, measured, with what is compiled. */
+/** Bytes that V8 uses for a char of a source that consists of short tokens, measured, with what is compiled. */
 const SOURCE_BYTES = 440;
 
-/** Compiling costs far more than running. */
+/** Compiles a chunk at run time and charges it to the budget: compiling is much slower than running. */
 export function loadChunk(source: string, name: string): Closure {
   spend(100 + source.length * 4);
-  if (source.length <= LONGEST_SOURCE) allocate(source.length * SOURCE_BYTES);
+  if (source.length <= MAX_SOURCE) allocate(source.length * SOURCE_BYTES);
   return compileChunk(source, { source: name, short: shortName(name) }).main;
 }
 
 /** The longest name that error positions show. */
-const LONGEST_NAME = 79;
-const LONGEST_FILE = 72;
-const LONGEST_TEXT = 63;
+const MAX_NAME = 79;
+const MAX_FILE = 72;
+const MAX_TEXT = 63;
 
 /** How errors show a chunk's name: `=name` and `@file` as they are, source text in brackets. */
 function shortName(name: string): string {
   const rest = name.slice(1);
-  if (name[0] === '=') return rest.slice(0, LONGEST_NAME);
+  if (name[0] === '=') return rest.slice(0, MAX_NAME);
   if (name[0] === '@') {
-    return rest.length > LONGEST_FILE ? `...${rest.slice(-LONGEST_FILE)}` : rest;
+    return rest.length > MAX_FILE ? `...${rest.slice(-MAX_FILE)}` : rest;
   }
-  const line = /^[^\r\n]*/.exec(name)![0].slice(0, LONGEST_TEXT);
+  const line = /^[^\r\n]*/.exec(name)![0].slice(0, MAX_TEXT);
   return `[string "${line}${line.length < name.length ? '...' : ''}"]`;
 }

@@ -1,4 +1,4 @@
-/** Thrown through everything, past every pcall of the script, when its budget is spent. */
+/** Thrown when the budget of a script is spent. No pcall of the script catches it. */
 export class ScriptStopped {
   readonly reason: StopReason;
   constructor(reason: StopReason) {
@@ -6,20 +6,20 @@ export class ScriptStopped {
   }
 }
 
-/** `oom` is the host's: the script has written, and the host has no memory for more. */
+/** `oom` comes from the host: the script has written, and the host has no memory left. */
 export type StopReason = 'steps' | 'deadline' | 'memory' | 'oom';
 
-/** What a script makes between two looks at the clock: at most some milliseconds of work. */
+/** Bytes that a script may allocate between two reads of the clock: a few milliseconds of work. */
 const SLICE_BYTES = 512 * 1024;
 
-/** What V8 takes for a value in a list of arguments or results. */
+/** Bytes that V8 uses for a value in a list of arguments or results. */
 export const VALUE_BYTES = 8;
 
 /** The memory of the running script. It is counted only while a script runs. */
 export const memory = {
   /** What the script may still allocate. */
   bytesLeft: Number.POSITIVE_INFINITY,
-  /** When `bytesLeft` falls below this, the clock is looked at. */
+  /** When `bytesLeft` falls below this, the clock is read. */
   nextCheck: 0,
   /** Throws ScriptStopped when the script's time is over. */
   checkTime(): void {},
@@ -31,10 +31,10 @@ export function setBytesLeft(bytes: number): void {
 }
 
 /**
- * Counts what the running script is about to make, or what it makes the host hold; does nothing
- * between scripts. Nothing is ever given back, because only V8 knows what is still in use, so the
- * limit is on the sum: the same script always stops at the same place. Making much takes time, so
- * this looks at the clock as well.
+ * Counts an allocation of the running script, or one of the host on its behalf. Does nothing between
+ * scripts. Freed memory is not subtracted, because only V8 knows what is still in use: the limit is on
+ * the sum, so the same script always stops at the same place. Allocating takes time, so this reads the
+ * clock as well.
  */
 export function allocate(bytes: number): void {
   memory.bytesLeft -= bytes;

@@ -10,13 +10,13 @@ export function numberToString(value: number): string {
   return formatGeneral(value, 14);
 }
 
-/** The number that arithmetic sees: a number itself, or a string that reads as one. */
+/** The operand of an arithmetic operation: a number, or a string that is a valid number. */
 export function toNumber(value: LuaValue): number | undefined {
   if (typeof value === 'number') return value;
   return typeof value === 'string' ? parseNumber(value) : undefined;
 }
 
-/** The string that `..` and the string functions see: a string itself, or a number's text. */
+/** The operand of `..` and of string functions: a string, or a number's text. */
 export function toText(value: LuaValue): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'number' ? numberToString(value) : undefined;
@@ -25,7 +25,7 @@ export function toText(value: LuaValue): string | undefined {
 const ZERO = 48;
 const NINE = 57;
 
-/** Reads a whole string as C's strtod would, with spaces around it; undefined when it is no number. */
+/** Parses a whole string as C's strtod does, with spaces around it. Undefined if it is not a number. */
 export function parseNumber(text: string): number | undefined {
   const { length } = text;
   if (length === 0) return undefined;
@@ -42,15 +42,15 @@ export function parseNumber(text: string): number | undefined {
   return parseAnyNumber(text);
 }
 
-/** No number needs so many digits; reading one would take too long to be one step. */
-export const LONGEST_NUMBER = 1024 * 1024;
+/** Maximum length of a number in chars. Parsing a longer one would take too long for one step. */
+export const MAX_NUMBER = 1024 * 1024;
 
 const DECIMAL = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 const HEXADECIMAL = /^([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?$/;
 const WORD = /^([+-]?)(inf|infinity|nan)$/i;
 
 function parseAnyNumber(text: string): number | undefined {
-  if (text.length > LONGEST_NUMBER) return undefined;
+  if (text.length > MAX_NUMBER) return undefined;
   if (text.length > 64) spendReading(text.length * 4);
   const trimmed = trimSpaces(untilNul(text));
   if (DECIMAL.test(trimmed)) return Number(trimmed);
@@ -76,7 +76,7 @@ export function untilNul(text: string): string {
   return end < 0 ? text : text.slice(0, end);
 }
 
-/** Drops what C's isspace accepts, at both ends. */
+/** Trims the chars that C's isspace accepts, at both ends. */
 export function trimSpaces(text: string): string {
   let start = 0;
   let end = text.length;

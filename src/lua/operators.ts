@@ -10,13 +10,13 @@ import type { CallSite, LuaValue } from './value.ts';
 import { first, isFunction, isTruthy, typeName } from './value.ts';
 
 /** The longest string a script can make. */
-export const LONGEST_STRING = 64 * 1024 * 1024;
+export const MAX_STRING = 64 * 1024 * 1024;
 
 /** Work on strings up to this length counts as part of the step. */
 const SHORT_STRING = 256;
 
-/** C Lua gives up after so many steps along a chain of __index tables. */
-const LONGEST_CHAIN = 100;
+/** C Lua's limit for a chain of __index tables. */
+const MAX_CHAIN = 100;
 
 /** `object[key]`, with metamethods. `description` names the object in errors. */
 export function index(
@@ -26,7 +26,7 @@ export function index(
   description: string | undefined,
 ): LuaValue {
   let holder = object;
-  for (let step = 0; step < LONGEST_CHAIN; step++) {
+  for (let step = 0; step < MAX_CHAIN; step++) {
     let handler: LuaValue;
     if (holder instanceof LuaTable) {
       const value = holder.get(key);
@@ -54,7 +54,7 @@ export function setIndex(
   description: string | undefined,
 ): void {
   let holder = object;
-  for (let step = 0; step < LONGEST_CHAIN; step++) {
+  for (let step = 0; step < MAX_CHAIN; step++) {
     let handler: LuaValue;
     if (holder instanceof LuaTable) {
       const { metatable } = holder;
@@ -108,7 +108,7 @@ export interface OperandNames {
   readonly right: string | undefined;
 }
 
-/** Arithmetic on operands of which at least one is no number. */
+/** Arithmetic on operands of which at least one is not a number. */
 export function arithmetic(
   event: ArithmeticEvent,
   left: LuaValue,
@@ -151,18 +151,18 @@ export function concatenate(
   throw typeError(site, 'concatenate', isLeft ? left : right, isLeft ? names.left : names.right);
 }
 
-/** Joins two strings, which pays for their length and has a limit. */
+/** Concatenates two strings. Charges their length, and throws above `MAX_STRING`. */
 export function join(left: string, right: string, site: CallSite): string {
   const length = left.length + right.length;
   if (length > SHORT_STRING) {
-    if (length > LONGEST_STRING) throw runtimeError(site, 'string length overflow');
+    if (length > MAX_STRING) throw runtimeError(site, 'string length overflow');
     spend(length >>> 4);
   }
   allocate(length + PIECE_BYTES);
   return left + right;
 }
 
-/** `left == right` when neither is the other and both are tables. */
+/** `left == right` for two different tables: calls `__eq`. */
 function equalTables(left: LuaTable, right: LuaTable, site: CallSite): boolean {
   const handler = left.metatable?.getString('__eq');
   if (handler === undefined || right.metatable === undefined) return false;
@@ -204,7 +204,7 @@ export function lessOrEqual(left: LuaValue, right: LuaValue, site: CallSite): bo
   return !isTruthy(first(callMetamethod(reversed, [right, left], site)));
 }
 
-/** Order has metamethods only between values of one type that share the handler. */
+/** A comparison has a metamethod only for values of one type that share the handler. */
 function orderHandler(event: string, left: LuaValue, right: LuaValue): LuaValue {
   if (typeName(left) !== typeName(right)) return undefined;
   const handler = metatableOf(left)?.getString(event);
@@ -215,7 +215,7 @@ function orderHandler(event: string, left: LuaValue, right: LuaValue): LuaValue 
 function orderError(left: LuaValue, right: LuaValue, site: CallSite) {
   const leftType = typeName(left);
   const rightType = typeName(right);
-  // C Lua tells types apart by the third letter of their names, which "string" and "thread" share.
+  // C Lua distinguishes types by the third letter of their names, which "string" and "thread" share.
   if (leftType[2] === rightType[2]) {
     return runtimeError(site, `attempt to compare two ${leftType} values`);
   }

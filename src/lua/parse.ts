@@ -4,10 +4,10 @@ import { explainSyntaxError, LuaSyntaxError } from './syntax-error.ts';
 export type { Chunk, Expression, FunctionDeclaration, Identifier, Statement } from 'luaparse';
 
 /**
- * Longer sources are refused before the parser sees them. A source of short tokens takes about four
- * microseconds and 440 bytes for each char, so that this one takes half a second and 55 MiB.
+ * Longer sources are refused before parsing. A source of short tokens takes about four microseconds and
+ * 440 bytes for each char: half a second and 55 MiB at this limit.
  */
-export const LONGEST_SOURCE = 128 * 1024;
+export const MAX_SOURCE = 128 * 1024;
 
 const PARSER_OPTIONS = {
   luaVersion: '5.1',
@@ -21,10 +21,10 @@ const PARSER_OPTIONS = {
 
 /** Parses a whole source; `chunk` is the short name that goes before each error. */
 export function parse(source: string, chunk: string): luaparse.Chunk {
-  if (source.length > LONGEST_SOURCE) {
-    throw new LuaSyntaxError(`${chunk}:1: chunk too long, the limit is ${LONGEST_SOURCE} bytes`);
+  if (source.length > MAX_SOURCE) {
+    throw new LuaSyntaxError(`${chunk}:1: chunk too long, the limit is ${MAX_SOURCE} bytes`);
   }
-  // Lua itself would take a shebang line for a syntax error, the parser would skip it.
+  // A line that starts with # is a syntax error in Lua; the parser would skip it.
   if (source.startsWith('#')) throw new LuaSyntaxError(`${chunk}:1: unexpected symbol near '#'`);
   try {
     return luaparse.parse(source, PARSER_OPTIONS);
@@ -50,9 +50,9 @@ export function endLine(node: luaparse.Node): number {
 }
 
 /**
- * Whether an expression stands in parentheses of its own, which cut its results to one and which the
- * syntax tree leaves out. `end` is the end of the list that it closes; of the closing parentheses
- * between the two, `owned` belong to that list.
+ * True if an expression is in parentheses of its own. They reduce its results to one, and the syntax tree
+ * does not show them. `end` is the end of the list that it closes; of the closing parentheses between
+ * the two, `owned` belong to that list.
  */
 export function isParenthesised(
   source: string,
@@ -69,8 +69,8 @@ export function isParenthesised(
 }
 
 /**
- * Rejects a list that begins with a comma, as in `f(,1)`, which the parser lets pass. The list begins
- * after the opening parenthesis or, for a return, at `from`.
+ * Rejects a list that starts with a comma, as in `f(,1)`, which the parser accepts. The list starts after
+ * the opening parenthesis or, for a return, at `from`.
  */
 export function checkList(source: string, from: number, isCall: boolean, chunk: string): void {
   let at = skipBlank(source, from);

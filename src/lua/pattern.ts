@@ -4,22 +4,22 @@ import { libraryError } from './error.ts';
 import { allocate } from './memory.ts';
 import type { LuaValue } from './value.ts';
 
-/** A capture in the making, and `()`, which captures a position. */
+/** Lengths that mark an open capture, and a position capture `()`. */
 const UNFINISHED = -1;
 const POSITION = -2;
 
-const MOST_CAPTURES = 32;
+const MAX_CAPTURES = 32;
 
 /** Looking a char up in a set up to this length counts as part of the step. */
 const SHORT_SET = 16;
 
 /** How deep quantifiers and captures of one pattern may nest before it is refused. */
-const DEEPEST_MATCH = 200;
+const MAX_MATCH_DEPTH = 200;
 
-/** No pattern needs so many chars; reading one would take too long to be one step. */
-const LONGEST_PATTERN = 1024 * 1024;
+/** Maximum length of a pattern. Parsing a longer one would take too long for one step. */
+const MAX_PATTERN = 1024 * 1024;
 
-/** What V8 takes for a captured string in a list of results. */
+/** Bytes that V8 uses for a captured string in a list of results. */
 const CAPTURE_BYTES = 40;
 
 const NUL = 0;
@@ -39,10 +39,10 @@ const LOWER_B = 98;
 const LOWER_F = 102;
 
 /**
- * Lua's patterns, matched by backtracking as C Lua does it. `match` walks the pattern and calls
- * itself only where it may have to come back: at captures and quantifiers. So the depth follows the
- * pattern, not the subject, and each step is paid for, because a short pattern can backtrack for
- * ever. A pattern ends at its first NUL, as it does for C.
+ * Lua's patterns, matched by backtracking as in C Lua. `match` recurses only where it may have to
+ * backtrack: at captures and quantifiers. So the recursion depth depends on the pattern, not on the subject.
+ * Each step is charged, because a short pattern can backtrack for ever. A pattern ends at its first NUL,
+ * as in C.
  */
 export class Matcher {
   readonly subject: string;
@@ -54,7 +54,7 @@ export class Matcher {
   private depth = 0;
 
   constructor(subject: string, pattern: string) {
-    if (pattern.length > LONGEST_PATTERN) throw libraryError('pattern too complex');
+    if (pattern.length > MAX_PATTERN) throw libraryError('pattern too complex');
     spend(pattern.length >>> 4);
     this.subject = subject;
     const nul = pattern.indexOf('\0');
@@ -62,7 +62,7 @@ export class Matcher {
     this.end = this.pattern.length;
   }
 
-  /** Matches the pattern from `from` on at one place; the end of the match, or -1. */
+  /** Matches the pattern from `from` on at one place. Returns the end of the match, or -1. */
   matchAt(place: number, from: number): number {
     this.level = 0;
     this.depth = 0;
@@ -73,7 +73,7 @@ export class Matcher {
     return this.level;
   }
 
-  /** A capture's value; the whole match stands for the first one if the pattern has none. */
+  /** A capture's value. If the pattern has no captures, the whole match is the first one. */
   capture(index: number, start: number, end: number): LuaValue {
     if (index >= this.level) {
       if (index !== 0) throw libraryError('invalid capture index');
@@ -96,7 +96,7 @@ export class Matcher {
 
   private match(place: number, from: number): number {
     this.depth += 1;
-    if (this.depth > DEEPEST_MATCH) throw libraryError('pattern too complex');
+    if (this.depth > MAX_MATCH_DEPTH) throw libraryError('pattern too complex');
     const result = this.matchItems(place, from);
     this.depth -= 1;
     return result;
@@ -122,7 +122,7 @@ export class Matcher {
         }
       }
       const after = this.classEnd(at);
-      // A set of many chars is looked through as a whole.
+      // A set of many chars is scanned to its end.
       if (after - at > SHORT_SET) spend((after - at) >>> 2);
       const quantifier = after < end ? pattern.charCodeAt(after) : NUL;
       if (quantifier === STAR) return this.matchMost(place, at, after, 0);
@@ -203,7 +203,7 @@ export class Matcher {
 
   private openCapture(place: number, at: number): number {
     const isPosition = at + 1 < this.end && this.pattern.charCodeAt(at + 1) === CLOSE;
-    if (this.level >= MOST_CAPTURES) throw libraryError('too many captures');
+    if (this.level >= MAX_CAPTURES) throw libraryError('too many captures');
     this.starts[this.level] = place;
     this.lengths[this.level] = isPosition ? POSITION : UNFINISHED;
     this.level += 1;
@@ -222,7 +222,7 @@ export class Matcher {
     return result;
   }
 
-  /** `*` and `+`: takes as much as it can, then gives back one by one. */
+  /** `*` and `+`: greedy, then backtracks one char at a time. */
   private matchMost(place: number, at: number, after: number, least: number): number {
     const cost = 1 + ((after - at) >>> 2);
     let count = 0;
@@ -237,7 +237,7 @@ export class Matcher {
     return -1;
   }
 
-  /** `-`: takes as little as it can. */
+  /** `-`: non-greedy. */
   private matchLeast(from: number, at: number, after: number): number {
     for (let place = from; ; place++) {
       const result = this.match(place, after + 1);
@@ -268,7 +268,7 @@ export class Matcher {
     if (code !== OPEN_SET) return at + 1;
     let here = at + 1;
     if (here < end && pattern.charCodeAt(here) === CARET) here += 1;
-    // A bracket right after the opening one stands for itself.
+    // A bracket right after the opening one is a plain char.
     do {
       if (here >= end) throw libraryError("malformed pattern (missing ']')");
       here += pattern.charCodeAt(here) === PERCENT && here + 1 < end ? 2 : 1;
@@ -331,7 +331,7 @@ const CLASSES: Readonly<Record<string, (code: number) => boolean>> = {
 
 /** Whether a pattern can be searched for as plain text. */
 export function isPlain(pattern: string): boolean {
-  if (pattern.length > LONGEST_PATTERN) return false;
+  if (pattern.length > MAX_PATTERN) return false;
   const end = pattern.indexOf('\0');
   return !/[\^$*+?.([%-]/.test(end < 0 ? pattern : pattern.slice(0, end));
 }

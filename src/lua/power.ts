@@ -1,22 +1,22 @@
 /**
- * C's pow. JavaScript's `**` may be off in the last bit, which shows when a script hands the result to
- * a command, where numbers keep all their digits. So whole exponents, the common ones, are multiplied
- * out in double-double arithmetic: each number is the unevaluated sum of two doubles, good for about
- * 106 bits, and only the final sum is rounded. Other exponents are left to JavaScript.
+ * C's pow. JavaScript's `**` may differ in the last bit, which is visible when a script passes the result
+ * to a command, where numbers keep all their digits. So whole exponents, the common ones, are computed
+ * in double-double arithmetic: each number is the unevaluated sum of two doubles, about 106 bits, and
+ * only the final sum is rounded. Other exponents use `**`.
  */
 export function power(base: number, exponent: number): number {
   // C has 1 for 1^NaN and (-1)^inf, where JavaScript has NaN.
   if (base === 1 || (base === -1 && Math.abs(exponent) === Number.POSITIVE_INFINITY)) return 1;
-  if (Number.isInteger(exponent) && Math.abs(exponent) <= LARGEST_EXPONENT) {
+  if (Number.isInteger(exponent) && Math.abs(exponent) <= MAX_EXPONENT) {
     const result = multiplyOut(base, exponent);
     if (isOrdinary(result)) return result;
   }
   return base ** exponent;
 }
 
-const LARGEST_EXPONENT = 1024;
+const MAX_EXPONENT = 1024;
 
-/** Neither too large nor too small for the parts below a double's precision to be right. */
+/** True if the value is in the range in which double-double arithmetic is exact enough. */
 function isOrdinary(value: number): boolean {
   const size = Math.abs(value);
   return size > 1e-270 && size < 1e290;
@@ -51,7 +51,7 @@ function reciprocal(high: number, low: number): number {
 
 const SPLITTER = 2 ** 27 + 1;
 
-/** What rounding took from a product, exactly (Dekker's algorithm). */
+/** The exact rounding error of a product (Dekker's algorithm). */
 function productError(a: number, b: number, product: number): number {
   const aHigh = upperHalf(a);
   const bHigh = upperHalf(b);

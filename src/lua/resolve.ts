@@ -11,7 +11,7 @@ export interface Variable {
   isCaptured: boolean;
 }
 
-/** What the compiler must know of a function before it compiles its body. */
+/** The facts about a function that the compiler needs before it compiles the body. */
 export interface FunctionScope {
   readonly parent: FunctionScope | undefined;
   readonly line: number;
@@ -33,7 +33,7 @@ export interface Resolution {
   readonly source: string;
   readonly chunk: string;
   readonly main: FunctionScope;
-  /** Whether the chunk can get hold of the globals as a table, and so of KEYS and ARGV in it. */
+  /** True if the chunk can access the globals as a table, and so KEYS and ARGV in it. */
   readonly seesGlobals: boolean;
   /** How many statements and expressions the chunk has. */
   readonly nodeCount: number;
@@ -45,16 +45,16 @@ export interface Resolution {
 /** The globals through which a script can reach the table of globals. */
 const LEADS_TO_GLOBALS: ReadonlySet<string> = new Set(['_G', 'load', 'loadstring']);
 
-const MOST_LOCALS = 200;
-const MOST_UPVALUES = 60;
+const MAX_LOCALS = 200;
+const MAX_UPVALUES = 60;
 
 /** C Lua's limit on nested blocks and expressions. */
-const DEEPEST_SYNTAX = 200;
+const MAX_SYNTAX_DEPTH = 200;
 
-/** A limit for what C Lua parses in a loop, such as a long sum, but a tree holds nested. */
-const DEEPEST_TREE = 500;
+/** A limit for syntax that C Lua parses in a loop but that is nested in the tree, such as a long sum. */
+const MAX_TREE_DEPTH = 500;
 
-/** Finds out which variable each name means and which variables need a box. */
+/** Resolves each name to its variable, and finds the variables that need a box. */
 export function resolve(ast: luaparse.Chunk, source: string, chunk: string): Resolution {
   const resolver = new Resolver(source, chunk);
   const main = resolver.resolveMain(ast);
@@ -126,8 +126,8 @@ class Resolver {
     const { scope } = this;
     const variable = { name, owner: scope, slot: this.nextSlot, isCaptured: false };
     this.nextSlot += 1;
-    if (this.nextSlot > MOST_LOCALS) {
-      this.fail(line, `${describe(scope)} has more than ${MOST_LOCALS} local variables`);
+    if (this.nextSlot > MAX_LOCALS) {
+      this.fail(line, `${describe(scope)} has more than ${MAX_LOCALS} local variables`);
     }
     scope.slotCount = Math.max(scope.slotCount, this.nextSlot);
     this.blocks.at(-1)!.set(name, variable);
@@ -158,18 +158,18 @@ class Resolver {
     for (; scope !== undefined && scope !== variable.owner; scope = scope.parent) {
       if (scope.upvalues.has(variable)) continue;
       scope.upvalues.set(variable, scope.upvalues.size);
-      if (scope.upvalues.size > MOST_UPVALUES) {
-        this.fail(line, `${describe(scope)} has more than ${MOST_UPVALUES} upvalues`);
+      if (scope.upvalues.size > MAX_UPVALUES) {
+        this.fail(line, `${describe(scope)} has more than ${MAX_UPVALUES} upvalues`);
       }
     }
   }
 
-  /** Visits something nested; `isSyntax` says whether C Lua's parser would recurse for it. */
+  /** Visits a nested node. `isSyntax`: C Lua's parser would recurse for it. */
   private nested(line: number, isSyntax: boolean, visit: () => void): void {
     this.nodeCount += 1;
     this.treeDepth += 1;
     if (isSyntax) this.syntaxDepth += 1;
-    if (this.syntaxDepth > DEEPEST_SYNTAX || this.treeDepth > DEEPEST_TREE) {
+    if (this.syntaxDepth > MAX_SYNTAX_DEPTH || this.treeDepth > MAX_TREE_DEPTH) {
       this.fail(line, 'chunk has too many syntax levels');
     }
     this.scope.nesting = Math.max(this.scope.nesting, this.treeDepth);

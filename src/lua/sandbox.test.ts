@@ -13,7 +13,7 @@ const host: LuaHost = {
 
 const STEPS = 1_000_000;
 
-/** Runs a script; gives its reply, its error's text, or the reason why it was stopped. */
+/** Runs a script. Returns its reply, its error's text, or the reason why it was stopped. */
 function outcome(source: string, steps = STEPS): Reply {
   try {
     const reply = compileScript(source).run(host, [], [], { steps, deadlineMs: 1 });
@@ -29,7 +29,7 @@ function check(cases: readonly (readonly [string, Reply])[], steps = STEPS): voi
   expect(cases.map(([source]) => [source, outcome(source, steps)])).toEqual(cases);
 }
 
-/** Each of the scripts is stopped, whichever part of the budget is spent first. */
+/** Expects each script to be stopped, by any part of the budget. */
 function checkStopped(sources: readonly string[], steps: number): void {
   const survivors = sources.filter(
     (source) => !String(outcome(source, steps)).startsWith('stopped'),
@@ -46,8 +46,8 @@ const overflow = 'ERR user_script:1: stack overflow';
 const nativeOverflow = 'ERR user_script:1: C stack overflow';
 const noMemory = 'ERR not enough memory';
 
-describe('a script cannot get out', () => {
-  it('by functions that Redis takes away', () => {
+describe('a script cannot leave the sandbox', () => {
+  it('by functions that Redis removes', () => {
     const taken = [
       ...['package', 'require', 'module', 'dofile', 'loadfile', 'io', 'os', 'debug', 'print'],
       ...['getfenv', 'setfenv', 'newproxy', 'jit', 'ffi'],
@@ -64,7 +64,7 @@ describe('a script cannot get out', () => {
     ]);
   });
 
-  it('by the names of JavaScript', () => {
+  it('by the names of JavaScript properties', () => {
     const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'process'];
     check(names.map((name) => [`return ${name}`, nonexistent(name)]));
     check(names.map((name) => [`return ('').${name}`, null]));
@@ -92,7 +92,7 @@ describe('a script cannot get out', () => {
     ]);
   });
 
-  it('by changing what all scripts share', () => {
+  it('by changing shared tables', () => {
     check([
       ['foo = 1', readonlyTable],
       ['redis = nil', readonlyTable],
@@ -119,7 +119,7 @@ describe('a script cannot get out', () => {
     ]);
   });
 
-  it('by leaving something for the next script', () => {
+  it('by leaving state for the next script', () => {
     check([
       ["KEYS.x = 1 ARGV.y = 2 return 'left'", 'left'],
       ['return tostring(KEYS.x) .. tostring(ARGV.y)', 'nilnil'],
@@ -155,7 +155,7 @@ describe('a script cannot get out', () => {
   });
 });
 
-describe('a script that does not end is stopped', () => {
+describe('an endless script is stopped', () => {
   it('in loops and calls', () => {
     check([
       ['while true do end', stopped],
@@ -172,7 +172,7 @@ describe('a script that does not end is stopped', () => {
     ]);
   });
 
-  it('and cannot catch it', () => {
+  it('in pcall, which does not catch it', () => {
     check([
       ['while true do pcall(function() while true do end end) end', stopped],
       ['pcall(function() while true do end end) return 1', stopped],
@@ -259,7 +259,7 @@ describe('a script that does not end is stopped', () => {
   });
 });
 
-describe('a script that takes too much gets an error', () => {
+describe('a script gets an error for exceeding the limit', () => {
   it('of memory', () => {
     check(
       [
@@ -295,7 +295,7 @@ describe('a script that takes too much gets an error', () => {
     );
   });
 
-  it('of the sum of what it allocates, which it cannot catch', () => {
+  it('of the sum of its allocations, which it cannot catch', () => {
     const run = (source: string) => () =>
       compileScript(source).run(host, [], [], { steps: 1e9, deadlineMs: 1, bytes: 1e6 });
     expect(run('local t = {} while true do t[#t + 1] = {} end')).toThrow(ScriptStopped);
@@ -378,7 +378,7 @@ describe('a script that takes too much gets an error', () => {
     expect(reply).toEqual(new ErrorReply('ERR reached lua stack limit'));
   });
 
-  it('of nesting in its text', () => {
+  it('of nesting in its source', () => {
     const levels =
       'ERR Error compiling script (new function): user_script:1: chunk has too many syntax levels';
     const nested = (open: string, middle: string, close: string) =>
@@ -411,7 +411,7 @@ describe('a script that takes too much gets an error', () => {
 });
 
 describe('a comparator that contradicts itself', () => {
-  it('is noticed or at least does not hang', () => {
+  it('gives an error or ends the sort', () => {
     check([
       [
         'table.sort({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, function() return true end)',

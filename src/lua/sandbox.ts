@@ -51,7 +51,7 @@ export function fillGlobals(): void {
   lock(stringMetatable);
 }
 
-/** Makes a table and all that it leads to read-only. */
+/** Makes a table and all tables reachable from it read-only. */
 function lock(table: LuaTable): void {
   if (table.locked) return;
   table.locked = true;

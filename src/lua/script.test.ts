@@ -14,7 +14,7 @@ import {
 } from '../resp/index.ts';
 import { type Budget, compileScript, type LuaHost, ScriptStopped } from './index.ts';
 
-/** A host that notes what it is asked and answers the same reply to each command. */
+/** A host that records its calls and gives the same reply to each command. */
 class NotingHost implements LuaHost {
   readonly notes: unknown[] = [];
   reply: Reply = null;
@@ -53,7 +53,7 @@ function answering(reply: Reply): NotingHost {
   return host;
 }
 
-describe('a script', () => {
+describe('compileScript', () => {
   it('compares and deletes', () => {
     const script = compileScript(
       "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end",
@@ -67,12 +67,12 @@ describe('a script', () => {
     expect(script.run(host, ['k'], ['other'], BUDGET)).toBe(0);
   });
 
-  it('knows its name', () => {
+  it('has the SHA-1 of its source as its name', () => {
     expect(compileScript('return 1').sha).toBe('e0e1f9fabfc9d4800c877a703b823ac0578ff8db');
     expect(compileScript("return '\xff'").sha).toBe('11546ad4f039230cf13f8ee4696a1d6086089aa6');
   });
 
-  it('does not compile, which is an ErrorReply', () => {
+  it('throws an ErrorReply for a source that does not compile', () => {
     expect(() => compileScript('x x')).toThrow(
       expect.objectContaining({
         message: "ERR Error compiling script (new function): user_script:1: '=' expected near 'x'",
@@ -80,7 +80,7 @@ describe('a script', () => {
     );
   });
 
-  it('reads its flags from the first line, which keeps its number', () => {
+  it('reads its flags from the first line and keeps the line numbers', () => {
     const script = compileScript('#!lua flags=no-writes,allow-stale\nreturn foo');
     expect(script.flags).toEqual(['no-writes', 'allow-stale']);
     expect(script.run(new NotingHost(), [], [], BUDGET)).toMatchObject({
@@ -90,7 +90,7 @@ describe('a script', () => {
     expect(compileScript('return 1').flags).toBeUndefined();
   });
 
-  it('refuses a first line that it does not understand', () => {
+  it('refuses an invalid first line', () => {
     const refused = (source: string) => {
       try {
         return compileScript(source);
@@ -109,7 +109,7 @@ describe('a script', () => {
     expect(refused('#!lua')).toBe('ERR Invalid script shebang');
   });
 
-  it('runs inside a host call of another', () => {
+  it('runs a script inside a host call of another script', () => {
     const inner = compileScript("redis.setresp(3) return {KEYS[1], redis.call('in')}");
     const host = new NotingHost();
     const outerHost: LuaHost = Object.assign(new NotingHost(), {
@@ -128,7 +128,7 @@ describe('a script', () => {
     ]);
   });
 
-  it('throws what the host throws', () => {
+  it('rethrows an exception of the host', () => {
     const broken: LuaHost = Object.assign(new NotingHost(), {
       call: () => {
         throw new TypeError('a defect of the host');
@@ -148,7 +148,7 @@ describe('the budget', () => {
     expect(host.nowMs).toBe(50);
   });
 
-  it('ends after its steps, the same each time', () => {
+  it('ends after the same number of steps each time', () => {
     const script = compileScript("for i = 1, 1e9 do if i % 1000 == 0 then redis.call('x') end end");
     const calls = [1, 2].map(() => {
       const host = new NotingHost();
@@ -162,7 +162,7 @@ describe('the budget', () => {
     expect(calls[0]).toBeLessThan(50);
   });
 
-  it('is whole again for the next run', () => {
+  it('is full again for the next run', () => {
     const script = compileScript('for i = 1, 900 do end return 1');
     for (let at = 0; at < 100; at++) {
       expect(script.run(new NotingHost(), [], [], { steps: 1000, deadlineMs: 1e9 })).toBe(1);
@@ -171,7 +171,7 @@ describe('the budget', () => {
 });
 
 describe('redis functions', () => {
-  it('hand the command over byte by byte', () => {
+  it('pass the arguments of a command byte for byte', () => {
     const host = new NotingHost();
     run("redis.call('SET', 'k\\0\\255', 3, 1.5, 1e20, 0.1, -7)", host);
     expect(host.notes).toEqual([
@@ -248,7 +248,7 @@ describe('replies become Lua values and back', () => {
     expect(run(`redis.setresp(3) ${SHOW} return show(redis.call('x'))`, host)).toBe(inResp3);
   });
 
-  it('keeps errors of commands apart from those of the library', () => {
+  it('distinguishes errors of commands from those of the library', () => {
     const host = answering(new ErrorReply('ONEWORD'));
     expect(run(`${SHOW} return show(redis.pcall('x'))`, host)).toBe(
       '{ignore_error_stats_update=boolean:true,err=string:ERR ONEWORD}',

@@ -44,7 +44,7 @@ export class CompiledScript {
   readonly source: string;
   /** The flags of a `#!lua flags=...` line, none without one. */
   readonly flags: readonly string[] | undefined;
-  /** About what it takes in memory. */
+  /** Approximate memory in bytes. */
   readonly bytes: number;
   private readonly main: Closure;
   private readonly seesGlobals: boolean;
@@ -59,8 +59,8 @@ export class CompiledScript {
   }
 
   /**
-   * Runs the script to its end. The arrays become KEYS and ARGV and belong to the script from then
-   * on. Errors of the script come back as ErrorReply; ScriptStopped is thrown.
+   * Runs the script to its end. The arrays become KEYS and ARGV: the caller must not use them any more.
+   * Errors of the script are returned as ErrorReply; ScriptStopped is thrown.
    */
   run(host: LuaHost, keys: string[], args: string[], budget: Budget): Reply {
     const outer = state.isRunning
@@ -97,7 +97,7 @@ function open(host: LuaHost, keys: string[], args: string[], budget: Budget): vo
   resetCjson();
 }
 
-/** What a run that started inside another's host call gives back. */
+/** The state of an outer run, which a run inside its host call restores at its end. */
 interface OuterRun {
   readonly state: typeof state;
   readonly bytesLeft: number;
@@ -109,13 +109,13 @@ function reopen(outer: OuterRun): void {
   showGlobals();
 }
 
-/** Puts KEYS and ARGV into the table of globals, where only few scripts can find them. */
+/** Puts KEYS and ARGV into the table of globals. Only scripts that access globals as a table need that. */
 function showGlobals(): void {
   globals.setString('KEYS', state.keys);
   globals.setString('ARGV', state.argv);
 }
 
-/** Lets go of what the script held. */
+/** Releases the references that the script held. */
 function close(): void {
   state.isRunning = false;
   closeBudget();
@@ -124,7 +124,7 @@ function close(): void {
   state.tailArguments = [];
 }
 
-/** The reply for an error that no pcall caught, as Redis words it. */
+/** The reply for an error that no pcall caught, with Redis's text. */
 function report(error: LuaError, sha: string): ErrorReply {
   const { value, site } = error;
   if (value instanceof LuaTable && value.locked) return lockedReport(sha);
@@ -133,7 +133,7 @@ function report(error: LuaError, sha: string): ErrorReply {
   return errorReply(`${message} script: ${sha}, on ${site.chunk.source}:${site.line}.`);
 }
 
-/** Room for the place that follows an error's text. */
+/** Maximum length of the position after an error's text. */
 const PLACE_CHARS = 1024;
 
 /** The text of an error that is a table. Redis 7.0 crashes without one; later versions say this. */
@@ -148,7 +148,7 @@ function fieldText(table: LuaTable): string {
 
 const UNKNOWN_ERROR = 'ERR unknown error';
 
-/** Redis's handler notes the place in the table, which fails in one that is read-only. */
+/** Redis's error handler writes the position into the table, which fails if the table is read-only. */
 function lockedReport(sha: string): ErrorReply {
   const place = 'err_handler_def:10';
   const message = `ERR ${place}: Attempt to modify a readonly table`;

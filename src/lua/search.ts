@@ -1,12 +1,12 @@
 import { spendMaking, spendReading } from './budget.ts';
 
-/** V8 may compare a longer text as a whole at each place, which takes minutes for a megabyte. */
+/** Longer texts do not use String.indexOf: V8 may compare the whole text at each place, which takes minutes for 1 MB. */
 const SHORT_TEXT = 64;
 
-/** How much is searched between two looks at the clock. */
+/** How much is searched between two reads of the clock. */
 const WINDOW = 1024 * 1024;
 
-/** The first place of `text` in `subject` from `from` on, or -1, in time that grows with their lengths. */
+/** The first place of `text` in `subject` from `from` on, or -1, in linear time. */
 export function indexOf(subject: string, text: string, from: number): number {
   if (text.length > SHORT_TEXT) return indexOfLong(subject, text, from);
   for (let start = from; start + text.length <= subject.length; start += WINDOW) {
@@ -18,7 +18,7 @@ export function indexOf(subject: string, text: string, from: number): number {
   return -1;
 }
 
-/** Knuth, Morris and Pratt: no char of the subject is looked at again. */
+/** Knuth-Morris-Pratt: reads each char of the subject once. */
 function indexOfLong(subject: string, text: string, from: number): number {
   if (text.length > subject.length - from) return -1;
   const borders = bordersOf(text);
@@ -33,7 +33,7 @@ function indexOfLong(subject: string, text: string, from: number): number {
   return -1;
 }
 
-/** For each place of the text, how much of its beginning ends there. */
+/** For each place of the text, the length of the longest prefix that ends there. */
 function bordersOf(text: string): Int32Array {
   spendMaking(text.length * Int32Array.BYTES_PER_ELEMENT);
   const borders = new Int32Array(text.length);

@@ -20,13 +20,13 @@ export const NATIVE_SITE: CallSite = {
 };
 
 /**
- * The machine's registers. Scripts run one at a time and to their end, so one set serves all; a run
- * that starts inside another's host call saves and restores them.
+ * The registers of the interpreter. Scripts run one at a time and to their end, so there is one set. A
+ * run inside a host call of another saves and restores them.
  */
 class State {
   isRunning = false;
   host = NO_HOST;
-  /** Steps until the next look at the budget. */
+  /** Steps until the next check of the budget. */
   fuel = 0;
   stepsLeft = 0;
   deadlineMs = 0;

@@ -1,6 +1,6 @@
 import luaparse from 'luaparse';
 
-/** A source that does not parse. The message is the one that C Lua would give. */
+/** A source that does not parse, with C Lua's message. */
 export class LuaSyntaxError {
   readonly message: string;
   constructor(message: string) {
@@ -14,7 +14,7 @@ interface ParserError {
   readonly index: number;
 }
 
-/** Turns the parser's exception into C Lua's words. Other exceptions are thrown on. */
+/** Converts the parser's exception to C Lua's message. Rethrows other exceptions. */
 export function explainSyntaxError(thrown: unknown, source: string, chunk: string): LuaSyntaxError {
   const error = thrown as ParserError;
   if (!(thrown instanceof SyntaxError) || typeof error.line !== 'number') throw thrown;
@@ -83,15 +83,15 @@ function unexpected(found: string, error: ParserError, source: string): string {
   return isComplete ? `'<eof>' expected near '${found}'` : `unexpected symbol near '${found}'`;
 }
 
-/** C takes the number of a zero byte for "no token", and leaves it out. */
+/** C Lua treats a zero byte as "no token" and leaves it out. */
 function unknownChar(char: string, before: string): string {
   const message = unknownToken(char, before);
   return char === '\0' ? message.replace(/ near '[^']*'$/, '') : message;
 }
 
 /**
- * A char that begins no token. The parser stumbles over it one token early; Lua hands it on, and
- * complains of it just as it would of the end of the text in the same place.
+ * A char that starts no token. The parser fails one token early. Lua makes it a token, and reports it as
+ * it would report the end of the text at the same place.
  */
 function unknownToken(char: string, before: string): string {
   const code = char.charCodeAt(0);
@@ -180,7 +180,7 @@ function tokensBefore(index: number, source: string): luaparse.Token[] {
       tokens.push(token);
     }
   } catch {
-    // A broken token ends the list: what matters stands before it.
+    // A broken token ends the list: only the tokens before it matter.
   }
   return tokens;
 }
@@ -199,7 +199,7 @@ interface Numeral {
 
 const NUMERIC_TOKEN = 16;
 
-/** The first numeral that runs on into letters or dots, which the parser would split in two. */
+/** The first numeral that is followed by letters or dots, which the parser would split in two tokens. */
 function malformedNumeral(index: number, source: string): Numeral | undefined {
   for (const { type, range, line } of tokensBefore(index, source)) {
     if (type !== NUMERIC_TOKEN) continue;

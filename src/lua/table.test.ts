@@ -9,28 +9,28 @@ function keysOf(table: LuaTable): LuaValue[] {
 }
 
 describe('a table', () => {
-  it('tells numbers from the strings that show them', () => {
+  it('distinguishes numbers from their string forms', () => {
     const table = new LuaTable();
     table.set(1, 'number');
     table.set('1', 'string');
     expect([table.get(1), table.get('1')]).toEqual(['number', 'string']);
   });
 
-  it('takes minus zero for zero, and finds nothing under NaN', () => {
+  it('treats minus zero as zero, and has no value for NaN', () => {
     const table = new LuaTable();
     table.set(0, 'zero');
     expect(table.get(-0)).toBe('zero');
     expect(table.get(Number.NaN)).toBeUndefined();
   });
 
-  it('does not take fractions and large numbers for items', () => {
+  it('does not treat fractions and large numbers as array items', () => {
     const table = LuaTable.fromList(['a', 'b']);
     for (const key of [0, -1, 1.5, 3, 2 ** 32 + 1, 2 ** 53]) expect(table.get(key)).toBeUndefined();
     table.set(2 ** 32 + 1, 'far');
     expect([table.get(1), table.get(2 ** 32 + 1)]).toEqual(['a', 'far']);
   });
 
-  it('knows no names of JavaScript', () => {
+  it('has no values for names of JavaScript properties', () => {
     const table = new LuaTable();
     for (const name of ['__proto__', 'constructor', 'toString']) {
       expect(table.get(name)).toBeUndefined();
@@ -39,7 +39,7 @@ describe('a table', () => {
     }
   });
 
-  it('walks in the order of C Lua, recorded from Redis', () => {
+  it('iterates in the order of C Lua, recorded from Redis', () => {
     const table = new LuaTable();
     for (const key of ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine']) {
       table.set(key, true);
@@ -47,7 +47,7 @@ describe('a table', () => {
     expect(keysOf(table).join(' ')).toBe('four seven eight nine six two three five one');
   });
 
-  it('goes on walking while keys are removed', () => {
+  it('continues an iteration while keys are removed', () => {
     const table = new LuaTable();
     for (let key = 0; key < 100; key++) table.set(`k${key}`, key);
     let seen = 0;
@@ -59,7 +59,7 @@ describe('a table', () => {
     expect(table.advance(-1)).toBe(-1);
   });
 
-  it('finds again what was put in, whatever the order', () => {
+  it('returns every stored value, in any order of insertion', () => {
     const table = new LuaTable();
     const model = new Map<LuaValue, number>();
     let random = 1;

@@ -2,7 +2,7 @@ import { allocate } from './memory.ts';
 import type { LuaValue } from './value.ts';
 import { nextIdentity } from './value.ts';
 
-/** What V8 takes for a table, an item of its array part, a node part and a node: measured, rounded up. */
+/** Bytes that V8 uses for a table, an item of its array part, a node part and a node: measured, rounded up. */
 const TABLE_BYTES = 112;
 const ITEM_BYTES = 16;
 const NODE_PART_BYTES = 512;
@@ -17,13 +17,13 @@ const LONG_KEY = 16383;
 /**
  * A Lua table that keeps the order and the borders of C Lua 5.1's tables.
  *
- * Scripts can see two things of a table's inside: the order in which `pairs`, `next` and
- * `cjson.encode` walk it, and the border that `#` finds when there are holes. Both follow from C
+ * Scripts can observe two details of a table's layout: the order in which `pairs`, `next` and
+ * `cjson.encode` iterate, and the border that `#` finds when there are holes. Both follow from C
  * Lua's layout: an array part whose size is chosen at each rehash so that more than half of it is
  * in use, and a node part of a power of two, in which a colliding key takes the last free node
- * (Brent's variation). This class lays its keys out by the same rules, so a walk gives the same
- * order as Redis. Looking a key up does not follow the collision chains: a Map from key to node
- * finds it, and the chains are only kept up when a key is inserted.
+ * (Brent's variation). This class uses the same layout, so an iteration has the same order as in
+ * Redis. A lookup does not follow the collision chains: it uses a Map from key to node. The chains
+ * are updated only when a key is inserted.
  *
  * `array` may be shorter than `arraySize`; what is missing at its end is nil.
  */
@@ -185,19 +185,19 @@ export class LuaTable {
     return place < this.arraySize ? this.array[place] : this.hash?.values[place - this.arraySize];
   }
 
-  /** How many places a walk has to look at. */
+  /** The number of places that an iteration visits. */
   capacity(): number {
     return this.arraySize + (this.hash?.size ?? 0);
   }
 
-  /** Changes whenever places lose their meaning, so that a walk knows to look its key up again. */
+  /** Changes whenever places change, so that an iteration knows when to look up its key again. */
   layout(): unknown {
     return this.hash ?? this.arraySize;
   }
 
   /**
-   * Chooses new sizes for both parts with room for one more key, as C Lua's rehash does. It looks at
-   * every place, and a script can cause it with each assignment, so each place costs a byte.
+   * Chooses new sizes for both parts with room for one more key, as C Lua's rehash does. It reads every
+   * place, and a script can cause it with each assignment, so each place is charged one byte.
    */
   private rehash(extra: LuaValue): void {
     allocate(this.array.length + (this.hash?.size ?? 0));
@@ -282,7 +282,7 @@ class NodePart {
     return true;
   }
 
-  /** Gives a new key a node; false when no node is free. */
+  /** Inserts a new key into a free node. Returns false if no node is free. */
   insert(key: LuaValue, value: LuaValue): boolean {
     let node = this.mainPlace(key);
     if (this.values[node] !== undefined) {
@@ -372,11 +372,11 @@ function isLong(key: LuaValue): key is string {
   return typeof key === 'string' && key.length > LONG_KEY;
 }
 
-const LARGEST_ARRAY = 2 ** 26;
+const MAX_ARRAY = 2 ** 26;
 
 /** Counts a key that could live in an array part under the power of two that covers it. */
 function countInteger(key: LuaValue, counts: number[]): number {
-  if (typeof key !== 'number' || (key | 0) !== key || key < 1 || key > LARGEST_ARRAY) return 0;
+  if (typeof key !== 'number' || (key | 0) !== key || key < 1 || key > MAX_ARRAY) return 0;
   const slice = 32 - Math.clz32(key - 1);
   counts[slice] = counts[slice]! + 1;
   return 1;
@@ -406,10 +406,10 @@ function powerOfTwo(atLeast: number): number {
   return size;
 }
 
-/** Longer keys are paid for when they are hashed, as if they were made anew. */
+/** Longer keys are charged when they are hashed, as if they were allocated again. */
 const SHORT_KEY = 256;
 
-/** The string hash of Redis's Lua, which looks at every char. */
+/** The string hash of Redis's Lua, which reads every char. */
 function hashString(text: string): number {
   let hash = text.length;
   if (hash > SHORT_KEY) allocate(hash);
@@ -429,7 +429,7 @@ function hashNumber(value: number): number {
   return (numberWords[0]! + numberWords[1]!) >>> 0;
 }
 
-/** Objects hash by address in C Lua, which no script can foresee; here by order of first use. */
+/** The hash of an object: its address in C Lua, which is unpredictable; here its number in order of first use. */
 export function identityOf(
   value: Exclude<LuaValue, undefined | boolean | number | string> | undefined,
 ): number {

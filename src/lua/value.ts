@@ -13,8 +13,8 @@ export type LuaValue =
   | LuaUserdata;
 
 /**
- * What a call gives back: one value as itself, so that the common case allocates nothing, or an
- * array for none or several. Such arrays are never changed once they are handed over.
+ * The results of a call: a single value as itself, so that the common case allocates nothing, or an array
+ * for none or several. Such arrays are never changed after they are returned.
  */
 export type Results = LuaValue | LuaValue[];
 
@@ -23,7 +23,7 @@ export const NOTHING: LuaValue[] = [];
 /** The slots of one running function: parameters, locals, boxes of captured variables, varargs. */
 export type Frame = LuaValue[];
 
-/** The home of a variable that an inner function captured. */
+/** Holds a variable that an inner function captures. */
 export class Box {
   value: LuaValue;
   constructor(value: LuaValue) {
@@ -31,7 +31,7 @@ export class Box {
   }
 }
 
-/** Where a call or an operation stands in the source, and how that place names the callee. */
+/** The position of a call or an operation in the source, and the name of the callee there. */
 export interface CallSite {
   readonly chunk: ChunkName;
   readonly line: number;
@@ -47,7 +47,7 @@ export interface ChunkName {
   readonly short: string;
 }
 
-/** What all instances of one function text share. */
+/** The part that all closures of one function in the source share. */
 export interface Prototype {
   /** Runs the function in a prepared frame. */
   body: (frame: Frame) => Results;
@@ -58,12 +58,12 @@ export interface Prototype {
   parameterCount: number;
   /** The slot of the varargs array, or -1. */
   varargSlot: number;
-  /** The slot of Lua 5.0's `arg` table, or -1 when the function has no use for it. */
+  /** The slot of Lua 5.0's `arg` table, or -1 if the function does not use it. */
   argumentSlot: number;
   firstUpvalueSlot: number;
   /** Parameters that inner functions capture and that the prologue therefore boxes. */
   boxedParameters: readonly number[];
-  /** An upper bound of the JavaScript stack that one activation takes, in nodes. */
+  /** An upper bound of the JavaScript stack that one call uses, in nodes of the tree. */
   weight: number;
 }
 
@@ -108,7 +108,7 @@ export class LuaUserdata {
 
 type ThreadStatus = 'suspended' | 'running' | 'normal' | 'dead';
 
-/** Lua code that can stop at a yield: it gives out the yielded values and is sent the resumed ones. */
+/** Lua code that can suspend: it yields the values of coroutine.yield and receives those of coroutine.resume. */
 export type Steps<Result> = Generator<LuaValue[], Result, LuaValue[]>;
 
 /** A coroutine. */
@@ -116,7 +116,7 @@ export class LuaThread {
   status: ThreadStatus = 'suspended';
   readonly entry: Closure;
   steps: Steps<Results> | undefined = undefined;
-  /** The registers of its own, while it is suspended. */
+  /** Its registers while it is suspended. */
   sites: CallSite[] = [];
   level = 0;
   depth = 0;

@@ -7,7 +7,7 @@ import {
   lifeText,
   replyText,
   shortCommand,
-} from '../../lab-report/index.ts';
+} from '../../lab/report/index.ts';
 import type { Paint, Style } from '../console/paint.ts';
 import { fitText, shorten, shortenWord, widthOf, wrap } from './text-width.ts';
 

@@ -9,7 +9,7 @@ import type {
   Variant,
   Verdict,
 } from '../../lab/index.ts';
-import { chanceText, countText, stepsText, UNPROMISED, worldText } from '../../lab-report/index.ts';
+import { chanceText, countText, stepsText, UNPROMISED, worldText } from '../../lab/report/index.ts';
 import type { Look } from './diagram.ts';
 import { type Conclusion, isSurprise } from './session.ts';
 import { widthOf, wrap } from './text-width.ts';

@@ -1,5 +1,5 @@
 import { replay, type Setting, type WorldOptions } from '../../lab/index.ts';
-import type { Language } from '../../lab-report/index.ts';
+import type { Language } from '../../lab/report/index.ts';
 import { HELP, type OptionTable, type OptionValues, readOptions } from '../options.ts';
 import { type Environment, UsageError } from '../verb.ts';
 

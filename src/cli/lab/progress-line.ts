@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock/index.ts';
 import type { Progress } from '../../lab/index.ts';
-import { countText, type Language } from '../../lab-report/index.ts';
+import { countText, type Language } from '../../lab/report/index.ts';
 import type { Io } from '../verb.ts';
 import { shorten } from './text-width.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type Exploration, type Recipe, stampede } from '../../lab/index.ts';
-import { galleryPage } from '../../lab-report/index.ts';
+import { galleryPage } from '../../lab/report/index.ts';
 import { type Io, print, UsageError, VerbError } from '../verb.ts';
 import { version } from '../version.ts';
 import { Findings } from './findings.ts';

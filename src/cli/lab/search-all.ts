@@ -1,5 +1,5 @@
 import type { Exploration, Text } from '../../lab/index.ts';
-import { countText } from '../../lab-report/index.ts';
+import { countText } from '../../lab/report/index.ts';
 import { type Io, print, printError } from '../verb.ts';
 import { explorationData } from './as-json.ts';
 import { Findings } from './findings.ts';

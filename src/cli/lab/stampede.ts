@@ -4,7 +4,7 @@ import {
   momentText,
   STAMPEDE_COLUMNS,
   stampedeText,
-} from '../../lab-report/index.ts';
+} from '../../lab/report/index.ts';
 import { type Io, print, UsageError } from '../verb.ts';
 import type { Look } from './diagram.ts';
 import { readWords, STAMPEDE_OPTIONS } from './lab-options.ts';

@@ -1,6 +1,6 @@
 import { emitKeypressEvents, type Key } from 'node:readline';
 import type { Replay, Text } from '../../lab/index.ts';
-import { statusText, ttlText } from '../../lab-report/index.ts';
+import { statusText, ttlText } from '../../lab/report/index.ts';
 import type { Io } from '../verb.ts';
 import { type Diagram, drawDiagram, type Look } from './diagram.ts';
 import { shorten } from './text-width.ts';

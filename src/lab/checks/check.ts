@@ -16,15 +16,15 @@ export type CheckName =
   | 'out-of-turn'
   | 'waiter-not-served';
 
-/** Something that must never happen, named for what went wrong. It looks either at states or at moves. */
+/** Something that must never happen, named for the failure. A check examines either states or moves. */
 export interface Check {
   readonly name: CheckName;
-  /** What must never be. */
+  /** The failure, in one sentence. */
   readonly about: Text;
-  /** It takes long, so that a random run is looked at only at its end. */
+  /** Slow: a random run makes this check only at its end. */
   readonly isCostly?: true;
-  /** A sentence on what is wrong in this state, if something is. */
+  /** Returns a sentence if the check fails in this state. */
   readonly ofState?: (state: State, world: World) => Text | undefined;
-  /** A sentence on what went wrong in this move, if something did. */
+  /** Returns a sentence if the check fails in this move. */
   readonly ofMove?: (move: Move) => Text | undefined;
 }

@@ -5,8 +5,8 @@ import type { Check } from './check.ts';
 export const fenceOrder: Check = {
   name: 'fence-order',
   about: {
-    en: 'A grant carries a fence that is not larger than those of all grants before it.',
-    zh: '某次授予的编号不大于此前所有授予的编号。',
+    en: 'A grant has a fence that is not larger than those of all earlier grants.',
+    zh: '某次授予的防护令牌（fencing token）不大于此前的所有令牌。',
   },
   ofMove({ before, after }) {
     if (!before.image.view || !after.image.view) return undefined;
@@ -14,8 +14,8 @@ export const fenceOrder: Check = {
     if (grant === undefined) return undefined;
     const name = ownerName(grant.owner);
     return {
-      en: `${name} is granted the lock with fence ${grant.fence}, which was given before`,
-      zh: `${name} 得到的编号 ${grant.fence} 此前已经用过`,
+      en: `${name} is granted the lock with fence ${grant.fence}, which was granted before`,
+      zh: `${name} 得到的防护令牌 ${grant.fence} 此前已经用过`,
     };
   },
 };

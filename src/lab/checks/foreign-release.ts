@@ -12,7 +12,7 @@ export const foreignRelease: Check = {
   },
   ofMove(move) {
     const { choice, before, after, step } = move;
-    if (before.image.view !== undefined) return byTheBooks(move);
+    if (before.image.view !== undefined) return byView(move);
     const { holder, image, nowMs, clients } = before;
     if (step?.kind !== 'command' || holder < 0 || holder === choice.client) return undefined;
     if (image.lock === undefined || after.image.lock !== undefined) return undefined;
@@ -21,7 +21,7 @@ export const foreignRelease: Check = {
   },
 };
 
-function byTheBooks({ choice, before, after, step }: Move): Text | undefined {
+function byView({ choice, before, after, step }: Move): Text | undefined {
   if (step?.kind !== 'command') return undefined;
   const name = clientName(choice.client);
   const [was, is] = [before.image.view!, after.image.view!];

@@ -5,7 +5,7 @@ import type { Check } from './check.ts';
 export const heldByNone: Check = {
   name: 'held-by-none',
   about: {
-    en: 'A client that does not get the lock leaves a lock that no client holds, and that blocks all.',
+    en: 'A client that does not get the lock leaves a lock that no client holds and that blocks all clients.',
     zh: '没有抢到锁的客户端留下了一把无人持有的锁，挡住所有客户端。',
   },
   ofMove({ events, after }) {
@@ -20,13 +20,13 @@ export const heldByNone: Check = {
     const name = clientName(writer);
     const seconds = leftMs / 1000;
     return {
-      en: `${name} does not get the lock, yet has written it: no client holds it, and it blocks all for ${seconds} s`,
+      en: `${name} does not get the lock, yet has written it: no client holds it, and it blocks all clients for ${seconds} s`,
       zh: `${name} 没有抢到锁却写入了它：无人持有这把锁，它仍会挡住所有客户端 ${seconds} 秒`,
     };
   },
 };
 
-/** A holder that has crashed has the lock until its lease ends. */
+/** A crashed holder keeps the lock until its lease ends. */
 function isHeld({ holder, clients, nowMs }: State): boolean {
   const client = clients[holder];
   return client !== undefined && (isAlive(client) || client.untilMs > nowMs);

@@ -3,9 +3,9 @@ import { explore } from '../explore.ts';
 import { replay } from '../replay.ts';
 import { parseRecipe } from '../text/parse-recipe.ts';
 
-/** A lock without an end is held for ever only if no new client can take it. */
-describe('a lock without an end', () => {
-  it('is not held for ever if a loser repairs it a second later', () => {
+/** A lock without expiry is held for ever only if no new client can acquire it. */
+describe('held-for-ever with a lock without expiry', () => {
+  it('holds if a losing client sets the expiry a second later', () => {
     const recipe = parseRecipe(
       `until SETNX lock 1 gives 1
     if TTL lock gives -1
@@ -23,7 +23,7 @@ DEL lock`,
     expect([isComplete, verdicts[0]!.holds]).toEqual([true, true]);
   });
 
-  it('is not held for ever if it is a counter that each client moves on', () => {
+  it('holds if the lock is a counter that each client increments', () => {
     const recipe = parseRecipe(
       `SETNX serving 1
 ticket = INCR next
@@ -39,7 +39,7 @@ INCR serving`,
     expect([isComplete, verdicts[0]!.holds]).toEqual([true, true]);
   });
 
-  it('is not held for ever while a client that wrote the same value is inside', () => {
+  it('holds while a client that wrote the same value is inside', () => {
     const recipe = parseRecipe(
       `until EXISTS lock gives 0
     sleep 1 s

@@ -10,7 +10,7 @@ import { silentLoss } from './silent-loss.ts';
 import { twoAwakeInside, twoInside, twoLiveLeases } from './two-at-once.ts';
 import { waiterNotServed } from './waiter-not-served.ts';
 
-/** Every check, those first that say most about a lock. */
+/** All checks, the most important first. */
 export const CHECKS: readonly Check[] = [
   twoLiveLeases,
   twoAwakeInside,

@@ -6,7 +6,7 @@ import type { Check } from './check.ts';
 export const outOfTurn: Check = {
   name: 'out-of-turn',
   about: {
-    en: 'A client gets the lock, or a place in line, before one that came first and still waits.',
+    en: 'A client gets the lock, or a place in the queue, before a client that came first and still waits.',
     zh: '先来的客户端仍在等待，后来者却先得到了锁，或排到了它的前面。',
   },
   ofMove({ before, after }) {
@@ -21,7 +21,7 @@ function served(before: StoreView, after: StoreView, nowMs: number): Text | unde
   if (turn === undefined) return undefined;
   const [served, passed] = [ownerName(turn.served), ownerName(turn.passed)];
   return {
-    en: `${served} is granted the lock, although ${passed} stands in line before it`,
+    en: `${served} is granted the lock, although ${passed} is ahead of it in the queue`,
     zh: `${served} 得到了锁，但排在它前面的 ${passed} 仍在等待`,
   };
 }
@@ -31,7 +31,7 @@ function moved(before: StoreView, after: StoreView): Text | undefined {
   if (turn === undefined) return undefined;
   const [ahead, behind] = [ownerName(turn.ahead), ownerName(turn.behind)];
   return {
-    en: `${behind} loses its place in line to ${ahead}, who came later`,
+    en: `${behind} loses its place in the queue to ${ahead}, which came later`,
     zh: `${behind} 的排队位置被后来的 ${ahead} 占去`,
   };
 }

@@ -1,11 +1,11 @@
 import { clientName, ownerName } from '../choice.ts';
 import type { Text } from '../recipe.ts';
 import { type ClientState, isAlive, type State } from '../state.ts';
-import { liveTake } from '../store-view.ts';
+import { livePermits } from '../store-view.ts';
 import type { World } from '../world.ts';
 import type { Check } from './check.ts';
 
-/** Leases count until their end, whether or not the holder still lives. */
+/** A lease counts until its end, even if its holder has crashed. */
 export const twoLiveLeases: Check = {
   name: 'two-live-leases',
   about: {
@@ -13,7 +13,7 @@ export const twoLiveLeases: Check = {
     zh: '两个客户端同时持有未到期的租约。',
   },
   ofState: (state, world) =>
-    byTheBooks(state, world) ??
+    byView(state, world) ??
     aboutThose(
       state,
       world,
@@ -25,7 +25,7 @@ export const twoLiveLeases: Check = {
     ),
 };
 
-/** Two who were never paused since they entered: nothing excuses this. */
+/** Counts only clients that were not paused since they entered, so that no pause explains the failure. */
 export const twoAwakeInside: Check = {
   name: 'two-awake-inside',
   about: {
@@ -44,11 +44,11 @@ export const twoAwakeInside: Check = {
     ),
 };
 
-/** No lease can prevent this when a holder is paused; a fence makes it harmless. */
+/** A lease cannot prevent this when a holder is paused. A fence makes it harmless. */
 export const twoInside: Check = {
   name: 'two-inside',
   about: {
-    en: 'Two clients are inside at once, be it that one was paused.',
+    en: 'Two clients are inside at once, even if one of them was paused.',
     zh: '两个客户端同时在临界区内（包括其中一个曾停顿的情况）。',
   },
   ofState: (state, world) =>
@@ -66,7 +66,7 @@ export const twoInside: Check = {
 const TWO = { en: 'both', none: 'neither' } as const;
 const MORE = { en: 'all', none: 'none of them' } as const;
 
-/** A sentence about the clients of the kind, if they take more of the lock than there is. */
+/** A sentence about the clients for which `isOne` is true, if their permits exceed the slots. */
 function aboutThose(
   { clients }: State,
   { slots }: World,
@@ -74,19 +74,19 @@ function aboutThose(
   say: (names: Text, together: typeof TWO | typeof MORE) => Text,
 ): Text | undefined {
   let taken = 0;
-  for (const client of clients) if (isOne(client)) taken += client.take;
+  for (const client of clients) if (isOne(client)) taken += client.permits;
   if (taken <= slots) return undefined;
   const names = [...clients.keys()].filter((index) => isOne(clients[index]!)).map(clientName);
-  // Two are one too many for a mutex, however many there are.
+  // For a mutex, two names are enough to show the failure.
   const meant = slots === 1 ? names.slice(0, 2) : names;
   return say(listed(meant), meant.length === 2 ? TWO : MORE);
 }
 
-function byTheBooks({ image: { view }, nowMs }: State, { slots }: World): Text | undefined {
-  if (view === undefined || liveTake(view, nowMs) <= slots) return undefined;
+function byView({ image: { view }, nowMs }: State, { slots }: World): Text | undefined {
+  if (view === undefined || livePermits(view, nowMs) <= slots) return undefined;
   const names = listed(view.grants.map(({ owner }) => ownerName(owner)));
   return {
-    en: `the store has granted ${names.en} more than there is`,
+    en: `the store has granted ${names.en} more permits than the lock has`,
     zh: `存储同时授予了 ${names.zh}，超过了容量`,
   };
 }

@@ -3,13 +3,13 @@ import { isAlive, type State, stateKey } from '../state.ts';
 import type { World } from '../world.ts';
 import type { Check } from './check.ts';
 
-/** No recipe that serves everybody takes so long for one acquisition once faults have stopped. */
-const PATIENCE_MS = 20_000;
+/** Time limit for one acquisition without faults. Recipes that serve every client need less. */
+const ACQUIRE_TIMEOUT_MS = 20_000;
 
 /**
- * From this state on no fault happens, the paused go on, everybody gets his turn and the clock runs.
- * Whoever still lives must then come to his end. This has one continuation for each state, and many
- * states share most of theirs, so the answers are kept.
+ * Continues from the state with `fairChoice`: no faults, paused clients resume, each client gets its turn and
+ * the clock runs. Every live client must finish. The continuation of a state is unique, and many states
+ * share most of theirs, so results are memoized.
  */
 export const waiterNotServed: Check = {
   name: 'waiter-not-served',
@@ -22,7 +22,7 @@ export const waiterNotServed: Check = {
     const waiter = unservedIn(state, world);
     if (waiter < 0) return undefined;
     const name = clientName(waiter);
-    const seconds = patienceMs(world) / 1000;
+    const seconds = timeoutMs(world) / 1000;
     return {
       en: `no more faults from here on, yet ${name} still waits ${seconds} s later`,
       zh: `此后不再有故障，但 ${seconds} 秒后 ${name} 仍在等待`,
@@ -30,13 +30,13 @@ export const waiterNotServed: Check = {
   },
 };
 
-function patienceMs({ options }: World): number {
-  return PATIENCE_MS * options.clients * options.rounds;
+function timeoutMs({ options }: World): number {
+  return ACQUIRE_TIMEOUT_MS * options.clients * options.rounds;
 }
 
 const KNOWN = new WeakMap<World, Map<string, number>>();
 
-/** Who is left over in the fair continuation; -1: nobody. */
+/** The first client that does not finish in the fair continuation; -1 if all finish. */
 function unservedIn(state: State, world: World): number {
   if (!world.store.remembers) return followFairly(state, world, () => undefined);
   const known = KNOWN.get(world) ?? new Map<string, number>();
@@ -56,7 +56,7 @@ function followFairly(
   world: World,
   lookUp: (at: State) => number | undefined,
 ): number {
-  const deadlineMs = state.nowMs + patienceMs(world);
+  const deadlineMs = state.nowMs + timeoutMs(world);
   for (let at = state; ; ) {
     const known = lookUp(at);
     if (known !== undefined) return known;

@@ -5,33 +5,36 @@ import { type LiveSession, LockSession, RedisStore } from '../../stores/index.ts
 import { clientName } from '../choice.ts';
 import { START_MS } from '../store.ts';
 
-/** What a client has to do with the world around it. */
-export interface Surroundings {
+/** What a client calls: its time, its network, and the reports to the watcher. */
+export interface ClientHost {
   readonly nowMs: number;
-  send(event: Coming): void;
-  withdraw(event: Coming): void;
+  send(event: Delivery): void;
+  withdraw(event: Delivery): void;
   entered(held: Held): void;
-  /** It gives back what is its own, as far as it knows. */
+  /** The client starts to release a lease that it believes to hold. */
   releasing(held: Held): void;
-  /** It was told this when it had done so. */
+  /** The release has returned this outcome. */
   released(held: Held, outcome: ReleaseOutcome): void;
 }
 
-/** Something on its way to the store or to a client, in a lane where nothing overtakes. */
-export interface Coming {
+/**
+ * Something in transit to the store or to a client: a request, a reply, a message, or a timer that is due.
+ * Each kind of each client is a lane of its own, which keeps its order.
+ */
+export interface Delivery {
   readonly kind: 'request' | 'reply' | 'message' | 'timer' | 'stray' | 'exit';
   readonly client: Client;
-  /** Where it arrives. */
+  /** Delivers it to the client; undefined if the store is the target. */
   readonly arrive: (() => void) | undefined;
   readonly request: Request | undefined;
-  /** What a reply or a message says. */
+  /** The content of a reply or a message. */
   readonly value: unknown;
 }
 
 export interface Request {
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** The client asks to hear this channel. */
+  /** The channel to subscribe to, if the request is a subscription. */
   readonly channel: string | undefined;
   readonly answer: (reply: unknown) => void;
   readonly fail: (error: Error) => void;
@@ -41,45 +44,45 @@ export interface Request {
 const REQUEST_TIMEOUT_MS = 1000;
 
 /**
- * A process of its own with the real library in it: its time, its timers, its connections and its chance
- * are all the stage's, so that nothing happens in it unless the stage lets it.
+ * A simulated process that runs the real library. The stage controls its time, timers, connections and
+ * randomness, so nothing happens in it unless the stage takes a step.
  */
 export class Client {
   readonly index: number;
   readonly name: string;
   readonly locks: Locks;
   readonly clock: Clock;
-  /** What it believes to hold. */
+  /** The leases that it believes to hold. */
   readonly holds = new Set<Held>();
   timers: LabTimer[] = [];
   isPaused = false;
   isCut = false;
   isCrashed = false;
-  /** Since when it is paused or cut. */
+  /** The time at which its pause or network cut began. */
   sinceMs = 0;
-  /** Something of it may stay in the store until it ends: word of it was lost, or it was given away. */
-  mayLeave = false;
+  /** A lease of it may stay in the store until it expires: a request or reply was lost, or the lease was transferred. */
+  mayLeaveLeases = false;
   channel: string | undefined;
   /** The session that its locks end with, while it is open. */
   sessionId: string | undefined;
   onMessage: ((text: string) => void) | undefined;
   onGap: (() => void) | undefined;
-  /** Tasks that have not ended. */
+  /** The number of tasks that have not ended. */
   unfinished = 0;
   hasClosed = false;
-  /** Requests after its connections were closed, and renewals when all its tasks had ended. */
+  /** The number of requests after its connections were closed, and of renewals after all its tasks had ended. */
   sentNeedlessly = 0;
-  /** A place for what one program hands to another. */
+  /** Data that one client's task passes to another client's. */
   readonly shared: Map<string, string>;
-  readonly #world: Surroundings;
+  readonly #world: ClientHost;
   #closing: Promise<void> | undefined;
   #isDisconnected = false;
-  readonly #underWay = new Set<Request>();
+  readonly #pending = new Set<Request>();
   #endSession = (): void => {};
   #sessions = 0;
   #order = 0;
 
-  constructor(index: number, world: Surroundings, shared: Map<string, string>, hasSession = false) {
+  constructor(index: number, world: ClientHost, shared: Map<string, string>, hasSession = false) {
     this.index = index;
     this.shared = shared;
     this.name = clientName(index);
@@ -106,9 +109,9 @@ export class Client {
     });
   }
 
-  /** From here on it acts on the lock's behalf, until `leave`. */
-  enter(lease: Lease, take: number): Held {
-    const held: Held = { client: this, lease, take, isTold: undefined };
+  /** The client acts as a holder from here until `leave`. */
+  enter(lease: Lease, permits: number): Held {
+    const held: Held = { client: this, lease, permits, isSignalled: undefined };
     this.holds.add(held);
     this.#world.entered(held);
     return held;
@@ -128,24 +131,24 @@ export class Client {
   }
 
   close(): Promise<void> {
-    // What it has asked for may still be granted; nobody is left to give it back before its end.
-    if (this.#underWay.size > 0) this.mayLeave = true;
+    // The store may still grant a pending request. No client releases that lease before it expires.
+    if (this.#pending.size > 0) this.mayLeaveLeases = true;
     this.#closing ??= this.locks.close().then(() => {
       this.hasClosed = true;
     });
     return this.#closing;
   }
 
-  /** Its connection ends, and another takes its place: whether a request was heard nobody knows. */
+  /** Its connection breaks and is replaced. All pending requests fail, whether or not the store executed them. */
   loseConnection(): void {
     const error = new Error('the connection has ended');
-    for (const request of [...this.#underWay]) request.fail(error);
+    for (const request of [...this.#pending]) request.fail(error);
     this.sessionId = undefined;
     this.#endSession();
     this.onGap?.();
   }
 
-  /** Its process ends: nothing of what it planned will happen. */
+  /** Its process ends: its timers do not fire any more. */
   crash(): void {
     this.isCrashed = true;
     this.timers = [];
@@ -162,7 +165,7 @@ export class Client {
     return dueMs;
   }
 
-  /** Timers whose time has come are on their way. */
+  /** Puts timers that are due into transit. */
   sendDueTimers(): void {
     const { nowMs } = this.#world;
     const due = this.timers.filter((timer) => timer.dueMs <= nowMs);
@@ -186,7 +189,7 @@ export class Client {
     else this.#world.withdraw(timer);
   }
 
-  /** Sessions open at once: what matters is how they end. */
+  /** Sessions open without delay: the lab tests only how they end. */
   #session(scripts: ScriptRunner): LockSession {
     const open = async (): Promise<LiveSession> => {
       const id = `${this.name}${++this.#sessions}`;
@@ -229,11 +232,11 @@ export class Client {
       const settle =
         <Value>(how: (value: Value) => void) =>
         (value: Value): void => {
-          this.#underWay.delete(request);
+          this.#pending.delete(request);
           how(value);
         };
       const request = { keys, args, channel, answer: settle(resolve), fail: settle(reject) };
-      this.#underWay.add(request);
+      this.#pending.add(request);
       this.#world.send({
         kind: 'request',
         client: this,
@@ -245,16 +248,16 @@ export class Client {
   }
 }
 
-/** A lease in somebody's hands. */
+/** A lease that a client believes to hold. */
 export interface Held {
   readonly client: Client;
   readonly lease: Lease;
-  readonly take: number;
-  /** Whether its signal has aborted; undefined if nobody listens. */
-  isTold: boolean | undefined;
+  readonly permits: number;
+  /** Whether its signal has aborted; undefined if the task does not listen to the signal. */
+  isSignalled: boolean | undefined;
 }
 
-class LabTimer implements Coming, Timer {
+class LabTimer implements Delivery, Timer {
   readonly kind = 'timer';
   readonly request = undefined;
   readonly value = undefined;
@@ -281,7 +284,7 @@ function isRenewal(word: string): boolean {
   return word === 'extend' || word.startsWith('extend ');
 }
 
-/** The client of an owner that it named. */
+/** The name of the client that made this owner id. */
 export function clientOfOwner(owner: string): string {
   return owner.split('.', 1)[0]!;
 }

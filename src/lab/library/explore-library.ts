@@ -12,11 +12,11 @@ import type { Faults } from './stage.ts';
 import type { LibraryCheck } from './watcher.ts';
 
 export interface LibraryOptions extends Partial<Faults> {
-  /** In how many steps something else may happen than what has waited longest. */
+  /** The maximum number of steps that differ from the usual one. */
   readonly preemptions?: number;
-  /** As many schedules as there is time for, chosen evenly from those with the most preemptions. */
+  /** The maximum number of schedules. Schedules are left out evenly among those with the most preemptions. */
   readonly mostSchedules?: number;
-  /** Called now and then; false stops. */
+  /** Called after every schedule; return false to stop. */
   readonly onProgress?: (progress: LibraryProgress) => boolean | undefined;
   readonly clock?: Clock;
 }
@@ -30,16 +30,16 @@ export interface LibraryProgress {
 
 export interface LibraryExploration extends LibraryProgress {
   readonly scenario: Scenario;
-  /** False if it has not seen every schedule. */
+  /** False if schedules were left out or the search was stopped. */
   readonly isComplete: boolean;
-  /** The first failure: with as few preemptions as can be, or made short if it was found at random. */
+  /** The first failure: with the fewest preemptions, or shortened if a random run found it. */
   readonly failure?: LibraryFailure;
 }
 
 export interface LibraryFailure extends LibraryReplay {
   readonly check: LibraryCheck;
   readonly sentence: string;
-  /** The seed that finds it in the first run, if it was found at random. */
+  /** The seed with which the first run fails, if a random run found it. */
   readonly seed?: number;
 }
 
@@ -57,13 +57,13 @@ const PREEMPTIONS = 2;
 const PROGRESS_EVERY = 256;
 const RUNS = 1000;
 
-/** Plays the real library through every schedule with so many preemptions, those with fewer first. */
+/** Runs the real library through every schedule with at most `preemptions` preemptions, fewer first. */
 export async function exploreLibrary(
-  wished: Scenario | string,
+  requested: Scenario | string,
   options: LibraryOptions = {},
 ): Promise<LibraryExploration> {
   const { preemptions = PREEMPTIONS, mostSchedules = Number.POSITIVE_INFINITY } = options;
-  const scenario = scenarioOf(wished);
+  const scenario = scenarioOf(requested);
   const progress = new Tally(options);
   let failing: readonly Chosen[] | undefined;
   const isComplete = await search(scenario, {
@@ -86,14 +86,14 @@ export interface RandomLibraryOptions
   readonly runs?: number;
 }
 
-/** Plays runs of the real library by random priorities, drawn from a seed, until a check fails. */
+/** Runs the real library with random priorities, drawn from a seed, until a check fails. */
 export async function exploreLibraryAtRandom(
-  wished: Scenario | string,
+  requested: Scenario | string,
   options: RandomLibraryOptions,
 ): Promise<LibraryExploration> {
   const { seed, runs = RUNS } = options;
-  const scenario = scenarioOf(wished);
-  // Random runs have so little in common that remembering costs more than it saves.
+  const scenario = scenarioOf(requested);
+  // Random runs share so few states that memoizing costs more than it saves.
   const store = new SharedStore(scenario, false);
   const faults = { ...RANDOM_FAULTS, ...faultsOf(options) };
   const progress = new Tally(options);
@@ -110,12 +110,12 @@ export async function exploreLibraryAtRandom(
   return { scenario, ...progress.now(), isComplete: true };
 }
 
-/** Plays one schedule step by step. */
+/** Replays one schedule step by step. */
 export async function replayLibrary(
-  wished: Scenario | string,
+  requested: Scenario | string,
   schedule: string,
 ): Promise<LibraryReplay> {
-  const scenario = scenarioOf(wished);
+  const scenario = scenarioOf(requested);
   const { trace, chosen, found } = await playBack(scenario, parseSchedule(schedule));
   return { scenario, schedule: scheduleText(chosen), trace, ...found };
 }
@@ -124,22 +124,22 @@ async function failureOf(scenario: Scenario, chosen: readonly Chosen[]): Promise
   const schedule = scheduleText(chosen);
   const { check, sentence, ...replayed } = await replayLibrary(scenario, schedule);
   if (check === undefined || sentence === undefined) {
-    throw new LabError(`nothing fails when ${schedule} of ${scenario.name} is played again`);
+    throw new LabError(`no check fails when ${schedule} of ${scenario.name} is replayed`);
   }
   return { ...replayed, check, sentence };
 }
 
-function scenarioOf(wished: Scenario | string): Scenario {
-  return typeof wished === 'string' ? named('scenario', wished, SCENARIOS) : wished;
+function scenarioOf(requested: Scenario | string): Scenario {
+  return typeof requested === 'string' ? named('scenario', requested, SCENARIOS) : requested;
 }
 
 function faultsOf(options: Partial<Faults>): Partial<Faults> {
   const names = Object.keys(FAULTS) as (keyof Faults)[];
-  const wishes = names.filter((name) => options[name] !== undefined);
-  return Object.fromEntries(wishes.map((name) => [name, options[name]]));
+  const overrides = names.filter((name) => options[name] !== undefined);
+  return Object.fromEntries(overrides.map((name) => [name, options[name]]));
 }
 
-/** Counts what was played. */
+/** Counts schedules, steps and virtual time. */
 class Tally {
   readonly #clock: Clock;
   readonly #onProgress: LibraryOptions['onProgress'];
@@ -154,7 +154,7 @@ class Tally {
     this.#beganMs = clock.monotonicMs();
   }
 
-  /** Whether to go on. */
+  /** Adds one run. Returns false if the search must stop. */
   count({ steps, virtualMs }: { readonly steps: number; readonly virtualMs: number }): boolean {
     this.#schedules++;
     this.#steps += steps;

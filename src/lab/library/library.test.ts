@@ -20,7 +20,7 @@ const scenarioOf = (name: string): Scenario => SCENARIOS.find((each) => each.nam
 
 describe('the library', () => {
   it.each(names.filter((name) => name !== 'mutex-crowd'))(
-    'does nothing wrong with any one preemption or fault, nor with two as far as was looked: %s',
+    'fails no check with any one preemption or fault, nor in a sample of those with two: %s',
     async (name) => {
       const { failure, schedules } = await exploreLibrary(name, { mostSchedules: 2000 });
       expect(failure).toBeUndefined();
@@ -29,27 +29,27 @@ describe('the library', () => {
     },
   );
 
-  it.each(names)('does nothing wrong at random: %s', async (name) => {
+  it.each(names)('fails no check in random runs: %s', async (name) => {
     const seed = Number(newSeed());
     const { failure, virtualHours } = await exploreLibraryAtRandom(name, { seed, runs: 50 });
     expect(failure).toBeUndefined();
     expect(virtualHours).toBeGreaterThan(0.05);
   });
 
-  /** What the lab has found once. */
-  const CURED = [
-    ['mutex', '5.13.', 'two renewals at a time, of which one left its timer behind'],
+  /** Schedules that once failed. */
+  const FIXED = [
+    ['mutex', '5.13.', 'two renewals at once, one of which left its timer behind'],
     ['semaphore', '7.20.', 'the same'],
-    ['mutex-adopted', '4.tb.1.1.3.1.12xc.tb.tb.', 'adopted too late, and kept'],
+    ['mutex-adopted', '4.tb.1.1.3.1.12xc.tb.tb.', 'a lease adopted too late and kept'],
   ] as const;
 
-  it.each(CURED)('stays cured: %s %s, %s', async (name, schedule) => {
+  it.each(FIXED)('does not fail again: %s %s, %s', async (name, schedule) => {
     const { found } = await playBack(scenarioOf(name), parseSchedule(schedule), true);
     expect(found).toBeUndefined();
   });
 });
 
-/** An operator takes the lock from whoever holds it: what the checks are there to see. */
+/** An operator force-releases the lock of its holder, so that checks fail. */
 const FORCED: Scenario = {
   ...scenarioOf('mutex'),
   name: 'forced',
@@ -69,7 +69,7 @@ const FORCED: Scenario = {
   ],
 };
 
-/** Holds on to the lock after having given it back. */
+/** Acts as a holder after the release, so that checks fail. */
 const OVERSTAYING: Scenario = {
   ...scenarioOf('mutex'),
   name: 'overstaying',
@@ -92,8 +92,8 @@ const OVERSTAYING: Scenario = {
   ]),
 };
 
-describe('a failure', () => {
-  it('is found with as few preemptions as can be, and told step by step', async () => {
+describe('a failure of the library', () => {
+  it('is found with the fewest preemptions, with a trace of every step', async () => {
     const { failure, schedules } = await exploreLibrary(FORCED);
     expect(schedules).toBe(1);
     expect(failure).toMatchObject({
@@ -111,7 +111,7 @@ describe('a failure', () => {
     expect(overstayed.failure!.check).toBe('two-awake-inside');
   });
 
-  it('is made short when it was found at random, and found again from its seed', async () => {
+  it('is shortened when a random run found it, and found again from its seed', async () => {
     const ask = (seed: number) => exploreLibraryAtRandom(FORCED, { seed, runs: 20 });
     const { failure } = await ask(5);
     expect(failure!.schedule.length).toBeLessThan(8);
@@ -129,8 +129,8 @@ describe('a failure', () => {
   });
 });
 
-describe('the search', () => {
-  it('plays every run with one preemption, and no run twice', async () => {
+describe('the search of the library', () => {
+  it('makes every run with one preemption, and no run twice', async () => {
     const scenario = scenarioOf('mutex');
     let possible = 1;
     await perform(new Stage(scenario, new SharedStore(scenario), FAULTS), (stage, usual) => {
@@ -150,7 +150,7 @@ describe('the search', () => {
     expect(possible).toBeGreaterThan(200);
   });
 
-  it('leaves out evenly what it has no time for, and says so', async () => {
+  it('leaves out schedules evenly above mostSchedules, and is not complete', async () => {
     const scenario = scenarioOf('mutex');
     const firsts = new Map<number, number>();
     const isComplete = await search(scenario, {
@@ -170,7 +170,7 @@ describe('the search', () => {
     expect(Math.max(...firsts.values())).toBeLessThan(250);
   });
 
-  it('plays as an event loop does that turns after everything that happens', async () => {
+  it('gives the same runs as one turn of the event loop after each step', async () => {
     for (const scenario of SCENARIOS) {
       const turns: unknown[][] = [];
       const settle = (turn: () => void): void => void setImmediate(turn);
@@ -194,7 +194,7 @@ describe('the search', () => {
     }
   });
 
-  it('remembers what the store did without changing it', async () => {
+  it('gives the same runs with and without memoized store results', async () => {
     const scenario = scenarioOf('semaphore');
     const store = new SharedStore(scenario);
     const schedules = ['', '9zb5.', 'xc4.', '11lma', '8ca6.', '7bb2sb'].map(parseSchedule);
@@ -208,14 +208,14 @@ describe('the search', () => {
 });
 
 describe('a schedule of the library', () => {
-  it('is numbers of usual steps and what happens instead', () => {
+  it('is parsed from numbers of usual steps and the options between them', () => {
     const text = '12zb3.wbxalqc2lma';
     expect(scheduleText(parseSchedule(text))).toBe(text);
     expect(scheduleText(parseSchedule(' 2 3 qa 4 '))).toBe('5qa');
     expect(parseSchedule('2qa').map((step) => step?.label)).toEqual([undefined, undefined, 'qa']);
   });
 
-  it('is refused with the nearest choice when it cannot be played', async () => {
+  it('is refused with the nearest possible option when a step is impossible', async () => {
     await expect(replayLibrary('mutex', '3?a')).rejects.toThrow(
       'the schedule cannot be read at "?a": it is made of numbers',
     );

@@ -5,8 +5,8 @@ import { SharedStore } from './shared-store.ts';
 import type { LibraryCheck } from './watcher.ts';
 
 /**
- * A run with fewer choices in which the same check fails: choices are left to what happens by itself, many
- * at a time first. None of those that remain can be left alone.
+ * Removes choices from a failing run while the same check still fails: the usual step takes the place of
+ * each removed choice. Removes large pieces first. No single choice of the result can be removed.
  */
 export async function minimise(
   scenario: Scenario,

@@ -1,10 +1,10 @@
 import { clientName } from '../choice.ts';
 import { LabError } from '../lab-error.ts';
 
-/** One thing that can happen next to the library's clients. The same thing is always the same object. */
+/** One possible next step. Equal options are the same object. */
 export interface Option {
   readonly sign: Sign;
-  /** Whom it happens to; -1 for the clock. */
+  /** The index of the client; -1 for the clock. */
   readonly client: number;
   /** How a schedule writes it. */
   readonly label: string;
@@ -12,7 +12,7 @@ export interface Option {
 
 export type Sign = keyof typeof SIGNS;
 
-/** What each sign before a client's letter stands for. */
+/** The meaning of each sign before a client's letter. */
 export const SIGNS = {
   q: 'its oldest request reaches the store',
   r: 'its oldest reply reaches it',
@@ -20,7 +20,7 @@ export const SIGNS = {
   t: 'its oldest timer that is due fires',
   x: 'it crashes',
   z: 'it is paused',
-  w: 'it goes on',
+  w: 'it resumes',
   c: 'its network is cut',
   u: 'its network is back',
   b: 'its connection breaks',
@@ -32,12 +32,12 @@ export const SIGNS = {
   '.': 'time passes until something is due',
 } as const;
 
-const MOST_CLIENTS = 4;
+const MAX_CLIENTS = 4;
 
 const TABLE = Object.fromEntries(
   (Object.keys(SIGNS) as Sign[]).map((sign) => [
     sign,
-    Array.from({ length: MOST_CLIENTS }, (_, client): Option => {
+    Array.from({ length: MAX_CLIENTS }, (_, client): Option => {
       return { sign, client, label: sign + clientName(client).toLowerCase() };
     }),
   ]),
@@ -49,12 +49,13 @@ export function option(sign: Sign, client: number): Option {
   return TABLE[sign][client]!;
 }
 
-/** A step of a schedule: an option, or undefined for what happens by itself. */
+/** A step of a schedule: an option, or undefined for the usual step. */
 export type Chosen = Option | undefined;
 
 /**
- * A schedule as text: a number is so many steps in which what has waited longest happens, and the rest
- * of the run is left to that too. `12zb3wb`: twelve steps, B is paused, three steps, it goes on.
+ * A schedule as text. A number is that many usual steps: the oldest thing in transit is delivered. After the
+ * end of the schedule all steps are usual. `12zb3wb`: twelve usual steps, B is paused, three usual steps,
+ * B resumes.
  */
 export function scheduleText(steps: readonly Chosen[]): string {
   let text = '';

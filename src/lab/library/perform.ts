@@ -3,7 +3,7 @@ import type { Option } from './option.ts';
 import type { Stage } from './stage.ts';
 import type { Found } from './watcher.ts';
 
-/** Decides what happens in a step, given what would happen by itself. */
+/** Decides which option a step takes. `usual` is the default. */
 export type Director = (stage: Stage, usual: Option, step: number) => Option;
 
 export interface Run {
@@ -13,15 +13,15 @@ export interface Run {
 }
 
 const READY = Promise.resolve();
-/** No run that serves everybody takes so many. */
-const MOST_STEPS = 5000;
+/** Step limit of a run. Runs in which all clients are served need fewer. */
+const MAX_STEPS = 5000;
 
 /**
- * Plays a run to its end, to where all clients have closed or to the first thing that must not happen.
+ * Makes a run until all clients have closed or a check fails.
  *
- * The library runs in promises. After each thing that reaches a client they must all have run before the
- * next: Node calls what `nextTick` was given by a promise's callback when no such callback is left, which
- * costs a fraction of a turn of the event loop and is as exact.
+ * The library is asynchronous. After each delivery to a client, all its promise callbacks must have run before
+ * the next step. `process.nextTick` inside a promise callback achieves that: Node runs it when no
+ * promise callback is left. It is much cheaper than a turn of the event loop.
  */
 export function perform(stage: Stage, director: Director, later = whenSettled): Promise<Run> {
   return new Promise((resolve, reject) => {
@@ -34,17 +34,17 @@ export function perform(stage: Stage, director: Director, later = whenSettled): 
         reject(error);
       }
     };
-    /** Up to where a client has something to do; false when the run is over. */
+    /** Takes steps until one reaches a client, whose callbacks must then run. Returns false when the run is over. */
     const play = (): boolean => {
-      stage.watcher.look();
-      while (stage.found === undefined && step < MOST_STEPS) {
+      stage.watcher.check();
+      while (stage.found === undefined && step < MAX_STEPS) {
         const usual = stage.usual();
         if (usual === undefined) return endAct(stage);
         const taken = stage.isClosing ? usual : director(stage, usual, step);
         step++;
         if (stage.take(taken, taken === usual)) return true;
       }
-      if (step >= MOST_STEPS) stage.watcher.stuck();
+      if (step >= MAX_STEPS) stage.watcher.stuck();
       return false;
     };
     stage.start();
@@ -52,7 +52,7 @@ export function perform(stage: Stage, director: Director, later = whenSettled): 
   });
 }
 
-/** Nothing can happen by itself any more: the clients close, or all is over. */
+/** No usual step is left: closes the clients, or ends the run. */
 function endAct(stage: Stage): boolean {
   if (stage.isBusy) stage.watcher.stuck();
   else if (stage.isClosing) stage.watcher.over();
@@ -63,7 +63,7 @@ function endAct(stage: Stage): boolean {
   return false;
 }
 
-/** When no callback of a promise is left to run. */
+/** Calls `turn` when no promise callback is left to run. */
 function whenSettled(turn: () => void): void {
   READY.then(() => process.nextTick(turn));
 }

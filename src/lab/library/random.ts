@@ -9,22 +9,22 @@ export interface RandomRun extends Run {
   readonly chosen: readonly Chosen[];
 }
 
-/** How often the one that comes first becomes the last, and over how many steps this is spread. */
-const MOST_CHANGES = 5;
+/** The maximum number of priority changes, and the number of steps at the start within which they happen. */
+const MAX_CHANGES = 5;
 const CHANGES_WITHIN = 60;
-/** One step in so many is a fault, if one is left, and in one of so many a fault ends. */
+/** One step in this many is a fault, if one is left; one in `STEPS_UNTIL_END` ends a pause or a cut. */
 const STEPS_A_FAULT = 20;
 const STEPS_UNTIL_END = 8;
-/** After so many steps everybody gets his turn: a run in which one always comes first may have no end. */
-const STEPS_OF_CHANCE = 200;
-/** Time may not pass more often than this while something is on its way. */
-const MOST_TICKS = 3;
+/** After this many steps all steps are usual: a run in which one client always has priority may never end. */
+const RANDOM_STEPS = 200;
+/** How often in a row time may pass while something is in transit. */
+const MAX_TICKS = 3;
 
 /**
- * One run by random priorities (PCT): every lane of every client, and the clock, gets one; whoever has the
- * highest of all that can go on, goes on, and at a few random steps the first becomes the last. A bug that
- * needs few orderings to be just so is found with a chance that does not shrink with the length of the
- * run, as it does where every step is drawn.
+ * Makes one run with random priorities (PCT, probabilistic concurrency testing). Every lane of every client,
+ * and the clock, has a priority. Each step takes the possible option with the highest one; at a few random
+ * steps the first option becomes the last. The probability to find a bug that needs few orderings does not
+ * shrink with the length of the run, unlike with a random choice at every step.
  */
 export async function playAtRandom(
   scenario: Scenario,
@@ -47,7 +47,7 @@ function byPriorities(seed: number): Director {
   const draw = (count: number): number => Math.floor(random.next() * count);
   const priorities = new Map<string, number>();
   const changes = new Set(
-    Array.from({ length: draw(MOST_CHANGES + 1) }, () => draw(CHANGES_WITHIN)),
+    Array.from({ length: draw(MAX_CHANGES + 1) }, () => draw(CHANGES_WITHIN)),
   );
   let lowest = 0;
   let ticks = 0;
@@ -68,13 +68,13 @@ function byPriorities(seed: number): Director {
   };
 
   return (stage, usual, step) => {
-    if (step >= STEPS_OF_CHANCE) return usual;
+    if (step >= RANDOM_STEPS) return usual;
     const others = stage.others(usual);
     const faults = others.filter(({ sign }) => FAULTS.has(sign));
     if (faults.length > 0 && draw(STEPS_A_FAULT) === 0) return faults[draw(faults.length)]!;
     const ends = others.filter(({ sign }) => sign === 'w' || sign === 'u');
     if (ends.length > 0 && draw(STEPS_UNTIL_END) === 0) return ends[draw(ends.length)]!;
-    const mayTick = ticks < MOST_TICKS;
+    const mayTick = ticks < MAX_TICKS;
     const plain = others.filter(({ sign }) => (sign === '.' ? mayTick : PLAIN.has(sign)));
     const taken = goOn([usual, ...plain], step);
     ticks = taken.sign === '.' && taken !== usual ? ticks + 1 : 0;

@@ -1,16 +1,16 @@
 import { LabError } from '../lab-error.ts';
 import { START_MS } from '../store.ts';
-import type { Coming } from './client.ts';
+import type { Delivery } from './client.ts';
 import { type Chosen, type Option, SIGNS } from './option.ts';
 import { perform, type Run } from './perform.ts';
 import type { Scenario } from './scenario.ts';
 import { SharedStore } from './shared-store.ts';
 import { type Faults, Stage } from './stage.ts';
 
-/** One step of a run of the library, in words. */
+/** One step of a run of the library, as text. */
 export interface LibraryStep {
   readonly label: string;
-  /** Whether it is what had waited longest. */
+  /** True for the usual step: the oldest thing in transit. */
   readonly isUsual: boolean;
   readonly seconds: number;
   readonly text: string;
@@ -18,14 +18,14 @@ export interface LibraryStep {
 
 export interface Played extends Run {
   readonly trace: readonly LibraryStep[];
-  /** What was chosen, without what did not fit and without the usual at the end. */
+  /** The choices taken, without impossible ones and without the usual steps at the end. */
   readonly chosen: readonly Chosen[];
 }
 
-/** As many as anybody may choose: a schedule says itself how many there are. */
+/** No limit on faults: the schedule itself lists them. */
 const ANY: Faults = { crashes: 99, pauses: 99, cuts: 99, losses: 99, breaks: 99 };
 
-/** Plays a schedule on an engine of its own that is never put back. What does not fit is an error, or left out. */
+/** Replays a schedule on its own engine. Throws for an impossible choice, or skips it if `isLenient`. */
 export async function playBack(
   scenario: Scenario,
   schedule: readonly Chosen[],
@@ -35,10 +35,11 @@ export async function playBack(
   const trace: LibraryStep[] = [];
   const chosen: Chosen[] = [];
   const run = await perform(new Stage(scenario, store, ANY), (stage, usual, step) => {
-    const wish = schedule[step];
-    const fits = wish === undefined || wish === usual || stage.others(usual).includes(wish);
-    if (!fits && !isLenient) throw misfit(stage, usual, wish, step + 1);
-    const taken = fits && wish !== undefined ? wish : usual;
+    const requested = schedule[step];
+    const fits =
+      requested === undefined || requested === usual || stage.others(usual).includes(requested);
+    if (!fits && !isLenient) throw misfit(stage, usual, requested, step + 1);
+    const taken = fits && requested !== undefined ? requested : usual;
     if (taken !== usual) chosen[step] = taken;
     trace.push(stepText(stage, taken, taken === usual));
     return taken;
@@ -46,11 +47,11 @@ export async function playBack(
   return { ...run, trace, chosen: Array.from(chosen) };
 }
 
-function misfit(stage: Stage, usual: Option, wish: Option, step: number): LabError {
+function misfit(stage: Stage, usual: Option, requested: Option, step: number): LabError {
   const fits = [usual, ...stage.others(usual)];
-  const nearest = fits.find(({ client }) => client === wish.client) ?? usual;
+  const nearest = fits.find(({ client }) => client === requested.client) ?? usual;
   return new LabError(
-    `step ${step}, "${wish.label}", does not fit. What fits is ${fits.map(({ label }) => label).join(', ')}; ` +
+    `step ${step}, "${requested.label}", does not fit. What fits is ${fits.map(({ label }) => label).join(', ')}; ` +
       `the nearest is ${nearest.label}`,
   );
 }
@@ -63,15 +64,15 @@ function stepText(stage: Stage, option: Option, isUsual: boolean): LibraryStep {
   return { label: option.label, isUsual, seconds: (stage.nowMs - START_MS) / 1000, text };
 }
 
-function subjectText({ kind, request, value }: Coming): string {
+function subjectText({ kind, request, value }: Delivery): string {
   if (kind === 'timer') return 'timer';
   if (kind === 'message') return short(String(value));
   if (request?.channel !== undefined) return `SUBSCRIBE ${request.channel}`;
-  const asked = short(request!.args.join(' '));
-  return kind === 'reply' ? `${asked} → ${short(JSON.stringify(value))}` : asked;
+  const sent = short(request!.args.join(' '));
+  return kind === 'reply' ? `${sent} → ${short(JSON.stringify(value))}` : sent;
 }
 
-/** Owners without what is known of them. */
+/** Removes the public info after each owner. */
 function short(text: string): string {
   return text.replace(/ ?\[(?=["\\]).*?\]/g, '');
 }

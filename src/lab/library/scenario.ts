@@ -4,11 +4,11 @@ import { RESERVED_MS } from '../../stores/index.ts';
 import type { Text } from '../recipe.ts';
 import type { Client, Held } from './client.ts';
 
-/** Some programs that use the library, each in a process of its own, around one lock. */
+/** Tasks that use one lock, in one or more processes that each run the library. */
 export interface Scenario {
   readonly name: string;
   readonly about: Text;
-  /** The key of the lock in the store, and how much of it there is to take. */
+  /** The key of the lock in the store, and its number of slots. */
   readonly key: string;
   readonly slots: number;
   /** Whether the locks of each process end with a session. */
@@ -18,49 +18,60 @@ export interface Scenario {
 
 export interface Task {
   readonly run: (client: Client) => Promise<Ending>;
-  /** How it may end if nothing is lost and nobody is slow. */
+  /** The allowed endings of a run without faults and delays. */
   readonly calm: readonly Ending[];
-  /** How it may end at all. */
+  /** The allowed endings of any run. */
   readonly any: readonly Ending[];
 }
 
-/** What became of a release, or why there was none. */
+/** The outcome of the release, or the code of the error before it. */
 export type Ending = ReleaseOutcome | LockError['code'];
 
 const LEASE_MS = 3000;
 const WORK_MS = 1000;
-/** When one that waits asks for the third time: two milliseconds after a lease that was renewed would have ended. */
-const ASKS_AGAIN_MS = 2 * LEASE_MS + 2;
+/** When the waiter sends its third request: two leases and 2 ms after its first. */
+const THIRD_REQUEST_MS = 2 * LEASE_MS + 2;
 const ENDLESS = Number.POSITIVE_INFINITY;
 const READERS = 2 ** 30;
 
-interface Use {
-  readonly take?: number;
+interface UseSettings {
+  readonly permits?: number;
   readonly workMs?: number;
   readonly options?: AcquireOptions;
-  /** How it may end. A patient one gets its turn, whatever happens, unless its own process dies. */
+  /** The allowed endings. A task that waits without limit is always served, unless its own process crashes. */
   readonly calm?: readonly Ending[];
   readonly any?: readonly Ending[];
 }
 
 const SERVED: readonly Ending[] = ['released', 'not-held', 'unknown'];
 
-/** Takes the lock, works, and gives it back. */
-function use(lock: (locks: Locks) => Lock, wish: Use = {}): Task {
-  const { take = 1, workMs = WORK_MS, options = {}, calm = ['released'], any = SERVED } = wish;
+/** Acquires the lock, works, and releases it. */
+function use(lock: (locks: Locks) => Lock, settings: UseSettings = {}): Task {
+  const {
+    permits = 1,
+    workMs = WORK_MS,
+    options = {},
+    calm = ['released'],
+    any = SERVED,
+  } = settings;
   return task(calm, any, async (client) => {
     const lease = await lock(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, ...options });
-    return work(client, lease, take, workMs);
+    return work(client, lease, permits, workMs);
   });
 }
 
-async function work(client: Client, lease: Lease, take: number, workMs: number): Promise<Ending> {
-  const held = client.enter(lease, take);
+async function work(
+  client: Client,
+  lease: Lease,
+  permits: number,
+  workMs: number,
+): Promise<Ending> {
+  const held = client.enter(lease, permits);
   await client.sleep(workMs);
   return client.release(held);
 }
 
-/** The same several times, up to the first that ends as it would not if all were well. */
+/** Runs the task several times, until an ending is not one of `calm`. */
 function again(times: number, { run, calm, any }: Task): Task {
   return task(calm, any, async (client) => {
     let ending: Ending = calm[0]!;
@@ -69,7 +80,7 @@ function again(times: number, { run, calm, any }: Task): Task {
   });
 }
 
-/** The same, begun when those that begin at once have begun. */
+/** Starts the task after 1 ms, when the other tasks have sent their first request. */
 function soon({ run, ...task }: Task): Task {
   return {
     ...task,
@@ -96,7 +107,7 @@ function task(
 const mutex = (locks: Locks): Lock => locks.mutex('foo');
 const read = (locks: Locks): Lock => locks.readWrite('foo').read;
 const write = (locks: Locks): Lock => locks.readWrite('foo').write;
-const permits =
+const semaphore =
   (take: number) =>
   (locks: Locks): Lock =>
     locks.semaphore('foo', 2, { permits: take });
@@ -106,29 +117,29 @@ const unrenewed = use(mutex, {
   options: { lease: 4 * RESERVED_MS, renew: false },
 });
 
-/** Does not renew, and works until its signal tells it to stop. */
-const untilTold = task(['not-held'], SERVED, async (client) => {
+/** Does not renew, and works until its signal aborts. */
+const untilSignalled = task(['not-held'], SERVED, async (client) => {
   const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS, renew: false });
   const held = client.enter(lease, 1);
-  await told(held);
+  await signalled(held);
   return client.release(held);
 });
 
-function told(held: Held): Promise<void> {
-  held.isTold = false;
+function signalled(held: Held): Promise<void> {
+  held.isSignalled = false;
   return new Promise((resolve) => {
     held.lease.signal.addEventListener('abort', () => {
-      held.isTold = true;
+      held.isSignalled = true;
       resolve();
     });
     if (held.lease.signal.aborted) {
-      held.isTold = true;
+      held.isSignalled = true;
       resolve();
     }
   });
 }
 
-/** Waits until a time, and gives up by its own signal. */
+/** Aborts its own signal after 700 ms of waiting. */
 const aborting = task(['aborted', 'released'], [...SERVED, 'aborted'], async (client) => {
   const controller = new AbortController();
   client.clock.setTimer(700, () => controller.abort());
@@ -137,7 +148,7 @@ const aborting = task(['aborted', 'released'], [...SERVED, 'aborted'], async (cl
   return work(client, lease, 1, WORK_MS);
 });
 
-const impatient = use(mutex, {
+const timingOut = use(mutex, {
   options: { wait: 600 },
   calm: ['released', 'timeout'],
   any: [...SERVED, 'timeout', 'unavailable'],
@@ -154,15 +165,15 @@ const closing = task(
   },
 );
 
-/** Hands its lease to another process. */
-const giving = task(['not-held'], SERVED, async (client) => {
+/** Transfers its lease to another process. */
+const transferring = task(['not-held'], SERVED, async (client) => {
   const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
   const held = client.enter(lease, 1);
   await client.sleep(500);
   client.leave(held);
   if (lease.isHeld) {
     client.shared.set('transfer', lease.transfer());
-    client.mayLeave = true;
+    client.mayLeaveLeases = true;
   }
   return client.release(held);
 });
@@ -207,38 +218,38 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'mutex-renewed',
     about: {
-      en: 'The work takes longer than the lease, and ends when the one that waits asks again.',
-      zh: '工作时间超过租约，结束时等待者正好再次询问。',
+      en: 'The work takes longer than the lease, and ends when the waiter repeats its request.',
+      zh: '工作时间超过租约，结束时等待者正好重新发出请求。',
     },
     ...MUTEX,
-    clients: [[soon(use(mutex))], [use(mutex, { workMs: ASKS_AGAIN_MS })]],
+    clients: [[soon(use(mutex))], [use(mutex, { workMs: THIRD_REQUEST_MS })]],
   },
   {
     name: 'mutex-reserved',
     about: {
-      en: 'Leases that nobody renews, longer than what is reserved for the next in line.',
+      en: 'Leases without renewal, longer than the reservation for the next waiter.',
       zh: '租约不续期，且比为下一个客户端预留的时间更长。',
     },
     ...MUTEX,
     clients: Array.from({ length: 3 }, () => [unrenewed]),
   },
   {
-    name: 'mutex-told',
+    name: 'mutex-signalled',
     about: {
-      en: 'Nobody renews, and everybody works until its signal tells it to stop.',
-      zh: '都不续期，一直工作到信号通知为止。',
+      en: 'No holder renews; each works until its signal aborts.',
+      zh: '都不续期，一直工作到信号触发为止。',
     },
     ...MUTEX,
-    clients: [[untilTold], [untilTold]],
+    clients: [[untilSignalled], [untilSignalled]],
   },
   {
-    name: 'mutex-impatient',
+    name: 'mutex-timeouts',
     about: {
-      en: 'One holds, one waits for a while only, one gives up by its signal.',
-      zh: '一个持锁，一个只等一会儿，一个用信号放弃。',
+      en: 'One process holds, one waits with a timeout, one aborts by its signal.',
+      zh: '一个持锁，一个限时等待，一个用信号放弃。',
     },
     ...MUTEX,
-    clients: [[use(mutex)], [impatient], [aborting]],
+    clients: [[use(mutex)], [timingOut], [aborting]],
   },
   {
     name: 'mutex-closing',
@@ -252,11 +263,11 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'mutex-adopted',
     about: {
-      en: 'A lease is handed from one process to another while a third waits.',
+      en: 'A lease is transferred from one process to another while a third waits.',
       zh: '租约从一个进程转交给另一个，第三个在等待。',
     },
     ...MUTEX,
-    clients: [[giving], [adopting], [use(mutex)]],
+    clients: [[transferring], [adopting], [use(mutex)]],
   },
   {
     name: 'mutex-crowd',
@@ -286,14 +297,14 @@ export const SCENARIOS: readonly Scenario[] = [
     key: 'semaphore:{foo}',
     slots: 2,
     hasSessions: true,
-    clients: [[use(permits(1))], [use(permits(2), { take: 2 })], [use(permits(1))]],
+    clients: [[use(semaphore(1))], [use(semaphore(2), { permits: 2 })], [use(semaphore(1))]],
   },
   {
     name: 'read-write',
     about: { en: 'Two read, one writes.', zh: '两个读者，一个写者。' },
     key: 'rw:{foo}',
     slots: READERS,
-    clients: [[use(read)], [use(write, { take: READERS })], [use(read)]],
+    clients: [[use(read)], [use(write, { permits: READERS })], [use(read)]],
   },
   {
     name: 'semaphore',
@@ -304,9 +315,9 @@ export const SCENARIOS: readonly Scenario[] = [
     key: 'semaphore:{foo}',
     slots: 2,
     clients: [
-      [use(permits(1), { workMs: 4000 })],
-      [use(permits(2), { take: 2 })],
-      [use(permits(1))],
+      [use(semaphore(1), { workMs: 4000 })],
+      [use(semaphore(2), { permits: 2 })],
+      [use(semaphore(1))],
     ],
   },
 ];

@@ -6,51 +6,52 @@ import { SharedStore } from './shared-store.ts';
 import { type Faults, Stage } from './stage.ts';
 
 export interface SearchLimits extends Faults {
-  /** In how many steps something else happens than what has waited longest; a fault is one of them. */
+  /** The maximum number of steps that differ from the usual one. Faults count. */
   readonly preemptions: number;
-  /** Those that there is no time for are left out evenly. */
+  /** The maximum number of schedules. If there are more, they are left out evenly. */
   readonly mostSchedules: number;
   /** Called after every schedule; false stops. */
   readonly onSchedule: (run: Run, chosen: readonly Chosen[]) => boolean;
 }
 
-/** A step in which something else happens than by itself. */
+/** A step that takes another option than the usual one. */
 interface Preemption {
   readonly step: number;
   readonly option: Option;
 }
 
 /**
- * Every run with no preemption, then every run with one, and so on: most bugs need few (CHESS), and so
- * the first run that fails has as few as can be. A run cannot be copied, so each is played from its start;
- * the runs with one more preemption than this are found from what could have happened in its steps.
+ * Makes every run without preemption, then every run with one, and so on (iterative context bounding, as in
+ * CHESS). Most bugs need few preemptions, and the first failing run has the fewest. A run cannot be copied,
+ * so each starts from the beginning. The other options in the steps of a run give the runs with one more
+ * preemption.
  *
- * False if it was stopped, or has left some out.
+ * Returns false if the search was stopped, or if it left out schedules.
  */
 export async function search(scenario: Scenario, limits: SearchLimits): Promise<boolean> {
-  // Errors are made by the thousand here, and nobody reads where.
+  // A search creates thousands of errors, and stack traces are slow.
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
-    return await goThroughAll(scenario, limits);
+    return await searchAll(scenario, limits);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
-async function goThroughAll(scenario: Scenario, limits: SearchLimits): Promise<boolean> {
+async function searchAll(scenario: Scenario, limits: SearchLimits): Promise<boolean> {
   const store = new SharedStore(scenario);
   let schedules = 0;
   let isComplete = true;
 
-  /** Whether to go on. */
+  /** Makes one run. Returns false if the search must stop. */
   const play = async (preemptions: readonly Preemption[]): Promise<boolean> => {
     const run = await perform(new Stage(scenario, store, limits), director(preemptions));
     schedules++;
     return limits.onSchedule(run, chosenBy(preemptions)) && schedules < limits.mostSchedules;
   };
 
-  const goThrough = async (
+  const searchFrom = async (
     preemptions: readonly Preemption[],
     more: number,
     most: number,
@@ -60,25 +61,25 @@ async function goThroughAll(scenario: Scenario, limits: SearchLimits): Promise<b
     const some = spread(all, Math.max(1, Math.floor(most)));
     if (some.length < all.length) isComplete = false;
     for (const next of some) {
-      if (!(await goThrough([...preemptions, next], more - 1, most / some.length))) return false;
+      if (!(await searchFrom([...preemptions, next], more - 1, most / some.length))) return false;
     }
     return true;
   };
 
   for (let count = 0; count <= limits.preemptions; count++) {
-    if (!(await goThrough([], count, limits.mostSchedules - schedules))) return false;
+    if (!(await searchFrom([], count, limits.mostSchedules - schedules))) return false;
   }
   return isComplete;
 }
 
-/** At most so many, from all over: what comes late in a run is as likely to be wrong as what comes early. */
+/** At most `most` items, evenly spaced, so that late steps of a run are covered as well as early ones. */
 function spread<Item>(items: readonly Item[], most: number): readonly Item[] {
   if (items.length <= most) return items;
   const gap = items.length / most;
   return Array.from({ length: most }, (_, at) => items[Math.floor((at + 0.5) * gap)]!);
 }
 
-/** What could be the next preemption after these, in all steps to the end of the run. */
+/** All possible next preemptions after these, in every step to the end of the run. */
 async function nextPreemptions(
   scenario: Scenario,
   store: SharedStore,
@@ -101,7 +102,8 @@ function director(preemptions: readonly Preemption[]): Director {
   return (_, usual, step) => {
     if (preemptions[at]?.step !== step) return usual;
     const { option } = preemptions[at++]!;
-    if (option === usual) throw new LabError('a run is not the same when it is played again');
+    if (option === usual)
+      throw new LabError('the run is not deterministic: a replay of the same schedule differs');
     return option;
   };
 }

@@ -5,12 +5,12 @@ import { type Image, type Result, Store } from '../store.ts';
 import type { Request } from './client.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Images that are kept before all are forgotten. */
-const MOST_RESULTS = 300_000;
+/** The cache is cleared when it holds this many results. */
+const MAX_RESULTS = 300_000;
 
 /**
- * The store of all runs of a scenario. What a request does follows from the keys and the time, and runs
- * that differ late have most of their requests in common: the real engine runs each of them once.
+ * The store for all runs of a scenario. The effect of a request depends only on the keys and the time, and
+ * runs with a common prefix share its requests: the engine executes each of them once.
  */
 export class SharedStore {
   readonly #scenario: Scenario;
@@ -24,9 +24,9 @@ export class SharedStore {
     this.#store = this.#open();
   }
 
-  /** The image that a run begins with. */
+  /** The image at the start of a run. */
   begin(): Image {
-    if (this.#store.executed > MOST_RESULTS) {
+    if (this.#store.executed > MAX_RESULTS) {
       this.#store = this.#open();
       this.#actions = new Map();
     }
@@ -46,16 +46,16 @@ export class SharedStore {
     return new Store({ name, lockKey: key, view: holdfastView(key) }, this.#remembers);
   }
 
-  /** The same words are the same action, so that the store knows it again. */
+  /** Returns the same action object for equal arguments, since the store memoizes by identity. */
   #action({ keys, args }: Request): CommandAction {
-    let words = '';
-    for (const key of keys) words += `${key}\n`;
-    for (const word of args) words += `${word}\n`;
-    const known = this.#actions.get(words);
+    let id = '';
+    for (const key of keys) id += `${key}\n`;
+    for (const arg of args) id += `${arg}\n`;
+    const known = this.#actions.get(id);
     if (known !== undefined) return known;
     const argv = ['EVAL', LOCK_SCRIPT, String(keys.length), ...keys, ...args];
     const action: CommandAction = { kind: 'command', lines: [argv] };
-    this.#actions.set(words, action);
+    this.#actions.set(id, action);
     return action;
   }
 }

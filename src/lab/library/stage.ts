@@ -1,26 +1,26 @@
 import type { ReleaseOutcome } from '../../lock/index.ts';
 import { type Image, START_MS } from '../store.ts';
-import { Client, type Coming, type Held, type Request, type Surroundings } from './client.ts';
+import { Client, type ClientHost, type Delivery, type Held, type Request } from './client.ts';
 import { type Option, option, PASS_TIME, type Sign } from './option.ts';
 import type { Scenario, Task } from './scenario.ts';
 import type { SharedStore } from './shared-store.ts';
 import { type Found, Watcher } from './watcher.ts';
 
-/** What may go wrong how often. */
+/** The maximum number of faults of each kind. */
 export interface Faults {
   readonly crashes: number;
   readonly pauses: number;
   readonly cuts: number;
   /** Requests, replies and messages that get lost. */
   readonly losses: number;
-  /** Connections that end while requests are on their way, which may then arrive after later ones. */
+  /** Connections that break while requests are in transit. Those requests may arrive after later ones. */
   readonly breaks: number;
 }
 
-/** How long a pause or a cut lasts unless somebody ends it before: longer than leases and reservations. */
-const LONGEST_FAULT_MS = 8000;
-/** No run takes so long to serve everybody when only the usual happens any more. */
-const PATIENCE_MS = 300_000;
+/** The maximum duration of a pause or a network cut: longer than leases and reservations. */
+const MAX_FAULT_MS = 8000;
+/** A run is stuck if it takes longer than this since the last step that was not the usual one. */
+const STUCK_AFTER_MS = 300_000;
 
 const SIGN_OF = {
   request: 'q',
@@ -34,27 +34,26 @@ const LANE_COUNT = 6;
 const LANES = { request: 0, reply: 1, message: 2, timer: 3, stray: 4, exit: 5 } as const;
 
 /**
- * The real library in several clients, around one store. All that is on its way stands in `coming`, in
- * the order in which it set out. What happens by itself is `usual`: whatever has waited longest; time
- * passes only when nothing else can happen. `others` is what could happen instead, and `take` makes one
- * of these happen. Whoever directs a run needs nothing else.
+ * Several clients that run the real library, and one store. `#deliveries` holds everything in transit, in the
+ * order of sending. `usual` is the default next step: the oldest delivery, or time passes if there is none.
+ * `others` lists the other possible steps, and `take` takes a step. A search needs nothing else.
  */
-export class Stage implements Surroundings {
+export class Stage implements ClientHost {
   readonly scenario: Scenario;
   readonly clients: readonly Client[];
   readonly watcher: Watcher;
   nowMs = START_MS;
   image: Image;
-  /** False from the first fault on, and from when time passed while something was on its way. */
+  /** False after the first fault, or after time passed while something was in transit. */
   isCalm = true;
   isClosing = false;
-  /** How often something got lost, and how often somebody was held up. */
+  /** The number of losses, and of delays. */
   losses = 0;
   delays = 0;
   readonly #store: SharedStore;
   readonly #left: { -readonly [Name in keyof Faults]: Faults[Name] };
-  readonly #coming: Coming[] = [];
-  /** Since when nothing has happened but the usual. */
+  readonly #deliveries: Delivery[] = [];
+  /** The time of the last step that was not the usual one. */
   #usualSinceMs = START_MS;
 
   constructor(scenario: Scenario, store: SharedStore, faults: Faults) {
@@ -73,14 +72,14 @@ export class Stage implements Surroundings {
     return this.watcher.found;
   }
 
-  /** Lets all programs begin. */
+  /** Starts all tasks. */
   start(): void {
     for (const [index, tasks] of this.scenario.clients.entries()) {
       for (const task of tasks) this.#begin(this.clients[index]!, task);
     }
   }
 
-  /** All programs have ended: the library is closed in all clients. */
+  /** Closes the library in all clients. Called when all tasks have ended. */
   close(): void {
     this.isClosing = true;
     for (const client of this.clients) {
@@ -91,7 +90,7 @@ export class Stage implements Surroundings {
     }
   }
 
-  /** Whether somebody still has something to do. */
+  /** True while a task runs or a client closes. */
   get isBusy(): boolean {
     for (const client of this.clients) if (this.isUnfinished(client)) return true;
     return false;
@@ -101,17 +100,17 @@ export class Stage implements Surroundings {
     return !isCrashed && (unfinished > 0 || (this.isClosing && !hasClosed));
   }
 
-  /** What happens next by itself; undefined if nothing can. */
+  /** The usual next step; undefined if none is left. */
   usual(): Option | undefined {
     return (
-      this.#end(LONGEST_FAULT_MS) ??
+      this.#end(MAX_FAULT_MS) ??
       this.#oldest() ??
       (this.isBusy && this.#canPassTime() ? PASS_TIME : undefined) ??
       this.#end(0)
     );
   }
 
-  /** What could happen instead of the usual. */
+  /** The other possible steps. */
   others(usual: Option): Option[] {
     const others = this.#overtaking();
     if (usual !== PASS_TIME && this.#canPassTime()) others.push(PASS_TIME);
@@ -119,7 +118,7 @@ export class Stage implements Surroundings {
     return others.filter((other) => other !== usual);
   }
 
-  /** Makes it happen. Whether a client's program has something to do now. */
+  /** Takes the step. Returns true if it reached a client, whose callbacks must then run. */
   take(taken: Option, isUsual: boolean): boolean {
     const { sign } = taken;
     if (!isUsual) this.#usualSinceMs = this.nowMs;
@@ -144,13 +143,13 @@ export class Stage implements Surroundings {
     return true;
   }
 
-  send(event: Coming): void {
-    if (!event.client.isCrashed) this.#coming.push(event);
+  send(event: Delivery): void {
+    if (!event.client.isCrashed) this.#deliveries.push(event);
   }
 
-  withdraw(event: Coming): void {
-    const at = this.#coming.indexOf(event);
-    if (at >= 0) this.#coming.splice(at, 1);
+  withdraw(event: Delivery): void {
+    const at = this.#deliveries.indexOf(event);
+    if (at >= 0) this.#deliveries.splice(at, 1);
   }
 
   entered(held: Held): void {
@@ -165,15 +164,15 @@ export class Stage implements Surroundings {
     this.watcher.released(held, outcome);
   }
 
-  /** Whether a timer of the client should have fired by now. */
+  /** True if a timer of the client is due and has not fired. */
   isLate(client: Client): boolean {
-    return this.#coming.some((event) => event.client === client && event.kind === 'timer');
+    return this.#deliveries.some((event) => event.client === client && event.kind === 'timer');
   }
 
-  /** What an option is about, if it is on its way. */
-  subject({ sign, client }: Option): Coming | undefined {
+  /** The delivery that an option is about, if there is one. */
+  subject({ sign, client }: Option): Delivery | undefined {
     const kind = KIND_OF[sign as keyof typeof KIND_OF];
-    return this.#coming.find((event) => event.kind === kind && event.client.index === client);
+    return this.#deliveries.find((event) => event.kind === kind && event.client.index === client);
   }
 
   #begin(client: Client, task: Task): void {
@@ -187,7 +186,7 @@ export class Stage implements Surroundings {
     );
   }
 
-  /** The end of a pause or a cut that has lasted so long. */
+  /** The option that ends a pause or a cut that has lasted at least this long. */
   #end(leastMs: number): Option | undefined {
     for (const { isCrashed, isPaused, isCut, sinceMs, index } of this.clients) {
       if (!(isPaused || isCut) || isCrashed || this.nowMs - sinceMs < leastMs) continue;
@@ -197,7 +196,7 @@ export class Stage implements Surroundings {
   }
 
   #oldest(): Option | undefined {
-    for (const event of this.#coming) {
+    for (const event of this.#deliveries) {
       if (!isHeldUp(event)) return option(SIGN_OF[event.kind], event.client.index);
     }
     return undefined;
@@ -207,7 +206,7 @@ export class Stage implements Surroundings {
   #overtaking(): Option[] {
     const others: Option[] = [];
     let seen = 0;
-    for (const event of this.#coming) {
+    for (const event of this.#deliveries) {
       const lane = 1 << (event.client.index * LANE_COUNT + LANES[event.kind]);
       if ((seen & lane) !== 0) continue;
       seen |= lane;
@@ -244,30 +243,30 @@ export class Stage implements Surroundings {
     } else if (sign === 'c') {
       this.#left.cuts--;
       client.isCut = true;
-      client.mayLeave = true;
+      client.mayLeaveLeases = true;
     } else if (sign === 'b') {
       this.#left.breaks--;
-      client.mayLeave = true;
+      client.mayLeaveLeases = true;
       this.#breakConnection(client);
     } else if (sign === 'x') {
       this.#left.crashes--;
       client.crash();
-      for (const event of this.#coming.filter((each) => each.client === client)) {
+      for (const event of this.#deliveries.filter((each) => each.client === client)) {
         if (event.kind !== 'exit') this.withdraw(event);
       }
       this.#exitLater(client);
     } else {
       this.#left.losses--;
-      client.mayLeave = true;
+      client.mayLeaveLeases = true;
       const request = this.#remove(KIND_OF[sign as keyof typeof KIND_OF], client)?.request;
-      // A subscription has a connection of its own, and is lost with it.
+      // A subscription has its own connection and fails with it.
       if (request?.channel !== undefined) request.fail(new Error('the connection has ended'));
     }
   }
 
-  /** What it sent may still arrive, what it would have heard is lost. */
+  /** Requests in transit may still arrive; replies and messages in transit are lost. */
   #breakConnection(client: Client): void {
-    for (const event of this.#coming.filter((each) => each.client === client)) {
+    for (const event of this.#deliveries.filter((each) => each.client === client)) {
       if (!canBeLost(event)) continue;
       this.withdraw(event);
       if (event.kind === 'request' && event.request!.channel === undefined) {
@@ -278,12 +277,12 @@ export class Stage implements Surroundings {
     client.loseConnection();
   }
 
-  /** The server notices the end of the client's session, at some time. */
+  /** Puts the exit command of the client's session into transit: the server runs it at some later step. */
   #exitLater(client: Client): void {
     const { sessionId } = client;
     if (sessionId === undefined) return;
-    const request: Request = { keys: [], args: [sessionId, 'exit'], ...UNHEARD };
-    this.#coming.push({ kind: 'exit', client, arrive: undefined, request, value: undefined });
+    const request: Request = { keys: [], args: [sessionId, 'exit'], ...NO_REPLY };
+    this.#deliveries.push({ kind: 'exit', client, arrive: undefined, request, value: undefined });
   }
 
   #passTime(): void {
@@ -296,7 +295,7 @@ export class Stage implements Surroundings {
   }
 
   #canPassTime(): boolean {
-    return this.#nextDueMs() < this.#usualSinceMs + PATIENCE_MS;
+    return this.#nextDueMs() < this.#usualSinceMs + STUCK_AFTER_MS;
   }
 
   #nextDueMs(): number {
@@ -326,7 +325,7 @@ export class Stage implements Surroundings {
     reply(result.answer);
     for (const message of result.messages) this.#publish(message.channel, message.text);
     this.watcher.stored(client, request!, before, result.image);
-    const isLastExit = kind === 'exit' && !this.#coming.some((each) => isExitOf(each, client));
+    const isLastExit = kind === 'exit' && !this.#deliveries.some((each) => isExitOf(each, client));
     if (isLastExit) this.watcher.exited(client);
     return false;
   }
@@ -338,11 +337,11 @@ export class Stage implements Surroundings {
     this.send({ kind: 'message', client, request: undefined, value: text, arrive });
   }
 
-  #remove(kind: Coming['kind'], client: Client): Coming | undefined {
-    for (let at = 0; at < this.#coming.length; at++) {
-      const event = this.#coming[at]!;
+  #remove(kind: Delivery['kind'], client: Client): Delivery | undefined {
+    for (let at = 0; at < this.#deliveries.length; at++) {
+      const event = this.#deliveries[at]!;
       if (event.kind !== kind || event.client !== client) continue;
-      this.#coming.splice(at, 1);
+      this.#deliveries.splice(at, 1);
       return event;
     }
     return undefined;
@@ -362,22 +361,22 @@ const KIND_OF = {
 } as const;
 
 /** The server reads no reply to an exit command. */
-const UNHEARD = { channel: undefined, answer: () => {}, fail: () => {} } as const;
+const NO_REPLY = { channel: undefined, answer: () => {}, fail: () => {} } as const;
 
 const LOSSES: ReadonlySet<Sign> = new Set(['b', 'lq', 'lr', 'lm']);
 
-function isExitOf({ kind, client }: Coming, exiting: Client): boolean {
+function isExitOf({ kind, client }: Delivery, exiting: Client): boolean {
   return kind === 'exit' && client === exiting;
 }
 
-type Losable = Coming & { readonly kind: 'request' | 'reply' | 'message' };
+type Losable = Delivery & { readonly kind: 'request' | 'reply' | 'message' };
 
-function canBeLost(event: Coming): event is Losable {
+function canBeLost(event: Delivery): event is Losable {
   return event.kind === 'request' || event.kind === 'reply' || event.kind === 'message';
 }
 
-/** Whether a pause or a cut keeps it from arriving. */
-function isHeldUp({ kind, client: { isPaused, isCut } }: Coming): boolean {
+/** True while a pause or a network cut keeps the delivery from arriving. */
+function isHeldUp({ kind, client: { isPaused, isCut } }: Delivery): boolean {
   if (kind === 'exit') return false;
   if (kind === 'request' || kind === 'stray') return isCut;
   return isPaused || (isCut && kind !== 'timer');

@@ -3,10 +3,10 @@ import type { Text } from '../recipe.ts';
 import type { Image } from '../store.ts';
 import {
   cutShort,
+  extendedLease,
   type Grant,
-  liveTake,
+  livePermits,
   passedOver,
-  prolonged,
   swapped,
   unraised,
 } from '../store-view.ts';
@@ -14,55 +14,55 @@ import { type Client, clientOfOwner, type Held, type Request } from './client.ts
 import type { Ending, Task } from './scenario.ts';
 import type { Stage } from './stage.ts';
 
-/** What must never happen, and what is said of it. */
+/** What must never happen in a run of the library. */
 export const LIBRARY_CHECKS = {
   'two-live-leases': {
-    en: 'The store has granted more than there is.',
-    zh: '存储授予的超过了容量。',
+    en: 'The store has granted more permits than the lock has.',
+    zh: '存储授予的许可超过了容量。',
   },
   'two-awake-inside': {
-    en: 'Clients that are not paused hold more than there is, by their own words.',
-    zh: '没有停顿的客户端都自称持锁，超过了容量。',
+    en: 'Clients that are not paused all have `isHeld`, and their permits exceed the slots.',
+    zh: '没有停顿的客户端的 isHeld 均为真，许可总数超过了容量。',
   },
-  'untold-loss': {
-    en: 'The lock is another’s, and the signal of a client that is not paused has not told it.',
-    zh: '锁已归别人，而没有停顿的客户端没有收到信号。',
+  'unsignalled-loss': {
+    en: 'Another client holds the lock, and the signal of a former holder that is not paused has not aborted.',
+    zh: '锁已归别的客户端，而没有停顿的原持有者的信号尚未触发。',
   },
   'foreign-release': {
-    en: 'A client ends the lease of another before its time.',
+    en: 'A client ends the lease of another client early.',
     zh: '一个客户端提前结束了另一个的租约。',
   },
   'prolonged-by-loser': {
-    en: 'A client prolongs the lease of another.',
+    en: 'A client extends the lease of another client.',
     zh: '一个客户端延长了另一个的租约。',
   },
   'fence-order': {
-    en: 'A grant has a fence that is not larger than all before it, or a lease one that was not granted.',
-    zh: '某次授予的编号不大于此前的编号，或租约的编号并未授予。',
+    en: 'A grant has a fence that is not larger than all earlier ones, or a lease has a fence that the store did not grant.',
+    zh: '某次授予的防护令牌（fencing token）不大于此前的令牌，或租约的令牌并非存储所授予。',
   },
   'out-of-turn': {
-    en: 'A client gets the lock, or a place in line, before one that came first and still waits.',
+    en: 'A client gets the lock, or a place in the queue, before a client that came first and still waits.',
     zh: '先来的客户端仍在等待，后来者却先得到了锁，或排到了它的前面。',
   },
   'idle-lock': {
-    en: 'Nothing is on its way and nothing was lost, yet whoever has the lock does not know, or nobody has it and somebody waits.',
-    zh: '没有任何消息在途，也没有丢失，得到锁的客户端却不知道，或者锁空闲而有人在等。',
+    en: 'Nothing is in transit and nothing was lost, yet the holder does not know that it has the lock, or the lock is free while a client waits.',
+    zh: '没有任何消息在途，也没有丢失，持有者却不知道自己得到了锁，或者锁空闲而有客户端在等待。',
   },
   'waiter-not-served': {
-    en: 'A live client never gets its turn, although faults have stopped.',
-    zh: '故障停止之后，仍有存活的客户端永远轮不到。',
+    en: 'A live client never gets the lock, although faults have stopped.',
+    zh: '故障停止之后，仍有存活的客户端永远拿不到锁。',
   },
-  'false-word': {
-    en: 'A task ends in a way that nothing excuses.',
-    zh: '任务得到了毫无理由的结果。',
+  'wrong-result': {
+    en: 'A task ends with a result that no fault explains.',
+    zh: '任务得到了任何故障都无法解释的结果。',
   },
   'left-behind': {
-    en: 'The store keeps a lease or a place in line for a client that has ended and lost nothing.',
+    en: 'The store keeps a lease or a place in the queue of a client that has ended without any lost request.',
     zh: '客户端已正常结束，存储里却还留着它的租约或排队位置。',
   },
-  restless: {
-    en: 'The library renews when everything was given back, or has timers or sends requests after it was closed.',
-    zh: '全部归还之后仍在续期，或关闭之后仍有定时器、仍在发请求。',
+  'active-after-close': {
+    en: 'The library renews after everything was released, or has timers or sends requests after it was closed.',
+    zh: '全部释放之后仍在续期，或关闭之后仍有定时器、仍在发请求。',
   },
 } as const satisfies Record<string, Text>;
 
@@ -73,52 +73,52 @@ export interface Found {
   readonly sentence: string;
 }
 
-/** Looks at everything that happens on a stage, and keeps the first thing that must not. */
+/** Checks every step on a stage, and keeps the first failure. */
 export class Watcher {
   found: Found | undefined;
   readonly #stage: Stage;
-  /** Whom the store has granted each fence. */
+  /** The client that each fence was granted to. */
   readonly #fences = new Map<number, string>();
-  /** The fence of what a client gave back last, if nothing was granted or given back since. */
-  #givenBack = 0;
-  /** When each was given back, and what had got lost by then. */
+  /** The fence of the last released lease; 0 if the store has granted or ended another one since. */
+  #releasedFence = 0;
+  /** For each fence, when its release started and the number of losses until then. */
   readonly #releases = new Map<number, Release>();
 
   constructor(stage: Stage) {
     this.#stage = stage;
   }
 
-  /** A request of a client was carried out. */
+  /** The store has executed a request of a client. */
   stored(client: Client, { args }: Request, { view: before }: Image, { view: after }: Image): void {
     if (before === after) return;
     const { nowMs, scenario } = this.#stage;
     for (const { fence, owner } of after!.grants) {
       if (!this.#fences.has(fence)) this.#fences.set(fence, clientOfOwner(owner));
     }
-    if (liveTake(after!, nowMs) > scenario.slots) {
+    if (livePermits(after!, nowMs) > scenario.slots) {
       const owners = after!.grants.map(({ owner }) => clientOfOwner(owner));
-      this.#find('two-live-leases', `the store has granted ${owners.join(' and ')} the lock`);
+      this.#report('two-live-leases', `the store has granted ${owners.join(' and ')} the lock`);
     }
     const stale = unraised(before!, after!);
     if (stale !== undefined) {
-      this.#find(
+      this.#report(
         'fence-order',
         `${clientOfOwner(stale.owner)} is granted fence ${stale.fence} again`,
       );
     }
-    this.#givenBack = gaveBack(client, before!, after!, nowMs) ?? this.#givenBack;
-    // Who adopts takes from another, and passes those in line.
+    this.#releasedFence = releasedFence(client, before!, after!, nowMs) ?? this.#releasedFence;
+    // An adopt takes over the lease of another client, ahead of the queue.
     if (!args.some((word) => word.startsWith('adopt '))) this.#byOthers(client, before!, after!);
   }
 
-  /** The exit command of a client's session was run. */
+  /** The server has run the exit command of a client's session. */
   exited({ name, isCrashed }: Client): void {
     const { grants, queue } = this.#stage.image.view!;
     const left = [...grants, ...queue].filter(({ owner }) => clientOfOwner(owner) === name);
     if (isCrashed && left.length > 0) {
-      this.#find(
+      this.#report(
         'left-behind',
-        `${name} has died with its session, but the store keeps its lock or place`,
+        `${name} has crashed and its session has ended, but the store keeps its lock or its place in the queue`,
       );
     }
   }
@@ -127,41 +127,58 @@ export class Watcher {
     const isOwn = (owner: string): boolean => clientOfOwner(owner) === client.name;
     const cut = cutShort(before, after, this.#stage.nowMs, isOwn);
     if (cut) {
-      this.#find('foreign-release', `${client.name} ends the lease of ${clientOfOwner(cut.owner)}`);
+      this.#report(
+        'foreign-release',
+        `${client.name} ends the lease of ${clientOfOwner(cut.owner)}`,
+      );
     }
-    const longer = prolonged(before, after, isOwn);
+    const longer = extendedLease(before, after, isOwn);
     if (longer) {
       const owner = clientOfOwner(longer.grant.owner);
-      this.#find('prolonged-by-loser', `${client.name} prolongs the lease of ${owner}`);
+      this.#report('prolonged-by-loser', `${client.name} extends the lease of ${owner}`);
     }
     const turn = passedOver(before, after, this.#stage.nowMs);
     if (turn) {
       const [served, passed] = [clientOfOwner(turn.served), clientOfOwner(turn.passed)];
-      this.#find('out-of-turn', `${served} is granted the lock before ${passed}, who came first`);
+      this.#report(
+        'out-of-turn',
+        `${served} is granted the lock before ${passed}, which came first`,
+      );
     }
     const places = swapped(before, after);
     if (places) {
       const [ahead, behind] = [clientOfOwner(places.ahead), clientOfOwner(places.behind)];
-      this.#find('out-of-turn', `${behind} loses its place in line to ${ahead}, who came later`);
+      this.#report(
+        'out-of-turn',
+        `${behind} loses its place in the queue to ${ahead}, which came later`,
+      );
     }
   }
 
-  /** A client's program has done what it had to do. */
-  look(): void {
+  /** Called when all callbacks of a client have run. */
+  check(): void {
     const { slots } = this.#stage.scenario;
     if (this.#takenInside() <= slots) return;
     const held = this.#allHeld();
-    const believers = held.filter(({ lease }) => lease.isHeld);
-    if (sumOf(believers) > slots) {
-      this.#find('two-awake-inside', `${namesOf(believers)} all hold the lock by their own words`);
+    const holders = held.filter(({ lease }) => lease.isHeld);
+    if (sumOf(holders) > slots) {
+      this.#report('two-awake-inside', `${namesOf(holders)} hold the lock at once, by \`isHeld\``);
     }
-    const untold = held.filter(({ isTold, client }) => !isTold && !this.#stage.isLate(client));
-    if (untold.some(({ isTold }) => isTold === false) && sumOf(untold) > slots) {
-      this.#find('untold-loss', `${namesOf(untold)} hold the lock, as far as their signals tell`);
+    const unsignalled = held.filter(
+      ({ isSignalled, client }) => !isSignalled && !this.#stage.isLate(client),
+    );
+    if (
+      unsignalled.some(({ isSignalled }) => isSignalled === false) &&
+      sumOf(unsignalled) > slots
+    ) {
+      this.#report(
+        'unsignalled-loss',
+        `${namesOf(unsignalled)} hold the lock at once, and no signal has aborted`,
+      );
     }
   }
 
-  /** Nothing is left to happen but that time passes, and all was well so far. */
+  /** Called before time passes in a run without faults, when nothing is in transit. */
   idle(): void {
     const { clients, image, nowMs } = this.#stage;
     const { grants, queue } = image.view!;
@@ -170,22 +187,22 @@ export class Watcher {
       clients.flatMap(({ holds }) => [...holds].map(({ lease }) => lease.fence)),
     );
     for (const { owner, fence } of live) {
-      const { name, mayLeave } = clients.find((each) => each.name === clientOfOwner(owner))!;
-      if (known.has(fence) || mayLeave) continue;
-      this.#find('idle-lock', `${name} was granted the lock, and does not know it`);
+      const { name, mayLeaveLeases } = clients.find((each) => each.name === clientOfOwner(owner))!;
+      if (known.has(fence) || mayLeaveLeases) continue;
+      this.#report('idle-lock', `${name} was granted the lock and does not know it`);
     }
     const [first] = queue;
     if (first !== undefined && live.length === 0) {
-      this.#find(
-        'idle-lock',
-        `nobody has the lock, and ${clientOfOwner(first.owner)} waits for it`,
-      );
+      this.#report('idle-lock', `the lock is free, and ${clientOfOwner(first.owner)} waits for it`);
     }
   }
 
   entered({ client, lease }: Held): void {
     if (this.#fences.get(lease.fence) === client.name) return;
-    this.#find('fence-order', `${client.name} has fence ${lease.fence}, which it was not granted`);
+    this.#report(
+      'fence-order',
+      `${client.name} has fence ${lease.fence}, which it was not granted`,
+    );
   }
 
   releasing({ client, lease: { fence } }: Held): void {
@@ -193,7 +210,7 @@ export class Watcher {
     this.#releases.set(fence, { client, nowMs, losses });
   }
 
-  /** A lease runs to its end. One that was given back must not: what got lost is sent again before. */
+  /** A lease has expired. A released lease must not: the client repeats a lost release before that. */
   ran({ fence, endMs }: Grant): void {
     const release = this.#releases.get(fence);
     if (release === undefined || release.client.isClosing) return;
@@ -201,26 +218,32 @@ export class Watcher {
     const isExcused = delays > 0 || losses > release.losses + 1;
     if (isExcused || endMs - release.nowMs <= SENT_AGAIN_MS) return;
     const { name } = release.client;
-    this.#find(
+    this.#report(
       'left-behind',
-      `${name} has given its lease back, but the store keeps it to its end`,
+      `${name} has released its lease, but the store keeps it until it expires`,
     );
   }
 
   released({ client, lease: { fence } }: Held, outcome: ReleaseOutcome): void {
-    if (outcome !== 'not-held' || fence !== this.#givenBack) return;
-    this.#find('false-word', `${client.name} is told that it held nothing when it gave it back`);
+    if (outcome !== 'not-held' || fence !== this.#releasedFence) return;
+    this.#report(
+      'wrong-result',
+      `${client.name} gets "not-held" from the release that ended its lease`,
+    );
   }
 
   ended(client: Client, { calm, any }: Task, ending: Ending): void {
     const may = !this.#stage.isCalm ? any : calm;
     if (may.includes(ending)) return;
-    this.#find('false-word', `${client.name} is told "${ending}" instead of ${may.join(' or ')}`);
+    this.#report(
+      'wrong-result',
+      `a task of ${client.name} ends with "${ending}" instead of ${may.join(' or ')}`,
+    );
   }
 
   threw(client: Client, error: unknown): void {
     const text = error instanceof Error ? error.stack : String(error);
-    this.#find('false-word', `${client.name} gets an error that is none of the library's: ${text}`);
+    this.#report('wrong-result', `${client.name} gets an error that is not a LockError: ${text}`);
   }
 
   stuck(): void {
@@ -228,7 +251,7 @@ export class Watcher {
     const waiting = clients.filter((client) => this.#stage.isUnfinished(client));
     const names = waiting.map(({ name }) => name).join(' and ');
     const what = isClosing ? 'has not closed' : 'still waits';
-    this.#find('waiter-not-served', `no more faults, yet ${names} ${what} at ${nowMs} ms`);
+    this.#report('waiter-not-served', `no more faults, yet ${names} ${what} at ${nowMs} ms`);
   }
 
   /** All clients have ended and closed. */
@@ -239,14 +262,14 @@ export class Watcher {
       const timers = client.timers.length + (this.#stage.isLate(client) ? 1 : 0);
       if (timers > 0 || client.sentNeedlessly > 0) {
         const what = `${timers} timers, and has sent ${client.sentNeedlessly} needless requests`;
-        this.#find('restless', `${client.name} has closed and has ${what}`);
+        this.#report('active-after-close', `${client.name} has closed and has ${what}`);
       }
       const { grants, queue } = image.view!;
       const live = grants.filter(({ endMs }) => endMs > nowMs).map(({ owner }) => owner);
       const waiting = queue.map(({ owner }) => owner);
       const left = [...live, ...waiting].filter((owner) => clientOfOwner(owner) === client.name);
-      if (left.length > 0 && !client.mayLeave) {
-        this.#find(
+      if (left.length > 0 && !client.mayLeaveLeases) {
+        this.#report(
           'left-behind',
           `${client.name} has ended, but the store keeps ${left.join(', ')}`,
         );
@@ -258,7 +281,7 @@ export class Watcher {
     let taken = 0;
     for (const { holds, isPaused } of this.#stage.clients) {
       if (isPaused || holds.size === 0) continue;
-      for (const { take } of holds) taken += take;
+      for (const { permits } of holds) taken += permits;
     }
     return taken;
   }
@@ -269,7 +292,7 @@ export class Watcher {
     return held;
   }
 
-  #find(check: LibraryCheck, sentence: string): void {
+  #report(check: LibraryCheck, sentence: string): void {
     this.found ??= { check, sentence };
   }
 }
@@ -280,13 +303,18 @@ interface Release {
   readonly losses: number;
 }
 
-/** After so long a request that got lost has been sent again. */
+/** A lost request is repeated within this time. */
 const SENT_AGAIN_MS = 1500;
 
 type View = NonNullable<Image['view']>;
 
-/** The fence of the one lease that this client ended; 0 if others changed too, undefined if none did. */
-function gaveBack(client: Client, before: View, after: View, nowMs: number): number | undefined {
+/** The fence of the lease that this client ended; 0 if other leases changed too, undefined if none changed. */
+function releasedFence(
+  client: Client,
+  before: View,
+  after: View,
+  nowMs: number,
+): number | undefined {
   const fences = new Set(after.grants.map(({ fence }) => fence));
   const gone = before.grants.filter(({ fence }) => !fences.has(fence));
   if (gone.length === 0 && before.fence === after.fence) return undefined;
@@ -296,7 +324,7 @@ function gaveBack(client: Client, before: View, after: View, nowMs: number): num
 }
 
 function sumOf(held: readonly Held[]): number {
-  return held.reduce((sum, { take }) => sum + take, 0);
+  return held.reduce((sum, { permits }) => sum + permits, 0);
 }
 
 function namesOf(held: readonly Held[]): string {

@@ -10,13 +10,13 @@ return false`;
 export const fenced: Recipe = {
   name: 'fenced',
   about: {
-    en: 'Every grant carries a number larger than all before it, and the resource refuses a write with an older one.',
-    zh: '每次加锁都得到一个递增的编号，资源拒绝带旧编号的写入。',
+    en: 'Every grant has a fence larger than all earlier ones, and the resource refuses a write with an older fence.',
+    zh: '每次加锁都得到一个递增的防护令牌（fencing token），资源拒绝带旧令牌的写入。',
   },
   source: {
     document: 'article',
     says: {
-      en: 'A process that is stopped by its garbage collector acts on a lock that has ended: harder than it looks.',
+      en: 'A process that is stopped by its garbage collector acts after its lock has expired: harder than it looks.',
       zh: '进程被 GC 停住后，会在锁已到期时继续操作：问题比看上去更难。',
     },
   },
@@ -35,7 +35,7 @@ export const fenced: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      about: { en: 'All clients finish within their lease.', zh: '所有客户端都在租约内完成。' },
       world: { pauses: 0 },
       fails: [],
     },

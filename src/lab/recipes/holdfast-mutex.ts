@@ -7,8 +7,8 @@ const KEY = 'lock:{foo}';
 export const holdfastMutex: Recipe = {
   name: 'holdfast-mutex',
   about: {
-    en: 'The script of this library: a release hands the lock to the first in line, and every grant has a fence.',
-    zh: '本库的脚本：释放时把锁直接交给队首，每次授予都带递增的编号。',
+    en: 'The script of this library: a release hands the lock over to the first waiter, and every grant has a fence.',
+    zh: '本库的脚本：释放时把锁直接交给队首，每次授予都带递增的防护令牌（fencing token）。',
   },
   source: {
     document: 'notes',
@@ -33,15 +33,15 @@ export const holdfastMutex: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'A client dies, nobody is paused.', zh: '有客户端崩溃，没有停顿。' },
+      about: { en: 'A client crashes, and none is paused.', zh: '有客户端崩溃，没有停顿。' },
       world: { ticks: 9, pauses: 0 },
       fails: [],
     },
     {
       name: 'lost-reply',
       about: {
-        en: 'A reply or a message is lost; the client asks again and gets the same answer.',
-        zh: '回复或消息丢失：客户端重新询问，得到同样的答复。',
+        en: 'A reply or a message is lost; the client repeats its request and gets the same reply.',
+        zh: '回复或消息丢失：客户端重发请求，得到同样的回复。',
       },
       world: { ticks: 5, pauses: 0, crashes: 0, lostReplies: 1 },
       fails: [],
@@ -49,8 +49,8 @@ export const holdfastMutex: Recipe = {
     {
       name: 'unfenced',
       about: {
-        en: 'The same pause, and a resource that does not look at the fence.',
-        zh: '同样的停顿，但资源不检查编号。',
+        en: 'The same pause, and a resource that does not check the fence.',
+        zh: '同样的停顿，但资源不检查防护令牌。',
       },
       world: { ticks: 4, crashes: 0 },
       fails: ['two-inside', 'late-write'],

@@ -3,10 +3,10 @@ import type { Recipe } from '../recipe.ts';
 import { holdOnce } from './holdfast.ts';
 
 const KEY = 'rw:{foo}';
-/** A reader takes one of these, a writer all. */
+/** A reader takes one of these permits, a writer all. */
 const READERS = 2 ** 30;
 
-/** Who writes; all others read. */
+/** The clients that write; all others read. */
 const WRITERS: Readonly<Record<string, string>> = { 'two-writers': 'AB' };
 
 export const holdfastReadWrite: Recipe = {
@@ -29,7 +29,7 @@ export const holdfastReadWrite: Recipe = {
     {
       name: 'pause',
       about: {
-        en: 'One writes, the others read; one of them is paused for longer than its lease.',
+        en: 'One client writes, the others read; one of them is paused for longer than its lease.',
         zh: '一个写者、其余为读者；其中一个停顿的时间超过租约。',
       },
       world: { ticks: 3 },
@@ -40,7 +40,7 @@ export const holdfastReadWrite: Recipe = {
     {
       name: 'two-writers',
       about: {
-        en: 'Two write and the others read; one is paused, and its late write is refused.',
+        en: 'Two clients write, the others read; one is paused, and its late write is refused.',
         zh: '两个写者、其余为读者；停顿者迟到的写入被拒绝。',
       },
       world: { ticks: 4, crashes: 0 },
@@ -51,8 +51,8 @@ export const holdfastReadWrite: Recipe = {
     {
       name: 'lost-reply',
       about: {
-        en: 'A reply or a message is lost; the client asks again and gets the same answer.',
-        zh: '回复或消息丢失：客户端重新询问，得到同样的答复。',
+        en: 'A reply or a message is lost; the client repeats its request and gets the same reply.',
+        zh: '回复或消息丢失：客户端重发请求，得到同样的回复。',
       },
       world: { ticks: 4, pauses: 0, lostReplies: 1 },
       fails: [],
@@ -60,7 +60,7 @@ export const holdfastReadWrite: Recipe = {
   ],
   client: (tools) => {
     const writes = (WRITERS[tools.variant] ?? 'A').includes(tools.name);
-    const take = writes ? READERS : 1;
-    return holdOnce(tools, { key: KEY, slots: READERS, take, isFenced: true, writes });
+    const permits = writes ? READERS : 1;
+    return holdOnce(tools, { key: KEY, slots: READERS, permits, isFenced: true, writes });
   },
 };

@@ -5,8 +5,8 @@ import { holdOnce } from './holdfast.ts';
 const KEY = 'semaphore:{foo}';
 const PERMITS = 2;
 
-/** How many permits each client takes. */
-const TAKES: Readonly<Record<string, number>> = { A: 1, B: 2, C: 1, D: 1 };
+/** The number of permits that each client takes. */
+const CLIENT_PERMITS: Readonly<Record<string, number>> = { A: 1, B: 2, C: 1, D: 1 };
 
 export const holdfastSemaphore: Recipe = {
   name: 'holdfast-semaphore',
@@ -38,15 +38,15 @@ export const holdfastSemaphore: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'A client dies, nobody is paused.', zh: '有客户端崩溃，没有停顿。' },
+      about: { en: 'A client crashes, and none is paused.', zh: '有客户端崩溃，没有停顿。' },
       world: { ticks: 9, pauses: 0 },
       fails: [],
     },
     {
       name: 'lost-reply',
       about: {
-        en: 'A reply or a message is lost; the client asks again and gets the same answer.',
-        zh: '回复或消息丢失：客户端重新询问，得到同样的答复。',
+        en: 'A reply or a message is lost; the client repeats its request and gets the same reply.',
+        zh: '回复或消息丢失：客户端重发请求，得到同样的回复。',
       },
       world: { ticks: 5, pauses: 0, crashes: 0, lostReplies: 1 },
       fails: [],
@@ -56,7 +56,7 @@ export const holdfastSemaphore: Recipe = {
     holdOnce(tools, {
       key: KEY,
       slots: PERMITS,
-      take: TAKES[tools.name] ?? 1,
+      permits: CLIENT_PERMITS[tools.name] ?? 1,
       isFenced: false,
       writes: true,
     }),

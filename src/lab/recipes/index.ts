@@ -18,7 +18,7 @@ import { timestampGetsetChecked } from './timestamp-getset-checked.ts';
 import { timestampGetsetSlow } from './timestamp-getset-slow.ts';
 import { watchdog } from './watchdog.ts';
 
-/** In the order in which the seeds come from one to the next. */
+/** In the order of the documents, where each recipe fixes a problem of an earlier one. */
 export const RECIPES: readonly Recipe[] = [
   setnxOnly,
   setnxThenExpire,

@@ -17,8 +17,8 @@ return ok`;
 export const luaSetnxExpire: Recipe = {
   name: 'lua-setnx-expire',
   about: {
-    en: 'SETNX and EXPIRE in one script, given back by a plain DEL: a slow holder deletes the lock of the next one.',
-    zh: '用一段 Lua 完成 SETNX 和 EXPIRE，直接 DEL 解锁：慢的持有者会删掉下一个人的锁。',
+    en: 'SETNX and EXPIRE in one script, released by a plain DEL: a slow holder deletes the lock of the next holder.',
+    zh: '用一段 Lua 完成 SETNX 和 EXPIRE，直接 DEL 解锁：超时的持有者会删掉下一个持有者的锁。',
   },
   source: {
     document: 'article',
@@ -62,7 +62,7 @@ export const luaSetnxExpire: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      about: { en: 'All clients finish within their lease.', zh: '所有客户端都在租约内完成。' },
       world: { pauses: 0 },
       fails: [],
     },

@@ -1,9 +1,9 @@
 import type { Doing, Recipe } from '../recipe.ts';
 
 /**
- * memcached's commands in the engine's words. Every value that is stored gets another number, its "cas
- * unique"; here it stands behind the value. `cas` stores only over the very value that `gets` saw, and
- * with an expiry in the past it deletes.
+ * memcached's commands as Redis scripts. Every stored value has a unique number, its "cas unique"; here it
+ * follows the value. `cas` replaces only the value that `gets` returned, and deletes it if the expiry is in
+ * the past.
  */
 const ADD = `-- add
 if redis.call('exists', KEYS[1]) == 1 then return 'NOT_STORED' end
@@ -11,7 +11,7 @@ local unique = redis.call('incr', KEYS[2])
 redis.call('set', KEYS[1], ARGV[1] .. ' ' .. unique, 'EX', ARGV[2])
 return 'STORED'`;
 
-/** The server counts time in whole seconds: a value with an expiry of 1 ends when its second changes. */
+/** The server counts time in whole seconds: a value with an expiry of 1 expires at the next full second. */
 const ADD_WHOLE_SECONDS = `-- add, ended by a clock of whole seconds
 if redis.call('exists', KEYS[1]) == 1 then return 'NOT_STORED' end
 local now = redis.call('time')
@@ -28,7 +28,7 @@ return 'STORED'`;
 export const memcachedAdd: Recipe = {
   name: 'memcached-add',
   about: {
-    en: 'The add of memcached with an expiry, and delete, which may delete the lock of another; gets and cas cure it.',
+    en: 'The add of memcached with an expiry, and delete, which may delete the lock of another client; gets and cas prevent that.',
     zh: 'memcached 的 add（带过期时间）与 delete，会误删别人的锁；改用 gets 和 cas 可以避免。',
   },
   source: {
@@ -42,7 +42,7 @@ export const memcachedAdd: Recipe = {
   variants: [
     {
       name: 'delete',
-      about: { en: 'Given back by delete.', zh: '用 delete 解锁。' },
+      about: { en: 'Released by delete.', zh: '用 delete 解锁。' },
       world: {},
       fails: [
         'two-inside',
@@ -56,7 +56,7 @@ export const memcachedAdd: Recipe = {
     },
     {
       name: 'cas',
-      about: { en: 'Given back by gets and cas.', zh: '用 gets 和 cas 解锁。' },
+      about: { en: 'Released by gets and cas.', zh: '用 gets 和 cas 解锁。' },
       world: {},
       fails: ['two-inside', 'late-write'],
       unpromised: ['two-inside', 'late-write'],
@@ -65,7 +65,7 @@ export const memcachedAdd: Recipe = {
     {
       name: 'whole-seconds',
       about: {
-        en: 'An expiry of 1 ends after anything up to a second, before the work is done.',
+        en: 'An expiry of 1 may end after less than a second, before the work is done.',
         zh: '过期时间 1 可能不到一秒就结束，而工作还没有完成。',
       },
       world: { crashes: 0, pauses: 0, ticks: 10, tickMs: 500 },

@@ -3,7 +3,7 @@ import type { Recipe } from '../recipe.ts';
 export const multiSetnxExpire: Recipe = {
   name: 'multi-setnx-expire',
   about: {
-    en: 'SETNX and EXPIRE inside MULTI/EXEC: the EXPIRE of a client that loses prolongs the lease of the holder.',
+    en: 'SETNX and EXPIRE inside MULTI/EXEC: the EXPIRE of a losing client extends the lease of the holder.',
     zh: '把 SETNX 和 EXPIRE 放进 MULTI/EXEC：没抢到锁的客户端也会刷新过期时间。',
   },
   source: {
@@ -18,8 +18,8 @@ export const multiSetnxExpire: Recipe = {
     {
       name: 'crash',
       about: {
-        en: 'A dead holder’s lock lives for as long as others keep trying.',
-        zh: '持有者已经崩溃，但只要别人不断尝试，锁就一直有效。',
+        en: 'The lock of a crashed holder never expires while other clients keep trying.',
+        zh: '持有者已经崩溃，但只要其他客户端不断尝试，锁就一直有效。',
       },
       world: { pauses: 0 },
       fails: ['prolonged-by-loser', 'waiter-not-served'],
@@ -29,7 +29,7 @@ export const multiSetnxExpire: Recipe = {
     {
       name: 'no-fault',
       about: {
-        en: 'Without any fault a loser prolongs the lease of the holder.',
+        en: 'Without any fault a losing client extends the lease of the holder.',
         zh: '没有任何故障，没抢到锁的客户端也会延长持有者的租约。',
       },
       world: { crashes: 0, pauses: 0 },

@@ -10,7 +10,7 @@ import {
 
 type Steps = Partial<Record<CheckName, number>>;
 
-/** What a plain DEL does when its client is slower than its lease. */
+/** The failures of a plain DEL when its client is slower than its lease. */
 const PLAIN_DEL: Steps = {
   'two-inside': 5,
   'foreign-release': 8,
@@ -31,7 +31,7 @@ const GETSET_PAUSED: Steps = {
   'held-by-none': 14,
 };
 
-/** Which checks fail, and after how many steps at the earliest; and the schedule to look at. */
+/** The checks that fail with the number of steps of a shortest failure, and the schedule to show. */
 const VERDICTS: Readonly<Record<string, readonly [Steps, schedule?: string]>> = {
   'setnx-only crash': [{ 'held-for-ever': 2, 'waiter-not-served': 2 }, 'axa'],
   'setnx-only lost-reply': [{ 'held-for-ever': 1, 'waiter-not-served': 1 }, 'la'],
@@ -213,7 +213,7 @@ const variants = RECIPES.flatMap((recipe) =>
 
 const explored = new Map<string, Exploration>();
 
-/** Searched once, however many tests look at it. */
+/** Explores each variant once for all tests. */
 function exploration(title: string): Exploration {
   const [recipe, variant] = title.split(' ');
   const found = explored.get(title) ?? explore(recipe!, { variant: variant! });
@@ -221,7 +221,7 @@ function exploration(title: string): Exploration {
   return found;
 }
 
-/** Some hundred thousand states take half a minute on a busy machine. */
+/** Several hundred thousand states take half a minute on a busy machine. */
 const LONG_SEARCH_MS = 180_000;
 
 describe('the recipes of the seeds', () => {
@@ -236,11 +236,11 @@ describe('the recipes of the seeds', () => {
     expect([found.isComplete, found.isExpected]).toEqual([true, true]);
   });
 
-  it('are all in the table of verdicts', () => {
+  it('each have a row in the table of verdicts', () => {
     expect(variants.map(([title]) => title)).toEqual(Object.keys(VERDICTS));
   });
 
-  it('speak both languages', () => {
+  it('have texts in both languages', () => {
     const texts = [
       ...RECIPES.map(({ about }) => about),
       ...variants.map(([, , variant]) => variant.about),
@@ -253,15 +253,15 @@ describe('the recipes of the seeds', () => {
   });
 });
 
-/** What a mutex must never let happen, whoever is paused. */
+/** The checks that must hold for a mutex even if any client is paused. */
 const ASKED_OF_A_LEASE: readonly CheckName[] = CHECKS.map(({ name }) => name).filter(
   (name) => name !== 'two-inside' && name !== 'late-write',
 );
 
 describe('the recipes that are right', () => {
   /**
-   * No lease keeps a paused holder from going on: two are then inside, and without a fence its write comes
-   * late. A semaphore has no fence to look at, since those who hold it have no order.
+   * A lease does not stop a paused holder from resuming: then two clients are inside, and without a fence the
+   * resource accepts a late write. A semaphore has no fence to check, since its holders have no order.
    */
   const RIGHT = {
     'set-nx-px-lua-del pause': ['two-inside', 'late-write'],
@@ -294,7 +294,7 @@ describe('the recipes that are right', () => {
     expect(found.isComplete).toBe(true);
   });
 
-  it('are the only ones that leave something unpromised, and only for a pause', () => {
+  it('are the only ones with unpromised checks, and only in worlds with a pause', () => {
     for (const [title, , { unpromised, fails, world }] of variants) {
       if (unpromised === undefined) continue;
       expect(unpromised, title).toEqual(fails);
@@ -307,7 +307,7 @@ describe('the recipes that are right', () => {
 describe('the script of this library', () => {
   const names = variants.map(([title]) => title).filter((title) => title.startsWith('holdfast-'));
 
-  it.each(names)('%s: breaks nothing that is promised at random', (title) => {
+  it.each(names)('%s: fails no promised check in random runs', (title) => {
     const [recipe, variant] = title.split(' ');
     const found = exploreAtRandom(recipe!, { variant: variant!, seed: 1, runs: 5 });
     expect(found.failure).toBeUndefined();

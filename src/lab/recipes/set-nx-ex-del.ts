@@ -3,7 +3,7 @@ import type { Recipe } from '../recipe.ts';
 export const setNxExDel: Recipe = {
   name: 'set-nx-ex-del',
   about: {
-    en: 'SET NX EX takes the lock in one command; a plain DEL frees whatever lock stands there by then.',
+    en: 'SET NX EX acquires the lock in one command; a plain DEL may delete the lock of another client.',
     zh: '一条 SET NX EX 加锁；直接 DEL 解锁，可能删掉别人的锁。',
   },
   source: {
@@ -31,7 +31,7 @@ export const setNxExDel: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      about: { en: 'All clients finish within their lease.', zh: '所有客户端都在租约内完成。' },
       world: { pauses: 0 },
       fails: [],
     },

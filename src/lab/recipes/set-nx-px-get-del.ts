@@ -28,7 +28,7 @@ export const setNxPxGetDel: Recipe = {
     {
       name: 'unchecked',
       about: {
-        en: 'The sample as it is printed: it does not look at the reply of SET, so that all clients go on.',
+        en: 'The sample as printed: it ignores the reply of SET, so all clients continue.',
         zh: '照示例原样：不检查 SET 的回复，所有客户端都会继续执行。',
       },
       world: { crashes: 0, pauses: 0 },

@@ -4,7 +4,7 @@ import { COMPARE_AND_DELETE } from './scripts.ts';
 export const setNxPxLuaDel: Recipe = {
   name: 'set-nx-px-lua-del',
   about: {
-    en: 'A unique token and a script that compares and deletes: nobody frees the lock of another, but a paused holder still acts late.',
+    en: 'A unique token and a script that compares and deletes: no client deletes the lock of another, but a paused holder still acts late.',
     zh: '唯一的随机值加上 Lua 比较并删除：不会误删别人的锁，但停顿过的持有者仍会迟到地操作。',
   },
   source: {
@@ -29,7 +29,7 @@ export const setNxPxLuaDel: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      about: { en: 'All clients finish within their lease.', zh: '所有客户端都在租约内完成。' },
       world: { pauses: 0 },
       fails: [],
     },

@@ -3,13 +3,13 @@ import type { Recipe } from '../recipe.ts';
 export const setnxOnly: Recipe = {
   name: 'setnx-only',
   about: {
-    en: 'SETNX takes the lock, DEL gives it back, and nothing ends it if the client dies in between.',
+    en: 'SETNX acquires the lock, DEL releases it; if the client crashes in between, the lock stays for ever.',
     zh: '用 SETNX 加锁、DEL 解锁；客户端中途退出后，锁永远存在。',
   },
   source: {
     document: 'article',
     says: {
-      en: 'A request that dies after SETNX leaves the lock behind, and the cache is never refreshed again.',
+      en: 'A process that crashes after SETNX leaves the lock behind, and the cache is never refreshed again.',
       zh: '请求在 SETNX 之后意外退出，锁留了下来，缓存从此不再更新。',
     },
   },
@@ -17,7 +17,7 @@ export const setnxOnly: Recipe = {
   variants: [
     {
       name: 'crash',
-      about: { en: 'A client dies while it holds the lock.', zh: '客户端在持有锁时崩溃。' },
+      about: { en: 'A client crashes while it holds the lock.', zh: '客户端在持有锁时崩溃。' },
       world: { pauses: 0 },
       fails: ['held-for-ever', 'waiter-not-served'],
       shows: 'held-for-ever',
@@ -34,7 +34,7 @@ export const setnxOnly: Recipe = {
     },
     {
       name: 'no-crash',
-      about: { en: 'Nobody dies.', zh: '没有客户端崩溃。' },
+      about: { en: 'No client crashes.', zh: '没有客户端崩溃。' },
       world: { crashes: 0 },
       fails: [],
     },

@@ -3,7 +3,7 @@ import type { Recipe } from '../recipe.ts';
 export const setnxRepairedExpire: Recipe = {
   name: 'setnx-repaired-expire',
   about: {
-    en: 'SETNX, then EXPIRE; a client that finds the lock without an end gives it one.',
+    en: 'SETNX, then EXPIRE; a client that finds the lock without expiry sets one.',
     zh: '先 SETNX 再 EXPIRE；没抢到锁的客户端若发现锁没有到期时间，就替它补上。',
   },
   source: {
@@ -18,7 +18,7 @@ export const setnxRepairedExpire: Recipe = {
     {
       name: 'crash',
       about: {
-        en: 'A client dies between SETNX and EXPIRE; the next one sets the end.',
+        en: 'A client crashes between SETNX and EXPIRE; the next client sets the expiry.',
         zh: '客户端在 SETNX 和 EXPIRE 之间崩溃，下一个客户端补上到期时间。',
       },
       world: { pauses: 0 },

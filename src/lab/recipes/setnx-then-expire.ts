@@ -3,7 +3,7 @@ import type { Recipe } from '../recipe.ts';
 export const setnxThenExpire: Recipe = {
   name: 'setnx-then-expire',
   about: {
-    en: 'SETNX, then EXPIRE as a second command: a crash between the two leaves a lock without an end.',
+    en: 'SETNX, then EXPIRE as a second command: a crash between the two leaves a lock without expiry.',
     zh: '先 SETNX 再 EXPIRE，两条命令之间崩溃，锁就没有到期时间。',
   },
   source: {
@@ -17,7 +17,7 @@ export const setnxThenExpire: Recipe = {
   variants: [
     {
       name: 'crash',
-      about: { en: 'A client dies between the two commands.', zh: '客户端在两条命令之间崩溃。' },
+      about: { en: 'A client crashes between the two commands.', zh: '客户端在两条命令之间崩溃。' },
       world: { pauses: 0 },
       fails: ['held-for-ever', 'waiter-not-served'],
       shows: 'held-for-ever',
@@ -25,8 +25,8 @@ export const setnxThenExpire: Recipe = {
     {
       name: 'pause',
       about: {
-        en: 'A holder is slower than its lease, and deletes the lock of the next one.',
-        zh: '持有者比租约更慢，删掉了下一个人的锁。',
+        en: 'A holder is slower than its lease, and deletes the lock of the next holder.',
+        zh: '持有者比租约更慢，删掉了下一个持有者的锁。',
       },
       world: { crashes: 0 },
       fails: [

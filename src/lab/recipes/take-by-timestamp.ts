@@ -1,14 +1,14 @@
 import type { Doing, Tools } from '../recipe.ts';
 
-/** How the documents take a lock whose value is the Unix time at which it ends. */
+/** How the documents acquire a lock whose value is the Unix time at which it ends. */
 export interface TimestampRule {
-  /** Seconds that the lock is taken for. */
+  /** The duration of the lease in seconds. */
   readonly timeout: number;
-  /** Seconds that are added to it. */
+  /** Seconds that are added to the timeout. */
   readonly extra: number;
-  /** `<`: the lock has ended when its time is before now; `<=`: at now, too. */
+  /** `<`: the lock has ended if its time is before now; `<=`: if its time is now or before. */
   readonly ended: '<' | '<=';
-  /** What GETSET must give for the lock to be taken: the very value that GET gave, or any that has ended. */
+  /** What GETSET must return for the lock to be acquired: the same value as GET, or any time that has ended. */
   readonly taken: 'equal' | 'still-ended';
 }
 
@@ -20,7 +20,7 @@ export const TIMESTAMP_RULE: TimestampRule = {
   taken: 'equal',
 };
 
-/** SETNX / GET / GETSET: the Unix time at which the lock ends, if it was taken. */
+/** SETNX / GET / GETSET. Returns the Unix time at which the lock ends, if it was acquired. */
 export function* takeByTimestamp(
   { command, unixTime }: Tools,
   rule = TIMESTAMP_RULE,
@@ -39,7 +39,7 @@ export function* takeByTimestamp(
   return isTaken ? newExpiry : undefined;
 }
 
-/** A key that is gone has not ended: GETSET then gives nil, which is no time. */
+/** False for a deleted key: GETSET then returns nil, which is not a time. */
 function hasEnded(value: unknown, now: number, { ended }: TimestampRule): boolean {
   if (value === null) return false;
   return ended === '<' ? Number(value) < now : Number(value) <= now;

@@ -6,7 +6,7 @@ const TIMEOUT = 1;
 export const timestampDelSetnx: Recipe = {
   name: 'timestamp-del-setnx',
   about: {
-    en: 'The value is the lease’s end; who finds it in the past sends DEL and SETNX, and so does the next one (C1, C2, C3).',
+    en: 'The value is the lease’s end; a client that finds it in the past sends DEL and SETNX, and so does a second client (C1, C2, C3).',
     zh: '锁的值是到期时间；发现过期的客户端先 DEL 再 SETNX，另一个也这样做（C1、C2、C3）。',
   },
   source: {
@@ -22,7 +22,7 @@ export const timestampDelSetnx: Recipe = {
     {
       name: 'crash',
       about: {
-        en: 'C3 dies with the lock; C1 and C2 clear it away.',
+        en: 'C3 crashes with the lock; C1 and C2 both remove it.',
         zh: 'C3 持锁崩溃，C1 和 C2 都来清理。',
       },
       world: { pauses: 0 },

@@ -6,7 +6,7 @@ const LEASE = TIMESTAMP_RULE.timeout + TIMESTAMP_RULE.extra;
 export const timestampGetsetChecked: Recipe = {
   name: 'timestamp-getset-checked',
   about: {
-    en: 'As timestamp-getset, but the client looks at its clock before DEL: it can still be paused in between.',
+    en: 'As timestamp-getset, but the client checks its clock before DEL: it can still be paused in between.',
     zh: '与 timestamp-getset 相同，但 DEL 之前先检查是否超时：检查与 DEL 之间仍有窗口。',
   },
   source: {
@@ -22,7 +22,7 @@ export const timestampGetsetChecked: Recipe = {
     {
       name: 'window',
       about: {
-        en: 'The client is paused between its look at the clock and DEL.',
+        en: 'The client is paused between reading its clock and DEL.',
         zh: '客户端在检查时间与 DEL 之间停顿。',
       },
       world: { crashes: 0 },
@@ -59,7 +59,7 @@ export const timestampGetsetChecked: Recipe = {
     },
     {
       name: 'no-pause',
-      about: { en: 'Everybody is quicker than his lease.', zh: '所有客户端都在租约内完成。' },
+      about: { en: 'All clients finish within their lease.', zh: '所有客户端都在租约内完成。' },
       world: { pauses: 0 },
       fails: [],
     },

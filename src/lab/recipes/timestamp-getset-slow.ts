@@ -5,13 +5,13 @@ const TIMEOUT_MS = 2000;
 export const timestampGetsetSlow: Recipe = {
   name: 'timestamp-getset-slow',
   about: {
-    en: 'The same with times in milliseconds and commands that take time: no client is paused, and the loser still moves the end.',
+    en: 'The same with times in milliseconds and commands that take time: no client is paused, and the losing client still moves the end.',
     zh: '同样的算法，时间以毫秒计，每条命令都要花时间：没有客户端停顿，失败者照样推迟到期时间。',
   },
   source: {
     document: 'interview',
     says: {
-      en: 'Clients that lose by GETSET have still written: does the end of the lock move on and on? The author takes the error as negligible.',
+      en: 'Clients that lose by GETSET have still written: does the end of the lock move again and again? The author considers the error negligible.',
       zh: 'GETSET 失败的客户端也写入了新值，到期时间会不会一直延长？作者认为误差可以忽略。',
     },
   },
@@ -21,7 +21,7 @@ export const timestampGetsetSlow: Recipe = {
     {
       name: 'late-losers',
       about: {
-        en: 'Each loser moves the end once, by as much as it is later than the winner.',
+        en: 'Each losing client moves the end once, by the time that it is later than the winner.',
         zh: '每个失败者只推迟一次，推迟的量就是它比胜者晚的时间。',
       },
       world: { crashes: 1, pauses: 0, ticks: 12, tickMs: 500, stepTicks: 1 },

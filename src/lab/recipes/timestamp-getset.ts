@@ -1,7 +1,7 @@
 import type { Recipe } from '../recipe.ts';
 import { TIMESTAMP_RULE, type TimestampRule, takeByTimestamp } from './take-by-timestamp.ts';
 
-/** The variants that read the documents in another way, and one that leaves something out. */
+/** Variants that follow another reading of the documents, and one without the extra second. */
 const RULES: Readonly<Record<string, TimestampRule>> = {
   'still-expired': { ...TIMESTAMP_RULE, taken: 'still-ended' },
   'at-or-before': { ...TIMESTAMP_RULE, ended: '<=' },
@@ -11,7 +11,7 @@ const RULES: Readonly<Record<string, TimestampRule>> = {
 export const timestampGetset: Recipe = {
   name: 'timestamp-getset',
   about: {
-    en: 'A client that finds the end of the lease in the past takes the lock over by GETSET, if the old value is still the one that it found (C4, C5).',
+    en: 'A client that finds the end of the lease in the past takes over the lock by GETSET, if the old value is still the one that it read (C4, C5).',
     zh: '发现过期后用 GETSET 接管，旧值仍是刚才读到的值才算成功（C4、C5）。',
   },
   source: {
@@ -27,7 +27,7 @@ export const timestampGetset: Recipe = {
     {
       name: 'take-over',
       about: {
-        en: 'A client dies with the lock; one of the others takes it over, and only one.',
+        en: 'A client crashes with the lock; exactly one of the others takes it over.',
         zh: '持有者崩溃后，其余客户端中只有一个能接管。',
       },
       world: { pauses: 0 },
@@ -36,7 +36,7 @@ export const timestampGetset: Recipe = {
     {
       name: 'loser-prolongs',
       about: {
-        en: 'The translator’s question: the GETSET of the one who loses moves the end of the winner’s lease.',
+        en: 'The translator’s question: the GETSET of the losing client moves the end of the winner’s lease.',
         zh: '译者之问：C4 的 GETSET 失败了，但 C5 的锁的过期时间被它修改了。',
       },
       world: {},
@@ -56,7 +56,7 @@ export const timestampGetset: Recipe = {
     {
       name: 'left-by-loser',
       about: {
-        en: 'The loser’s GETSET comes after the holder’s DEL and gives nil: the lock is there again, and no client holds it.',
+        en: 'The losing client’s GETSET comes after the holder’s DEL and returns nil: the lock exists again, and no client holds it.',
         zh: '失败者的 GETSET 晚于持有者的 DEL，返回 nil：锁又出现了，却无人持有。',
       },
       world: { clients: 2, crashes: 0 },
@@ -73,7 +73,7 @@ export const timestampGetset: Recipe = {
     {
       name: 'still-expired',
       about: {
-        en: 'The rule of the reference: GETSET has taken the lock if what it gives has ended, be it another value.',
+        en: 'The rule of the reference: GETSET has acquired the lock if the returned time has ended, even if it is another value than GET returned.',
         zh: '命令参考的规则：GETSET 返回的时间戳只要已经过期就算成功，不要求与刚才读到的相同。',
       },
       world: { crashes: 0 },
@@ -120,8 +120,8 @@ export const timestampGetset: Recipe = {
     {
       name: 'unchecked-del',
       about: {
-        en: 'A holder that was paused for long sends DEL when the lock is another’s.',
-        zh: '长时间停顿的持有者执行 DEL 时，锁已在别人手上。',
+        en: 'A holder that was paused for long sends DEL when another client holds the lock.',
+        zh: '长时间停顿的持有者执行 DEL 时，锁已归别的客户端。',
       },
       world: { crashes: 0 },
       fails: [
@@ -139,7 +139,7 @@ export const timestampGetset: Recipe = {
     {
       name: 'skewed-clocks',
       about: {
-        en: 'A client whose clock is ahead takes a lock over that has not ended.',
+        en: 'A client whose clock is ahead takes over a lock that has not ended.',
         zh: '时钟偏快的客户端接管了尚未到期的锁。',
       },
       world: { crashes: 0, pauses: 0, skews: 1 },

@@ -7,7 +7,7 @@ const SECONDS_OF_WORK = 3;
 export const watchdog: Recipe = {
   name: 'watchdog',
   about: {
-    en: 'The holder renews its lease while it works: nothing is lost while it lives, and a paused holder learns that it lost.',
+    en: 'The holder renews its lease while it works: a live holder keeps the lock, and a paused holder notices that it lost it.',
     zh: '持有者在工作期间不断续期：活着就不会丢锁；停顿过久会丢锁，但它自己知道。',
   },
   source: {

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../clock/index.ts';
 
 /**
- * A virtual clock that jumps from one timer to the next. Hundreds of clients have timers for the same moment;
- * those are kept together, and all promises run between two moments.
+ * A virtual clock that jumps from one timer to the next. Hundreds of clients have timers for the same moment:
+ * these run together, and all promise callbacks run before the next moment.
  */
 export class SceneClock implements Clock {
   readonly #moments = new Map<number, Set<() => void>>();
@@ -20,7 +20,7 @@ export class SceneClock implements Clock {
     const dueMs = this.#nowMs + Math.max(delayMs, 0);
     const moment = this.#moments.get(dueMs) ?? new Set();
     this.#moments.set(dueMs, moment);
-    // The same function may wait twice for one moment.
+    // A new function for each timer: the same callback may be set twice for one moment.
     const timer = (): void => callback();
     moment.add(timer);
     return { cancel: () => void moment.delete(timer), keepAlive() {} };
@@ -30,7 +30,7 @@ export class SceneClock implements Clock {
     this.setTimer(0, callback);
   }
 
-  /** Time passes until then, with all that happens meanwhile. */
+  /** Advances the time and runs all timers that are due by then. */
   async runUntil(atMs: number): Promise<void> {
     await settled();
     for (let dueMs = this.#next(); dueMs <= atMs; dueMs = this.#next()) {
@@ -53,7 +53,7 @@ export class SceneClock implements Clock {
 const START_MS = Date.UTC(2026, 0, 1);
 const READY = Promise.resolve();
 
-/** When no callback of a promise is left to run: see `perform` of the library's lab. */
+/** Resolves when no promise callback is left to run: see `perform` in library/perform.ts. */
 function settled(): Promise<void> {
   return new Promise((resolve) => void READY.then(() => process.nextTick(resolve)));
 }

@@ -14,20 +14,20 @@ import {
 export interface Scene {
   readonly name: string;
   readonly about: Text;
-  /** The first client that loads crashes in the middle of its load. */
+  /** The first client that loads the value crashes in the middle of the load. */
   readonly loaderDies: boolean;
-  /** Makes an entry that has expired. */
+  /** Stores an entry and lets it expire. */
   readonly prepare: (world: StampedeWorld) => Promise<void>;
   readonly visit: Visit;
 }
 
 const FRESH_SECONDS = 60;
-/** A client that waits for the entry reads it again after so long. */
+/** Polling interval of a client that waits for the entry. */
 const POLL_MS = 100;
 /** The textbook lock's lease, and that of `locks.cache`: twice as long as a load. */
 const LEASE_SECONDS = 2;
 
-/** The entry while it is fresh, and what stays of it for clients that may use an old one. */
+/** The entry while it is fresh, and a copy for clients that may use the old value. */
 const ENTRY = 'page';
 const OLD_ENTRY = 'page:old';
 
@@ -110,7 +110,7 @@ export const SCENES: readonly Scene[] = [
 type Way = Pick<Scene, 'prepare' | 'visit'>;
 
 interface Textbook {
-  /** The command that takes the lock; undefined without one. */
+  /** The command that acquires the lock; undefined for no lock. */
   readonly take: Take | undefined;
   readonly losers: 'wait' | 'use-old';
 }
@@ -166,7 +166,7 @@ function library({ stale }: { readonly stale: '0s' | '1h' }): Way {
   };
 }
 
-/** The library as a process of its own has it, with the store at the other end of a network. */
+/** The library of one simulated process. Its store is reached over a network with latency. */
 function locksOf(visitor: Visitor): ReturnType<typeof createLocks> {
   const { clock, random, client } = visitor;
   const store = new RedisStore(remoteRunner(visitor), {

@@ -3,7 +3,7 @@ import { createEngine, type Engine, execute, type Session } from '../../engine/i
 import type { Reply } from '../../resp/index.ts';
 import { SceneClock } from './scene-clock.ts';
 
-/** The value that a client got: the one that was just loaded, or the one that had expired. */
+/** The value that a client got: `new` was just loaded, `old` had expired. */
 export type Answered = 'new' | 'old';
 
 export interface SceneEvent {
@@ -14,7 +14,7 @@ export interface SceneEvent {
     | 'refreshed'
     | 'crash'
     | Answered
-    /** At the end: clients without an answer, and a lock that nothing ends. */
+    /** At the end of the run: clients without a value, and a lock without expiry. */
     | 'none'
     | 'locked';
   readonly atMs: number;
@@ -25,17 +25,17 @@ export interface SceneEvent {
 interface WorldOptions {
   readonly databaseSlots: number;
   readonly loadMs: number;
-  /** The first client that loads crashes in the middle of its load. */
+  /** The first client that loads the value crashes in the middle of the load. */
   readonly loaderDies: boolean;
 }
 
 export type Visit = (visitor: Visitor) => Promise<Answered>;
 
-/** To the store or back. */
+/** Network latency to the store, and back. */
 const ONE_WAY_MS = 0.5;
 export const LOCK_KEY = 'lock';
 
-/** A store, a database behind it, and clients that are processes of their own, on virtual time. */
+/** A cache store, a database, and clients as separate processes, on virtual time. */
 export class StampedeWorld {
   /** @internal */
   readonly engine: Engine;
@@ -58,7 +58,7 @@ export class StampedeWorld {
     this.#session = this.engine.session();
   }
 
-  /** From here on time counts from 0. */
+  /** Sets the time to 0. */
   begin(): void {
     this.#beganMs = this.clock.monotonicMs();
   }
@@ -67,17 +67,17 @@ export class StampedeWorld {
     return this.clock.monotonicMs() - this.#beganMs;
   }
 
-  /** Clients that live and wait. */
+  /** The number of live clients that still wait. */
   get unanswered(): number {
     return [...this.#unanswered].filter(({ isDead }) => !isDead).length;
   }
 
-  /** The database has nothing to do, and what it loaded has reached its client. */
+  /** The database is idle, and its last value has reached the client. */
   get isQuiet(): boolean {
     return this.#running === 0 && this.nowMs >= this.#lastLoadMs + this.#options.loadMs;
   }
 
-  /** Whether the textbook lock is there and has no end. */
+  /** True if the textbook lock exists without expiry. */
   get isLocked(): boolean {
     return execute(this.#session, ['TTL', LOCK_KEY]) === -1;
   }
@@ -100,7 +100,7 @@ export class StampedeWorld {
     this.events.push({ kind, atMs: this.nowMs, client });
   }
 
-  /** Asks the database for the new value. Ends for a client that lives. */
+  /** Loads the new value from the database. Never resolves for a client that has crashed. */
   load(visitor: Visitor): Promise<'new'> {
     this.note('load', visitor);
     if (this.#mayCrash) {
@@ -122,7 +122,7 @@ export class StampedeWorld {
     });
   }
 
-  /** The first load that ends for a client that lives. */
+  /** Records the first load that ends for a live client. */
   #noteRefresh(visitor: Visitor): void {
     if (this.#isRefreshed) return;
     this.#isRefreshed = true;
@@ -143,7 +143,7 @@ export class StampedeWorld {
   }
 }
 
-/** A process that asks for the entry. Nothing that it waits for happens once it is dead. */
+/** A process that requests the entry. Its timers do not fire after it has crashed. */
 export class Visitor {
   readonly client: number;
   readonly world: StampedeWorld;

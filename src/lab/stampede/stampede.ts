@@ -4,27 +4,27 @@ import { SCENES, type Scene } from './scenes.ts';
 import { type Answered, type SceneEvent, StampedeWorld } from './stampede-world.ts';
 
 export interface StampedeOptions {
-  /** How many clients ask for the entry in the same moment. Default 200. */
+  /** The number of clients that request the entry at the same moment. Default 200. */
   readonly clients?: number;
-  /** How many loads the database runs at the same time; the others wait there. Default 10. */
+  /** The number of loads that the database runs at once; further loads are queued. Default 10. */
   readonly databaseSlots?: number;
 }
 
-/** What came of one way to refresh an entry that has expired. */
+/** The result of one way to refresh an expired entry. */
 export interface StampedeRun {
   readonly name: string;
   readonly about: Text;
-  /** Loads that were asked of the database. */
+  /** The number of loads that clients requested from the database. */
   readonly loads: number;
-  /** Of the clients that asked at the start: how many got which value, still wait, or died before. */
+  /** Of the clients at the start: how many got which value, still wait, or crashed first. */
   readonly answers: Answers;
-  /** When the last client that got an answer had it. Null if none did. */
+  /** When the last client got its value. Null if none did. */
   readonly lastAnswerMs: number | null;
-  /** When the new value was first there. Null if it never was. */
+  /** When the new value was first available. Null if it never was. */
   readonly refreshedMs: number | null;
-  /** What a client gets that asks half a minute later. */
+  /** The value that a client gets which requests the entry half a minute later. */
   readonly later: Answered | 'none';
-  /** What happened, in its order; what happens several times in a row is one line. */
+  /** Events in order. Equal events in a row are one entry. */
   readonly timeline: readonly TimelineEntry[];
 }
 
@@ -51,15 +51,15 @@ export interface Stampede {
 }
 
 const LOAD_MS = 1000;
-/** A client comes that much later, and is watched for `PATIENCE_MS`, or until the database has no load left. */
+/** Another client requests the entry this much later. The run then lasts `WATCH_MS`, or until the database is idle. */
 const LATER_MS = 30_000;
-const PATIENCE_MS = 10_000;
+const WATCH_MS = 10_000;
 const LIMITS = { clients: 1000, databaseSlots: 1000 } as const;
 
 /**
- * Many clients ask for one entry of a cache in the moment when it has expired: what that costs without a lock,
- * under a lock by SETNX, and with `locks.cache`. Real engine, real cache, virtual time: the same figures on
- * every machine.
+ * Simulates many clients that request one expired cache entry at the same moment: without a lock, with a
+ * SETNX lock, and with `locks.cache`. It runs the real engine and the real cache on virtual time, so the
+ * figures are the same on every machine.
  *
  * @throws LabError if an option is out of range.
  */
@@ -85,7 +85,7 @@ async function play(scene: Scene, clients: number, databaseSlots: number): Promi
   for (let client = 1; client <= clients; client++) world.visit(client, 'ask', scene.visit);
   await world.runUntil(LATER_MS);
   world.visit(clients + 1, 'ask-later', scene.visit);
-  await world.runUntil(LATER_MS + PATIENCE_MS);
+  await world.runUntil(LATER_MS + WATCH_MS);
   while (!world.isQuiet) await world.runUntil(world.nowMs + LOAD_MS);
   const { name, about } = scene;
   const events = [...world.events];
@@ -110,7 +110,7 @@ function outcome(events: readonly SceneEvent[], clients: number): Outcome {
   };
 }
 
-/** Clients that died before they had an answer: a refresh in the background outlives its own. */
+/** The number of clients that crashed before they got a value. A background refresh may crash after that. */
 function diedIn(events: readonly SceneEvent[]): number {
   const answered = new Set(events.filter(isAnswer).map(({ client }) => client));
   return events.filter(({ kind, client }) => kind === 'crash' && !answered.has(client)).length;

@@ -1,8 +1,8 @@
 import { LabError } from '../lab-error.ts';
 
 /**
- * A graph without circles. The edges of node n are `targets` from `firstTargets[n]` up to `firstTargets[n + 1]`.
- * Nodes from `known` on were not looked at: whether there is a way on is not known, and paths to them do not count.
+ * An acyclic graph. The edges of node n are `targets` from `firstTargets[n]` up to `firstTargets[n + 1]`.
+ * Nodes from `known` on were not expanded, so their edges are unknown: paths that end there are not counted.
  */
 export interface Graph {
   readonly firstTargets: readonly number[];
@@ -16,8 +16,8 @@ export type IsOpen = (edge: number) => boolean;
 const ALL_OPEN: IsOpen = () => true;
 
 /**
- * How many paths lead from node 0 over open edges to a node without a way on. The numbers outgrow a double soon,
- * so they are kept as whole numbers of any size.
+ * The number of paths over open edges from node 0 to a node without edges. A bigint, since the number soon
+ * exceeds the precision of a double.
  */
 export function countPaths(graph: Graph, isOpen = ALL_OPEN): bigint {
   const paths = new Array<bigint>(graph.firstTargets.length - 1).fill(0n);
@@ -34,8 +34,8 @@ export function countPaths(graph: Graph, isOpen = ALL_OPEN): bigint {
   return total;
 }
 
-/** The chance that a walk from node 0 takes open edges only, if it takes each edge of a node equally often. */
-export function chanceOfPaths(graph: Graph, isOpen: IsOpen): number {
+/** The probability that a random walk from node 0 takes open edges only. All edges of a node are equally likely. */
+export function probabilityOfPaths(graph: Graph, isOpen: IsOpen): number {
   const chances = new Float64Array(graph.firstTargets.length - 1);
   chances[0] = 1;
   let total = 0;
@@ -65,5 +65,6 @@ function visitInOrder(
       if (--waiting[targets[edge]!]! === 0) ready.push(targets[edge]!);
     }
   }
-  if (visited !== nodes) throw new LabError('the world can come back to where it was');
+  if (visited !== nodes)
+    throw new LabError('the states form a cycle: a choice leads back to an earlier state');
 }

@@ -2,45 +2,45 @@ import type { Check, CheckName } from '../checks/check.ts';
 import type { Choice } from '../choice.ts';
 import { type State, stateKey } from '../state.ts';
 import type { World } from '../world.ts';
-import { chanceOfPaths, countPaths, type Graph, type IsOpen } from './count-paths.ts';
+import { countPaths, type Graph, type IsOpen, probabilityOfPaths } from './count-paths.ts';
 
 export interface Exhaustion {
-  /** The first failure of each check that failed, with a shortest way to it. */
+  /** A shortest schedule to the first failure of each check that failed. */
   readonly failures: ReadonlyMap<CheckName, readonly Choice[]>;
   readonly states: number;
   readonly moves: number;
-  /** Complete runs from the first state to where nothing more can happen. */
+  /** Complete runs, from the first state to one without choices. */
   readonly interleavings: bigint;
-  /** In how many of them at least one of these checks fails. */
+  /** The runs in which at least one of these checks fails. */
   readonly failing: (checks: readonly CheckName[]) => FailingRuns;
-  /** False if the search was stopped before it had seen every state. */
+  /** False if the search was stopped before it had visited every state. */
   readonly isComplete: boolean;
 }
 
 export interface FailingRuns {
   readonly interleavings: bigint;
-  /** The share of runs in which each next step is drawn at random from those that are possible. */
+  /** The probability that a run fails if each step is drawn at random from the possible choices. */
   readonly chance: number;
 }
 
 export interface Limits {
   readonly mostStates: number;
-  /** Called now and then with what was seen so far; false stops the search. */
+  /** Called every `PROGRESS_EVERY` states; false stops the search. */
   readonly onProgress: (seen: Seen) => boolean;
 }
 
 export interface Seen {
   readonly states: number;
   readonly moves: number;
-  /** Runs from the first state to where the search is, or to their end before. Counted when asked. */
+  /** Counts the runs from the first state to a state that is not expanded yet, or to their end. Slow. */
   readonly interleavings: () => bigint;
 }
 
 /**
- * Breadth first through every state that can be reached, so that the first failure of a check is one of
- * its shortest. Two runs that lead to the same state have the same futures, so a state is expanded once
- * however many runs lead to it. Those runs are not lost count of: the graph has no circle, because every
- * move spends a step, a fault or a second, and so the number of complete runs is a sum over its edges.
+ * Breadth-first search through every reachable state, so that the first failure of a check is a shortest
+ * one. Runs that reach the same state have the same futures, so each state is expanded once. The number
+ * of complete runs is still exact: the graph is acyclic, because every move uses up a step, a fault or
+ * time, and so the number is a sum over its edges.
  */
 export function exhaust(world: World, checks: readonly Check[], limits: Limits): Exhaustion {
   return new Search(world, checks).run(limits);
@@ -53,9 +53,9 @@ class Search {
   readonly #checks: readonly Check[];
   readonly #failures = new Map<CheckName, readonly Choice[]>();
   readonly #numbers = new Map<string, number>();
-  /** Dropped once expanded. */
+  /** States that are not expanded yet; undefined after that, to free the memory. */
   readonly #states: (State | undefined)[] = [];
-  /** The checks that fail in each state: one bit a check. */
+  /** The checks that fail in each state: one bit for each check. */
   readonly #faultsOfStates: number[] = [];
   /** How each state was first reached. */
   readonly #parents: number[] = [];
@@ -93,7 +93,7 @@ class Search {
     };
   }
 
-  /** All runs, without those that take only moves in which none of the checks fails. */
+  /** All runs minus those that take only moves in which none of the checks fails. */
   #failing(names: readonly CheckName[], graph: Graph, interleavings: bigint): FailingRuns {
     let bits = 0;
     for (const [index, { name }] of this.#checks.entries()) {
@@ -104,7 +104,7 @@ class Search {
     const failing = interleavings - countPaths(graph, isClean);
     return {
       interleavings: failing,
-      chance: failing === 0n ? 0 : 1 - chanceOfPaths(graph, isClean),
+      chance: failing === 0n ? 0 : 1 - probabilityOfPaths(graph, isClean),
     };
   }
 
@@ -137,7 +137,7 @@ class Search {
     }
   }
 
-  /** The state's number; a state that is new gets the next one and is checked. */
+  /** Returns the state's number. A new state gets the next number and is checked. */
   #number(state: State, parent: number, choice: Choice | undefined): number {
     const key = stateKey(state);
     const known = this.#numbers.get(key);
@@ -154,7 +154,7 @@ class Search {
     return number;
   }
 
-  /** The checks that fail, one bit each; of each the first failure is kept. */
+  /** Returns the checks that fail, one bit for each, and keeps the first failure of each check. */
   #faultsOf(fails: (check: Check) => boolean, wayThere: () => readonly Choice[]): number {
     let faults = 0;
     for (const [index, check] of this.#checks.entries()) {

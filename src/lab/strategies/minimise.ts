@@ -4,9 +4,9 @@ import type { World } from '../world.ts';
 import { violationIn } from './violation.ts';
 
 /**
- * A shorter run in which the same check still fails: pieces are left out, large ones first, and what no
- * longer fits after that is left out too. The result has no single step too many, though there may be
- * another run that is shorter still; only the exhaustive search knows the shortest.
+ * Shortens a failing run (delta debugging): leaves out pieces, large ones first, and the choices that are
+ * no longer possible after that. No single step of the result can be left out. It may not be a shortest
+ * run; only the exhaustive search finds that.
  */
 export function minimise(world: World, check: Check, failing: readonly Choice[]): Choice[] {
   let shortest = failingPart(world, check, failing) ?? [...failing];
@@ -18,7 +18,7 @@ export function minimise(world: World, check: Check, failing: readonly Choice[])
   return shortest;
 }
 
-/** The first shorter run that some piece of that size can be left out for. */
+/** The first failing run that is shorter because one piece of this size is left out. */
 function withoutPiece(
   world: World,
   check: Check,
@@ -33,7 +33,7 @@ function withoutPiece(
   return undefined;
 }
 
-/** What happens of the choices, each one that fits, up to where the check fails; undefined if it never does. */
+/** Applies the possible ones of these choices until the check fails. Undefined if it never does. */
 function failingPart(world: World, check: Check, choices: readonly Choice[]): Choice[] | undefined {
   const taken: Choice[] = [];
   let state = world.initial;

@@ -1,9 +1,9 @@
 import type { Choose } from './walk.ts';
 
 /**
- * Every sequence of choices, one run after the other: the last digit that can still turn is turned, and
- * those after it begin anew. It remembers nothing but the digits of one run, so it needs no idea of
- * what a state is; the price is that runs with the same states are run again and again.
+ * Enumerates every sequence of choices, one run after the other, by depth-first search: increments the last
+ * digit that can be incremented and resets the digits after it. It stores only the digits of one run and
+ * does not compare states, so runs that share states are executed again each time.
  */
 export function odometer(): { readonly choose: Choose; next(): boolean } {
   const digits: { digit: number; readonly count: number }[] = [];
@@ -13,7 +13,7 @@ export function odometer(): { readonly choose: Choose; next(): boolean } {
       if (at === digits.length) digits.push({ digit: 0, count });
       return digits[at++]!.digit;
     },
-    /** Turns to the next run; false when all have been. */
+    /** Advances to the next run; false after the last one. */
     next() {
       at = 0;
       while (digits.length > 0) {

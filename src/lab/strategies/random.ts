@@ -12,7 +12,7 @@ export interface RandomRun {
   readonly failing: { readonly check: Check; readonly sentence: Text } | undefined;
 }
 
-/** One run drawn from a seed, up to its end or to the first failure. */
+/** Makes one run drawn from a seed, until its end or the first failure. */
 export function runAtRandom(world: World, checks: readonly Check[], seed: number): RandomRun {
   const choices: Choice[] = [];
   const quick = checks.filter(({ isCostly }) => !isCostly);
@@ -41,7 +41,7 @@ function chooser(random: Random): Choose {
   return (count) => Math.floor(random.next() * count);
 }
 
-/** One step in so many may be a fault. If all were as likely, the faults would be spent at the start. */
+/** One step in this many may be a fault. With equal probabilities all faults would happen at the start. */
 const STEPS_A_FAULT = 12;
 
 function seldomFaults(choose: Choose): Pick {

@@ -4,9 +4,8 @@ import type { World } from '../world.ts';
 import { violationIn } from './violation.ts';
 
 /**
- * A run of the same steps in which the same check fails, but which is easier to follow: a step is moved
- * to where its client acts already, as long as that changes nothing about the failure. Searches find a
- * shortest run, not the one of them that a person would tell.
+ * Reorders a failing run so that it is easier to read: moves steps next to other steps of the same client,
+ * as long as the same check still fails after the last step. The length stays the same.
  */
 export function smooth(world: World, check: Check, failing: readonly Choice[]): readonly Choice[] {
   let best = failing;
@@ -28,7 +27,7 @@ function smoother(world: World, check: Check, choices: readonly Choice[]): Choic
   return undefined;
 }
 
-/** How often somebody else takes over. A skewed clock is nobody's act. */
+/** The number of changes from one client to another. Skewed clocks are not attributed to a client. */
 function countTurns(choices: readonly Choice[]): number {
   const actors = choices.map(({ kind, client }) =>
     kind === 'ahead' || kind === 'behind' ? kind : client,

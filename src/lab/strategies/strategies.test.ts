@@ -20,7 +20,7 @@ import { evenly, walk } from './walk.ts';
 
 const NO_LIMITS = { mostStates: 1_000_000, onProgress: () => true };
 
-/** Small enough that every single run can be made. */
+/** Small enough to execute every run. */
 const SMALL = [
   ['setnx-only', 'crash', { ticks: 2, crashes: 1, pauses: 0 }],
   ['multi-setnx-expire', 'crash', { ticks: 3, crashes: 1, pauses: 0 }],
@@ -37,7 +37,7 @@ const SMALL = [
   ['holdfast-semaphore', 'lost-reply', { ticks: 2, crashes: 0, pauses: 1, lostReplies: 1 }],
 ] as const;
 
-/** Whose sleeps differ, and who writes without having entered. */
+/** Clients with different sleeps, which write without having entered. */
 const RESTLESS: Algorithm = {
   name: 'restless',
   lockKey: 'lock',
@@ -52,8 +52,8 @@ const RESTLESS: Algorithm = {
   },
 };
 
-/** One message with a comma in it, or two: which of them, nobody but the one that hears it can tell later. */
-const MAILING: Algorithm = {
+/** Publishes one message with a comma in it, or two messages: state keys must distinguish the two. */
+const MESSAGING: Algorithm = {
   name: 'mailing',
   lockKey: 'lock',
   *client({ name, command, listen }) {
@@ -70,7 +70,7 @@ const PUBLISH = `
 local texts = redis.call('exists', KEYS[1]) == 1 and {'x,y'} or {'x', 'y'}
 for _, text in ipairs(texts) do redis.call('publish', 'C', text) end`;
 
-/** Where different runs lead to the same state in many ways. */
+/** Worlds in which many runs lead to the same states. */
 const MERGED = [
   ['setnx-then-expire', 'crash', { clients: 3, ticks: 4, crashes: 2, pauses: 1 }],
   ['restless', 'own', { clients: 3, ticks: 5, crashes: 1, pauses: 1 }],
@@ -84,32 +84,35 @@ const MERGED = [
   ['holdfast-read-write', 'pause', { clients: 3, ticks: 2, crashes: 1, pauses: 1 }],
 ] as const;
 
-function worldOf(name: string, variant: string, wishes: object, remembers = true): World {
-  const recipe = [...RECIPES, RESTLESS, MAILING].find((each) => each.name === name)!;
-  return new World(recipe, variant, worldOptions({ clients: 2, ...wishes }), remembers);
+function worldOf(name: string, variant: string, overrides: object, remembers = true): World {
+  const recipe = [...RECIPES, RESTLESS, MESSAGING].find((each) => each.name === name)!;
+  return new World(recipe, variant, worldOptions({ clients: 2, ...overrides }), remembers);
 }
 
 describe('the exhaustive search', () => {
-  it.each(SMALL)('counts and judges as all runs one by one do: %s %s', (name, variant, wishes) => {
-    // Looking far ahead after every step of every run takes long: done where there is something to see.
-    const recipe = RECIPES.find((each) => each.name === name)!;
-    const { fails } = recipe.variants.find((each) => each.name === variant)!;
-    const checks = CHECKS.filter(({ isCostly, name }) => !isCostly || fails.includes(name));
-    const found = exhaust(worldOf(name, variant, wishes), checks, NO_LIMITS);
-    const steps = [...found.failures].map(([check, choices]) => [check, choices.length] as const);
-    const byHand = everyRun(worldOf(name, variant, wishes, false), checks);
-    expect(byHand.runs).toBe(found.interleavings);
-    expect(byHand.shortest).toEqual(new Map(steps));
-    for (const check of checks) {
-      const failing = found.failing([check.name]);
-      expect(failing.interleavings, check.name).toBe(byHand.failing.get(check.name) ?? 0n);
-      expect(failing.chance, check.name).toBeCloseTo(byHand.chances.get(check.name) ?? 0, 9);
-    }
-    expect(byHand.runs).toBeGreaterThan(100n);
-  });
+  it.each(SMALL)(
+    'gives the counts and verdicts of all runs one by one: %s %s',
+    (name, variant, overrides) => {
+      // The costly checks are slow after every step of every run, so they are made only where they can fail.
+      const recipe = RECIPES.find((each) => each.name === name)!;
+      const { fails } = recipe.variants.find((each) => each.name === variant)!;
+      const checks = CHECKS.filter(({ isCostly, name }) => !isCostly || fails.includes(name));
+      const found = exhaust(worldOf(name, variant, overrides), checks, NO_LIMITS);
+      const steps = [...found.failures].map(([check, choices]) => [check, choices.length] as const);
+      const byHand = everyRun(worldOf(name, variant, overrides, false), checks);
+      expect(byHand.runs).toBe(found.interleavings);
+      expect(byHand.shortest).toEqual(new Map(steps));
+      for (const check of checks) {
+        const failing = found.failing([check.name]);
+        expect(failing.interleavings, check.name).toBe(byHand.failing.get(check.name) ?? 0n);
+        expect(failing.chance, check.name).toBeCloseTo(byHand.chances.get(check.name) ?? 0, 9);
+      }
+      expect(byHand.runs).toBeGreaterThan(100n);
+    },
+  );
 
-  it.each(MERGED)('merges only states with equal futures: %s %s', (name, variant, wishes) => {
-    const world = worldOf(name, variant, wishes);
+  it.each(MERGED)('merges only states with equal futures: %s %s', (name, variant, overrides) => {
+    const world = worldOf(name, variant, overrides);
     const futures = new Map<string, string>();
     const open = [world.initial];
     for (let state = open.pop(); state !== undefined; state = open.pop()) {
@@ -124,7 +127,7 @@ describe('the exhaustive search', () => {
     expect(futures.size).toBeGreaterThan(1000);
   });
 
-  it('stops where it is told to, and says so', () => {
+  it('stops at mostStates or when onProgress returns false, and is not complete', () => {
     const world = (): World => worldOf('fenced', 'pause', { clients: 3 });
     const whole = exhaust(world(), CHECKS, NO_LIMITS);
     const few = exhaust(world(), CHECKS, { ...NO_LIMITS, mostStates: 3000 });
@@ -136,20 +139,20 @@ describe('the exhaustive search', () => {
   });
 });
 
-/** Everything that can be seen from a state with one step: if all keys agree on this, they do on all steps. */
+/** Everything visible within one step of a state: if states with equal keys agree on this, they agree on all runs. */
 function oneStepOn(world: World, state: State): { future: string; next: State[] } {
   const seen: unknown[] = CHECKS.map((check) => check.ofState?.(state, world)?.en);
   const next: State[] = [];
   for (const choice of world.choices(state)) {
     const move = world.step(state, choice);
     const found = CHECKS.map((check) => check.ofMove?.(move)?.en);
-    seen.push(choice.label, move.step, move.told, stateKey(move.after), found);
+    seen.push(choice.label, move.step, move.result, stateKey(move.after), found);
     next.push(move.after);
   }
   return { future: JSON.stringify(seen), next };
 }
 
-/** Every run, on engines that start anew, with nothing remembered. */
+/** Executes every run on a new engine, without memoizing. */
 function everyRun(world: World, checks: readonly Check[]): EveryRun {
   const { choose, next } = odometer();
   const found: EveryRun = { runs: 0n, shortest: new Map(), failing: new Map(), chances: new Map() };
@@ -188,7 +191,7 @@ interface EveryRun {
 }
 
 describe('the odometer', () => {
-  it('turns through all sequences, also where a choice changes what follows', () => {
+  it('enumerates all sequences, also if a choice changes the number of later choices', () => {
     const { choose, next } = odometer();
     const seen: string[] = [];
     do {
@@ -200,7 +203,7 @@ describe('the odometer', () => {
 });
 
 describe('the count of paths', () => {
-  it('is what walking them all gives', () => {
+  it('equals the number of paths found by walking them all', () => {
     const seed = Number(newSeed());
     const random = seededRandom(seed);
     for (let graph = 0; graph < 50; graph++) {
@@ -218,14 +221,14 @@ describe('the count of paths', () => {
     }
   });
 
-  it('is exact where a double is not', () => {
+  it('is exact above the precision of a double', () => {
     const nodes = 61;
     const firstTargets = Array.from({ length: nodes + 1 }, (_, node) => Math.min(node, 60) * 2);
     const targets = Array.from({ length: 120 }, (_, edge) => Math.floor(edge / 2) + 1);
     expect(countPaths({ firstTargets, targets, known: nodes })).toBe(2n ** 60n);
   });
 
-  it('refuses a circle', () => {
+  it('throws for a cycle', () => {
     for (const [firstTargets, targets] of [
       [
         [0, 1, 2],
@@ -237,7 +240,7 @@ describe('the count of paths', () => {
       ],
     ] as const) {
       const graph = { firstTargets, targets, known: 3 };
-      expect(() => countPaths(graph)).toThrow('come back to where it was');
+      expect(() => countPaths(graph)).toThrow('the states form a cycle');
     }
   });
 });
@@ -254,7 +257,7 @@ describe('random runs', () => {
     expect(run(5)).not.toBe(run(6));
   });
 
-  it('are made as short as they can be by leaving steps out', () => {
+  it('are shortened until no single step can be left out', () => {
     const world = large();
     const { choices, seed } = firstFailure(world, foreignRelease);
     const short = minimise(world, foreignRelease, choices);
@@ -266,7 +269,7 @@ describe('random runs', () => {
     expect(choices.length).toBeGreaterThan(short.length);
   });
 
-  it('find what is only seen at their end', () => {
+  it('find failures of costly checks at their end', () => {
     const waits = CHECKS.find(({ name }) => name === 'waiter-not-served')!;
     const world = worldOf('setnx-only', 'crash', { clients: 4, ticks: 20, pauses: 0 });
     expect(firstFailure(world, waits).choices.length).toBeGreaterThan(2);
@@ -285,7 +288,7 @@ function firstFailure(
   throw new Error(`no run failed from seed ${seed}`);
 }
 
-/** Whether the choices fit and the check fails after the last of them, and not before. */
+/** Returns true if the choices are possible and the check fails after the last of them, and not before. */
 function fails(
   world: World,
   check: Check,
@@ -303,13 +306,13 @@ function fails(
 }
 
 describe('smoothing', () => {
-  it('lets each client act in one go where it can, and keeps length and failure', () => {
+  it('groups the steps of each client, and keeps length and failure', () => {
     const world = worldOf('timestamp-getset', 'skewed-clocks', { pauses: 0, skews: 1 });
     const twoInside = CHECKS.find(({ name }) => name === 'two-inside')!;
     const found = exhaust(world, [twoInside], NO_LIMITS).failures.get('two-inside')!;
-    const told = smooth(world, twoInside, found);
-    expect(told.length).toBe(found.length);
-    expect(fails(world, twoInside, told)).toBe(true);
-    expect(scheduleText(told)).toBe('+abbaaaaa');
+    const smoothed = smooth(world, twoInside, found);
+    expect(smoothed.length).toBe(found.length);
+    expect(fails(world, twoInside, smoothed)).toBe(true);
+    expect(scheduleText(smoothed)).toBe('+abbaaaaa');
   });
 });

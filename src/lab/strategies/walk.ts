@@ -1,15 +1,15 @@
 import type { Choice } from '../choice.ts';
 import type { Move, World } from '../world.ts';
 
-/** The one source of chance: which of `count` possibilities, from 0. */
+/** Returns a number from 0 to `count - 1`. The only source of randomness. */
 export type Choose = (count: number) => number;
 
-/** Which of the things that can happen does. */
+/** Picks one of the possible choices. */
 export type Pick = (choices: readonly Choice[]) => Choice;
 
 /**
- * One run from the first state until nothing more can happen or `visit` returns false. What the run is
- * like follows from `pick`: an odometer goes through all runs, a generator draws one at random.
+ * Makes one run from the first state until no choice is left or `visit` returns false. `pick` decides each
+ * step: an odometer enumerates all runs, a random generator draws one.
  */
 export function walk(world: World, pick: Pick, visit: (move: Move) => boolean): void {
   let state = world.initial;
@@ -22,7 +22,7 @@ export function walk(world: World, pick: Pick, visit: (move: Move) => boolean): 
   }
 }
 
-/** Everything that can happen is as likely as everything else. */
+/** Picks with equal probability. */
 export function evenly(choose: Choose): Pick {
   return (choices) => choices[choose(choices.length)]!;
 }

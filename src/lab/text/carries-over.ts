@@ -1,8 +1,8 @@
 import type { Block, Condition, LeaseLength, LoopStatement, Operand, Value } from './tree.ts';
 
 /**
- * Whether a pass of the loop, or a line behind it, may read a value that an earlier pass assigned. A client
- * that begins anew would lose it.
+ * Returns true if a pass of the loop, or a line after it, may read a value that an earlier pass assigned.
+ * A client that starts again from its first line would lose that value.
  */
 export function carriesOver(loop: LoopStatement, behind: Block): boolean {
   const reader = new Reader();
@@ -10,14 +10,14 @@ export function carriesOver(loop: LoopStatement, behind: Block): boolean {
   return [...assignedIn([loop])].some((name) => reader.unassigned.has(name));
 }
 
-/** Names that every way to a line assigns. Undefined: no way leads there. */
+/** Names that are assigned on every path to a line. Undefined: the line is unreachable. */
 type Assigned = ReadonlySet<string> | undefined;
 const NONE: Assigned = new Set();
 
-/** Goes through the lines in their order, and notes which variables are read before the pass assigns them. */
+/** Visits the lines in order, and collects the variables that are read before the pass assigns them. */
 class Reader {
   readonly unassigned = new Set<string>();
-  /** At each `leave the loop` of the innermost loop. */
+  /** The names that are assigned at each `leave the loop` of the innermost loop. */
   #leaves: Assigned[] = [];
 
   block(block: Block, before: Assigned): Assigned {
@@ -54,7 +54,7 @@ class Reader {
     return assigned;
   }
 
-  /** What the first pass has not assigned, no pass is sure to find assigned. */
+  /** Analyses the first pass only: later passes have at least the same names assigned. */
   loop({ ends, body }: LoopStatement, before: Assigned): Assigned {
     const outer = this.#leaves;
     this.#leaves = [];
@@ -98,7 +98,7 @@ function assignedIn(block: Block): Set<string> {
   return new Set(names);
 }
 
-/** What the line itself reads, and not what is indented below it. */
+/** The operands of the line itself, without those of the lines indented below it. */
 function operandsOf(statement: Block[number]): readonly Operand[] {
   switch (statement.kind) {
     case 'do':

@@ -14,18 +14,18 @@ import type {
   Value,
 } from './tree.ts';
 
-/** One client of a recipe that was parsed from a text. */
+/** Runs one client of a recipe that was parsed from a text. */
 export function* interpret(program: Block, tools: Tools, file: string): Client {
   const flow = yield* new Interpreter(tools, file).run(program);
   return flow === 'on' || flow === 'leave' ? 'done' : flow;
 }
 
-/** What comes next: the next line, the line behind the loop, or the end of the attempt. */
+/** What comes next: the next line (`on`), the line after the loop (`leave`), or the end of the attempt. */
 type Flow = 'on' | 'leave' | 'done' | 'busy' | 'lost';
 
-/** More lines than an acquisition of 1000 steps runs; a loop without a step would go on for ever. */
+/** More lines than an acquisition of 1000 steps runs. Stops a loop that takes no steps. */
 const MAX_LINES = 20_000;
-/** Fewer than the lab lets a client take, since it does not know which loop takes them. */
+/** Lower than the limit of `Program`, so that the error can name the loop. */
 const MAX_STEPS = 900;
 
 class Interpreter {
@@ -34,7 +34,7 @@ class Interpreter {
   readonly #variables = new Map<string, Answer>();
   #lines = 0;
   #steps = 0;
-  /** Of the innermost loop that has no fixed number of passes, else of the line that runs. */
+  /** The innermost loop without a fixed number of passes. */
   #loopPlace: Place | undefined;
   #place: Place = { line: 1, column: 1 };
 
@@ -112,7 +112,7 @@ class Interpreter {
       const flow = yield* this.run(body);
       if (flow === 'leave') return 'on';
       if (flow !== 'on') return flow;
-      // The world lets a second pass after `busy`, and begins with the first line.
+      // After `busy` the world waits for a second and starts the client at the first line.
       if (beginsAnew) return 'busy';
     }
   }
@@ -122,7 +122,7 @@ class Interpreter {
     return ends.kind === 'times' && pass === ends.count;
   }
 
-  /** A client that stops inside has no work left to finish: it ends as it is. */
+  /** A client that stops while it holds the lock ends without `leave`. */
   *#hold(length: LeaseLength, body: Block): Doing<Flow> {
     yield* this.#tools.enter(yield* this.#lease(length));
     const flow = yield* this.run(body);
@@ -181,7 +181,7 @@ class Interpreter {
     for (const [at, { names }] of commands.entries()) this.#assign(names, replies[at]!);
   }
 
-  /** The tools part the commands of a transaction at their spaces. */
+  /** `Tools.transaction` splits commands at spaces, so no argument may contain one. */
   #line(operands: readonly Operand[], words: readonly (string | number)[]): string {
     const at = words.findIndex((word) => word === '' || /\s/.test(String(word)));
     if (at < 0) return words.join(' ');
@@ -227,7 +227,7 @@ class Interpreter {
     }
   }
 
-  /** Several names take a list, or a text of several words, apart. */
+  /** With several names, destructures a list, or a text at its spaces. */
   #assign(names: readonly string[], value: Answer): void {
     if (names.length === 1) this.#variables.set(names[0]!, value);
     else {
@@ -252,7 +252,7 @@ class Interpreter {
 
 type Comparable = string | number | null;
 
-/** Nil equals nil alone; what is no number is neither less nor more than anything. */
+/** Nil equals only nil. A value that is not a number is neither less nor greater than any other. */
 const COMPARE: Readonly<Record<Sign, (left: Comparable, right: Comparable) => boolean>> = {
   '=': (left, right) =>
     left === null || right === null ? left === right : String(left) === String(right),
@@ -275,7 +275,7 @@ function nameOf(operand: Operand): string {
   return operand.kind === 'variable' ? `"${operand.name}"` : 'this word';
 }
 
-/** The literals of a template in which every word is a value, so that none is parted at its spaces. */
+/** A template with empty literals: each argument is a value, which `Tools.command` does not split at spaces. */
 function blanks(values: number): TemplateStringsArray {
   const literals = Array.from({ length: values + 1 }, () => '');
   return Object.assign(literals, { raw: literals });

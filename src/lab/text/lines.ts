@@ -23,14 +23,14 @@ export interface Sections {
   readonly scripts: ReadonlyMap<string, string>;
 }
 
-/** Far more than a lock needs; a program that long is another file, given by mistake. */
+/** Far more than a recipe needs. A longer text is probably the wrong file. */
 const MAX_LENGTH = 65_536;
 
-/** Parts a text into the lines of its program and its scripts. Throws LabError. */
+/** Splits a text into the lines of its program and its scripts. Throws LabError. */
 export function readLines(text: string, file: string): Sections {
   if (text.length > MAX_LENGTH) {
     throw new LabError(
-      `${file} has more than ${MAX_LENGTH} characters: that is no recipe. Give the file with the recipe's text`,
+      `${file} has more than ${MAX_LENGTH} characters: that is not a recipe. Give the file with the recipe's text`,
     );
   }
   const rows = text.replace(/^\uFEFF/, '').split(/\r\n|\n|\r/);
@@ -47,7 +47,7 @@ export function readLines(text: string, file: string): Sections {
 }
 
 const SCRIPT_TITLE = /^script <([^<>]+)>\s*$/;
-/** Binary data, and what no reader sees: controls, marks of direction, other line ends. */
+/** Invalid UTF-8 and invisible characters: controls, direction marks, other line separators. */
 const NOT_TEXT = /(?!\t)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\uFFFD]/u;
 
 function refuseUnseen(row: string, line: number, file: string): void {
@@ -57,7 +57,7 @@ function refuseUnseen(row: string, line: number, file: string): void {
   throw textFault(
     file,
     { line, column: at + 1 },
-    `this is not plain text in UTF-8: U+${code} has no place in a recipe. Remove it`,
+    `this is not plain text in UTF-8: U+${code} is not allowed in a recipe. Remove it`,
   );
 }
 
@@ -75,7 +75,7 @@ function lineOf(row: string, number: number, file: string): Line[] {
   return words.length === 0 ? [] : [{ place: words[0]!.place, indent, words }];
 }
 
-/** A quoted text, a script's title, a comment, or what stands between two spaces. */
+/** A quoted text, a script's title, a comment, or a word between spaces. */
 const WORD = /\s*(?:"([^"]*)"(?!\S)|<([^<>=\s][^<>]*)>(?!\S)|(#.*)|(\S+))/gy;
 
 function wordsOf(row: string, line: number, file: string): Word[] {
@@ -94,7 +94,7 @@ function wordsOf(row: string, line: number, file: string): Word[] {
   return words;
 }
 
-/** Every script goes on to the next title, or to the end of the text. */
+/** Every script ends at the next title, or at the end of the text. */
 function scriptsIn(rows: readonly string[], from: number, file: string): Map<string, string> {
   const scripts = new Map<string, string>();
   for (let at = from; at < rows.length; ) {

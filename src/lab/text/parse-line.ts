@@ -3,7 +3,7 @@ import type { Line, Word } from './lines.ts';
 import { isSlip, meant, textFault } from './text-fault.ts';
 import type { Condition, LeaseLength, LoopEnd, Operand, Sign, Statement, Value } from './tree.ts';
 
-/** What a line may name. */
+/** The names that a line may use. */
 export interface Scope {
   readonly file: string;
   readonly scripts: ReadonlyMap<string, string>;
@@ -14,7 +14,7 @@ export interface Scope {
   readonly variants: string[];
 }
 
-/** A line by itself. What is indented below it, and whether it may stand there, is not known here. */
+/** One line, parsed without its context: the lines below it, and whether it is allowed here, are checked later. */
 export type ParsedLine =
   | { readonly kind: 'statement'; readonly statement: Statement }
   | { readonly kind: 'variants'; readonly names: readonly string[] }
@@ -41,7 +41,7 @@ const SIGNS: ReadonlyMap<string, Sign> = new Map([
   ['>=', '>='],
 ]);
 
-/** Signs of other languages, and what to write. */
+/** Operators of other languages, and what to write instead. */
 const OTHER_SIGNS: ReadonlyMap<string, string> = new Map([
   ['==', 'write "="'],
   ['!=', 'write "unless x = 1" for "if x != 1"'],
@@ -55,7 +55,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
 ]);
 
-/** Every word of every command is compared with all variables: those of a longer text are not. */
+/** Maximum number of variables that a word is compared with for a suggestion, so that long texts stay fast. */
 const MAX_COMPARED = 50;
 
 const NAME = /^[a-z][a-z0-9_-]*$/;
@@ -63,7 +63,7 @@ const COMMAND = /^[A-Z][A-Z]+$/;
 
 type Read = (parser: LineParser) => ParsedLine;
 
-/** By the first word of the line. */
+/** Parsers by the first word of the line. */
 const STATEMENTS: Readonly<Record<string, Read>> = {
   until: (parser) => parser.until(),
   if: (parser) => parser.if(false),
@@ -83,7 +83,7 @@ const STATEMENTS: Readonly<Record<string, Read>> = {
 };
 const LOOP = { kind: 'loop', ends: { kind: 'never' }, pauseMs: 0 } as const;
 
-/** Words of the language that no variable may be called. */
+/** Reserved words, which are not allowed as names of variables. */
 const RESERVED = [...Object.keys(STATEMENTS), 'work', 'write', 'unix', 'variant', 'gives', 'nil'];
 const EXPECTED =
   'A line begins with a command in capitals (SET, GET), "name =", work, write, sleep, if, unless, else, until, repeat, "3 times", leave the loop, hold, extend or stop';
@@ -153,7 +153,7 @@ class LineParser {
   hold(): ParsedLine {
     this.#expect('hold');
     const word = this.#next('the key that is the lock, as in "hold lock for 2 s"');
-    if (word.kind === 'script') throw this.#fault(word, `<${word.text}> is a script, and no key`);
+    if (word.kind === 'script') throw this.#fault(word, `<${word.text}> is a script, not a key`);
     if (word.kind === 'plain' && this.#scope.assigned.has(word.text)) {
       throw this.#fault(
         word,
@@ -182,7 +182,7 @@ class LineParser {
       isLast = !word.text.endsWith(',');
       const name = word.text.replace(/,$/, '');
       if (!NAME.test(name))
-        throw this.#fault(word, `"${word.text}" is no name: use a to z, 0 to 9 and -`);
+        throw this.#fault(word, `"${word.text}" is not a valid name: use a to z, 0 to 9 and -`);
       if (names.includes(name)) throw this.#fault(word, `the variant "${name}" is listed twice`);
       names.push(name);
     }
@@ -215,10 +215,13 @@ class LineParser {
       throw this.#fault(word, `"${name}" is a word of the language: choose another name`);
     }
     if (word.kind === 'plain' && NAME.test(name)) return name;
-    throw this.#fault(word, `"${name}" is no name: use small letters a to z, 0 to 9, - and _`);
+    throw this.#fault(
+      word,
+      `"${name}" is not a valid name: use small letters a to z, 0 to 9, - and _`,
+    );
   }
 
-  /** `another one each time` is the client's token: A1 for the first time that A takes the lock. */
+  /** `another one each time` is the client's token: A1 for the first acquisition of A. */
   #assigned(): Value {
     const word = this.#peek();
     if (word?.text !== 'another') return this.#value();
@@ -263,7 +266,7 @@ class LineParser {
     const unit = this.#next('"s" or "ms"');
     const factor = UNITS.get(unit.text);
     if (factor === undefined) {
-      throw this.#fault(unit, `"${unit.text}" is no unit of time: write s or ms, as in "1 s"`);
+      throw this.#fault(unit, `"${unit.text}" is not a unit of time: write s or ms, as in "1 s"`);
     }
     const durationMs = /^\d+$/.test(word.text) ? Number(word.text) * factor : 0;
     if (durationMs > 0 && durationMs <= MAX_SECONDS * 1000) return durationMs;
@@ -355,13 +358,13 @@ class LineParser {
     if (name !== undefined) {
       throw this.#fault(
         word,
-        `"${text}" is no variable; did you mean "${name}"? If the word itself is to be sent, write it in quotes`,
+        `"${text}" is not a variable; did you mean "${name}"? If the word itself is to be sent, write it in quotes`,
       );
     }
     return { kind: 'constant', value: text, place };
   }
 
-  /** The variable that a word of a command was probably meant to be. */
+  /** The variable that a word of a command is probably a misspelling of. */
   #slippedFrom(text: string): string | undefined {
     const { assigned } = this.#scope;
     if (text.length <= 3 || assigned.size > MAX_COMPARED) return undefined;
@@ -378,7 +381,7 @@ class LineParser {
     );
   }
 
-  /** `hasTexts`: a word in capitals is a text, as in `gives OK`, since no command can stand there. */
+  /** `hasTexts`: a word in capitals is a text, as in `gives OK`, since a command is not allowed there. */
   #sum(hasTexts: boolean): Value {
     const terms: { operand: Operand; factor: 1 | -1 }[] = [];
     let factor: 1 | -1 = 1;
@@ -394,7 +397,8 @@ class LineParser {
   #operand(hasTexts: boolean): Operand {
     const word = this.#next('a number, a variable, a text in quotes, nil or "unix time"');
     const { text, place, kind } = word;
-    if (kind === 'script') throw this.#fault(word, `<${text}>: a script stands only behind EVAL`);
+    if (kind === 'script')
+      throw this.#fault(word, `<${text}>: a script is allowed only after EVAL`);
     if (kind === 'quoted') return { kind: 'constant', value: text, place };
     if (/^-?\d+$/.test(text)) return { kind: 'constant', value: Number(text), place };
     if (text === 'nil') return { kind: 'constant', value: null, place };
@@ -467,7 +471,7 @@ class LineParser {
     const { text } = word;
     if (isCommandName(text)) return this.#smallCommand(word);
     const names = [...Object.keys(STATEMENTS), 'work', 'write', 'script'];
-    return this.#fault(word, `"${text}" is no statement${meant(text, names)}. ${EXPECTED}`);
+    return this.#fault(word, `"${text}" is not a statement${meant(text, names)}. ${EXPECTED}`);
   }
 
   #smallCommand(word: Word): Error {

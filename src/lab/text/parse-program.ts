@@ -14,7 +14,7 @@ import type {
 
 export interface ParsedProgram {
   readonly statements: Block;
-  /** The first is the one that is meant if none is named. */
+  /** The first is the default. */
   readonly variants: readonly string[];
   readonly lock: LockKey;
 }
@@ -26,7 +26,7 @@ interface LockKey {
   readonly hasEndInValue: boolean;
 }
 
-/** The statements of a program, by their lines and indentation. Throws LabError. */
+/** Parses the statements of a program by their lines and indentation. Throws LabError. */
 export function parseProgram(
   lines: readonly Line[],
   scripts: ReadonlyMap<string, string>,
@@ -71,7 +71,7 @@ class Parser {
     );
   }
 
-  /** The checks look at this key alone: if no command changes it, they find nothing wrong. */
+  /** Throws if no command uses the lock's key. The checks read only this key and would find no failure. */
   #refuseUnnamed({ key, place }: LockKey & { readonly place: Place }): void {
     const lines = this.#lines.filter(({ words }) => words[0]!.text !== 'hold');
     const words = lines.flatMap((line) => line.words);
@@ -98,7 +98,7 @@ class Parser {
     });
   }
 
-  /** All lines from here on with this indentation, and what stands below each of them. */
+  /** Parses all following lines with this indentation, and the lines indented below each of them. */
   #block(indent: number): Statement[] {
     const statements: Statement[] = [];
     for (let line = this.#lines[this.#at]; line !== undefined; line = this.#lines[this.#at]) {
@@ -192,7 +192,7 @@ class Parser {
     return { kind: 'hold', lease, body, place };
   }
 
-  /** From MULTI to EXEC: commands alone, since none of them runs before EXEC. */
+  /** Parses the lines from MULTI to EXEC. Only commands are allowed, since none runs before EXEC. */
   #transaction({ indent, place }: Line): Statement {
     const commands: QueuedCommand[] = [];
     const names: string[] = [];
@@ -225,11 +225,11 @@ class Parser {
     }
     throw this.#fault(
       place,
-      'between MULTI and EXEC only commands and "name = COMMAND …" may stand',
+      'between MULTI and EXEC only commands and "name = COMMAND …" are allowed',
     );
   }
 
-  /** The lines that are indented further than this one. There must be some. */
+  /** Parses the lines that are indented further than this one. Throws if there are none. */
   #below({ indent, place, words }: Line): Block {
     const next = this.#lines[this.#at];
     if (next !== undefined && next.indent > indent) return this.#block(next.indent);
@@ -244,7 +244,7 @@ class Parser {
   }
 }
 
-/** Every name that a line assigns, with the first such line. */
+/** All assigned names, each with its first line. */
 function assignedIn(lines: readonly Line[]): Map<string, number> {
   const assigned = new Map<string, number>();
   for (const { words, place } of lines) {
@@ -263,7 +263,7 @@ function isTarget({ kind, text }: Word, at: number, names: readonly Word[]): boo
   return kind === 'plain' && text.endsWith(',') === at < names.length - 1;
 }
 
-/** It has no effect, and gives the same each time. */
+/** The statement has no side effects and always gives the same value. */
 function isConstant(statement: Statement): boolean {
   if (statement.kind !== 'assign' || statement.value.kind !== 'sum') return false;
   return statement.value.terms.every(({ operand }) => operand.kind !== 'time');

@@ -17,7 +17,7 @@ function messageOf(act: () => unknown): string {
   return '(no error)';
 }
 
-/** What one client sends and reads when it is alone, as the trace shows it. */
+/** The actions and replies of a single client, as the trace shows them. */
 function alone(text: string, variant?: string): string[] {
   const world = {
     clients: 1,
@@ -39,8 +39,8 @@ function alone(text: string, variant?: string): string[] {
   }
 }
 
-describe('a text', () => {
-  it('is a recipe with the key, the lease and the steps that it names', () => {
+describe('a recipe text', () => {
+  it('becomes a recipe with its key, lease and steps', () => {
     const recipe = parseRecipe(LOCK, 'mine');
     expect(recipe).toMatchObject({ name: 'mine', lockKey: 'lock' });
     expect(recipe.variants).toBeUndefined();
@@ -69,7 +69,7 @@ describe('a text', () => {
     expect(other!.verdicts).toEqual(one!.verdicts);
   });
 
-  it('computes with numbers, compares, and takes replies apart', () => {
+  it('adds numbers, compares values, and destructures replies', () => {
     const text = `two = 2
 RPUSH list 5 six
 first, second, third = LRANGE list 0 -1
@@ -103,14 +103,14 @@ hold last
     ]);
   });
 
-  it('runs what its variant says, and the first one if none is named', () => {
+  it('runs the named variant, and the first one by default', () => {
     const text = `variants plain, careful\nhold lock\n    if variant careful\n        GET lock\n    else\n        DEL lock`;
     expect(alone(text)).toEqual(['DEL lock → (integer) 0']);
     expect(alone(text, 'careful')).toEqual(['GET lock → (nil)']);
     expect(messageOf(() => alone(text, 'carefull'))).toContain('did you mean "careful"');
   });
 
-  it('sends a transaction as one step, and its replies are there after EXEC', () => {
+  it('sends a transaction as one step, and assigns its replies after EXEC', () => {
     const text = `MULTI\na = INCR n\nb = INCR n\nEXEC\nSET sum b\nhold sum\n    write`;
     expect(alone(text).slice(0, 2)).toEqual([
       'MULTI; INCR n; INCR n; EXEC → [(integer) 1, (integer) 2]',
@@ -127,7 +127,7 @@ hold last
     expect(trace[0]!.reply).toBe('OK');
   });
 
-  it('waits in a loop of its own where the client has done something before', () => {
+  it('stays inside a waiting loop if the client has side effects before it', () => {
     const text = `tries = 0\nGET hint\nrepeat, each second\n    tries = tries + 1\n    if tries > 2\n        leave the loop\nhold hint\n    write`;
     expect(alone(text)).toEqual(['GET hint → (nil)', '.', '.', 'write → taken']);
   });
@@ -159,7 +159,7 @@ hold last
     expect(run.at(-1)).toBe('write → taken');
   });
 
-  it('meets the same states again where each pass assigns what it reads', () => {
+  it('reaches the same states again if each pass assigns what it reads', () => {
     const states = (text: string): number =>
       explore(parseRecipe(text, 'mine'), { clients: 2 }).states;
     const assigning = `repeat, each second
@@ -173,7 +173,7 @@ SET last reply`;
     expect(states(assigning)).toBe(states(`${LOCK}\nSET last OK`));
   });
 
-  it('tells that the lock is lost, so that no check calls the loss silent', () => {
+  it('ends with `lost` after "stop: the lock is lost", so that silent-loss holds', () => {
     const careless = LOCK.replace('DEL lock', 'GET lock');
     const careful = LOCK.replace('DEL lock', 'stop: the lock is lost');
     const isSilent = (text: string): boolean => {
@@ -184,7 +184,7 @@ SET last reply`;
   });
 });
 
-describe('an error in a text', () => {
+describe('an error in a recipe text', () => {
   const below = (line: string): string => `${line}\n${LOCK}`;
 
   it.each([
@@ -196,13 +196,13 @@ describe('an error in a text', () => {
       (char) => [
         `the unseen character ${JSON.stringify(char.codePointAt(0)!.toString(16))}`,
         `SET lock a${char}b`,
-        `line 1, column 11 of mine: this is not plain text in UTF-8: U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')} has`,
+        `line 1, column 11 of mine: this is not plain text in UTF-8: U+${char.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')} is not allowed`,
       ],
     ),
     [
       'an unseen character in a script',
       `${LOCK}\nscript <a>\nreturn "\u202e"`,
-      'line 7, column 9 of mine: this is not plain text in UTF-8: U+202E has',
+      'line 7, column 9 of mine: this is not plain text in UTF-8: U+202E is not allowed',
     ],
     ['an unseen character in a comment', '# \u001b[31m', 'line 1, column 3 of mine: this is not'],
     [
@@ -213,7 +213,7 @@ describe('an error in a text', () => {
     [
       'a misspelt word',
       LOCK.replace('until', 'untill'),
-      'line 1, column 1 of mine: "untill" is no statement; did you mean "until"?',
+      'line 1, column 1 of mine: "untill" is not a statement; did you mean "until"?',
     ],
     [
       'a command in small letters',
@@ -273,7 +273,7 @@ describe('an error in a text', () => {
     [
       'a misspelt variable in a command',
       below('token = another one each time\nSET a tokne'),
-      'line 2, column 7 of mine: "tokne" is no variable; did you mean "token"?',
+      'line 2, column 7 of mine: "tokne" is not a variable; did you mean "token"?',
     ],
     [
       'a variable before its value',
@@ -313,7 +313,7 @@ describe('an error in a text', () => {
     [
       'a wrong unit',
       LOCK.replace('1 s', '1 sec'),
-      'line 2, column 13 of mine: "sec" is no unit of time',
+      'line 2, column 13 of mine: "sec" is not a unit of time',
     ],
     [
       'no time at all',
@@ -422,7 +422,7 @@ describe('an error in a text', () => {
     expect(messageOf(() => parseRecipe(text, 'mine'))).toContain(message);
   });
 
-  it('takes a key from a variable, a script, quotes or a text without commands', () => {
+  it('is not reported for a key from a variable, a script, quotes or a text without commands', () => {
     for (const text of [
       'key = "lock"\nSET key 1\nhold lock\n    work',
       "EVAL <x> 0\nhold lock\n    work\nscript <x>\nreturn redis.call('set', 'lock', 1)",
@@ -433,7 +433,7 @@ describe('an error in a text', () => {
     }
   });
 
-  it('looks for a misspelt variable among 50 at most, so that a long text takes no longer', () => {
+  it('suggests a variable out of 50 at most, so that a long text is parsed as fast', () => {
     const withVariables = (count: number): string => {
       const lines = Array.from({ length: count }, (_, at) => `variable-${at} = 1`);
       return `${lines.join('\n')}\nSET lock varaible-0\nhold lock\n    work`;
@@ -457,7 +457,7 @@ describe('an error in a text', () => {
       'line 1, column 1 of mine: this loop never ends: a client took 900 steps',
     ],
     [
-      'a loop that asks again at once',
+      'a loop that repeats its request at once',
       `GET hint\n${LOCK.replace('    sleep 1 s', '    2 times\n        GET lock').replace('NX', 'XX')}`,
       'line 2, column 1 of mine: this loop never ends: a client took 900 steps',
     ],
@@ -490,10 +490,10 @@ describe('an error in a text', () => {
     [
       'a command that waits',
       below('BLPOP a 0'),
-      'mine cannot run BLPOP a 0: what it does must follow from the keys',
+      'mine cannot run BLPOP a 0: its effect must depend only on the keys',
     ],
     [
-      'a value that is no time',
+      'a value that is not a time',
       'x = unix time + 2\nSET lock me\nhold lock until x\n    work',
       'the value of lock must be one, not "me"',
     ],

@@ -5,8 +5,8 @@ import { readLines } from './lines.ts';
 import { parseProgram } from './parse-program.ts';
 
 /**
- * A recipe from a text in the lab's small language, which docs/lab.md describes. The name is what errors
- * and reports call it, such as the name of its file.
+ * Parses a recipe in the lab's language, which docs/lab.md describes. Errors and reports show `name`, for
+ * example the file name.
  *
  * @throws LabError with line, column, what was found there and what was expected.
  * @example explore(parseRecipe(readFileSync('my-recipe.txt', 'utf8'), 'my-recipe.txt'))
@@ -27,7 +27,7 @@ function variantOf(name: string): Variant {
   return { name, about: { en: '', zh: '' }, world: {}, fails: [] };
 }
 
-/** `hold lock.foo until expiry` says that the key's value is the end of the lease. */
+/** For `hold lock.foo until expiry`: the key's value is the end of the lease. */
 function endIn(key: string, name: string): (value: string) => number {
   return (value) => {
     const end = Number(value);

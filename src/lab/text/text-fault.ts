@@ -2,18 +2,18 @@ import { editDistance } from '../../edit-distance.ts';
 import { LabError } from '../lab-error.ts';
 import type { Place } from './tree.ts';
 
-/** An error of a recipe's text: which file, where in it, and what to write instead. */
+/** An error in a recipe's text, with its file, line and column. */
 export function textFault(file: string, { line, column }: Place, message: string): LabError {
   return new LabError(`line ${line}, column ${column} of ${file}: ${message}`);
 }
 
-/** `; did you mean "until"?`, if one of the words looks like what was written. */
+/** `; did you mean "until"?` if the written word is a likely misspelling of one of the words. */
 export function meant(written: string, words: readonly string[]): string {
   const found = words.find((word) => isSlip(written, word));
   return found === undefined ? '' : `; did you mean "${found}"?`;
 }
 
-/** One letter too many, too few or changed, or two that changed places; two such in a long word. */
+/** True for one letter added, missing, changed or swapped, or two such errors in a word of six letters or more. */
 export function isSlip(written: string, word: string): boolean {
   if (written === word || word.length < 3 || Math.abs(written.length - word.length) > 2)
     return false;

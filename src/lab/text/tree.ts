@@ -1,6 +1,6 @@
 import type { Outcome } from '../recipe.ts';
 
-/** Where something stands in the text: both count from 1. */
+/** A position in the text. Both numbers count from 1. */
 export interface Place {
   readonly line: number;
   readonly column: number;
@@ -32,8 +32,8 @@ export interface LoopStatement {
   readonly ends: LoopEnd;
   readonly body: Block;
   /**
-   * Nothing that the client did before counts for its next pass, and a second lies between two passes. So
-   * the client may as well begin anew, and the search finds it in a state that it knows.
+   * The next pass does not depend on earlier ones, and a second passes between two passes. So the client
+   * starts again from its first line, and the search recognises the state and does not expand it again.
    */
   readonly beginsAnew: boolean;
 }
@@ -43,7 +43,7 @@ export type LoopEnd =
   | { readonly kind: 'times'; readonly count: number }
   | { readonly kind: 'never' };
 
-/** A command between MULTI and EXEC; its reply comes with that of EXEC. */
+/** A command between MULTI and EXEC. Its reply is part of the reply of EXEC. */
 export interface QueuedCommand {
   readonly names: readonly string[];
   readonly words: readonly Operand[];

@@ -46,7 +46,7 @@ export function compileCall(context: Context, node: CallNode): EvaluateResults {
   };
 }
 
-/** Compiles the call of a `return f(x)`, which gives up the frame when the stack is deep. */
+/** Compiles the call of a `return f(x)`, which replaces the frame when the stack is deep. */
 export function compileTailCall(context: Context, node: CallNode): EvaluateResults {
   const { base } = node;
   if (isMethodCall(base) || constantOf(context, base) !== undefined)
@@ -88,7 +88,7 @@ function compileArguments(context: Context, node: CallNode): EvaluateList {
   return compileList(context, argumentNodes(node), argumentsOpen(context, node));
 }
 
-/** The callee is a library function that is known now: nothing is left to look up. */
+/** Compiles a call of a library function that is known at compile time: no lookup at run time. */
 function compileBuiltinCall(
   context: Context,
   node: CallNode,
@@ -106,7 +106,7 @@ function compileBuiltinCall(
   };
 }
 
-/** Up to three arguments go straight into the callee's frame. */
+/** Compiles a call with up to three arguments, which are stored directly in the callee's frame. */
 function compileShortCall(
   context: Context,
   base: Expression,

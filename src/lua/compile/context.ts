@@ -19,17 +19,17 @@ export type EvaluateList = (frame: Frame) => LuaValue[];
 export type Test = (frame: Frame) => boolean;
 
 /** Frames have room for three arguments even where the callee has fewer parameters. */
-const SMALLEST_FRAME = 3;
+const MIN_FRAME_SLOTS = 3;
 
 export function firstUpvalueSlot(scope: FunctionScope): number {
-  return Math.max(SMALLEST_FRAME, scope.slotCount);
+  return Math.max(MIN_FRAME_SLOTS, scope.slotCount);
 }
 
 export function varargSlot(scope: FunctionScope): number {
   return firstUpvalueSlot(scope) + scope.upvalues.size;
 }
 
-/** Where the running function finds a variable of its own or of an outer function. */
+/** The slot of a variable of this function or of an outer one. */
 export function slotOf(context: Context, variable: Variable): number {
   const { scope } = context;
   if (variable.owner === scope) return variable.slot;
@@ -46,7 +46,7 @@ function calleeName(callee: Expression | undefined): string | undefined {
   return callee?.type === 'MemberExpression' ? callee.identifier.name : undefined;
 }
 
-/** The place of an operation, which C Lua puts on the line where its last operand ends. */
+/** The position of an operation. C Lua uses the line where its last operand ends. */
 export function siteOf(context: Context, node: Expression): CallSite {
   return siteAt(context, endLine(node));
 }
@@ -72,7 +72,7 @@ export function describe(context: Context, node: Expression): string | undefined
   }
 }
 
-/** Whether a literal on the left leaves only the right operand, as in `'x' and y`. */
+/** True if a literal on the left always selects the right operand, as in `'x' and y`. */
 function isDecided({ operator, left }: luaparse.LogicalExpression): boolean {
   if (left.type === 'NilLiteral') return operator === 'or';
   if (left.type === 'BooleanLiteral') return left.value === (operator === 'and');
@@ -124,7 +124,7 @@ function defined(value: LuaValue): Constant | undefined {
 }
 
 /**
- * Whether a list of expressions ends in a call or `...` that gives all its values. `end` and `owned`
+ * True if a list of expressions ends in a call or `...` that gives all its values. `end` and `owned`
  * are those of `isParenthesised`.
  */
 export function isOpen(

@@ -283,7 +283,7 @@ function compileEquality(
   };
 }
 
-/** Whether a value needs neither a metamethod nor much time to be compared. */
+/** True if comparing the value needs no metamethod and takes constant time. */
 function isQuick(value: LuaValue): boolean {
   return typeof value === 'string' ? value.length <= 256 : typeof value !== 'object';
 }

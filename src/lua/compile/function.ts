@@ -24,7 +24,7 @@ export function compileFunction(context: Context, node: FunctionDeclaration): Ev
   };
 }
 
-/** What V8 takes for a closure, and for each variable that it captures. */
+/** Bytes that V8 uses for a closure, and for each variable that it captures. */
 const CLOSURE_BYTES = 224;
 const UPVALUE_BYTES = 40;
 

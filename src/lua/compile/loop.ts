@@ -44,7 +44,7 @@ export function compileForTo(context: Context, node: luaparse.ForNumericStatemen
   };
 }
 
-/** C Lua steps back before the first turn and forward into it, which rounds fractions. */
+/** C Lua subtracts the step before the loop and adds it in the first iteration, which rounds fractions. */
 export function firstTurn(initial: number, step: number): number {
   return initial - step + step;
 }
@@ -100,8 +100,8 @@ function iterate(
 }
 
 /**
- * `for k, v in pairs(t)` without the calls to `next`. The walk holds a place in the table; when an
- * assignment in the body has laid the table out anew, it looks its key up again, as `next` would.
+ * `for k, v in pairs(t)` without the calls to `next`. The iteration keeps a place in the table. When an
+ * assignment in the body has changed the layout, it looks up its key again, as `next` would.
  */
 function walkTable(
   frame: Frame,

@@ -25,8 +25,8 @@ export type Completion = typeof NEXT | typeof BREAK | typeof RETURN;
 export type Execute = (frame: Frame) => Completion;
 
 /**
- * Compiles a function's body. Where the last statement returns, its results are handed straight to
- * the caller; other returns leave them in `state.returned`.
+ * Compiles a function's body. If the last statement is a return, its results are returned directly;
+ * other returns leave them in `state.returned`.
  */
 export function compileBody(context: Context, body: readonly Statement[]): EvaluateResults {
   const last = body.at(-1);
@@ -238,7 +238,7 @@ function compileFunctionStatement(context: Context, node: FunctionDeclaration): 
   return compileSingleAssignment(context, identifier as Target, closure, startLine(node));
 }
 
-/** A local function sees itself: the variable is there before the closure is made. */
+/** Compiles a local function. It can call itself: the variable exists before the closure is made. */
 function compileLocalFunction(
   context: Context,
   node: FunctionDeclaration,

@@ -23,15 +23,15 @@ import { opensLast, positionalFields, roundedSize } from './table.ts';
 export type EvaluateSteps = (frame: Frame) => Steps<LuaValue>;
 type EvaluateListSteps = (frame: Frame) => Steps<LuaValue[]>;
 
-/** Code that cannot yield, in the form of code that can. */
+/** Wraps code that cannot yield as a generator. */
 export function plain<Result>(run: (frame: Frame) => Result): (frame: Frame) => Steps<Result> {
-  // biome-ignore lint/correctness/useYield: the form is all that is wanted
+  // biome-ignore lint/correctness/useYield: callers need a generator
   return function* (frame) {
     return run(frame);
   };
 }
 
-/** Whether a call stands in a piece of syntax, those in inner functions aside. */
+/** True if a node contains a call, not counting those in inner functions. */
 export function hasCall(node: object): boolean {
   const { type } = node as { type?: string };
   if (type === 'FunctionDeclaration') return false;

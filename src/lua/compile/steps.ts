@@ -32,10 +32,10 @@ import {
 /**
  * The second compiler: the same functions as generators, for coroutines.
  *
- * A closure cannot stop in the middle, so code that runs inside a coroutine is compiled once more,
- * when it is first needed, to generator functions that can. Only calls can lead to a yield, so
- * whatever contains no call is taken over from the first compiler as it is. Both share the frames,
- * so functions, captured variables and errors are the same in both.
+ * A closure cannot suspend, so code that runs inside a coroutine is compiled a second time, on first use,
+ * to generator functions. Only calls can lead to a yield, so code without calls comes from the first
+ * compiler unchanged. Both compilers use the same frames, so functions, captured variables and errors are
+ * the same in both.
  */
 export function compileSteps(
   context: Context,

@@ -39,7 +39,7 @@ export function expectString(args: readonly LuaValue[], at: number): string {
   return text;
 }
 
-/** A number cut to an integer of 64 bits, as C's cast does. */
+/** A number truncated to a 64-bit integer, as C's cast does. */
 export function expectInteger(args: readonly LuaValue[], at: number): number {
   return toInteger(expectNumber(args, at));
 }
@@ -48,7 +48,7 @@ export function optionalInteger(args: readonly LuaValue[], at: number, otherwise
   return args[at] === undefined ? otherwise : expectInteger(args, at);
 }
 
-/** A number cut to an integer of 32 bits, as `luaL_checkint` does. */
+/** A number truncated to a 32-bit integer, as `luaL_checkint` does. */
 export function expectInt(args: readonly LuaValue[], at: number): number {
   return toInt(expectNumber(args, at));
 }
@@ -63,7 +63,7 @@ export function optionalString(args: readonly LuaValue[], at: number, otherwise:
 
 const INT64_MIN = -(2 ** 63);
 
-/** What x86 makes of a double that no 64-bit integer can hold is the smallest integer. */
+/** C's cast to a 64-bit integer. On x86 a double that does not fit becomes the smallest integer. */
 export function toInteger(value: number): number {
   const whole = Math.trunc(value);
   return whole >= INT64_MIN && whole < 2 ** 63 ? whole + 0 : INT64_MIN;

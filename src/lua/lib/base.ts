@@ -5,7 +5,7 @@ import { loadChunk } from '../load.ts';
 import { allocate, VALUE_BYTES } from '../memory.ts';
 import { metamethod, metatableOf } from '../metatable.ts';
 import {
-  LONGEST_NUMBER,
+  MAX_NUMBER,
   numberToString,
   parseNumber,
   toText,
@@ -30,7 +30,7 @@ import {
 } from './arguments.ts';
 import { nextBuiltin } from './next.ts';
 
-/** The functions that Redis leaves of Lua's base library. */
+/** The functions of Lua's base library that Redis keeps. */
 export const baseFunctions: Functions = {
   assert,
   collectgarbage,
@@ -92,7 +92,7 @@ function error(args: LuaValue[]): Results {
   throw new LuaError(value, state.site);
 }
 
-/** The place that runs `level` calls above the current library function. */
+/** The call site `level` calls above the current library function. */
 function callerAt(level: number): CallSite {
   if (level === 1) return state.site;
   return state.sites[state.level - (level - 1)] ?? NATIVE_SITE;
@@ -146,7 +146,7 @@ function select(args: LuaValue[]): Results {
 }
 
 /** C Lua's limit on the values that one library function may have on the stack. */
-const LARGEST_STACK = 8000;
+const MAX_STACK = 8000;
 
 function unpack(args: LuaValue[]): Results {
   const table = expectTable(args, 0);
@@ -154,7 +154,7 @@ function unpack(args: LuaValue[]): Results {
   const to = args[2] === undefined ? table.length() : expectInt(args, 2);
   if (from > to) return NOTHING;
   const count = to - from + 1;
-  if (count + args.length > LARGEST_STACK) throw libraryError('too many results to unpack');
+  if (count + args.length > MAX_STACK) throw libraryError('too many results to unpack');
   spend(count);
   allocate(count * VALUE_BYTES);
   const values: LuaValue[] = [];
@@ -163,8 +163,8 @@ function unpack(args: LuaValue[]): Results {
 }
 
 /**
- * pcall as Redis has it: an error that is a table with an `err` field, as redis.call raises it, is
- * given back as the bare text.
+ * pcall as in Redis: an error that is a table with an `err` field, as redis.call raises it, is returned
+ * as its text.
  */
 function pcall(args: LuaValue[]): Results {
   const callee = args.length === 0 ? true : args[0];
@@ -177,7 +177,7 @@ function pcall(args: LuaValue[]): Results {
   }
 }
 
-/** Redis leaves the field of a table that is not such an error behind as another result. */
+/** For any other table Redis returns the `err` field as a second result. */
 function errorValues(value: LuaValue): LuaValue[] {
   if (!(value instanceof LuaTable)) return [value];
   const text = index(value, 'err', NATIVE_SITE, undefined);
@@ -204,7 +204,7 @@ function handled(handler: LuaValue, value: LuaValue): LuaValue {
   }
 }
 
-/** What Redis calls with an error that no pcall caught; scripts can see it and call it. */
+/** Redis's handler for an error that no pcall caught. Scripts can access it and call it. */
 function handleError(args: LuaValue[]): Results {
   const value = args[0];
   const report = value instanceof LuaTable ? value : new LuaTable();
@@ -227,9 +227,9 @@ function tonumber(args: LuaValue[]): Results {
   return parseInBase(text, base);
 }
 
-/** C's strtoul on a whole string: a minus sign wraps around, what is too large sticks at the top. */
+/** C's strtoul on a whole string: a minus sign wraps around, and a value that is too large becomes the maximum. */
 function parseInBase(text: string, base: number): number | undefined {
-  if (text.length > LONGEST_NUMBER) return undefined;
+  if (text.length > MAX_NUMBER) return undefined;
   const match = /^([+-]?)([0-9a-z]+)$/i.exec(trimSpaces(untilNul(text)));
   if (match === null) return undefined;
   let digits = match[2]!.toLowerCase();
@@ -271,7 +271,7 @@ function loadText(source: string, chunkName: string): Results {
   }
 }
 
-/** load reads all pieces first; an error of the reader is a result like a syntax error. */
+/** load reads all pieces first. An error of the reader is returned like a syntax error. */
 function load(args: LuaValue[]): Results {
   const reader = expectFunction(args, 0);
   const chunkName = optionalString(args, 1, '=(load)');

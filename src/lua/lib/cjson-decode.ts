@@ -2,7 +2,7 @@ import { partOf } from '../../resp/index.ts';
 import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { libraryError } from '../error.ts';
 import { allocate } from '../memory.ts';
-import { LONGEST_NUMBER, parseNumber } from '../number.ts';
+import { MAX_NUMBER, parseNumber } from '../number.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue } from '../value.ts';
 import type { JsonSettings } from './cjson.ts';
@@ -38,7 +38,7 @@ const WORDS: readonly (readonly [string, Token])[] = [
   ['null', { type: 'value', name: 'T_NULL', value: JSON_NULL }],
 ];
 
-/** What C's strtod would read at a place. */
+/** What C's strtod accepts at a place. */
 const NUMBER =
   /^[+-]?(?:0x[0-9a-f]+(?:\.[0-9a-f]*)?(?:p[+-]?\d+)?|infinity|inf|nan|\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?)/i;
 
@@ -112,8 +112,8 @@ class Decoder {
     if (this.settings.decodeInvalid === 'off' && this.isInvalidNumber()) {
       return this.error('invalid number');
     }
-    // The expression may look at every digit that follows, so that it gets no more than a number has.
-    const digits = this.text.slice(this.at, this.at + LONGEST_NUMBER + 1);
+    // The expression may read every digit that follows, so its input is limited to the maximum length of a number.
+    const digits = this.text.slice(this.at, this.at + MAX_NUMBER + 1);
     const match = NUMBER.exec(digits);
     spendReading(match === null ? 0 : match[0].length * 4);
     const value = match === null ? undefined : parseNumber(match[0]);
@@ -144,7 +144,7 @@ class Decoder {
     for (;;) {
       STRING_END.lastIndex = this.at;
       const end = STRING_END.exec(this.text)?.index ?? this.text.length;
-      // An escape makes a copy of what stands before it; a string without one is a part of the text.
+      // An escape copies the text before it; a string without escapes is a slice of the text.
       spendMaking(end - this.at + 3 * PIECE_BYTES);
       value += partOf(this.text, this.at, end);
       this.at = end;
@@ -252,10 +252,10 @@ class Decoder {
   }
 }
 
-/** So many blanks are skipped between two looks at the clock, and one more. */
+/** The number of blanks minus one that are skipped between two reads of the clock. */
 const CHUNK_MASK = 2 ** 20 - 1;
 
-/** What V8 takes for an item of the list that an array is read into. */
+/** Bytes that V8 uses for an item of the list that an array is read into. */
 const ITEM_BYTES = 16;
 
 function isBlank(code: number): boolean {

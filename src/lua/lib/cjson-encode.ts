@@ -3,7 +3,7 @@ import { libraryError, plainError } from '../error.ts';
 import { escapeChars, escapeTable } from '../escape.ts';
 import { formatGeneral } from '../format-number.ts';
 import { numberToString } from '../number.ts';
-import { LONGEST_STRING } from '../operators.ts';
+import { MAX_STRING } from '../operators.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue } from '../value.ts';
 import { LuaUserdata, typeName } from '../value.ts';
@@ -41,7 +41,7 @@ function encodeNumber(value: number, settings: JsonSettings): string {
   return Number.isNaN(value) ? 'nan' : formatGeneral(value, settings.precision);
 }
 
-/** Control chars are written by their number unless they have a letter. */
+/** Control chars are escaped by number unless they have a letter. */
 const ESCAPES = escapeTable({
   ...Object.fromEntries(
     [...Array(32).keys(), 127].map((code) => [String.fromCharCode(code), unicodeEscape(code)]),
@@ -121,7 +121,7 @@ function encodeObject(table: LuaTable, settings: JsonSettings, depth: number): s
 }
 
 function append(text: string, piece: string): string {
-  if (text.length + piece.length > LONGEST_STRING) throw plainError('not enough memory');
+  if (text.length + piece.length > MAX_STRING) throw plainError('not enough memory');
   return text + piece;
 }
 

@@ -36,7 +36,7 @@ let isChanged = false;
 /** The `cjson` table. */
 export const cjsonLibrary: LuaTable = makeCjson(shared);
 
-/** Undoes what a script set, so that it does not reach the next one. */
+/** Resets the settings that a script changed, so that they do not affect the next script. */
 export function resetCjson(): void {
   if (!isChanged) return;
   Object.assign(shared, DEFAULTS);
@@ -52,8 +52,8 @@ function makeCjson(settings: JsonSettings): LuaTable {
         return decodeJson(expectString(args, 0), settings);
       },
       encode_sparse_array: (args) => sparseArray(args, settings),
-      encode_max_depth: (args) => integerSetting(args, settings, 'encodeDepth', MOST),
-      decode_max_depth: (args) => integerSetting(args, settings, 'decodeDepth', MOST),
+      encode_max_depth: (args) => integerSetting(args, settings, 'encodeDepth', MAX_INT),
+      decode_max_depth: (args) => integerSetting(args, settings, 'decodeDepth', MAX_INT),
       encode_number_precision: (args) => integerSetting(args, settings, 'precision', 14),
       encode_keep_buffer: (args) => {
         tooMany(args, 1);
@@ -68,7 +68,7 @@ function makeCjson(settings: JsonSettings): LuaTable {
   );
 }
 
-const MOST = 2147483647;
+const MAX_INT = 2147483647;
 const BOOLEAN = ['off', 'on'] as const;
 const ENCODE = ['off', 'on', 'null'] as const;
 
@@ -77,7 +77,7 @@ function onlyArgument(args: LuaValue[]): LuaValue {
   return args[0];
 }
 
-/** All functions that may change a setting pass here. */
+/** Throws if there are too many arguments. All functions that may change a setting call this. */
 function tooMany(args: LuaValue[], most: number): void {
   isChanged = true;
   if (args.length > most) throw argumentError(most + 1, 'found too many arguments');
@@ -86,7 +86,7 @@ function tooMany(args: LuaValue[], most: number): void {
 function readInteger(args: LuaValue[], at: number, least: number, most: number): number {
   const value = expectInteger(args, at);
   if (value < least || value > most) {
-    // cjson blames its first argument, whichever it was.
+    // cjson always reports its first argument.
     throw argumentError(1, `expected integer between ${least} and ${most}`);
   }
   return value;
@@ -131,7 +131,7 @@ function invalidNumbers(
 function sparseArray(args: LuaValue[], settings: JsonSettings): Results {
   tooMany(args, 3);
   if (args[0] !== undefined) settings.sparseConvert = readSwitch(args, 0, BOOLEAN) === 'on';
-  if (args[1] !== undefined) settings.sparseRatio = readInteger(args, 1, 0, MOST);
-  if (args[2] !== undefined) settings.sparseSafe = readInteger(args, 2, 0, MOST);
+  if (args[1] !== undefined) settings.sparseRatio = readInteger(args, 1, 0, MAX_INT);
+  if (args[2] !== undefined) settings.sparseSafe = readInteger(args, 2, 0, MAX_INT);
   return [settings.sparseConvert, settings.sparseRatio, settings.sparseSafe];
 }

@@ -2,7 +2,7 @@ import { partOf } from '../../resp/index.ts';
 import { PIECE_BYTES, spend, spendMaking } from '../budget.ts';
 import { argumentError, libraryError, plainError } from '../error.ts';
 import { allocate } from '../memory.ts';
-import { LONGEST_STRING } from '../operators.ts';
+import { MAX_STRING } from '../operators.ts';
 import { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
 import { expectInt, expectString, makeLibrary, optionalInt } from './arguments.ts';
@@ -30,13 +30,13 @@ export const cmsgpackLibrary: LuaTable = makeLibrary(
 );
 
 /** Tables nested deeper than this are packed as nil. */
-const DEEPEST_PACK = 16;
+const MAX_PACK_DEPTH = 16;
 
-/** Deeper input is refused, before the JavaScript stack would be. */
-const DEEPEST_UNPACK = 1000;
+/** Deeper input is refused, before the JavaScript stack overflows. */
+const MAX_UNPACK_DEPTH = 1000;
 
-/** C Lua's limit on the values that one call may give back. */
-const MOST_RESULTS = 7990;
+/** C Lua's limit on the results of one call. */
+const MAX_RESULTS = 7990;
 
 function pack(args: LuaValue[]): Results {
   if (args.length === 0) throw argumentError(0, 'MessagePack pack needs input.');
@@ -46,7 +46,7 @@ function pack(args: LuaValue[]): Results {
 }
 
 function append(text: string, piece: string): string {
-  if (text.length + piece.length > LONGEST_STRING) throw plainError('not enough memory');
+  if (text.length + piece.length > MAX_STRING) throw plainError('not enough memory');
   return text + piece;
 }
 
@@ -55,7 +55,7 @@ function packValue(value: LuaValue, level: number): string {
   if (typeof value === 'string') return packString(value);
   if (typeof value === 'boolean') return value ? '\xc3' : '\xc2';
   if (typeof value === 'number') return packNumber(value);
-  if (!(value instanceof LuaTable) || level === DEEPEST_PACK) return '\xc0';
+  if (!(value instanceof LuaTable) || level === MAX_PACK_DEPTH) return '\xc0';
   return isArray(value) ? packArray(value, level) : packMap(value, level);
 }
 
@@ -102,7 +102,7 @@ function packNumber(value: number): string {
   return tagged(0xd3, 8);
 }
 
-/** A float where it holds the value exactly. NaN is written as x86 makes it. */
+/** A float if it holds the value exactly, else a double. NaN has the bits that x86 produces. */
 function packDouble(value: number): string {
   if (Math.fround(value) === value) {
     scratch.setFloat32(0, value);
@@ -113,7 +113,7 @@ function packDouble(value: number): string {
   return tagged(0xcb, 8);
 }
 
-/** Whether the keys are exactly 1 to n. */
+/** True if the keys are exactly 1 to n. */
 function isArray(table: LuaTable): boolean {
   spend(table.capacity() >>> 3);
   let largest = 0;
@@ -166,7 +166,7 @@ function unpack(text: string, limit: number, offset: number): Results {
   const reader = new Reader(text, offset);
   const values: LuaValue[] = [];
   while (!reader.isAtEnd && values.length < most) {
-    if (values.length >= MOST_RESULTS) throw tooManyValues();
+    if (values.length >= MAX_RESULTS) throw tooManyValues();
     values.push(reader.value(0));
   }
   return takesAll ? values : [reader.isAtEnd ? -1 : reader.at, ...values];
@@ -191,7 +191,7 @@ class Reader {
     return this.at >= this.text.length;
   }
 
-  /** Moves on by so many bytes and gives the place where they begin. */
+  /** Consumes this many bytes and returns the place where they start. */
   private take(size: number): number {
     const start = this.at;
     if (this.text.length - start < size) throw libraryError('Missing bytes in input.');
@@ -208,7 +208,7 @@ class Reader {
 
   value(depth: number): LuaValue {
     spend(1);
-    if (depth > DEEPEST_UNPACK) throw tooManyValues();
+    if (depth > MAX_UNPACK_DEPTH) throw tooManyValues();
     const tag = this.text.charCodeAt(this.take(1));
     if (tag < 0x80) return tag;
     if (tag < 0x90) return this.map(tag & 0xf, depth);

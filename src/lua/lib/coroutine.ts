@@ -37,7 +37,7 @@ function create(args: LuaValue[]): LuaThread {
   return new LuaThread(entry);
 }
 
-/** About what V8 takes for a coroutine that did not start, and for the function of coroutine.wrap. */
+/** Approximate bytes that V8 uses for a coroutine that did not start, and for the function of coroutine.wrap. */
 const THREAD_BYTES = 512;
 
 /** Switching costs as much as several calls. */
@@ -74,7 +74,7 @@ function resume(thread: LuaThread, values: LuaValue[]): LuaValue[] {
   const outer = { thread: state.thread, sites: state.sites, registers: mark() };
   spend(RESUME_STEPS);
   allocate(values.length * VALUE_BYTES);
-  if (state.nativeDepth >= DEEPEST_RESUME) throw libraryError('C stack overflow');
+  if (state.nativeDepth >= MAX_RESUME_DEPTH) throw libraryError('C stack overflow');
   if (outer.thread !== undefined) outer.thread.status = 'normal';
   thread.status = 'running';
   state.thread = thread;
@@ -98,7 +98,7 @@ function resume(thread: LuaThread, values: LuaValue[]): LuaValue[] {
   }
 }
 
-const DEEPEST_RESUME = 199;
+const MAX_RESUME_DEPTH = 199;
 const RESUME_WEIGHT = 12;
 
 function advance(thread: LuaThread, values: LuaValue[], base: number): LuaValue[] {

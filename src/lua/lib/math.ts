@@ -52,7 +52,7 @@ const functions: Functions = {
   },
   ...mapFunctions(unary, (run) => (args) => run(expectNumber(args, 0))),
   ...mapFunctions(binary, (run) => (args) => {
-    // Compiled C reads the second argument first, which shows when both are wrong.
+    // Compiled C reads the second argument first, which is visible when both are wrong.
     const second = expectNumber(args, 1);
     return run(expectNumber(args, 0), second);
   }),

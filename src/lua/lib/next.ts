@@ -4,7 +4,7 @@ import type { LuaValue, Results } from '../value.ts';
 import { Builtin } from '../value.ts';
 import { expectTable } from './arguments.ts';
 
-/** `next`, by itself because `for ... in pairs(t)` is compiled to a walk that knows it. */
+/** `next`, in its own file because the compiler recognises it in `for ... in pairs(t)`. */
 export const nextBuiltin = new Builtin((args: LuaValue[]): Results => {
   const table = expectTable(args, 0);
   const from = table.placeOf(args[1]);

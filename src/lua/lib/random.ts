@@ -1,7 +1,7 @@
 /**
- * Redis's random numbers: the 48-bit linear congruential generator of drand48, seeded alike before
- * each script so that a script sees the same numbers whenever it runs. The state is kept in three
- * 16-bit words, whose products a double holds exactly.
+ * Redis's random numbers: the 48-bit linear congruential generator of drand48. Its seed is the same for
+ * each script, so that a script gets the same numbers each time. The state is three 16-bit words, whose
+ * products a double holds exactly.
  */
 
 /** lrand48 gives 31 bits; Redis divides by the largest value. */

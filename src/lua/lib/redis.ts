@@ -49,7 +49,7 @@ export const redisLibrary: LuaTable = makeLibrary(
 /** A command takes as long as some dozen steps. */
 const CALL_STEPS = 32;
 
-/** redis.call and redis.pcall: the arguments become the command as they are. */
+/** redis.call and redis.pcall: the arguments become the command unchanged. */
 function command(args: LuaValue[], raises: boolean): Results {
   const argv = commandArguments(args);
   if (argv instanceof LuaTable) {
@@ -64,7 +64,7 @@ function command(args: LuaValue[], raises: boolean): Results {
   return value;
 }
 
-/** The command's words, or the error that says why there are none. */
+/** The command's arguments, or the error table if they are invalid. */
 function commandArguments(args: LuaValue[]): string[] | LuaTable {
   if (args.length === 0) {
     return failure('Please specify at least one argument for this redis lib call');
@@ -85,7 +85,7 @@ function convertArguments(args: readonly LuaValue[]): string[] | LuaTable {
   return argv;
 }
 
-/** Numbers keep all their digits on the way to a command: C's `%.17g`. */
+/** Numbers keep all their digits as arguments of a command: C's `%.17g`. */
 function numberArgument(value: number): string {
   if (Number.isSafeInteger(value) && (value !== 0 || 1 / value > 0)) return String(value);
   return formatGeneral(value, 17);
@@ -122,7 +122,7 @@ function statusReply(args: LuaValue[]): Results {
   return table;
 }
 
-/** How much is hashed between two looks at the clock. */
+/** How much is hashed between two reads of the clock. */
 const HASH_CHUNK = 1024 * 1024;
 
 function sha1hex(args: LuaValue[]): Results {

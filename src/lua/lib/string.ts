@@ -5,7 +5,7 @@ import { argumentError, libraryError, plainError } from '../error.ts';
 import { format } from '../format.ts';
 import { allocate, VALUE_BYTES } from '../memory.ts';
 import { toText } from '../number.ts';
-import { index, LONGEST_STRING } from '../operators.ts';
+import { index, MAX_STRING } from '../operators.ts';
 import { isPlain, Matcher } from '../pattern.ts';
 import { indexOf } from '../search.ts';
 import { state } from '../state.ts';
@@ -50,7 +50,7 @@ function fromEnd(position: number, length: number): number {
 }
 
 /** C Lua's limit on the values that one call may push. */
-const LARGEST_SLICE = 8000;
+const MAX_SLICE = 8000;
 
 function byte(args: LuaValue[]): Results {
   const text = expectString(args, 0);
@@ -60,7 +60,7 @@ function byte(args: LuaValue[]): Results {
   const end = Math.min(to, text.length);
   if (start > end) return NOTHING;
   if (start === end) return text.charCodeAt(start - 1);
-  if (end - start + 1 + args.length > LARGEST_SLICE) {
+  if (end - start + 1 + args.length > MAX_SLICE) {
     throw libraryError('stack overflow (string slice too long)');
   }
   const count = end - start + 1;
@@ -82,9 +82,9 @@ function char(args: LuaValue[]): Results {
   return text;
 }
 
-/** Refuses a text that would be longer than a script can make. */
+/** Throws if a text would exceed `MAX_STRING`. */
 function checkLength(length: number): void {
-  if (length > LONGEST_STRING) throw plainError('not enough memory');
+  if (length > MAX_STRING) throw plainError('not enough memory');
 }
 
 function rep(args: LuaValue[]): Results {
@@ -155,7 +155,7 @@ function findPlain(subject: string, text: string, from: number): Results {
   return place < 0 ? undefined : [place + 1, place + text.length];
 }
 
-/** What V8 takes for the iterator of string.gmatch. */
+/** Bytes that V8 uses for the iterator of string.gmatch. */
 const ITERATOR_BYTES = 320;
 
 function gmatch(args: LuaValue[]): Results {
@@ -234,7 +234,7 @@ function replace(matcher: Matcher, replacement: Replacement, start: number, end:
   return text;
 }
 
-/** Fills `%0` to `%9` into a replacement text; after another char the percent sign is dropped. */
+/** Replaces `%0` to `%9` in a replacement text. Before another char the percent sign is dropped. */
 function expand(matcher: Matcher, replacement: string, start: number, end: number): string {
   let text = '';
   let at = 0;
@@ -253,7 +253,7 @@ function fill(matcher: Matcher, escaped: string, start: number, end: number): st
   return toText(matcher.capture(escaped.charCodeAt(0) - 49, start, end))!;
 }
 
-/** Joins two pieces and pays for it. */
+/** Concatenates two pieces and charges their length. */
 function append(text: string, piece: string): string {
   checkLength(text.length + piece.length);
   spendMaking(piece.length + PIECE_BYTES);

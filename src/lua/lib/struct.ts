@@ -3,7 +3,7 @@ import { PIECE_BYTES, spend, spendMaking, spendReading } from '../budget.ts';
 import { argumentError, libraryError } from '../error.ts';
 import { allocate } from '../memory.ts';
 import { toNumber, untilNul } from '../number.ts';
-import { LONGEST_STRING } from '../operators.ts';
+import { MAX_STRING } from '../operators.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaValue, Results } from '../value.ts';
 import {
@@ -32,9 +32,9 @@ const SIZES: Readonly<Record<string, number>> = {
 };
 
 const DEFAULT_INTEGER_SIZE = 4;
-const LARGEST_INTEGER_SIZE = 32;
+const MAX_INTEGER_SIZE = 32;
 const NATIVE_ALIGNMENT = 8;
-const MOST_RESULTS = 7990;
+const MAX_RESULTS = 7990;
 
 /** Walks a format: its options with their sizes, byte order and alignment. */
 class Format {
@@ -65,8 +65,8 @@ class Format {
     if (option === 'c') return this.number(1);
     if (option !== 'i' && option !== 'I') return SIZES[option] ?? 0;
     const size = this.number(DEFAULT_INTEGER_SIZE);
-    if (size > LARGEST_INTEGER_SIZE) {
-      throw libraryError(`integral size ${size} is larger than limit of ${LARGEST_INTEGER_SIZE}`);
+    if (size > MAX_INTEGER_SIZE) {
+      throw libraryError(`integral size ${size} is larger than limit of ${MAX_INTEGER_SIZE}`);
     }
     return size;
   }
@@ -86,7 +86,7 @@ class Format {
     return (unit - (position & (unit - 1))) & (unit - 1);
   }
 
-  /** An option that is no item: byte order, alignment or a blank. */
+  /** Handles an option that is not an item: byte order, alignment or a blank. */
   control(): void {
     switch (this.option) {
       case ' ':
@@ -117,7 +117,7 @@ function isInteger(option: string): boolean {
 
 function pack(given: LuaValue[]): Results {
   const format = new Format(expectString(given, 0));
-  // The C function pushes a nil before it reads, so that a missing argument is nil.
+  // The C function pushes a nil before it reads, so a missing argument is nil.
   const args = [...given, undefined];
   let text = '';
   let argument = 1;
@@ -133,7 +133,7 @@ function pack(given: LuaValue[]): Results {
       const value = expectString(args, argument++);
       const length = size === 0 ? value.length : size;
       if (value.length < length) throw argumentError(argument + 1, 'string too short');
-      if (text.length + length > LONGEST_STRING) throw libraryError('string length overflow');
+      if (text.length + length > MAX_STRING) throw libraryError('string length overflow');
       spendMaking(length);
       text += value.slice(0, length) + (option === 's' ? '\0' : '');
     } else format.control();
@@ -154,7 +154,7 @@ function packInteger(value: number, size: number, isBig: boolean): string {
 
 function packFloat(value: number, size: number, isBig: boolean): string {
   const bytes = Buffer.alloc(size);
-  // NaN is written as x86 makes it, with its sign set.
+  // NaN has the bits that x86 produces, with its sign set.
   if (Number.isNaN(value))
     bytes.set(size === 4 ? [0, 0, 0xc0, 0xff] : [0, 0, 0, 0, 0, 0, 0xf8, 0xff]);
   else if (size === 4) bytes.writeFloatLE(value);
@@ -173,7 +173,7 @@ function unpack(args: LuaValue[]): Results {
   while (format.next()) {
     position += position === Number.POSITIVE_INFINITY ? 0 : format.padding(position);
     needBytes(data, position, format.size);
-    if (values.length > MOST_RESULTS) throw libraryError('stack overflow (too many results)');
+    if (values.length > MAX_RESULTS) throw libraryError('stack overflow (too many results)');
     allocate(PIECE_BYTES);
     position += unpackItem(format, data, position, values);
   }
@@ -187,7 +187,7 @@ function needBytes(data: string, position: number, size: number): void {
   }
 }
 
-/** Adds one item to the values and gives the number of bytes it took. */
+/** Adds one item to the values and returns the number of bytes read. */
 function unpackItem(format: Format, data: string, position: number, values: LuaValue[]): number {
   const { option, size, isBig } = format;
   if (isInteger(option)) {

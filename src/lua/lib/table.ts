@@ -2,7 +2,7 @@ import { PIECE_BYTES, spend, spendMaking } from '../budget.ts';
 import { callBack } from '../call.ts';
 import { libraryError, plainError } from '../error.ts';
 import { toText } from '../number.ts';
-import { LONGEST_STRING, lessThan } from '../operators.ts';
+import { lessThan, MAX_STRING } from '../operators.ts';
 import { NATIVE_SITE } from '../state.ts';
 import type { LuaTable } from '../table.ts';
 import type { LuaFunction, LuaValue, Results } from '../value.ts';
@@ -47,7 +47,7 @@ function concat(args: LuaValue[]): Results {
       throw libraryError(`invalid value (${typeName(value)}) at index ${at} in table for 'concat'`);
     }
     const added = piece.length + separator.length;
-    if (text.length + added > LONGEST_STRING) throw plainError('not enough memory');
+    if (text.length + added > MAX_STRING) throw plainError('not enough memory');
     spendMaking(added + 2 * PIECE_BYTES);
     text += at < to ? piece + separator : piece;
   }
@@ -137,8 +137,8 @@ function lessBy(comparator: LuaFunction): IsLess {
 }
 
 /**
- * C Lua's quicksort, step by step: what a script's comparator is asked, in which order equal items
- * end up, and when an inconsistent comparator is noticed, all follow from it.
+ * C Lua's quicksort, step by step. The calls of the script's comparator, the order of equal items, and
+ * the error for an inconsistent comparator depend on it.
  */
 function quicksort(table: LuaTable, from: number, to: number, less: IsLess): void {
   let low = from;

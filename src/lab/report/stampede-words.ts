@@ -1,10 +1,10 @@
-import type { Stampede, StampedeRun, Text, TimelineEntry } from '../lab/index.ts';
+import type { Stampede, StampedeRun, Text, TimelineEntry } from '../index.ts';
 
-/** What is compared, in a sentence or two. */
+/** The setting of the comparison, in a sentence or two. */
 export function stampedeText({ clients: count, loadMs, databaseSlots, laterMs }: Stampede): Text {
   const [load, later] = [loadMs / 1000, laterMs / 1000];
   return {
-    en: `${clients(count)} in the same moment for an entry of a cache that has expired, and one more ${later} s later. A load takes ${load} s; the database runs ${databaseSlots} at a time. Real engine, real cache, virtual time.`,
+    en: `${clients(count)} an expired cache entry at the same moment, and one more ${later} s later. A load takes ${load} s; the database runs ${databaseSlots} at a time. Real engine, real cache, virtual time.`,
     zh: `${count} 个客户端同时请求一条刚过期的缓存，${later} 秒后再来一个。加载一次需 ${load} 秒，数据库同时只能执行 ${databaseSlots} 个。真实的引擎和缓存，虚拟时间；表中时间以秒计。`,
   };
 }
@@ -43,22 +43,22 @@ export function happeningText({ kind, count }: TimelineEntry): Text {
 }
 
 const HAPPENINGS: Readonly<Record<TimelineEntry['kind'], (count: number) => Text>> = {
-  ask: (count) => ({ en: `${clients(count)} for the entry`, zh: `${count} 个客户端请求这条缓存` }),
-  'ask-later': () => ({ en: 'one more client asks', zh: '又一个客户端来请求' }),
+  ask: (count) => ({ en: `${clients(count)} the entry`, zh: `${count} 个客户端请求这条缓存` }),
+  'ask-later': () => ({ en: 'one more client requests it', zh: '又一个客户端来请求' }),
   load: (count) => ({
     en: count === 1 ? '1 load begins' : `${count} loads begin`,
     zh: `开始 ${count} 次加载`,
   }),
-  refreshed: () => ({ en: 'the new value is there', zh: '新值加载完成' }),
-  crash: () => ({ en: 'the client that loads dies', zh: '正在加载的客户端崩溃' }),
+  refreshed: () => ({ en: 'the new value is loaded', zh: '新值加载完成' }),
+  crash: () => ({ en: 'the client that loads it crashes', zh: '正在加载的客户端崩溃' }),
   new: (count) => ({ en: `${have(count)} the new value`, zh: `${count} 个客户端得到新值` }),
   old: (count) => ({ en: `${have(count)} the old value`, zh: `${count} 个客户端得到旧值` }),
   none: (count) => ({ en: `${have(count)} no answer yet`, zh: `${count} 个客户端仍没有得到回答` }),
-  locked: () => ({ en: 'the lock is still there, without an end', zh: '锁还在，而且永不过期' }),
+  locked: () => ({ en: 'the lock is still held, without expiry', zh: '锁还在，而且永不过期' }),
 };
 
 function clients(count: number): string {
-  return count === 1 ? '1 client asks' : `${count} clients ask`;
+  return count === 1 ? '1 client requests' : `${count} clients request`;
 }
 
 function have(count: number): string {

@@ -6,7 +6,7 @@ import {
   type Recipe,
   type Text,
   type Verdict,
-} from '../lab/index.ts';
+} from '../index.ts';
 import { both, type Html, html } from './html.ts';
 import { runFigure, type Sign } from './page-run.ts';
 import { programsOf } from './programs.ts';
@@ -14,13 +14,13 @@ import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf } from './scripts.ts';
 import { chanceText, countText, stepsText, UNPROMISED, worldText } from './words.ts';
 
-/** A recipe of the gallery and what the searches found, one for each of its variants. */
+/** A recipe of the gallery, and one exploration for each of its variants. */
 export interface GalleryEntry {
   readonly recipe: Recipe;
   readonly explorations: readonly Exploration[];
 }
 
-/** All about one recipe: what it is, how it goes, and what becomes of it in each world. */
+/** The section of one recipe: description, source, pseudo-code and the result of each variant. */
 export function recipeSection({ recipe, explorations }: GalleryEntry): Html {
   const { name, about, source } = recipe;
   const firstFailing = Math.max(
@@ -69,7 +69,7 @@ interface Tab {
   readonly content: Html;
 }
 
-/** One of them at a time. Without the page's script all of them, one below the other. */
+/** Tabs that show one at a time. Without the page's script all are shown, one below the other. */
 function tabs(all: readonly Tab[]): Html {
   const buttons = all.map(
     ({ id, title }) =>
@@ -86,7 +86,7 @@ function tabs(all: readonly Tab[]): Html {
 </div>`;
 }
 
-/** The pseudo-code of a variant that does something else than its recipe. */
+/** The pseudo-code of a variant, if it differs from that of its recipe. */
 function ownCode(recipe: string, variant: string): Html {
   const code = PSEUDO_CODE.get(`${recipe} ${variant}`);
   return code === undefined ? html`` : html`<pre tabindex="0"><code>${code}</code></pre>`;
@@ -108,7 +108,7 @@ function variantDetails(recipe: string, found: Exploration, isOpen: boolean): Ht
 </details>`;
 }
 
-/** The verdict in a few words: of a recipe that keeps its promises, not what nobody can promise. */
+/** The verdict in short. If the recipe keeps its promises, unpromised failures are left out. */
 export function verdictMark(found: Exploration): Html {
   const { failure, isComplete, keepsPromises } = found;
   if (failure !== undefined && !keepsPromises) return html`${failureMark(found)}${surprise(found)}`;
@@ -117,7 +117,7 @@ export function verdictMark(found: Exploration): Html {
   return html`<span class="mark holds"><i aria-hidden="true">✓</i> ${text}</span>${surprise(found)}`;
 }
 
-/** The same with the number of steps, and with what nobody can promise. */
+/** The verdict with the number of steps and with unpromised failures. */
 function verdictMarks(found: Exploration): Html {
   const { failure, keepsPromises } = found;
   if (failure === undefined) return verdictMark(found);
@@ -134,7 +134,7 @@ function surprise({ isExpected }: { readonly isExpected: boolean }): Html {
   return isExpected ? html`` : html` <b class="surprise">${both(SURPRISE)}</b>`;
 }
 
-/** Whether something fails that the recipe promises, or only what it cannot. */
+/** `✗` if a promised check fails, `~` if only unpromised ones do. */
 function signOf({ keepsPromises }: Exploration): Sign {
   return keepsPromises ? '~' : '✗';
 }
@@ -169,7 +169,7 @@ function verdictTable(recipe: string, { verdicts, variant }: Exploration): Html 
 <table class="verdicts">
   <caption class="aside">${both({ en: `What was checked in ${recipe}, ${variant.name}`, zh: `${recipe}（${variant.name}）的检查结果` })}</caption>
   <thead><tr>
-    <th scope="col">${both({ en: 'must never be', zh: '绝不能发生' })}</th>
+    <th scope="col">${both({ en: 'must never happen', zh: '绝不能发生' })}</th>
     <th scope="col">${both({ en: 'verdict', zh: '结论' })}</th>
   </tr></thead>
   <tbody>${verdicts.map(verdictRow)}</tbody>

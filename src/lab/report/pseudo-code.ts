@@ -1,8 +1,8 @@
 /**
- * Each recipe as a text in a book would write it; behind its name that of a variant, where this does something
- * else. Those of the textbook locks are programs: with the scripts that they name, `parseRecipe` reads them, and
- * a test finds that they do what the recipes do, in every interleaving. Those of the library are for reading; a
- * test compares their commands with what is sent.
+ * The pseudo-code of each recipe. A key with a variant's name after the recipe's is for a variant that differs.
+ * The pseudo-code of the textbook locks is executable: `parseRecipe` parses it together with the scripts that
+ * it names, and a test checks that it behaves as the recipe in every interleaving. The pseudo-code of the
+ * library is for reading; a test compares its commands with those sent.
  */
 export const PSEUDO_CODE: ReadonlyMap<string, string> = new Map([
   [
@@ -269,7 +269,7 @@ unless accepted = 1
   ['holdfast-semaphore', libraryCode('semaphore:{foo}', '"operation 2 take"')],
 ]);
 
-/** The rule of the manual, in which the lock has ended at its time; `seconds` are added to the clock. */
+/** The rule of the manual: a lock whose time is now has ended. `seconds` are added to the clock. */
 function atOrBefore(seconds: number): string {
   return `repeat, each second
     expiry = unix time + ${seconds}
@@ -286,7 +286,7 @@ hold lock.foo for 1 s
 DEL lock.foo`;
 }
 
-/** What the library does for one lock; a lock of several slots is told how many to take. */
+/** One acquisition of the library. For a lock with several slots `operation` includes slots and permits. */
 function libraryCode(key: string, operation: string): string {
   return `request operation:
     EVAL <the lock script> 1 ${key}

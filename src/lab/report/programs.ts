@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** A recipe as a program in some language. */
 interface Program {
-  /** The file, in letters that an id of a page may have. */
+  /** The file name, as a valid HTML id. */
   readonly id: string;
   /** The language, and in brackets how this program differs from the recipe. */
   readonly title: string;
   readonly code: string;
 }
 
-/** The programs that the package brings for a recipe, in the order of LANGUAGES. */
+/** The programs in examples/recipes/ for a recipe, in the order of LANGUAGES. */
 export function programsOf(recipe: string): Program[] {
   const files = readdirSync(FOLDER).filter((file) => file.startsWith(`${recipe}.`));
   return [...LANGUAGES].flatMap(([ending, language]) =>
@@ -24,8 +24,8 @@ export function programsOf(recipe: string): Program[] {
   );
 }
 
-/** As far from src/ as from dist/. */
-const FOLDER = new URL('../../examples/recipes', import.meta.url);
+/** The same relative path from src/ and from dist/. The trailing slash is needed to resolve file names. */
+const FOLDER = new URL('../../../examples/recipes/', import.meta.url);
 
 const LANGUAGES: ReadonlyMap<string, string> = new Map([
   ['php', 'PHP'],

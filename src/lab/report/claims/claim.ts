@@ -1,28 +1,28 @@
-import type { CheckName, DocumentName, Text, WorldOptions } from '../../lab/index.ts';
+import type { CheckName, DocumentName, Text, WorldOptions } from '../../index.ts';
 
-/** A statement of one of the documents in our own words, and the verdict on it. */
+/** A statement of one of the documents, paraphrased, and the verdict on it. */
 export interface Claim {
   /** 1 to 107, in the order of the documents. */
   readonly number: number;
   /** `implied`: no document says it, but a recipe of one depends on it. */
   readonly document: DocumentName | 'implied';
-  /** The part of the document in which it stands. */
+  /** The part of the document that makes the claim. */
   readonly place: Text;
   readonly claim: Text;
   readonly verdict: ClaimVerdict;
-  /** Why; of a conditional claim, the condition. */
+  /** The reason for the verdict. For a conditional claim, the condition. */
   readonly reason: Text;
-  /** What to do instead, or how to do it with this library; null where nothing is to be added. */
+  /** What to do instead, or how to do it with this library; null if there is nothing to add. */
   readonly rightForm: Text | null;
   readonly evidence: readonly Evidence[];
 }
 
 export type ClaimVerdict = 'right' | 'conditional' | 'wrong';
 
-/** What a reader can repeat. A test repeats all of it. */
+/** Evidence that a reader can reproduce. test/claims.test.ts reproduces all of it. */
 export type Evidence = DialogueEvidence | ReplayEvidence | SearchEvidence | Figure | TestEvidence;
 
-/** Commands and their replies as redis-cli prints them: the same from the engine and from redis-server. */
+/** Commands and their replies as redis-cli prints them. The engine and redis-server give the same replies. */
 export interface DialogueEvidence {
   readonly kind: 'dialogue';
   readonly lines: readonly DialogueLine[];
@@ -30,14 +30,14 @@ export interface DialogueEvidence {
 
 export type DialogueLine = readonly [command: string, reply: string];
 
-/** One run of a recipe, and the check that fails at its last step; null: none fails. */
+/** One run of a recipe, and the check that fails at its last step; null if none fails. */
 export interface ReplayEvidence {
   readonly kind: 'replay';
   readonly recipe: string;
   readonly variant: string;
   readonly schedule: string;
   readonly fails: CheckName | null;
-  /** Where the world is not that of the variant. */
+  /** Differences from the variant's world. */
   readonly world: Partial<WorldOptions>;
 }
 
@@ -50,7 +50,7 @@ export interface SearchEvidence {
   readonly world: Partial<WorldOptions>;
 }
 
-/** A number, and the file that computes it: a test, which compares it with the text, or a benchmark. */
+/** A number, and the file that computes it: a test that compares it with the text, or a benchmark. */
 export interface Figure {
   readonly kind: 'figure';
   readonly text: Text;
@@ -63,7 +63,7 @@ export interface TestEvidence {
   readonly title: string;
 }
 
-/** A claim as the file of its document has it. */
+/** A claim as written in the file of its document. */
 export type Row = Omit<Claim, 'document'>;
 
 export function text(en: string, zh: string): Text {

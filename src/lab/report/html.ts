@@ -1,6 +1,6 @@
-import type { Text } from '../lab/index.ts';
+import type { Text } from '../index.ts';
 
-/** A piece of a page. Whatever is put into one is text, and is escaped, unless it is a piece too. */
+/** A piece of HTML. Values in its template are escaped, unless they are `Html` themselves. */
 export interface Html {
   readonly markup: string;
 }
@@ -15,7 +15,7 @@ export function html(literals: TemplateStringsArray, ...contents: readonly Conte
   return { markup: parts.join('') };
 }
 
-/** A text of the program itself, such as the page's script, as it is. */
+/** Markup that is inserted without escaping. Only for text of this package, such as the page's script. */
 export function verbatim(markup: string): Html {
   return { markup };
 }

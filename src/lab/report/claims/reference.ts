@@ -97,7 +97,7 @@ export const REFERENCE: readonly Row[] = [
     claim: text('SETNX can serve as a primitive for locks.', 'SETNX 可以用作加锁的原语。'),
     verdict: 'right',
     reason: text(
-      'It gives exclusion. A lock needs more: an end if the holder dies, and a release that checks the owner.',
+      'It gives exclusion. A lock needs more: an expiry in case the holder crashes, and a release that checks the owner.',
       '它能保证互斥。但一把锁还需要：持有者退出后会到期，释放时检查归属。',
     ),
     rightForm: text(
@@ -136,7 +136,7 @@ export const REFERENCE: readonly Row[] = [
     ),
     verdict: 'right',
     reason: text(
-      'The caller must be able to tell busy from an error.',
+      'The caller must be able to distinguish busy from an error.',
       '调用者要能区分“锁被占用”和“出错”。',
     ),
     rightForm: text(
@@ -289,7 +289,7 @@ export const REFERENCE: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'Safe if no client is paused and the clocks agree. The interview asks for equality with the value that GET returned (claim 49). The two differ for a loser that is so late that the winner’s own time has passed: by this page it wins, by equality it loses, and has then renewed a lock that no client holds. Neither rule helps if a paused loser has moved the time back (claim 48).',
+      'Safe if no client is paused and the clocks agree. The interview requires equality with the value that GET returned (claim 49). The two differ for a loser that is so late that the winner’s own time has passed: by this page it wins, by equality it loses, and has then renewed a lock that no client holds. Neither rule helps if a paused loser has moved the time back (claim 48).',
       '没有停顿、时钟一致时是安全的。面试题要求与 GET 到的值相等（第 49 条）。两者的差别在于落败者迟到太久、连胜者写入的时间都已过期的情形：按本页算成功；按相等规则算失败，而它刚刚又续上了一把没有持有者的锁。如果停顿过的落败者把时间改早了（第 48 条），两种规则都不管用。',
     ),
     rightForm: text('`SET … NX PX`', '`SET … NX PX`'),
@@ -366,7 +366,7 @@ export const REFERENCE: readonly Row[] = [
     ),
     verdict: 'right',
     reason: text(
-      'The question is justified. C5 does not know the new end, and no later step of C5 sets it right. It does not go on for ever: each loser changes the end once (claim 56).',
+      'The question is justified. C5 does not know the new end, and no later step of C5 sets it right. It does not continue for ever: each losing client changes the end once (claim 56).',
       '问得对。C5 不知道新的到期时间，后面的步骤也不会改回来。但不会没完没了：每个落败者只改一次（第 56 条）。',
     ),
     rightForm: text(

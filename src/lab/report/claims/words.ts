@@ -1,7 +1,7 @@
-import { DOCUMENTS, type Text, type WorldOptions } from '../../lab/index.ts';
+import { DOCUMENTS, type Text, type WorldOptions } from '../../index.ts';
 import type { Claim, ClaimVerdict, ReplayEvidence, SearchEvidence } from './claim.ts';
 
-/** Both pages, Markdown and HTML, say it in these words. */
+/** Signs and names of the verdicts, for the Markdown pages and the web page. */
 export const VERDICTS: Readonly<
   Record<ClaimVerdict, { readonly sign: string; readonly text: Text }>
 > = {
@@ -32,7 +32,7 @@ export const COLUMNS = {
   evidence: { en: 'Evidence', zh: '证据' },
 } as const satisfies Record<string, Text>;
 
-/** What the pages call a document, and what it is. */
+/** The name, title and description of a document. */
 export function documentText(document: Claim['document']): DocumentText {
   const name = NAMES[document];
   if (document === 'implied') return { name, title: name, about: IMPLIED };
@@ -89,7 +89,7 @@ const FLAGS: Readonly<Record<WorldOption, string>> = {
   skews: '--skews',
 };
 
-/** What the replay or the search shows. */
+/** The result of the replay or the search. */
 export function findingOf({ fails }: ReplayEvidence | SearchEvidence): Text {
   const checks = typeof fails === 'string' ? [fails] : (fails ?? []);
   if (checks.length === 0) return { en: 'nothing fails', zh: '没有失败' };

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Stampede, Text } from '../lab/index.ts';
+import type { Stampede, Text } from '../index.ts';
 import { CLAIMS_TITLE } from './claims/words.ts';
 import { both, type Html, html, verbatim } from './html.ts';
 import { claimsSection } from './page-claims.ts';
@@ -10,9 +10,8 @@ import { STYLE } from './page-style.ts';
 import { countText } from './words.ts';
 
 /**
- * The whole gallery as one page that needs nothing else: no other file, no network, no permission beyond
- * its own style and script, which its policy names by their hashes. Without the script it is all there,
- * but nothing moves and English comes first.
+ * The gallery as one self-contained page: no other files, no network. Its content security policy allows only
+ * its own style and script, by their hashes. Without scripts all content is visible, in English first.
  */
 export function galleryPage(
   entries: readonly GalleryEntry[],
@@ -84,7 +83,7 @@ function pageHeader(entries: readonly GalleryEntry[]): Html {
 }
 
 const LEAD: Text = {
-  en: 'Lock recipes that look right, and what becomes of them when every step of every client can come before or after every step of the others, and when clients crash or stand still. Each failure shown is a shortest one, or the scene that explains it.',
+  en: 'Lock recipes that look right, run through all interleavings: every step of a client can come before or after every step of the others, and clients crash or are paused. Each failure shown is a shortest one, or the scene that explains it.',
   zh: '看起来正确的加锁算法，在所有可能的执行顺序下会怎样：每个客户端的每一步都可能先于或后于其他客户端的任何一步，客户端还可能崩溃或停顿。每个失败都画出最短的执行顺序之一，或最能说明问题的一种。',
 };
 

@@ -1,4 +1,4 @@
-import type { Failure, Text, TraceClient, TraceKey, TraceStep } from '../lab/index.ts';
+import type { Failure, Text, TraceClient, TraceKey, TraceStep } from '../index.ts';
 import { both, type Html, html } from './html.ts';
 import { keyChanges } from './key-changes.ts';
 import {
@@ -12,12 +12,12 @@ import {
   ttlText,
 } from './words.ts';
 
-/** Before what went wrong: something that was promised, or what nobody can promise. */
+/** The mark before a failure: `✗` if the check was promised, `~` if not. */
 export type Sign = '✗' | '~';
 
 /**
- * A run as a sequence diagram: a line down the page for each client and one for the store, and a slider
- * that goes through it step by step. `id` must be the page's only one.
+ * A run as a sequence diagram: a vertical line for each client and one for the store, and a slider that
+ * selects the step. `id` must be unique on the page.
  */
 export function runFigure(id: string, { trace, sentence }: Failure, sign: Sign): Html {
   const clients = trace[0]?.clients ?? [];
@@ -54,7 +54,7 @@ function row(step: TraceStep, before: TraceStep | undefined): Html {
 </li>`;
 }
 
-/** Some of what happens in a step, before the lines of clients that are as they are meanwhile. */
+/** One row of a step, drawn over the lines of the clients. */
 function part(clients: readonly TraceClient[], content: readonly Html[]): Html {
   const lanes = clients.map(
     ({ status, inside }, index) =>
@@ -64,7 +64,7 @@ function part(clients: readonly TraceClient[], content: readonly Html[]): Html {
 <div class="part"><span aria-hidden="true">${lanes}<i class="lane store"></i></span>${content}</div>`;
 }
 
-/** What a step does, and for a command, as a second line, what it is answered. */
+/** The action of a step, and for a command its reply on a second line. */
 function happening(step: TraceStep): Html[] {
   const { kind, lines } = step;
   const action = both(actionText(step));
@@ -89,7 +89,7 @@ function laneOf({ client, clients }: TraceStep): number {
   return clients.findIndex(({ name }) => name === client);
 }
 
-/** What a step changed: notes at the clients' side, keys at the store's. */
+/** The changes of a step: notes on the side of the clients, keys on the side of the store. */
 function aftermath(step: TraceStep, before: TraceStep | undefined): Html[] {
   const keys = changesOf(step, before);
   if (step.notes.length === 0 && keys.length === 0) return [];
@@ -117,7 +117,7 @@ function controls(id: string, steps: number): Html {
   <p class="count"><label for="${id}">${both({ en: 'Step', zh: '步' })}</label> <output for="${id}">${steps} / ${steps}</output></p>
   ${button('back', '◂', { en: 'one step back', zh: '上一步' })}
   <input type="range" id="${id}" min="0" max="${steps}" value="${steps}">
-  ${button('next', '▸', { en: 'one step on', zh: '下一步' })}
+  ${button('next', '▸', { en: 'one step forward', zh: '下一步' })}
 </div>`;
 }
 
@@ -125,9 +125,9 @@ function button(name: string, sign: string, title: Text): Html {
   return html`<button type="button" class="${name}"><span aria-hidden="true">${sign}</span><span class="aside">${both(title)}</span></button>`;
 }
 
-/** What there is after a step. */
+/** The situation after a step. */
 interface Moment {
-  /** What happened, to be heard and to be seen. */
+  /** What happened: the text for screen readers, and the visible one. */
   readonly spoken: Text;
   readonly what: Html;
   readonly seconds: number;

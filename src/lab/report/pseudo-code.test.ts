@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../clock/index.ts';
+import { seededRandom } from '../../clock/index.ts';
 import {
   type Algorithm,
   type Exploration,
@@ -9,16 +9,16 @@ import {
   RECIPES,
   type Recipe,
   type Tools,
-} from '../lab/index.ts';
+} from '../index.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { scriptsOf, sentAlone } from './scripts.ts';
 
-/** A command as a list of words. What a variable stood for is no word of the recipe's own. */
+/** A command as a list of arguments. `isValue` marks those that come from a variable of the recipe. */
 type Words = readonly { readonly text: string; readonly isValue: boolean }[];
 
 const SENT = new Map(RECIPES.map((recipe) => [recipe, sentBy(recipe)]));
 
-/** All that a recipe sends in small worlds with all faults, each command once. */
+/** All commands that a recipe sends in small worlds with all faults, each once. */
 function sentBy(recipe: Recipe): Words[] {
   const sent = new Map<string, Words>();
   const note = (words: Words): void => {
@@ -27,7 +27,7 @@ function sentBy(recipe: Recipe): Words[] {
   const client = (tools: Tools) => recipe.client(listening(tools, note));
   const world = { clients: 2, crashes: 1, pauses: 1 };
   for (const { name: variant, world: own } of recipe.variants) {
-    // Four seconds are enough, and what is sent does not depend on what is checked: one check is the quickest.
+    // Four seconds are enough. The commands do not depend on the checks, and one check is the fastest.
     const ticks = own.tickMs === undefined ? 4 : own.ticks!;
     explore({ ...recipe, client }, { ...world, ticks, variant, checks: ['two-inside'] });
   }
@@ -57,14 +57,14 @@ function plain(text: string): Words {
   return words.map((word) => ({ text: word, isValue: false }));
 }
 
-/** The commands of a pseudo-code: upper-case words to the end of the line, or to what they give. */
+/** The commands of a pseudo-code: from an upper-case word to the end of the line, or to `gives`. */
 function commandsIn(code: string): string[] {
   const pattern =
     /\b(?:MULTI|EXEC|EVAL|EXPIRE|TTL|(?:GET)?SET(?:NX)?|GET|DEL)\b(?! gave).*?(?= gives|$)/gm;
   return code.replaceAll(/\n +(?=\S+(?: \d+ take")? owner 2000)/g, ' ').match(pattern) ?? [];
 }
 
-/** Whether a line of pseudo-code is this command, with names where there were values. */
+/** Returns true if a line of pseudo-code is this command, with variable names in place of values. */
 function isSame(line: string, words: Words): boolean {
   const parts = line.match(/<[^>]*>|"[^"]*"|\S+/g) ?? [];
   return parts.length === words.length && parts.every((part, at) => standsFor(part, words[at]!));
@@ -87,7 +87,7 @@ function codeOf({ name }: Recipe, variant: string): string {
   return PSEUDO_CODE.get(`${name} ${variant}`) ?? PSEUDO_CODE.get(name)!;
 }
 
-/** What the language of texts cannot say. */
+/** Recipes whose pseudo-code `parseRecipe` cannot parse, and why. */
 const ONLY_FOR_READING: Readonly<Record<string, string>> = {
   'timestamp-getset at-or-before': 'the lease is shorter than what the value of the key says',
   'timestamp-getset without-plus-one': 'the same',
@@ -95,7 +95,7 @@ const ONLY_FOR_READING: Readonly<Record<string, string>> = {
 };
 
 describe('the pseudo-code', () => {
-  it('is there for every recipe, and for no other', () => {
+  it('exists for every recipe and no other name', () => {
     const names = [...PSEUDO_CODE.keys()].filter((name) => !name.includes(' '));
     expect(names).toEqual(RECIPES.map(({ name }) => name));
     const variants = RECIPES.flatMap((recipe) =>
@@ -104,7 +104,7 @@ describe('the pseudo-code', () => {
     for (const name of PSEUDO_CODE.keys()) if (name.includes(' ')) expect(variants).toContain(name);
   });
 
-  it.each(RECIPES)('of $name has the commands that it sends, and no other', (recipe) => {
+  it.each(RECIPES)('of $name has exactly the commands that the recipe sends', (recipe) => {
     const commands = recipe.variants.flatMap(({ name }) => commandsIn(codeOf(recipe, name)));
     const sent = SENT.get(recipe)!;
     const unwritten = sent.filter((words) => !commands.some((line) => isSame(line, words)));
@@ -113,20 +113,23 @@ describe('the pseudo-code', () => {
     expect(sent.length).toBeGreaterThan(1);
   });
 
-  it.each(RECIPES)('of $name has them in the order in which a lone client sends them', (recipe) => {
-    for (const { name: variant } of recipe.variants) {
-      const lines = commandsIn(codeOf(recipe, variant));
-      for (const argv of sentAlone(recipe.name, variant)) {
-        const words = argv.map((text) => ({ text, isValue: true }));
-        const at = lines.findIndex((line) => isSame(line, words));
-        expect(at, `${argv.join(' ')} in ${lines.join('; ')}`).toBeGreaterThanOrEqual(0);
-        // A loop may send the same again.
-        lines.splice(0, at);
+  it.each(RECIPES)(
+    'of $name has its commands in the order in which a single client sends them',
+    (recipe) => {
+      for (const { name: variant } of recipe.variants) {
+        const lines = commandsIn(codeOf(recipe, variant));
+        for (const argv of sentAlone(recipe.name, variant)) {
+          const words = argv.map((text) => ({ text, isValue: true }));
+          const at = lines.findIndex((line) => isSame(line, words));
+          expect(at, `${argv.join(' ')} in ${lines.join('; ')}`).toBeGreaterThanOrEqual(0);
+          // A loop may send the same command again.
+          lines.splice(0, at);
+        }
       }
-    }
-  });
+    },
+  );
 
-  it('of the library asks what the library asks', () => {
+  it('of the library has the operations that the library sends', () => {
     for (const recipe of RECIPES.filter(({ name }) => name.startsWith('holdfast-'))) {
       const asked = PSEUDO_CODE.get(recipe.name)!.match(/(?<=request )(?!operation)\w+/g);
       const sent = SENT.get(recipe)!.map((words) => words[4]!.text.split(' ')[0]);
@@ -134,7 +137,7 @@ describe('the pseudo-code', () => {
     }
   });
 
-  it('names scripts by their first lines, and those are the ones that are sent', () => {
+  it('names scripts by the first lines of the scripts that are sent', () => {
     for (const recipe of RECIPES) {
       const codes = recipe.variants.map(({ name }) => codeOf(recipe, name));
       const named = new Set(codes.join('\n').match(/(?<=EVAL <)[^>]*/g));
@@ -162,7 +165,7 @@ describe('the pseudo-code as a program', () => {
     },
   );
 
-  it('is refused by a LabError or runs to an end, however it is damaged', () => {
+  it('throws a LabError or runs to its end after random damage', () => {
     const random = seededRandom(7);
     const pick = (count: number): number => Math.floor(random.next() * count);
     const programs = [
@@ -187,7 +190,7 @@ describe('the pseudo-code as a program', () => {
     expect(errors.size).toBeGreaterThan(30);
   });
 
-  /** The text, and behind it the scripts that the recipe sends. */
+  /** The text, followed by the scripts that the recipe sends. */
   function programOf(recipe: Recipe, variant: string): string {
     const code = codeOf(recipe, variant);
     const scripts = [...scriptsOf(recipe)]

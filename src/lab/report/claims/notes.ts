@@ -132,7 +132,7 @@ export const NOTES: readonly Row[] = [
     number: 7,
     place: text('two commands before 2.6.12', '2.6.12 之前的两条命令'),
     claim: text(
-      'Without NX in SET a lock with an end takes two commands: SETNX, then EXPIRE.',
+      'Without NX in SET a lock with an expiry takes two commands: SETNX, then EXPIRE.',
       'SET 没有 NX 时，带过期时间的锁要两条命令：先 SETNX，再 EXPIRE。',
     ),
     verdict: 'conditional',
@@ -162,7 +162,7 @@ export const NOTES: readonly Row[] = [
     number: 8,
     place: text('two commands before 2.6.12', '2.6.12 之前的两条命令'),
     claim: text(
-      'A process that dies between the two commands leaves a lock without an end.',
+      'A process that crashes between the two commands leaves a lock without expiry.',
       '进程在两条命令之间退出，锁就没有过期时间。',
     ),
     verdict: 'right',
@@ -171,7 +171,7 @@ export const NOTES: readonly Row[] = [
       '没有谁会删除这个 key，其他客户端只能一直等。',
     ),
     rightForm: text(
-      'Value and end in one command: `SET … NX PX`.',
+      'Value and expiry in one command: `SET … NX PX`.',
       '值和过期时间用一条 SET … NX PX 写入。',
     ),
     evidence: [replayed('setnx-then-expire', 'crash', 'axa', 'held-for-ever')],
@@ -306,7 +306,7 @@ export const NOTES: readonly Row[] = [
     ),
     verdict: 'right',
     reason: text(
-      'Every retry costs a request, and the order of waiters is left to chance.',
+      'Every retry costs a request, and the order of waiters is random.',
       '每次重试都是一次请求，谁先拿到锁全看运气。',
     ),
     rightForm: text(
@@ -322,7 +322,7 @@ export const NOTES: readonly Row[] = [
     number: 15,
     place: text('deadlock 1: a timeout', '死锁之一：超时'),
     claim: text(
-      'A holder that dies or loses its connection leaves the others waiting for ever, if nothing releases the lock.',
+      'A holder that crashes or loses its connection leaves the others waiting for ever, if nothing releases the lock.',
       '持有者退出或断线，又没有别的释放机制，其他进程就会一直等。',
     ),
     verdict: 'right',
@@ -372,7 +372,7 @@ export const NOTES: readonly Row[] = [
       '持有者超时后仍执行 DEL，删掉的是下一个持有者的锁。',
     ),
     verdict: 'right',
-    reason: text('DEL does not look at whose lock it is.', 'DEL 不看锁是谁的。'),
+    reason: text('DEL does not check the owner of the lock.', 'DEL 不看锁是谁的。'),
     rightForm: text(
       'Compare and delete in one step (claim 25).',
       '比较和删除一步完成（第 25 条）。',
@@ -477,7 +477,7 @@ export const NOTES: readonly Row[] = [
     number: 22,
     place: text('pseudo-code of take and release', '加锁和解锁的伪代码'),
     claim: text(
-      'After SET the work begins: the sample does not look at the reply.',
+      'After SET the work begins: the sample ignores the reply.',
       'SET 之后直接开始业务处理，示例没有检查返回值。',
     ),
     verdict: 'wrong',

@@ -1,4 +1,4 @@
-import type { Text } from '../lab/index.ts';
+import type { Text } from '../index.ts';
 import type { Claim, Evidence, ReplayEvidence, SearchEvidence } from './claims/claim.ts';
 import { CLAIMS } from './claims/index.ts';
 import { QUESTIONS, type Question } from './claims/questions.ts';
@@ -15,7 +15,7 @@ import {
 } from './claims/words.ts';
 import { both, type Html, html } from './html.ts';
 
-/** Every claim of the documents. Evidence links to the variants that are on the page, by their ids. */
+/** All claims of the documents. Evidence links to the variants on the page by their ids. */
 export function claimsSection(variants: ReadonlySet<string>): Html {
   const documents = [...new Set(CLAIMS.map(({ document }) => document))];
   return html`
@@ -35,7 +35,7 @@ export function claimsSection(variants: ReadonlySet<string>): Html {
 
 const VERDICT_NAMES = Object.keys(VERDICTS) as Claim['verdict'][];
 
-/** A row of buttons, of which one is pressed: the first shows all. */
+/** A row of buttons, one of which is pressed. The first one shows all claims. */
 function filter<Name extends string>(
   field: string,
   label: Text,
@@ -119,7 +119,7 @@ function claimLink(number: number): Html {
   return html`<a href="#claim-${number}">${number}</a>`;
 }
 
-/** A text with its code and its links to other claims. */
+/** A text with code spans and links to other claims. */
 function prose({ en, zh }: Text): Html {
   if (en === zh) return html`${pieces(en)}`;
   return html`<span class="en" lang="en">${pieces(en)}</span><span class="zh" lang="zh-CN">${pieces(zh)}</span>`;
@@ -139,7 +139,7 @@ function linked(text: string): Html[] {
   });
 }
 
-/** Every second part is a number. */
+/** Splits at the numbers, so that every second part is a number. */
 function linkedNumbers(reference: string): Html[] {
   return reference
     .split(/(\d+)/)

@@ -1,8 +1,8 @@
-import type { Stampede, StampedeRun, TimelineEntry } from '../lab/index.ts';
+import type { Stampede, StampedeRun, TimelineEntry } from '../index.ts';
 import { both, type Html, html } from './html.ts';
 import { happeningText, momentText, STAMPEDE_COLUMNS, stampedeText } from './stampede-words.ts';
 
-/** The cache stampede: the same table as `holdfast lab stampede` prints, and what happened in each run. */
+/** The cache stampede: the table that `holdfast lab stampede` prints, and the timeline of each run. */
 export function stampedeSection(found: Stampede): Html {
   return html`
 <section id="stampede" aria-labelledby="stampede-title">

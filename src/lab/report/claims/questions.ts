@@ -1,7 +1,7 @@
-import type { Text } from '../../lab/index.ts';
+import type { Text } from '../../index.ts';
 import { text } from './claim.ts';
 
-/** What the documents ask, or leave open, and where it is answered. */
+/** Questions that the documents ask or leave open, with answers and the claims that support them. */
 export interface Question {
   readonly question: Text;
   readonly answer: Text;
@@ -23,7 +23,7 @@ export const QUESTIONS: readonly Question[] = [
   },
   {
     question: text(
-      'Interview, question 2, and the translator of the reference: does the loser prolong the lock for ever?',
+      'Interview, question 2, and the translator of the reference: does the losing client extend the lock for ever?',
       '面试题，问题 2，以及命令参考的译注：落败者会不会让锁一直延长？',
     ),
     answer: text(

@@ -100,7 +100,7 @@ export const ARTICLE: readonly Row[] = [
     claim: text('SETNX, refresh the cache, DEL.', 'SETNX 成功后更新缓存，然后 DEL。'),
     verdict: 'conditional',
     reason: text(
-      'While no request dies between SETNX and DEL.',
+      'While no process crashes between SETNX and DEL.',
       '前提是没有请求在 SETNX 与 DEL 之间退出。',
     ),
     rightForm: text(
@@ -155,7 +155,7 @@ export const ARTICLE: readonly Row[] = [
       'SETNX 只让一个请求成功，EXPIRE 却谁来都成功。',
     ),
     verdict: 'right',
-    reason: text('EXPIRE asks only whether the key exists.', 'EXPIRE 只看 key 是否存在。'),
+    reason: text('EXPIRE checks only whether the key exists.', 'EXPIRE 只看 key 是否存在。'),
     rightForm: text(
       'EXPIRE only if SETNX returned 1: a script, or `SET … NX EX`.',
       'SETNX 返回 1 才 EXPIRE：用脚本，或 `SET … NX EX`。',
@@ -294,7 +294,7 @@ export const ARTICLE: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'This time is not known in advance, and a long timeout keeps the others waiting after a crash. Renewal separates the two: a short lease, extended while the work goes on.',
+      'This time is not known in advance, and a long timeout keeps the others waiting after a crash. Renewal separates the two: a short lease, extended while the work continues.',
       '执行时间无法预知；超时设得太长，崩溃后别人又要久等。续期可以两全：租约短，工作期间不断延长。',
     ),
     rightForm: text(

@@ -1,6 +1,6 @@
 /**
- * The page's looks. A client's lane is its place among the lanes, `--at`; everything that belongs to a
- * client begins at its lane, so that an arrow from it is as long as it must be.
+ * The page's style sheet. `--at` is the index of a client's lane. Elements of a client start at its lane, so
+ * that an arrow from it to the store has the right length.
  */
 export const STYLE = `
 :root {

@@ -1,4 +1,4 @@
-/** What the page's script needs of a browser; the compiler is told of no more. */
+/** The parts of the DOM that the page's script uses. The project compiles without the DOM types. */
 interface PageElement {
   hidden: boolean;
   value: string;
@@ -10,7 +10,7 @@ interface PageElement {
     readonly zh?: string;
     readonly document?: string;
     readonly verdict?: string;
-    /** Of a filter: which of the two it looks at, and what it asks for. */
+    /** Of a filter button: the field that it filters by, and the wanted value. */
     readonly field?: 'document' | 'verdict';
     readonly value?: string;
   };
@@ -25,7 +25,7 @@ interface PageElement {
   scrollIntoView(options: { block: 'nearest' }): void;
 }
 
-/** What a listener for keys needs of an event. */
+/** The parts of a keyboard event that the script uses. */
 interface PageKey {
   readonly key: string;
   preventDefault(): void;
@@ -45,8 +45,8 @@ declare const navigator: { readonly language: string };
 declare const matchMedia: (query: string) => { readonly matches: boolean };
 
 /**
- * The page's script. It goes into the page as its own text, so it must stand alone: nothing from outside
- * of it is there in the browser.
+ * The page's script. The page contains the source of this function, so the function must not use anything
+ * from outside of it.
  */
 export function startPage(): void {
   const root = document.documentElement;
@@ -60,7 +60,7 @@ export function startPage(): void {
     for (const listener of listeners) listener();
   }
 
-  /** A page that was opened from a file may have no memory. */
+  /** Reads the saved language. localStorage may throw for a page that was opened from a file. */
   function remembered(): string | null {
     try {
       return localStorage.getItem('language');
@@ -73,7 +73,7 @@ export function startPage(): void {
     try {
       localStorage.setItem('language', language);
     } catch {
-      // It is asked again next time.
+      // The choice is not saved; the page works without it.
     }
   }
 
@@ -103,7 +103,7 @@ export function startPage(): void {
       follow();
     }
 
-    /** Keeps the step on the screen, and at the end what went wrong. */
+    /** Scrolls to the current step, and at the last step to the failure. */
     function follow(): void {
       const step = Number(slider.value);
       const shown = step === rows.length ? violation : rows[Math.max(step - 1, 0)];
@@ -119,7 +119,7 @@ export function startPage(): void {
     listeners.push(show);
   }
 
-  /** Shows the claims that fit both filters; an empty filter fits all. */
+  /** Shows the claims that match both filters. An empty filter matches all. */
   function filterClaims(): void {
     const pressed = [...document.querySelectorAll('[data-field][aria-pressed="true"]')];
     let count = 0;
@@ -142,7 +142,7 @@ export function startPage(): void {
     filterClaims();
   }
 
-  /** Tabs as keyboards expect them: Tab goes to the chosen one, the arrows to the others. */
+  /** Keyboard control of tabs: Tab focuses the selected one, the arrow keys select the others. */
   function startTabs(part: PageElement): void {
     const tabs = [...part.querySelectorAll('[role="tab"]')];
     const panels = [...part.querySelectorAll('[role="tabpanel"]')];
@@ -175,7 +175,7 @@ export function startPage(): void {
     select(0);
   }
 
-  /** A link to a variant that is folded up unfolds it; one to a claim that is filtered out shows all claims. */
+  /** Opens the variant that the URL's hash names. If it names a claim that is filtered out, shows all claims. */
   function unfold(): void {
     const target = document.getElementById(location.hash.slice(1));
     if (target === null) return;

@@ -1,12 +1,12 @@
-import type { TraceKey, TraceStep } from '../lab/index.ts';
+import type { TraceKey, TraceStep } from '../index.ts';
 
 export interface KeyChanges {
   readonly changed: readonly TraceKey[];
-  /** The names of those that a command removed. */
+  /** The names of the keys that a command removed. */
   readonly gone: readonly string[];
 }
 
-/** What a step did to the keys. That time passes is no change, and what ends by itself is in the notes. */
+/** The keys that a step changed or removed. A TTL that runs down is not a change; expired keys are in the notes. */
 export function keyChanges(step: TraceStep, before: TraceStep | undefined): KeyChanges {
   if (step.kind === 'tick' || before === undefined) {
     return { changed: step.kind === 'tick' ? [] : step.keys, gone: [] };

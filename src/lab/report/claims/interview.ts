@@ -45,7 +45,7 @@ export const INTERVIEW: readonly Row[] = [
     claim: text('A lock should have a timeout.', '锁应当带超时。'),
     verdict: 'conditional',
     reason: text(
-      'There are two timeouts: how long a client waits, and how long the lock lives if its holder dies. If the second one is set in a second command, a crash in between leaves a lock without it, unless the next client finds that out and sets it.',
+      'There are two timeouts: how long a client waits, and how long the lock lives if its holder crashes. If the second one is set in a second command, a crash in between leaves a lock without it, unless the next client finds that out and sets it.',
       '超时有两种：客户端最多等多久，以及持有者退出后锁还能活多久。后者如果用第二条命令设置，两条命令之间崩溃，锁就没有超时，除非下一个客户端发现并补上。',
     ),
     rightForm: text(
@@ -299,7 +299,7 @@ export const INTERVIEW: readonly Row[] = [
     claim: text('This is good enough for everyday work.', '这个方案足以应付日常需求。'),
     verdict: 'conditional',
     reason: text(
-      'True of days without a fault: no interleaving fails when no client crashes or is paused. One crash at the wrong moment stops the task until somebody deletes the key.',
+      'True without faults: no interleaving fails when no client crashes or is paused. One crash at the wrong moment stops the task until an operator deletes the key.',
       '没有故障的日子里确实如此：不崩溃、不停顿时，任何交错都不出错。但只要有一次崩溃落在错误的时刻，任务就会停住，直到有人手动删 key。',
     ),
     rightForm: text(
@@ -574,7 +574,7 @@ export const INTERVIEW: readonly Row[] = [
     number: 56,
     place: text('option 2, question 2', '方案二，问题 2'),
     claim: text(
-      'The GETSETs of the losers may go on moving the end of the winner’s lock.',
+      'The GETSETs of the losing clients may keep moving the end of the winner’s lock.',
       '落败者的 GETSET 可能让胜者的锁不断延长。',
     ),
     verdict: 'conditional',

@@ -1,17 +1,17 @@
-import type { ChoiceKind, Text, TraceClient, TraceStep, WorldOptions } from '../lab/index.ts';
+import type { ChoiceKind, Text, TraceClient, TraceStep, WorldOptions } from '../index.ts';
 
 export type Language = keyof Text;
 
-/** What a step does, in a few words: a command as it was sent, everything else in both languages. */
+/** The action of a step: a command as it was sent, everything else in both languages. */
 export function actionText(step: TraceStep): Text {
   if (step.kind !== 'step' && step.kind !== 'lose') return HAPPENINGS[step.kind](step);
   if (step.lines !== null) return same(step.action);
   const [, fence] = /^write with fence (\d+)$/.exec(step.action) ?? [];
-  if (fence !== undefined) return { en: step.action, zh: `写入资源，编号 ${fence}` };
+  if (fence !== undefined) return { en: step.action, zh: `写入资源，防护令牌 ${fence}` };
   return known(step.action);
 }
 
-/** A command without what only the wire needs: EVAL and the count of keys. */
+/** A command without EVAL and the number of keys. */
 export function shortCommand(action: string): string {
   return action.replace(/^EVAL(?:SHA)? (<[^>]*>) \d+/, '$1');
 }
@@ -38,12 +38,12 @@ export function statusText({ status, inside }: TraceClient): Text {
   return { en: `${en}, inside`, zh: `${zh}，持有锁` };
 }
 
-/** As Redis would say it. */
+/** The remaining TTL of a key. */
 export function ttlText(ttlMs: number | null): Text {
-  return ttlMs === null ? { en: 'no end', zh: '不过期' } : same(`${ttlMs / 1000} s`);
+  return ttlMs === null ? { en: 'no expiry', zh: '不过期' } : same(`${ttlMs / 1000} s`);
 }
 
-/** The same in short: hours are not counted in seconds. */
+/** The TTL in short, in the largest fitting unit. */
 export function lifeText(ttlMs: number): string {
   return ttlMs < 3_600_000 ? `${ttlMs / 1000} s` : `${Math.round(ttlMs / 3_600_000)} h`;
 }
@@ -62,7 +62,7 @@ function inChinese(duration: string): string {
   return duration.replace(/ms$/, '毫秒').replace(/s$/, '秒');
 }
 
-/** How likely a failure is, in two digits. What is not zero is not shown as zero. */
+/** A probability with two digits. A value above zero is never shown as zero. */
 export function chanceText(chance: number): string {
   const percent = chance * 100;
   if (chance > 0 && percent < 0.001) return '< 0.001 %';
@@ -71,10 +71,10 @@ export function chanceText(chance: number): string {
 
 export const GONE: Text = { en: 'is gone', zh: '已删除' };
 
-/** Of what a recipe cannot promise. */
+/** The note on a failure that the recipe does not promise to prevent. */
 export const UNPROMISED: Text = {
-  en: 'is not promised: no lease keeps a paused holder from going on. A fence makes that harmless, where the resource looks at it.',
-  zh: '不在承诺之内：任何租约都拦不住停顿过的持有者继续操作；若资源检查编号，就不会造成损害。',
+  en: 'is not promised: a lease cannot stop a paused holder from resuming. A fence makes that harmless if the resource checks it.',
+  zh: '不在承诺之内：任何租约都拦不住停顿过的持有者继续操作；若资源检查防护令牌，就不会造成损害。',
 };
 
 export function countText(count: number | bigint): string {
@@ -110,7 +110,7 @@ const HAPPENINGS: Readonly<Record<Exclude<ChoiceKind, 'step' | 'lose'>, Happenin
   tick: ({ action }) => ({ en: action, zh: `过了 ${inChinese(action.replace(' passes', ''))}` }),
   crash: ({ client }) => ({ en: `${client} crashes`, zh: `${client} 崩溃` }),
   pause: ({ client }) => ({ en: `${client} is paused`, zh: `${client} 停顿` }),
-  resume: ({ client }) => ({ en: `${client} goes on`, zh: `${client} 继续运行` }),
+  resume: ({ client }) => ({ en: `${client} resumes`, zh: `${client} 继续运行` }),
   ahead: ({ client, action }) => ({
     en: `${client}’s clock is ${skew(action)} s ahead`,
     zh: `${client} 的时钟快 ${skew(action)} 秒`,
@@ -135,7 +135,7 @@ const STATUSES: Readonly<Record<TraceClient['status'], Text>> = {
 
 interface Size {
   readonly name: keyof WorldOptions;
-  /** Less than this is not worth a word. */
+  /** Counts below this are left out. */
   readonly least: number;
   readonly text: (count: number, world: WorldOptions) => Text;
 }
