@@ -1,5 +1,13 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -35,6 +43,11 @@ const DOCUMENTS = [
   'docs/lab.md',
   'docs/engine.md',
   'docs/moving.md',
+  'docs/install.md',
+  'docs/from-redlock.md',
+  'docs/from-redis-semaphore.md',
+  'docs/from-flock-and-cron.md',
+  'docs/recipes.md',
 ];
 const blocks = DOCUMENTS.flatMap(blocksIn);
 const programs = blocks.filter(({ language }) => language === 'ts');
@@ -120,5 +133,24 @@ describe('the examples of the documents', () => {
     const programsIn = (document: string): string[] =>
       blocksIn(document).map(({ code }) => code.replaceAll(/(\/\/(?! →)|#).*$/gm, ''));
     expect(programsIn('README.zh-CN.md')).toEqual(programsIn('README.md'));
+  });
+});
+
+describe('the index of the documents', () => {
+  it('has one line for each page, and one for the decisions', () => {
+    const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name !== 'README.md');
+    const lines = readFileSync(join(ROOT, 'docs', 'README.md'), 'utf8').split('\n');
+    const linked = lines.flatMap((line) => /^- \[.*?\]\(([^)]+)\)/.exec(line)?.[1] ?? []);
+    expect(linked.sort()).toEqual(pages.map((name) => (name === 'adr' ? 'adr/' : name)).sort());
+  });
+});
+
+describe('the glossary', () => {
+  it('has its terms in the order of the alphabet, each with its Chinese term', () => {
+    const text = readFileSync(join(ROOT, 'docs', 'glossary.md'), 'utf8');
+    const rows = text.split('\n').filter((line) => /^\| \*\*/.test(line));
+    const terms = rows.map((row) => /^\| \*\*(.+?)\*\* \| \p{Script=Han}.* \| /u.exec(row)?.[1]);
+    expect(terms.length).toBeGreaterThan(20);
+    expect(terms).toEqual([...terms].sort());
   });
 });
