@@ -430,10 +430,7 @@ export const INTERVIEW: readonly Row[] = [
     rightForm: text('`SET … NX PX`', '`SET … NX PX`'),
     evidence: [
       searched('timestamp-getset', 'take-over'),
-      tested(
-        'src/engine/commands/strings.test.ts',
-        'take a lock over from one whose time is up, once',
-      ),
+      tested('src/engine/commands/strings.test.ts', 'let one client take an expired lock over'),
     ],
   },
   {
@@ -567,7 +564,10 @@ export const INTERVIEW: readonly Row[] = [
     rightForm: null,
     evidence: [
       searched('timestamp-getset', 'take-over'),
-      tested('src/engine/commands/transactions.test.ts', 'queues and runs as one'),
+      tested(
+        'src/engine/commands/transactions.test.ts',
+        'queues commands and runs them atomically',
+      ),
     ],
   },
   {

@@ -563,7 +563,7 @@ export const NOTES: readonly Row[] = [
         [`${COMPARE_AND_DELETE} door anna`, '(integer) 1'],
         ['EXISTS door', '(integer) 0'],
       ),
-      tested('src/engine/script.test.ts', 'delete a lock only if it is ours'),
+      tested('src/engine/script.test.ts', 'delete a lock only if the token is equal'),
     ],
   },
   {
@@ -602,7 +602,7 @@ export const NOTES: readonly Row[] = [
     rightForm: null,
     evidence: [
       searched('set-nx-px-lua-del', 'no-pause'),
-      tested('src/engine/script.test.ts', 'keep what they wrote before an error of their own'),
+      tested('src/engine/script.test.ts', 'keep their writes before an error'),
     ],
   },
   {
@@ -620,7 +620,7 @@ export const NOTES: readonly Row[] = [
     ),
     evidence: [
       searched('set-nx-px-lua-del', 'pause', ['two-inside', 'late-write']),
-      tested('src/engine/commands/strings.test.ts', 'frees only what is ours'),
+      tested('src/engine/commands/strings.test.ts', 'deletes the key only if the value is equal'),
     ],
   },
 ];

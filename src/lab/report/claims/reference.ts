@@ -32,11 +32,11 @@ export const REFERENCE: readonly Row[] = [
     evidence: [
       tested(
         'src/engine/key-index.test.ts',
-        'a look reads the key that it finds and hardly any other',
+        'a lookup compares the key that it finds and hardly any other',
       ),
       tested(
         'src/engine/key-index.test.ts',
-        'no growth moves more than a hundredth of all, and removals give the room back',
+        'growing moves at most a hundredth of all entries, and removals shrink the table',
       ),
       tested('test/command-facts.test.ts', 'COMMAND DOCS %s has the same complexity'),
     ],
@@ -67,7 +67,7 @@ export const REFERENCE: readonly Row[] = [
         ['SETNX seat "ben"', '(integer) 0'],
         ['GET seat', '"anna"'],
       ),
-      tested('src/engine/commands/strings.test.ts', 'hold the dialogue of the SETNX page'),
+      tested('src/engine/commands/strings.test.ts', 'reply as in the example of the SETNX page'),
     ],
   },
   {
