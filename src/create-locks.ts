@@ -9,6 +9,9 @@ import {
   startRenewalWorker,
 } from './stores/index.ts';
 
+/** The locks of one store, and a cache beside them. An interface, so that editors show this name. */
+export interface Locks extends CachingLocks {}
+
 /** Options of createLocks(). Without `url` and `store`, the locks live in this process. */
 export interface CreateLocksOptions
   extends AddressOptions,
@@ -48,11 +51,11 @@ export interface AddressOptions extends KeyOptions {
  *   await ship(order, { signal: lease.signal });
  * });
  */
-export function createLocks(options?: CreateLocksOptions): CachingLocks;
+export function createLocks(options?: CreateLocksOptions): Locks;
 export function createLocks(
   url: string,
   options?: Omit<CreateLocksOptions, 'url' | 'store'>,
-): CachingLocks;
+): Locks;
 export function createLocks(...given: [(CreateLocksOptions | string)?, object?]): CachingLocks {
   const options = optionsOf(given);
   if ('url' in options) return locksAt(options);

@@ -5,7 +5,12 @@ export type {
   Load,
   LoadContext,
 } from './cache/index.ts';
-export { type AddressOptions, type CreateLocksOptions, createLocks } from './create-locks.ts';
+export {
+  type AddressOptions,
+  type CreateLocksOptions,
+  createLocks,
+  type Locks,
+} from './create-locks.ts';
 export {
   type AcquireDefaults,
   type AcquireOptions,
