@@ -1,7 +1,6 @@
 export type {
   CacheLimits,
   CacheOptions,
-  CachingLocks as Locks,
   Load,
   LoadContext,
 } from './cache/index.ts';
