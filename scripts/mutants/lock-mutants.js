@@ -208,8 +208,8 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: connecting counts as waiting',
     CORE,
-    'const hasTimeout = this.#unconnected === undefined && attempt.waitMs > 0;',
-    'const hasTimeout = attempt.waitMs > 0;',
+    'const connectMs = this.#unconnected === undefined ? 0 : MAX_CONNECT_MS;',
+    'const connectMs = 0;',
     ['src/stores/redis/redis-store.test.ts'],
   ),
 ];

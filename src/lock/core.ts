@@ -102,9 +102,9 @@ export class LockCore {
   /** From now on the attempt is notified of its wait timeout, and of close(). */
   began(attempt: Attempt): void {
     this.#unconnected?.add(attempt);
+    const connectMs = this.#unconnected === undefined ? 0 : MAX_CONNECT_MS;
     // An attempt that does not wait for a busy lock waits for the reply, for as long as the store takes.
-    const hasTimeout = this.#unconnected === undefined && attempt.waitMs > 0;
-    const timeoutMs = hasTimeout ? attempt.waitMs : Number.POSITIVE_INFINITY;
+    const timeoutMs = attempt.waitMs > 0 ? attempt.waitMs + connectMs : Number.POSITIVE_INFINITY;
     this.#attempts.add(attempt, timeoutMs, attempt.waitFromMs);
   }
 
@@ -257,6 +257,8 @@ const TAKEN =
 
 /** What is asked about it is of no interest. */
 const ANY_LOCK: LockTarget = { kind: 'mutex', name: 'ready', slots: 1 };
+/** How long a wait timeout is put off while the store was not reached yet. */
+const MAX_CONNECT_MS = 10_000;
 /** How long ready() waits for a store that cannot be reached. */
 const READY_MS = 10_000;
 /** How long the error of a wait timeout waits for the names of the holders. */
