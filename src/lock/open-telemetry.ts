@@ -1,28 +1,73 @@
+import { createRequire } from 'node:module';
+
 /**
  * Calls back with the OpenTelemetry SDK of the program: at once, or at the end of this turn if the SDK is registered
  * after the locks are created, as by a module that is imported later. Never, if there is none.
  *
- * The package @opentelemetry/api is not imported. Every 1.x copy of it keeps what an SDK registers in one global
- * object, so that several copies work together. To read that object is synchronous, so that the first lock of a process
- * is observed too, and it finds the SDK of a bundled program, and that of Deno, which comes without the package.
+ * The package @opentelemetry/api is an optional peer. It is loaded by `require`, which is synchronous, so that the first
+ * lock of a process is observed too. A program that has the package but has registered no SDK is not observed: events
+ * would be made for nothing.
  */
 export function withOpenTelemetry(callback: (sdk: OpenTelemetry) => void): void {
-  const now = registeredSdk();
-  if (now !== undefined) callback(now);
+  const api = loadApi();
+  if (api === undefined) return;
+  if (hasSdk(api)) callback(sdkOf(api));
   else {
     void Promise.resolve().then(() => {
-      const later = registeredSdk();
-      if (later !== undefined) callback(later);
+      if (hasSdk(api)) callback(sdkOf(api));
     });
   }
 }
+
+type Api = typeof import('@opentelemetry/api');
+
+let loaded: { readonly api: Api | undefined } | undefined;
+
+function loadApi(): Api | undefined {
+  loaded ??= { api: requireApi() };
+  return loaded.api;
+}
+
+/** Undefined: the program does not have the package. */
+function requireApi(): Api | undefined {
+  try {
+    return createRequire(import.meta.url)('@opentelemetry/api') as Api;
+  } catch {
+    return undefined;
+  }
+}
+
+function hasSdk({ metrics, createNoopMeter, trace, ProxyTracerProvider }: Api): boolean {
+  if (metrics.getMeter(SCOPE) !== createNoopMeter()) return true;
+  const provider = trace.getTracerProvider();
+  // Until one is registered, the provider delegates to the one that does nothing, as a fresh one does.
+  const isEmpty =
+    provider instanceof ProxyTracerProvider &&
+    provider.getDelegate() === new ProxyTracerProvider().getDelegate();
+  return !isEmpty;
+}
+
+function sdkOf({ context, metrics, trace }: Api): OpenTelemetry {
+  return {
+    tracer: trace.getTracer(SCOPE, SCOPE_VERSION) as Tracer,
+    meter: metrics.getMeter(SCOPE, SCOPE_VERSION),
+    activeContext: () => context.active(),
+    runInSpan: (span, callback) =>
+      context.with(trace.setSpan(context.active(), span as ApiSpan), callback),
+  };
+}
+
+type ApiSpan = Parameters<Api['trace']['setSpan']>[1];
+
+const SCOPE = 'holdfast';
+/** The version of this package. */
+const SCOPE_VERSION = '0.1.0';
 
 /** The part of OpenTelemetry that is used here, declared anew: not every program has the types of the package. */
 export interface OpenTelemetry {
   readonly tracer: Tracer;
   readonly meter: Meter;
-  /** Undefined: no context manager is registered, so that no span has a parent. */
-  activeContext(): Context | undefined;
+  activeContext(): Context;
   /** Calls back with this span as the active one. */
   runInSpan<Result>(span: Span, callback: () => Result): Result;
 }
@@ -66,50 +111,3 @@ interface HistogramOptions extends InstrumentOptions {
 
 /** SpanStatusCode.ERROR. */
 export const ERROR_STATUS = 2;
-
-/** The global object, named for the major version of the package. */
-const REGISTERED = Symbol.for('opentelemetry.js.api.1');
-/** Where a context keeps its active span. */
-const SPAN_KEY = Symbol.for('OpenTelemetry Context Key SPAN');
-
-interface Registered {
-  readonly trace?: { getTracer(name: string, version: string): Tracer };
-  readonly metrics?: { getMeter(name: string, version: string): Meter };
-  readonly context?: {
-    active(): Context;
-    with<Result>(context: Context, callback: () => Result): Result;
-  };
-}
-
-const SCOPE = 'holdfast';
-/** The version of this package. */
-const SCOPE_VERSION = '0.1.0';
-
-function registeredSdk(): OpenTelemetry | undefined {
-  const registered = (globalThis as { [REGISTERED]?: Registered })[REGISTERED] ?? {};
-  const { trace, metrics } = registered;
-  if (trace === undefined && metrics === undefined) return undefined;
-  return {
-    tracer: trace?.getTracer(SCOPE, SCOPE_VERSION) ?? NOOP_TRACER,
-    meter: metrics?.getMeter(SCOPE, SCOPE_VERSION) ?? NOOP_METER,
-    // Read each time: the context manager may be registered after the tracer.
-    activeContext: () => registered.context?.active(),
-    runInSpan(span, callback) {
-      const { context } = registered;
-      if (context === undefined) return callback();
-      return context.with(context.active().setValue(SPAN_KEY, span), callback);
-    },
-  };
-}
-
-/** For a program that registers metrics only. */
-const NOOP_TRACER: Tracer = {
-  startSpan: () => ({ setAttributes() {}, setStatus() {}, end() {} }),
-};
-
-/** For a program that registers tracing only. */
-const NOOP_METER: Meter = {
-  createHistogram: () => ({ record() {} }),
-  createCounter: () => ({ add() {} }),
-  createUpDownCounter: () => ({ add() {} }),
-};
