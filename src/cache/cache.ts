@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../clock/index.ts';
-import { currentScope, inScope, type Lock, type Locks } from '../lock/index.ts';
+import { currentRunContext, type Lock, type Locks, withRunContext } from '../lock/index.ts';
 import { abortedError, CLOSED, closedError, loadError, unavailableError } from './errors.ts';
 import { Announcer, type CacheCounts, type CacheEvents } from './events.ts';
 import { Flight, type Load, type LoadContext } from './flight.ts';
@@ -287,8 +287,8 @@ export class Cache implements AsyncDisposable {
       clock: this.#clock,
       announcer: this.#announcer,
     };
-    const scope = softMs === Number.POSITIVE_INFINITY ? currentScope() : undefined;
-    const flight = inScope(scope, () => new Flight(plan));
+    const scope = softMs === Number.POSITIVE_INFINITY ? currentRunContext() : undefined;
+    const flight = withRunContext(scope, () => new Flight(plan));
     this.#flights.set(key, flight);
     const ended = (): void => void this.#flights.delete(key);
     flight.result.then(ended, ended);

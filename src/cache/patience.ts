@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/index.ts';
-import { AbortHub, Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
+import { AbortHub, type Linked, LinkedList, Scheduled, TimerQueues } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
 export interface PatienceLimits {
@@ -20,14 +20,14 @@ const aborts = new AbortHub<Waiter>();
 export class Patience {
   readonly #waiters = new LinkedList<Waiter>();
   /** Who waits wants to live until then. */
-  readonly #soft: DueLists<Limit>;
-  readonly #hard: DueLists<Limit>;
+  readonly #soft: TimerQueues<Limit>;
+  readonly #hard: TimerQueues<Limit>;
   /** Why nobody waits any more. */
   #end: { readonly reason: unknown } | undefined;
 
   constructor(clock: Clock) {
-    this.#soft = new DueLists(clock, ({ waiter }) => waiter.resolve(undefined), true);
-    this.#hard = new DueLists(clock, ({ waiter }) => waiter.outOfTime(), true);
+    this.#soft = new TimerQueues(clock, ({ waiter }) => waiter.resolve(undefined), true);
+    this.#hard = new TimerQueues(clock, ({ waiter }) => waiter.outOfTime(), true);
   }
 
   /** What comes of the work, for one caller. An error of the work is told as `explain` says. */
@@ -63,8 +63,8 @@ export class Patience {
 
   leave(waiter: Waiter): void {
     this.#waiters.remove(waiter);
-    waiter.soft.drop();
-    waiter.hard.drop();
+    waiter.soft.unschedule();
+    waiter.hard.unschedule();
     const { signal } = waiter.limits;
     if (signal !== undefined) aborts.remove(signal, waiter);
   }
@@ -83,7 +83,7 @@ function asItIs(_key: string, error: unknown): unknown {
 }
 
 /** One of the two times of a waiter. */
-class Limit extends Due<Limit> {
+class Limit extends Scheduled<Limit> {
   readonly waiter: Waiter;
 
   constructor(waiter: Waiter) {

@@ -17,7 +17,7 @@ export function withOpenTelemetry(callback: (sdk: OpenTelemetry) => void): void 
   }
 }
 
-/** The part of OpenTelemetry that is used here, declared anew: not every program has the types of the package. */
+/** The part of OpenTelemetry that is used here. Declared here, since not every program has the types of the package. */
 export interface OpenTelemetry {
   readonly tracer: Tracer;
   readonly meter: Meter;

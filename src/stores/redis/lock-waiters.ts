@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock/index.ts';
-import { Due, DueList, type LockRequest, type Waiter } from '../../lock/index.ts';
+import { type LockRequest, Scheduled, TimerQueue, type Waiter } from '../../lock/index.ts';
 import { MARGIN_MS, type Served } from './lock-call.ts';
 import { type KeyOf, ownerOf } from './lock-keys.ts';
 import { REFRESH_MS, RESERVED_MS } from './lock-script.ts';
@@ -25,7 +25,7 @@ export interface LockWaiter {
 }
 
 /** The requests for one lock of this client that wait, in the order in which they were sent. */
-class WaitedLock extends Due<WaitedLock> {
+class WaitedLock extends Scheduled<WaitedLock> {
   readonly key: string;
   readonly waiters = new Map<string, LockWaiter>();
 
@@ -47,13 +47,13 @@ export class LockWaiters {
   readonly #waiters = new Map<string, LockWaiter>();
   readonly #locks = new Map<string, WaitedLock>();
   /** By when they are due. A program that waits for a lock stays alive. */
-  readonly #refreshes: DueList<WaitedLock>;
+  readonly #refreshes: TimerQueue<WaitedLock>;
 
   constructor(clock: Clock, keyOf: KeyOf, refresh: (waiter: LockWaiter) => void) {
     this.#clock = clock;
     this.#keyOf = keyOf;
     this.#refresh = refresh;
-    this.#refreshes = new DueList(clock, 0, (lock) => this.#refreshNow(lock), true);
+    this.#refreshes = new TimerQueue(clock, 0, (lock) => this.#refreshNow(lock), true);
   }
 
   /** Before the request is sent: a message may arrive before the reply. */
@@ -75,7 +75,7 @@ export class LockWaiters {
     if (!this.#waiters.delete(owner) || lock === undefined) return;
     lock.waiters.delete(owner);
     if (lock.waiters.size > 0) return;
-    lock.drop();
+    lock.unschedule();
     this.#locks.delete(lock.key);
   }
 
@@ -181,11 +181,11 @@ export class LockWaiters {
     const exactMs = this.#clock.monotonicMs() + Math.min(freeInMs + MARGIN_MS, REFRESH_MS);
     // Locks that are due at about the same time are refreshed in one call.
     const atMs = Math.ceil(exactMs / TICK_MS) * TICK_MS;
-    if (lock.list === undefined || atMs < lock.atMs) this.#refreshes.add(lock, atMs);
+    if (lock.timerQueue === undefined || atMs < lock.dueMs) this.#refreshes.add(lock, atMs);
   }
 
   #refreshNow(lock: WaitedLock): void {
-    lock.drop();
+    lock.unschedule();
     for (const waiter of lock.waiters.values()) {
       if (!waiter.isQueued) continue;
       this.#refresh(waiter);

@@ -3,12 +3,12 @@ import type { Clock } from '../../clock/index.ts';
 import {
   type AcquireResult,
   type Contention,
-  Due,
-  DueList,
   type Inspection,
   type LockRequest,
   type LockStore,
   type LockTarget,
+  Scheduled,
+  TimerQueue,
   type Waiter,
 } from '../../lock/index.ts';
 import type { LockSession } from '../sessions/lock-session.ts';
@@ -74,7 +74,7 @@ export class RedisStore implements LockStore {
   readonly #watchers = new Map<string, { request: LockRequest; onContended: () => void }>();
   #onLost: (reason: Error, owner?: string) => void = IGNORE;
   /** Calls under way, which fail when they take too long. */
-  readonly #calls: DueList<SentBatch>;
+  readonly #calls: TimerQueue<SentBatch>;
   #subscribing: Promise<void> | undefined;
   /** How often all locks were lost: what was handed over before is lost too. */
   #lossCount = 0;
@@ -97,7 +97,7 @@ export class RedisStore implements LockStore {
     this.connected = new Promise((resolve) => {
       this.#isConnected = resolve;
     });
-    this.#calls = new DueList(clock, requestTimeoutMs, (batch) => {
+    this.#calls = new TimerQueue(clock, requestTimeoutMs, (batch) => {
       this.#isConnected();
       batch.fail(new Error(`no answer within ${requestTimeoutMs} ms`));
       this.#checkWaiters(batch);
@@ -360,7 +360,7 @@ export class RedisStore implements LockStore {
       batch.fail(this.session?.ended);
       return;
     }
-    batch.drop();
+    batch.unschedule();
     const { replies, served } = parseReplies(reply, batch.calls.length);
     // Waiters that were served go on before the caller that made room for them.
     for (const each of served) {
@@ -391,7 +391,7 @@ export class RedisStore implements LockStore {
     // One key that is no lock must not fail the requests that travelled with it: each is sent alone.
     const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];
     if (parts.length > 1) {
-      batch.drop();
+      batch.unschedule();
       for (const calls of parts) this.#run(calls, batch.sessionId);
     } else batch.fail(withAdvice(error));
     this.#checkWaiters(batch);
@@ -459,7 +459,7 @@ function groupsOf(calls: readonly PendingCall[]): PendingCall[][] {
 }
 
 /** Calls that travel together, until the reply comes or takes too long. */
-class SentBatch extends Due<SentBatch> {
+class SentBatch extends Scheduled<SentBatch> {
   readonly calls: readonly PendingCall[];
   readonly times: SentTimes;
   readonly lossCount: number;
@@ -480,7 +480,7 @@ class SentBatch extends Due<SentBatch> {
   }
 
   fail(error: unknown): void {
-    this.drop();
+    this.unschedule();
     if (this.isOver) return;
     this.isOver = true;
     failAll(this.calls, error);
