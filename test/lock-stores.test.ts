@@ -6,8 +6,8 @@ import { Locks } from '../src/lock/index.ts';
 import {
   type Case,
   CONFORMANCE,
-  type ExaminedKeys,
   KEY_CONFORMANCE,
+  type KeyEnvironment,
 } from '../src/stores/conformance.ts';
 import { redisStore } from '../src/stores/redis.ts';
 import { startRealCluster } from './real-cluster.ts';
@@ -31,7 +31,7 @@ const SLOWNESS = withinMs(4);
 /** Clients that keep the process busy for 100 ms to open a subscription: one case at a time. */
 const SLOW_TO_SUBSCRIBE = new Set(['node-redis createSentinel']);
 
-const CASES: readonly Case<ExaminedKeys>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
+const CASES: readonly Case<KeyEnvironment>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
 
 /** The cases mostly wait, for leases that end by the server's own clock: they do so at the same time. */
 vi.setConfig({ maxConcurrency: 3 * CASES.length });

@@ -4,7 +4,7 @@ import {
   forceLock,
   type ListedLock,
   LOCK_KINDS,
-  lookAtLocks,
+  readLocks,
 } from '../stores/index.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
 import { STORE_HELP, STORE_OPTION } from './ls/store-option.ts';
@@ -58,7 +58,7 @@ Examples:
     const name = nameBytesOf(words, values.escaped);
     check(values);
     return withStore(values.store, io, async (store) => {
-      const looks = await store.ask(({ run }) => lookAtLocks(run, name), []);
+      const looks = await store.ask(({ run }) => readLocks(run, name), []);
       const held = heldOnes(looks, values.kind);
       if (held.length > 0 && !values.force) throw new UsageError(held.map(refusal).join(' '));
       const takings: Taking[] = [];
@@ -72,7 +72,7 @@ Examples:
   },
 };
 
-type Looks = Awaited<ReturnType<typeof lookAtLocks>>;
+type Looks = Awaited<ReturnType<typeof readLocks>>;
 type Taking = Awaited<ReturnType<typeof forceLock>>;
 
 const MOST_REASON = 1000;

@@ -3,7 +3,7 @@ import {
   type ListedHolder,
   type ListedLock,
   type ListedWaiter,
-  lookAtLocks,
+  readLocks,
 } from '../stores/index.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
@@ -23,7 +23,7 @@ const SHOW_OPTIONS = {
   help: HELP,
 } as const satisfies OptionTable;
 
-type Looks = Awaited<ReturnType<typeof lookAtLocks>>;
+type Looks = Awaited<ReturnType<typeof readLocks>>;
 
 /** `holdfast show`: everything that is known of the locks of one name. */
 export const show: Verb = {
@@ -58,7 +58,7 @@ Examples:
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
     return withStore(values.store, io, async (store) => {
-      const looks = await store.ask(({ run }) => lookAtLocks(run, name), [] as Looks);
+      const looks = await store.ask(({ run }) => readLocks(run, name), [] as Looks);
       const told = looks.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
       const isFree = !told.some(({ lock }) => isInUse(lock));
       const paint = choosePaint(io, values['no-color']);

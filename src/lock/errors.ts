@@ -180,7 +180,7 @@ export class LockArgumentError extends LockError {
 export function otherSlots(lock: string, slots: number, given: number): LockArgumentError {
   return new LockArgumentError(
     lock,
-    `semaphore '${lock}' is in use with ${slots} permits, and this program asks for one with ${given}. Use the same ` +
+    `semaphore '${lock}' is in use with ${slots} permits, and this program requests one with ${given}. Use the same ` +
       'number in every program; it can change once no client holds the semaphore or waits for it.',
   );
 }

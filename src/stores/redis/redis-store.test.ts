@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../../client/index.ts';
 import { seededRandom, virtualClock } from '../../clock/index.ts';
 import { createEngine, execute } from '../../engine/index.ts';
 import { type Lease, LockLostError, type LockRequest, Locks } from '../../lock/index.ts';
-import { type Case, CONFORMANCE, type ExaminedKeys, KEY_CONFORMANCE } from '../conformance.ts';
+import { type Case, CONFORMANCE, KEY_CONFORMANCE, type KeyEnvironment } from '../conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { RedisStore } from './redis-store.ts';
 
@@ -561,7 +561,7 @@ function requestOf(lease: Lease): LockRequest {
 }
 
 describe('a Redis store on an engine of this process', () => {
-  it.each<Case<ExaminedKeys>>([...CONFORMANCE, ...KEY_CONFORMANCE])('$name', async (example) => {
+  it.each<Case<KeyEnvironment>>([...CONFORMANCE, ...KEY_CONFORMANCE])('$name', async (example) => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });
     const session = engine.session();
