@@ -3,9 +3,9 @@ import { createLocks } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { startRealRedis } from './real-redis.ts';
 
-/** A firewall forgets a quiet connection: bytes are swallowed, and neither side learns of it. */
-describe('a subscription that died silently', () => {
-  it('is noticed: the waiter is notified of a later hand-over', async () => {
+/** A firewall drops the packets of an idle connection: neither side gets an error. */
+describe('a subscription whose connection drops all packets', () => {
+  it('is replaced, and the waiter is notified of a later hand-over', async () => {
     const redis = await startRealRedis();
     await using proxy = await FaultProxy.start(redis.port);
     await using holder = createLocks(`redis://127.0.0.1:${redis.port}`);

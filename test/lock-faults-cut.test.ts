@@ -4,20 +4,20 @@ import type { Link, Way } from './fault-proxy.ts';
 import { LockScene, type ProgramOptions, until } from './lock-scene.ts';
 
 /*
- * The connection ends at any byte of a request or of its reply. Some clients send again what they know
- * no answer of, some leave that to us. Whoever asked gets what was asked for, once.
+ * The connection is cut after any byte of a request or of its reply. Some clients send pending requests again, others
+ * leave that to this library. In both cases the caller gets one result.
  */
 
 const LEASE_MS = 30_000;
 
-/** Something to do while the connection is cut, and what must be so afterwards. */
+/** An operation that runs while the connection is cut, and the checks after it. */
 interface Operation {
   run(): Promise<void>;
-  /** `lost` is what the server said and the program did not hear. */
+  /** `lost` is the part of the replies that did not reach the program. */
   check(lost: string): Promise<void>;
 }
 
-/** Makes an operation on a lock that nobody has used before. */
+/** Makes an operation on a lock with a new name. */
 type Arrange = (scene: LockScene, locks: Locks, name: string) => Promise<Operation>;
 
 const OPERATIONS = {
@@ -29,7 +29,7 @@ const OPERATIONS = {
       },
       check: async (lost) => {
         expect(lease.isHeld).toBe(true);
-        // Asking again gave what was given the first time, not another grant.
+        // The repeated request returned the first grant, not another one.
         const firstFence = Number(/\b(\d{15,})\r\n/.exec(lost)?.[1] ?? lease.fence);
         expect(lease.fence).toBe(firstFence);
         expect(await scene.holdersOf(name)).toMatchObject([{ fence: lease.fence }]);
@@ -61,7 +61,7 @@ const OPERATIONS = {
         outcome = await lease.release();
       },
       check: async () => {
-        // It was held, so that it cannot have been gone; without an answer nobody knows.
+        // The lease was held, so not-held is wrong. Without a reply the outcome is unknown.
         expect(['released', 'unknown']).toContain(outcome);
         if (outcome === 'released') expect(await scene.ownerOf(name)).toBe(null);
         expect(await lease.release()).toBe(outcome);
@@ -95,7 +95,7 @@ const OPERATIONS = {
   },
 } as const satisfies Record<string, Arrange>;
 
-/** One program whose connection is cut again and again. Its names are of one length, as its requests are. */
+/** A program whose connection is cut repeatedly. All names have one length, so that all requests have one length. */
 class CutProgram {
   readonly #scene: LockScene;
   readonly #locks: Locks;
@@ -106,7 +106,7 @@ class CutProgram {
     this.#locks = locks;
   }
 
-  /** What the operation sends and hears when nothing goes wrong. */
+  /** Records the bytes that the operation sends and receives without a fault. */
   async record(arrange: Arrange): Promise<Record<Way, string>> {
     const { link, operation } = await this.#arrange(arrange);
     const [requestsBytes, repliesBytes] = [link.requests.text.length, link.replies.text.length];
@@ -121,29 +121,29 @@ class CutProgram {
 
   async cut(arrange: Arrange, way: Way, afterBytes: number): Promise<void> {
     const { link, operation } = await this.#arrange(arrange);
-    const heardBytes = link.replies.text.length;
+    const receivedBytes = link.replies.text.length;
     link.set({ kind: 'cut', way, afterBytes });
     await operation.run();
     expect(link.isBroken).toBe(true);
-    await operation.check(link.replies.text.slice(heardBytes));
+    await operation.check(link.replies.text.slice(receivedBytes));
   }
 
   async #arrange(arrange: Arrange): Promise<{ link: Link; operation: Operation }> {
     const name = `cut-${this.#number++}`;
-    // On a new connection, this makes it known which link it is.
+    // Makes sure that the connection is open, so that its link can be found.
     await this.#locks.mutex(`${name}-before`).run(() => {});
     const operation = await arrange(this.#scene, this.#locks, name);
     return { link: this.#scene.proxy.link('evalsha'), operation };
   }
 }
 
-/** Around every line end, where a parser changes its mind. */
+/** Positions around every line end. */
 function boundaries(wire: string): number[] {
   const ends = [...wire.matchAll(/\r\n/g)].flatMap(({ index }) => [index, index + 1, index + 2]);
   return [0, 1, ...ends];
 }
 
-/** Where each cut costs a time-out. */
+/** Fewer positions, for programs in which each cut costs a timeout. */
 function fewBoundaries(wire: string): number[] {
   return boundaries(wire).filter((at, index) => index % 5 === 0 || at === wire.length);
 }
@@ -161,7 +161,7 @@ interface Program extends ProgramOptions {
 const PROGRAMS: readonly Program[] = [
   { title: 'ioredis', places: everyByte },
   {
-    // Its promise for what was under way never settles: our own time-out goes on.
+    // This client never settles the promises of pending requests: our own timeout ends them.
     title: 'ioredis that does not send again',
     requestTimeoutMs: 100,
     ioredis: { autoResendUnfulfilledCommands: false },

@@ -5,13 +5,13 @@ import { elapse, LockScene, type Loss, lossOf, settled, until } from './lock-sce
 import { withinMs } from './within.ts';
 
 /*
- * Bytes that are lost, late or turned away between a program and redis-server. Leases end by the server's
- * clock, so that time has to pass; limits are wide, orders are strict.
+ * Faults between a program and redis-server: bytes are lost or delayed, connections are refused. Leases end by the
+ * server's clock, so these tests take real time. Time limits are wide; the order of events is checked strictly.
  */
 
 type LossReason = LockLostError['reason'];
 
-const NOWHERE: Fault = { kind: 'swallow' };
+const BLACK_HOLE: Fault = { kind: 'swallow' };
 
 async function durationOf(work: Promise<unknown>): Promise<number> {
   const beganMs = performance.now();
@@ -19,7 +19,7 @@ async function durationOf(work: Promise<unknown>): Promise<number> {
   return performance.now() - beganMs;
 }
 
-/** A holder by the proxy, whose loss is seen. */
+/** Acquires a lock through the proxy, and records its loss. */
 async function hold(
   scene: LockScene,
   options: Parameters<LockScene['locks']>[0] & { leaseMs: number; renew?: boolean },
@@ -30,95 +30,92 @@ async function hold(
   return { lease, loss: lossOf(lease) };
 }
 
-/** Before the lease could end in the store, or as soon as the event loop turned. */
-function expectToldInTime({ atMs, lateMs, reason }: Loss, why: LossReason, endMs: number): void {
+/** The signal aborted before the lease ended in the store, less the delay of the event loop. */
+function expectAbortInTime({ atMs, lateMs, reason }: Loss, why: LossReason, endMs: number): void {
   expect(reason).toMatchObject({ code: 'lost', reason: why });
   expect(atMs - lateMs).toBeLessThan(endMs);
-  // And not long before: the lease is there to be used.
+  // Not much earlier: the holder can use its lease.
   expect(atMs).toBeGreaterThan(endMs - 1000);
 }
 
-describe.concurrent('mode 8: a black hole', () => {
+describe.concurrent('mode 8: a connection that drops all bytes', () => {
   it.each([
     ['of requests', { kind: 'swallow', way: 'requests' }],
     ['of replies', { kind: 'swallow', way: 'replies' }],
-    ['both ways', NOWHERE],
-  ] as const)(
-    '%s ends acquire when the caller would wait no longer, as unavailable',
-    async (_, fault) => {
-      await using scene = await LockScene.open();
-      const locks = await scene.locks();
-      await locks.mutex('before').run(() => {});
-      await scene.proxy.set(fault);
-      const beganMs = performance.now();
-      const outcome = await settled(locks.mutex('a').acquire({ wait: 600 }));
-      const tookMs = performance.now() - beganMs;
-      expect(outcome).toBeInstanceOf(LockUnavailableError);
-      expect(tookMs).toBeGreaterThan(500);
-      expect(tookMs).toBeLessThan(withinMs(3000));
-    },
-  );
+    ['both ways', BLACK_HOLE],
+  ] as const)('%s makes acquire() fail as unavailable after the wait timeout', async (_, fault) => {
+    await using scene = await LockScene.open();
+    const locks = await scene.locks();
+    await locks.mutex('before').run(() => {});
+    await scene.proxy.set(fault);
+    const beganMs = performance.now();
+    const outcome = await settled(locks.mutex('a').acquire({ wait: 600 }));
+    const tookMs = performance.now() - beganMs;
+    expect(outcome).toBeInstanceOf(LockUnavailableError);
+    expect(tookMs).toBeGreaterThan(500);
+    expect(tookMs).toBeLessThan(withinMs(3000));
+  });
 
-  it('is not a busy lock to tryAcquire', async () => {
+  it('makes tryAcquire() fail as unavailable, not return null', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ requestTimeoutMs: 300 });
     await locks.mutex('before').run(() => {});
-    await scene.proxy.set(NOWHERE);
+    await scene.proxy.set(BLACK_HOLE);
     await expect(locks.mutex('a').tryAcquire()).rejects.toBeInstanceOf(LockUnavailableError);
   });
 
   it.each(['ioredis', 'node-redis'] as const)(
-    'tells the holder through %s before its lease can end, and before another holds',
+    'aborts the signal of the holder through %s before its lease ends and another client holds the lock',
     async (client) => {
       await using scene = await LockScene.open();
       const { lease, loss } = await hold(scene, { leaseMs: 3000, client });
       const { signal } = lease;
       const waiting = scene.neighbour().mutex('a').acquire({ wait: '20s' });
-      await scene.proxy.set(NOWHERE);
+      await scene.proxy.set(BLACK_HOLE);
       const endMs = await scene.endMs('a');
       const next = await waiting;
-      // By its own clock, whenever anybody looks.
+      // The holder's own clock decides.
       expect(lease.isHeld).toBe(false);
       expect(signal.aborted).toBe(true);
-      expectToldInTime(await loss, 'unreachable', endMs);
+      expectAbortInTime(await loss, 'unreachable', endMs);
       expect(next.fence).toBeGreaterThan(lease.fence);
     },
   );
 
-  it('gives each request its own time-out, and no answer is called unknown', async () => {
+  it('makes each request fail after its timeout, and a release return unknown', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ requestTimeoutMs: 300 });
     const lease = await locks.mutex('a').acquire({ lease: '20s' });
     const mutex = locks.mutex('b');
-    await scene.proxy.set(NOWHERE);
+    await scene.proxy.set(BLACK_HOLE);
     const beganMs = performance.now();
-    const questions: Promise<unknown>[] = [mutex.inspect(), mutex.forceRelease()];
-    for (const outcome of await Promise.all(questions.map(settled))) {
+    const requests: Promise<unknown>[] = [mutex.inspect(), mutex.forceRelease()];
+    for (const outcome of await Promise.all(requests.map(settled))) {
       expect(outcome).toBeInstanceOf(LockUnavailableError);
     }
     expect(performance.now() - beganMs).toBeLessThan(withinMs(3000));
     expect(await lease.release()).toBe('unknown');
-    // Nobody hears of it: the lock stays until the lease ends.
+    // The release did not reach the server: the lock stays until the lease ends.
     expect(await scene.ownerOf('a')).not.toBe(null);
   });
 
-  it('of one connection that is never told is left by a client of our own', async () => {
+  it('on one connection makes our own client open another', async () => {
     await using scene = await LockScene.open();
     const locks = scene.locksByUrl();
     await locks.mutex('before').run(() => {});
-    // As when a firewall forgets a connection: the old one is deaf for ever, new ones are well.
-    scene.proxy.link('evalsha').set(NOWHERE);
+    // Like a firewall that drops one connection: new connections work.
+    scene.proxy.link('evalsha').set(BLACK_HOLE);
     const lease = await locks.mutex('a').acquire({ wait: '20s' });
     expect(await lease.release()).toBe('released');
   });
 
-  it('that ends in time is survived', async () => {
+  it('for less than the lease does not end the lease', async () => {
     await using scene = await LockScene.open();
     const { lease } = await hold(scene, { leaseMs: 4000, requestTimeoutMs: 500 });
-    await scene.proxy.set(NOWHERE);
+    await scene.proxy.set(BLACK_HOLE);
     await until(() => scene.proxy.links.some((link) => link.isBroken));
     await scene.proxy.set(PASS);
-    // Longer than the lease: it has been renewed since.
+    // Longer than the lease, which was renewed meanwhile.
     await elapse(5000);
     expect(lease.isHeld).toBe(true);
     expect(await lease.release()).toBe('released');
@@ -126,19 +123,19 @@ describe.concurrent('mode 8: a black hole', () => {
 });
 
 describe.concurrent('mode 3: a lease that ends while its holder works', () => {
-  it('is told before the end in the store', async () => {
+  it('aborts the signal before the end in the store', async () => {
     await using scene = await LockScene.open();
     const { lease, loss } = await hold(scene, { leaseMs: 3000, renew: false });
     const endMs = await scene.endMs('a');
-    expectToldInTime(await loss, 'expired', endMs);
+    expectAbortInTime(await loss, 'expired', endMs);
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'lost' }));
     await until(async () => (await scene.ownerOf('a')) === null);
     expect(await lease.release()).toBe('not-held');
   });
 });
 
-describe.concurrent('mode 13: a grant that comes too late', () => {
-  it('is no grant, and nobody holds afterwards', async () => {
+describe.concurrent('mode 13: a grant that arrives too late', () => {
+  it('makes acquire() fail, and the lock is free afterwards', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await locks.mutex('before').run(() => {});
@@ -152,7 +149,7 @@ describe.concurrent('mode 13: a grant that comes too late', () => {
     expect(await scene.holdersOf('a')).toEqual([]);
   });
 
-  it('is not given by tryAcquire either', async () => {
+  it('makes tryAcquire() fail as unavailable', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await locks.mutex('before').run(() => {});
@@ -164,31 +161,31 @@ describe.concurrent('mode 13: a grant that comes too late', () => {
     });
   });
 
-  it('is given back, not left to its end', async () => {
+  it('is released before its lease ends', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await locks.mutex('before').run(() => {});
     const link = scene.proxy.link('evalsha');
     link.set({ kind: 'delay', way: 'requests', delayMs: 1500 });
-    const heardBytes = link.replies.text.length;
+    const receivedBytes = link.replies.text.length;
     const attempt = settled(locks.mutex('a').acquire({ lease: 1000, wait: 1200 }));
     await until(() => link.requests.text.includes('lock:{a}'));
     link.set(PASS);
     expect(await attempt).toBeInstanceOf(LockError);
-    await until(() => link.replies.text.length > heardBytes);
+    await until(() => link.replies.text.length > receivedBytes);
     const tookMs = await durationOf(until(async () => (await scene.ownerOf('a')) === null));
     expect(tookMs).toBeLessThan(withinMs(500));
   });
 });
 
-describe.concurrent('modes 13 and 17: a call that comes too late', () => {
-  it('holds nothing: the lock has gone to the next', async () => {
+describe.concurrent('modes 13 and 17: a message that arrives too late', () => {
+  it('does not make the waiter a holder: another client has the lock', async () => {
     await using scene = await LockScene.open();
     const mutex = scene.neighbour().mutex('a');
     const lease = await mutex.acquire({ lease: '30s' });
     const waiting = (await scene.locks()).mutex('a').acquire({ wait: '25s' });
     await until(async () => (await scene.waitersOf('a')) === 1);
-    // The call takes longer than the lock is kept for who was called. So does what it could ask.
+    // The message takes longer than the reservation. So do the replies to all requests of the waiter.
     for (const link of scene.proxy.links)
       link.set({ kind: 'delay', way: 'replies', delayMs: 7000 });
     await lease.release();
@@ -208,21 +205,21 @@ describe.concurrent('modes 13 and 17: a call that comes too late', () => {
   });
 });
 
-describe.concurrent('mode 11: a release that comes late', () => {
-  it('does not free the next holder, and says so', async () => {
+describe.concurrent('mode 11: a release that arrives late', () => {
+  it('does not end the lease of the next holder, and returns unknown', async () => {
     await using scene = await LockScene.open();
     const { lease } = await hold(scene, { leaseMs: 500, renew: false });
     await scene.proxy.set({ kind: 'delay', way: 'requests', delayMs: 1000 });
     const outcome = lease.release();
     const next = await scene.neighbour().mutex('a').acquire({ wait: '10s' });
     const owner = await scene.ownerOf('a');
-    // The caller does not wait for as long.
+    // The caller does not wait for the late reply.
     expect(await outcome).toBe('unknown');
     expect(await scene.ownerOf('a')).toBe(owner);
     expect(next.isHeld).toBe(true);
   });
 
-  it('does not free the next holder when it comes from a connection that has ended', async () => {
+  it('does not end the lease of the next holder when its connection has ended', async () => {
     await using scene = await LockScene.open();
     const { lease } = await hold(scene, { leaseMs: 500, renew: false });
     const link = scene.proxy.link('evalsha');
@@ -240,8 +237,8 @@ describe.concurrent('mode 11: a release that comes late', () => {
   });
 });
 
-describe.concurrent('mode 12: what was under way when the lock was let go', () => {
-  it('a renewal does not bring it back', async () => {
+describe.concurrent('mode 12: a request that is under way during the release', () => {
+  it('does not restore the lock if it is a renewal', async () => {
     await using scene = await LockScene.open();
     const { lease } = await hold(scene, { leaseMs: 900 });
     const link = scene.proxy.link('evalsha');
@@ -257,7 +254,7 @@ describe.concurrent('mode 12: what was under way when the lock was let go', () =
     expect(await scene.ownerOf('a')).toBe(null);
   });
 
-  it('a request that arrives after its owner has let go leaves no lock beyond one lease', async () => {
+  it('leaves the lock taken for one lease at most if it is an acquisition', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await locks.mutex('before').run(() => {});
@@ -274,8 +271,8 @@ describe.concurrent('mode 12: what was under way when the lock was let go', () =
   });
 });
 
-describe.concurrent('mode 10: a server that turns programs away', () => {
-  it('for a while, is asked until it answers', async () => {
+describe.concurrent('mode 10: a server that refuses connections', () => {
+  it('for a while, gets the request again until it replies', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await scene.proxy.set({ kind: 'refuse' });
@@ -285,7 +282,7 @@ describe.concurrent('mode 10: a server that turns programs away', () => {
     expect((await attempt).isHeld).toBe(true);
   });
 
-  it('is not a busy lock', async () => {
+  it('makes requests fail as unavailable', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ requestTimeoutMs: 500 });
     await scene.proxy.set({ kind: 'refuse' });
@@ -296,15 +293,15 @@ describe.concurrent('mode 10: a server that turns programs away', () => {
     expect(waited).toBeInstanceOf(LockUnavailableError);
   });
 
-  it('costs the holder its lease, of which it is told in time', async () => {
+  it('makes the holder lose its lease, and its signal aborts in time', async () => {
     await using scene = await LockScene.open();
     const { loss } = await hold(scene, { leaseMs: 3000 });
     await scene.proxy.set({ kind: 'refuse' });
     const endMs = await scene.endMs('a');
-    expectToldInTime(await loss, 'unreachable', endMs);
+    expectAbortInTime(await loss, 'unreachable', endMs);
   });
 
-  it('again and again by resets loses nothing and leaves nothing', async () => {
+  it('by repeated resets loses no grant and leaves no lock behind', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     let isOver = false;
@@ -330,8 +327,8 @@ describe.concurrent('mode 10: a server that turns programs away', () => {
   });
 });
 
-describe.concurrent('mode 17: a subscriber that hears nothing', () => {
-  it('costs a waiter a bounded time', async () => {
+describe.concurrent('mode 17: a subscription that loses messages', () => {
+  it('delays a waiter by a bounded time', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const lease = await scene.neighbour().mutex('a').acquire({ lease: '2s' });
@@ -341,18 +338,18 @@ describe.concurrent('mode 17: a subscriber that hears nothing', () => {
     await lease.release();
     const tookMs = await durationOf(waiting);
     expect((await waiting).isHeld).toBe(true);
-    // The lease that it saw when it last asked, or its reservation, whichever is longer.
+    // At most the lease of the holder or the reservation, whichever is longer.
     expect(tookMs).toBeLessThan(withinMs(7000));
   });
 
-  it('asks as soon as it hears again', async () => {
+  it('makes the waiter check the lock as soon as it is open again', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const lease = await scene.neighbour().mutex('a').acquire({ lease: '30s' });
     const waiting = locks.mutex('a').acquire({ wait: '25s' });
     await until(async () => (await scene.waitersOf('a')) === 1);
     await scene.proxy.set({ kind: 'refuse' });
-    // The call for the waiter goes to nobody.
+    // The message to the waiter is lost.
     await lease.release();
     await scene.proxy.set(PASS);
     const tookMs = await durationOf(waiting);

@@ -3,61 +3,61 @@ import { LockScene, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
 /*
- * Programs in processes of their own that are stopped, killed and stalled. Leases end by the server's clock
- * and processes have one of their own, so that time has to pass; limits are wide, orders are strict.
+ * Programs in processes of their own that are stopped, killed and stalled. The server and each process have clocks of
+ * their own, so these tests take real time. Time limits are wide; the order of events is checked strictly.
  */
 
 const LEASE_MS = 800;
 const WAIT = { wait: '25s' } as const;
 
 describe.concurrent('mode 1: a holder that is stopped', () => {
-  it('beyond its lease is followed at its end, and knows before its next effect', async () => {
+  it('beyond its lease loses the lock at its end, and sees the loss before its next statement', async () => {
     await using scene = await LockScene.open();
     const [stopped, next] = [await scene.program(), await scene.program()];
     const first = await stopped.acquire('a', { lease: LEASE_MS });
     const waiting = next.acquire('a', WAIT);
     await until(async () => (await scene.waitersOf('a')) === 1);
     await stopped.stop();
-    // What the program will do next has arrived before it goes on: nothing of ours can run in between.
-    const look = stopped.look();
+    // This message arrives before the process continues, so it is handled before our timers run.
+    const state = stopped.leaseState();
     const second = await waiting;
     const owner = await scene.ownerOf('a');
     stopped.continue();
-    expect(await look).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
+    expect(await state).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
     expect(await stopped.lost).toBe('unreachable');
     expect(await stopped.release()).toBe('not-held');
     expect(await scene.ownerOf('a')).toBe(owner);
-    expect(await next.look()).toMatchObject({ held: true });
+    expect(await next.leaseState()).toMatchObject({ held: true });
     expect(second.fence).toBeGreaterThan(first.fence);
     expect([stopped.output, next.output]).toEqual(['', '']);
   });
 
-  it('finds a signal that it kept aborted before its next effect', async () => {
+  it('sees that the signal it kept is aborted before its next statement', async () => {
     await using scene = await LockScene.open();
     const stopped = await scene.program();
     await stopped.acquire('a', { lease: LEASE_MS });
     await stopped.stop();
-    const look = stopped.look();
+    const state = stopped.leaseState();
     await until(async () => (await scene.ownerOf('a')) === null);
     stopped.continue();
-    expect(await look).toMatchObject({ keptSignalAborted: true });
+    expect(await state).toMatchObject({ keptSignalAborted: true });
   });
 
-  it('within its lease goes on, and nobody held meanwhile', async () => {
+  it('within its lease keeps the lock', async () => {
     await using scene = await LockScene.open();
     const stopped = await scene.program();
     const { fence } = await stopped.acquire('a', { lease: '6s' });
     await stopped.stop();
     expect(await scene.neighbour().mutex('a').tryAcquire()).toBe(null);
     stopped.continue();
-    expect(await stopped.look()).toMatchObject({ held: true, keptSignalAborted: false });
+    expect(await stopped.leaseState()).toMatchObject({ held: true, keptSignalAborted: false });
     expect(await scene.holdersOf('a')).toMatchObject([{ fence }]);
     expect(await stopped.release()).toBe('released');
   });
 });
 
 describe.concurrent('mode 2: a process that dies', () => {
-  it('as holder is followed no later than the end of its lease', async () => {
+  it('as holder loses the lock to a waiter no later than the end of its lease', async () => {
     await using scene = await LockScene.open();
     const holder = await scene.program();
     const { fence } = await holder.acquire('a', { lease: LEASE_MS });
@@ -74,7 +74,7 @@ describe.concurrent('mode 2: a process that dies', () => {
   });
 
   it.each(['kill', 'stop'] as const)(
-    'as first in line (%s) delays the next by its reservation',
+    'as first waiter (%s) delays the next by its reservation',
     async (end) => {
       await using scene = await LockScene.open();
       const lease = await scene.neighbour().mutex('a').acquire();
@@ -90,14 +90,14 @@ describe.concurrent('mode 2: a process that dies', () => {
       expect(performance.now() - beganMs).toBeLessThan(withinMs(8000));
       expect(await scene.holdersOf('a')).toMatchObject([{ fence }]);
       if (end === 'kill') return;
-      // Whoever was only slow has its turn later.
+      // A process that was only stopped gets the lock later.
       first.continue();
       expect(await second.release()).toBe('released');
       expect((await lost)!.fence).toBeGreaterThan(fence);
     },
   );
 
-  it('as holder of a permit gives it back to the others', async () => {
+  it('as holder of a permit frees it at the end of its lease', async () => {
     await using scene = await LockScene.open();
     const holder = await scene.program();
     await holder.acquire('s', { lease: LEASE_MS, permits: 1 });
@@ -109,20 +109,20 @@ describe.concurrent('mode 2: a process that dies', () => {
 });
 
 describe.concurrent('mode 1: a holder whose event loop stalls', () => {
-  it('beyond its lease knows it on the next line', async () => {
+  it('beyond its lease sees the loss in the next statement', async () => {
     await using scene = await LockScene.open();
     const holder = await scene.program();
     const { fence } = await holder.acquire('a', { lease: LEASE_MS });
     const waiting = scene.neighbour().mutex('a').acquire(WAIT);
     await until(async () => (await scene.waitersOf('a')) === 1);
-    const look = await holder.stall(LEASE_MS * 3);
-    expect(look).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
+    const state = await holder.stall(LEASE_MS * 3);
+    expect(state).toMatchObject({ held: false, code: 'lost', leaseSignalAborted: true });
     expect((await waiting).fence).toBeGreaterThan(fence);
     expect(await holder.release()).toBe('not-held');
     expect(holder.output).toBe('');
   });
 
-  it('finds a signal that it kept aborted in the next turn', async () => {
+  it('sees that the signal it kept is aborted in the next turn', async () => {
     await using scene = await LockScene.open();
     const holder = await scene.program();
     await holder.acquire('a', { lease: LEASE_MS });
@@ -131,7 +131,7 @@ describe.concurrent('mode 1: a holder whose event loop stalls', () => {
     });
   });
 
-  it('within its lease keeps it', async () => {
+  it('within its lease keeps the lock', async () => {
     await using scene = await LockScene.open();
     const holder = await scene.program();
     await holder.acquire('a', { lease: '6s' });
@@ -140,9 +140,9 @@ describe.concurrent('mode 1: a holder whose event loop stalls', () => {
 });
 
 /**
- * Two programs count in turn: read, pause, write. In every round the first is stopped between its read and
- * its write, until the second has counted under the same lock. How much was acknowledged, and how much is
- * there.
+ * Two programs increment a counter: read, pause, write. In every round the first is stopped between its read and its
+ * write, until the second has incremented under the same lock. Returns the number of acknowledged increments and the
+ * value of the counter.
  */
 async function count(verb: 'write' | 'writeFenced', rounds: number): Promise<[number, number]> {
   await using scene = await LockScene.open();
@@ -164,24 +164,24 @@ async function count(verb: 'write' | 'writeFenced', rounds: number): Promise<[nu
 }
 
 describe.concurrent('modes 1 and 21: programs that are stopped between their read and their write', () => {
-  it('lose updates without the fence: the control', async () => {
-    const [acknowledged, there] = await count('write', 4);
+  it('lose updates without the fence (control)', async () => {
+    const [acknowledged, stored] = await count('write', 4);
     expect(acknowledged).toBe(8);
-    expect(there).toBeLessThan(acknowledged);
+    expect(stored).toBeLessThan(acknowledged);
   });
 
-  it('lose none with it', async () => {
-    const [acknowledged, there] = await count('writeFenced', 4);
-    // The second of each round, and nothing of who came late.
+  it('lose no update with the fence', async () => {
+    const [acknowledged, stored] = await count('writeFenced', 4);
+    // Only the second program of each round: the late write of the first is refused.
     expect(acknowledged).toBe(4);
-    expect(there).toBe(acknowledged);
+    expect(stored).toBe(acknowledged);
   });
 });
 
 describe.concurrent('mode 15: a server that may evict locks', () => {
   const warnings = (output: string): number => output.match(/^.*maxmemory-policy/gm)?.length ?? 0;
 
-  it('is warned of, once', async () => {
+  it('causes one warning', async () => {
     await using scene = await LockScene.open('--maxmemory-policy', 'allkeys-lru');
     const program = await scene.program();
     await program.acquire('a');
@@ -193,7 +193,7 @@ describe.concurrent('mode 15: a server that may evict locks', () => {
     expect(warnings(program.output)).toBe(1);
   });
 
-  it('is not, if it keeps them', async () => {
+  it('causes no warning with noeviction', async () => {
     await using scene = await LockScene.open('--maxmemory-policy', 'noeviction');
     const program = await scene.program();
     await program.acquire('a');

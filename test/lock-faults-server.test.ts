@@ -7,17 +7,17 @@ import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
 /*
- * A redis-server that dies, forgets, refuses or hangs up. Holders are told, waiters are served in bounded
- * time, fences rise, and trouble is never called busy.
+ * A redis-server that crashes, loses keys, replies with errors or closes connections. The signals of holders abort, waiters
+ * are served in bounded time, fences rise, and a failure is never reported as busy.
  */
 
-/** A folder for what the server keeps, which goes with the scene. */
+/** A folder for the files of the server. */
 async function folder(): Promise<string> {
   return mkdtemp(join(tmpdir(), 'holdfast-faults-'));
 }
 
-describe.concurrent('modes 4 and 21: a server that dies and comes back empty', () => {
-  it('tells who held, serves who waits, and goes on with larger fences', async () => {
+describe.concurrent('modes 4 and 21: a server that crashes and restarts without its keys', () => {
+  it('aborts the signal of the holder, serves waiters, and grants larger fences', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const others = await scene.locks();
@@ -26,18 +26,18 @@ describe.concurrent('modes 4 and 21: a server that dies and comes back empty', (
     const waiting = others.mutex('a').acquire({ wait: '20s' });
     await until(async () => (await scene.waitersOf('a')) === 1);
     await scene.crashServer();
-    // This one asks while nobody is there, and is told nothing of it.
-    const asking = locks.mutex('b').acquire({ wait: '20s' });
+    // A request while the server is down waits until it is up.
+    const pending = locks.mutex('b').acquire({ wait: '20s' });
     await elapse(300);
     await scene.startServer();
-    expect((await asking).isHeld).toBe(true);
+    expect((await pending).isHeld).toBe(true);
     expect((await waiting).fence).toBeGreaterThan(lease.fence);
     expect(((await loss).reason as LockLostError).reason).toBe('stolen');
     expect(await lease.release()).toBe('not-held');
     expect(await scene.holdersOf('a')).toMatchObject([{ fence: (await waiting).fence }]);
   });
 
-  it('and stays away, is told in time', async () => {
+  it('and stays down, makes the holder lose its lease in time', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1s' });
     const loss = lossOf(lease);
@@ -46,7 +46,7 @@ describe.concurrent('modes 4 and 21: a server that dies and comes back empty', (
     await scene.startServer();
   });
 
-  it('serves a line of waiters of several programs after it', async () => {
+  it('serves the waiters of several programs after the restart', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
     const programs = await Promise.all([1, 2, 3].map(() => scene.locks()));
@@ -66,8 +66,8 @@ describe.concurrent('modes 4 and 21: a server that dies and comes back empty', (
   });
 });
 
-describe.concurrent('mode 5: a server that dies and remembers', () => {
-  it('leaves the holder its lock', async () => {
+describe.concurrent('mode 5: a server that crashes and restarts with its keys', () => {
+  it('does not end the lease of the holder', async () => {
     const dir = await folder();
     await using scene = await LockScene.open(
       ...['--appendonly', 'yes', '--appendfsync', 'always', '--dir', dir],
@@ -86,8 +86,8 @@ describe.concurrent('mode 5: a server that dies and remembers', () => {
   });
 });
 
-describe.concurrent('mode 8: a server that stands still', () => {
-  it('costs the holder its lease, of which it is told before anybody else holds', async () => {
+describe.concurrent('mode 8: a server that is stopped', () => {
+  it('makes the holder lose its lease, and its signal aborts before another client holds the lock', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1s' });
     const { signal } = lease;
@@ -105,30 +105,33 @@ describe.concurrent('mode 8: a server that stands still', () => {
   });
 });
 
-describe.concurrent('mode 16: a server that forgets its scripts', () => {
-  it.each(['ioredis', 'node-redis'] as const)('at any time, through %s', async (client) => {
-    await using scene = await LockScene.open();
-    const locks = await scene.locks({ client });
-    let isOver = false;
-    const flushes = (async () => {
-      while (!isOver) await scene.direct.script('FLUSH');
-    })();
-    const work = Array.from({ length: 8 }, async (_, worker) => {
-      for (let round = 0; round < 25; round++) {
-        // Some in a crowd, some alone; some in the same batch.
-        const lease = await locks.mutex(`name:${worker % 4}`).acquire({ wait: '20s' });
-        await lease.extend();
-        expect(await lease.release()).toBe('released');
-      }
-    });
-    await Promise.all(work);
-    isOver = true;
-    await flushes;
-  });
+describe.concurrent('mode 16: a server that loses its scripts', () => {
+  it.each(['ioredis', 'node-redis'] as const)(
+    'at any time, executes all requests through %s',
+    async (client) => {
+      await using scene = await LockScene.open();
+      const locks = await scene.locks({ client });
+      let isOver = false;
+      const flushes = (async () => {
+        while (!isOver) await scene.direct.script('FLUSH');
+      })();
+      const work = Array.from({ length: 8 }, async (_, worker) => {
+        for (let round = 0; round < 25; round++) {
+          // Two workers share a name, and requests of one turn share a batch.
+          const lease = await locks.mutex(`name:${worker % 4}`).acquire({ wait: '20s' });
+          await lease.extend();
+          expect(await lease.release()).toBe('released');
+        }
+      });
+      await Promise.all(work);
+      isOver = true;
+      await flushes;
+    },
+  );
 });
 
-describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => {
-  it('tells the holder at the next renewal, and the fence rises', async () => {
+describe.concurrent('modes 3, 15 and 21: a server that loses its keys', () => {
+  it('makes the holder lose its lease at the next renewal, and the fence rises', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1s' });
     const loss = lossOf(lease);
@@ -140,7 +143,7 @@ describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => 
     expect(await scene.holdersOf('a')).toMatchObject([{ fence: next.fence }]);
   });
 
-  it('tells the holder of a semaphore and of a read/write lock', async () => {
+  it('makes holders of a semaphore and of a read/write lock lose their leases', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const leases = await Promise.all([
@@ -153,7 +156,7 @@ describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => 
     for (const loss of losses) expect((await loss).reason).toMatchObject({ reason: 'stolen' });
   });
 
-  it('evicts what it knows beside the lock, and gives no older fence', async () => {
+  it('and evicts the helper keys of a lock, grants no smaller fence', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '10s' });
     const others = await scene.direct.keys('lock:{a}:*');
@@ -163,7 +166,7 @@ describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => 
     expect(next.fence).toBeGreaterThan(lease.fence);
   });
 
-  it('evicts the queue, and waiters are served all the same', async () => {
+  it('and evicts a queue, still serves its waiters', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
     const waiting = (await scene.locks()).mutex('a').acquire({ wait: '20s' });
@@ -174,8 +177,8 @@ describe.concurrent('modes 3, 15 and 21: a server that forgets its keys', () => 
   });
 });
 
-describe.concurrent('mode 17: a server that hangs up on the subscriber', () => {
-  it('before a release: the waiters are served in order', async () => {
+describe.concurrent('mode 17: a server that closes subscriptions', () => {
+  it('before a release serves the waiters in order', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '5s' });
     const locks = await scene.locks();
@@ -190,11 +193,11 @@ describe.concurrent('mode 17: a server that hangs up on the subscriber', () => {
     await lease.release();
     await Promise.all(tasks);
     expect(order).toEqual([1, 2, 3, 4, 5]);
-    // One lost call costs no more than its reservation.
+    // A lost message delays the next waiter by no more than the reservation.
     expect(performance.now() - beganMs).toBeLessThan(withinMs(8000));
   });
 
-  it('again and again: everybody is served', async () => {
+  it('repeatedly serves all waiters', async () => {
     await using scene = await LockScene.open();
     const programs = await Promise.all([1, 2].map(() => scene.locks()));
     let isOver = false;
@@ -216,7 +219,7 @@ describe.concurrent('mode 17: a server that hangs up on the subscriber', () => {
     expect(served).toBe(20);
   });
 
-  it('and on everybody: holders keep their leases, waiters their places', async () => {
+  it('and all other connections does not end leases or places in the queue', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
     const waiting = (await scene.locks()).mutex('a').acquire({ wait: '20s' });
@@ -226,15 +229,15 @@ describe.concurrent('mode 17: a server that hangs up on the subscriber', () => {
       await scene.direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
       await elapse(100);
     }
-    // Longer than the lease, which has been renewed meanwhile.
+    // Longer than the lease, which was renewed meanwhile.
     expect(lease.isHeld).toBe(true);
     expect(await lease.release()).toBe('released');
     expect((await waiting).fence).toBeGreaterThan(lease.fence);
   });
 });
 
-describe.concurrent('a server that answers with an error', () => {
-  it('since its memory is full: that is not busy, and what is held can be kept and let go', async () => {
+describe.concurrent('a server that replies with an error', () => {
+  it('since its memory is full makes requests fail as unavailable, and a held lock can be renewed and released', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const lease = await locks.mutex('a').acquire({ lease: '900ms' });
@@ -246,12 +249,12 @@ describe.concurrent('a server that answers with an error', () => {
     await elapse(1500);
     expect(lease.isHeld).toBe(true);
     expect(await lease.release()).toBe('released');
-    const asking = locks.mutex('b').acquire({ wait: '20s' });
+    const pending = locks.mutex('b').acquire({ wait: '20s' });
     await scene.direct.config('SET', 'maxmemory', '0');
-    expect((await asking).isHeld).toBe(true);
+    expect((await pending).isHeld).toBe(true);
   });
 
-  it('since it became a replica: that is not busy, and it is asked until it is a master again', async () => {
+  it('since it became a replica makes requests fail as unavailable, and gets them again until it is a master', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
@@ -260,13 +263,13 @@ describe.concurrent('a server that answers with an error', () => {
     const outcome = await settled(locks.mutex('b').tryAcquire());
     expect(outcome).toBeInstanceOf(LockUnavailableError);
     expect(String((outcome as LockUnavailableError).cause)).toMatch(/READONLY/);
-    const asking = locks.mutex('b').acquire({ wait: '20s' });
+    const pending = locks.mutex('b').acquire({ wait: '20s' });
     expect((await loss).reason).toMatchObject({ reason: 'unreachable' });
     await scene.direct.replicaof('NO', 'ONE');
-    expect((await asking).isHeld).toBe(true);
+    expect((await pending).isHeld).toBe(true);
   });
 
-  it('since a script keeps it busy: that is not a busy lock', async () => {
+  it('since a script blocks it makes requests fail as unavailable', async () => {
     await using scene = await LockScene.open('--busy-reply-threshold', '100');
     const locks = await scene.locks();
     const runaway = settled(scene.client().eval('while true do end', 0));
@@ -274,14 +277,14 @@ describe.concurrent('a server that answers with an error', () => {
     const outcome = await settled(locks.mutex('a').tryAcquire());
     expect(outcome).toBeInstanceOf(LockUnavailableError);
     expect(String((outcome as LockUnavailableError).cause)).toMatch(/BUSY/);
-    const asking = locks.mutex('a').acquire({ wait: '20s' });
+    const pending = locks.mutex('a').acquire({ wait: '20s' });
     await elapse(200);
     await scene.direct.script('KILL');
     await runaway;
-    expect((await asking).isHeld).toBe(true);
+    expect((await pending).isHeld).toBe(true);
   });
 
-  it('since it still loads its keys: it is asked until it has', async () => {
+  it('since it still loads its keys gets requests again until it has loaded them', async () => {
     const dir = await folder();
     const slowly = ['--key-load-delay', '1000', '--loading-process-events-interval-bytes', '1024'];
     await using scene = await LockScene.open(

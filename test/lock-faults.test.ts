@@ -7,30 +7,30 @@ import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
 /**
- * What a lock in Redis must survive or report, by number. What one store can show is shown by tests whose
- * `describe` names the mode, in the files lock-faults*.test.ts; for the rest a reason is given.
+ * The failure modes of a lock in Redis, by number. Each has tests in the files lock-faults*.test.ts, whose `describe`
+ * names the mode, or a reason why it is tested elsewhere.
  */
 const MODES: Readonly<Record<number, readonly [failure: string, elsewhere?: string]>> = {
   1: ['the holder is paused'],
   2: ['the holder crashes'],
   3: ['the lease ends while its holder works'],
-  4: ['the server restarts and has kept nothing'],
-  5: ['the server restarts and has kept everything'],
+  4: ['the server restarts without its keys'],
+  5: ['the server restarts with its keys'],
   6: ['a failover loses a grant', 'needs a replica that is promoted: the suite of Sentinel'],
   7: ['a wall clock jumps'],
   8: ['a partition'],
   9: ['the reply is lost after success'],
-  10: ['the client sends again, or never answers'],
-  11: ['a release comes twice or late'],
+  10: ['the client sends a request again, or never settles it'],
+  11: ['a release arrives twice or late'],
   12: ['a renewal outlives the release'],
-  13: ['success comes after giving up'],
+  13: ['a grant arrives after the wait has ended'],
   14: ['a quorum without a majority', 'needs several stores'],
   15: ['the server evicts a lock'],
-  16: ['the server has forgotten the script'],
+  16: ['the server has lost the script'],
   17: ['a wake-up is lost'],
   18: ['slots migrate', 'needs a cluster: the conformance suite runs there'],
-  19: ['a herd at each release'],
-  20: ['very many wait', 'a hundred thousand are measured in bench/locks; here are some hundreds'],
+  19: ['a thundering herd at each release'],
+  20: ['very many waiters', 'bench/locks has a hundred thousand; here are some hundreds'],
   21: ['the fence goes back'],
   22: ['a tick between check and act', 'of recipes without scripts: the lab'],
 };
@@ -38,14 +38,14 @@ const MODES: Readonly<Record<number, readonly [failure: string, elsewhere?: stri
 describe('the failure modes', () => {
   const files = readdirSync(import.meta.dirname).filter((name) => name.startsWith('lock-faults'));
   const texts = files.map((name) => readFileSync(join(import.meta.dirname, name), 'utf8'));
-  const shown = texts.flatMap((text) =>
+  const tested = texts.flatMap((text) =>
     [...text.matchAll(/'modes? ([\d, and]+): /g)].flatMap(([, list]) =>
       list!.match(/\d+/g)!.map(Number),
     ),
   );
 
-  it.each(Object.entries(MODES))('%s is shown, or said why not', (number, [, elsewhere]) => {
-    expect(shown.includes(Number(number))).toBe(elsewhere === undefined);
+  it.each(Object.entries(MODES))('%s has a test, or a reason why not', (number, [, elsewhere]) => {
+    expect(tested.includes(Number(number))).toBe(elsewhere === undefined);
   });
 });
 
@@ -61,9 +61,9 @@ function settableClock(offsetMs = 0): Clock & { offsetMs: number } {
 
 const HOUR_MS = 3_600_000;
 
-// The steps of every clock are in src/lock/lock.test.ts, in virtual time; these are on a real server.
+// src/lock/store-lease.test.ts tests clock steps in virtual time. These tests use a real server.
 describe.concurrent('mode 7: a wall clock that jumps', () => {
-  it('ahead ends the lease for its holder: the machine may have slept', async () => {
+  it('ahead ends the lease for its holder, as after the sleep of a machine', async () => {
     await using scene = await LockScene.open();
     const clock = settableClock();
     const locks = await scene.locks({ clock });
@@ -75,7 +75,7 @@ describe.concurrent('mode 7: a wall clock that jumps', () => {
     expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ code: 'lost' }));
   });
 
-  it('back prolongs no lease', async () => {
+  it('back does not extend a lease', async () => {
     await using scene = await LockScene.open();
     const clock = settableClock();
     const locks = await scene.locks({ clock });
@@ -99,24 +99,21 @@ describe.concurrent('mode 7: a wall clock that jumps', () => {
     expect(await lease.release()).toBe('released');
   });
 
-  it.each([HOUR_MS, -HOUR_MS])(
-    'by %i ms does not change how long somebody waits',
-    async (offsetMs) => {
-      await using scene = await LockScene.open();
-      const clock = settableClock();
-      const locks = await scene.locks({ clock });
-      await scene.neighbour().mutex('a').acquire();
-      const beganMs = performance.now();
-      const waiting = settled(locks.mutex('a').acquire({ wait: 700 }));
-      await until(async () => (await scene.waitersOf('a')) === 1);
-      clock.offsetMs = offsetMs;
-      expect(await waiting).toBeInstanceOf(LockTimeoutError);
-      expect(performance.now() - beganMs).toBeGreaterThan(690);
-      expect(performance.now() - beganMs).toBeLessThan(withinMs(5000));
-    },
-  );
+  it.each([HOUR_MS, -HOUR_MS])('by %i ms does not change the wait timeout', async (offsetMs) => {
+    await using scene = await LockScene.open();
+    const clock = settableClock();
+    const locks = await scene.locks({ clock });
+    await scene.neighbour().mutex('a').acquire();
+    const beganMs = performance.now();
+    const waiting = settled(locks.mutex('a').acquire({ wait: 700 }));
+    await until(async () => (await scene.waitersOf('a')) === 1);
+    clock.offsetMs = offsetMs;
+    expect(await waiting).toBeInstanceOf(LockTimeoutError);
+    expect(performance.now() - beganMs).toBeGreaterThan(690);
+    expect(performance.now() - beganMs).toBeLessThan(withinMs(5000));
+  });
 
-  it('apart between programs lets no more in', async () => {
+  it('differently in each program grants no more permits', async () => {
     await using scene = await LockScene.open();
     const offsets = [0, HOUR_MS, -HOUR_MS];
     const programs = await Promise.all(
@@ -133,7 +130,7 @@ describe.concurrent('mode 7: a wall clock that jumps', () => {
 });
 
 describe.concurrent('mode 19: a release', () => {
-  it('wakes exactly one, who asks once', async () => {
+  it('notifies exactly one waiter, which sends one request', async () => {
     await using scene = await LockScene.open();
     const programs = await Promise.all(Array.from({ length: 10 }, () => scene.locks()));
     const first = await scene.neighbour().mutex('a').acquire();
@@ -148,13 +145,13 @@ describe.concurrent('mode 19: a release', () => {
     await Promise.all(tasks);
     expect(order).toEqual([...programs.keys()]);
     expect(await scene.callsOf('publish')).toBe(10);
-    // Eleven releases and ten confirmations; each program may have refreshed its place meanwhile.
+    // Eleven releases and ten confirmations. Each program may have sent a refresh meanwhile.
     const calls = await scene.callsOf('evalsha');
     expect(calls).toBeGreaterThanOrEqual(21);
     expect(calls).toBeLessThanOrEqual(21 + 10);
   });
 
-  it('serves some hundred waiters of a few programs, each program in its order', async () => {
+  it('serves 600 waiters of three programs, in the order of each program', async () => {
     await using scene = await LockScene.open();
     const programs = await Promise.all([1, 2, 3].map(() => scene.locks()));
     const orders: number[][] = programs.map(() => []);

@@ -1,5 +1,5 @@
-// A program that takes locks, as a user would write it, on the package as it was built. It does what its
-// parent asks for (see lock-holder-process.ts) and nothing else: it can be stopped, killed and stalled.
+// A program that takes locks with the built package, as a user would write it. It executes the requests of its parent
+// (see lock-holder-process.ts), which can stop, kill and stall it.
 import { Redis } from 'ioredis';
 
 const { createLocks, redisStore } = await import(process.env.HOLDFAST_BUILD);
@@ -12,11 +12,11 @@ client.on('error', () => {});
 const locks = createLocks({ store: redisStore(client) });
 
 let lease;
-/** Taken once, as programs do that hand it on. */
+/** Read once at the grant, as in programs that pass it on. */
 let signal;
 
-/** What the holder can know of its lease at this moment, without waiting for anything. */
-function look() {
+/** The state of the lease now, without a request. */
+function leaseState() {
   return {
     keptSignalAborted: signal.aborted,
     leaseSignalAborted: lease.signal.aborted,
@@ -49,13 +49,15 @@ const VERBS = {
     });
     return { fence: lease.fence };
   },
-  look,
+  leaseState,
   release: () => lease.release(),
   close: () => locks.close(),
   stall({ durationMs, turns }) {
     const untilMs = performance.now() + durationMs;
     while (performance.now() < untilMs);
-    return turns ? new Promise((resolve) => setImmediate(() => resolve(look()))) : look();
+    return turns
+      ? new Promise((resolve) => setImmediate(() => resolve(leaseState())))
+      : leaseState();
   },
   async read({ key }) {
     return Number((await client.hget(key, 'value')) ?? 0);
@@ -76,6 +78,6 @@ process.on('message', async ({ id, verb, options }) => {
     process.send({ id, error: { name: error.name, code: error.code, message: error.message } });
   }
 });
-// Who started it may be gone without a word.
+// The parent has ended.
 process.on('disconnect', () => process.exit());
 process.send({ event: 'ready' });

@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AcquireOptions, ReleaseOutcome } from '../src/index.ts';
 
-/** The package as it was built; elsewhere while somebody works on it beside others. */
+/** The built package. HOLDFAST_BUILD names another build. */
 export const BUILD = pathToFileURL(
   process.env['HOLDFAST_BUILD'] ?? join(import.meta.dirname, '..', 'dist', 'index.js'),
 ).href;
 
-/** What a holder knows of its lease without asking anybody. */
-export interface Look {
-  /** Of the signal that was taken when the lock was, and of one that is taken now. */
+/** The state of a lease, as its holder sees it without a request. */
+export interface LeaseState {
+  /** Of the signal that was read at the grant, and of one that is read now. */
   readonly keptSignalAborted: boolean;
   readonly leaseSignalAborted: boolean;
-  /** By assertHeld. */
+  /** The result of assertHeld(). */
   readonly held: boolean;
   readonly code?: string;
   readonly reason?: string;
@@ -31,13 +31,13 @@ interface Message {
 
 /** A process that holds locks, and can be stopped, continued, stalled and killed. */
 export class HolderProcess {
-  /** Why its signal aborted, when it has. */
+  /** Resolves with the reason when its signal aborts. */
   readonly lost: Promise<string>;
-  /** What it printed, which should be nothing. */
+  /** Its output, which should be empty. */
   output = '';
   readonly #child: ChildProcess;
   readonly #calls = new Map<number, (message: Message) => void>();
-  #tellLost: (reason: string) => void = () => {};
+  #resolveLost: (reason: string) => void = () => {};
   #lastId = 0;
 
   static async start(port: number): Promise<HolderProcess> {
@@ -48,7 +48,7 @@ export class HolderProcess {
 
   private constructor(port: number) {
     this.lost = new Promise((resolve) => {
-      this.#tellLost = resolve;
+      this.#resolveLost = resolve;
     });
     this.#child = fork(join(import.meta.dirname, 'lock-holder-process.child.js'), {
       env: { ...process.env, HOLDFAST_BUILD: BUILD, HOLDFAST_PORT: `${port}` },
@@ -60,11 +60,11 @@ export class HolderProcess {
         this.output += text;
       });
     }
-    this.#child.on('message', (message: Message) => this.#heard(message));
+    this.#child.on('message', (message: Message) => this.#receive(message));
     this.#child.on('close', () => this.#ended());
   }
 
-  /** Of a mutex, or of a semaphore with so many permits. */
+  /** Acquires a mutex, or with `permits` a semaphore with this count. */
   acquire(
     name: string,
     options: Omit<AcquireOptions, 'signal'> & { readonly permits?: number } = {},
@@ -72,8 +72,8 @@ export class HolderProcess {
     return this.#call('acquire', { name, ...options });
   }
 
-  look(): Promise<Look> {
-    return this.#call('look');
+  leaseState(): Promise<LeaseState> {
+    return this.#call('leaseState');
   }
 
   release(): Promise<ReleaseOutcome> {
@@ -85,8 +85,8 @@ export class HolderProcess {
     return this.#call('close');
   }
 
-  /** Blocks its event loop, and says what the program sees on the next line, or in the next turn. */
-  stall(durationMs: number, then?: 'then a turn'): Promise<Look> {
+  /** Blocks its event loop, and returns the state of the lease in the next statement, or in the next turn. */
+  stall(durationMs: number, then?: 'then a turn'): Promise<LeaseState> {
     return this.#call('stall', { durationMs, turns: then !== undefined });
   }
 
@@ -99,7 +99,7 @@ export class HolderProcess {
     return this.#call(verb, { key, value });
   }
 
-  /** Stops it where it stands, as a debugger, a suspend or a full machine does. */
+  /** Stops the process by SIGSTOP, as a debugger or the suspend of a machine does. */
   async stop(): Promise<void> {
     this.#child.kill('SIGSTOP');
     const stateOf = (): string => {
@@ -132,8 +132,8 @@ export class HolderProcess {
     });
   }
 
-  #heard({ id, event, reason, ...message }: Message): void {
-    if (event === 'lost') this.#tellLost(reason!);
+  #receive({ id, event, reason, ...message }: Message): void {
+    if (event === 'lost') this.#resolveLost(reason!);
     if (id === undefined) return;
     this.#calls.get(id)?.(message);
     this.#calls.delete(id);

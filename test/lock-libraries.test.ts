@@ -11,8 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
 
 /**
- * Lock libraries that were written for Redis, unchanged. Every scene is played on Redis and on our
- * server; what it tells of itself must be the same.
+ * Runs unchanged lock libraries for Redis. Every scene runs on Redis and on our server, and must return the same result.
  */
 
 let redis: RunningServer;
@@ -46,7 +45,7 @@ async function play(scene: Scene): Promise<unknown> {
   return outcomes[0];
 }
 
-/** The name of the error that work ends in, or its value. */
+/** The value of a promise, or the name of its error. */
 async function outcomeOf(work: Promise<unknown>): Promise<unknown> {
   try {
     return await work;
@@ -66,7 +65,7 @@ interface Redlock {
   using<T>(resources: string[], durationMs: number, routine: () => Promise<T>): Promise<T>;
 }
 
-/** The package keeps its types where the compiler cannot find them. */
+/** The compiler does not find the types of the package. */
 const { default: Redlock } = (await import('redlock' as string)) as {
   default: new (clients: Redis[], settings: object) => Redlock;
 };
@@ -74,7 +73,7 @@ const { default: Redlock } = (await import('redlock' as string)) as {
 describe('redlock', () => {
   const settings = { retryCount: 1, retryDelay: 1, retryJitter: 0 };
 
-  it('locks, refuses, extends and releases', async () => {
+  it('acquires, refuses, extends and releases', async () => {
     const outcome = await play(async (client) => {
       const redlock = new Redlock([client], settings);
       const lock = await redlock.acquire(['a', 'b'], 30_000);
@@ -91,7 +90,7 @@ describe('redlock', () => {
     expect(outcome).toMatchObject({ refused: 'ExecutionError', left: 0, again: 1, end: 0 });
   });
 
-  it('has the majority of several', async () => {
+  it('acquires on a majority of servers', async () => {
     const outcome = await play(async (client, enter) => {
       const others = [enter(), enter()];
       await others[0]!.select(1);
@@ -126,7 +125,7 @@ describe('redis-semaphore', () => {
     expect(outcome).toMatchObject({ refused: TimeoutError.name, holder: 'first', left: 'thief' });
   });
 
-  it('tells a holder that its lock is lost', async () => {
+  it('notifies a holder of the loss of its lock', async () => {
     const outcome = await play(async (client) => {
       const lost = new Promise((resolve) => {
         const mutex = new Mutex(client, 'a', {
@@ -187,7 +186,7 @@ describe('redis-semaphore', () => {
   });
 });
 
-/** A lock in a hash that counts how often its owner entered, and a message to those who wait. */
+/** A reentrant lock in a hash that counts the entries of its owner, with a message to waiters. */
 const HASH_LOCK = {
   enter: `
     if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
@@ -207,7 +206,7 @@ const HASH_LOCK = {
     return 1`,
 } as const;
 
-describe('the shapes of other libraries', () => {
+describe('the algorithms of other libraries', () => {
   it('a reentrant lock in a hash, as in Redisson', async () => {
     const outcome = await play(async (client, enter) => {
       const waiter = enter();

@@ -6,9 +6,9 @@ import { withinMs } from './within.ts';
 
 const root = new URL('..', import.meta.url);
 
-/** Runs a program that uses the built library; resolves when it ends by itself. */
-async function program(body: string): Promise<string> {
-  const text = `import { createLocks, LockTimeoutError } from './dist/index.js'; ${body}`;
+/** Runs a program that uses the built library. Resolves when it exits. */
+async function program(code: string): Promise<string> {
+  const text = `import { createLocks, LockTimeoutError } from './dist/index.js'; ${code}`;
   const args = ['--input-type=module', '--eval', text];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: root,
@@ -18,7 +18,7 @@ async function program(body: string): Promise<string> {
 }
 
 describe('a program', () => {
-  it('ends by itself, with or without holding a lock, and without closing', async () => {
+  it('exits without close(), with or without holding a lock', async () => {
     expect(
       await program(`await createLocks().mutex('a').acquire(); process.stdout.write('done')`),
     ).toBe('done');
@@ -34,7 +34,7 @@ describe('a program', () => {
     ).toBe('done');
   });
 
-  it('lives for as long as it waits for a lock', async () => {
+  it('stays alive while it waits for a lock', async () => {
     expect(
       await program(`
         const locks = createLocks();
@@ -44,7 +44,7 @@ describe('a program', () => {
     ).toBe('true timeout');
   });
 
-  it('lives for as long as it waits for an answer, though its client would let it end', async () => {
+  it('stays alive while it waits for a reply, also with a client that is unref()ed', async () => {
     const server = await startRealRedis();
     onTestFinished(() => server.stop());
     expect(
@@ -61,7 +61,7 @@ describe('a program', () => {
     ).toBe('done');
   });
 
-  it('ends soon after it has closed its locks, though their server is gone', async () => {
+  it('exits soon after close(), also if the server is down', async () => {
     const server = await startRealRedis();
     onTestFinished(() => server.stop());
     const text = await program(`

@@ -11,7 +11,7 @@ import { spawnRealRedis, startHoldfast } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
 export interface ProgramOptions {
-  /** By the proxy, or straight to the server. */
+  /** Connects through the proxy, or directly to the server. */
   readonly by?: 'proxy' | 'direct';
   readonly client?: 'ioredis' | 'node-redis';
   readonly ioredis?: Pick<RedisOptions, 'autoResendUnfulfilledCommands' | 'enableReadyCheck'>;
@@ -20,20 +20,19 @@ export interface ProgramOptions {
 }
 
 /**
- * A redis-server of its own, a proxy in front of it, and programs that take locks there. Everything
- * ends with the scene.
+ * A redis-server, a proxy in front of it, and programs that use its locks. Disposing the scene ends all of them.
  */
 export class LockScene implements AsyncDisposable {
   readonly port: number;
   readonly proxy: FaultProxy;
-  /** What an observer sees, who is spared by all faults. */
+  /** A client that is not affected by the faults of the proxy. */
   readonly direct: Redis;
   readonly #closers: (() => unknown)[] = [];
   readonly #redisOptions: readonly string[];
   #redis: ChildProcess | undefined;
   #neighbour: Locks | undefined;
 
-  /** On redis-server. */
+  /** Opens a scene on redis-server. */
   static async open(...redisOptions: readonly string[]): Promise<LockScene> {
     const port = await nextPort();
     const scene = new LockScene(port, await FaultProxy.start(port), redisOptions);
@@ -41,7 +40,7 @@ export class LockScene implements AsyncDisposable {
     return scene;
   }
 
-  /** On `holdfast serve`, in this process. */
+  /** Opens a scene on a Holdfast server in this process. */
   static async openOnHoldfast(): Promise<LockScene> {
     const server = await startHoldfast();
     const scene = new LockScene(server.port, await FaultProxy.start(server.port), []);
@@ -62,7 +61,7 @@ export class LockScene implements AsyncDisposable {
     RUNNING.add(this.#redis);
   }
 
-  /** The server dies without a word. */
+  /** Kills the server by SIGKILL. */
   async crashServer(): Promise<void> {
     const died = once(this.#redis!, 'exit');
     this.#redis!.kill('SIGKILL');
@@ -70,7 +69,7 @@ export class LockScene implements AsyncDisposable {
     RUNNING.delete(this.#redis!);
   }
 
-  /** The server stands still, as a machine does that is suspended. */
+  /** Stops the server by SIGSTOP, like a suspended machine. */
   stopServer(): void {
     this.#redis!.kill('SIGSTOP');
   }
@@ -79,7 +78,7 @@ export class LockScene implements AsyncDisposable {
     this.#redis!.kill('SIGCONT');
   }
 
-  /** A client of Redis that comes back at once. */
+  /** A client that reconnects at once. */
   client(port = this.port, options: ProgramOptions['ioredis'] = {}): Redis {
     const quick = { host: '127.0.0.1', retryStrategy: () => 1, enableReadyCheck: false };
     const client = new Redis({ port, ...quick, ...options });
@@ -102,14 +101,14 @@ export class LockScene implements AsyncDisposable {
     return locks;
   }
 
-  /** The locks of a program that knows an address only. */
+  /** The locks of a program that uses an address, and so our own client. */
   locksByUrl(): Locks {
     const locks = createLocks(`redis://127.0.0.1:${this.proxy.port}`);
     this.onClose(() => locks.close());
     return locks;
   }
 
-  /** Another program, which is spared by all faults. */
+  /** The locks of another program, which is not affected by the faults of the proxy. */
   neighbour(): Locks {
     if (this.#neighbour === undefined) {
       const locks = createLocks({ store: redisStore(this.direct as never) });
@@ -131,12 +130,12 @@ export class LockScene implements AsyncDisposable {
     return this.direct.get(`lock:{${name}}`);
   }
 
-  /** What is left of its lease in the store; negative if there is none. */
+  /** The remaining TTL of a mutex. Negative if it is free. */
   leftMs(name: string): Promise<number> {
     return this.direct.pttl(`lock:{${name}}`);
   }
 
-  /** When its lease ends in the store, by the wall clock; negative if there is none. */
+  /** When the lease of a mutex ends in the store, as wall-clock time. Negative if it is free. */
   endMs(name: string): Promise<number> {
     return this.direct.pexpiretime(`lock:{${name}}`);
   }
@@ -150,7 +149,7 @@ export class LockScene implements AsyncDisposable {
     return holders.filter((holder) => !holder.foreign);
   }
 
-  /** How often the server was asked to do this, also by scripts, since the last `forgetCalls`. */
+  /** The number of calls of a command, also by scripts, since the last `forgetCalls`. */
   async callsOf(command: string): Promise<number> {
     const stats = await this.direct.info('commandstats');
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -181,7 +180,7 @@ export class LockScene implements AsyncDisposable {
   }
 }
 
-/** Servers that end with the test run, whatever became of their tests. */
+/** Servers that are killed when the test run exits, also if a test failed. */
 const RUNNING = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const redis of RUNNING) redis.kill('SIGKILL');
@@ -192,8 +191,8 @@ const PORTS_OF_WORKER = 25;
 let lastPort = 0;
 
 /**
- * A port for a server that may have to come back to it: below those that the system gives to clients, and
- * apart from those of the other workers of the test run.
+ * A port that a server can use again after a restart: below the ephemeral ports of the system, and different in each
+ * worker of the test run.
  */
 async function nextPort(): Promise<number> {
   const worker = Number(process.env['VITEST_POOL_ID'] ?? 0) % 8;
@@ -216,12 +215,12 @@ async function isFree(port: number): Promise<boolean> {
   }
 }
 
-/** When its holder was told to stop, and why. */
+/** When the signal of a lease aborted, and why. */
 export interface Loss {
   readonly reason: unknown;
-  /** By the wall clock, as the server's ends of leases are. */
+  /** Wall-clock time, like the ends of leases on the server. */
   readonly atMs: number;
-  /** How late the event loop was just then: nobody can be told while it does not turn. */
+  /** The delay of the event loop at that time, which delays the abort. */
   readonly lateMs: number;
 }
 
@@ -234,39 +233,38 @@ export function lossOf(lease: Lease): Promise<Loss> {
     lastTurnMs = performance.now();
   }, TURN_MS);
   return new Promise((resolve) => {
-    const told = (): void => {
+    const onAbort = (): void => {
       clearInterval(turns);
       lateMs = Math.max(lateMs, performance.now() - lastTurnMs - TURN_MS);
       resolve({ reason: signal.reason, atMs: Date.now(), lateMs });
     };
-    if (signal.aborted) told();
-    else signal.addEventListener('abort', told);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
   });
 }
 
 const TURN_MS = 4;
 
-/** What became of it: the value, or the error as a value. */
+/** Resolves with the value, or with the error as a value. */
 export function settled<Value>(work: Promise<Value>): Promise<Value | Error> {
   return work.catch((error: Error) => error);
 }
 
 /**
- * Looks again and again until it is so. What is looked at is another program or a server with a clock of
- * its own, which nothing else would tell of.
+ * Polls until the condition is true: for the state of another process or of a server, which sends no event.
  */
 export async function until(
-  isSo: () => Promise<boolean> | boolean,
+  condition: () => Promise<boolean> | boolean,
   limitMs = withinMs(15_000),
 ): Promise<void> {
   const untilMs = performance.now() + limitMs;
-  while (!(await isSo())) {
-    if (performance.now() > untilMs) throw new Error(`not so within ${limitMs} ms: ${isSo}`);
+  while (!(await condition())) {
+    if (performance.now() > untilMs) throw new Error(`not true within ${limitMs} ms: ${condition}`);
     await elapse(2);
   }
 }
 
-/** Time of the server and of other processes, which only passes. */
+/** Waits in real time, for the clock of a server or of another process. */
 export function elapse(durationMs: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, durationMs));
 }

@@ -12,8 +12,8 @@ import { type RunningServer, startRealRedis } from './real-redis.ts';
 import { type RealSentinel, startRealSentinel } from './real-sentinel.ts';
 
 /**
- * A firewall forgets the connections of a client: bytes are dropped, and neither side learns of it. New connections
- * work. Each client here reaches its servers through proxies that do this.
+ * A firewall drops the packets of open connections: neither side gets an error. New connections work. Each client here
+ * connects through proxies that do this.
  */
 const host = '127.0.0.1';
 const RECOVERY_MS = 10_000;

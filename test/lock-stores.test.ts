@@ -6,8 +6,8 @@ import { Locks } from '../src/lock/index.ts';
 import {
   type Case,
   CONFORMANCE,
-  type ExaminedKeys,
   KEY_CONFORMANCE,
+  type KeyEnvironment,
 } from '../src/stores/conformance.ts';
 import { redisStore } from '../src/stores/redis.ts';
 import { startRealCluster } from './real-cluster.ts';
@@ -28,12 +28,12 @@ import { withinMs } from './within.ts';
  */
 const SLOWNESS = withinMs(4);
 
-/** Clients that keep the process busy for 100 ms to open a subscription: one case at a time. */
+/** Clients that block the event loop for 100 ms to open a subscription: one case at a time. */
 const SLOW_TO_SUBSCRIBE = new Set(['node-redis createSentinel']);
 
-const CASES: readonly Case<ExaminedKeys>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
+const CASES: readonly Case<KeyEnvironment>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
 
-/** The cases mostly wait, for leases that end by the server's own clock: they do so at the same time. */
+/** Cases run concurrently: they mostly wait for leases that end by the server's clock. */
 vi.setConfig({ maxConcurrency: 3 * CASES.length });
 
 locksLiveOn('holdfast serve', {
@@ -63,7 +63,7 @@ locksLiveOn('a master, a replica and three Sentinels', {
 
 interface World<Place> {
   start(): Promise<Place>;
-  /** The servers that have the locks, each to be reached alone. */
+  /** A client for each server. */
   dataPorts(place: Place): number[];
   readonly clients: Record<string, (place: Place, keyPrefix?: string) => Promise<OpenClient>>;
   /** Our own server never does. */
@@ -80,7 +80,7 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
     let place: Place;
     let servers: Redis[];
 
-    // All are opened before, since making a client keeps the process busy while leases run.
+    // All clients are created first, since that blocks the event loop.
     beforeAll(async () => {
       place = await start();
       servers = dataPorts(place).map((port) => new Redis(port, '127.0.0.1'));
@@ -121,12 +121,12 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
         const names = Array.from({ length: 50 }, (_, index) => `{${kind}}${index}`);
         const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
         await Promise.all(leases.map((lease) => lease.release()));
-        // One for the acquisitions, which is not known and sent again as text, and one for the releases.
+        // One for the acquisitions, which is sent again by EVAL, and one for the releases.
         expect(await callsOf(servers, 'evalsha')).toBe(2);
         expect(await callsOf(servers, 'eval')).toBe(1);
       });
 
-      it('hears of a lock that was let go while its subscription was cut', async () => {
+      it('grants a lock that was released while the subscription was cut', async () => {
         await using waiters = new Locks({ store: redisStore(open.get(kind)!.client) });
         await using holders = new Locks({ store: redisStore(open.get(kind)!.client) });
         const lease = await holders.mutex('cut').acquire({ lease: '60s' });
@@ -134,12 +134,12 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
         while ((await holders.mutex('cut').inspect()).waiters.length === 0);
         for (const server of servers) await server.client('KILL', 'TYPE', 'PUBSUB');
         await lease.release();
-        const letGoMs = performance.now();
+        const releasedMs = performance.now();
         expect((await waiting).fence).toBeGreaterThan(lease.fence);
-        expect(performance.now() - letGoMs).toBeLessThan(withinMs(4500));
+        expect(performance.now() - releasedMs).toBeLessThan(withinMs(4500));
       });
 
-      it('opens one connection to be called on, closes it, and leaves the client alone', async () => {
+      it('opens one connection for messages, closes it, and does not change the client', async () => {
         while ((await subscribers(servers)) > 0);
         const { client } = open.get(kind)!;
         const listeners = listenersOf(client);
@@ -150,7 +150,7 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
         const waiting = names.map((name) => waiters.mutex(name).acquire({ wait: '60s' }));
         for (const name of names)
           while ((await holders.mutex(name).inspect()).waiters.length === 0);
-        // It is opened after the first waiter has its place.
+        // The subscription is opened after the first waiter has entered the queue.
         while ((await subscribers(servers)) === 0);
         expect(await subscribers(servers)).toBe(1);
         await Promise.all(leases.map((lease) => lease.release()));
@@ -184,7 +184,7 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
   });
 }
 
-/** Sets a key, as another program does, on the server that owns its slot: the others refuse it. */
+/** Sets a key on the server that owns its slot, as another program does. */
 async function setOnOwner(
   servers: readonly Redis[],
   key: string,

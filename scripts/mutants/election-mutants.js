@@ -29,9 +29,9 @@ export const ELECTION_MUTANTS = [
   mutant('election: the pause does not grow', ELECTION, ' * 2 ** shortTerms', '', [ELECTION_TEST]),
   mutant(
     'telemetry: spans of a callback are not under the hold span',
-    'src/lock/scope.ts',
-    'current.run(this, runInHoldSpan, this.request, body)',
-    'current.run(this, body)',
+    'src/lock/run-context.ts',
+    'current.run(this, runInHoldSpan, this.request, callback)',
+    'current.run(this, callback)',
     ['src/lock/telemetry.test.ts'],
   ),
 ];

@@ -36,14 +36,14 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: has no wait timeout and is not ended by close()',
     ATTEMPT,
-    '      this.core.began(this);\n',
+    '      this.core.addAttempt(this);\n',
     '',
     [LOOSE_END_TEST],
   ),
   mutant(
     'attempt: sent though its signal has aborted or the library is closed',
     ATTEMPT,
-    '  throwIfOver(core, request.name, options);\n  if (isObserved',
+    '  throwIfAborted(core, request.name, options);\n  if (isObserved',
     '  if (isObserved',
     [LOCK_TEST],
   ),
@@ -57,13 +57,13 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: a request that is granted after its end is not released',
     ATTEMPT,
-    'if (!lease?.isGivenAway || isLater) this.core.giveBack(this.request);',
+    'if (!lease?.isTransferred || isLater) this.core.releaseUnused(this.request);',
     '',
   ),
   mutant(
     'attempt: gives up and stays in the queue',
     ATTEMPT,
-    'else this.core.giveBack(this.request);',
+    'else this.core.releaseUnused(this.request);',
     '',
   ),
   mutant(
@@ -76,8 +76,8 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: a lease that was given away is released by a late reply',
     ATTEMPT,
-    'if (!lease?.isGivenAway || isLater) this.core.giveBack(this.request);',
-    'this.core.giveBack(this.request);',
+    'if (!lease?.isTransferred || isLater) this.core.releaseUnused(this.request);',
+    'this.core.releaseUnused(this.request);',
     [LOOSE_END_TEST],
   ),
   mutant(
@@ -100,16 +100,11 @@ export const LOCK_MUTANTS = [
     'retry(core, endsInMs, ',
     'retry(core, 0, ',
   ),
-  mutantOf(
+  mutant(
     'release: the worker renews a lease that was released',
-    [
-      [LEASE, '    this.#core.watchdog.leaveToEnd(this);\n', ''],
-      [
-        'src/lock/watchdog.ts',
-        '    lease.drop();\n    this.leaveToEnd(lease);',
-        '    lease.drop();',
-      ],
-    ],
+    'src/lock/watchdog.ts',
+    '    this.#worker?.drop(lease);\n',
+    '',
     ['test/worker-renewal.test.ts'],
   ),
   mutantOf('renewal: goes on after the release', [
@@ -136,10 +131,10 @@ export const LOCK_MUTANTS = [
   ),
   mutant(
     'renewal: a lease is in two timer queues',
-    'src/lock/due-list.ts',
-    'item.drop();\n    item.list = this;',
-    'item.list = this;',
-    ['src/lock/due-list.test.ts'],
+    'src/lock/timer-queue.ts',
+    'item.unschedule();\n    item.timerQueue = this;',
+    'item.timerQueue = this;',
+    ['src/lock/timer-queue.test.ts'],
   ),
   mutant(
     'transfer: the giver goes on holding',
@@ -176,10 +171,10 @@ export const LOCK_MUTANTS = [
   ),
   mutant(
     'deadlock: not noticed',
-    'src/lock/scope.ts',
+    'src/lock/run-context.ts',
     "return isShort(core, request, (holder) => stuck.has(holder)) ? 'cycle' : undefined;",
     'return undefined;',
-    ['src/lock/scope.test.ts'],
+    ['src/lock/run-context.test.ts'],
   ),
   mutant(
     'memory: a request passes the waiters',

@@ -115,7 +115,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'reservation: a client that does not confirm a short one is not passed over',
     SCRIPT,
-    '      if not isOwn then expectAnswer(lock, token, reserved) end\n',
+    '      if not isOwn then expectReply(lock, token, reserved) end\n',
     '',
     [WAITERS_TEST],
   ),

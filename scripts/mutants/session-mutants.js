@@ -81,7 +81,7 @@ export const SESSION_MUTANTS = [
   mutant(
     'session: its end is not reported to holders',
     CORE,
-    'if (owner === undefined || lease.request.owner === owner) lease.stolenElsewhere(reason);',
+    'if (owner === undefined || lease.request.owner === owner) lease.markStolen(reason);',
     '',
     [SESSION_TEST],
   ),

@@ -47,7 +47,7 @@ export const STORE_MUTANTS = [
   mutant(
     'refresh: put off by each new waiter',
     WAITERS,
-    'if (lock.list === undefined || atMs < lock.atMs) this.#refreshes.add(lock, atMs);',
+    'if (lock.timerQueue === undefined || atMs < lock.dueMs) this.#refreshes.add(lock, atMs);',
     'this.#refreshes.add(lock, atMs);',
     [WAITERS_TEST],
   ),

@@ -1,4 +1,4 @@
-import { currentScope, inScope, type Scope } from '../lock/index.ts';
+import { currentRunContext, type RunContext, withRunContext } from '../lock/index.ts';
 import { type LoadContext, NOT_BEGUN } from './shared-load.ts';
 import { Task } from './task.ts';
 
@@ -13,7 +13,7 @@ interface KeyRequest {
   readonly context: LoadContext;
   readonly tasks: readonly Task[];
   /** The run() whose callback waits for the value. */
-  readonly scope: Scope | undefined;
+  readonly scope: RunContext | undefined;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -37,7 +37,7 @@ export class BatchLoad {
 
   load(key: string, context: LoadContext): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const [tasks, scope] = [Task.current, currentScope()];
+      const [tasks, scope] = [Task.current, currentRunContext()];
       this.#requests.set(key, { key, context, tasks, scope, resolve, reject });
       this.decided(key);
     });
@@ -59,7 +59,7 @@ export class BatchLoad {
     const tasks = requests.flatMap((each) => each.tasks);
     const waiting = requests.find(({ scope }) => scope !== undefined);
     const load = async (): Promise<ReadonlyMap<string, unknown>> =>
-      inScope(waiting?.scope, () => this.#load(keys, { signal, fences }));
+      withRunContext(waiting?.scope, () => this.#load(keys, { signal, fences }));
     try {
       if (this.#isClosed()) throw NOT_BEGUN;
       const values = await Task.run(tasks, load);

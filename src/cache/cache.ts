@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../clock/index.ts';
-import { currentScope, inScope, type Lock, type Locks } from '../lock/index.ts';
+import { currentRunContext, type Lock, type Locks, withRunContext } from '../lock/index.ts';
 import { attachCache } from './backend.ts';
 import { BatchLoad, type LoadMany } from './batch-load.ts';
 import { abortedError, CLOSED, closedError, loadError, unavailableError } from './errors.ts';
@@ -379,8 +379,8 @@ export class Cache implements AsyncDisposable {
       clock: this.#clock,
       events: this.#events,
     };
-    const scope = softMs === Number.POSITIVE_INFINITY ? currentScope() : undefined;
-    const sharedLoad = inScope(scope, () => new SharedLoad(plan));
+    const scope = softMs === Number.POSITIVE_INFINITY ? currentRunContext() : undefined;
+    const sharedLoad = withRunContext(scope, () => new SharedLoad(plan));
     this.#sharedLoads.set(key, sharedLoad);
     const ended = (): void => void this.#sharedLoads.delete(key);
     sharedLoad.result.then(ended, ended);

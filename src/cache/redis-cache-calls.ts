@@ -1,6 +1,6 @@
 import { type ExitCommands, isWrongType, type ScriptRunner, scriptOf } from '../client/index.ts';
 import type { Clock } from '../clock/index.ts';
-import { Due, DueList } from '../lock/index.ts';
+import { Scheduled, TimerQueue } from '../lock/index.ts';
 import { CACHE_SCRIPT } from './redis-cache-script.ts';
 
 /** Maximum number of requests in one call, so that no call blocks the server for long. */
@@ -17,7 +17,7 @@ export class CacheCalls {
   readonly #runner: ScriptRunner;
   readonly #clock: Clock;
   readonly #session: ExitCommands | undefined;
-  readonly #sent: DueList<Batch>;
+  readonly #sent: TimerQueue<Batch>;
   /** The batches of this turn that have room, by slot. */
   readonly #open = new Map<number, Batch>();
   #isClosed = false;
@@ -31,7 +31,7 @@ export class CacheCalls {
     this.#runner = runner;
     this.#session = session;
     this.#clock = clock;
-    this.#sent = new DueList(clock, timeoutMs, (batch) =>
+    this.#sent = new TimerQueue(clock, timeoutMs, (batch) =>
       batch.fail(new Error(`no reply within ${timeoutMs} ms`)),
     );
   }
@@ -84,11 +84,11 @@ export class CacheCalls {
     this.#sent.add(batch, this.#clock.monotonicMs());
     this.#runner.run(SCRIPT, batch.keys, batch.args).then(
       (replies) => {
-        batch.drop();
+        batch.unschedule();
         batch.resolve(replies as unknown[]);
       },
       (error: unknown) => {
-        batch.drop();
+        batch.unschedule();
         // A key of another type fails the whole call: send each request in a call of its own.
         if (batch.size > 1 && isWrongType(error)) batch.split().forEach(this.#call, this);
         else batch.fail(error);
@@ -105,7 +105,7 @@ interface Request {
 }
 
 /** The requests of one call. */
-class Batch extends Due<Batch> {
+class Batch extends Scheduled<Batch> {
   readonly #requests: Request[] = [];
   readonly #shared = new Map<string, Promise<unknown>>();
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/index.ts';
-import { AbortHub, Due, DueLists, type Linked, LinkedList } from '../lock/index.ts';
+import { AbortHub, type Linked, LinkedList, Scheduled, TimerQueues } from '../lock/index.ts';
 import { abortedError, timeoutError } from './errors.ts';
 
 export interface WaitLimits {
@@ -20,14 +20,14 @@ const aborts = new AbortHub<Waiter>();
 export class WaitTimeouts {
   readonly #waiters = new LinkedList<Waiter>();
   /** Timers keep the process alive while a caller waits. */
-  readonly #soft: DueLists<Limit>;
-  readonly #hard: DueLists<Limit>;
+  readonly #soft: TimerQueues<Limit>;
+  readonly #hard: TimerQueues<Limit>;
   /** Set by `end`: all waits reject with this reason. */
   #end: { readonly reason: unknown } | undefined;
 
   constructor(clock: Clock) {
-    this.#soft = new DueLists(clock, ({ waiter }) => waiter.resolve(undefined), true);
-    this.#hard = new DueLists(clock, ({ waiter }) => waiter.timeOut(), true);
+    this.#soft = new TimerQueues(clock, ({ waiter }) => waiter.resolve(undefined), true);
+    this.#hard = new TimerQueues(clock, ({ waiter }) => waiter.timeOut(), true);
   }
 
   /** Waits for the work, for one caller. `explain` converts an error of the work. */
@@ -63,8 +63,8 @@ export class WaitTimeouts {
 
   leave(waiter: Waiter): void {
     this.#waiters.remove(waiter);
-    waiter.soft.drop();
-    waiter.hard.drop();
+    waiter.soft.unschedule();
+    waiter.hard.unschedule();
     const { signal } = waiter.limits;
     if (signal !== undefined) aborts.remove(signal, waiter);
   }
@@ -83,7 +83,7 @@ function asItIs(_key: string, error: unknown): unknown {
 }
 
 /** One of the two timeouts of a waiter. */
-class Limit extends Due<Limit> {
+class Limit extends Scheduled<Limit> {
   readonly waiter: Waiter;
 
   constructor(waiter: Waiter) {

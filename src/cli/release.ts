@@ -4,7 +4,7 @@ import {
   forceLock,
   type ListedLock,
   LOCK_KINDS,
-  lookAtLocks,
+  readLocks,
 } from '../stores/index.ts';
 import { type LockRow, lockRows } from './ls/lock-rows.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
@@ -63,7 +63,7 @@ Examples:
     const name = nameBytesOf(words, values.escaped);
     check(values);
     return withStore(given, io, async (store) => {
-      const found = await store.query(({ run }) => lookAtLocks(run, name), []);
+      const found = await store.query(({ run }) => readLocks(run, name), []);
       const held = heldOnes(found, values.kind);
       if (held.length > 0 && !values.force) return refuse(held, io);
       const releases: Release[] = [];
@@ -77,7 +77,7 @@ Examples:
   },
 };
 
-type FoundLocks = Awaited<ReturnType<typeof lookAtLocks>>;
+type FoundLocks = Awaited<ReturnType<typeof readLocks>>;
 type Release = Awaited<ReturnType<typeof forceLock>>;
 
 const MAX_REASON = 1000;

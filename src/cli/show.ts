@@ -3,7 +3,7 @@ import {
   type ListedHolder,
   type ListedLock,
   type ListedWaiter,
-  lookAtLocks,
+  readLocks,
 } from '../stores/index.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
@@ -23,7 +23,7 @@ const SHOW_OPTIONS = {
   help: HELP,
 } as const satisfies OptionTable;
 
-type FoundLocks = Awaited<ReturnType<typeof lookAtLocks>>;
+type FoundLocks = Awaited<ReturnType<typeof readLocks>>;
 
 /** `holdfast show`: the holders and waiters of the locks of one name. */
 export const show: Verb = {
@@ -58,7 +58,7 @@ Examples:
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
     return withStore(given, io, async (store) => {
-      const found = await store.query(({ run }) => lookAtLocks(run, name), [] as FoundLocks);
+      const found = await store.query(({ run }) => readLocks(run, name), [] as FoundLocks);
       const shown = found.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
       const isFree = !shown.some(({ lock }) => isInUse(lock));
       const paint = choosePaint(io, values['no-color']);

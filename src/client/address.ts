@@ -1,6 +1,6 @@
-/** Where a server is, and how to sign in there. User and password are bytes, one char each. */
+/** The address of a server, with the credentials. In user and password, each char is a byte. */
 export interface Address {
-  /** For messages; never has the password. */
+  /** For messages. Does not include the password. */
   readonly label: string;
   readonly socket: { readonly host: string; readonly port: number } | { readonly path: string };
   readonly isSecure: boolean;
@@ -9,20 +9,20 @@ export interface Address {
   readonly database: number;
 }
 
-/** A text that is no address. The message says what is wrong, and repeats nothing that may be a password. */
+/** The text is no address. The message does not repeat the text, which may include a password. */
 export class AddressError extends Error {
   override readonly name = 'AddressError';
 }
 
 /**
- * Reads `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:/path`.
+ * Parses `redis://[user:password@]host[:port][/database]`, `rediss://…` for TLS, or `unix:/path`.
  *
  * @throws AddressError
  */
 export function parseAddress(text: string): Address {
   const path = /^unix:(?:\/\/)?(\/.+)$/s.exec(text)?.[1];
   if (path !== undefined) return unixAddress(decoded(path));
-  // A URL drops spaces around it, and line breaks anywhere.
+  // The URL parser ignores spaces around the text and line breaks anywhere: refuse both.
   if (/\s/.test(text) || !URL.canParse(text)) {
     throw new AddressError(`The address cannot be read. ${FORMS}`);
   }
@@ -49,7 +49,7 @@ function tcpAddress(url: URL): Address {
   if (!/^\d{0,9}$/.test(database)) throw new AddressError(`A database is a number. ${FORMS}`);
   return {
     label: `${host}:${port}`,
-    // A URL keeps the brackets of an IPv6 address, a socket does not take them.
+    // A URL keeps the brackets of an IPv6 address; a socket does not accept them.
     socket: { host: host.replace(/^\[|\]$/g, ''), port },
     isSecure: url.protocol === 'rediss:',
     user: bytesOf(decoded(url.username)),

@@ -1,6 +1,6 @@
 /**
- * Gathers the items of one turn of the event loop, apart by slot, and sends each batch as one call: when the turn ends,
- * or when it is full, so that the server works on it while the rest of the turn is gathered.
+ * Collects the items of one turn of the event loop, by slot, and sends each batch as one call: at the end of the turn, or
+ * when it is full, so that the server can start while the turn continues.
  */
 export class Batcher<Item> {
   readonly #maxSize: number;
@@ -13,7 +13,7 @@ export class Batcher<Item> {
     this.#send = send;
   }
 
-  /** Items that are added together are sent together. */
+  /** Items of one call are sent in one batch. */
   add(slot: number, items: Item[]): void {
     const batch = this.#open.get(slot);
     if (batch !== undefined && batch.length + items.length <= this.#maxSize) {
@@ -32,5 +32,5 @@ export class Batcher<Item> {
   };
 }
 
-/** A promise that is resolved already: cheaper than queueMicrotask, which makes an asynchronous resource. */
+/** READY.then(callback) is cheaper than queueMicrotask, which creates an async resource. */
 const READY = Promise.resolve();

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close();
 });
 
-/** A server that does as `serve` says with each connection. */
+/** A server that calls `serve` for each connection. */
 async function listen(serve: (socket: Socket) => void): Promise<Server> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
@@ -26,7 +26,7 @@ function addressOf(server: Server) {
   return parseAddress(`redis://127.0.0.1:${port}`);
 }
 
-/** Answers each request, of whatever command, with +OK. */
+/** Replies to every request with +OK. */
 function answering(socket: Socket, onChunk: (text: string) => void = () => {}): void {
   socket.on('data', (chunk: Buffer) => {
     onChunk(chunk.toString());
@@ -68,7 +68,7 @@ describe('a client', () => {
     client.close();
   });
 
-  it('fails what waits for an answer when the connection breaks, and connects again', async () => {
+  it('fails pending requests when the connection ends, and connects again', async () => {
     let connections = 0;
     const server = await listen((socket) => {
       if (++connections === 1) socket.once('data', () => socket.destroy());
@@ -80,7 +80,7 @@ describe('a client', () => {
     client.close();
   });
 
-  it('fails with the reason when it cannot connect, and waits longer each time', async () => {
+  it('fails with the reason when it cannot connect, and pauses before the next attempt', async () => {
     const server = await listen(() => {});
     const address = addressOf(server);
     server.close();
@@ -100,7 +100,7 @@ describe('a client', () => {
     client.close();
   });
 
-  it('fails with what the server says when it may not sign in', async () => {
+  it('fails with the reply of the server when AUTH is refused', async () => {
     const server = await listen((socket) =>
       socket.on('data', () => socket.write('-WRONGPASS no\r\n')),
     );
@@ -109,7 +109,7 @@ describe('a client', () => {
     client.close();
   });
 
-  it('leaves a server that does not answer in time', async () => {
+  it('closes the connection when a reply does not arrive in time', async () => {
     const server = await listen(() => {});
     const clock = virtualClock();
     const client = new Client(addressOf(server), { clock, requestTimeoutMs: 1000 });
@@ -124,7 +124,7 @@ describe('a client', () => {
     client.close();
   });
 
-  it('notices a dead peer on a quiet connection by a PING that is not answered', async () => {
+  it('closes an idle connection when a PING gets no reply', async () => {
     const server = await listen((socket) => socket.once('data', () => socket.write('+OK\r\n')));
     const clock = virtualClock();
     const client = new Client(addressOf(server), { clock });
@@ -146,7 +146,7 @@ describe('a client', () => {
     expect(reason?.message).toBe('no answer within 3000 ms');
   });
 
-  it('fails all requests after close(), which may come twice', async () => {
+  it('fails all requests after close(), which may be called twice', async () => {
     const server = await listen((socket) => answering(socket));
     const client = new Client(addressOf(server));
     await client.request(['PING']);
@@ -155,7 +155,7 @@ describe('a client', () => {
     await expect(client.request(['PING'])).rejects.toThrow('the client is closed');
   });
 
-  it('takes an array that looks like a message for data unless it has subscribed', async () => {
+  it('returns an array that looks like a message as a reply unless it has subscribed', async () => {
     const message = '*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n';
     const server = await listen((socket) => socket.on('data', () => socket.write(message)));
     const client = new Client(addressOf(server));
@@ -165,7 +165,7 @@ describe('a client', () => {
 });
 
 describe('an address', () => {
-  it('names host, port, user, password and database', () => {
+  it('has host, port, user, password and database', () => {
     expect(parseAddress('rediss://me:p%40ss@[::1]:7001/3')).toEqual({
       label: '[::1]:7001',
       socket: { host: '::1', port: 7001 },

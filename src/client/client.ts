@@ -6,11 +6,11 @@ import { type Connection, ConnectionError, openConnection, type Receiver } from 
 
 export interface ClientOptions {
   readonly tls?: TlsOptions | undefined;
-  /** Default 5 s. */
+  /** How long it may take to connect and to sign in. Default 5 s. */
   readonly connectTimeoutMs?: number;
-  /** Default 5 s. */
+  /** How long a reply may take. Default 5 s. */
   readonly requestTimeoutMs?: number;
-  /** Default 3 s: a peer that died silently is noticed within 9 s. */
+  /** The time without a byte from the server after which it sends a PING. Default 3 s: a dead peer is noticed within 9 s. */
   readonly heartbeatMs?: number;
   readonly clock?: Clock;
 }
@@ -21,10 +21,10 @@ const DEFAULT_TIMEOUT_MS = 5000;
 const DEFAULT_HEARTBEAT_MS = 3000;
 
 /**
- * A client of one server. It connects with the first request, and again with the first request after the
- * connection ended. A request whose connection breaks fails: whether it may be sent again is for the caller to
- * decide. Requests made while it connects wait for that attempt, and fail with it; after a failed attempt the next
- * one waits, longer each time.
+ * A client of one server. It connects with the first request, and again with the first request after the connection has
+ * ended. A request fails when its connection ends before the reply; the client does not retry it, since it may have been
+ * executed. Requests that are made while it connects wait for that attempt, and fail with it. The pause before the next
+ * attempt doubles after each failure.
  */
 export class Client {
   readonly address: Address;
@@ -44,7 +44,7 @@ export class Client {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Sends a request of which each char of each argument is a byte. Requests are executed in order. */
+  /** Sends a request. Each char of an argument is a byte. Requests are executed in order. */
   send(argv: readonly string[], receiver: Receiver): void {
     if (this.#connection?.isOpen) this.#connection.send(argv, receiver);
     else {
@@ -57,7 +57,7 @@ export class Client {
     return new Promise((answered, failed) => this.send(argv, { answered, failed }));
   }
 
-  /** Opens another connection to the same server, which is the caller's to close and does not reconnect. */
+  /** Opens another connection to the same server. It does not reconnect, and the caller closes it. */
   open(
     handlers: {
       readonly onPush?: (reply: Reply) => void;
@@ -83,14 +83,14 @@ export class Client {
     });
   }
 
-  /** Ends the connection. What waits for a reply fails, as do all later requests. */
+  /** Ends the connection. Pending and later requests fail. */
   close(): void {
     this.#closing.abort();
     this.#connection?.close();
     this.#connection = undefined;
   }
 
-  /** Connects, and then sends what waits, in one go: nothing that is sent later comes before it. */
+  /** Connects, and then sends the waiting requests in one turn, so that they stay before later ones. */
   async #connect(): Promise<void> {
     this.#isConnecting = true;
     await this.#pause();
@@ -101,7 +101,7 @@ export class Client {
     if (opened instanceof Error) for (const { receiver } of waiting) receiver.failed(opened);
     else {
       this.#connection = opened;
-      // close() may have been called since it was opened.
+      // close() may have been called after the connection was opened.
       if (this.#closing.signal.aborted) opened.close();
       for (const { argv, receiver } of waiting) opened.send(argv, receiver);
     }
@@ -125,7 +125,7 @@ export class Client {
     if (this.#failures === 0 || leftMs <= 0) return undefined;
     return new Promise((resolve) => {
       const timer = this.#clock.setTimer(leftMs, resolve);
-      // Requests wait for it, and nothing else may keep the process alive.
+      // Requests wait for this timer, so it keeps the process alive.
       timer.keepAlive(true);
       this.#closing.signal.addEventListener('abort', () => {
         timer.cancel();

@@ -6,7 +6,7 @@ import type { Address } from './address.ts';
 
 export interface ConnectionOptions {
   readonly address: Address;
-  /** CA, client certificate and key, and what else Node's TLS takes. */
+  /** CA, client certificate, key, and other options of Node's TLS. */
   readonly tls?: TlsOptions | undefined;
   readonly clock: Clock;
   /** How long it may take to connect and to sign in. */
@@ -14,15 +14,15 @@ export interface ConnectionOptions {
   /** How long a reply may take. Infinity for a client that sends commands that block. */
   readonly requestTimeoutMs: number;
   /**
-   * After so long without a byte from the server the connection is probed, and closed if it stays silent for as long
-   * again. Infinity: never.
+   * After this time without a byte from the server, sends a PING, and closes the connection if there is no reply within
+   * the same time. Infinity: never.
    */
   readonly heartbeatMs: number;
-  /** Receives messages, and any other reply that answers no request. */
+  /** Receives messages, and any other reply without a request. */
   readonly onPush?: (reply: Reply) => void;
   /** Called once, when an open connection has ended, with the reason if it is not `close()`. */
   readonly onClose?: (reason: Error | undefined) => void;
-  /** Aborts the attempt to connect; nothing afterwards. */
+  /** Aborts the attempt to connect. Has no effect once the connection is open. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -33,14 +33,15 @@ export interface Receiver {
   failed(error: Error): void;
 }
 
-/** There is no connection, or it broke. */
+/** The connection could not be opened, or was lost. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
 /**
- * Opens a connection and signs in: AUTH, then SELECT. Rejects with a ConnectionError, or with an Error that
- * has the server's reply.
+ * Opens a connection and signs in: AUTH, then SELECT.
+ *
+ * @throws ConnectionError, or an Error with the server's reply.
  */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
   const { address, clock, connectTimeoutMs, signal } = options;
@@ -65,30 +66,30 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
 }
 
 /**
- * One connection to a server, until it ends: requests in order, and their replies in the same order. The first
- * request of a turn is written at once, since a caller may block the event loop next; the others of that turn are
- * written together, unless they are so large that the server had better begin.
+ * One connection to a server: sends requests in order, and receives their replies in the same order. The first request of
+ * a turn is written at once, since the caller may block the event loop next. The others of that turn are written
+ * together at its end, or earlier when they are large.
  *
- * A connection that is dead does not say so. It is closed when a reply does not come in time; and when no byte
- * has come for a while and nothing is asked, it is probed by PING.
+ * A dead connection causes no event. So it is closed when a reply does not arrive in time; and a connection without
+ * requests is checked by PING.
  */
 export class Connection {
   readonly #socket: Socket;
   readonly #options: ConnectionOptions;
   readonly #decoder = new ReplyDecoder();
-  /** Waiting for a reply, in order, from `#first` on. */
+  /** Requests without a reply, in order, from the index `#first` on. */
   #pending: Pending[] = [];
   #first = 0;
-  /** The first request of this turn was written; the others wait for the end of the turn. */
-  #isGathering = false;
+  /** Whether the first request of this turn was written: the others are collected until the turn ends. */
+  #isCollecting = false;
   #outgoing = '';
   #receivedMs: number;
-  #watch: Timer | undefined;
+  #checkTimer: Timer | undefined;
   #isOpen = true;
   #hasSubscribed = false;
   #reason: Error | undefined;
 
-  /** The socket may still be connecting: what is sent waits in it. */
+  /** The socket may still be connecting: it buffers what is written. */
   constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
@@ -102,14 +103,14 @@ export class Connection {
       this.#reason ??= new Error('the server closed it');
     });
     socket.on('close', () => this.#ended());
-    this.#watchLater();
+    this.#checkLater();
   }
 
   get isOpen(): boolean {
     return this.#isOpen;
   }
 
-  /** Sends a request of which each char of each argument is a byte. */
+  /** Sends a request. Each char of an argument is a byte. */
   send(argv: readonly string[], receiver: Receiver): void {
     if (!this.#isOpen) {
       queueMicrotask(() => receiver.failed(this.#lost()));
@@ -119,32 +120,32 @@ export class Connection {
     if (subscribes) this.#hasSubscribed = true;
     this.#pending.push({ receiver, subscribes, sentMs: this.#options.clock.monotonicMs() });
     this.#outgoing += encodeRequest(argv);
-    if (this.#isGathering && this.#outgoing.length < MAX_GATHERED_BYTES) return;
-    if (!this.#isGathering) GATHERED.then(this.#endGathering);
-    this.#isGathering = true;
+    if (this.#isCollecting && this.#outgoing.length < MAX_COLLECTED_BYTES) return;
+    if (!this.#isCollecting) READY.then(this.#endTurn);
+    this.#isCollecting = true;
     this.#write();
   }
 
-  /** The same as a promise. An error reply is a value, as any other reply. */
+  /** Sends a request, and resolves with its reply, which may be an error reply. */
   request(argv: readonly string[]): Promise<Reply> {
     return new Promise((answered, failed) => this.send(argv, { answered, failed }));
   }
 
-  /** Ends the connection at once. What waits for a reply fails. */
+  /** Ends the connection at once. Pending requests fail. */
   close(): void {
     this.#socket.destroy();
   }
 
-  /** Gives the socket away: this connection neither reads nor watches it from now on. */
+  /** Returns the socket to the caller. This object does not read or close it any more. */
   detach(): Socket {
     this.#isOpen = false;
-    this.#watch?.cancel();
+    this.#checkTimer?.cancel();
     for (const event of ['data', 'error', 'end', 'close']) this.#socket.removeAllListeners(event);
     return this.#socket;
   }
 
-  readonly #endGathering = (): void => {
-    this.#isGathering = false;
+  readonly #endTurn = (): void => {
+    this.#isCollecting = false;
     if (this.#outgoing !== '') this.#write();
   };
 
@@ -162,7 +163,7 @@ export class Connection {
         this.#deliver(reply);
       }
     } catch (error) {
-      // What answers there does not speak this protocol, or a receiver has a fault: either way no reply can be matched.
+      // The bytes are not RESP, or a receiver threw: later replies cannot be matched to requests.
       this.#socket.destroy(error as Error);
     }
   }
@@ -174,7 +175,7 @@ export class Connection {
       return;
     }
     this.#first++;
-    // The requests of one turn are dropped together: to shift each would move all others.
+    // The array is replaced when all requests have replies: shift() for each would move the others.
     if (this.#first === this.#pending.length) {
       this.#pending = [];
       this.#first = 0;
@@ -182,7 +183,7 @@ export class Connection {
     next.receiver.answered(reply);
   }
 
-  /** Only a connection that has subscribed gets messages: before, an array that looks like one is data. */
+  /** Without a subscription there are no messages: an array that looks like one is a reply. */
   #isPush(reply: Reply, { subscribes }: Pending): boolean {
     if (reply instanceof PushReply) return !subscribes || !isConfirmation(reply);
     return this.#hasSubscribed && isMessage(reply);
@@ -191,7 +192,7 @@ export class Connection {
   #ended(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#watch?.cancel();
+    this.#checkTimer?.cancel();
     const pending = this.#pending.slice(this.#first);
     this.#pending = [];
     this.#first = 0;
@@ -208,14 +209,14 @@ export class Connection {
     );
   }
 
-  /** Looks twice as often as the shorter of the limits, so that none is exceeded by more than half. */
-  #watchLater(): void {
+  /** Checks twice within the shorter limit, so that no limit is exceeded by more than half. */
+  #checkLater(): void {
     const { clock, requestTimeoutMs, heartbeatMs } = this.#options;
     const everyMs = Math.min(requestTimeoutMs, heartbeatMs) / 2;
     if (everyMs === Number.POSITIVE_INFINITY) return;
-    this.#watch = clock.setTimer(everyMs, () => {
+    this.#checkTimer = clock.setTimer(everyMs, () => {
       this.#check(clock.monotonicMs());
-      if (this.#isOpen) this.#watchLater();
+      if (this.#isOpen) this.#checkLater();
     });
   }
 
@@ -223,7 +224,7 @@ export class Connection {
     const { requestTimeoutMs, heartbeatMs } = this.#options;
     const oldest = this.#pending[this.#first];
     if (oldest !== undefined) {
-      // The server answers in order: while it answers others, this one waits for its turn.
+      // The server replies in order: while replies to earlier requests arrive, this one is not late.
       const waitedMs = nowMs - Math.max(oldest.sentMs, this.#receivedMs);
       const limitMs = oldest.receiver === PROBE ? heartbeatMs : requestTimeoutMs;
       if (waitedMs >= limitMs) this.#socket.destroy(new Error(`no answer within ${limitMs} ms`));
@@ -237,15 +238,15 @@ interface Pending {
   readonly sentMs: number;
 }
 
-/** A promise that is there already: cheaper than queueMicrotask, which makes an asynchronous resource. */
-const GATHERED = Promise.resolve();
+/** READY.then(callback) is cheaper than queueMicrotask, which creates an async resource. */
+const READY = Promise.resolve();
 
-const MAX_GATHERED_BYTES = 2048;
+const MAX_COLLECTED_BYTES = 2048;
 
-/** Receives the reply to the PING of a quiet connection: that it comes is enough. */
+/** Receives the reply to a PING, which is ignored. */
 const PROBE: Receiver = { answered() {}, failed() {} };
 
-/** RESP3 confirms a subscription by a push, which is then the only answer to the command. */
+/** RESP3 confirms a subscription by a push message, which is the only reply to the command. */
 function isConfirmation({ items }: PushReply): boolean {
   return typeof items[0] === 'string' && SUBSCRIPTION.test(items[0]);
 }
@@ -265,7 +266,7 @@ function openSocket({ socket, isSecure }: Address, tls: TlsOptions | undefined):
   return connectTls({ ...socket, ...servername, ...tls });
 }
 
-/** A certificate is looked up by name; SNI takes no addresses. */
+/** SNI accepts host names only. */
 function isIpAddress(host: string): boolean {
   return /^[\d.]+$/.test(host) || host.includes(':');
 }
@@ -296,7 +297,7 @@ async function signIn(
   }
 }
 
-/** ECONNREFUSED and its like say all; those of TLS need their sentence. */
+/** Returns only the code of a system error such as ECONNREFUSED. Errors of TLS need their message. */
 function reasonOf({ code = '', message }: NodeJS.ErrnoException): string {
   if (/^E[A-Z]+$/.test(code)) return code;
   return code === '' ? message : `${message}, ${code}`;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Whatever can run a script on a Redis, and receive messages from it. */
+/** Runs scripts on a Redis server, and receives messages from it. */
 export interface ScriptRunner {
   run(script: Script, keys: string[], args: string[]): Promise<unknown>;
   /**
@@ -13,7 +13,7 @@ export interface ScriptRunner {
     onGap: () => void,
     onLost?: () => void,
   ): Promise<void>;
-  /** In a cluster: which requests may travel together. Left out: all. */
+  /** The cluster slot of a key: one call has keys of one slot. Left out: the server is no cluster. */
   slotOf?(key: string): number;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export interface ExitCommands {
   dropExit(name: string): Promise<void>;
 }
 
-/** A script that was stopped by a key of another type; anything else would happen to all requests alike. */
+/** Whether a script failed because a key has another type. Other errors do not depend on the key. */
 export function isWrongType(error: unknown): boolean {
   return error instanceof Error && /\bWRONGTYPE\b/.test(error.message);
 }

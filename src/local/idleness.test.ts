@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createEngine, execute } from '../engine/index.ts';
-import { forceLock, LOCK_SCRIPT, lookAtLocks, type RunScript } from '../stores/index.ts';
+import { forceLock, LOCK_SCRIPT, type RunScript, readLocks } from '../stores/index.ts';
 import { holdsAnything } from './idleness.ts';
 
 describe('holdsAnything', () => {
@@ -12,7 +12,7 @@ describe('holdsAnything', () => {
     expect(holdsAnything(engine)).toBe(false);
     await run(LOCK_SCRIPT, ['semaphore:{a}'], ['acquire 2 1', 'client.1 []', '1500']);
     expect(holdsAnything(engine)).toBe(true);
-    const look = (await lookAtLocks(run, 'a')).find(({ lock }) => lock.holderCount > 0);
+    const look = (await readLocks(run, 'a')).find(({ lock }) => lock.holderCount > 0);
     await forceLock(run, look!.lock, { host: 'h', pid: 1, user: 'u', reason: 'a test' });
     // The note of the forced release is left, and does not count.
     expect(execute(session, ['EXISTS', 'semaphore:{a}:forced'])).toBe(1);

@@ -1,6 +1,6 @@
 /**
- * One listener for each signal, however many wait with it: a server that gives the same signal to all
- * that it starts would otherwise be warned by Node of a leak that is none.
+ * Adds one listener to each signal, however many waiters share it. Node warns of a leak when a signal has more than ten
+ * listeners, and a server may pass one signal to all of its requests.
  */
 export class AbortHub<Waiter extends { aborted(): void }> {
   readonly #entries = new WeakMap<AbortSignal, Entry<Waiter>>();

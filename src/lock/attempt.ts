@@ -1,6 +1,5 @@
 import type { Timer } from '../clock/index.ts';
 import type { LockCore } from './core.ts';
-import { Due } from './due-list.ts';
 import {
   DeadlockError,
   isFinal,
@@ -19,32 +18,35 @@ import {
 } from './events.ts';
 import type { ResolvedOptions } from './options.ts';
 import { MAX_PAUSE_MS, MIN_PAUSE_MS } from './retry.ts';
-import { findDeadlock, type Scope } from './scope.ts';
+import { findDeadlock, type RunContext } from './run-context.ts';
 import type { AcquireResult, LockRequest, Waiter, WaiterEvent } from './store.ts';
 import { StoreLease, safeMs } from './store-lease.ts';
+import { Scheduled } from './timer-queue.ts';
 
 /**
- * Acquires a lock: asks the store; if the lock is busy, waits to be notified, up to the caller's wait timeout or its
- * signal; asks again if need be. The store keeps the place in its queue, and every request is safe to repeat.
+ * Acquires a lock: sends a request to the store; if the lock is busy, waits to be notified, up to the caller's wait
+ * timeout or signal, and repeats the request when the store says so. The store keeps the place in its queue, and every
+ * request is idempotent.
  *
- * A store that grants at once costs no more than the lease. Null: the lock is busy, and the caller does not wait.
+ * Returns the lease without a promise if the store grants it synchronously. Null: the lock is busy, and the caller does
+ * not wait.
  */
 export function acquire(
   core: LockCore,
   request: LockRequest,
   options: ResolvedOptions,
-  scope: Scope | undefined,
+  context: RunContext | undefined,
 ): StoreLease | Promise<StoreLease | null> {
-  throwIfOver(core, request.name, options);
+  throwIfAborted(core, request.name, options);
   if (isObserved('acquire')) announceAndCheck(core, request, options);
-  return new Attempt(core, request, options, scope).start();
+  return new Attempt(core, request, options, context).start();
 }
 
-/** A subscriber of the event may abort the signal, or close the library. */
+/** Checks again after the event: a subscriber may abort the signal or close the library. */
 function announceAndCheck(core: LockCore, request: LockRequest, options: ResolvedOptions): void {
   announceAcquire(request);
   try {
-    throwIfOver(core, request.name, options);
+    throwIfAborted(core, request.name, options);
   } catch (error) {
     announceFail(request, 'aborted', 0);
     throw error;
@@ -52,20 +54,20 @@ function announceAndCheck(core: LockCore, request: LockRequest, options: Resolve
 }
 
 /**
- * One acquisition, until it is granted or given up.
+ * One acquisition, until it is granted or has failed.
  *
- * States: requesting ⇄ waiting, then granted or over. Several things can end it, and a reply that arrives after that
- * must not be lost: a grant that the caller does not want any more is released.
+ * States: requesting ⇄ waiting, then granted or over. A timeout, a signal, close() or an error can end it while a request
+ * is under way. If that request is then granted, the lock is released.
  */
-export class Attempt extends Due<Attempt> implements Waiter {
+export class Attempt extends Scheduled<Attempt> implements Waiter {
   readonly core: LockCore;
   readonly request: LockRequest;
-  /** The wait timeout counts from here: from the call, or from when the store was first reached. */
+  /** Start of the wait timeout: the call, or the first connection to the store if that is later. */
   waitFromMs: number;
   readonly #options: ResolvedOptions;
-  readonly #scope: Scope | undefined;
+  readonly #context: RunContext | undefined;
   #state: 'requesting' | 'waiting' | 'granted' | 'over' = 'requesting';
-  /** A rejected promise rejects: so each of many waiters keeps one function less. */
+  /** Also rejects, if it is passed a rejected promise: one function less for each of many waiters. */
   #resolve!: (lease: StoreLease | null | Promise<never>) => void;
   #lease: StoreLease | undefined = undefined;
   #hasQueued = false;
@@ -74,27 +76,27 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #sentMs = 0;
   #sentWallMs = 0;
   #requestCount = 0;
-  /** It was notified while a request was under way. */
+  /** The store notified this attempt while a request was under way: send another after its reply. */
   #mustRetry = false;
-  /** Why the store has not answered; undefined if it has. */
-  #failure: unknown = NOT_YET;
+  /** Why the last request has no reply. Undefined: it has one. */
+  #failure: unknown = NO_REPLY_YET;
   #pauseMs = MIN_PAUSE_MS;
   #retryTimer: Timer | undefined = undefined;
   #onReply: (() => void) | undefined = undefined;
-  /** The fence of a grant whose reply was too late. A message of that grant may come later still. */
+  /** The fence of a grant that arrived too late. A message about the same grant may still arrive, and is ignored. */
   #lateFence = 0;
 
   constructor(
     core: LockCore,
     request: LockRequest,
     options: ResolvedOptions,
-    scope: Scope | undefined,
+    context: RunContext | undefined,
   ) {
     super();
     this.core = core;
     this.request = request;
     this.#options = options;
-    this.#scope = scope;
+    this.#context = context;
     this.waitFromMs = core.clock.monotonicMs();
   }
 
@@ -103,7 +105,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   }
 
   start(): StoreLease | Promise<StoreLease | null> {
-    const result = this.#ask();
+    const result = this.#send();
     if (!(result instanceof Promise) && result.type === 'granted') {
       this.#state = 'granted';
       announceGrant(this.request, result.fence, 0);
@@ -111,7 +113,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     }
     return new Promise((resolve) => {
       this.#resolve = resolve;
-      this.core.began(this);
+      this.core.addAttempt(this);
       if (this.#options.signal) this.core.aborts.add(this.#options.signal, this);
       this.#receive(result);
     });
@@ -125,7 +127,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     if (event.type === 'failed') this.#failed(event.error);
     else if (event.type === 'retry' || event.fence <= this.#lateFence) this.#retry();
     else {
-      // The event may come before the reply that the lock is busy.
+      // The event may arrive before the reply that the lock is busy.
       this.#queued();
       if (!this.#isOver) this.#accept(event);
     }
@@ -140,7 +142,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     this.#giveUp(new LockAbortedError(this.request.name, reason));
   }
 
-  /** The caller's signal aborts. */
+  /** Called when the caller's signal aborts. */
   aborted(): void {
     this.#giveUp(new LockAbortedError(this.request.name, this.#options.signal?.reason));
   }
@@ -149,7 +151,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     return this.#state === 'granted' || this.#state === 'over';
   }
 
-  #ask(): AcquireResult | Promise<AcquireResult> {
+  #send(): AcquireResult | Promise<AcquireResult> {
     const { clock, store } = this.core;
     this.#state = 'requesting';
     this.#requestCount++;
@@ -162,7 +164,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
   #retry(): void {
     this.#retryTimer?.cancel();
     if (this.#isPending) this.#mustRetry = true;
-    else this.#receive(this.#ask());
+    else this.#receive(this.#send());
   }
 
   #receive(result: AcquireResult | Promise<AcquireResult>): void {
@@ -216,32 +218,33 @@ export class Attempt extends Due<Attempt> implements Waiter {
     }
     this.#queued();
     if (this.#isOver) return;
-    const deadlock = this.#scope && findDeadlock(this.core, this.request, this.#scope);
-    // The search can end leases, and so abort the signal.
+    const deadlock = this.#context && findDeadlock(this.core, this.request, this.#context);
+    // findDeadlock() checks the deadlines of leases: one that has ended aborts its signal, which may be the caller's.
     if (this.#isOver) return;
-    // The waiter in front may have given up, and be about to leave: a second request comes after that.
+    // The request in front may have timed out just now, with its release still to be sent. Check again after a second
+    // request, which the store receives after that release.
     const isFirst = this.#requestCount === 1;
     if ((deadlock === 'behind' && isFirst) || (!deadlock && this.#mustRetry)) this.#retry();
     else if (deadlock) this.#giveUp(new DeadlockError(this.request.name, deadlock));
     else {
-      this.core.scopes.enqueue(this.request);
+      this.core.runContexts.enqueue(this.request);
       this.#wait(retryInMs);
     }
   }
 
-  /** A subscriber of the event may abort the signal. */
+  /** Announces the wait. A subscriber of that event may abort the signal. */
   #queued(): void {
     if (this.#hasQueued) return;
     this.#hasQueued = true;
-    // A young lease that an old promise is resolved with would survive many collections.
+    // Allocate the lease while waiting, so that the collector does not promote it.
     this.#lease = new StoreLease(this.core, this.request, this.#options);
     announceWait(this.request);
   }
 
-  /** After a failure it is not known whether the request is in the queue. */
+  /** Waits for a notification, and sends the request again after this time. Infinity: only when notified. */
   #wait(durationMs: number): void {
     this.#state = 'waiting';
-    this.#scope?.startWaiting(this);
+    this.#context?.startWaiting(this);
     this.#retryTimer?.cancel();
     if (!Number.isFinite(durationMs)) return;
     this.#retryTimer = this.core.clock.setTimer(durationMs, () => this.#retry());
@@ -261,10 +264,10 @@ export class Attempt extends Due<Attempt> implements Waiter {
 
   #granted({ fence, sentMs, sentWallMs, isReserved = false }: Grant, waitedMs: number): void {
     const lease = this.#begin(fence, sentMs, sentWallMs, isReserved);
-    // The confirmation is sent before the caller goes on, who may block the event loop.
+    // Confirm the reservation before the caller continues: it may block the event loop.
     if (isReserved) lease.renew();
     this.#end('granted');
-    // Before the caller goes on, and after the event of the release that made room, which is of the same turn.
+    // Announced in a microtask: after the `release` event of the former holder, and before the caller continues.
     if (isObserved('grant')) READY.then(() => announceGrant(this.request, fence, waitedMs));
     this.#resolve(lease);
   }
@@ -276,7 +279,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     return this.#lease;
   }
 
-  /** The reply took so long that the lease may have ended. */
+  /** The reply took so long that the lease may have ended: sends the request again, which extends the lease. */
   #tooSlow(tookMs: number, fence: number): void {
     this.#lateFence = fence;
     this.#failure = new SlowStoreError(tookMs, this.request.leaseMs);
@@ -289,7 +292,7 @@ export class Attempt extends Due<Attempt> implements Waiter {
     return Math.max(clock.monotonicMs() - sentMs, clock.wallMs() - sentWallMs);
   }
 
-  /** The place in the queue is read before the request leaves it. */
+  /** Fails with the holders and the place in the queue: both are requested before the request leaves the queue. */
   #stayedBusy(): void {
     if (this.#isOver) return;
     const error = this.core.timeoutError(this.request, this.#waitedMs());
@@ -307,15 +310,16 @@ export class Attempt extends Due<Attempt> implements Waiter {
     this.#end('over');
     this.#resolve(rejected);
     announceFail(this.request, code, this.#waitedMs());
-    // A pending request can still be granted: it is released when the reply has come.
+    // A pending request may still be granted: #handleLate releases it when its reply arrives.
     if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));
-    else this.core.giveBack(this.request);
+    else this.core.releaseUnused(this.request);
   }
 
   /**
-   * A reply that came after the end. While the lease is held, it says nothing new; a failure may mean that the lock was
-   * released, so that the lease is checked. After that, the request may have been granted once more, or be in the
-   * queue. A lease that was given away is another's: it is left alone, unless the reply is of a later grant.
+   * Handles a reply, or the failure of a request (undefined), after this attempt has ended. While the lease is held,
+   * a reply changes nothing, and after a failure the lease is renewed, which finds out whether the store still has it.
+   * Otherwise the request may have been granted again, or be in the queue, and is released. Exception: a lease that was
+   * transferred belongs to another process, unless the reply is of a later grant.
    */
   #handleLate(result?: AcquireResult): void {
     const lease = this.#state === 'granted' ? this.#lease! : undefined;
@@ -324,15 +328,15 @@ export class Attempt extends Due<Attempt> implements Waiter {
       return;
     }
     const isLater = result?.type === 'granted' && result.fence !== lease?.fence;
-    if (!lease?.isGivenAway || isLater) this.core.giveBack(this.request);
+    if (!lease?.isTransferred || isLater) this.core.releaseUnused(this.request);
   }
 
   #end(state: 'granted' | 'over'): void {
     this.#state = state;
     this.#retryTimer?.cancel();
-    this.#scope?.stopWaiting(this);
-    this.core.scopes.leave(this.request);
-    this.drop();
+    this.#context?.stopWaiting(this);
+    this.core.runContexts.leave(this.request);
+    this.unschedule();
     if (this.#options.signal) this.core.aborts.remove(this.#options.signal, this);
   }
 
@@ -349,9 +353,10 @@ interface Grant {
 }
 
 const READY = Promise.resolve();
-const NOT_YET = new Error('no answer yet');
+const NO_REPLY_YET = new Error('no answer yet');
 
-export function throwIfOver(
+/** Throws if the signal has aborted or the library is closed. */
+export function throwIfAborted(
   { closed }: LockCore,
   name: string,
   { signal }: Pick<ResolvedOptions, 'signal'>,

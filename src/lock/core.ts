@@ -1,14 +1,13 @@
 import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
-import { DueList, DueLists } from './due-list.ts';
 import { LockArgumentError, LockTimeoutError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { memoryStore } from './memory-store.ts';
 import { OptionReader } from './options.ts';
 import { type PendingRelease, release } from './release.ts';
 import { retry } from './retry.ts';
-import { Scopes } from './scope.ts';
+import { RunContexts } from './run-context.ts';
 import type {
   Contention,
   HolderInfo,
@@ -17,37 +16,35 @@ import type {
   LockStore,
   LockTarget,
 } from './store.ts';
+import { TimerQueue, TimerQueues } from './timer-queue.ts';
 import { Watchdog } from './watchdog.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
-/**
- * What all locks of one `createLocks` share: the store, the clock, the leases that are held, and the attempts that
- * wait.
- */
+/** The state that all locks of one `createLocks` share: the store, the clock, the held leases and the waiting attempts. */
 export class LockCore {
   readonly clock: Clock;
   readonly store: LockStore;
   readonly options: OptionReader;
   readonly watchdog: Watchdog;
-  /** The bodies of run() that hold locks of this store. */
-  readonly scopes = new Scopes();
+  /** The callbacks of run() that hold locks of this store. */
+  readonly runContexts = new RunContexts();
   readonly aborts = new AbortHub<{ aborted(): void }>();
   readonly #random: Random;
   readonly #info: HolderInfo;
   readonly #ownerPrefix: string;
   #ownerCount = 0;
-  /** All attempts, by their wait timeout. A program that waits for a lock stays alive. */
-  readonly #attempts: DueLists<Attempt>;
-  readonly #releases: DueList<PendingRelease>;
-  /** The number of things that close() waits for, and the callback for when none is left. */
+  /** All attempts, by their wait timeout. They keep the process alive. */
+  readonly #attempts: TimerQueues<Attempt>;
+  readonly #releases: TimerQueue<PendingRelease>;
+  /** The number of promises that close() waits for, and the callback for when none is left. */
   #workCount = 0;
   #onIdle = (): void => {};
   readonly #pauses = new Set<() => void>();
-  /** Attempts whose wait timeout does not run yet. Undefined: the store was reached, or could not be. */
+  /** Attempts whose wait timeout has not started. Undefined: the first connection to the store succeeded or failed. */
   #unconnected: Set<Attempt> | undefined;
   #closed: { readonly reason: unknown } | undefined;
   #closing: Promise<void> | undefined;
-  /** close() waits for nothing any more. */
+  /** close() has stopped waiting: pending releases resolve with `unknown`. */
   #isOver = false;
 
   constructor({ clock, random, store, info, worker, options = new OptionReader() }: CoreOptions) {
@@ -56,16 +53,21 @@ export class LockCore {
     this.options = options;
     this.#random = random;
     this.#info = { ...info, label: '' };
-    // 96 random bits, once; counting makes the rest as unique, and costs less than a lock in memory.
+    // 96 random bits for each process and a counter: cheaper than random bits for each acquisition.
     this.#ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
-    this.#attempts = new DueLists(clock, (attempt) => attempt.timedOut(), true);
-    this.#releases = new DueList(clock, RELEASE_MS, (pending) => pending.resolve('unknown'), true);
+    this.#attempts = new TimerQueues(clock, (attempt) => attempt.timedOut(), true);
+    this.#releases = new TimerQueue(
+      clock,
+      RELEASE_MS,
+      (pending) => pending.resolve('unknown'),
+      true,
+    );
     if (inUse.has(store)) throw new LockArgumentError('', TAKEN);
     inUse.add(store);
     this.store.onLost?.((reason, owner) => {
       for (const lease of this.watchdog.leases()) {
-        if (owner === undefined || lease.request.owner === owner) lease.stolenElsewhere(reason);
+        if (owner === undefined || lease.request.owner === owner) lease.markStolen(reason);
       }
     });
     if (store.connected !== undefined) {
@@ -74,12 +76,12 @@ export class LockCore {
     }
   }
 
-  /** Why the library was closed, once it was. */
+  /** Why the library was closed. Undefined: it is open. */
   get closed(): { readonly reason: unknown } | undefined {
     return this.#closed;
   }
 
-  /** Locks of this process alone, with the same clock. */
+  /** A core with a memory store of its own and the same clock. */
   inMemory(): LockCore {
     const { clock } = this;
     return new LockCore({
@@ -90,7 +92,7 @@ export class LockCore {
     });
   }
 
-  /** A name that no other acquisition has. */
+  /** Returns a unique id for one acquisition. */
   newOwner(): string {
     return this.#ownerPrefix + (this.#ownerCount++).toString(36);
   }
@@ -99,33 +101,33 @@ export class LockCore {
     return label === '' ? this.#info : { ...this.#info, label };
   }
 
-  /** From now on the attempt is notified of its wait timeout, and of close(). */
-  began(attempt: Attempt): void {
+  /** Starts the wait timeout of an attempt. The attempt is notified of its end, and of close(). */
+  addAttempt(attempt: Attempt): void {
     this.#unconnected?.add(attempt);
     const connectMs = this.#unconnected === undefined ? 0 : MAX_CONNECT_MS;
-    // An attempt that does not wait for a busy lock waits for the reply, for as long as the store takes.
+    // With `wait: 0` the caller does not wait for a busy lock, but it does wait for the reply: the store limits that time.
     const timeoutMs = attempt.waitMs > 0 ? attempt.waitMs + connectMs : Number.POSITIVE_INFINITY;
     this.#attempts.add(attempt, timeoutMs, attempt.waitFromMs);
   }
 
-  /** The wait timeouts of all attempts start now. */
+  /** Starts the wait timeouts of all attempts. */
   #connected(): void {
     const attempts = this.#unconnected ?? [];
     this.#unconnected = undefined;
     for (const attempt of attempts) {
-      if (attempt.list === undefined) continue;
+      if (attempt.timerQueue === undefined) continue;
       attempt.waitFromMs = this.clock.monotonicMs();
-      this.began(attempt);
+      this.addAttempt(attempt);
     }
   }
 
-  /** Settles when the store was reached, or could not be. */
+  /** Resolves when the first connection to the store has succeeded or failed. */
   async connect(): Promise<void> {
     if (this.#unconnected === undefined) return;
     await this.store.inspect(ANY_LOCK).catch(() => {});
   }
 
-  /** Settles when the store answers. */
+  /** Resolves when the store replies. */
   async ready(): Promise<void> {
     try {
       await retry(this, READY_MS, () => this.store.inspect(ANY_LOCK));
@@ -134,13 +136,13 @@ export class LockCore {
     }
   }
 
-  /** From now on its caller waits no longer than RELEASE_MS. */
+  /** Resolves the release with `unknown` after RELEASE_MS, if it has no result by then. */
   releasing(pending: PendingRelease): void {
     if (this.#isOver) pending.resolve('unknown');
     else this.#releases.add(pending, this.clock.monotonicMs());
   }
 
-  /** Ends early when the library is closed. */
+  /** Resolves after this time, or earlier if the library is closed. */
   async pause(durationMs: number): Promise<void> {
     if (this.closed !== undefined) return;
     await new Promise<void>((resolve) => {
@@ -154,25 +156,28 @@ export class LockCore {
     });
   }
 
-  /** Releases what no caller will use. If the store cannot be reached, the lease, or the place, ends by itself. */
-  giveBack(request: LockRequest): void {
+  /**
+   * Releases a request that no caller uses any more: a lease, or a place in the queue. If the store cannot be reached,
+   * both expire.
+   */
+  releaseUnused(request: LockRequest): void {
     const endsInMs = request.leaseMs + PLACE_MS;
     this.track((async () => release(this, () => this.store.release(request), endsInMs))());
   }
 
-  /** The lease was stolen, or belongs to another process now. Repeats the request for as long as the lease lasts. */
+  /** Removes a lease that was stolen or transferred from the session of this process. Retries for one lease duration. */
   detach(request: LockRequest): void {
     const { store } = this;
     if (store.detach === undefined) return;
     this.track(retry(this, request.leaseMs, () => store.detach!(request)));
   }
 
-  /** The lease ended by the holder's own clock: if the store keeps a record of it with a session, it is released. */
+  /** Releases a lease that has expired, if the store has sessions: the session still has a record of it. */
   releaseRecorded(request: LockRequest): void {
-    if (this.store.detach !== undefined) this.giveBack(request);
+    if (this.store.detach !== undefined) this.releaseUnused(request);
   }
 
-  /** close() waits for this work, for a while: a lock may stay in the store if it is cut short. */
+  /** Makes close() wait for this work, for up to CLOSING_MS. */
   track(work: Promise<unknown>): void {
     this.#workCount++;
     const done = (): void => {
@@ -196,7 +201,7 @@ export class LockCore {
     timer.cancel();
   }
 
-  /** What keeps a request waiting. Nothing, if the store does not answer soon. */
+  /** The holders of the lock and the place of the request. Empty if the store does not reply within CONTENTION_MS. */
   async contention(request: LockRequest): Promise<Contention> {
     const unknown = { holders: [], place: undefined };
     const found = this.store.contention(request).catch(() => unknown);
@@ -209,25 +214,25 @@ export class LockCore {
   }
 
   inspect(target: LockTarget): Promise<Inspection> {
-    return this.told(target, this.store.inspect(target));
+    return this.#wrapFailure(target, this.store.inspect(target));
   }
 
-  /** A failure of the store has the library's own error. */
-  async told<Result>({ name }: LockTarget, answer: Result | Promise<Result>): Promise<Result> {
+  /** Rejects with a LockUnavailableError if the store fails. */
+  async #wrapFailure<Result>({ name }: LockTarget, reply: Promise<Result>): Promise<Result> {
     try {
-      return await answer;
+      return await reply;
     } catch (error) {
       throw new LockUnavailableError(name, error);
     }
   }
 
   async forceRelease(target: LockTarget): Promise<number> {
-    const holders = await this.told(target, this.store.forceRelease(target));
+    const holders = await this.#wrapFailure(target, this.store.forceRelease(target));
     announce('force', () => ({ lock: target.name, kind: target.kind, holders }));
     return holders;
   }
 
-  /** However often it is called: when it resolves, all is done. */
+  /** May be called more than once: every call resolves when the library is closed. */
   close(reason: unknown): Promise<void> {
     this.#closing ??= this.#close(reason);
     return this.#closing;
@@ -250,12 +255,12 @@ export class LockCore {
   }
 }
 
-/** Names of owners are unique in one library, not in two that share a store. */
+/** Two cores must not share a store: each counts its own owner ids. */
 const inUse = new WeakSet<LockStore>();
 const TAKEN =
   'this store has locks already: share those, or make another store, of the same client if you like';
 
-/** What is asked about it is of no interest. */
+/** Any request shows whether the store can be reached. */
 const ANY_LOCK: LockTarget = { kind: 'mutex', name: 'ready', slots: 1 };
 /** How long a wait timeout is put off while the store was not reached yet. */
 const MAX_CONNECT_MS = 10_000;
@@ -265,9 +270,9 @@ const READY_MS = 10_000;
 const CONTENTION_MS = 250;
 /** How long a caller waits for a release. */
 const RELEASE_MS = 500;
-/** How long close() waits for what is released then. */
+/** How long close() waits for pending work, such as releases. */
 const CLOSING_MS = 500;
-/** A place in the queue outlives a short lease. */
+/** How long a place in the queue can outlive the lease. */
 const PLACE_MS = 10_000;
 
 export interface CoreOptions {

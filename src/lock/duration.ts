@@ -7,16 +7,20 @@ type Unit = keyof typeof UNITS_MS;
 /** Milliseconds, or a number with its unit: `'250ms'`, `'30s'`, `'1.5h'`. */
 export type Duration = number | `${number}${Unit}` | `${number} ${Unit}`;
 
-/** What a store can count to: a hundred years, well inside of 2^53 and of Redis's limit. */
-const LONGEST_MS = 100 * 365 * UNITS_MS.d;
+/** Largest duration that stores accept: a hundred years, below 2^53 and Redis's limit. */
+const MAX_MS = 100 * 365 * UNITS_MS.d;
 
 export interface DurationBounds {
   readonly leastMs: number;
-  /** Whether the time may be without end. */
+  /** Whether Infinity is accepted. Default false. */
   readonly endless?: boolean;
 }
 
-/** A duration in milliseconds; an argument error that names the option if it cannot be one. */
+/**
+ * Converts a duration to milliseconds.
+ *
+ * @throws LockArgumentError that names the option, if it is no duration or out of bounds.
+ */
 export function durationMs(
   value: Duration,
   option: string,
@@ -25,7 +29,7 @@ export function durationMs(
 ): number {
   const parsedMs = typeof value === 'number' ? value : parseDuration(value);
   if (endless && parsedMs === Number.POSITIVE_INFINITY) return parsedMs;
-  if (parsedMs >= leastMs && parsedMs <= LONGEST_MS) return parsedMs;
+  if (parsedMs >= leastMs && parsedMs <= MAX_MS) return parsedMs;
   const range = `from ${leastMs} ms to 36500 days${endless ? ', or Infinity' : ''}`;
   throw new LockArgumentError(
     lock,
@@ -33,7 +37,7 @@ export function durationMs(
   );
 }
 
-/** NaN for what is not a duration, which no bounds admit. */
+/** NaN if the text is no duration. */
 function parseDuration(text: unknown): number {
   const match = /^(\d+(?:\.\d+)?) ?(ms|s|m|h|d)$/.exec(String(text));
   return match ? Number(match[1]) * UNITS_MS[match[2] as Unit] : Number.NaN;

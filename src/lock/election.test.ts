@@ -117,7 +117,7 @@ describe.each([
     expect(first.terms).toHaveLength(1);
   });
 
-  it('aborts the signal when the lock is taken by force, and campaigns again', async () => {
+  it('aborts the signal after forceRelease(), and campaigns again', async () => {
     const candidate = new Candidate(locks);
     await settle();
     await other.mutex('job').forceRelease();
@@ -477,7 +477,7 @@ describe('an election', () => {
     await election.stop();
   });
 
-  it('that is started inside of run() is no part of that callback', async () => {
+  it('that is started inside run() is no part of that callback', async () => {
     const locks = locksIn(memoryStore(clock));
     const outer = locks.mutex('outer');
     let election: Election | undefined;

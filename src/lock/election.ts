@@ -6,7 +6,7 @@ import type { Lease } from './lease.ts';
 import type { Lock } from './lock.ts';
 import { loseSignal } from './lose-signal.ts';
 import type { AcquireOptions } from './options.ts';
-import { inScope } from './scope.ts';
+import { withRunContext } from './run-context.ts';
 import type { ForeignHolder, Holder, HoldfastHolder } from './store.ts';
 
 /**
@@ -50,7 +50,7 @@ export class Election implements AsyncDisposable {
     // Checks them.
     core.options.resolve(lock.name, this.#acquireOptions);
     // The election is no part of the callback of run() that may have started it.
-    this.done = inScope(undefined, () => this.#campaign());
+    this.done = withRunContext(undefined, () => this.#campaign());
   }
 
   /**

@@ -15,8 +15,8 @@ export type LossReason = 'expired' | 'stolen' | 'unreachable';
 const BRAND = Symbol.for('holdfast.LockError');
 
 /**
- * What every error of the library is. `instanceof` holds across copies of the package, as when one
- * is loaded as ESM and one as CommonJS: it looks at a brand, not at the prototype.
+ * Base class of all errors of the library. `instanceof` works across copies of the package, such as one loaded as ESM and
+ * one as CommonJS: it checks a brand, not the prototype.
  */
 export class LockError extends Error {
   readonly code: LockErrorCode;
@@ -39,7 +39,7 @@ export class LockError extends Error {
     return this.codeOf === undefined || value[BRAND] === this.codeOf;
   }
 
-  /** The code that a subclass stands for; undefined for the base, which is all of them. */
+  /** The code of a subclass. Undefined: the base class, which matches every code. */
   protected static readonly codeOf: LockErrorCode | undefined = undefined;
 }
 
@@ -63,7 +63,7 @@ export class LockTimeoutError extends LockError {
   }
 }
 
-/** So many holders are named in a message. */
+/** Maximum number of holders that a message names. */
 const MAX_NAMED = 3;
 
 function heldBy(holders: readonly Holder[]): string {
@@ -84,7 +84,7 @@ function placeText(place: number | undefined): string {
   return place === undefined ? '' : `; this request was number ${place} in the queue`;
 }
 
-/** The lease has ended, or may have: the work that it guarded must stop. */
+/** The lease has ended, or may have ended: the work that it guarded must stop. */
 export class LockLostError extends LockError {
   protected static override readonly codeOf = 'lost';
   readonly reason: LossReason;
@@ -119,7 +119,7 @@ function howOf(cause: unknown): string {
 export class SlowStoreError extends Error {
   constructor(tookMs: number, leaseMs: number) {
     const [took, lease] = [Math.round(tookMs), Math.round(leaseMs)];
-    super(`its reply took ${took} ms, and the lease is ${lease} ms. Ask for a longer lease.`);
+    super(`its reply took ${took} ms, and the lease is ${lease} ms. Use a longer lease.`);
   }
 }
 
@@ -147,7 +147,7 @@ export class LockAbortedError extends LockError {
   }
 }
 
-/** The task would wait for itself, or for tasks that wait for it. */
+/** The request would never be granted: the caller would wait for itself, or for callers that wait for it. */
 export class DeadlockError extends LockError {
   protected static override readonly codeOf = 'deadlock';
   constructor(lock: string, deadlock: Deadlock) {
@@ -155,20 +155,20 @@ export class DeadlockError extends LockError {
   }
 }
 
-/** Who is waited for: the task itself, which may want to write what it reads, or others in a circle. */
+/** The cause of a deadlock: see findDeadlock(). */
 export type Deadlock = 'own' | 'upgrade' | 'behind' | 'cycle';
 
 const DEADLOCKS = {
-  own: 'it is held by the body of run() that asks for it. Ask with { reentrant: true }, or after that body.',
+  own: 'the callback of run() that requests it holds it. Pass { reentrant: true }, or request it after that callback.',
   upgrade:
-    'it is read by the body of run() that asks to write. Leave that body first, or write from the start.',
+    'the callback of run() that requests to write holds it for reading. Request to write from the start, or after that callback.',
   behind:
-    'who goes before (a writer, or one that takes more permits) waits for the body of run() that asks once more. Ask with { reentrant: true }, or for all at once.',
+    'a request in front of it (a writer, or one for more permits) waits for the callback of run() that requests it. Pass { reentrant: true }, or request all permits at once.',
   cycle:
     'its holder waits for a lock that this task holds. Take locks in one order, or with all().',
 } as const satisfies Record<Deadlock, string>;
 
-/** An argument that cannot be right. */
+/** An argument or option is wrong. */
 export class LockArgumentError extends LockError {
   protected static override readonly codeOf = 'argument';
   constructor(lock: string, message: string) {
@@ -176,22 +176,22 @@ export class LockArgumentError extends LockError {
   }
 }
 
-/** For a store: the lock is in use with another number of slots. */
+/** Thrown by a store if the lock is in use with another number of slots. */
 export function otherSlots(lock: string, slots: number, given: number): LockArgumentError {
   return new LockArgumentError(
     lock,
-    `semaphore '${lock}' is in use with ${slots} permits, and this program asks for one with ${given}. Use the same ` +
+    `semaphore '${lock}' is in use with ${slots} permits, and this program requests one with ${given}. Use the same ` +
       'number in every program; it can change once no client holds the semaphore or waits for it.',
   );
 }
 
-/** Gives an error that was made in a timer or a callback the frames of the function that awaits this one. */
+/** Replaces the stack of an error that was created in a timer or a callback by that of the caller. */
 export function withCallerFrames(error: unknown): unknown {
   if (error instanceof LockError) Error.captureStackTrace(error, withCallerFrames);
   return error;
 }
 
-/** A store can say that what failed will always fail. */
+/** Whether a store marked the error as permanent: retries would fail too. */
 export function isFinal(error: unknown): boolean {
   return error instanceof Error && 'isFinal' in error && error.isFinal === true;
 }

@@ -9,33 +9,33 @@ import type { LockKind, LockRequest } from './store.ts';
  */
 export interface LockEvents {
   /** A caller requests a lock. */
-  acquire: Asked;
+  acquire: RequestEvent;
   /** The lock is busy, and the request is in the queue. At most once for each acquisition. */
-  wait: Asked;
+  wait: RequestEvent;
   /** The lock is held from now on. */
-  grant: Granted & { readonly waitedMs: number };
+  grant: LeaseEvent & { readonly waitedMs: number };
   /** The lock was not granted. `busy`: it was not free, and the caller did not wait. */
-  fail: Asked & { readonly code: LockErrorCode | 'busy'; readonly waitedMs: number };
+  fail: RequestEvent & { readonly code: LockErrorCode | 'busy'; readonly waitedMs: number };
   /** The store has extended the lease. */
-  renew: Granted;
+  renew: LeaseEvent;
   /** The lease ended before its holder released it. */
-  lose: Granted & { readonly reason: LossReason; readonly heldMs: number };
+  lose: LeaseEvent & { readonly reason: LossReason; readonly heldMs: number };
   /** The holder released the lock. `unknown`: the store did not reply in time. */
-  release: Granted & { readonly outcome: ReleaseOutcome; readonly heldMs: number };
-  /** The holder gave the lease away, for another process to adopt. */
-  transfer: Granted & { readonly heldMs: number };
+  release: LeaseEvent & { readonly outcome: ReleaseOutcome; readonly heldMs: number };
+  /** The holder transferred the lease, so that another process can adopt it. */
+  transfer: LeaseEvent & { readonly heldMs: number };
   /** forceRelease() ended all leases of a lock. */
   force: { readonly lock: string; readonly kind: LockKind; readonly holders: number };
 }
 
-interface Asked {
+interface RequestEvent {
   readonly lock: string;
   readonly kind: LockKind;
-  /** The id of this one acquisition, the same in all of its events. */
+  /** The id of the acquisition, the same in all of its events. */
   readonly owner: string;
 }
 
-interface Granted extends Asked {
+interface LeaseEvent extends RequestEvent {
   readonly fence: number;
 }
 
@@ -55,7 +55,7 @@ export function isObserved(name: keyof LockEvents): boolean {
   return CHANNELS[name].hasSubscribers;
 }
 
-/** Makes the event only if the channel has subscribers. */
+/** Publishes an event. It is created only if the channel has subscribers. */
 export function announce<Name extends keyof LockEvents>(
   name: Name,
   event: () => LockEvents[Name],
@@ -65,15 +65,15 @@ export function announce<Name extends keyof LockEvents>(
 }
 
 export function announceAcquire(request: LockRequest): void {
-  announce('acquire', () => asked(request));
+  announce('acquire', () => requestEvent(request));
 }
 
 export function announceWait(request: LockRequest): void {
-  announce('wait', () => asked(request));
+  announce('wait', () => requestEvent(request));
 }
 
 export function announceGrant(request: LockRequest, fence: number, waitedMs: number): void {
-  announce('grant', () => ({ ...asked(request), fence, waitedMs }));
+  announce('grant', () => ({ ...requestEvent(request), fence, waitedMs }));
 }
 
 export function announceFail(
@@ -81,9 +81,9 @@ export function announceFail(
   code: LockEvents['fail']['code'],
   waitedMs: number,
 ): void {
-  announce('fail', () => ({ ...asked(request), code, waitedMs }));
+  announce('fail', () => ({ ...requestEvent(request), code, waitedMs }));
 }
 
-export function asked({ name, kind, owner }: LockRequest): Asked {
+export function requestEvent({ name, kind, owner }: LockRequest): RequestEvent {
   return { lock: name, kind, owner };
 }

@@ -4,11 +4,11 @@ import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './
 import type { StoreLease } from './store-lease.ts';
 import { transferText } from './transfer.ts';
 
-/** Several leases that are one: it is held while each of them is. */
+/** The lease of all(): several leases as one. It is held while every member is held. */
 export class GroupLease implements Lease {
   readonly members: readonly StoreLease[];
   readonly name: string;
-  /** One for all: larger than that of every earlier holder of any of them. */
+  /** The same for all members: larger than the fence of every earlier holder of any of them. */
   readonly fence: number;
   #signal: AbortSignal | undefined;
   #contended: AbortSignal | undefined;
@@ -21,7 +21,7 @@ export class GroupLease implements Lease {
 
   get signal(): AbortSignal {
     this.#signal ??= this.#joinSignals();
-    // Each checks the clock, so that a loss that was not noticed yet aborts the signal now.
+    // Each member checks the clock, so that a loss whose timer has not run yet aborts the signal now.
     for (const member of this.members) member.checkDeadline();
     return this.#signal;
   }
@@ -47,7 +47,7 @@ export class GroupLease implements Lease {
     await Promise.all(this.members.map((member) => member.extend(lease)));
   }
 
-  /** `released` only if each was; `unknown` if that is not known of one. */
+  /** `unknown` if it is unknown for one member; else `released` or `kept`, if no member was `not-held`. */
   async release(): Promise<ReleaseOutcome> {
     const outcomes = await Promise.all(this.members.map((member) => member.release()));
     if (outcomes.includes('unknown')) return 'unknown';

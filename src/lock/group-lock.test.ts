@@ -37,7 +37,7 @@ const STORES = {
   'scripts in a cluster': () => scriptStore((key) => key.charCodeAt(6)),
 };
 
-describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, makeStore) => {
+describe.each(Object.entries(STORES))('all(), in %s', (_name, makeStore) => {
   let store: LockStore;
   let locks: Locks;
 
@@ -47,7 +47,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
   });
   afterEach(() => locks.close());
 
-  it('are all taken, and all given back', async () => {
+  it('acquires and releases all locks', async () => {
     const lease = await locks.all(['b', 'a', 'b']).acquire();
     expect(lease.name).toBe('a,b');
     expect(await locks.mutex('a').tryAcquire()).toBe(null);
@@ -57,7 +57,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
   });
 
-  it('have one fence, above all earlier ones of each and below all later ones', async () => {
+  it('has one fence, above all earlier ones of each lock and below all later ones', async () => {
     const before = await locks.mutex('b').acquire();
     await before.release();
     const lease = await locks.all(['a', 'b', 'c']).acquire();
@@ -70,7 +70,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     }
   });
 
-  it('are none, if one is busy and nobody waits', async () => {
+  it('acquires none by tryAcquire() if one is busy', async () => {
     const busy = await locks.mutex('b').acquire();
     expect(await locks.all(['a', 'b', 'c']).tryAcquire()).toBe(null);
     await settle();
@@ -82,7 +82,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     await busy.release();
   });
 
-  it('are waited for in one order, so that nobody waits in a circle', async () => {
+  it('waits for locks in one order, so that requests for overlapping sets do not deadlock', async () => {
     const first = await locks.all(['a', 'b']).acquire();
     const turns: string[] = [];
     const tasks = [
@@ -96,7 +96,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(turns.sort()).toEqual(['abc', 'ac', 'bc']);
   });
 
-  it('are given back if one stays busy', async () => {
+  it('releases the locks it has if one stays busy', async () => {
     const busy = await locks.mutex('b').acquire({ lease: '10m' });
     const waiting = locks.all(['a', 'b']).acquire({ wait: '2s' });
     const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
@@ -108,7 +108,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     await busy.release();
   });
 
-  it('are given up by a signal', async () => {
+  it('releases the locks it has when the signal aborts', async () => {
     const busy = await locks.mutex('b').acquire();
     const controller = new AbortController();
     const waiting = locks.all(['a', 'b']).acquire({ signal: controller.signal });
@@ -121,7 +121,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     await busy.release();
   });
 
-  it('are lost if one is', async () => {
+  it('loses the lease when one lock is lost', async () => {
     const lease = await locks.all(['a', 'b']).acquire({ lease: '3s' });
     const { signal } = lease;
     await locks.mutex('b').forceRelease();
@@ -132,7 +132,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(await lease.release()).toBe('not-held');
   });
 
-  it('are renewed for as long as they are held', async () => {
+  it('renews all locks while they are held', async () => {
     const lease = await locks.all(['a', 'b']).acquire({ lease: '3s' });
     await elapse(clock, 10_000);
     expect(lease.isHeld).toBe(true);
@@ -140,12 +140,12 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(lease.expiresInMs).toBeGreaterThan(2000);
   });
 
-  it('are taken by force together', async () => {
+  it('forceRelease() returns the holders of all locks', async () => {
     await locks.all(['a', 'b']).acquire();
     expect(await locks.all(['a', 'b']).forceRelease()).toBe(2);
   });
 
-  it('are handed to another process, once', async () => {
+  it('transfers the lease to another process once', async () => {
     const lease = await locks.all(['a', 'b']).acquire();
     const text = lease.transfer();
     expect(lease.isHeld).toBe(false);
@@ -158,7 +158,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect(await adopted.release()).toBe('released');
   });
 
-  it('are not to be had from a store that cannot be reached', async () => {
+  it('rejects with LockUnavailableError if the store cannot be reached', async () => {
     const refuse = (): Promise<never> => Promise.reject(new Error('connection refused'));
     store.acquireAll = refuse;
     store.acquire = refuse;
@@ -170,34 +170,34 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
   });
 
   it.each([
-    ['patience', { wait: '1s' }, LockUnavailableError],
+    ['wait timeout', { wait: '1s' }, LockUnavailableError],
     ['signal', { wait: '60s', signal: true }, LockAbortedError],
   ] as const)(
-    'are not waited for beyond the %s when the store is silent, and given back if it answers',
+    'rejects after the %s when the store does not reply, and releases the locks after a late reply',
     async (_name, { wait, ...given }, failure) => {
       const acquireAll = store.acquireAll.bind(store);
-      let answer = (): void => {};
+      let reply = (): void => {};
       store.acquireAll = async (...call) => {
         await new Promise<void>((resolve) => {
-          answer = resolve;
+          reply = resolve;
         });
         return acquireAll(...call);
       };
       const abort = new AbortController();
       const signal = 'signal' in given ? { signal: abort.signal } : {};
-      let isTold = false;
+      let isRejected = false;
       const failed = expect(locks.all(['a', 'b']).acquire({ wait, ...signal })).rejects.toThrow(
         failure,
       );
       void failed.then(() => {
-        isTold = true;
+        isRejected = true;
       });
       await elapse(clock, 1000);
       abort.abort();
       await settle();
-      expect(isTold).toBe(true);
+      expect(isRejected).toBe(true);
       await failed;
-      answer();
+      reply();
       await settle();
       expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
     },
@@ -206,33 +206,36 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
   it.each([
     ['not to be renewed', { lease: '1s', renew: false }],
     ['not to be held for long', { lease: '30s', maxHold: '1s' }],
-  ] as const)('are waited for together, though they are %s', async (_name, options) => {
-    const last = await locks.mutex('b').acquire();
-    const waiting = locks.all(['a', 'b']).acquire({ ...options, wait: '60s' });
-    await elapse(clock, 5000);
-    expect(await locks.mutex('a').tryAcquire()).toBe(null);
-    await last.release();
-    const lease = await waiting;
-    await elapse(clock, 900);
-    expect(lease.isHeld).toBe(true);
-    await elapse(clock, 200);
-    expect(lease.isHeld).toBe(false);
-    expect(await locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
-  });
+  ] as const)(
+    'keeps the first lock while it waits for the last, with options that say %s',
+    async (_name, options) => {
+      const last = await locks.mutex('b').acquire();
+      const waiting = locks.all(['a', 'b']).acquire({ ...options, wait: '60s' });
+      await elapse(clock, 5000);
+      expect(await locks.mutex('a').tryAcquire()).toBe(null);
+      await last.release();
+      const lease = await waiting;
+      await elapse(clock, 900);
+      expect(lease.isHeld).toBe(true);
+      await elapse(clock, 200);
+      expect(lease.isHeld).toBe(false);
+      expect(await locks.all(['a', 'b']).tryAcquire()).not.toBe(null);
+    },
+  );
 
   it.each([
-    ['patience', { wait: '2s' }, true],
-    ['patience', { wait: '2s' }, false],
+    ['wait timeout', { wait: '2s' }, true],
+    ['wait timeout', { wait: '2s' }, false],
     ['signal', { wait: '60s' }, true],
     ['signal', { wait: '60s' }, false],
   ] as const)(
-    'are not waited for beyond the %s when the store falls silent after the last (%o, renew: %s)',
+    'rejects after the %s when the store stops replying after the last grant (%o, renew: %s)',
     async (_name, { wait }, renew) => {
       const abort = new AbortController();
       const last = await locks.mutex('b').acquire();
-      let isTold = false;
+      let isRejected = false;
       const waiting = locks.all(['a', 'b']).acquire({ wait, renew, signal: abort.signal });
-      const failed = expect(waiting.finally(() => (isTold = true))).rejects.toThrow();
+      const failed = expect(waiting.finally(() => (isRejected = true))).rejects.toThrow();
       await elapse(clock, 1000);
       const { extend, acquireAll } = store;
       let fail = (_error: Error): void => {};
@@ -245,17 +248,17 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
       await elapse(clock, 1000);
       abort.abort();
       await settle();
-      const wasTold = isTold;
+      const wasRejected = isRejected;
       Object.assign(store, { extend, acquireAll });
-      fail(new Error('no answer'));
-      expect(wasTold).toBe(true);
+      fail(new Error('no reply'));
+      expect(wasRejected).toBe(true);
       await failed;
       await settle();
       expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
     },
   );
 
-  it('are acquired anew if one was lost while the others were waited for', async () => {
+  it('acquires all locks again if one was lost during the wait for the others', async () => {
     const last = await locks.mutex('b').acquire();
     const waiting = locks.all(['a', 'b']).acquire({ wait: '60s' });
     await settle();
@@ -269,7 +272,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
   });
 
-  it('time out if one was lost while the others were waited for, and is held by another', async () => {
+  it('times out if one was lost during the wait for the others, and is held by another client', async () => {
     const last = await locks.mutex('b').acquire();
     const failed = expect(locks.all(['a', 'b']).acquire({ wait: '20s' })).rejects.toThrow(
       LockTimeoutError,
@@ -284,11 +287,11 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect((await locks.mutex('b').inspect()).holders).toEqual([]);
   });
 
-  it('are acquired anew if it is told that one was lost while its fence is raised', async () => {
+  it('acquires all locks again if the loss of one is reported while its fence is raised', async () => {
     const { extend } = store;
-    let answer = (): void => {};
+    let reply = (): void => {};
     const late = new Promise<void>((resolve) => {
-      answer = resolve;
+      reply = resolve;
     });
     const last = await locks.mutex('b').acquire();
     const waiting = locks.all(['a', 'b']).acquire({ wait: '60s' });
@@ -302,7 +305,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     const acquireAll = store.acquireAll.bind(store);
     store.acquireAll = async (...call) => {
       const raised = await acquireAll(...call);
-      answer();
+      reply();
       await settle();
       return raised;
     };
@@ -314,13 +317,13 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     expect((await locks.all(['a', 'b']).inspect()).holders).toEqual([]);
   });
 
-  it('need names, and cannot be shared', async () => {
+  it('throws without names, with an empty name and with reentrant: true', async () => {
     expect(() => locks.all([])).toThrow(LockArgumentError);
     expect(() => locks.all(['a', ''])).toThrow(/needs a name/);
     await expect(locks.all(['a']).acquire({ reentrant: true })).rejects.toThrow(LockArgumentError);
   });
 
-  it('hand a lease of any kind over', async () => {
+  it('adopt() takes over a lease of any kind', async () => {
     const { write } = locks.readWrite('book');
     for (const lock of [locks.mutex('m'), write, locks.semaphore('s', 5, { permits: 3 })]) {
       const lease = await lock.acquire({ label: 'giver' });
@@ -333,14 +336,14 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     }
   });
 
-  it('cannot be adopted by who was closed, and are not kept by who is closed meanwhile', async () => {
+  it('adopt() rejects after close(), and releases the lease if close() is called before the reply', async () => {
     const text = (await locks.mutex('a').acquire()).transfer();
     const adopt = store.adopt.bind(store);
-    let answer = (): void => {};
+    let reply = (): void => {};
     store.adopt = async (...call) => {
       const granted = await adopt(...call);
       await new Promise<void>((resolve) => {
-        answer = resolve;
+        reply = resolve;
       });
       return granted;
     };
@@ -348,7 +351,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     const adopting = expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
     await elapse(clock, 0);
     const closed = locks.close();
-    answer();
+    reply();
     await adopting;
     await elapse(clock, 500);
     await closed;
@@ -356,7 +359,7 @@ describe.each(Object.entries(STORES))('several locks at once, in %s', (_name, ma
     await expect(locks.adopt(text)).rejects.toThrow(LockAbortedError);
   });
 
-  it('cannot be adopted too late, or from any text', async () => {
+  it('adopt() rejects after the end of the lease, and for a text that transfer() did not return', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
     const text = lease.transfer();
     await elapse(clock, 1100);

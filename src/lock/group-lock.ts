@@ -1,4 +1,4 @@
-import { acquire, throwIfOver } from './attempt.ts';
+import { acquire, throwIfAborted } from './attempt.ts';
 import type { LockCore } from './core.ts';
 import {
   LockAbortedError,
@@ -14,14 +14,14 @@ import { GroupLease } from './group-lease.ts';
 import type { Lease } from './lease.ts';
 import { Lock } from './lock.ts';
 import type { ResolvedOptions } from './options.ts';
-import { Scope } from './scope.ts';
+import { RunContext } from './run-context.ts';
 import type { AcquireResult, Inspection, LockRequest, LockTarget } from './store.ts';
 import { StoreLease, safeMs } from './store-lease.ts';
 
 /**
- * Several mutexes that are taken together. Where they live together one request takes all or none; if
- * one of them is busy, or they do not, each is taken in the order of their names, which is the same for
- * everybody and so cannot end in a circle, and what was taken is given back if one is not to be had.
+ * Several mutexes as one lock. First one request acquires all or none. If one of them is busy, or they are in different
+ * slots of a cluster, they are acquired one by one in the order of their names. That order is the same in all clients, so
+ * that they cannot deadlock. If one cannot be acquired, the others are released.
  */
 export class GroupLock extends Lock {
   readonly name: string;
@@ -34,7 +34,7 @@ export class GroupLock extends Lock {
     this.#targets = ordered.map((name) => ({ kind: 'mutex', name, slots: 1 }));
   }
 
-  /** Of all of them, in the order of their names. */
+  /** The holders and waiters of all members, in the order of their names. */
   async inspect(): Promise<Inspection> {
     const each = await Promise.all(this.#targets.map((target) => this.core.inspect(target)));
     return {
@@ -48,14 +48,14 @@ export class GroupLock extends Lock {
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  protected take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
-    const taken = this.#take(options, scope);
-    // What is under way when the library is closed may be granted, and is then to be given back.
+  protected take(options: ResolvedOptions, context: RunContext | undefined): Promise<Lease | null> {
+    const taken = this.#take(options, context);
+    // close() waits for it: a request that is granted meanwhile must be released.
     this.core.track(taken);
     return taken;
   }
 
-  async #take(options: ResolvedOptions, scope: Scope | undefined): Promise<Lease | null> {
+  async #take(options: ResolvedOptions, context: RunContext | undefined): Promise<Lease | null> {
     if (options.isReentrant) throw reentrantError(this.name);
     if (options.stealReason !== undefined) throw stealError(this.name);
     await this.core.connect();
@@ -64,9 +64,9 @@ export class GroupLock extends Lock {
     for (;;) {
       const lateMs = clock.monotonicMs() - beganMs;
       try {
-        return await this.#takeOnce(options, scope, lateMs);
+        return await this.#takeOnce(options, context, lateMs);
       } catch (error) {
-        // The caller has not held what was lost while the others were taken: ask again.
+        // A member was lost while the others were acquired. The caller never held it: acquire all again.
         if (!(error instanceof LockLostError)) throw error;
         const waitedMs = clock.monotonicMs() - beganMs;
         if (waitedMs >= options.waitMs) throw await this.busyError(options, waitedMs);
@@ -76,7 +76,7 @@ export class GroupLock extends Lock {
 
   async #takeOnce(
     options: ResolvedOptions,
-    scope: Scope | undefined,
+    context: RunContext | undefined,
     lateMs: number,
   ): Promise<Lease | null> {
     const beganMs = this.core.clock.monotonicMs();
@@ -84,32 +84,32 @@ export class GroupLock extends Lock {
     const together = await this.#takeTogether(requests, options);
     if (together !== undefined) return together;
     const spentMs = lateMs + this.core.clock.monotonicMs() - beganMs;
-    return this.#takeInOrder(requests, options, scope, spentMs);
+    return this.#takeInOrder(requests, options, context, spentMs);
   }
 
-  protected enter<Result>(lease: Lease, body: () => Promise<Result> | Result): Promise<Result> {
+  protected enter<Result>(lease: Lease, callback: () => Promise<Result> | Result): Promise<Result> {
     const { members } = lease as GroupLease;
     const inside = members.reduce(
       (inner: () => Promise<Result>, member) => {
-        return () => this.#scopeOf(member).run(inner);
+        return () => this.#runContextOf(member).run(inner);
       },
-      async () => body(),
+      async () => callback(),
     );
     return inside();
   }
 
-  #scopeOf(member: StoreLease, parent?: Scope): Scope {
+  #runContextOf(member: StoreLease, parent?: RunContext): RunContext {
     const { request } = member;
-    return new Scope(this.core, request, { core: this.core, ...request }, member, parent);
+    return new RunContext(this.core, request, { core: this.core, ...request }, member, parent);
   }
 
-  /** Undefined: try in order. Null: busy, and nobody wants to wait. */
+  /** Undefined: acquire them in order instead. Null: one is busy, and the caller does not wait. */
   async #takeTogether(
     requests: readonly LockRequest[],
     options: ResolvedOptions,
   ): Promise<GroupLease | null | undefined> {
     const core = this.core;
-    throwIfOver(core, this.name, options);
+    throwIfAborted(core, this.name, options);
     const sentMs = core.clock.monotonicMs();
     const sentWallMs = core.clock.wallMs();
     const result = await this.#acquireAll(requests, options);
@@ -129,7 +129,7 @@ export class GroupLock extends Lock {
     return this.#checked(new GroupLease(members, fence), options);
   }
 
-  /** If the store cannot be reached, trying in order will find out for how long. */
+  /** Undefined if the store fails and the caller waits: acquiring them in order retries until the wait timeout. */
   async #acquireAll(
     requests: readonly LockRequest[],
     options: ResolvedOptions,
@@ -142,16 +142,19 @@ export class GroupLock extends Lock {
         throw error;
       }
       if (options.waitMs > 0) return undefined;
-      for (const request of requests) this.core.giveBack(request);
+      for (const request of requests) this.core.releaseUnused(request);
       this.#fail(requests, 'unavailable');
       throw new LockUnavailableError(this.name, error);
     }
   }
 
-  /** What the store says, unless the caller gives up before: what is granted after that is given back. */
+  /**
+   * The result of the store, or an error when the wait timeout or the signal ends the wait first. Then all requests are
+   * released when the store has replied.
+   */
   #inTime<Result>(
     requests: readonly LockRequest[],
-    asked: Promise<Result>,
+    pending: Promise<Result>,
     { waitMs, signal }: ResolvedOptions,
   ): Promise<Result> {
     const core = this.core;
@@ -159,15 +162,15 @@ export class GroupLock extends Lock {
       const giveUp = (error: LockError): void => {
         reject(error);
         done();
-        const giveBack = (): void => {
-          for (const request of requests) core.giveBack(request);
+        const releaseAll = (): void => {
+          for (const request of requests) core.releaseUnused(request);
         };
-        core.track(asked.then(giveBack, giveBack));
+        core.track(pending.then(releaseAll, releaseAll));
       };
       const waiter = {
         aborted: () => giveUp(new LockAbortedError(this.name, signal?.reason)),
       };
-      // Who asks once waits for the answer, for as long as the store takes.
+      // With `wait: 0` the caller waits for the reply: the store limits that time.
       const hasEnd = waitMs > 0 && waitMs !== Number.POSITIVE_INFINITY;
       const timer = hasEnd
         ? core.clock.setTimer(waitMs, () => giveUp(noAnswer(this.name)))
@@ -178,7 +181,7 @@ export class GroupLock extends Lock {
         timer?.cancel();
         if (signal) core.aborts.remove(signal, waiter);
       };
-      asked.then(resolve, reject).finally(done);
+      pending.then(resolve, reject).finally(done);
     });
   }
 
@@ -191,13 +194,13 @@ export class GroupLock extends Lock {
   }
 
   #tooSlow(requests: readonly LockRequest[], tookMs: number): LockError {
-    for (const request of requests) this.core.giveBack(request);
+    for (const request of requests) this.core.releaseUnused(request);
     this.#fail(requests, 'unavailable');
     const { leaseMs } = requests[0]!;
     return new LockUnavailableError(this.name, new SlowStoreError(tookMs, leaseMs));
   }
 
-  /** Which of them stood in the way is not known: they are told of as one. */
+  /** Announces one event for all members: the store does not say which one is busy. */
   #fail([request]: readonly LockRequest[], code: LockEvents['fail']['code']): null {
     const all = { ...request!, name: this.name };
     announceAcquire(all);
@@ -208,7 +211,7 @@ export class GroupLock extends Lock {
   async #takeInOrder(
     requests: readonly LockRequest[],
     options: ResolvedOptions,
-    scope: Scope | undefined,
+    context: RunContext | undefined,
     lateMs: number,
   ): Promise<Lease | null> {
     const { clock } = this.core;
@@ -216,41 +219,41 @@ export class GroupLock extends Lock {
     const leftMs = (): number =>
       options.waitMs === 0 ? 0 : Math.max(1, untilMs - clock.monotonicMs());
     const members: StoreLease[] = [];
-    // Who waits for the next one holds those before it, as the bodies of nested runs would.
-    const holding: Scope[] = [];
+    // While it waits for the next member, it holds the ones before: for deadlock detection, that is like nested runs.
+    const holding: RunContext[] = [];
     try {
       for (const request of requests) {
-        const inside = holding.at(-1) ?? scope;
+        const inside = holding.at(-1) ?? context;
         const waiting = { ...options, ...WHILE_WAITING, waitMs: leftMs() };
         const lease = await acquire(this.core, request, waiting, inside);
         if (lease === null) return await this.#rollBack(members);
         members.push(lease);
-        holding.push(this.#scopeOf(lease, inside));
-        this.core.scopes.add(holding.at(-1)!);
+        holding.push(this.#runContextOf(lease, inside));
+        this.core.runContexts.add(holding.at(-1)!);
       }
       const joined = this.#join(members, options);
       const lease = await this.#inTime(requests, joined, { ...options, waitMs: leftMs() });
       return await this.#checked(lease, options);
     } catch (error) {
-      // The request for all of them may have been granted, and its answer lost; or one was lost, and taken anew
-      // when its fence was raised.
+      // The request for all of them may have been granted although its reply was lost. And raising the fence of a
+      // member that was lost may have acquired it again.
       for (const [index, request] of requests.entries()) {
-        if (!members[index]?.isHeld) this.core.giveBack(request);
+        if (!members[index]?.isHeld) this.core.releaseUnused(request);
       }
       await this.#rollBack(members);
       throw error;
     } finally {
-      for (const each of holding) this.core.scopes.delete(each);
+      for (const each of holding) this.core.runContexts.delete(each);
     }
   }
 
-  /** What was taken one by one becomes one lease, held as it is to be. */
+  /** Makes one lease of the members, and applies the caller's options, which count from now. */
   async #join(members: readonly StoreLease[], options: ResolvedOptions): Promise<GroupLease> {
-    // To raise the fence of one that was lost would take it anew.
+    // Raising the fence of a member that was lost would acquire it again.
     for (const member of members) member.assertHeld();
     const lease = new GroupLease(members, await this.#raise(members));
-    for (const member of members) if (member.isHeld) member.holdAs(options);
-    // Else its time would be that since the last renewal.
+    for (const member of members) if (member.isHeld) member.setOptions(options);
+    // The lease starts now, not with the last renewal of each member.
     if (!options.renews) await lease.extend();
     return lease;
   }
@@ -260,25 +263,25 @@ export class GroupLock extends Lock {
     return null;
   }
 
-  /** One fence for all: the store must know of it, or a later holder could be given a smaller one. */
+  /** Raises all fences to the largest one, also in the store: otherwise a later holder could get a smaller fence. */
   async #raise(members: readonly StoreLease[]): Promise<number> {
-    const most = Math.max(...members.map(({ fence }) => fence));
-    const lower = members.filter(({ fence }) => fence < most);
+    const highest = Math.max(...members.map(({ fence }) => fence));
+    const lower = members.filter(({ fence }) => fence < highest);
     const results = await Promise.all(
-      lower.map(({ request }) => this.core.store.acquireAll([request], most)),
+      lower.map(({ request }) => this.core.store.acquireAll([request], highest)),
     ).catch((error: unknown) => {
       throw new LockUnavailableError(this.name, error);
     });
-    const areRaised = results.every((each) => each?.type === 'granted' && each.fence === most);
+    const areRaised = results.every((each) => each?.type === 'granted' && each.fence === highest);
     if (!areRaised) throw new LockLostError(this.name, 'stolen');
-    for (const lease of lower) lease.fence = most;
-    return most;
+    for (const lease of lower) lease.fence = highest;
+    return highest;
   }
 
-  /** What was granted too late, or is not wanted any more, is given back. */
+  /** Releases the lease if it was lost, the signal has aborted or the library is closed. */
   async #checked(lease: GroupLease, options: ResolvedOptions): Promise<GroupLease> {
     try {
-      throwIfOver(this.core, this.name, options);
+      throwIfAborted(this.core, this.name, options);
       lease.assertHeld();
       return lease;
     } catch (error) {
@@ -289,7 +292,7 @@ export class GroupLock extends Lock {
 
   #requests({ leaseMs, label }: ResolvedOptions): LockRequest[] {
     const info = this.core.infoOf(label);
-    // Each has an owner of its own: a call for one must not be taken for a call for another.
+    // One owner for each: a store must not take a request for one member as a repeated request for another.
     return this.#targets.map((target) => ({
       ...target,
       owner: this.core.newOwner(),
@@ -300,7 +303,7 @@ export class GroupLock extends Lock {
   }
 }
 
-/** What is held already is kept for as long as the others take: how it is to be held counts from the last. */
+/** Members are renewed without limit while the others are acquired. The caller's options apply afterwards. */
 const WHILE_WAITING = {
   renews: true,
   maxHoldMs: Number.POSITIVE_INFINITY,
@@ -314,7 +317,7 @@ function noAnswer(name: string): LockUnavailableError {
 function reentrantError(name: string): LockArgumentError {
   return new LockArgumentError(
     name,
-    'all() cannot share a lease: ask for the one lock that is missing, or leave out reentrant',
+    'all() cannot share a lease: acquire the one lock that is missing, or leave out reentrant',
   );
 }
 

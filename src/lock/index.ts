@@ -1,6 +1,5 @@
 export { AbortHub } from './abort-hub.ts';
 export type { AdoptOptions } from './adopt.ts';
-export { Due, DueList, DueLists } from './due-list.ts';
 export { type Duration, durationMs } from './duration.ts';
 export type {
   CurrentLeader,
@@ -38,7 +37,7 @@ export {
 export type { AcquireDefaults, AcquireOptions } from './options.ts';
 export { serveRenewals } from './renewal-service.ts';
 export { retry } from './retry.ts';
-export { currentScope, inScope, type Scope } from './scope.ts';
+export { currentRunContext, type RunContext, withRunContext } from './run-context.ts';
 export type {
   AcquireResult,
   Contention,
@@ -55,4 +54,5 @@ export type {
   WaiterEvent,
   WaiterInfo,
 } from './store.ts';
+export { Scheduled, TimerQueue, TimerQueues } from './timer-queue.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => locks.close());
 
-it('a lease of any kind can be logged, beside others', async () => {
+it('JSON.stringify and util.inspect show name, fence, isHeld and expiresInMs of a lease of any kind', async () => {
   const single = await locks.mutex('a').acquire();
   const group = await locks.all(['b', 'c']).acquire();
   await locks.mutex('d').run(async () => {
@@ -32,7 +32,7 @@ it('a lease of any kind can be logged, beside others', async () => {
   expect(JSON.parse(JSON.stringify(single))).toMatchObject({ name: 'a', isHeld: false });
 });
 
-/** When its holder is told that it is over. */
+/** When the signal of the lease aborts. */
 function lossOf(lease: Lease): { atMs: number } {
   const loss = { atMs: 0 };
   lease.signal.addEventListener('abort', () => {
@@ -41,8 +41,8 @@ function lossOf(lease: Lease): { atMs: number } {
   return loss;
 }
 
-describe('the end of a lease is told in time', () => {
-  it('whatever becomes of one that would have ended before it', async () => {
+describe('the signal of a lease aborts in time', () => {
+  it('when an earlier lease is extended past it', async () => {
     let hangs = true;
     const extend = store.extend.bind(store);
     store.extend = (request) => (hangs ? new Promise(() => {}) : extend(request));
@@ -50,7 +50,7 @@ describe('the end of a lease is told in time', () => {
     clock.advance(10);
     const loss = lossOf(await locks.mutex('b').acquire({ lease: 3000 }));
     const grantedMs = clock.monotonicMs();
-    // The renewals of both are under way by then, and never answered.
+    // The renewals of both leases are under way and get no reply.
     clock.advance(1500);
     hangs = false;
     await first.extend();
@@ -60,7 +60,7 @@ describe('the end of a lease is told in time', () => {
     expect(loss.atMs).toBeLessThan(grantedMs + 3000);
   });
 
-  it('whatever somebody does who is told of another one', async () => {
+  it('when a listener of an earlier loss acquires another lock', async () => {
     const options = { lease: 3000, renew: false } as const;
     const first = await locks.mutex('a').acquire(options);
     clock.advance(10);

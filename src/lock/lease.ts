@@ -22,7 +22,7 @@ export interface Lease extends AsyncDisposable {
   /** Throws unless the lease is held now. Call it before each side effect. */
   assertHeld(): void;
   /**
-   * Starts the lease anew, now. With a duration, the lease is at least that long from now on, also after later renewals.
+   * Starts the lease again, now. With a duration, the lease is at least that long from now on, also after later renewals.
    *
    * @throws LockLostError or NotHeldError if it is no longer held.
    */
@@ -33,23 +33,23 @@ export interface Lease extends AsyncDisposable {
    */
   release(): Promise<ReleaseOutcome>;
   /**
-   * Gives the lease away: returns a text for `locks.adopt()` in another process, which can take it over until the lease
+   * Transfers the lease: returns a text for `locks.adopt()` in another process, which can take the lease over until it
    * ends. In this process it is no longer held.
    */
   transfer(): string;
-  /** What a log shows of it; `console.log` shows the same. */
+  /** The fields for logs; `console.log` shows the same. */
   toJSON(): ShownLease;
 }
 
 export type ShownLease = Pick<Lease, 'name' | 'fence' | 'isHeld' | 'expiresInMs'>;
 
-/** What is inside of a lease leads to other leases, in circles that JSON cannot hold. */
+/** Only these fields: the private ones lead to other leases, in cycles that JSON cannot represent. */
 export function shownLease({ name, fence, isHeld, expiresInMs }: ShownLease): ShownLease {
   return { name, fence, isHeld, expiresInMs };
 }
 
 /**
- * What a release did. `kept`: the holder has released it, and the lock stays taken for the rest of `keepFor`. `unknown`:
- * the store did not answer; the lease ends by itself.
+ * The result of a release. `kept`: the lock stays taken for the rest of `keepFor`. `not-held`: the lease had ended before.
+ * `unknown`: the store did not reply; the lock ends with its lease.
  */
 export type ReleaseOutcome = 'released' | 'kept' | 'not-held' | 'unknown';

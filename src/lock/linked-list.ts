@@ -1,20 +1,20 @@
-/** What can stand in one list at a time. */
+/** A node of a linked list. It is in one list at a time. */
 export interface Linked<Node> {
   before?: Node | undefined;
   after?: Node | undefined;
 }
 
 /**
- * Things in the order of their arrival, each of which knows its place, so that it can be taken out in
- * O(1). A Set can do that too, but one that many things pass through, few at a time, is outgrown again
- * and again, and V8 keeps what an outgrown table held until the next full collection: as garbage that
- * survives, it cost more than all the rest of taking a lock.
+ * A doubly linked list whose items are its nodes, so that each can be removed in O(1).
+ *
+ * A Set has the same complexity, but V8 rehashes it again and again when many items pass through it, and keeps the old
+ * tables until the next full collection. That cost more than the rest of an acquisition in memory.
  */
 export class LinkedList<Node extends Linked<Node>> {
   first: Node | undefined = undefined;
   last: Node | undefined = undefined;
 
-  /** After the one given, or in front of all. */
+  /** Inserts after `before`, or as the first if it is undefined. */
   insert(node: Node, before: Node | undefined): void {
     const after = before === undefined ? this.first : before.after;
     node.before = before;
@@ -29,7 +29,7 @@ export class LinkedList<Node extends Linked<Node>> {
     this.insert(node, this.last);
   }
 
-  /** The node must be in this list. It forgets its neighbours, so that none keeps the other in memory. */
+  /** The node must be in this list. Clears its links, so that removed nodes do not keep others in memory. */
   remove(node: Node): void {
     const { before, after } = node;
     if (before === undefined) this.first = after;

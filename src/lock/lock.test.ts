@@ -45,7 +45,7 @@ describe('acquire', () => {
     expect((await locks.mutex('a').inspect()).holders).toEqual([]);
   });
 
-  it('gives a lease with a rising fence', async () => {
+  it('returns a lease whose fence is larger than the last one', async () => {
     const first = await locks.mutex('a').acquire();
     expect(first.isHeld).toBe(true);
     expect(await first.release()).toBe('released');
@@ -54,7 +54,7 @@ describe('acquire', () => {
     expect(second.name).toBe('a');
   });
 
-  it('waits in order of arrival', async () => {
+  it('grants the lock in order of arrival', async () => {
     const holder = await locks.mutex('a').acquire();
     const order: number[] = [];
     const tasks = [1, 2, 3, 4, 5].map((number) =>
@@ -67,7 +67,7 @@ describe('acquire', () => {
     expect(order).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('ends in a time-out that says how long it waited', async () => {
+  it('rejects with LockTimeoutError that says how long it waited', async () => {
     await locks.mutex('a').acquire();
     const waiting = locks.mutex('a').acquire({ wait: '2s' });
     const failure = expect(waiting).rejects.toThrow(/'a' stayed busy for 2000 ms/);
@@ -88,13 +88,13 @@ describe('acquire', () => {
     expect((await locks.mutex('a').inspect()).holders).toEqual([]);
   });
 
-  it('is tried once by tryAcquire', async () => {
+  it('returns null from tryAcquire() if the lock is busy', async () => {
     const lease = await locks.mutex('a').tryAcquire();
     expect(lease?.isHeld).toBe(true);
     expect(await locks.mutex('a').tryAcquire()).toBe(null);
   });
 
-  it('is given up by a signal, and leaves the line', async () => {
+  it('rejects when the signal aborts, and leaves the queue', async () => {
     const holder = await locks.mutex('a').acquire();
     const controller = new AbortController();
     const waiting = locks.mutex('a').acquire({ signal: controller.signal });
@@ -111,7 +111,7 @@ describe('acquire', () => {
     await expect(locks.mutex('a').acquire({ signal: aborted })).rejects.toThrow(LockAbortedError);
   });
 
-  it('gives back a grant that an abort raced', async () => {
+  it('releases the lock if the signal aborts after the grant, before the caller receives it', async () => {
     const holder = await locks.mutex('a').acquire();
     const controller = new AbortController();
     const waiting = locks.mutex('a').acquire({ signal: controller.signal });
@@ -124,7 +124,7 @@ describe('acquire', () => {
     expect((await locks.mutex('a').inspect()).holders).toEqual([]);
   });
 
-  it('follows a holder that never lets go at the end of its lease', async () => {
+  it('grants the lock at the end of the lease of a holder that does not release it', async () => {
     await locks.mutex('a').acquire({ lease: '1s', renew: false });
     const waiting = locks.mutex('a').acquire({ wait: '5s' });
     await elapse(clock, 1000);
@@ -143,19 +143,19 @@ describe('acquire', () => {
     await expect(locks.mutex('a').acquire(options)).rejects.toThrow(LockArgumentError);
   });
 
-  it('refuses names and numbers that cannot be', () => {
+  it('throws for wrong names, counts and permits', () => {
     expect(() => locks.mutex('')).toThrow(/needs a name/);
     expect(() => locks.mutex('x'.repeat(65536))).toThrow(/at most 1024 bytes/);
     expect(() => locks.semaphore('s', 0)).toThrow(/count of a semaphore must be/);
     expect(() => locks.semaphore('s', 2, { permits: 3 })).toThrow(/permits must be/);
   });
 
-  it('is not possible twice from one store, in which owners of both would have the same names', () => {
+  it('throws for a second Locks of one store, whose owner ids would be the same', () => {
     expect(() => new Locks({ store, clock })).toThrow(LockArgumentError);
     expect(() => new Locks({ store, clock })).toThrow(/this store has locks already/);
   });
 
-  it('holds for a month without ending at once', async () => {
+  it('accepts a lease of a month, longer than a timer of Node', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '30d', renew: false });
     await elapse(clock, 86_400_000);
     expect(lease.isHeld).toBe(true);
@@ -164,27 +164,27 @@ describe('acquire', () => {
 });
 
 describe('run', () => {
-  it('gives the result of the body, and releases', async () => {
+  it('returns the result of the callback, and releases the lock', async () => {
     expect(await locks.mutex('a').run(async (lease) => lease.fence)).toBeGreaterThan(0);
     expect((await locks.mutex('a').inspect()).holders).toEqual([]);
   });
 
-  it('gives the error of the body, whatever the release does', async () => {
+  it('rejects with the error of the callback, also if the release fails', async () => {
     store.release = () => Promise.reject(new Error('store is down'));
-    const body = (): never => {
+    const callback = (): never => {
       throw new Error('business');
     };
-    const failure = expect(locks.mutex('a').run(body)).rejects.toThrow('business');
+    const failure = expect(locks.mutex('a').run(callback)).rejects.toThrow('business');
     await elapse(clock, 1000);
     await failure;
   });
 
-  it('says when the lease was taken away, though only its release told', async () => {
+  it('rejects with LockLostError if only the release shows that the lease was lost', async () => {
     const running = locks.mutex('a').run(() => locks.mutex('a').forceRelease());
     await expect(running).rejects.toThrow(LockLostError);
     const failing = locks.mutex('a').run(async () => {
       await locks.mutex('a').forceRelease();
-      throw new RangeError('of the body');
+      throw new RangeError('of the callback');
     });
     await expect(failing).rejects.toThrow(RangeError);
   });
@@ -200,14 +200,14 @@ describe('run', () => {
     expect(grants).toBe(2);
   });
 
-  it('says when the lease did not last', async () => {
+  it('rejects with LockLostError if the lease ended before the callback', async () => {
     const running = locks.mutex('a').run(() => elapse(clock, 2000), { lease: '1s', renew: false });
     await expect(running).rejects.toThrow(LockLostError);
   });
 });
 
 describe('a store that cannot be reached', () => {
-  it('is not a busy lock', async () => {
+  it('rejects with LockUnavailableError, not null or a timeout', async () => {
     store.acquire = () => Promise.reject(new Error('connection refused'));
     await expect(locks.mutex('a').tryAcquire()).rejects.toThrow(LockUnavailableError);
     const waiting = locks.mutex('a').acquire({ wait: '3s' });
@@ -216,7 +216,7 @@ describe('a store that cannot be reached', () => {
     await failure;
   });
 
-  it('is told as such by whatever was asked of it', async () => {
+  it('makes inspect, forceRelease and extend reject with LockUnavailableError', async () => {
     const lease = await locks.mutex('a').acquire();
     const refuse = (): Promise<never> => Promise.reject(new Error('connection refused'));
     store.extend = refuse;
@@ -235,7 +235,7 @@ describe('a store that cannot be reached', () => {
     await extending;
   });
 
-  it('is asked again to extend, until it answers', async () => {
+  it('gets the request to extend again until it replies', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '2s', renew: false });
     const { extend } = store;
     let failures = 3;
@@ -247,7 +247,7 @@ describe('a store that cannot be reached', () => {
     expect(lease.expiresInMs).toBeGreaterThan(1000);
   });
 
-  it('lets many wait with one signal', async () => {
+  it('does not cause a warning when many callers wait with one signal', async () => {
     const holder = await locks.mutex('a').acquire();
     const controller = new AbortController();
     const { signal } = controller;
@@ -266,7 +266,7 @@ describe('a store that cannot be reached', () => {
     expect(rejected).toHaveLength(18);
   });
 
-  it('is asked again until it answers', async () => {
+  it('gets the request to acquire again until it replies', async () => {
     const { acquire } = store;
     let failures = 3;
     store.acquire = (...call) =>
@@ -276,17 +276,17 @@ describe('a store that cannot be reached', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('for good is not asked again', async () => {
-    let asked = 0;
+  it('with a final error gets no second request', async () => {
+    let requests = 0;
     store.acquire = () => {
-      asked++;
+      requests++;
       return Promise.reject(Object.assign(new Error('wrong kind of server'), { isFinal: true }));
     };
     await expect(locks.mutex('a').acquire()).rejects.toThrow(LockUnavailableError);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
   });
 
-  it('and does not answer is not waited for beyond the patience of the caller', async () => {
+  it('and does not reply makes the request fail after the wait timeout', async () => {
     store.acquire = () => new Promise(() => {});
     const waiting = locks.mutex('a').acquire({ wait: '3s' });
     const failure = expect(waiting).rejects.toThrow(/cannot be reached: no answer yet/);
@@ -294,12 +294,12 @@ describe('a store that cannot be reached', () => {
     await failure;
   });
 
-  it('that answers too late has granted nothing', async () => {
+  it('that replies after the end of the lease makes the request fail, and the lock is released', async () => {
     const { acquire } = store;
     store.acquire = async (...call) => {
-      const answer = await acquire.apply(store, call);
+      const result = await acquire.apply(store, call);
       await new Promise<void>((resolve) => clock.setTimer(2000, resolve));
-      return answer;
+      return result;
     };
     const waiting = locks.mutex('a').acquire({ lease: '1s', wait: '4s' });
     const failure = expect(waiting).rejects.toThrow(
@@ -313,7 +313,7 @@ describe('a store that cannot be reached', () => {
 });
 
 describe('close', () => {
-  it('rejects who waits, tells who holds, releases, and may be called twice', async () => {
+  it('rejects waiters, aborts the signals of holders, releases their locks, and may be called twice', async () => {
     const lease = await locks.mutex('a').acquire();
     const { signal } = lease;
     const waiting = locks.mutex('a').acquire();
@@ -326,7 +326,7 @@ describe('close', () => {
   });
 });
 
-/** What is left on the heap when all garbage is gone. */
+/** The size of the heap after a full collection. */
 function usedBytes(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();
@@ -334,7 +334,7 @@ function usedBytes(): number {
 }
 
 describe('a lock in memory', () => {
-  it('is forgotten after its lease, though nobody released it', async () => {
+  it('is removed after its lease has ended without a release', async () => {
     const before = usedBytes();
     for (let number = 0; number < 50_000; number++) {
       await locks.mutex(`user:${number}`).acquire({ lease: 10, renew: false });
@@ -345,7 +345,7 @@ describe('a lock in memory', () => {
 });
 
 describe('errors', () => {
-  it('are told apart, also across copies of the package', async () => {
+  it('match instanceof of their class only, also across copies of the package', async () => {
     const timeout = new LockTimeoutError('a', 5, { holders: [], place: undefined });
     expect(timeout).toBeInstanceOf(LockError);
     expect(timeout).toBeInstanceOf(LockTimeoutError);
@@ -357,7 +357,7 @@ describe('errors', () => {
 });
 
 describe('events', () => {
-  it('tell the life of a lease', async () => {
+  it('are published for each step of a lease', async () => {
     const heard: string[] = [];
     const names = ['acquire', 'wait', 'grant', 'renew', 'lose', 'release'];
     const listeners = names.map((name) => {

@@ -2,7 +2,7 @@ import type { LockCore } from './core.ts';
 import { LockAbortedError, type LockError, LockLostError, withCallerFrames } from './errors.ts';
 import type { Lease } from './lease.ts';
 import type { AcquireOptions, ResolvedOptions } from './options.ts';
-import { currentScope, type Scope } from './scope.ts';
+import { currentRunContext, type RunContext } from './run-context.ts';
 import type { Inspection } from './store.ts';
 
 /**
@@ -33,7 +33,7 @@ export abstract class Lock {
   acquire(options?: AcquireOptions): Promise<Lease> {
     try {
       const resolved = this.core.options.resolve(this.name, options);
-      const taken = this.take(resolved, currentScope());
+      const taken = this.take(resolved, currentRunContext());
       return taken instanceof Promise ? this.#checked(taken, resolved) : Promise.resolve(taken);
     } catch (error) {
       return Promise.reject(error);
@@ -46,10 +46,10 @@ export abstract class Lock {
    * @throws LockUnavailableError if the store could not be reached, so that nothing is known.
    */
   async tryAcquire(options?: Omit<AcquireOptions, 'wait'>): Promise<Lease | null> {
-    // After they were read, since a copy of the options would lack inherited ones.
+    // `wait` is replaced after the options are resolved: a copy of the caller's object would lack inherited options.
     const resolved = { ...this.core.options.resolve(this.name, options), waitMs: 0 };
     try {
-      return await this.take(resolved, currentScope());
+      return await this.take(resolved, currentRunContext());
     } catch (error) {
       throw withCallerFrames(error);
     }
@@ -89,18 +89,18 @@ export abstract class Lock {
   abstract inspect(): Promise<Inspection>;
 
   /**
-   * Releases the lock, whoever holds it. Returns the number of holders. Their signals abort at their next renewal. To
-   * have the lock instead, use `acquire({ steal: true, reason })`.
+   * Ends all leases of the lock. Returns the number of holders. Their signals abort at their next renewal. To take the
+   * lock over instead, use `acquire({ steal: true, reason })`.
    */
   abstract forceRelease(): Promise<number>;
 
-  /** Null: it is busy, and the caller does not wait. */
+  /** Requests the lock. Null: it is busy, and the caller does not wait. */
   protected abstract take(
     options: ResolvedOptions,
-    scope: Scope | undefined,
+    context: RunContext | undefined,
   ): Lease | Promise<Lease | null>;
 
-  /** Runs a callback that is known to hold the lease. */
+  /** Runs a callback as the holder of the lease: see RunContext. */
   protected abstract enter<Result>(
     lease: Lease,
     callback: () => Promise<Result> | Result,
@@ -109,7 +109,7 @@ export abstract class Lock {
   /** The error of a caller that does not wait. */
   protected abstract busyError(options: ResolvedOptions): Promise<LockError>;
 
-  /** A lease that was lost because the event loop stalled after the grant has guarded nothing: acquires again. */
+  /** Acquires again if the lease was lost before the callback could start, such as while the event loop was blocked. */
   async #acquireHeld(options?: AcquireOptions): Promise<Lease> {
     for (;;) {
       const lease = await this.acquire(options);
@@ -118,7 +118,7 @@ export abstract class Lock {
     }
   }
 
-  /** The signal may have aborted after the grant, before the caller could see it. */
+  /** Releases the lease if the signal aborted after the grant, before the caller received it. */
   async #checked(taken: Promise<Lease | null>, options: ResolvedOptions): Promise<Lease> {
     try {
       const lease = await taken;

@@ -31,7 +31,7 @@ export interface LocksOptions {
 
 const HOST = hostname();
 
-/** A reader takes one, a writer all. */
+/** The slots of a read/write lock: a reader takes one, a writer takes all. */
 const READERS = 2 ** 30;
 
 /** The locks of one store. */
@@ -95,7 +95,7 @@ export class Locks implements AsyncDisposable {
     return new Election({ core: this.#core, lock, random: this.#random, callback, options });
   }
 
-  /** Takes over a lease that another process gave away by `lease.transfer()`. */
+  /** Takes over a lease that another process transferred by `lease.transfer()`. */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
     return adopt(this.#core, text, options);
   }

@@ -17,7 +17,7 @@ import {
   memoryStore,
 } from './index.ts';
 
-/** What is under way when its end is decided: nothing may be left in the store, and nobody left waiting. */
+// Acquisitions that end while a request is under way: no lock may stay in the store, and no caller may wait forever.
 
 let clock: VirtualClock;
 let engine: Engine;
@@ -37,19 +37,19 @@ function newStore(runner: ScriptRunner = engineRunner(engine)): LockStore {
   return new RedisStore(runner, { clock, clientId: `${++clients}`, requestTimeoutMs: 5000 });
 }
 
-/** A store whose answers to requests of this verb are kept back, while it is slow. */
-function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; answer(): void } } {
+/** A store whose replies to requests with this verb are delayed until `reply()`, while `isOn`. */
+function slowStore(verb: RegExp): { store: LockStore; slow: { isOn: boolean; reply(): void } } {
   const runner = engineRunner(engine);
-  const kept: (() => void)[] = [];
-  const answer = (): void => {
-    for (const each of kept.splice(0)) each();
+  const delayed: (() => void)[] = [];
+  const reply = (): void => {
+    for (const each of delayed.splice(0)) each();
   };
-  const slow = { isOn: true, answer };
+  const slow = { isOn: true, reply };
   const run: ScriptRunner['run'] = async (script, keys, args) => {
-    const reply = await runner.run(script, keys, args);
-    const isKept = slow.isOn && args.some((word) => verb.test(word));
-    if (isKept) await new Promise<void>((resolve) => kept.push(resolve));
-    return reply;
+    const result = await runner.run(script, keys, args);
+    const isDelayed = slow.isOn && args.some((arg) => verb.test(arg));
+    if (isDelayed) await new Promise<void>((resolve) => delayed.push(resolve));
+    return result;
   };
   return { store: newStore({ ...runner, run }), slow };
 }
@@ -58,17 +58,17 @@ function passed(gate: (() => void)[]): Promise<void> {
   return new Promise((resolve) => gate.push(resolve));
 }
 
-/** The store does what it is asked for, but all answers of this kind are lost. */
-function withLostAnswers(
+/** The store executes the requests of this method, but all replies to them are lost. */
+function withLostReplies(
   method: 'adopt' | 'acquireAll',
   store = newStore(),
   onLost = () => {},
 ): LockStore {
-  const ask = store[method].bind(store) as (...words: unknown[]) => Promise<unknown>;
-  const lost = async (...words: unknown[]): Promise<never> => {
-    await ask(...words);
+  const send = store[method].bind(store) as (...args: unknown[]) => Promise<unknown>;
+  const lost = async (...args: unknown[]): Promise<never> => {
+    await send(...args);
     onLost();
-    throw new Error('the answer was lost');
+    throw new Error('the reply was lost');
   };
   return Object.assign(store, { [method]: lost });
 }
@@ -81,29 +81,29 @@ function onEvent(name: string, listener: () => void): void {
   onTestFinished(() => void diagnostics.unsubscribe(name, listener));
 }
 
-describe('several locks at once', () => {
-  it('are given back if the answer was lost and then the signal aborts', async () => {
+describe('all()', () => {
+  it('releases the locks if the reply was lost and then the signal aborts', async () => {
     const controller = new AbortController();
-    const store = withLostAnswers('acquireAll', newStore(), () => controller.abort());
+    const store = withLostReplies('acquireAll', newStore(), () => controller.abort());
     const taken = open(store).all(['a', 'b']).acquire({ signal: controller.signal });
     await expect(taken).rejects.toThrow(LockAbortedError);
     await settle();
     expect(await holdersOf('a', 'b')).toBe(0);
   });
 
-  it('are given back by close() while they are asked for', async () => {
+  it('releases the locks if close() is called before the reply', async () => {
     const { store, slow } = slowStore(/^all/);
     const locks = open(store);
     const failure = expect(locks.all(['a', 'b']).acquire()).rejects.toThrow(LockAbortedError);
     await settle();
     const closing = locks.close();
     await settle();
-    slow.answer();
+    slow.reply();
     await Promise.all([closing, failure]);
     expect(await holdersOf('a', 'b')).toBe(0);
   });
 
-  it('are released as what they are when the first release was answered to nobody', async () => {
+  it('returns released if the reply to an earlier release of one lock was lost', async () => {
     const locks = open(newStore({ ...engineRunner(engine), slotOf: (key) => key.charCodeAt(6) }));
     const holder = await open().mutex('b').acquire();
     const waiting = locks.all(['a', 'b']).acquire();
@@ -111,15 +111,15 @@ describe('several locks at once', () => {
     clock.advance(10);
     await holder.release();
     const lease = await waiting;
-    // As if the request had been made before: the script knows its own last release by the fence.
+    // The same state as after a release: the script recognizes the last one by its fence.
     const text = "return redis.call('DEL', KEYS[1])";
     await engineRunner(engine).run({ text, sha: '' }, ['lock:{a}'], []);
     expect(await lease.release()).toBe('released');
   });
 });
 
-describe('a lease that is adopted', () => {
-  it('is given back by close() while it is asked for', async () => {
+describe('adopt()', () => {
+  it('releases the lease if close() is called before the reply', async () => {
     const text = (await open().mutex('a').acquire()).transfer();
     const { store, slow } = slowStore(/^adopt/);
     const locks = open(store);
@@ -127,14 +127,14 @@ describe('a lease that is adopted', () => {
     await settle();
     const closing = locks.close();
     await settle();
-    slow.answer();
+    slow.reply();
     await Promise.all([closing, failure]);
     expect(await holdersOf('a')).toBe(0);
   });
 
-  it('is given back if no answer ever came', async () => {
+  it('releases the lease if no reply arrives', async () => {
     const text = (await open().mutex('a').acquire()).transfer();
-    const failure = expect(open(withLostAnswers('adopt')).adopt(text)).rejects.toThrow(
+    const failure = expect(open(withLostReplies('adopt')).adopt(text)).rejects.toThrow(
       LockUnavailableError,
     );
     await elapse(clock, 5000);
@@ -142,9 +142,9 @@ describe('a lease that is adopted', () => {
     expect(await holdersOf('a')).toBe(0);
   });
 
-  it('is given back if it is one of several that cannot have one fence', async () => {
+  it('releases all leases of a group if raising the fence fails', async () => {
     const text = (await open().all(['a', 'b']).acquire()).transfer();
-    const failure = expect(open(withLostAnswers('acquireAll')).adopt(text)).rejects.toThrow(
+    const failure = expect(open(withLostReplies('acquireAll')).adopt(text)).rejects.toThrow(
       LockUnavailableError,
     );
     await elapse(clock, 5000);
@@ -153,8 +153,8 @@ describe('a lease that is adopted', () => {
   });
 });
 
-describe('a key that is no lock', () => {
-  it('is told at once, and not asked for nor released again', async () => {
+describe('a key of another type', () => {
+  it('fails the request at once, and is neither requested nor released again', async () => {
     const runner = engineRunner(engine);
     const text = "return redis.call('HSET', KEYS[1], 'field', 'value')";
     await runner.run({ text, sha: '' }, ['lock:{a}'], []);
@@ -171,14 +171,14 @@ describe('a key that is no lock', () => {
   });
 });
 
-describe('a place in line', () => {
-  it('is left also if that fails for longer than the lease would have been', async () => {
+describe('a place in the queue', () => {
+  it('is released also if the store fails for longer than the lease', async () => {
     await open().mutex('a').acquire({ lease: '60s', renew: false });
     const store = newStore();
     const release = store.release.bind(store);
     const untilMs = clock.monotonicMs() + 3000;
-    store.release = (...words) =>
-      clock.monotonicMs() < untilMs ? Promise.reject(new Error('cut')) : release(...words);
+    store.release = (...args) =>
+      clock.monotonicMs() < untilMs ? Promise.reject(new Error('cut')) : release(...args);
     const waiting = open(store).mutex('a').acquire({ lease: '500ms', wait: '1s' });
     const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
     await elapse(clock, 5000);
@@ -188,7 +188,7 @@ describe('a place in line', () => {
 });
 
 describe('the wait timeout', () => {
-  it('ends a request that the store has not answered', async () => {
+  it('ends a request without a reply', async () => {
     const { store, slow } = slowStore(/^(?:acquire|queue)/);
     const locks = open(store);
     await locks.ready();
@@ -197,7 +197,7 @@ describe('the wait timeout', () => {
     );
     await elapse(clock, 1000);
     await failure;
-    slow.answer();
+    slow.reply();
     await settle();
     expect(await holdersOf('a')).toBe(0);
   });
@@ -214,7 +214,7 @@ describe('the wait timeout', () => {
 });
 
 describe('a lease that is released', () => {
-  it('leaves no timer behind, from when the request is on its way', async () => {
+  it('has no timers once the release request is sent', async () => {
     const { store, slow } = slowStore(/^release/);
     slow.isOn = false;
     const locks = open(store);
@@ -226,13 +226,13 @@ describe('a lease that is released', () => {
     const released = lease.release();
     await settle();
     expect(clock.pendingTimers).toBe(before);
-    slow.answer();
+    slow.reply();
     expect(await released).toBe('released');
   });
 });
 
 describe('close()', () => {
-  it('ends what was asked for in the same turn, and leaves nothing held', async () => {
+  it('rejects a request of the same turn, and releases the lock if it is granted', async () => {
     const { store, slow } = slowStore(/^(acquire|queue)/);
     const locks = open(store);
     let isOver = false;
@@ -244,12 +244,12 @@ describe('close()', () => {
     const closing = locks.close();
     await settle();
     expect(isOver).toBe(true);
-    slow.answer();
+    slow.reply();
     await Promise.all([failure, closing]);
     expect(await holdersOf('a')).toBe(0);
   });
 
-  it('resolves when all is done, also if it was called before', async () => {
+  it('resolves on a second call when the first one has finished', async () => {
     const { store, slow } = slowStore(/^release/);
     const locks = open(store);
     await locks.mutex('a').acquire();
@@ -260,14 +260,14 @@ describe('close()', () => {
     });
     await settle();
     expect(isDone).toBe(false);
-    slow.answer();
+    slow.reply();
     await Promise.all([first, second]);
   });
 });
 
-describe('a reply that was overtaken by the hand-over', () => {
-  /** A client whose waiter is granted the lock while the reply to its request is missing. */
-  async function overtaken(): Promise<{ store: LockStore; lease: Lease; answer(): void }> {
+describe('a reply that arrives after the hand-over', () => {
+  /** A client whose waiter is granted the lock before the reply to its request has arrived. */
+  async function overtaken(): Promise<{ store: LockStore; lease: Lease; reply(): void }> {
     const { store, slow } = slowStore(/^queue/);
     const locks = open(store);
     slow.isOn = false;
@@ -276,18 +276,18 @@ describe('a reply that was overtaken by the hand-over', () => {
     const waiting = locks.mutex('a').acquire({ wait: '60s', lease: '60s' });
     await settle();
     await holder.release();
-    return { store, lease: await waiting, answer: slow.answer };
+    return { store, lease: await waiting, reply: slow.reply };
   }
 
-  it('does not end the lease that was given away meanwhile', async () => {
-    const { lease, answer } = await overtaken();
+  it('does not release a lease that was transferred meanwhile', async () => {
+    const { lease, reply } = await overtaken();
     const text = lease.transfer();
-    answer();
+    reply();
     await settle();
     expect((await open().adopt(text)).isHeld).toBe(true);
   });
 
-  it('has the lease checked when the request times out', async () => {
+  it('makes the lease check itself in the store if it never arrives', async () => {
     const { store, lease } = await overtaken();
     await open().mutex('a').forceRelease();
     expect(lease.isHeld).toBe(true);
@@ -298,17 +298,17 @@ describe('a reply that was overtaken by the hand-over', () => {
 });
 
 describe('a lock that is handed over', () => {
-  it('is not lost if the request that waits for it overtook the release, as in a pool', async () => {
+  it('is granted if the request in the queue overtook the release, as in a pool', async () => {
     const runner = engineRunner(engine);
     const requests: (() => void)[] = [];
-    const answers: (() => void)[] = [];
+    const replies: (() => void)[] = [];
     let isSlow = false;
     const run: ScriptRunner['run'] = async (script, keys, args) => {
       const [verb] = args;
-      const isHeldUp = isSlow;
-      if (isHeldUp && verb === 'release') await passed(requests);
+      const isDelayed = isSlow;
+      if (isDelayed && verb === 'release') await passed(requests);
       const reply = await runner.run(script, keys, args);
-      if (isHeldUp && verb === 'queue') await passed(answers);
+      if (isDelayed && verb === 'queue') await passed(replies);
       return reply;
     };
     const locks = open(newStore({ ...runner, run }));
@@ -320,15 +320,15 @@ describe('a lock that is handed over', () => {
     const waiting = locks.mutex('a').acquire({ wait: '20s' });
     await settle();
     isSlow = false;
-    for (const gate of [requests, answers]) {
+    for (const gate of [requests, replies]) {
       for (const goOn of gate) goOn();
       await settle();
     }
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('is not taken by one whose signal aborts while deadlocks are looked for', async () => {
-    // The wall clock of the locks jumps; that of the engine does not.
+  it('is not granted when the signal aborts during deadlock detection', async () => {
+    // The wall clock of the locks jumps; the clock of the engine does not.
     const ours = virtualClock();
     const pass = async (durationMs: number): Promise<void> => {
       for (let passedMs = 0; passedMs < durationMs; passedMs += 100) {
@@ -338,11 +338,11 @@ describe('a lock that is handed over', () => {
       }
     };
     const runner = engineRunner(engine);
-    const answers: (() => void)[] = [];
+    const replies: (() => void)[] = [];
     let isSlow = false;
     const run: ScriptRunner['run'] = async (script, keys, args) => {
       const reply = await runner.run(script, keys, args);
-      if (isSlow && keys.includes('lock:{b}')) await passed(answers);
+      if (isSlow && keys.includes('lock:{b}')) await passed(replies);
       return reply;
     };
     const options = { clock: ours, clientId: `${++clients}`, requestTimeoutMs: 5000 };
@@ -350,45 +350,45 @@ describe('a lock that is handed over', () => {
     const locks = new Locks({ store, clock: ours, random: seededRandom(1) });
     await startListening(locks, settle);
     const begun: (() => void)[] = [];
-    let told: unknown;
-    const bodyOfA = locks.mutex('a').run(
+    let failure: unknown;
+    const runOfA = locks.mutex('a').run(
       async ({ signal }) => {
         await passed(begun);
         isSlow = true;
         const inner = locks.mutex('b').acquire({ signal, wait: '60s', lease: '5s' });
-        told = await inner.catch((error: unknown) => error);
+        failure = await inner.catch((error: unknown) => error);
       },
       { lease: '10s' },
     );
-    const bodyOfB = locks.mutex('b').run(() => locks.mutex('a').acquire({ wait: '3s' }));
-    const bodies = Promise.allSettled([bodyOfA, bodyOfB]);
+    const runOfB = locks.mutex('b').run(() => locks.mutex('a').acquire({ wait: '3s' }));
+    const runs = Promise.allSettled([runOfA, runOfB]);
     await pass(200);
     for (const goOn of begun) goOn();
     await settle();
     isSlow = false;
     ours.jumpWall(9999);
-    for (const goOn of answers) goOn();
+    for (const goOn of replies) goOn();
     await settle();
-    expect(told).toBeInstanceOf(LockAbortedError);
+    expect(failure).toBeInstanceOf(LockAbortedError);
     await pass(40_000);
-    await bodies;
+    await runs;
     expect((await locks.mutex('b').inspect()).holders).toEqual([]);
   });
 });
 
-describe('a store that answers at once, with a time', () => {
-  it('is busy, not away', async () => {
+describe('a store that replies busy synchronously, with a retry time', () => {
+  it('makes the request time out, not fail as unavailable', async () => {
     const store = memoryStore(clock);
     store.acquire = () => ({ type: 'busy', retryInMs: 5000 });
-    const told = open(store).mutex('a').acquire({ wait: '1s' });
-    const failure = expect(told).rejects.toThrow(LockTimeoutError);
+    const waiting = open(store).mutex('a').acquire({ wait: '1s' });
+    const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
     clock.advance(1500);
     await failure;
   });
 });
 
-describe('who hears an event', () => {
-  it('may abort the one that waits', async () => {
+describe('a subscriber of an event', () => {
+  it('can abort the signal of the request that starts to wait', async () => {
     await open().mutex('a').acquire({ lease: '1s', renew: false });
     const controller = new AbortController();
     onEvent('holdfast:wait', () => controller.abort());
@@ -399,7 +399,7 @@ describe('who hears an event', () => {
     expect(await locks.mutex('a').inspect()).toEqual({ holders: [], waiters: [] });
   });
 
-  it('may abort the one that was granted it, and no other is forgotten', async () => {
+  it('can abort the signal of the request that is granted, and other waiters are still rejected by close()', async () => {
     const locks = open();
     await open().mutex('other').acquire();
     const other = expect(locks.mutex('other').acquire()).rejects.toThrow(LockAbortedError);
@@ -413,7 +413,7 @@ describe('who hears an event', () => {
     expect(await holdersOf('a')).toBe(0);
   });
 
-  it('may look at the lease that is lost, and is told once', async () => {
+  it('can use the lease that is lost, and receives one event', async () => {
     const lease = await open().mutex('a').acquire({ lease: '1s', renew: false });
     let losses = 0;
     onEvent('holdfast:lose', () => {

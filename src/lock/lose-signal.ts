@@ -1,7 +1,6 @@
 /**
- * A controller whose signal looks at the clock whenever it is asked. A program that was stalled goes on
- * with whatever its event loop has next, which may come before our timer: if it looks at the signal that
- * it kept, it learns the truth even then.
+ * A controller whose signal calls `check` whenever `aborted` or `throwIfAborted` is used. After the event loop was
+ * blocked, other callbacks may run before the timer that ends the lease: they see the loss all the same.
  */
 export function loseSignal(check: () => void): AbortController {
   const controller = new AbortController();

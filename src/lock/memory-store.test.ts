@@ -15,7 +15,7 @@ describe('the memory store', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('keeps the process alive for who waits without end', async () => {
+  it('keeps the process alive while a caller waits without a timeout', async () => {
     const locks = new Locks({ store: memoryStore(systemClock) });
     const timers = (): number =>
       process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
@@ -29,7 +29,7 @@ describe('the memory store', () => {
     await locks.close();
   });
 
-  it('forgets locks that nobody uses, but none that it is about to give', async () => {
+  it('removes locks that are not in use, but none that all() is about to grant', async () => {
     const clock = virtualClock();
     const locks = new Locks({ store: memoryStore(clock), clock });
     for (let count = 1; count < 1000; count++) {

@@ -15,22 +15,22 @@ import type {
 
 const READY = Promise.resolve();
 
-/** Locks of one process: nothing to install, nothing to reach. They end with the process. */
+/** A store in the memory of this process. Its locks end with the process. */
 export function memoryStore(clock: Clock): LockStore {
   return new MemoryStore(clock);
 }
 
-/** Below this many, locks that are not used are kept. */
-const FEW_LOCKS = 1000;
+/** Locks that are not in use are removed when there are at least this many. */
+const MIN_SWEEP_COUNT = 1000;
 
-/** So many holders are shown to a request that waited in vain. */
+/** Maximum number of holders that a LockTimeoutError names. */
 const MAX_SHOWN = 10;
-/** Places beyond are not counted. */
+/** Places beyond this are not counted. */
 const MAX_PLACE = 1000;
 
 class MemoryStore implements LockStore {
   readonly #clock: Clock;
-  /** The kinds are apart, as their keys are in Redis. */
+  /** Locks of different kinds may have the same name, as in Redis. */
   readonly #locks = {
     mutex: new Map(),
     semaphore: new Map(),
@@ -39,7 +39,7 @@ class MemoryStore implements LockStore {
   readonly #fences: Fences;
   readonly #lossListeners: ((reason: Error, owner: string) => void)[] = [];
   #count = 0;
-  #sweepAtCount = FEW_LOCKS;
+  #sweepAtCount = MIN_SWEEP_COUNT;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -56,7 +56,7 @@ class MemoryStore implements LockStore {
 
   async acquireAll(requests: readonly LockRequest[], minFence: number): Promise<AcquireResult> {
     if (this.#count > this.#sweepAtCount) this.#sweep();
-    // None of them may be swept away, as one that is not used, while the others are opened.
+    // Sweep before: a sweep while the others are opened could remove a lock that was just opened.
     const locks = requests.map((request) => this.#find(request) ?? this.#open(request));
     const isFree = locks.every((lock, index) => lock.admits(requests[index]!));
     if (!isFree) return { type: 'busy', retryInMs: 0 };
@@ -111,12 +111,12 @@ class MemoryStore implements LockStore {
   }
 
   #steal(lock: MemoryLock, request: LockRequest): AcquireResult {
-    const { fence, robbed } = lock.steal(request);
+    const { fence, formerOwners } = lock.steal(request);
     const reason = new StolenError(request.info, request.stealReason!);
-    // Later in this turn: the caller has its lease first.
+    // In a microtask: the caller receives its lease first.
     READY.then(() => {
       for (const listener of this.#lossListeners)
-        for (const owner of robbed) listener(reason, owner);
+        for (const owner of formerOwners) listener(reason, owner);
     });
     return { type: 'granted', fence };
   }
@@ -141,7 +141,7 @@ class MemoryStore implements LockStore {
     return lock;
   }
 
-  /** Looks at all locks, but only when there are twice as many as were in use the last time. */
+  /** Removes locks that are not in use. Runs when the number of locks has doubled since the last sweep. */
   #sweep(): void {
     this.#count = 0;
     for (const locks of Object.values(this.#locks)) {
@@ -150,11 +150,11 @@ class MemoryStore implements LockStore {
         else this.#count++;
       }
     }
-    this.#sweepAtCount = Math.max(FEW_LOCKS, 2 * this.#count);
+    this.#sweepAtCount = Math.max(MIN_SWEEP_COUNT, 2 * this.#count);
   }
 }
 
-/** From microseconds of the wall clock upwards: larger than any of an earlier run of the program. */
+/** Counts from the wall clock in microseconds, so that fences are larger than those of an earlier run of the program. */
 class Fences {
   #last: number;
 
@@ -178,7 +178,7 @@ interface MemoryHolder {
   deadlineMs: number;
 }
 
-/** The holders of a lock, by owner. Most have one or none, and need no Map for that. */
+/** The holders of a lock, by owner. Most locks have at most one holder: only others need a Map. */
 class Holders {
   #one: MemoryHolder | undefined;
   #others: Map<string, MemoryHolder> | undefined;
@@ -240,7 +240,7 @@ class Queue {
     return queued.waiter;
   }
 
-  /** From 1 on. Undefined: it is not among the first. */
+  /** From 1 on. Undefined: it is not in the queue, or its place is beyond MAX_PLACE. */
   placeOf(owner: string): number | undefined {
     const queued = this.#byOwner.get(owner);
     let place = 1;
@@ -255,7 +255,7 @@ class Queue {
   }
 }
 
-/** One lock. Waiters need no time of their own here: they live and die with the process. */
+/** One lock. Its waiters need no expiry: they end with the process. */
 class MemoryLock {
   slots: number;
   readonly #clock: Clock;
@@ -264,10 +264,10 @@ class MemoryLock {
   readonly #queue = new Queue();
   #used = 0;
   #lastFence = 0;
-  /** No lease ends before this; a later end of the first is found out when it comes. */
+  /** No lease ends before this time. The first lease may end later, if it was extended. */
   #firstEndMs = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
-  /** Holders that want to know that a client waits, by owner. */
+  /** Callbacks of holders that use `lease.contended`, by owner. */
   #watchers: Map<string, () => void> | undefined;
 
   constructor(clock: Clock, fences: Fences, slots: number) {
@@ -276,33 +276,33 @@ class MemoryLock {
     this.slots = slots;
   }
 
-  /** Neither held nor waited for: it may be forgotten. */
+  /** Whether the lock has neither holders nor waiters, so that it can be removed. */
   get isIdle(): boolean {
     this.#expire(this.#clock.monotonicMs());
-    return this.#holders.size === 0 && !this.#isAwaited;
+    return this.#holders.size === 0 && !this.#hasWaiters;
   }
 
-  get #isAwaited(): boolean {
+  get #hasWaiters(): boolean {
     return this.#queue.first !== undefined;
   }
 
   acquire(request: LockRequest, waiter?: Waiter): AcquireResult {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    if (this.#isAwaited) this.#serve(nowMs);
+    if (this.#hasWaiters) this.#serve(nowMs);
     const holder = this.#holders.get(request.owner);
     if (holder !== undefined) {
       this.#extend(holder, request.leaseMs, nowMs);
       return { type: 'granted', fence: holder.fence };
     }
-    if (!this.#isAwaited && this.#fits(request)) {
+    if (!this.#hasWaiters && this.#fits(request)) {
       return { type: 'granted', fence: this.#grant(request, nowMs) };
     }
     if (waiter === undefined) return { type: 'busy', retryInMs: this.#firstEndMs - nowMs };
     this.#queue.add(request, waiter);
     if (this.#watchers !== undefined) this.#notifyWatchers();
-    if (this.#timer === undefined) this.#watchHolders(nowMs);
-    // No event is lost here, and no end of a lease is missed.
+    if (this.#timer === undefined) this.#setTimer(nowMs);
+    // No retry is needed: in memory no event is lost.
     return { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
   }
 
@@ -312,36 +312,39 @@ class MemoryLock {
     this.slots = slots;
   }
 
-  /** Ends all leases and takes the lock, before any client in the queue. Returns the owners that had it. */
-  steal(request: LockRequest): { readonly fence: number; readonly robbed: readonly string[] } {
+  /** Ends all leases and grants the lock, before any waiter. Returns the fence and the former owners. */
+  steal(request: LockRequest): {
+    readonly fence: number;
+    readonly formerOwners: readonly string[];
+  } {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
     const holder = this.#holders.get(request.owner);
-    if (holder !== undefined) return { fence: holder.fence, robbed: [] };
-    const robbed = this.#holders.toArray();
-    for (const each of robbed) this.#drop(each);
+    if (holder !== undefined) return { fence: holder.fence, formerOwners: [] };
+    const former = this.#holders.toArray();
+    for (const each of former) this.#drop(each);
     const fence = this.#grant(request, nowMs);
-    return { fence, robbed: robbed.map((each) => each.request.owner) };
+    return { fence, formerOwners: former.map((each) => each.request.owner) };
   }
 
   watch({ owner }: LockRequest, onContended: () => void): void {
     this.#watchers ??= new Map();
     this.#watchers.set(owner, onContended);
-    if (this.#isAwaited) this.#notifyWatchers();
+    if (this.#hasWaiters) this.#notifyWatchers();
   }
 
   unwatch({ owner }: LockRequest): void {
     this.#watchers?.delete(owner);
   }
 
-  /** Whether the owner has the lock, or would get it now. */
+  /** Whether the owner holds the lock, or would be granted it now. */
   admits(request: LockRequest): boolean {
     this.#expire(this.#clock.monotonicMs());
     const isHeld = this.#holders.get(request.owner) !== undefined;
-    return isHeld || (!this.#isAwaited && this.#fits(request));
+    return isHeld || (!this.#hasWaiters && this.#fits(request));
   }
 
-  /** What the owner may have without waiting: `admits` has said so. */
+  /** Grants the lock and returns the fence. Call it only if `admits` is true. */
   take(request: LockRequest): number {
     const result = this.acquire(request);
     return result.type === 'granted' ? result.fence : 0;
@@ -374,12 +377,12 @@ class MemoryLock {
   release({ owner }: LockRequest, fence: number | undefined): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#expire(nowMs);
-    if (this.#isAwaited) this.#queue.remove(owner);
+    if (this.#hasWaiters) this.#queue.remove(owner);
     const wasHeld =
       this.#drop(this.#holders.get(owner)) ||
       (this.#holders.size === 0 && fence === this.#lastFence);
-    if (this.#isAwaited) this.#serve(nowMs);
-    else this.#unwatch();
+    if (this.#hasWaiters) this.#serve(nowMs);
+    else this.#cancelTimer();
     return wasHeld;
   }
 
@@ -406,7 +409,7 @@ class MemoryLock {
   }
 
   close(): void {
-    this.#unwatch();
+    this.#cancelTimer();
   }
 
   #shownHolders(): HoldfastHolder[] {
@@ -441,18 +444,18 @@ class MemoryLock {
     const deadlineMs = nowMs + request.leaseMs;
     this.#used += request.permits;
     this.#holders.add({ request, fence, grantedMs: nowMs, deadlineMs });
-    if (deadlineMs < this.#firstEndMs) this.#endsFirst(deadlineMs, nowMs);
+    if (deadlineMs < this.#firstEndMs) this.#setFirstEnd(deadlineMs, nowMs);
     return fence;
   }
 
   #extend(holder: MemoryHolder, leaseMs: number, nowMs: number): void {
     holder.deadlineMs = nowMs + leaseMs;
-    if (holder.deadlineMs < this.#firstEndMs) this.#endsFirst(holder.deadlineMs, nowMs);
+    if (holder.deadlineMs < this.#firstEndMs) this.#setFirstEnd(holder.deadlineMs, nowMs);
   }
 
-  #endsFirst(deadlineMs: number, nowMs: number): void {
+  #setFirstEnd(deadlineMs: number, nowMs: number): void {
     this.#firstEndMs = deadlineMs;
-    if (this.#timer !== undefined) this.#watchHolders(nowMs);
+    if (this.#timer !== undefined) this.#setTimer(nowMs);
   }
 
   #drop(holder: MemoryHolder | undefined): boolean {
@@ -462,15 +465,15 @@ class MemoryLock {
     return true;
   }
 
-  /** Hands over to the first in the queue, and to those behind it for as long as they fit. */
+  /** Hands the lock over to the first waiters of the queue, until one does not fit. */
   #serve(nowMs: number): void {
     for (let next = this.#queue.first; next && this.#fits(next); next = this.#queue.first) {
       this.#handOver(next, this.#queue.remove(next.owner)!, nowMs);
     }
-    if (this.#timer === undefined || !this.#isAwaited) this.#watchHolders(nowMs);
+    if (this.#timer === undefined || !this.#hasWaiters) this.#setTimer(nowMs);
   }
 
-  /** The waiter is notified later in this turn: the request that made room gets its reply first. */
+  /** Notifies the waiter in a microtask: the release that freed the lock returns first. */
   #handOver(request: LockRequest, waiter: Waiter, nowMs: number): void {
     const fence = this.#grant(request, nowMs);
     const sentWallMs = this.#clock.wallMs();
@@ -479,7 +482,7 @@ class MemoryLock {
     );
   }
 
-  /** Looks at every holder only when the end of one may have come. */
+  /** Ends expired leases. Checks the holders only if one of them may have expired. */
   #expire(nowMs: number): void {
     if (nowMs < this.#firstEndMs) return;
     this.#firstEndMs = Number.POSITIVE_INFINITY;
@@ -491,21 +494,21 @@ class MemoryLock {
     if (ended) this.#serve(nowMs);
   }
 
-  /** While a client waits, the end of a lease must be noticed without a request. */
-  #watchHolders(nowMs: number): void {
-    this.#unwatch();
-    if (!this.#isAwaited || this.#holders.size === 0) return;
+  /** While there are waiters, a timer ends the next lease that expires: no request may come. */
+  #setTimer(nowMs: number): void {
+    this.#cancelTimer();
+    if (!this.#hasWaiters || this.#holders.size === 0) return;
     this.#timer = this.#clock.setTimer(this.#firstEndMs - nowMs, () => {
       this.#timer = undefined;
       const laterMs = this.#clock.monotonicMs();
       this.#expire(laterMs);
-      this.#watchHolders(laterMs);
+      this.#setTimer(laterMs);
     });
-    // Also for waiters without a timeout.
+    // Waiters without a wait timeout have no timer of their own.
     this.#timer.keepAlive(true);
   }
 
-  #unwatch(): void {
+  #cancelTimer(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
   }

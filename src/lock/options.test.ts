@@ -7,7 +7,7 @@ import { type AcquireOptions, checkName, checkNames, OptionReader, permitsOf } f
 const reader = new OptionReader();
 
 describe('options', () => {
-  it('that are given again are resolved once', () => {
+  it('are resolved once if the same values are passed again', () => {
     const options = { lease: '7s', wait: '3s', label: 'nightly' } as const;
     expect(reader.resolve('a', { ...options })).toBe(reader.resolve('b', { ...options }));
     expect(reader.resolve('a', { ...options, renew: false })).toMatchObject({
@@ -16,7 +16,7 @@ describe('options', () => {
     });
   });
 
-  it('of one caller are never those of the next, also if they are inherited, or changed later', () => {
+  it('are not those of the call before, also if these were inherited or changed later', () => {
     const inherited: AcquireOptions = Object.create({ wait: 0, lease: 50 });
     expect(reader.resolve('a', inherited)).toMatchObject({ waitMs: 0, leaseMs: 50 });
     expect(reader.resolve('b', {})).toMatchObject({ waitMs: 10_000, leaseMs: 30_000 });
@@ -27,13 +27,13 @@ describe('options', () => {
     expect(reader.resolve('b', { wait: 5 }).waitMs).toBe(5);
   });
 
-  it('with a signal are the caller’s own', () => {
+  it('keep a signal for one call only', () => {
     const { signal } = new AbortController();
     expect(reader.resolve('a', { signal }).signal).toBe(signal);
     expect(reader.resolve('a', {}).signal).toBeUndefined();
   });
 
-  it('that cannot be are told before anything is asked for', () => {
+  it('with a wrong signal or label throw', () => {
     const controller = new AbortController() as unknown as AbortSignal;
     expect(() => reader.resolve('a', { signal: controller })).toThrow(
       /signal must be an AbortSignal/,
@@ -46,14 +46,14 @@ describe('options', () => {
     );
   });
 
-  it.each(['false', 0, {}])('do not take %o for true or false', (flag) => {
+  it.each(['false', 0, {}])('throw for %o instead of true or false', (flag) => {
     for (const option of ['renew', 'reentrant']) {
       const options = { [option]: flag } as AcquireOptions;
       expect(() => reader.resolve('a', options)).toThrow(`${option} must be true or false`);
     }
   });
 
-  it('are the same to who asks once', async () => {
+  it('are checked by tryAcquire() in the same way, and may be inherited', async () => {
     await using locks = new Locks({ store: memoryStore(systemClock), telemetry: false });
     const inherited = Object.create({ lease: '100s' }) as AcquireOptions;
     const lease = await locks.mutex('a').tryAcquire(inherited);
@@ -63,7 +63,7 @@ describe('options', () => {
     }
   });
 
-  it('of a semaphore are how many permits to take', () => {
+  it('of a semaphore are the number of permits', () => {
     expect(permitsOf('a', undefined)).toBe(1);
     expect(permitsOf('a', { permits: 3 })).toBe(3);
     for (const given of [3, 'permits', { permit: 3 }, [3]]) {
@@ -71,17 +71,17 @@ describe('options', () => {
     }
   });
 
-  it.each([null, 5000, '5s'])('are not %o', (given) => {
+  it.each([null, 5000, '5s'])('throw for %o instead of an object', (given) => {
     expect(() => reader.resolve('a', given as never)).toThrow('options are an object');
   });
 
-  it.each(['ttl', 'Wait', 'toString', '0'])('are none that is named %j', (name) => {
+  it.each(['ttl', 'Wait', 'toString', '0'])('throw for the unknown name %j', (name) => {
     expect(() => reader.resolve('a', { [name]: 5000 })).toThrow(
       `there is no option '${name}'. There are: lease, wait,`,
     );
   });
 
-  it('do not take what only listens for a signal', () => {
+  it('throw for an object with only some methods of an AbortSignal', () => {
     const others = [new EventTarget(), { aborted: false, addEventListener() {} }];
     for (const signal of others) {
       expect(() => reader.resolve('a', { signal: signal as never })).toThrow(/AbortSignal/);
@@ -90,19 +90,19 @@ describe('options', () => {
 });
 
 describe('names', () => {
-  it.each(['x\ud800', '\udfff', '\ud800\ud800\udc00'])('have no half characters: %j', (name) => {
+  it.each(['x\ud800', '\udfff', '\ud800\ud800\udc00'])('throw for a lone surrogate: %j', (name) => {
     expect(() => checkName(name)).toThrow(/half a character/);
     expect(checkName('锁🔒')).toBe('锁🔒');
   });
 
-  it('are strings', () => {
+  it('throw for an empty string and for values that are no string', () => {
     for (const name of ['', null, 5, Symbol('a'), Object.create(null)]) {
       expect(() => checkName(name)).toThrow('a lock needs a name');
     }
   });
 
-  it('may have no holes', () => {
-    // biome-ignore lint/suspicious/noSparseArray: that is what is tested.
+  it('throw for an array with holes', () => {
+    // biome-ignore lint/suspicious/noSparseArray: a sparse array is the input.
     expect(() => checkNames([, 'b'] as string[])).toThrow('a lock needs a name');
   });
 });

@@ -18,7 +18,7 @@ export interface AcquireOptions {
    * the process dies before the release, the lock ends with its lease. Default 0.
    */
   readonly keepFor?: Duration;
-  /** What other clients see of the holder, at most 1024 bytes. Default: nothing. */
+  /** A text that other clients see with the holder, at most 1024 bytes. Default: none. */
   readonly label?: string;
   /**
    * Inside the callback of a run() that holds this lock, share its lease instead of waiting for it. Requests of one
@@ -26,7 +26,7 @@ export interface AcquireOptions {
    */
   readonly reentrant?: boolean;
   /**
-   * Take the lock from its holders, before all that wait, with a larger fence. The signal of a former holder aborts at
+   * Take the lock from its holders, before all waiters, with a larger fence. The signal of a former holder aborts at
    * once if its process listens for messages, else at its next renewal. Needs a `reason`. Default false.
    */
   readonly steal?: boolean;
@@ -51,7 +51,7 @@ export interface ResolvedOptions {
 
 type Given = { readonly [Option in keyof AcquireOptions]?: AcquireOptions[Option] | undefined };
 
-/** Below this a lease could end on the way from the store. */
+/** A shorter lease could end before the reply arrives. */
 const MIN_LEASE_MS = 10;
 
 /** Reads the options of acquisitions, with defaults. */
@@ -61,7 +61,7 @@ export class OptionReader {
   #lastGiven: Given = {};
   #lastResolved: ResolvedOptions;
 
-  /** @throws LockArgumentError for defaults that cannot be right. */
+  /** @throws LockArgumentError if a default is wrong. */
   constructor(defaults: AcquireDefaults = {}) {
     if (typeof defaults !== 'object' || defaults === null) throw notDefaults(defaults);
     for (const name in defaults) if (!DEFAULTED.has(name)) throw notDefaults(`{ ${name} }`);
@@ -71,15 +71,15 @@ export class OptionReader {
     this.#lastResolved = this.#resolvedDefaults;
   }
 
-  /** Most callers use the same options again and again: the last ones are shared by all that wait with them. */
+  /** Memoizes the last options: most callers pass the same ones again, and many waiters share the result. */
   resolve(lock: string, options?: AcquireOptions): ResolvedOptions {
     if (options === undefined) return this.#resolvedDefaults;
     if (typeof options !== 'object' || options === null) throw notOptions(lock, options);
-    refuseOthers(lock, options);
+    checkKeys(lock, options);
     if (areSame(options, this.#lastGiven)) return this.#lastResolved;
     const given = this.#withDefaults(options);
     const resolved = resolve(lock, given);
-    // A signal is not kept alive by the next call.
+    // Options with a signal are not memoized: that would keep the signal in memory.
     if (given.signal !== undefined) return resolved;
     this.#lastGiven = pick(options);
     this.#lastResolved = resolved;
@@ -98,24 +98,24 @@ export class OptionReader {
   }
 }
 
-/** One by one: options may be inherited. */
+/** Copies options one by one, which includes inherited ones. */
 function pick(options: AcquireOptions): Given {
   const { lease, wait, signal, renew, maxHold, keepFor, label, reentrant, steal, reason } = options;
   return { lease, wait, signal, renew, maxHold, keepFor, label, reentrant, steal, reason };
 }
 
-function areSame(some: AcquireOptions, others: Given): boolean {
+function areSame(one: AcquireOptions, other: Given): boolean {
   return (
-    some.signal === undefined &&
-    some.lease === others.lease &&
-    some.wait === others.wait &&
-    some.renew === others.renew &&
-    some.maxHold === others.maxHold &&
-    some.keepFor === others.keepFor &&
-    some.label === others.label &&
-    some.reentrant === others.reentrant &&
-    some.steal === others.steal &&
-    some.reason === others.reason
+    one.signal === undefined &&
+    one.lease === other.lease &&
+    one.wait === other.wait &&
+    one.renew === other.renew &&
+    one.maxHold === other.maxHold &&
+    one.keepFor === other.keepFor &&
+    one.label === other.label &&
+    one.reentrant === other.reentrant &&
+    one.steal === other.steal &&
+    one.reason === other.reason
   );
 }
 
@@ -152,7 +152,7 @@ function stealReasonOf(lock: string, { steal, reason }: Given): string | undefin
   return checkText(lock, reason, 'reason');
 }
 
-/** What fails only after the store was asked would leave a lock behind that nobody holds. */
+/** Checked before the request is sent: an error after the grant would leave the lock taken without a holder. */
 function checkSignal(lock: string, signal: AbortSignal | undefined): AbortSignal | undefined {
   if (signal === undefined || isSignal(signal)) return signal;
   throw new LockArgumentError(
@@ -161,20 +161,20 @@ function checkSignal(lock: string, signal: AbortSignal | undefined): AbortSignal
   );
 }
 
-/** Told by its shape: it may be of another copy of the class. */
+/** Checks the shape: instanceof fails for a signal of another copy of the class. */
 function isSignal({ aborted, addEventListener, removeEventListener }: AbortSignal): boolean {
   const methods = [addEventListener, removeEventListener];
   return typeof aborted === 'boolean' && methods.every((method) => typeof method === 'function');
 }
 
-/** `'false'`, as a variable of the environment has it, would mean true. */
+/** Accepts no strings: `'false'`, from an environment variable, would count as true. */
 function checkFlag(lock: string, flag: boolean, option: string): boolean {
   if (typeof flag === 'boolean') return flag;
   throw new LockArgumentError(lock, `${option} must be true or false; got ${String(flag)}`);
 }
 
-/** Misspelt, it would be left out: a lock would be waited for, or kept, for another time than was meant. */
-function refuseOthers(lock: string, options: object): void {
+/** Throws for an unknown option: if a misspelt one were ignored, its default would apply. */
+function checkKeys(lock: string, options: object): void {
   for (const name in options) {
     if (KNOWN.has(name)) continue;
     const known = [...KNOWN].join(', ');
@@ -211,14 +211,14 @@ function notOptions(lock: string, given: unknown): LockArgumentError {
   );
 }
 
-/** A label is part of the value of a lock, which every client that waits reads. */
+/** A label is part of the value of a lock, which other clients read. */
 const MAX_TEXT_BYTES = 1024;
 
 function checkText(lock: string, text: string, option: 'label' | 'reason'): string {
   if (typeof text !== 'string') {
     throw new LockArgumentError(lock, `${option} must be a string; got ${String(text)}`);
   }
-  // A char has at most three bytes.
+  // A UTF-16 code unit has at most three bytes in UTF-8.
   if (text.length <= MAX_TEXT_BYTES / 3) return text;
   const bytes = Buffer.byteLength(text);
   if (bytes <= MAX_TEXT_BYTES) return text;
@@ -232,13 +232,13 @@ const MAX_NAME_BYTES = 1024;
 const HALF_A_CHARACTER =
   'the name of a lock has half a character (a lone surrogate), which others would not see. Use name.toWellFormed(), or a hash of it.';
 
-/** A name that can be a lock's, in any language and with any bytes. */
+/** Any well-formed string of 1 to 1024 bytes in UTF-8 is a name. */
 export function checkName(name: string): string {
   if (typeof name !== 'string' || name === '') {
     throw new LockArgumentError('', 'a lock needs a name: a string that is not empty');
   }
   if (!name.isWellFormed()) throw new LockArgumentError(name, HALF_A_CHARACTER);
-  // A char has at most three bytes.
+  // A UTF-16 code unit has at most three bytes in UTF-8.
   if (name.length <= MAX_NAME_BYTES / 3) return name;
   const bytes = Buffer.byteLength(name);
   if (bytes <= MAX_NAME_BYTES) return name;
@@ -248,16 +248,16 @@ export function checkName(name: string): string {
   );
 }
 
-/** How many of something: a whole number from 1 on. */
-export function checkCount(lock: string, count: number, option: string, most: number): number {
-  if (Number.isSafeInteger(count) && count >= 1 && count <= most) return count;
+/** Checks that a count is a whole number from 1 to `max`. */
+export function checkCount(lock: string, count: number, option: string, max: number): number {
+  if (Number.isSafeInteger(count) && count >= 1 && count <= max) return count;
   throw new LockArgumentError(
     lock,
-    `${option} must be a whole number from 1 to ${most}; got ${String(count)}`,
+    `${option} must be a whole number from 1 to ${max}; got ${String(count)}`,
   );
 }
 
-/** A number in its place, or a word that is misspelt, would take one permit where several were meant. */
+/** Throws for a number, or an unknown option: if it were ignored, the lock would take one permit. */
 export function permitsOf(lock: string, options?: { readonly permits?: number } | null): number {
   if (options === undefined || options === null) return 1;
   const isKnown =
@@ -273,6 +273,6 @@ export function checkNames(names: readonly string[]): readonly string[] {
       'all() needs the names of the locks: an array with at least one',
     );
   }
-  // Not by map(), which leaves out holes.
+  // Not map(), which skips holes.
   return Array.from(names, checkName);
 }

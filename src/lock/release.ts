@@ -1,13 +1,13 @@
 import type { LockCore } from './core.ts';
-import { Due } from './due-list.ts';
 import { isFinal } from './errors.ts';
 import type { ReleaseOutcome } from './lease.ts';
 import { MIN_PAUSE_MS, retry } from './retry.ts';
+import { Scheduled } from './timer-queue.ts';
 
 /**
- * Ends a lease, or leaves the queue, by a request that is safe to repeat and that returns whether the lease was held. A
- * store that fails is tried again until the lease has ended by itself, `endsInMs` from now, so that a short outage does
- * not cost the other clients a whole lease. The caller gets `unknown` after a while, and the tries go on.
+ * Sends a release: an idempotent request that returns whether the lease was held. If the store fails, retries until the
+ * lease has expired, `endsInMs` from now, so that the waiters of a lock need not wait for a whole lease after a short
+ * outage. Returns `unknown` to the caller after RELEASE_MS, and keeps retrying in the background.
  */
 export function release(
   core: LockCore,
@@ -23,14 +23,14 @@ export function release(
       (wasHeld) => pending.resolve(outcomeOf(wasHeld)),
       async (error: unknown) => {
         const isOver = isFinal(error) || core.closed !== undefined;
-        pending.resolve(isOver ? 'unknown' : await releaseAgain(core, request, endsInMs));
+        pending.resolve(isOver ? 'unknown' : await retryRelease(core, request, endsInMs));
       },
     );
   });
 }
 
-/** The first try may have released it: a later one that finds nothing does not know. */
-async function releaseAgain(
+/** Returns `unknown` if the lease is not held: the first request may have released it. */
+async function retryRelease(
   core: LockCore,
   request: () => boolean | Promise<boolean>,
   endsInMs: number,
@@ -44,7 +44,7 @@ async function releaseAgain(
 }
 
 /** A release whose caller waits for the outcome. */
-export class PendingRelease extends Due<PendingRelease> {
+export class PendingRelease extends Scheduled<PendingRelease> {
   readonly #resolve: (outcome: ReleaseOutcome) => void;
 
   constructor(resolve: (outcome: ReleaseOutcome) => void) {
@@ -53,7 +53,7 @@ export class PendingRelease extends Due<PendingRelease> {
   }
 
   resolve(outcome: ReleaseOutcome): void {
-    this.drop();
+    this.unschedule();
     this.#resolve(outcome);
   }
 }

@@ -1,11 +1,11 @@
 import type { MessagePort } from 'node:worker_threads';
 import { type Clock, processMs } from '../clock/index.ts';
-import { Due, DueLists } from './due-list.ts';
 import { SharedTimes } from './shared-times.ts';
 import type { LockRequest, LockStore } from './store.ts';
+import { Scheduled, TimerQueues } from './timer-queue.ts';
 
-/** What the main thread sends: leases to look after, and the numbers of those that have ended. */
-export interface RenewalOrders {
+/** A message of the main thread: leases to renew, and the ids of leases that have ended. */
+export interface RenewalMessage {
   readonly keep: {
     readonly id: number;
     readonly request: LockRequest;
@@ -14,91 +14,91 @@ export interface RenewalOrders {
   readonly drop: number[];
 }
 
-/** The main thread renews at a third. What it has not renewed at a half is renewed here. */
-const STAND_IN_PART = 1 / 2;
+/** The main thread renews at a third of a lease. The worker renews at a half, if the main thread has not. */
+const WORKER_RENEWAL_PART = 1 / 2;
 /** The pause after a renewal that failed. */
 const RETRY_PART = 1 / 20;
 
-/** In a worker: renews leases of the main thread when that does not. See WorkerRenewals. */
+/** Runs in a worker: renews the leases that the main thread does not renew in time. See WorkerRenewals. */
 export function serveRenewals(port: MessagePort, store: LockStore, clock: Clock): void {
   const service = new RenewalService(store, clock, () => port.postMessage('stolen'));
-  port.on('message', (orders: RenewalOrders) => service.obey(orders));
+  port.on('message', (message: RenewalMessage) => service.receive(message));
 }
 
 class RenewalService {
   readonly #store: LockStore;
   readonly #clock: Clock;
   readonly #onStolen: () => void;
-  readonly #wards = new Map<number, Ward>();
-  readonly #renewals: DueLists<Ward>;
+  readonly #leases = new Map<number, WorkerLease>();
+  readonly #renewals: TimerQueues<WorkerLease>;
   #isConnected = false;
 
   constructor(store: LockStore, clock: Clock, onStolen: () => void) {
     this.#store = store;
     this.#clock = clock;
     this.#onStolen = onStolen;
-    this.#renewals = new DueLists(clock, (ward) => this.#look(ward));
+    this.#renewals = new TimerQueues(clock, (lease) => this.#check(lease));
   }
 
-  obey({ keep, drop }: RenewalOrders): void {
+  receive({ keep, drop }: RenewalMessage): void {
     for (const { id, request, times } of keep) {
-      const ward = new Ward(id, request, new SharedTimes(times));
-      this.#wards.set(id, ward);
+      const lease = new WorkerLease(id, request, new SharedTimes(times));
+      this.#leases.set(id, lease);
       this.#connect(request);
-      this.#schedule(ward);
+      this.#schedule(lease);
     }
-    for (const id of drop) this.#forget(this.#wards.get(id));
+    for (const id of drop) this.#remove(this.#leases.get(id));
   }
 
-  /** A store connects with its first request, which is better made before time is short. */
+  /** A store connects with its first request: send one before a renewal is urgent. */
   #connect(request: LockRequest): void {
     if (this.#isConnected) return;
     this.#isConnected = true;
     this.#store.inspect(request).catch(() => {});
   }
 
-  #look(ward: Ward): void {
+  #check(lease: WorkerLease): void {
     const nowMs = processMs();
-    if (ward.isOver(nowMs)) this.#forget(ward);
-    else if (ward.isRenewed(nowMs)) this.#schedule(ward);
-    else void this.#renew(ward, nowMs);
+    if (lease.isOver(nowMs)) this.#remove(lease);
+    else if (lease.isRenewed(nowMs)) this.#schedule(lease);
+    else void this.#renew(lease, nowMs);
   }
 
-  /** Also late: if the store says that it is still ours, then it has been ours all the time. */
-  async #renew(ward: Ward, sentMs: number): Promise<void> {
-    const { request, times } = ward;
+  /** Also after the lease may have ended: if the store still has it, no other client has held the lock. */
+  async #renew(lease: WorkerLease, sentMs: number): Promise<void> {
+    const { request, times } = lease;
     const sentWallMs = this.#clock.wallMs();
     try {
       const isOurs = await this.#store.extend(request);
-      if (isOurs) times.renewedThere(sentMs, sentWallMs);
-      else if (times.stolen()) this.#onStolen();
-      this.#schedule(ward);
+      if (isOurs) times.renewedByWorker(sentMs, sentWallMs);
+      else if (times.markStolen()) this.#onStolen();
+      this.#schedule(lease);
     } catch {
-      this.#plan(ward, request.leaseMs * RETRY_PART, this.#clock.monotonicMs());
+      this.#scheduleAfter(lease, request.leaseMs * RETRY_PART, this.#clock.monotonicMs());
     }
   }
 
-  /** Half a lease after it was last renewed. */
-  #schedule(ward: Ward): void {
-    const { leaseMs } = ward.request;
-    const agoMs = processMs() - ward.times.sentMs;
-    this.#plan(ward, leaseMs * STAND_IN_PART, this.#clock.monotonicMs() - agoMs);
+  /** Schedules the next check for half a lease after the last renewal. */
+  #schedule(lease: WorkerLease): void {
+    const { leaseMs } = lease.request;
+    const agoMs = processMs() - lease.times.sentMs;
+    this.#scheduleAfter(lease, leaseMs * WORKER_RENEWAL_PART, this.#clock.monotonicMs() - agoMs);
   }
 
-  #plan(ward: Ward, delayMs: number, fromMs: number): void {
-    if (!ward.times.isKept) this.#forget(ward);
-    else this.#renewals.add(ward, delayMs, fromMs);
+  #scheduleAfter(lease: WorkerLease, delayMs: number, fromMs: number): void {
+    if (!lease.times.isKept) this.#remove(lease);
+    else this.#renewals.add(lease, delayMs, fromMs);
   }
 
-  #forget(ward: Ward | undefined): void {
-    if (ward === undefined) return;
-    this.#wards.delete(ward.id);
-    ward.drop();
+  #remove(lease: WorkerLease | undefined): void {
+    if (lease === undefined) return;
+    this.#leases.delete(lease.id);
+    lease.unschedule();
   }
 }
 
-/** A lease that is looked after. */
-class Ward extends Due<Ward> {
+/** A lease of the main thread, as the worker sees it. */
+class WorkerLease extends Scheduled<WorkerLease> {
   readonly id: number;
   readonly request: LockRequest;
   readonly times: SharedTimes;
@@ -110,13 +110,13 @@ class Ward extends Due<Ward> {
     this.times = times;
   }
 
-  /** It was given back or taken, or it has been held for as long as it may be. */
+  /** Whether it was released or stolen, or has reached `maxHold`. */
   isOver(nowMs: number): boolean {
     const { untilMs, isKept } = this.times;
     return !isKept || (untilMs > 0 && nowMs >= untilMs);
   }
 
   isRenewed(nowMs: number): boolean {
-    return nowMs - this.times.sentMs < this.request.leaseMs * STAND_IN_PART;
+    return nowMs - this.times.sentMs < this.request.leaseMs * WORKER_RENEWAL_PART;
   }
 }

@@ -2,24 +2,24 @@ import { inspect } from 'node:util';
 import type { Duration } from './duration.ts';
 import { LockArgumentError, NotHeldError } from './errors.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
-import type { Scope } from './scope.ts';
+import type { RunContext } from './run-context.ts';
 import type { StoreLease } from './store-lease.ts';
 
 /**
- * The lease of somebody who asked again, reentrantly, inside the body that holds the lock: that body's
- * lease, for as long as it is their turn among their siblings.
+ * The lease of a reentrant request inside a callback that holds the lock. It shares the lease of that callback. Several
+ * such requests take turns: each holds a turn, a mutex in memory.
  */
 export class SharedLease implements Lease {
-  readonly scope: Scope;
+  readonly context: RunContext;
   readonly turn: StoreLease;
 
-  constructor(scope: Scope, turn: StoreLease) {
-    this.scope = scope;
+  constructor(context: RunContext, turn: StoreLease) {
+    this.context = context;
     this.turn = turn;
   }
 
   get #outer(): Lease {
-    return this.scope.lease;
+    return this.context.lease;
   }
 
   get name(): string {
@@ -67,7 +67,7 @@ export class SharedLease implements Lease {
   transfer(): string {
     throw new LockArgumentError(
       this.name,
-      `this lease of '${this.name}' is shared with the body around it: transfer the lease of that body`,
+      `this lease of '${this.name}' is shared with the callback around it: transfer the lease of that callback`,
     );
   }
 

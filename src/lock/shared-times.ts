@@ -1,16 +1,16 @@
-/** What two threads share of one lease: in microseconds of the process, but for the wall time. */
-const CELLS = { sentHere: 0, sentThere: 1, sentThereWallMs: 2, until: 3, state: 4 } as const;
+/** Cells of the shared memory of one lease. Times are in microseconds of processMs(); the wall time is in milliseconds. */
+const CELLS = { mainSent: 0, workerSent: 1, workerSentWallMs: 2, until: 3, state: 4 } as const;
 
 const KEPT = 0n;
 const DROPPED = 1n;
 const STOLEN = 2n;
 
 /**
- * The times of one lease in memory that the main thread and the worker share, so that each sees at once
- * what the other did, without waiting for its event loop. Every cell but the state has one writer. Times
- * are rounded down: a lease that was renewed seems to have been renewed a little earlier.
+ * The times of one lease, in memory that the main thread and the worker share: each sees at once what the other did, also
+ * while the other's event loop is blocked. Every cell but the state has one writer. Times are rounded down, so that a
+ * lease never seems to last longer than it does.
  *
- * Integers, since only they are read and written whole on every machine.
+ * The cells are integers: only these are atomic on every machine.
  */
 export class SharedTimes {
   readonly buffer: SharedArrayBuffer;
@@ -21,48 +21,48 @@ export class SharedTimes {
     this.#cells = new BigInt64Array(buffer);
   }
 
-  /** Main thread: a renewal succeeded that was sent then. */
-  renewedHere(sentMs: number): void {
-    this.#setTime(CELLS.sentHere, sentMs);
+  /** Main thread: a renewal that was sent at this time succeeded. */
+  renewedByMain(sentMs: number): void {
+    this.#setTime(CELLS.mainSent, sentMs);
   }
 
-  /** Main thread: however long it is held, it must not be renewed from then on. */
+  /** Main thread: the worker must not renew the lease after this time. */
   limit(untilMs: number): void {
     this.#setTime(CELLS.until, untilMs);
   }
 
-  /** Main thread: it is no longer held, so nothing may renew it. */
+  /** Main thread: the lease is no longer held. The worker must not renew it. */
   drop(): void {
     Atomics.store(this.#cells, CELLS.state, DROPPED);
   }
 
-  /** Worker: a renewal succeeded that was sent then. */
-  renewedThere(sentMs: number, sentWallMs: number): void {
-    // The reader looks for the other one first: if it sees that, it sees this.
-    Atomics.store(this.#cells, CELLS.sentThereWallMs, BigInt(Math.floor(sentWallMs)));
-    this.#setTime(CELLS.sentThere, sentMs);
+  /** Worker: a renewal that was sent at these times succeeded. */
+  renewedByWorker(sentMs: number, sentWallMs: number): void {
+    // The main thread reads the cells in the opposite order: if it sees the second write, it sees the first.
+    Atomics.store(this.#cells, CELLS.workerSentWallMs, BigInt(Math.floor(sentWallMs)));
+    this.#setTime(CELLS.workerSent, sentMs);
   }
 
-  /** Worker: the store says that it is not ours. Whether anybody still cares. */
-  stolen(): boolean {
+  /** Worker: the store does not have the lease any more. Returns true if the lease was still active. */
+  markStolen(): boolean {
     return Atomics.compareExchange(this.#cells, CELLS.state, KEPT, STOLEN) === KEPT;
   }
 
-  /** 0 if the worker has not renewed it. */
-  get sentThereMs(): number {
-    return this.#time(CELLS.sentThere);
+  /** When the worker sent its last renewal. 0: it has sent none. */
+  get workerSentMs(): number {
+    return this.#time(CELLS.workerSent);
   }
 
-  get sentThereWallMs(): number {
-    return Number(Atomics.load(this.#cells, CELLS.sentThereWallMs));
+  get workerSentWallMs(): number {
+    return Number(Atomics.load(this.#cells, CELLS.workerSentWallMs));
   }
 
-  /** When the last renewal was sent that succeeded, by whomever. */
+  /** When the last successful renewal was sent, by either thread. */
   get sentMs(): number {
-    return Math.max(this.#time(CELLS.sentHere), this.#time(CELLS.sentThere));
+    return Math.max(this.#time(CELLS.mainSent), this.#time(CELLS.workerSent));
   }
 
-  /** 0 if there is no limit. */
+  /** The time of limit(). 0: there is no limit. */
   get untilMs(): number {
     return this.#time(CELLS.until);
   }

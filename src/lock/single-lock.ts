@@ -4,15 +4,15 @@ import type { LockError } from './errors.ts';
 import type { Lease } from './lease.ts';
 import { Lock } from './lock.ts';
 import type { ResolvedOptions } from './options.ts';
-import { Scope } from './scope.ts';
+import { RunContext } from './run-context.ts';
 import { SharedLease } from './shared-lease.ts';
 import type { Inspection, LockRequest, LockTarget } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 
-/** A turn in a shared lease ends with that lease, not by time. */
+/** A turn does not expire: it ends with the lease that it shares. */
 const ENDLESS_MS = 100 * 365 * 86_400_000;
 
-/** One lock of a store, of which some is taken. */
+/** One lock of a store, and the permits that each acquisition takes. */
 export class SingleLock extends Lock {
   readonly #target: LockTarget;
   readonly #permits: number;
@@ -37,33 +37,36 @@ export class SingleLock extends Lock {
 
   protected take(
     options: ResolvedOptions,
-    scope: Scope | undefined,
+    context: RunContext | undefined,
   ): Lease | Promise<Lease | null> {
-    const around = options.isReentrant ? scope?.findShared(this.core, this.#target) : undefined;
-    if (scope && around?.lease.isHeld && around.shared.permits >= this.#permits) {
-      return this.#share(around, options, scope);
+    const outer = options.isReentrant ? context?.findShared(this.core, this.#target) : undefined;
+    if (context && outer?.lease.isHeld && outer.shared.permits >= this.#permits) {
+      return this.#share(outer, options, context);
     }
-    return acquire(this.core, this.#request(options), options, scope);
+    return acquire(this.core, this.#request(options), options, context);
   }
 
   protected enter<Result>(lease: Lease, callback: () => Promise<Result> | Result): Promise<Result> {
-    return this.#scopeOf(lease as StoreLease | SharedLease).run(callback);
+    return this.#runContextOf(lease as StoreLease | SharedLease).run(callback);
   }
 
-  #scopeOf(lease: StoreLease | SharedLease): Scope {
+  #runContextOf(lease: StoreLease | SharedLease): RunContext {
     if (lease instanceof SharedLease) {
-      return new Scope(lease.scope.turns, lease.turn.request, lease.scope.shared, lease);
+      return new RunContext(lease.context.turns, lease.turn.request, lease.context.shared, lease);
     }
     const shared = { core: this.core, ...this.#target, permits: this.#permits };
-    return new Scope(this.core, lease.request, shared, lease);
+    return new RunContext(this.core, lease.request, shared, lease);
   }
 
-  async #share(around: Scope, options: ResolvedOptions, scope: Scope): Promise<Lease | null> {
-    const { turns } = around;
+  async #share(
+    outer: RunContext,
+    options: ResolvedOptions,
+    context: RunContext,
+  ): Promise<Lease | null> {
+    const { turns } = outer;
     const request = { ...this.#request(options), ...TURN, owner: turns.newOwner() };
-    const endless = { ...options, ...HELD_BY_OTHERS };
-    const turn = await acquire(turns, request, endless, scope);
-    return turn && new SharedLease(around, turn);
+    const turn = await acquire(turns, request, { ...options, ...TURN_OPTIONS }, context);
+    return turn && new SharedLease(outer, turn);
   }
 
   protected busyError(options: ResolvedOptions): Promise<LockError> {
@@ -86,8 +89,8 @@ export class SingleLock extends Lock {
   }
 }
 
-/** The lease around it decides how long it is held. */
-const HELD_BY_OTHERS = {
+/** The outer lease decides how long a turn is held. */
+const TURN_OPTIONS = {
   renews: false,
   maxHoldMs: Number.POSITIVE_INFINITY,
   keepForMs: 0,

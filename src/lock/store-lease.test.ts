@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => closeMemoryLocks({ clock, locks }));
 
 describe('a lease', () => {
-  it('is renewed for as long as it is held', async () => {
+  it('is renewed while it is held', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
     for (let second = 0; second < 10; second++) await elapse(clock, 1000);
     expect(lease.isHeld).toBe(true);
@@ -23,7 +23,7 @@ describe('a lease', () => {
     expect(await locks.mutex('a').tryAcquire()).toBe(null);
   });
 
-  it('tells its holder before the store can give it away', async () => {
+  it('aborts its signal before the store can grant the lock to another client', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
     const { signal } = lease;
     const told = new Promise<number>((resolve) => {
@@ -40,7 +40,7 @@ describe('a lease', () => {
     expect(await lease.release()).toBe('not-held');
   });
 
-  it('survives a store that is away for a while', async () => {
+  it('is kept if the store is unreachable for less than the lease', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '10s' });
     const { extend } = store;
     store.extend = () => Promise.reject(new Error('away'));
@@ -51,7 +51,7 @@ describe('a lease', () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it('is lost when the store stays away, in time and with the reason', async () => {
+  it('is lost in time, with the reason unreachable, when the store stays unreachable', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
     const { signal } = lease;
     store.extend = () => Promise.reject(new Error('away'));
@@ -60,7 +60,7 @@ describe('a lease', () => {
     expect((signal.reason as LockLostError).reason).toBe('unreachable');
   });
 
-  it('is lost in time when the store takes requests and never answers', async () => {
+  it('is lost in time when the store accepts requests and never replies', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s' });
     const { signal } = lease;
     store.extend = () => new Promise(() => {});
@@ -71,7 +71,7 @@ describe('a lease', () => {
     await elapse(clock, 6000);
   });
 
-  it('is lost when it was taken by force', async () => {
+  it('is lost with the reason stolen after forceRelease()', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '3s' });
     const { signal } = lease;
     expect(await locks.mutex('a').forceRelease()).toBe(1);
@@ -97,7 +97,7 @@ describe('a lease', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('ends at maxHold, however often it was renewed', async () => {
+  it('ends at maxHold in spite of renewals', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s', maxHold: '5s' });
     const { signal } = lease;
     await elapse(clock, 4900);
@@ -125,7 +125,7 @@ describe('a lease', () => {
     },
   );
 
-  it('starts anew by extend', async () => {
+  it('starts again by extend()', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
     await elapse(clock, 800);
     await lease.extend();
@@ -135,21 +135,21 @@ describe('a lease', () => {
     await expect(lease.extend()).rejects.toThrow(LockLostError);
   });
 
-  it('is over when the wall clock says so: the machine may have slept', async () => {
+  it('ends when the wall clock passes its end, as after the sleep of a machine', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '30s' });
     clock.jumpWall(60_000);
     expect(lease.isHeld).toBe(false);
     expect(lease.signal.aborted).toBe(true);
   });
 
-  it('is released once, and says so twice', async () => {
+  it('is released once, and returns the same outcome twice', async () => {
     const lease = await locks.mutex('a').acquire();
     const [first, second] = await Promise.all([lease.release(), lease.release()]);
     expect([first, second]).toEqual(['released', 'released']);
     expect(lease.isHeld).toBe(false);
   });
 
-  it('says unknown when the store did not answer the release', async () => {
+  it('returns unknown when the store does not reply to the release', async () => {
     const lease = await locks.mutex('a').acquire();
     store.release = () => Promise.reject(new Error('lost'));
     const outcome = lease.release();
@@ -159,7 +159,7 @@ describe('a lease', () => {
 });
 
 describe('the signal of a lease', () => {
-  it('that was kept tells the truth to a program that slept, before any timer', async () => {
+  it('is aborted when it is read after a stall, before any timer runs', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '30s' });
     const { signal } = lease;
     const heard: unknown[] = [];
@@ -172,7 +172,7 @@ describe('the signal of a lease', () => {
     expect(signal.reason).toMatchObject({ code: 'lost', reason: 'unreachable', lock: 'a' });
   });
 
-  it('aborts by itself when a lease that is not renewed nears its end', async () => {
+  it('aborts before the end of a lease that is not renewed', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
     const { signal } = lease;
     clock.advance(980);

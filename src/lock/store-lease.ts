@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import type { Timer } from '../clock/index.ts';
 import type { LockCore } from './core.ts';
-import { Due } from './due-list.ts';
 import type { Duration } from './duration.ts';
 import {
   LockAbortedError,
@@ -12,18 +11,19 @@ import {
   NotHeldError,
   withCallerFrames,
 } from './errors.ts';
-import { announce, asked } from './events.ts';
+import { announce, requestEvent } from './events.ts';
 import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
 import { loseSignal } from './lose-signal.ts';
 import { leaseMsOf } from './options.ts';
 import { release } from './release.ts';
 import type { LockRequest } from './store.ts';
+import { Scheduled } from './timer-queue.ts';
 import { transferText } from './transfer.ts';
 
-/** How much of a lease is kept back for clocks that run at different speeds. */
+/** The margin for clocks that run at different speeds: a part of the lease, and a constant. */
 const DRIFT = 0.01;
 const DRIFT_MS = 2;
-/** What rounding may leave of a time that is over. */
+/** Less than this is a rounding error: the time is over. */
 const TINY_MS = 0.001;
 /** The pause after a renewal that failed, as a part of the lease. */
 const RETRY_PART = 1 / 20;
@@ -31,20 +31,20 @@ const RETRY_PART = 1 / 20;
 /**
  * A lease of one lock in a store.
  *
- * States: held → released, given away or lost. Whatever arrives later for a lease that is no longer held
- * (a renewal that was under way, a second release) changes nothing.
+ * States: held → released, transferred or lost. After that, a late reply to a renewal or a second release changes
+ * nothing.
  */
-export class StoreLease extends Due<StoreLease> implements Lease {
+export class StoreLease extends Scheduled<StoreLease> implements Lease {
   request: LockRequest;
   fence = 0;
   #isSettled = false;
-  /** Both clocks, just before the request left that gave it its time. */
+  /** The times of both clocks just before the last successful acquire or renewal was sent: the lease counts from them. */
   sentMs = 0;
   #sentWallMs = 0;
   readonly #core: LockCore;
   #options: HoldOptions;
   #grantedMs = 0;
-  /** Why it is no longer held, other than by a release. */
+  /** Why it was transferred, lost or aborted. Undefined: it is held, or was released. */
   #end: LockError | undefined = undefined;
   #released: Promise<ReleaseOutcome> | undefined = undefined;
   #controller: AbortController | undefined = undefined;
@@ -59,7 +59,10 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#options = options;
   }
 
-  /** It was granted, by a request that left at these times, and is held since then, or a later time. */
+  /**
+   * Starts the lease: it was granted by a request that was sent at these times. `heldMs` and `keepFor` count from
+   * `grantedMs`.
+   */
   begin(fence: number, sentMs: number, sentWallMs: number, grantedMs = sentMs): void {
     this.fence = fence;
     this.#grantedMs = grantedMs;
@@ -70,8 +73,8 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     if (maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(maxHoldMs);
   }
 
-  /** From now on, until it ends. */
-  holdAs(options: HoldOptions): void {
+  /** Replaces the options; `maxHold` counts from now. */
+  setOptions(options: HoldOptions): void {
     const { watchdog } = this.#core;
     this.#options = options;
     if (!options.renews) {
@@ -89,7 +92,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     return this.request.name;
   }
 
-  /** How much of its time the holder may use. */
+  /** How long the holder may use the lease, from `sentMs` on. */
   get safeMs(): number {
     return safeMs(this.request.leaseMs);
   }
@@ -99,7 +102,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
       this.#controller = loseSignal(() => this.#checkDeadline());
       if (this.#end !== undefined) this.#controller.abort(this.#end);
     }
-    // A program that was stalled learns of it here, before its timers run.
+    // After the event loop was blocked, the loss is reported here before the timers run.
     this.#checkDeadline();
     return this.#controller.signal;
   }
@@ -122,8 +125,8 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     return this.#isOpen;
   }
 
-  /** By transfer(). */
-  get isGivenAway(): boolean {
+  /** Whether transfer() was called. */
+  get isTransferred(): boolean {
     return this.#end instanceof NotHeldError;
   }
 
@@ -152,7 +155,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     }
   }
 
-  /** Never shorter: if the reply was lost, the holder would believe in a lease that has ended. */
+  /** Never shorter than now: if the reply were lost, the holder would assume a lease that has already ended. */
   #longerRequest(lease: Duration): LockRequest {
     const leaseMs = Math.max(leaseMsOf(this.name, lease), this.request.leaseMs);
     return { ...this.request, leaseMs };
@@ -169,7 +172,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#extended(sentMs, sentWallMs);
   }
 
-  /** Later renewals are for the longer lease, and come later. */
+  /** Later renewals use the longer lease. */
   #lengthen(request: LockRequest): void {
     const { watchdog } = this.#core;
     watchdog.drop(this);
@@ -189,7 +192,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   transfer(): string {
     this.assertHeld();
     announce('transfer', () => ({ ...this.#event(), heldMs: this.#heldMs() }));
-    // Else the end of this process would end the lock.
+    // Otherwise the end of this process, and of its session, would release the lock.
     this.#core.detach(this.request);
     this.#finish(new NotHeldError(this.name));
     return transferText([this.request]);
@@ -209,7 +212,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     const { clock, store, watchdog } = this.#core;
     const sentMs = clock.monotonicMs();
     const sentWallMs = clock.wallMs();
-    // The answer may never come, or come too late.
+    // The reply may be late or lost.
     watchdog.watchDeadline(this);
     Promise.resolve(store.extend(this.request)).then(
       (isOurs) => (isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen')),
@@ -217,21 +220,21 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     );
   }
 
-  /** Called by the watchdog when the lease can have ended. */
+  /** Called by the watchdog when the lease may have ended. */
   checkDeadline(): void {
     this.#checkDeadline();
   }
 
-  /** A worker renewed it, maybe while this thread was blocked. */
-  renewedElsewhere(sentMs: number, sentWallMs: number): void {
+  /** The worker renewed the lease, by a request that was sent at these times. */
+  renewedByWorker(sentMs: number, sentWallMs: number): void {
     if (sentMs <= this.sentMs) return;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
     announce('renew', () => this.#event());
   }
 
-  /** A worker, or the store itself, knows that it is no longer ours. */
-  stolenElsewhere(reason?: Error): void {
+  /** The worker or the store reports that this lease was stolen. */
+  markStolen(reason?: Error): void {
     this.#lose('stolen', reason);
   }
 
@@ -247,7 +250,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#core.watchdog.add(this);
   }
 
-  /** A renewal failed: again, until the holder's own deadline says that it is too late. */
+  /** Retries a renewal that failed, until the lease has ended by the holder's clock. */
   #retry(error: unknown): void {
     if (!this.isHeld) return;
     const pauseMs = Math.min(this.request.leaseMs * RETRY_PART, this.#leftMs());
@@ -258,17 +261,17 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   }
 
   #extended(sentMs: number, sentWallMs: number): void {
-    // The reply came late, and it has been renewed since.
+    // A reply that arrives out of order: a later renewal has succeeded.
     if (sentMs < this.sentMs) return;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
     if (!this.renews) this.#core.watchdog.watchDeadline(this);
   }
 
-  /** Either clock may say that it is over: the monotonic one stops while a machine sleeps. */
+  /** The time left by the clock that has advanced more: the monotonic one stops while the machine sleeps. */
   #leftMs(nowMs = this.#core.clock.monotonicMs()): number {
     const { clock, watchdog } = this.#core;
-    watchdog.look(this);
+    watchdog.syncWithWorker(this);
     const spentMs = Math.max(nowMs - this.sentMs, clock.wallMs() - this.#sentWallMs);
     return this.safeMs - spentMs;
   }
@@ -284,14 +287,14 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     this.#maxHoldTimer = clock.setTimer(maxHoldMs, () => {
       if (!this.isHeld) return;
       this.#lose('expired');
-      this.#core.giveBack(this.request);
+      this.#core.releaseUnused(this.request);
     });
   }
 
   #lose(reason: LossReason, cause?: unknown): void {
     if (!this.#isOpen) return;
     const end = new LockLostError(this.name, reason, cause);
-    // Before it is told: who hears of it may look at the lease.
+    // Set before the event is announced: a subscriber may use the lease.
     this.#end = end;
     if (reason === 'stolen') this.#core.detach(this.request);
     else this.#core.releaseRecorded(this.request);
@@ -307,10 +310,9 @@ export class StoreLease extends Due<StoreLease> implements Lease {
 
   #release(): Promise<ReleaseOutcome> {
     this.#checkDeadline();
-    if (this.isGivenAway) return OUTCOMES['not-held'];
+    if (this.isTransferred) return OUTCOMES['not-held'];
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES['not-held'];
-    this.#core.watchdog.leaveToEnd(this);
     const { store } = this.#core;
     const { request, fence } = this;
     const keptMs = this.#end === undefined ? this.#options.keepForMs - this.#heldMs() : 0;
@@ -322,7 +324,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
       : outcome.then((later) => this.#outcomeOf(later));
   }
 
-  /** The lock stays taken without a holder, also when this process ends. */
+  /** Extends the lock to the rest of `keepFor` instead of releasing it. It stays taken also when this process ends. */
   async #keep(keptMs: number): Promise<ReleaseOutcome> {
     const request = { ...this.request, leaseMs: keptMs };
     const extend = () => this.#core.store.extend(request);
@@ -333,7 +335,7 @@ export class StoreLease extends Due<StoreLease> implements Lease {
     return this.#outcomeOf(outcome === 'released' ? 'kept' : outcome);
   }
 
-  /** A lease that was lost before did not last until its release. */
+  /** A lease that was lost before its release is `not-held`, also if the store released it. */
   #outcomeOf(outcome: ReleaseOutcome): ReleaseOutcome {
     if (this.#end instanceof LockLostError) {
       const isKnown = outcome === 'released' || this.#end.reason === 'stolen';
@@ -361,11 +363,11 @@ export class StoreLease extends Due<StoreLease> implements Lease {
   }
 
   #event(): { lock: string; kind: LockRequest['kind']; owner: string; fence: number } {
-    return { ...asked(this.request), fence: this.fence };
+    return { ...requestEvent(this.request), fence: this.fence };
   }
 }
 
-/** Of a store that answers at once: nothing new is kept by an old lease. */
+/** Resolved promises for stores that reply synchronously, so that a lease allocates none. */
 const OUTCOMES: Record<ReleaseOutcome, Promise<ReleaseOutcome>> = {
   released: Promise.resolve('released'),
   kept: Promise.resolve('kept'),
@@ -379,7 +381,7 @@ export interface HoldOptions {
   readonly keepForMs: number;
 }
 
-/** How much of a lease its holder may use. */
+/** How long the holder may use a lease: its duration less the margin for drift. */
 export function safeMs(leaseMs: number): number {
   return leaseMs * (1 - DRIFT) - DRIFT_MS;
 }

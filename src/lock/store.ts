@@ -1,43 +1,43 @@
 /**
- * Where locks live. One rule admits every kind: the permits of live leases and those of a request must fit into the
+ * Stores locks. One rule admits every kind: the permits of live leases and those of a request must fit into the
  * slots. A mutex takes 1 of 1, a semaphore k of n, a reader 1 of many, a writer all of them.
  *
- * A request is a plain, immutable object. Its owner is drawn once for each acquisition, and makes every request
+ * A request is a plain, immutable object. Its owner is a unique id of one acquisition, which makes every request
  * idempotent: one that is sent again after its reply was lost changes nothing and gets the same result.
  *
- * A store in this process may answer at once. Any other must answer or fail within a time of its own. An error with
- * `isFinal: true` says that to ask again is in vain.
+ * A store in this process may reply synchronously. Any other must reply or fail within a timeout of its own. An error
+ * with `isFinal: true` is permanent: the request is not sent again.
  */
 export interface LockStore {
-  /** Owners begin with this, so that the store knows whose they are. Left out: any prefix will do. */
+  /** Prefix of all owners of this client. Left out: the library chooses one. */
   readonly ownerPrefix?: string;
   /**
-   * Settles when the store was reached for the first time, or could not be. Until then the wait timeout of a request
-   * does not run. Left out: the store is in this process.
+   * Resolves when the first connection has succeeded or failed. Until then the wait timeout of a request does not run.
+   * Left out: the store is in this process.
    */
   readonly connected?: Promise<void>;
   /**
    * Takes the lock if it is free. If it is busy and there is a waiter, the request enters the queue, or keeps its
-   * place, and the waiter is notified when its turn has come. A request that steals takes the lock from its holders.
+   * place, and the waiter is notified when the lock is handed over. A request that steals takes the lock from its holders.
    *
    * @throws LockArgumentError if the lock is in use with another number of slots.
    */
   acquire(request: LockRequest, waiter?: Waiter): AcquireResult | Promise<AcquireResult>;
   /**
-   * Takes several mutexes, all or none, with one fence for all that is not below the one given. What the owners hold
-   * already is kept. Undefined: they do not live together (in a cluster).
+   * Takes several mutexes, all or none, with one fence for all that is at least `minFence`. Locks that the owners already
+   * hold are kept. Undefined: the locks are in different slots of a cluster.
    */
   acquireAll(
     requests: readonly LockRequest[],
     minFence: number,
   ): Promise<AcquireResult | undefined>;
-  /** Takes a lock over from the owner of another request, who gave it away, with a new fence. Busy: it was too late. */
+  /** Takes a lock over from the owner of `from`, with a new fence. Busy: that owner does not hold it any more. */
   adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult>;
-  /** Starts the lease anew. False: it is not held. */
+  /** Starts the lease again, with its full duration. False: it is not held. */
   extend(request: LockRequest): boolean | Promise<boolean>;
   /**
    * Ends the lease, or leaves the queue; the next waiter is served. False: it was not held. With the fence, a release
-   * that was executed before, and whose reply was lost, is known if the lock was not granted since.
+   * that was executed before, and whose reply was lost, also returns true if the lock was not granted since.
    */
   release(request: LockRequest, fence?: number): boolean | Promise<boolean>;
   /** Ends all leases of a lock, and raises the fence. Returns the number of holders. */
@@ -46,46 +46,46 @@ export interface LockStore {
   /** Some holders of the lock, and the place of a request in its queue: costs little, however long the queue is. */
   contention(request: LockRequest): Promise<Contention>;
   /**
-   * Calls back when leases are lost by something other than their time: that of one owner, which another client stole,
-   * or all, with the end of a session. A call may be missed: the holder then learns it at its next renewal.
+   * Calls back when leases are lost other than by expiry: the lease of one owner, which another client stole, or all
+   * leases, when a session ends. A call may be lost: then the next renewal of the lease fails.
    */
   onLost?(listener: (reason: Error, owner?: string) => void): void;
-  /** Calls back once when a client waits for a lock that is held, as one may already. */
+  /** Calls back once when a client waits for a lock that is held, or waits already. */
   watch?(request: LockRequest, onContended: () => void): void;
-  /** The holder does not want to know any more. */
+  /** Cancels `watch`. */
   unwatch?(request: LockRequest): void;
-  /** The lease ended, or belongs to another process now: what would end it with this process is cancelled. */
+  /** Removes a lease from the session of this process, so that the end of the session does not release it. */
   detach?(request: LockRequest): Promise<void>;
   close(): Promise<void>;
 }
 
 export type LockKind = 'mutex' | 'semaphore' | 'rw';
 
-/** Which lock. */
+/** Identifies a lock. */
 export interface LockTarget {
   readonly kind: LockKind;
   readonly name: string;
-  /** How many permits there are. */
+  /** The number of permits that the lock has. */
   readonly slots: number;
 }
 
-/** What one acquisition asks for, and later holds. */
+/** What one acquisition requests, and holds after the grant. */
 export interface LockRequest extends LockTarget {
   readonly owner: string;
   readonly permits: number;
   readonly leaseMs: number;
   /** What `inspect` shows of the holder. */
   readonly info: HolderInfo;
-  /** Why it takes the lock from its holders. Left out: it does not. */
+  /** Why it takes the lock from its holders. Left out: it does not steal. */
   readonly stealReason?: string | undefined;
 }
 
 export type AcquireResult =
   | { readonly type: 'granted'; readonly fence: number }
-  /** When to ask again, unless the waiter is notified before. Infinity: it will be. */
+  /** When to send the request again, unless the waiter is notified before. Infinity: only when notified. */
   | { readonly type: 'busy'; readonly retryInMs: number };
 
-/** Receives the events of a request in the queue, never inside of a call of `acquire`. An event may be lost. */
+/** Receives the events of a request in the queue, never synchronously inside `acquire`. An event may be lost. */
 export interface Waiter {
   notify(event: WaiterEvent): void;
 }
@@ -102,9 +102,9 @@ export type WaiterEvent =
       readonly sentWallMs: number;
       readonly isReserved: boolean;
     }
-  /** It may be its turn, or its place may be lost: ask again. */
+  /** The lock may be free, or the place in the queue lost: send the request again. */
   | { readonly type: 'retry' }
-  /** The store cannot notify it. */
+  /** The store cannot notify waiters, such as after a failed subscription. */
   | { readonly type: 'failed'; readonly error: unknown };
 
 export interface HolderInfo {
@@ -118,7 +118,7 @@ export type Holder = HoldfastHolder | ForeignHolder;
 
 export interface HoldfastHolder extends HolderInfo {
   readonly foreign: false;
-  /** The name of its acquisition, as its events have it. */
+  /** The id of its acquisition, as in its events. */
   readonly owner: string;
   readonly permits: number;
   readonly fence: number;
@@ -160,7 +160,7 @@ export interface Contention {
 }
 
 export interface WaiterInfo extends HolderInfo {
-  /** The name of its acquisition, as its events have it. */
+  /** The id of its acquisition, as in its events. */
   readonly owner: string;
   readonly permits: number;
 }

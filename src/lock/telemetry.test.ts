@@ -151,7 +151,7 @@ describe('events', () => {
 });
 
 describe('a program without an SDK', () => {
-  it('has no subscription, so that no event is made', async () => {
+  it('has no subscription, so that no event is created', async () => {
     observeLocks();
     await settle();
     expect(NAMES.filter((name) => diagnostics.hasSubscribers(`holdfast:${name}`))).toEqual([]);
@@ -183,7 +183,7 @@ describe('OpenTelemetry', () => {
     metrics.disable();
   });
 
-  /** What was measured since the last time: by metric and attributes the sum, or how many and their sum. */
+  /** The measurements since the last call, by metric and attributes: the sum, or for a histogram count and sum. */
   async function measured(): Promise<Record<string, unknown>> {
     const { resourceMetrics } = await reader.collect();
     const rows = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);

@@ -5,7 +5,7 @@ type Fields = [LockKind, string, number, number, number, string, HolderInfo];
 
 const PREFIX = 'holdfast1.';
 
-/** Leases as a text that fits into a header, an environment variable or a job's payload. */
+/** Encodes leases as a text that fits into a header, an environment variable or the payload of a job. */
 export function transferText(requests: readonly LockRequest[]): string {
   const fields = requests.map(
     ({ kind, name, slots, permits, leaseMs, owner, info }): Fields => [
@@ -21,12 +21,13 @@ export function transferText(requests: readonly LockRequest[]): string {
   return PREFIX + Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
+/** @throws LockArgumentError if the text is not one of transferText(). */
 export function parseTransfer(text: string): LockRequest[] {
   try {
-    if (!text.startsWith(PREFIX)) throw new Error('no such prefix');
+    if (!text.startsWith(PREFIX)) throw new Error('the prefix is wrong');
     const json = Buffer.from(text.slice(PREFIX.length), 'base64url').toString();
-    const requests = (JSON.parse(json) as Fields[]).map(toClaim);
-    if (requests.length === 0) throw new Error('nothing was given');
+    const requests = (JSON.parse(json) as Fields[]).map(toRequest);
+    if (requests.length === 0) throw new Error('there is no lease');
     return requests;
   } catch {
     throw new LockArgumentError(
@@ -36,13 +37,13 @@ export function parseTransfer(text: string): LockRequest[] {
   }
 }
 
-function toClaim([kind, name, slots, permits, leaseMs, owner, info]: Fields): LockRequest {
+function toRequest([kind, name, slots, permits, leaseMs, owner, info]: Fields): LockRequest {
   const numbers = [slots, permits, leaseMs];
-  const isRight =
+  const isValid =
     ['mutex', 'semaphore', 'rw'].includes(kind) &&
-    [name, owner].every((word) => typeof word === 'string' && word !== '') &&
+    [name, owner].every((text) => typeof text === 'string' && text !== '') &&
     numbers.every((number) => Number.isFinite(number) && number > 0);
-  if (!isRight) throw new Error('fields that cannot be');
+  if (!isValid) throw new Error('a field is wrong');
   const { host, pid, label } = info;
   return { kind, name, slots, permits, leaseMs, owner, info: { host, pid, label } };
 }

@@ -1,34 +1,34 @@
 import type { Clock } from '../clock/index.ts';
-import { DueLists } from './due-list.ts';
 import type { StoreLease } from './store-lease.ts';
+import { TimerQueues } from './timer-queue.ts';
 import type { WorkerRenewals } from './worker-renewals.ts';
 
-/** How much of a lease passes before it is renewed. */
+/** The part of a lease after which it is renewed. */
 const RENEWAL_PART = 1 / 3;
 
 /**
- * Keeps leases alive: one for all locks of a process. A lease is renewed at a third of its duration, so
- * that two renewals may fail before it ends; leases that fall due together are renewed in the same turn,
- * which a store may send as one request. Its end is watched while a renewal is under way, and all the
- * time if it is not renewed. A worker may stand in for renewals while this thread is blocked.
+ * Renews the leases of one LockCore at a third of their duration, so that two renewals may fail before a lease ends.
+ * Leases that are due together are renewed in the same turn, so that a store can batch them. While a renewal is under way,
+ * and for a lease that is not renewed, it checks the deadline instead. A worker can renew leases while this thread is
+ * blocked.
  */
 export class Watchdog {
-  readonly #renewals: DueLists<StoreLease>;
-  readonly #deadlines: DueLists<StoreLease>;
+  readonly #renewals: TimerQueues<StoreLease>;
+  readonly #deadlines: TimerQueues<StoreLease>;
   readonly #worker: WorkerRenewals | undefined;
 
   constructor(clock: Clock, worker?: WorkerRenewals) {
-    this.#renewals = new DueLists(clock, (lease) => lease.renew());
-    this.#deadlines = new DueLists(clock, (lease) => this.#checkDeadline(lease));
+    this.#renewals = new TimerQueues(clock, (lease) => lease.renew());
+    this.#deadlines = new TimerQueues(clock, (lease) => this.#checkDeadline(lease));
     this.#worker = worker;
   }
 
-  /** All that are held: each stands in one of the lists. */
+  /** All held leases: each is in one of the two timer queues. */
   leases(): StoreLease[] {
     return [...this.#renewals.toArray(), ...this.#deadlines.toArray()];
   }
 
-  /** From now on, until it is dropped. */
+  /** Renews the lease, or checks its deadline, until drop(). */
   add(lease: StoreLease): void {
     if (lease.renews) {
       this.#renewals.add(lease, lease.request.leaseMs * RENEWAL_PART, lease.sentMs);
@@ -36,28 +36,23 @@ export class Watchdog {
     } else this.watchDeadline(lease);
   }
 
-  /** It is not to be renewed from then on. */
+  /** The worker does not renew the lease after this time. */
   limit(lease: StoreLease, untilMs: number): void {
     this.#worker?.limit(lease, untilMs);
   }
 
-  /** The lease is told what the worker did for it. */
-  look(lease: StoreLease): void {
-    this.#worker?.look(lease);
+  /** Applies the renewals of the worker to the lease. */
+  syncWithWorker(lease: StoreLease): void {
+    this.#worker?.sync(lease);
   }
 
-  /** Instead of renewing it: a renewal that is under way needs no other beside it. */
+  /** Checks the deadline instead of renewing the lease: for a lease whose renewal is under way, or that is not renewed. */
   watchDeadline(lease: StoreLease): void {
     this.#deadlines.add(lease, lease.safeMs, lease.sentMs);
   }
 
   drop(lease: StoreLease): void {
-    lease.drop();
-    this.leaveToEnd(lease);
-  }
-
-  /** It is being released: the worker is not to keep it, though this thread may be blocked before that leaves. */
-  leaveToEnd(lease: StoreLease): void {
+    lease.unschedule();
     this.#worker?.drop(lease);
   }
 
@@ -69,7 +64,7 @@ export class Watchdog {
 
   #checkDeadline(lease: StoreLease): void {
     lease.checkDeadline();
-    // It was moved, by the worker or the holder, while our own renewal is still under way.
+    // The worker or extend() moved the deadline while the renewal of this thread is under way.
     if (lease.isHeld) this.watchDeadline(lease);
   }
 }

@@ -1,27 +1,27 @@
 import type { Worker } from 'node:worker_threads';
 import { processMs, systemClock } from '../clock/index.ts';
-import type { RenewalOrders } from './renewal-service.ts';
+import type { RenewalMessage } from './renewal-service.ts';
 import { SharedTimes } from './shared-times.ts';
 import type { LockRequest } from './store.ts';
 import type { StoreLease } from './store-lease.ts';
 
 /**
- * A worker thread that renews leases when this thread has not, since its event loop is blocked.
+ * Starts a worker thread that renews leases while the event loop of this thread is blocked.
  *
- * This thread goes on renewing as without it, and tells so by memory that both share. The worker, which
- * has a connection of its own, comes in at half of a lease that nobody has renewed by then. So a lease
- * lives while one of the two can reach the store, a worker that is still starting is not waited for, and
- * one that dies is not missed until the next stall.
+ * This thread renews its leases as it does without a worker, and writes the time of each renewal to shared memory. The
+ * worker has its own connection. It renews a lease at half of its duration, if this thread has not. So a lease is kept
+ * while either thread can reach the store; this thread does not wait for the worker to start; and without the worker a
+ * lease is lost only if this thread is blocked.
  *
- * What the worker did is seen here whenever the lease is looked at: also by the first line after a stall,
- * before any message could arrive.
+ * sync() reads the renewals of the worker whenever the lease is used: also in the first statement after a stall, before
+ * a message of the worker could arrive.
  */
 export class WorkerRenewals {
   readonly #start: () => Worker;
-  /** What to add to a time of this thread to get one of the process. */
+  /** processMs() less the monotonic time of this thread. */
   readonly #offsetMs = offsetMs();
   readonly #kept = new Map<StoreLease, Kept>();
-  #orders: RenewalOrders = { keep: [], drop: [] };
+  #message: RenewalMessage = { keep: [], drop: [] };
   #lastId = 0;
   #worker: Worker | undefined;
   #isOver = false;
@@ -30,30 +30,30 @@ export class WorkerRenewals {
     this.#start = start;
   }
 
-  /** The lease was granted, or renewed here. */
+  /** The lease was granted, or this thread renewed it. */
   keep(lease: StoreLease): void {
     if (this.#isOver) return;
     const known = this.#kept.get(lease);
     const { id, times } = known ?? { id: ++this.#lastId, times: new SharedTimes() };
-    times.renewedHere(lease.sentMs + this.#offsetMs);
+    times.renewedByMain(lease.sentMs + this.#offsetMs);
     if (known !== undefined) return;
     this.#kept.set(lease, { id, times });
-    // The leases of one turn are told of together, and before whoever was granted them goes on.
-    if (this.#orders.keep.length === 0) READY.then(this.#send);
-    this.#orders.keep.push({ id, request: plain(lease.request), times: times.buffer });
+    // One message for the leases of one turn, sent in a microtask: before a caller can block the event loop.
+    if (this.#message.keep.length === 0) READY.then(this.#send);
+    this.#message.keep.push({ id, request: plain(lease.request), times: times.buffer });
   }
 
-  /** Not to be renewed from then on. */
+  /** The worker must not renew the lease after this time. */
   limit(lease: StoreLease, untilMs: number): void {
     this.#kept.get(lease)?.times.limit(untilMs + this.#offsetMs);
   }
 
-  /** Tells the lease what became of it elsewhere. */
-  look(lease: StoreLease): void {
+  /** Applies what the worker has done to the lease: a renewal, or that the store does not have it any more. */
+  sync(lease: StoreLease): void {
     const times = this.#kept.get(lease)?.times;
     if (times === undefined) return;
-    lease.renewedElsewhere(times.sentThereMs - this.#offsetMs, times.sentThereWallMs);
-    if (times.isStolen) lease.stolenElsewhere();
+    lease.renewedByWorker(times.workerSentMs - this.#offsetMs, times.workerSentWallMs);
+    if (times.isStolen) lease.markStolen();
   }
 
   drop(lease: StoreLease): void {
@@ -61,8 +61,8 @@ export class WorkerRenewals {
     if (kept === undefined) return;
     kept.times.drop();
     this.#kept.delete(lease);
-    // The worker sees the mark when it looks; what is sent with the next lease only spares it to remember.
-    this.#orders.drop.push(kept.id);
+    // The worker sees this in shared memory. The id in the next message only frees the worker's memory.
+    this.#message.drop.push(kept.id);
   }
 
   async close(): Promise<void> {
@@ -71,12 +71,12 @@ export class WorkerRenewals {
   }
 
   readonly #send = (): void => {
-    const orders = this.#orders;
-    this.#orders = { keep: [], drop: [] };
+    const message = this.#message;
+    this.#message = { keep: [], drop: [] };
     if (this.#isOver) return;
     try {
       this.#worker ??= this.#started();
-      this.#worker.postMessage(orders);
+      this.#worker.postMessage(message);
     } catch (error) {
       this.#died(error);
     }
@@ -87,7 +87,7 @@ export class WorkerRenewals {
     worker.unref();
     worker.on('error', (error) => this.#died(error));
     worker.on('exit', () => this.#died(new Error('it ended')));
-    // Some lease is no longer ours: each one looks for itself.
+    // A lease was stolen: each lease checks its own shared memory.
     worker.on('message', () => {
       for (const lease of [...this.#kept.keys()]) lease.checkDeadline();
     });
@@ -106,8 +106,8 @@ export class WorkerRenewals {
 
   #end(): void {
     this.#isOver = true;
-    // What it still achieved counts.
-    for (const lease of [...this.#kept.keys()]) this.look(lease);
+    // Its last renewals count.
+    for (const lease of [...this.#kept.keys()]) this.sync(lease);
     this.#kept.clear();
   }
 }
@@ -119,20 +119,20 @@ interface Kept {
 
 const READY = Promise.resolve();
 
-/** What can be sent to another thread. */
+/** A copy of the fields that the worker needs, which can be sent to another thread. */
 function plain({ kind, name, slots, owner, permits, info, leaseMs }: LockRequest): LockRequest {
   return { kind, name, slots, owner, permits, info, leaseMs };
 }
 
 /**
- * Both clocks tick as one, so that their difference never changes; but the thread may be interrupted
- * between looking at the one and the other. Each try is too large by that, so the smallest is the best;
- * and a time of the worker that is converted by it is never too late.
+ * The difference of both clocks is constant, but the thread may be interrupted between reading the one and the other,
+ * which makes the measured difference too large. So the smallest of eight is the best. If it is still too large, a time
+ * of the worker is converted to an earlier time, which is safe.
  */
 function offsetMs(): number {
-  const tries = Array.from({ length: 8 }, () => {
+  const measured = Array.from({ length: 8 }, () => {
     const hereMs = systemClock.monotonicMs();
     return processMs() - hereMs;
   });
-  return Math.min(...tries);
+  return Math.min(...measured);
 }

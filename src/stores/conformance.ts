@@ -7,44 +7,50 @@ import type {
   WaiterEvent,
 } from '../lock/index.ts';
 
-/** What a store needs to be examined: fresh ones that share their locks, and a way to let time pass. */
-export interface Examined {
-  /** A client of the same locks as the others of this world, closed by the examiner. */
+/** The environment of one case: opens stores that share their locks, and lets time pass. */
+export interface StoreEnvironment {
+  /** Opens one more client of the same locks. The case closes it. */
   open(): Promise<LockStore>;
   elapse(durationMs: number): Promise<void>;
 }
 
-/** A store whose keys other programs can write. */
-export interface ExaminedKeys extends Examined {
+/** An environment in which other programs can write the keys of locks. */
+export interface KeyEnvironment extends StoreEnvironment {
   /** `SET key value`, with `PX ttlMs` if it is given, as another program sends it. */
   set(key: string, value: string, ttlMs?: number): Promise<unknown>;
 }
 
-export interface Case<World extends Examined = Examined> {
+export interface Case<Environment extends StoreEnvironment = StoreEnvironment> {
   readonly name: string;
-  run(world: World): Promise<void>;
+  run(environment: Environment): Promise<void>;
 }
 
 const LEASE_MS = 400;
-/** The TTL of a foreign holder that is to be seen: longer than any request takes. */
+/** The TTL of a foreign holder: longer than a case takes. */
 const FOREIGN_MS = 60_000;
 let owners = 0;
 
-/** What every store must do, whatever it is made of. Each case gets a world of its own. */
+/** The cases that every store must pass. Each case gets an environment of its own. */
 export const CONFORMANCE: readonly Case[] = [
-  example('grants a free lock, and the same to who asks again', async ({ queue, store }) => {
-    const request = mutex('a');
-    const first = await store.acquire(request);
-    const again = await queue(request);
-    assert(isGranted(first));
-    assert.deepEqual(again, first);
-  }),
+  example(
+    'grants a free lock, and returns the same grant to a repeated request',
+    async ({ queue, store }) => {
+      const request = mutex('a');
+      const first = await store.acquire(request);
+      const again = await queue(request);
+      assert(isGranted(first));
+      assert.deepEqual(again, first);
+    },
+  ),
 
-  example('says busy to others, and for how long at most', async ({ store }) => {
-    await store.acquire(mutex('a'));
-    const result = await store.acquire(mutex('a'));
-    assert(result.type === 'busy' && result.retryInMs > 0 && result.retryInMs <= LEASE_MS + 10);
-  }),
+  example(
+    'returns busy to another owner, with the time until the lease ends',
+    async ({ store }) => {
+      await store.acquire(mutex('a'));
+      const result = await store.acquire(mutex('a'));
+      assert(result.type === 'busy' && result.retryInMs > 0 && result.retryInMs <= LEASE_MS + 10);
+    },
+  ),
 
   example('raises the fence with every grant', async ({ store }) => {
     let last = 0;
@@ -58,8 +64,8 @@ export const CONFORMANCE: readonly Case[] = [
   }),
 
   example(
-    'hands over in order of arrival, and calls one at a time',
-    async ({ queue, store, calls }) => {
+    'hands over in order of arrival, and notifies one waiter at a time',
+    async ({ queue, store, handOvers }) => {
       const holder = mutex('a');
       await store.acquire(holder);
       const waiters = Array.from({ length: 20 }, () => mutex('a'));
@@ -67,53 +73,62 @@ export const CONFORMANCE: readonly Case[] = [
       let previous: LockRequest = holder;
       for (const waiter of waiters) {
         assert.equal(await store.release(previous), true);
-        assert.deepEqual(await calls(), [waiter.owner]);
+        assert.deepEqual(await handOvers(), [waiter.owner]);
         assert(isGranted(await queue(waiter)));
         previous = waiter;
       }
     },
   ),
 
-  example('lets nobody past those who stand in line', async ({ queue, store, calls }) => {
-    const [holder, waiter, late] = [mutex('a'), mutex('a'), mutex('a')];
-    await store.acquire(holder);
-    await queue(waiter);
-    await store.release(holder);
-    assert(!isGranted(await store.acquire(late)));
-    assert.deepEqual(await calls(), [waiter.owner]);
-  }),
-
-  example('forgets who leaves the line', async ({ queue, store, calls }) => {
-    const [holder, leaver, waiter] = [mutex('a'), mutex('a'), mutex('a')];
-    await store.acquire(holder);
-    await queue(leaver);
-    await queue(waiter);
-    assert.equal(await store.release(leaver), false);
-    await store.release(holder);
-    assert.deepEqual(await calls(), [waiter.owner]);
-  }),
-
-  example('ends a lease in time, and not the next one', async ({ store, elapse }) => {
-    const [old, next] = [mutex('a'), mutex('a')];
-    await store.acquire(old);
-    await elapse(LEASE_MS + 50);
-    assert(isGranted(await store.acquire(next)));
-    assert.equal(await store.extend(old), false);
-    assert.equal(await store.release(old), false);
-    assert(!isGranted(await store.acquire(mutex('a'))));
-  }),
+  example(
+    'does not grant the lock to a request that arrives after a waiter',
+    async ({ queue, store, handOvers }) => {
+      const [holder, waiter, late] = [mutex('a'), mutex('a'), mutex('a')];
+      await store.acquire(holder);
+      await queue(waiter);
+      await store.release(holder);
+      assert(!isGranted(await store.acquire(late)));
+      assert.deepEqual(await handOvers(), [waiter.owner]);
+    },
+  ),
 
   example(
-    'follows a holder that died with the first in line',
-    async ({ queue, store, calls, elapse }) => {
+    'does not hand over to a waiter that has left the queue',
+    async ({ queue, store, handOvers }) => {
+      const [holder, leaving, waiter] = [mutex('a'), mutex('a'), mutex('a')];
+      await store.acquire(holder);
+      await queue(leaving);
+      await queue(waiter);
+      assert.equal(await store.release(leaving), false);
+      await store.release(holder);
+      assert.deepEqual(await handOvers(), [waiter.owner]);
+    },
+  ),
+
+  example(
+    'ends a lease in time, after which its owner cannot end the next one',
+    async ({ store, elapse }) => {
+      const [old, next] = [mutex('a'), mutex('a')];
+      await store.acquire(old);
+      await elapse(LEASE_MS + 50);
+      assert(isGranted(await store.acquire(next)));
+      assert.equal(await store.extend(old), false);
+      assert.equal(await store.release(old), false);
+      assert(!isGranted(await store.acquire(mutex('a'))));
+    },
+  ),
+
+  example(
+    'hands over to the first waiter after the lease of a dead holder',
+    async ({ queue, store, handOvers, elapse }) => {
       const waiter = mutex('a');
       await store.acquire(mutex('a'));
       const busy = await queue(waiter);
       assert(busy.type === 'busy');
       await elapse(Math.min(busy.retryInMs, LEASE_MS) + 50);
-      const called = await calls();
+      const served = await handOvers();
       const result = await queue(waiter);
-      assert(called.length <= 1);
+      assert(served.length <= 1);
       assert(isGranted(result));
     },
   ),
@@ -128,132 +143,144 @@ export const CONFORMANCE: readonly Case[] = [
     assert(!isGranted(await store.acquire(mutex('a'))));
   }),
 
-  example('counts permits', async ({ queue, store, calls }) => {
-    const [a, b, c] = [semaphore('s', 3, 2), semaphore('s', 3, 1), semaphore('s', 3, 2)];
-    assert(isGranted(await queue(a)));
-    assert(isGranted(await queue(b)));
-    assert(!isGranted(await queue(c)));
-    await store.release(b);
-    assert.deepEqual(await calls(), []);
-    await store.release(a);
-    assert.deepEqual(await calls(), [c.owner]);
-  }),
+  example(
+    'grants permits up to the number of slots, and hands over when enough are free',
+    async ({ queue, store, handOvers }) => {
+      const [a, b, c] = [semaphore('s', 3, 2), semaphore('s', 3, 1), semaphore('s', 3, 2)];
+      assert(isGranted(await queue(a)));
+      assert(isGranted(await queue(b)));
+      assert(!isGranted(await queue(c)));
+      await store.release(b);
+      assert.deepEqual(await handOvers(), []);
+      await store.release(a);
+      assert.deepEqual(await handOvers(), [c.owner]);
+    },
+  ),
 
-  example('frees the permits of who died', async ({ store, elapse }) => {
+  example('frees the permits of a holder whose lease has ended', async ({ store, elapse }) => {
     await store.acquire(semaphore('s', 2, 2));
     await elapse(LEASE_MS + 50);
     assert(isGranted(await store.acquire(semaphore('s', 2, 2))));
   }),
 
-  example('lets readers in together, and writers alone', async ({ queue, store, calls }) => {
-    const [first, second, writer, third] = [reader(), reader(), reader(true), reader()];
-    assert(isGranted(await queue(first)));
-    assert(isGranted(await queue(second)));
-    assert(!isGranted(await queue(writer)));
-    assert(!isGranted(await queue(third)));
-    await store.release(first);
-    await store.release(second);
-    assert.deepEqual(await calls(), [writer.owner]);
-    await store.release(writer);
-    assert.deepEqual(await calls(), [third.owner]);
-  }),
+  example(
+    'grants readers together and writers alone, in order of arrival',
+    async ({ queue, store, handOvers }) => {
+      const [first, second, writer, third] = [reader(), reader(), reader(true), reader()];
+      assert(isGranted(await queue(first)));
+      assert(isGranted(await queue(second)));
+      assert(!isGranted(await queue(writer)));
+      assert(!isGranted(await queue(third)));
+      await store.release(first);
+      await store.release(second);
+      assert.deepEqual(await handOvers(), [writer.owner]);
+      await store.release(writer);
+      assert.deepEqual(await handOvers(), [third.owner]);
+    },
+  ),
 
-  example('keeps names and kinds apart', async ({ store }) => {
+  example('treats locks with different names or kinds as different locks', async ({ store }) => {
     const names = ['a', 'A', 'a ', '{a}', '}a{', '%7Ba', '\0', 'ключ', '锁', '__proto__', 'a:q'];
     for (const name of names) assert(isGranted(await store.acquire(mutex(name))), name);
     for (const name of names) assert(!isGranted(await store.acquire(mutex(name))), name);
     assert(isGranted(await store.acquire(semaphore('a', 1, 1))));
   }),
 
-  example('knows a release that is sent again, and lets it end no other', async ({ store }) => {
-    const requests = [mutex('a'), semaphore('s', 3, 2), reader(true)];
-    for (const request of requests) {
-      const result = await store.acquire(request);
-      assert(isGranted(result));
-      assert.equal(await store.release(request, result.fence), true);
-      assert.equal(await store.release(request, result.fence), true);
-      const next = { ...request, owner: `${request.owner}-next` };
-      assert(isGranted(await store.acquire(next)));
-      await store.release(request, result.fence);
-      assert.equal(await store.extend(next), true);
-    }
-  }),
-
-  example('takes several at once or none, and the same again', async ({ store }) => {
-    const requests = [mutex('{t}a'), mutex('{t}b'), mutex('{t}c')].map((request, _, [first]) => ({
-      ...request,
-      owner: first!.owner,
-    }));
-    const busy = mutex('{t}b');
-    await store.acquire(busy);
-    const none = await store.acquireAll(requests, 0);
-    assert.equal(none?.type, 'busy');
-    assert(isGranted(await store.acquire(mutex('{t}a'))));
-    await store.forceRelease(requests[0]!);
-    await store.release(busy);
-    const all = await store.acquireAll(requests, 0);
-    assert(all?.type === 'granted');
-    assert.deepEqual(await store.acquireAll(requests, 0), all);
-    const raised = all.fence + 1000;
-    assert.deepEqual(await store.acquireAll([requests[0]!], raised), {
-      type: 'granted',
-      fence: raised,
-    });
-    for (const request of requests) assert.equal(await store.release(request), true);
-    const after = await store.acquire(mutex('{t}a'));
-    assert(isGranted(after) && after.fence > raised);
-  }),
-
   example(
-    'gives a lock to who adopts it, once, with a new fence',
-    async ({ queue, store, calls }) => {
-      for (const giver of [mutex('a'), semaphore('s', 3, 3), reader(true)]) {
-        const [taker, late, waiter] = ['taker', 'late', 'waiter'].map((name) => ({
-          ...giver,
-          owner: `${giver.owner}-${name}`,
-        })) as [LockRequest, LockRequest, LockRequest];
-        const given = await store.acquire(giver);
-        assert(!isGranted(await queue(waiter)));
-        const taken = await store.adopt(taker, giver);
-        assert(isGranted(given) && isGranted(taken) && taken.fence > given.fence);
-        assert.deepEqual(await store.adopt(taker, giver), taken);
-        assert(!isGranted(await store.adopt(late, giver)));
-        assert.equal(await store.release(giver), false);
-        assert.equal(await store.extend(giver), false);
-        assert.deepEqual(await calls(), []);
-        assert.equal(await store.release(taker), true);
-        assert.deepEqual(await calls(), [waiter.owner]);
-        await store.release(waiter);
+    'returns true to a repeated release with its fence, which does not end the next lease',
+    async ({ store }) => {
+      const requests = [mutex('a'), semaphore('s', 3, 2), reader(true)];
+      for (const request of requests) {
+        const result = await store.acquire(request);
+        assert(isGranted(result));
+        assert.equal(await store.release(request, result.fence), true);
+        assert.equal(await store.release(request, result.fence), true);
+        const next = { ...request, owner: `${request.owner}-next` };
+        assert(isGranted(await store.acquire(next)));
+        await store.release(request, result.fence);
+        assert.equal(await store.extend(next), true);
       }
     },
   ),
 
-  example('tells a waiter of the same client that it holds the lock', async ({ queue, store }) => {
-    const [holder, waiter] = [mutex('a'), mutex('a')];
-    const events: WaiterEvent[] = [];
-    await store.acquire(holder);
-    await queue(waiter, (event) => events.push(event));
-    await store.release(holder);
-    const result = await queue(waiter);
-    assert(isGranted(result));
-    assert.deepEqual(
-      events.map((event) => event.type === 'granted' && event.fence),
-      [result.fence],
-    );
+  example(
+    'takes several locks or none, and returns the same grant to a repeated request',
+    async ({ store }) => {
+      const requests = [mutex('{t}a'), mutex('{t}b'), mutex('{t}c')].map((request, _, [first]) => ({
+        ...request,
+        owner: first!.owner,
+      }));
+      const busy = mutex('{t}b');
+      await store.acquire(busy);
+      const none = await store.acquireAll(requests, 0);
+      assert.equal(none?.type, 'busy');
+      assert(isGranted(await store.acquire(mutex('{t}a'))));
+      await store.forceRelease(requests[0]!);
+      await store.release(busy);
+      const all = await store.acquireAll(requests, 0);
+      assert(all?.type === 'granted');
+      assert.deepEqual(await store.acquireAll(requests, 0), all);
+      const raised = all.fence + 1000;
+      assert.deepEqual(await store.acquireAll([requests[0]!], raised), {
+        type: 'granted',
+        fence: raised,
+      });
+      for (const request of requests) assert.equal(await store.release(request), true);
+      const after = await store.acquire(mutex('{t}a'));
+      assert(isGranted(after) && after.fence > raised);
+    },
+  ),
+
+  example('adopts a lock once, with a new fence', async ({ queue, store, handOvers }) => {
+    for (const giver of [mutex('a'), semaphore('s', 3, 3), reader(true)]) {
+      const [taker, late, waiter] = ['taker', 'late', 'waiter'].map((name) => ({
+        ...giver,
+        owner: `${giver.owner}-${name}`,
+      })) as [LockRequest, LockRequest, LockRequest];
+      const given = await store.acquire(giver);
+      assert(!isGranted(await queue(waiter)));
+      const taken = await store.adopt(taker, giver);
+      assert(isGranted(given) && isGranted(taken) && taken.fence > given.fence);
+      assert.deepEqual(await store.adopt(taker, giver), taken);
+      assert(!isGranted(await store.adopt(late, giver)));
+      assert.equal(await store.release(giver), false);
+      assert.equal(await store.extend(giver), false);
+      assert.deepEqual(await handOvers(), []);
+      assert.equal(await store.release(taker), true);
+      assert.deepEqual(await handOvers(), [waiter.owner]);
+      await store.release(waiter);
+    }
   }),
 
-  example('calls a waiter of another client, which confirms by asking', async (scene) => {
-    const { queue, store, calls, elapse } = scene;
+  example(
+    'notifies a waiter of the same client with the fence of its grant',
+    async ({ queue, store }) => {
+      const [holder, waiter] = [mutex('a'), mutex('a')];
+      const events: WaiterEvent[] = [];
+      await store.acquire(holder);
+      await queue(waiter, (event) => events.push(event));
+      await store.release(holder);
+      const result = await queue(waiter);
+      assert(isGranted(result));
+      assert.deepEqual(
+        events.map((event) => event.type === 'granted' && event.fence),
+        [result.fence],
+      );
+    },
+  ),
+
+  example('notifies a waiter of another client, which confirms by a request', async (scene) => {
+    const { queue, store, handOvers, elapse } = scene;
     const other = await scene.open();
     const [holder, waiter, next] = [mutex('a'), mutex('a'), mutex('a')];
     await other.acquire(holder);
     await queue(waiter);
     await queue(next);
     await other.release(holder);
-    // A store may need some time before it can be notified.
-    let called = await calls();
-    for (let tries = 0; called.length === 0 && tries < 20; tries++) called = await calls();
-    assert.deepEqual(called, [waiter.owner]);
+    // The store may still be opening its subscription.
+    let served = await handOvers();
+    for (let tries = 0; served.length === 0 && tries < 20; tries++) served = await handOvers();
+    assert.deepEqual(served, [waiter.owner]);
     const result = await queue(waiter);
     assert(isGranted(result));
     await elapse(LEASE_MS / 2);
@@ -261,7 +288,7 @@ export const CONFORMANCE: readonly Case[] = [
     await other.close();
   }),
 
-  example('shows holders and waiters', async ({ queue, store }) => {
+  example('inspect returns holders and waiters', async ({ queue, store }) => {
     const request = mutex('a', 'first');
     const result = await store.acquire(request);
     await queue(mutex('a', 'second'));
@@ -279,13 +306,13 @@ export const CONFORMANCE: readonly Case[] = [
   }),
 
   example(
-    'takes a lock by force, raises the fence and serves the next',
-    async ({ queue, store, calls }) => {
+    'forceRelease ends the lease, raises the fence and hands over to the next waiter',
+    async ({ queue, store, handOvers }) => {
       const [holder, waiter] = [mutex('a'), mutex('a')];
       const before = await store.acquire(holder);
       await queue(waiter);
       assert.equal(await store.forceRelease(holder), 1);
-      assert.deepEqual(await calls(), [waiter.owner]);
+      assert.deepEqual(await handOvers(), [waiter.owner]);
       const after = await queue(waiter);
       assert(isGranted(before) && isGranted(after) && after.fence > before.fence);
       assert.equal(await store.release(holder, before.fence), false);
@@ -294,7 +321,7 @@ export const CONFORMANCE: readonly Case[] = [
     },
   ),
 
-  example('steals a lock from its holder, before the queue, once', async ({ queue, store }) => {
+  example('steals a lock from its holder, before the waiters, once', async ({ queue, store }) => {
     for (const [holder, waiter, thief] of threeOfEachKind()) {
       const before = await store.acquire(holder);
       await queue(waiter);
@@ -307,7 +334,7 @@ export const CONFORMANCE: readonly Case[] = [
     }
   }),
 
-  example('shows the holder and the place in the queue to a waiter', async ({ queue, store }) => {
+  example('contention returns the holder and the place in the queue', async ({ queue, store }) => {
     for (const [holder, first, second] of threeOfEachKind()) {
       await store.acquire(holder);
       await queue(first);
@@ -320,24 +347,24 @@ export const CONFORMANCE: readonly Case[] = [
     }
   }),
 
-  example('notifies a holder that watches, once, that a client waits', async (scene) => {
-    const { queue, store, calls } = scene;
+  example('notifies a holder that watches once when a client waits', async (scene) => {
+    const { queue, store, handOvers } = scene;
     if (store.watch === undefined) return;
     for (const [holder, first, second] of threeOfEachKind()) {
       let count = 0;
       await store.acquire(holder);
       store.watch(holder, () => count++);
-      await calls();
+      await handOvers();
       assert.equal(count, 0);
       await queue(first);
-      for (let tries = 0; count === 0 && tries < 50; tries++) await calls();
+      for (let tries = 0; count === 0 && tries < 50; tries++) await handOvers();
       await queue(second);
-      await calls();
+      await handOvers();
       assert.equal(count, 1);
     }
   }),
 
-  example('refuses another number of slots while a lock is in use', async ({ store }) => {
+  example('throws for another number of slots while a lock is in use', async ({ store }) => {
     const held = semaphore('a', 3, 2);
     await store.acquire(held);
     const other = async (): Promise<AcquireResult> => store.acquire(semaphore('a', 4, 1));
@@ -355,102 +382,114 @@ function threeOfEachKind(): readonly [LockRequest, LockRequest, LockRequest][] {
   ];
 }
 
-/** What a store must also do if other programs can take a mutex by its key. */
-export const KEY_CONFORMANCE: readonly Case<ExaminedKeys>[] = [
-  example('shows a foreign holder without fence, age and host of the last one', async (scene) => {
-    const { store, set } = scene;
-    const request = mutex('a', 'first');
-    await store.acquire(request);
-    await store.release(request);
-    await set('lock:{a}', 'token 1', FOREIGN_MS);
-    const { holders } = await store.inspect(request);
-    const [holder] = holders;
-    assert(holder !== undefined && holder.leftMs > 0 && holder.leftMs <= FOREIGN_MS);
-    const { leftMs } = holder;
-    const shown = { foreign: true, type: 'string', value: 'token 1', permits: 1, leftMs };
-    assert.deepEqual(holders, [shown]);
-    assert(!isGranted(await store.acquire(request)));
-  }),
+/** The cases of a store whose mutexes other programs can take by their keys. */
+export const KEY_CONFORMANCE: readonly Case<KeyEnvironment>[] = [
+  example(
+    'inspect returns a foreign holder without the fence, age and host of the last holder',
+    async (scene) => {
+      const { store, set } = scene;
+      const request = mutex('a', 'first');
+      await store.acquire(request);
+      await store.release(request);
+      await set('lock:{a}', 'token 1', FOREIGN_MS);
+      const { holders } = await store.inspect(request);
+      const [holder] = holders;
+      assert(holder !== undefined && holder.leftMs > 0 && holder.leftMs <= FOREIGN_MS);
+      const { leftMs } = holder;
+      const shown = { foreign: true, type: 'string', value: 'token 1', permits: 1, leftMs };
+      assert.deepEqual(holders, [shown]);
+      assert(!isGranted(await store.acquire(request)));
+    },
+  ),
 
-  example('shows a foreign holder whose key has no TTL', async ({ store, set }) => {
-    for (const value of ['1', '', '锁\x1b', 'x [1,2,3]', '1700000000', '+1', 'a ["b",1]']) {
-      await set('lock:{a}', value);
-      const { holders } = await store.inspect(mutex('a'));
-      assert.deepEqual(holders, [
-        { foreign: true, type: 'string', value, permits: 1, leftMs: Number.POSITIVE_INFINITY },
-      ]);
-    }
-    assert.equal(await store.forceRelease(mutex('a')), 1);
-    assert.deepEqual((await store.inspect(mutex('a'))).holders, []);
-  }),
-
-  example('shows the first 1024 bytes of a long foreign value, of any form', async (scene) => {
-    const { queue, store, set } = scene;
-    const ours = 'x ["h",1,"l"]';
-    for (const value of [
-      'x'.repeat(1e6),
-      ours.padStart(1e5, 'x'),
-      `+${ours.padStart(8194, 'x')}`,
-    ]) {
-      await set('lock:{a}', value);
-      const { holders } = await store.inspect(mutex('a'));
-      assert.deepEqual(
-        holders.map((holder) => holder.foreign && holder.value),
-        [value.slice(0, 1024)],
-      );
-      assert(!isGranted(await queue(mutex('a'))));
+  example(
+    'inspect returns leftMs Infinity for a foreign holder without a TTL',
+    async ({ store, set }) => {
+      for (const value of ['1', '', '锁\x1b', 'x [1,2,3]', '1700000000', '+1', 'a ["b",1]']) {
+        await set('lock:{a}', value);
+        const { holders } = await store.inspect(mutex('a'));
+        assert.deepEqual(holders, [
+          { foreign: true, type: 'string', value, permits: 1, leftMs: Number.POSITIVE_INFINITY },
+        ]);
+      }
       assert.equal(await store.forceRelease(mutex('a')), 1);
-    }
-  }),
+      assert.deepEqual((await store.inspect(mutex('a'))).holders, []);
+    },
+  ),
 
-  example('shows those who wait for a foreign holder, and serves them after it', async (scene) => {
-    const { queue, store, set, elapse } = scene;
-    const waiter = mutex('a', 'second');
-    await set('lock:{a}', 'token');
-    await queue(waiter);
-    const { holders, waiters } = await store.inspect(waiter);
-    assert.deepEqual([holders[0]?.foreign, waiters[0]?.label], [true, 'second']);
-    await set('lock:{a}', 'token', 1);
-    await elapse(20);
-    assert(isGranted(await queue(waiter)));
-    assert.equal((await store.inspect(waiter)).holders[0]?.foreign, false);
-  }),
+  example(
+    'inspect returns the first 1024 bytes of a long foreign value of any form',
+    async (scene) => {
+      const { queue, store, set } = scene;
+      const ours = 'x ["h",1,"l"]';
+      for (const value of [
+        'x'.repeat(1e6),
+        ours.padStart(1e5, 'x'),
+        `+${ours.padStart(8194, 'x')}`,
+      ]) {
+        await set('lock:{a}', value);
+        const { holders } = await store.inspect(mutex('a'));
+        assert.deepEqual(
+          holders.map((holder) => holder.foreign && holder.value),
+          [value.slice(0, 1024)],
+        );
+        assert(!isGranted(await queue(mutex('a'))));
+        assert.equal(await store.forceRelease(mutex('a')), 1);
+      }
+    },
+  ),
+
+  example(
+    'inspect returns the waiters behind a foreign holder, and they are served after it',
+    async (scene) => {
+      const { queue, store, set, elapse } = scene;
+      const waiter = mutex('a', 'second');
+      await set('lock:{a}', 'token');
+      await queue(waiter);
+      const { holders, waiters } = await store.inspect(waiter);
+      assert.deepEqual([holders[0]?.foreign, waiters[0]?.label], [true, 'second']);
+      await set('lock:{a}', 'token', 1);
+      await elapse(20);
+      assert(isGranted(await queue(waiter)));
+      assert.equal((await store.inspect(waiter)).holders[0]?.foreign, false);
+    },
+  ),
 ];
 
-type Scene<World> = World & {
+type Scene<Environment> = Environment & {
   readonly store: LockStore;
   /** Acquires, or enters the queue. */
   queue(request: LockRequest, listener?: (event: WaiterEvent) => void): Promise<AcquireResult>;
-  /** The owners that were handed a lock since the last time, in order. */
-  calls(): Promise<string[]>;
+  /** The owners that were handed a lock since the last call, in order. */
+  handOvers(): Promise<string[]>;
 };
 
-function example<World extends Examined = Examined>(
+function example<Environment extends StoreEnvironment = StoreEnvironment>(
   name: string,
-  act: (scene: Scene<World>) => Promise<void>,
-): Case<World> {
+  run: (scene: Scene<Environment>) => Promise<void>,
+): Case<Environment> {
   return {
     name,
-    async run(world) {
-      const open = async (): Promise<LockStore> => withOwnPrefix(await world.open());
+    async run(environment) {
+      const open = async (): Promise<LockStore> => withOwnPrefix(await environment.open());
       const store = await open();
-      const called: string[] = [];
-      const queue: Scene<Examined>['queue'] = async (request, listener) => {
+      const served: string[] = [];
+      const queue: Scene<StoreEnvironment>['queue'] = async (request, listener) => {
         const notify = async (event: WaiterEvent): Promise<void> => {
           listener?.(event);
-          const isTold = event.type === 'granted';
-          const isHeld = isTold || isGranted(await store.acquire(request, { notify }));
-          // Two requests of a pool may both learn it.
-          if (isHeld && !called.includes(request.owner)) called.push(request.owner);
+          const isHeld =
+            event.type === 'granted' || isGranted(await store.acquire(request, { notify }));
+          // With a pool of connections, an event and a reply may report the same grant.
+          if (isHeld && !served.includes(request.owner)) served.push(request.owner);
         };
         return store.acquire(request, { notify });
       };
-      const calls = async (): Promise<string[]> => {
-        await world.elapse(20);
-        return called.splice(0);
+      const handOvers = async (): Promise<string[]> => {
+        await environment.elapse(20);
+        return served.splice(0);
       };
       try {
-        await act({ ...world, open, store, queue, calls });
+        await run({ ...environment, open, store, queue, handOvers });
       } finally {
         await store.close();
       }
@@ -458,7 +497,7 @@ function example<World extends Examined = Examined>(
   };
 }
 
-/** The same store for requests whose owners lack its prefix. */
+/** Puts the owner prefix of the store before the owners of all requests. */
 function withOwnPrefix(store: LockStore): LockStore {
   const { ownerPrefix = '' } = store;
   const own = (request: LockRequest): LockRequest => ({

@@ -6,8 +6,8 @@ export {
   type ListedLock,
   type ListedWaiter,
   LOCK_KINDS,
-  lookAtLocks,
   type RunScript,
+  readLocks,
   scanLocks,
   WRITER_PERMITS,
 } from './lists/lock-list.ts';

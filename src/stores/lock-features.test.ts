@@ -81,11 +81,11 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect((await waiting).fence).toBeGreaterThan(stolen.fence);
     });
 
-    it('aborts the signal of a holder that listens at once, with the reason', async () => {
+    it('aborts the signal of a subscribed holder at once, with the reason', async () => {
       const { clock, open } = openWorld();
       const lock = lockOf(open());
       const held = await lock.acquire();
-      // It has waited before, or waits, so that its process is subscribed.
+      // A wait opens the subscription of its process.
       const waiting = lock.acquire({ wait: '1s' }).catch(() => {});
       await elapse(clock, 1001);
       await waiting;
@@ -95,7 +95,7 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect(String((held.signal.reason as Error).cause)).toContain('stole it: deploy\nnow');
     });
 
-    it('takes a free lock, and one that it holds already once', async () => {
+    it('acquires a free lock, and a repeated request gets the same grant', async () => {
       const { open } = openWorld();
       const lease = await lockOf(open()).acquire({ steal: true, reason: 'to be sure' });
       expect(lease.isHeld).toBe(true);
@@ -163,7 +163,7 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect(await lockOf(open()).tryAcquire()).not.toBe(null);
     });
 
-    it('runs a job once, though five processes start it one after the other', async () => {
+    it('runs a job once when five processes start it one after the other', async () => {
       const { clock, open } = openWorld();
       let runs = 0;
       for (let process = 0; process < 5; process++) {
@@ -175,7 +175,7 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect(runs).toBe(1);
     });
 
-    it('is over when the job took longer', async () => {
+    it('releases the lock if the callback took longer', async () => {
       const { clock, open } = openWorld();
       const lease = await lockOf(open()).acquire({ keepFor: '1s' });
       await elapse(clock, 1500);
@@ -204,7 +204,7 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       await expect(lease.extend('soon' as never)).rejects.toThrow('lease must be a duration');
     });
 
-    it('is adopted with another lease', async () => {
+    it('is not needed by adopt(), which accepts another lease', async () => {
       const { open } = openWorld();
       const lease = await lockOf(open()).acquire({ lease: '1m' });
       const adopted = await open().adopt(lease.transfer(), { lease: '2h' });
@@ -262,7 +262,7 @@ describe.each(Object.entries(WORLDS))('a semaphore in %s', (_place, openWorld) =
     expect(await open().semaphore('s', 8, { permits: 8 }).tryAcquire()).not.toBe(null);
   });
 
-  it('refuses it while a client waits, and takes it when the last lease has expired', async () => {
+  it('refuses it while a client waits, and accepts it when the last lease has expired', async () => {
     const { clock, open } = openWorld();
     await open().semaphore('s', 1).acquire({ renew: false, lease: '2s' });
     const waiting = open().semaphore('s', 1).acquire({ renew: false, lease: '2s' });
@@ -275,8 +275,8 @@ describe.each(Object.entries(WORLDS))('a semaphore in %s', (_place, openWorld) =
   });
 });
 
-describe.each(Object.entries(WORLDS))('several locks in %s', (_place, openWorld) => {
-  it('are contended when one of them is', async () => {
+describe.each(Object.entries(WORLDS))('all() in %s', (_place, openWorld) => {
+  it('is contended when one of its locks is', async () => {
     const { open } = openWorld();
     const lease = await open().all(['a', 'b']).acquire();
     const { contended } = lease;
@@ -286,7 +286,7 @@ describe.each(Object.entries(WORLDS))('several locks in %s', (_place, openWorld)
     expect(contended.aborted).toBe(true);
   });
 
-  it('are kept together, and cannot be stolen', async () => {
+  it('keeps all locks with keepFor, and refuses to steal', async () => {
     const { open } = openWorld();
     const lease = await open().all(['a', 'b']).acquire({ keepFor: '1m' });
     expect(await lease.release()).toBe('kept');
@@ -309,7 +309,7 @@ describe.each(Object.entries(WORLDS))('errors in %s', (_place, openWorld) => {
     expect(error.stack).toContain('theCaller');
   });
 
-  it('of a lost lease have the frames of the call that finds it', async () => {
+  it('of a lost lease have the frames of the call that reports it', async () => {
     const { clock, open } = openWorld();
     const lease = await open().mutex('a').acquire({ renew: false, lease: '1s' });
     await elapse(clock, 1001);

@@ -17,7 +17,7 @@ export type { IoredisClient, NodeRedisClient };
  * Locks in the Redis that a client is connected to: ioredis or iovalkey (single, Sentinel, Cluster) or node-redis
  * (client, Sentinel, Cluster, pool). The client stays the caller's: it is neither changed nor closed. The store
  * opens a duplicate of it to receive messages, when a request first has to wait, and one for its commands, if the
- * client's connection stops answering. `close()` closes them.
+ * client's connection stops replying. `close()` closes them.
  *
  * @throws LockArgumentError for any other object, and for an ioredis client with `sentinels` but without
  *   `failoverDetector: true`.
@@ -27,7 +27,7 @@ export function redisStore(
   options: RedisStoreOptions = {},
 ): LockStore {
   const link = linkTo(client);
-  refuseOthers(options);
+  checkKeys(options);
   const runner = linkRunner(link);
   if (!options.session) return storeOn(runner, options);
   if (link.plain === undefined) throw new LockArgumentError('', ONE_CONNECTION);
@@ -45,14 +45,14 @@ export interface RedisStoreOptions extends KeyOptions {
   /** How long one request may take. Default 2 s. */
   readonly requestTimeout?: Duration;
   /**
-   * On a Holdfast server: locks end with this process, not only with their lease. `true` opens a session
-   * on a connection of its own; or one that is open already (see openSession).
+   * On a Holdfast server: locks end with this process, not only with their lease. `true` opens a session on a connection
+   * of its own. A session of openSession() is used as it is. Default false.
    */
   readonly session?: boolean | Session;
 }
 
-/** A session that is misspelt would be left out, and locks outlive their program. */
-function refuseOthers(options: object): void {
+/** Throws for an unknown option: if a misspelt `session` were ignored, locks would outlive their process. */
+function checkKeys(options: object): void {
   for (const name in options) {
     if (STORE_OPTIONS.includes(name)) continue;
     throw new LockArgumentError(
@@ -64,26 +64,26 @@ function refuseOthers(options: object): void {
 
 const STORE_OPTIONS = ['requestTimeout', 'session', 'prefix', 'key'];
 
-/** A session for locks: the one that is given, or one that is opened for them. */
+/** The session of a store: the given one, or one that the store opens. */
 export function lockSession(
   session: true | Session,
   options: Omit<LockSessionOptions, 'clock' | 'requestTimeoutMs'>,
 ): LockSession {
-  const open = session === true ? options.open : stillOpen(session);
+  const open = session === true ? options.open : callerSession(session);
   const requestTimeoutMs = OPEN_TIMEOUT_MS;
   return new LockSession({ ...options, open, clock: systemClock, requestTimeoutMs });
 }
 
-/** A session on a connection of its own, to where a client is connected. */
+/** Opens a session on a connection of its own, to the server of a client. */
 export async function openBeside({ open }: PlainLink, where: string): Promise<LiveSession> {
   const id = randomUUID();
-  // A connection that is swallowed would never say so, and all who ask would wait for it.
-  const trial = new AbortController();
-  const timer = systemClock.setTimer(OPEN_TIMEOUT_MS, () => trial.abort());
+  // A firewall may drop packets without an error: without a timeout, all requests would wait for the session.
+  const timeout = new AbortController();
+  const timer = systemClock.setTimer(OPEN_TIMEOUT_MS, () => timeout.abort());
   try {
-    return { id, ...(await open(['HOLDFAST.SESSION', id], trial.signal)) };
+    return { id, ...(await open(['HOLDFAST.SESSION', id], timeout.signal)) };
   } catch (error) {
-    const isLate = trial.signal.aborted;
+    const isLate = timeout.signal.aborted;
     const reason = isLate ? new Error(`no answer within ${OPEN_TIMEOUT_MS} ms`) : error;
     throw sessionError(reason, where);
   } finally {
@@ -96,8 +96,8 @@ const OPEN_TIMEOUT_MS = 2000;
 
 const OVER = 'the session of these locks has ended';
 
-/** It is its owner's to close, and cannot be opened again. */
-function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
+/** Uses a session of the caller. The store does not close it, and cannot open it again. */
+function callerSession({ id, ended }: Session): () => Promise<LiveSession> {
   if (typeof id !== 'string' || typeof ended?.then !== 'function') {
     throw new LockArgumentError('', 'session is true, false, or what `await openSession()` gave');
   }
@@ -111,7 +111,7 @@ function stillOpen({ id, ended }: Session): () => Promise<LiveSession> {
   };
 }
 
-/** A store on a Redis, however it is reached. */
+/** A store on the Redis of a script runner. */
 export function storeOn(
   runner: ScriptRunner,
   { requestTimeout = '2s', ...keys }: RedisStoreOptions = {},
@@ -128,7 +128,7 @@ export function storeOn(
   });
 }
 
-/** Short, since it begins every token: Redis keeps up to 44 bytes in one piece. */
+/** Short, since every token begins with it: Redis stores strings of up to 44 bytes in one allocation. */
 function newClientId(): string {
   return Buffer.from(systemRandom.bytes(12)).toString('base64url');
 }

@@ -1,5 +1,5 @@
-// The program of the worker thread that renews leases, with a connection of its own. The main thread
-// starts it (see start-renewal-worker.ts); loaded by anybody else it does nothing.
+// Runs in the worker thread that renews leases, with a connection of its own. startRenewalWorker() starts it; loaded in
+// any other way it does nothing.
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
 import { serveRenewals } from '../lock/index.ts';

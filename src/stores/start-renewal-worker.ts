@@ -7,12 +7,12 @@ export interface RenewalWorkerData {
   readonly prefix: string | undefined;
 }
 
-/** A worker thread for WorkerRenewals, on the store at the address. */
+/** Starts the worker thread of WorkerRenewals, with a store at this address. */
 export function startRenewalWorker(data: RenewalWorkerData): Worker {
   return new Worker(new URL('./renewal-worker.js', import.meta.url), {
     name: 'holdfast-renewals',
     workerData: { holdfast: data },
-    // What the program was started with (--eval, --import of its instrumentation) is not for the worker.
+    // Without the options of the program, such as --eval or --import.
     execArgv: [],
   });
 }

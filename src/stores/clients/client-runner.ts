@@ -11,7 +11,7 @@ import { untilEnded } from './own-connection.ts';
 import type { OwnConnection, PlainLink, SubscriptionHandlers } from './redis-link.ts';
 import { subscribe } from './subscription.ts';
 
-/** Runs scripts over this library's own client: what `createLocks(url)` and the command line use. */
+/** Runs scripts over this library's own client, for `createLocks(url)` and the command line. */
 export class ClientRunner implements ScriptRunner {
   /** For sessions. */
   readonly plain: PlainLink;
@@ -80,7 +80,7 @@ function isUnknownScript(reply: Reply): boolean {
   return reply instanceof ErrorReply && reply.message.startsWith('NOSCRIPT');
 }
 
-/** An error reply is a failure; others are text, a number, null or an array of them. */
+/** Rejects for an error reply. Resolves with a string, a number, null or an array of them. */
 function settle(
   reply: Reply,
   resolve: (value: unknown) => void,
@@ -105,7 +105,7 @@ function scriptArgs(
 function plain(reply: Reply): unknown {
   if (typeof reply === 'string') return toText(reply);
   if (reply instanceof SimpleReply) return toText(reply.text);
-  // The reply to many requests is a list of numbers, which need not be copied.
+  // A list of numbers, the reply to many requests, is not copied.
   if (!Array.isArray(reply) || reply.every((item) => typeof item === 'number')) return reply;
   return reply.map(plain);
 }
@@ -152,7 +152,7 @@ async function openWith(
   }
 }
 
-/** Texts of this library are mostly ASCII, whose chars are its bytes. */
+/** Most texts are ASCII, whose chars are already bytes. */
 function toBytes(text: string): string {
   return isAscii(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { virtualClock } from '../../clock/index.ts';
 import { type CallerClient, CommandPath, databaseOf, type OwnClient } from './command-path.ts';
 
-/** A client that answers only while `isAlive`. */
+/** A client that replies only while `isAlive`. */
 class FakeClient implements OwnClient {
   isAlive = true;
   isReady = true;
@@ -35,7 +35,7 @@ class FakeClient implements OwnClient {
     this.closes++;
   }
 
-  /** Answers all requests that wait. */
+  /** Replies to all pending requests. */
   revive(): void {
     this.isAlive = true;
     for (const reply of this.#replies.splice(0)) reply();
@@ -101,7 +101,7 @@ class Scene {
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('CommandPath', () => {
-  it('uses the client of the caller while it answers, and leaves no timer', async () => {
+  it('uses the client of the caller while it gets replies, and leaves no timer', async () => {
     const scene = new Scene();
     for (let count = 0; count < 10; count++) {
       expect(await scene.request()).toBe('caller');
@@ -146,7 +146,7 @@ describe('CommandPath', () => {
     expect(scene.duplicates.length).toBe(0);
   });
 
-  it('asks for the database again with a later request, three times at most', async () => {
+  it('sends CLIENT INFO again with a later request, three times at most', async () => {
     let attempts = 0;
     const database = (): Promise<number> => Promise.reject(new Error(`attempt ${++attempts}`));
     const scene = new Scene({ database });
@@ -175,7 +175,7 @@ describe('CommandPath', () => {
     expect(await late).toBe('caller');
   });
 
-  it('stays with the client of the caller while the server answers no connection', async () => {
+  it('stays with the client of the caller while the server replies on no connection', async () => {
     const scene = new Scene({ duplicatesAnswer: false });
     await scene.request();
     scene.caller.isAlive = false;
@@ -233,7 +233,7 @@ describe('CommandPath', () => {
     expect(await late).toBe('caller');
   });
 
-  it('replaces a duplicate that stops answering, and closes it', async () => {
+  it('replaces a duplicate that gets no more replies, and closes it', async () => {
     const scene = new Scene();
     await scene.request();
     scene.caller.isAlive = false;
@@ -247,7 +247,7 @@ describe('CommandPath', () => {
     expect([await scene.request(), first!.closes]).toEqual(['duplicate 2', 1]);
   });
 
-  it('closes its duplicate and its timer, twice if asked, and opens none afterwards', async () => {
+  it('closes its duplicate and its timer, may be closed twice, and opens none afterwards', async () => {
     const scene = new Scene();
     await scene.request();
     scene.caller.isAlive = false;

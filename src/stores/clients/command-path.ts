@@ -23,9 +23,9 @@ export interface OwnClient extends CommandClient {
   close(): void;
 }
 
-/** A request without a reply for so long is a sign that the connection is dead. */
+/** After this time without a reply to a request, the connection may be dead. */
 const SILENCE_MS = 3000;
-/** How long a duplicate may take to connect and to answer. */
+/** How long a duplicate may take to connect and to reply. */
 const PROBE_MS = 3000;
 /** Between two attempts to open a duplicate. */
 const PAUSE_MS = 1000;
@@ -36,10 +36,10 @@ const MAX_DATABASE_FAILURES = 3;
 const PROBE = 'return 1';
 
 /**
- * The path of lock commands: the caller's client, until a request has had no reply for 3 s while a duplicate of
- * that client does get one. Then the connection is dead (a firewall dropped it), and the duplicate takes over. A
- * server that hangs answers on neither, and nothing changes. Nor does it while the client reconnects. The caller's
- * client is neither changed nor closed.
+ * Sends lock commands over the caller's client, until a request has had no reply for 3 s while a duplicate of that client
+ * gets one. Then the connection is dead (a firewall dropped it), and the duplicate is used from then on. If the server
+ * hangs, neither gets a reply, and the caller's client stays in use. It also stays in use while it reconnects. It is
+ * neither changed nor closed.
  */
 export class CommandPath {
   readonly #caller: CallerClient;
@@ -49,9 +49,9 @@ export class CommandPath {
   #client: CommandClient;
   #own: OwnClient | undefined;
   #opening: OwnClient | undefined;
-  /** Undefined until CLIENT INFO is answered. */
+  /** Undefined until CLIENT INFO has a reply. */
   #database: { readonly number: number | undefined } | undefined;
-  #asksDatabase = true;
+  #mustReadDatabase = true;
   #databaseFailures = 0;
   #timer: Timer | undefined;
   #isClosed = false;
@@ -86,7 +86,7 @@ export class CommandPath {
     keys: readonly string[],
     request: (client: CommandClient) => Promise<unknown>,
   ): Promise<unknown> {
-    if (this.#asksDatabase) this.#askDatabase();
+    if (this.#mustReadDatabase) this.#readDatabase();
     return new Promise((resolve, reject) => {
       const reply = request(this.#client);
       const pending: Pending = { keys, sentMs: this.#clock.monotonicMs(), reject };
@@ -106,17 +106,17 @@ export class CommandPath {
   }
 
   /**
-   * Asked on the caller's connection together with the first request, so that both see the same database; and with
-   * later ones if that fails, since there may be no connection yet. A server that refuses is not asked for ever.
+   * Sends CLIENT INFO on the caller's connection together with the first request, so that both are in the same database.
+   * Repeats it with later requests if it fails, since there may be no connection yet, up to MAX_DATABASE_FAILURES times.
    */
-  #askDatabase(): void {
-    this.#asksDatabase = false;
+  #readDatabase(): void {
+    this.#mustReadDatabase = false;
     this.#caller.database?.().then(
       (number) => {
         this.#database = { number };
       },
       () => {
-        this.#asksDatabase = ++this.#databaseFailures < MAX_DATABASE_FAILURES;
+        this.#mustReadDatabase = ++this.#databaseFailures < MAX_DATABASE_FAILURES;
       },
     );
   }
@@ -141,7 +141,7 @@ export class CommandPath {
   }
 
   async #replace(oldest: Pending): Promise<void> {
-    // In another database the same lock would be free.
+    // Only if the database is known: in another database the same lock would be free.
     if (this.#database === undefined || !this.#isSilent(oldest)) return;
     const own = this.#duplicate(this.#database.number);
     if (own === undefined) return;
@@ -190,8 +190,8 @@ export class CommandPath {
 }
 
 /**
- * Whether a duplicate is answered for these keys (in a cluster another node may answer for others), and is in this
- * database: a client may go on in database 0 if SELECT is refused.
+ * Whether a duplicate gets a reply for these keys (in a cluster each node has its own) and is in this database: a client
+ * may continue in database 0 if SELECT fails.
  */
 async function probe(
   own: OwnClient,

@@ -10,7 +10,7 @@ describe('warnOfEviction', () => {
     expect(warningsOf(memory)).toEqual([]);
   });
 
-  it.each(['allkeys-lru', 'volatile-ttl'])('says what %s can do, and what to set', (policy) => {
+  it.each(['allkeys-lru', 'volatile-ttl'])('warns of %s, and names the policy to set', (policy) => {
     const [warning] = warningsOf(`maxmemory:100\r\nmaxmemory_policy:${policy}\r\n`);
     expect(warning).toEqual([
       expect.stringMatching(new RegExp(`${policy}.*deletes locks.*noeviction`, 's')),

@@ -1,6 +1,6 @@
 /**
- * Warns if a Redis may delete locks to make room. `memory` is what INFO says about memory; a Redis that
- * does not tell is not warned about.
+ * Emits a process warning if Redis may evict locks. `memory` is the reply to INFO memory. No warning if it does not name
+ * the policy.
  */
 export function warnOfEviction(memory: unknown): void {
   const policy = /^maxmemory_policy:(\S+)/m.exec(String(memory))?.[1];

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { virtualClock } from '../../clock/index.ts';
 import { startHeartbeat } from './heartbeat.ts';
 
-/** A connection whose replies to PING the test gives. */
+/** A connection whose replies to PING the test sends. */
 class Peer {
   readonly clock = virtualClock();
   pings = 0;
@@ -56,7 +56,7 @@ describe('startHeartbeat', () => {
     expect([peer.pings, peer.silences, peer.clock.pendingTimers]).toEqual([1, 1, 0]);
   });
 
-  it('takes an error reply for a reply', async () => {
+  it('counts an error reply as a reply', async () => {
     const peer = new Peer();
     peer.clock.advance(3000);
     peer.refuse();

@@ -10,7 +10,7 @@ export function linkRunner(link: RedisLink): ScriptRunner {
   return new LinkRunner(link, systemClock);
 }
 
-/** How long a slot that moves is asked again, and how often: well within the time of a request. */
+/** How long to retry a call while its slot moves, and the pause between two: well within the request timeout. */
 const MOVE_MS = 2000;
 const MOVE_PAUSE_MS = 50;
 
@@ -19,7 +19,7 @@ class LinkRunner implements ScriptRunner {
   readonly #link: RedisLink;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
-  #hasAsked = false;
+  #hasCheckedEviction = false;
 
   constructor(link: RedisLink, clock: Clock) {
     this.#link = link;
@@ -32,7 +32,7 @@ class LinkRunner implements ScriptRunner {
       this.slotOf === undefined
         ? this.#send(script, keys, args)
         : this.#sendToSlot(script, keys, args);
-    if (!this.#hasAsked) this.#checkEviction();
+    if (!this.#hasCheckedEviction) this.#checkEviction();
     return running;
   }
 
@@ -78,7 +78,7 @@ class LinkRunner implements ScriptRunner {
 
   /** In the background: no request waits for it or fails with it. */
   #checkEviction(): void {
-    this.#hasAsked = true;
+    this.#hasCheckedEviction = true;
     this.#link.info('memory').then(warnOfEviction, () => {});
   }
 }

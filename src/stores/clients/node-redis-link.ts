@@ -94,12 +94,12 @@ function singleLink(client: SingleClient): RedisLink {
 }
 
 /**
- * Requests are gathered by the slot of the key without the prefix: the client has no public option for it. That is
- * the right slot, or a part of it, unless the prefix has an opening brace and no closing one.
+ * Requests are batched by the slot of the key without the prefix, since the client does not expose its prefix. The
+ * requests of one batch are in one slot all the same, unless the prefix has an opening brace and no closing one.
  */
 function clusterLink(client: ClusterClient): RedisLink {
   const nextOf = inTurn();
-  /** A master that answers, if one is known; else the next one at each attempt. */
+  /** A connected master, if one is known; else another one at each attempt. */
   const anyMaster = async (): Promise<SingleClient> => {
     const { masters } = client;
     const ready = masters.filter((node) => node.client?.isReady);
@@ -185,7 +185,7 @@ function ownClient<Client extends Duplicate>(
   connected.catch(() => {});
   return {
     ...commands,
-    // The first request of a duplicate: the others are sent after it was answered.
+    // The first request of a duplicate is an eval: the others are sent after its reply.
     eval: async (text, keys, args) => {
       await connected;
       return commands.eval(text, keys, args);

@@ -13,7 +13,7 @@ export interface OwnConnectionSteps {
   onEnd(listener: () => void): void;
 }
 
-/** Opens a connection, and closes it when it stops answering. Aborting the signal before it is open closes it. */
+/** Opens a connection, and closes it when it stops replying. Aborting the signal before it is open closes it. */
 export async function openConnection(
   steps: OwnConnectionSteps,
   signal: AbortSignal,
@@ -27,7 +27,7 @@ export async function openConnection(
     isOver = true;
     resolveEnded();
   });
-  // A client may need seconds to close a dead connection: nothing waits for that.
+  // Resolves at once: a client may need seconds to close a dead connection.
   const close = (): void => {
     if (isOver) return;
     isOver = true;

@@ -1,11 +1,11 @@
 import { systemRandom } from '../../clock/index.ts';
 
-/** What the store needs of a Redis, whichever client library reaches it. */
+/** The operations that a store needs of a Redis client. Each client library has its own implementation. */
 export interface RedisLink extends ScriptCommands {
   info(section: string): Promise<unknown>;
   /**
    * Subscribes on a connection of its own. Resolves or rejects when that connection has ended, or has stopped
-   * answering. It does not reconnect, so that the caller knows of every gap. Aborting the signal ends it.
+   * replying. Does not reconnect, so that the caller knows of every gap. Aborting the signal ends it.
    */
   subscribe(channel: string, handlers: SubscriptionHandlers, signal: AbortSignal): Promise<void>;
   /** For a client with one connection. Undefined if a later request may overtake an earlier one. */
@@ -23,7 +23,7 @@ export interface ScriptCommands {
 
 /** Any command, in order with the scripts. */
 export interface PlainLink {
-  /** Put before the keys of scripts, but not of these commands. */
+  /** The client puts this before the keys of scripts, but not of these commands. */
   readonly keyPrefix: string;
   command(args: string[]): Promise<unknown>;
   /**
@@ -34,7 +34,7 @@ export interface PlainLink {
 }
 
 export interface OwnConnection {
-  /** Resolves when the connection has ended, or has stopped answering. */
+  /** Resolves when the connection has ended, or has stopped replying. */
   readonly ended: Promise<void>;
   close(): void;
 }

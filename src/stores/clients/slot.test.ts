@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { slotOf } from './slot.ts';
 
-// The slots are what CLUSTER KEYSLOT of redis-server answers; test/redis-cluster.test.ts asks it for many more.
+// The slots are replies of CLUSTER KEYSLOT. test/redis-cluster.test.ts compares many more.
 describe('slotOf', () => {
   it.each([
     ['123456789', 0x31c3],

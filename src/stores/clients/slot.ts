@@ -5,7 +5,7 @@ export function slotOf(key: string): number {
   return crc16(Buffer.from(hashTag(key))) % SLOTS;
 }
 
-/** What stands between the first `{` and the next `}`, if that is not nothing; else the whole key. */
+/** The part between the first `{` and the next `}`, if it is not empty; else the whole key. */
 function hashTag(key: string): string {
   const open = key.indexOf('{');
   const close = key.indexOf('}', open + 1);

@@ -3,13 +3,13 @@ import { virtualClock } from '../../clock/index.ts';
 import type { RedisLink, SubscriptionHandlers } from './redis-link.ts';
 import { subscribe } from './subscription.ts';
 
-/** Connections that the test opens, cuts and refuses. */
-class Line {
+/** A subscription whose connections the test opens, cuts and refuses. */
+class TestSubscription {
   readonly clock = virtualClock();
-  readonly heard: string[] = [];
+  readonly messages: string[] = [];
   gaps = 0;
   losses = 0;
-  tries = 0;
+  attempts = 0;
   handlers: SubscriptionHandlers | undefined;
   #end: { resolve(): void; reject(error: Error): void } | undefined;
   readonly #closing = new AbortController();
@@ -17,7 +17,7 @@ class Line {
   open(): Promise<void> {
     return subscribe(this.#subscribe, {
       channel: 'channel',
-      onMessage: (text) => this.heard.push(text),
+      onMessage: (text) => this.messages.push(text),
       onGap: () => {
         this.gaps++;
       },
@@ -45,7 +45,7 @@ class Line {
   }
 
   readonly #subscribe: RedisLink['subscribe'] = (_channel, handlers) => {
-    this.tries++;
+    this.attempts++;
     this.handlers = handlers;
     return new Promise((resolve, reject) => {
       this.#end = { resolve, reject };
@@ -53,77 +53,83 @@ class Line {
   };
 }
 
-/** Until all promises that can go on have done so. */
+/** Resolves after all pending microtasks. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a subscription', () => {
-  it('is open when it is heard, and tells of no gap before that', async () => {
-    const line = new Line();
-    const opening = line.open();
-    line.handlers!.onSubscribed();
+  it('resolves when the server confirms it, and reports no gap before', async () => {
+    const subscription = new TestSubscription();
+    const opening = subscription.open();
+    subscription.handlers!.onSubscribed();
     await opening;
-    line.handlers!.onMessage('owner');
-    expect([line.heard, line.gaps, line.losses]).toEqual([['owner'], 0, 0]);
-    await line.close();
+    subscription.handlers!.onMessage('owner');
+    expect([subscription.messages, subscription.gaps, subscription.losses]).toEqual([
+      ['owner'],
+      0,
+      0,
+    ]);
+    await subscription.close();
   });
 
-  it('that fails at first leaves nothing behind', async () => {
-    const line = new Line();
-    const opening = line.open();
+  it('rejects if the first attempt fails, and sets no timer', async () => {
+    const subscription = new TestSubscription();
+    const opening = subscription.open();
     const failed = expect(opening).rejects.toThrow('refused');
-    await line.refuse();
+    await subscription.refuse();
     await failed;
-    expect([line.tries, line.losses, line.clock.pendingTimers]).toEqual([1, 0, 0]);
+    expect([subscription.attempts, subscription.losses, subscription.clock.pendingTimers]).toEqual([
+      1, 0, 0,
+    ]);
   });
 
-  it('that is cut is opened again, and tells of the gap once it is heard', async () => {
-    const line = new Line();
-    const opening = line.open();
-    line.handlers!.onSubscribed();
+  it('opens again after its connection was cut, and reports the gap when it is confirmed', async () => {
+    const subscription = new TestSubscription();
+    const opening = subscription.open();
+    subscription.handlers!.onSubscribed();
     await opening;
-    await line.cut();
-    expect([line.tries, line.losses]).toEqual([1, 1]);
-    line.clock.advance(50);
-    expect([line.tries, line.gaps]).toEqual([2, 0]);
-    await line.refuse();
-    expect(line.losses, 'an attempt that fails is no loss').toBe(1);
-    line.clock.advance(100);
-    line.handlers!.onSubscribed();
-    expect(line.gaps).toBe(1);
-    await line.close();
-    expect(line.clock.pendingTimers).toBe(0);
+    await subscription.cut();
+    expect([subscription.attempts, subscription.losses]).toEqual([1, 1]);
+    subscription.clock.advance(50);
+    expect([subscription.attempts, subscription.gaps]).toEqual([2, 0]);
+    await subscription.refuse();
+    expect(subscription.losses, 'an attempt that fails is no loss').toBe(1);
+    subscription.clock.advance(100);
+    subscription.handlers!.onSubscribed();
+    expect(subscription.gaps).toBe(1);
+    await subscription.close();
+    expect(subscription.clock.pendingTimers).toBe(0);
   });
 
-  it('tries more and more seldom, at least once a second, and begins anew after success', async () => {
-    const line = new Line();
-    const opening = line.open();
-    line.handlers!.onSubscribed();
+  it('doubles the pause between attempts up to a second, and starts at 50 ms again after a success', async () => {
+    const subscription = new TestSubscription();
+    const opening = subscription.open();
+    subscription.handlers!.onSubscribed();
     await opening;
-    await line.cut();
+    await subscription.cut();
     for (const pauseMs of [50, 100, 200, 400, 800, 1000, 1000]) {
-      const before = line.tries;
-      line.clock.advance(pauseMs - 1);
-      expect(line.tries).toBe(before);
-      line.clock.advance(1);
-      expect(line.tries).toBe(before + 1);
-      await line.refuse();
+      const before = subscription.attempts;
+      subscription.clock.advance(pauseMs - 1);
+      expect(subscription.attempts).toBe(before);
+      subscription.clock.advance(1);
+      expect(subscription.attempts).toBe(before + 1);
+      await subscription.refuse();
     }
-    line.clock.advance(1000);
-    line.handlers!.onSubscribed();
-    await line.cut();
-    const before = line.tries;
-    line.clock.advance(50);
-    expect(line.tries).toBe(before + 1);
-    await line.close();
+    subscription.clock.advance(1000);
+    subscription.handlers!.onSubscribed();
+    await subscription.cut();
+    const before = subscription.attempts;
+    subscription.clock.advance(50);
+    expect(subscription.attempts).toBe(before + 1);
+    await subscription.close();
   });
 
-  it('that was closed is not opened again', async () => {
-    const line = new Line();
-    const opening = line.open();
-    line.handlers!.onSubscribed();
+  it('does not open again after it was closed', async () => {
+    const subscription = new TestSubscription();
+    const opening = subscription.open();
+    subscription.handlers!.onSubscribed();
     await opening;
-    await line.close();
-    line.clock.advance(10_000);
-    expect(line.tries).toBe(1);
+    await subscription.close();
+    subscription.clock.advance(10_000);
+    expect(subscription.attempts).toBe(1);
   });
 });

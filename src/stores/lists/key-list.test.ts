@@ -91,7 +91,7 @@ describe('a key', () => {
     ]);
   });
 
-  it('is told by its first 4096 bytes', async () => {
+  it('is returned with its first 4096 bytes and its size', async () => {
     const say = open();
     const name = 'lock:{'.repeat(80_000);
     say('SET', name, '1');
@@ -127,7 +127,7 @@ describe('a list of keys', () => {
     ['the number of unreadable keys', ['0', '1', [key], 'NaN', '']],
   ];
 
-  it.each(malformed)('throws where a number of the reply is none: %s', async (_, reply) => {
+  it.each(malformed)('throws if a number of the reply is malformed: %s', async (_, reply) => {
     const pages = scanKeys(async () => reply, '*');
     await expect(pages.next()).rejects.toThrow('no number where one was expected');
   });
@@ -141,7 +141,7 @@ describe('a list of keys', () => {
     expect(value?.keys.map(({ guess }: ListedKey) => guess.kind)).toEqual([kind]);
   });
 
-  it('throws when a server gives cursors without an end', async () => {
+  it('throws when SCAN never returns cursor 0', async () => {
     let cursor = 0;
     const walk = async (): Promise<void> => {
       for await (const _page of scanKeys(async () => [`${++cursor}`, '1', [], '0', ''], '*'));
@@ -149,7 +149,7 @@ describe('a list of keys', () => {
     await expect(walk()).rejects.toThrow('SCAN has not come to an end after 1000000 steps');
   });
 
-  it('has every key that matches, over many pages, once where nothing changes', async () => {
+  it('returns every matching key of many pages, once if no key changes', async () => {
     const say = open();
     for (let index = 0; index < 2000; index++) say('SET', `lock.${index}`, 't', 'EX', '9');
     for (let index = 0; index < 50; index++) say('SET', `other.${index}`, 't');
@@ -158,7 +158,7 @@ describe('a list of keys', () => {
     expect(await listed('*', 'endless')).toHaveLength(50);
   });
 
-  it('of keys without a TTL does not use those that have one', async () => {
+  it('of keys without a TTL does not read the others, so that their idle time is kept', async () => {
     const say = open();
     say('SET', 'lock.a', 't', 'EX', '100');
     clock.advance(10_000);

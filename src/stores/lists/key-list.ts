@@ -19,19 +19,19 @@ export interface ListedKey {
   /** Undefined: the key has no TTL. */
   readonly leftMs: number | undefined;
   /**
-   * How long no client had used the key. Undefined: the server does not tell. It does not count with an LFU
-   * policy, nor for small integers, which keys share.
+   * How long no client had used the key. Undefined: the server does not know, as with an LFU policy, and for small
+   * integers, which keys share.
    */
   readonly idleMs: number | undefined;
 }
 
-/** What a key is, as far as its name, type, value and TTL tell. */
+/** What a key probably is, by its name, type, value and TTL. */
 export type KeyGuess =
-  /** A lock of Holdfast, or a helper of one. */
+  /** A lock of Holdfast, or a helper key of one. */
   | { readonly kind: 'holdfast' }
   /** A string with any other value: SETNX, or SET … NX. */
   | { readonly kind: 'token' }
-  /** A string with a Unix time and no TTL: the lock ends then, by agreement of its clients. */
+  /** A string with a Unix time and no TTL: its clients treat the lock as free after that time. */
   | { readonly kind: 'timestamp'; readonly endMs: number; readonly hasEnded: boolean }
   /** A hash of owners as Redisson names them: a UUID, a colon, the number of a thread. */
   | { readonly kind: 'redisson' }
@@ -42,18 +42,19 @@ interface KeyPage extends Unreadable {
 }
 
 /**
- * The keys of one server that match a glob, page by page, without any order. It walks by SCAN: a key that
- * comes or goes meanwhile may be missing, and one may come twice. Nothing is written, but to read a value
- * counts as use: the next list shows these keys as idle since this one. `endless`: only keys without a TTL,
- * and only their values are read. Throws if a reply is not of the form that the script gives it.
+ * Lists the keys of one server that match a glob, page by page, in no order. Uses SCAN: a key that is added or deleted
+ * meanwhile may be missing, and a key may appear twice. Writes nothing, but reading a value resets its idle time.
+ * `endless`: only keys without a TTL; no other values are read.
+ *
+ * @throws Error if a reply does not have the form that the script returns.
  */
 export async function* scanKeys(
   run: RunScript,
   pattern: string,
   which: 'all' | 'endless' = 'all',
 ): AsyncGenerator<KeyPage> {
-  const words = [pattern, String(KEYS_PER_PAGE), which];
-  for await (const reply of scanPages(run, KEY_PAGE_SCRIPT, words)) {
+  const args = [pattern, String(KEYS_PER_PAGE), which];
+  for await (const reply of scanPages(run, KEY_PAGE_SCRIPT, args)) {
     const [, nowMs, keys, unreadable, failure] = reply as PageReply;
     const now = numberIn(nowMs);
     yield {
@@ -127,15 +128,15 @@ function guessOf(facts: KeyFacts, nowMs: number): KeyGuess {
   return { kind: 'timestamp', endMs, hasEnded: endMs <= nowMs };
 }
 
-/** The form alone tells of a token that is longer than what was sent of it. */
+/** If the reply has only a part of the value, the script's check of the whole value decides. */
 function isMutex({ hasOurForm, values, size }: KeyFacts): boolean {
   if (!hasOurForm) return false;
   return size > MAX_VALUE_BYTES || parseToken(values[0]!) !== undefined;
 }
 
 /**
- * Whether a key has the name of a helper of a lock. With a key prefix of a client, the names of Holdfast's keys
- * begin with that. No pattern: for a long name that is almost one it would take the square of the length.
+ * Whether a key has the name of a helper key. It may begin with the key prefix of a client. Not a regular expression:
+ * that would take quadratic time for long names that almost match.
  */
 function isHelper(keyBytes: string): boolean {
   const end = keyBytes.lastIndexOf('}:');

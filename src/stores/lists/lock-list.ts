@@ -1,19 +1,19 @@
 import type { HolderInfo, LockKind } from '../../lock/index.ts';
 import { keyOf, lockOfKey, parseList, parseQueued, parseToken } from '../redis/lock-keys.ts';
-import { FORCE_SCRIPT, LOOK_SCRIPT, PAGE_SCRIPT } from './lock-list-script.ts';
+import { FORCE_SCRIPT, PAGE_SCRIPT, READ_SCRIPT } from './lock-list-script.ts';
 import { parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
-/** Runs a script on one server. Texts are latin1, a char a byte, in both directions. */
+/** Runs a script on one server. In both directions, each char of a string is a byte (latin1). */
 export type RunScript = (
   text: string,
   keys: readonly string[],
   args: readonly string[],
 ) => Promise<unknown>;
 
-/** A lock as an operator sees it. Counts are of all; the lists may be cut. */
+/** A lock as an operator sees it. The counts are exact; the lists may be truncated. */
 export interface ListedLock {
   readonly kind: LockKind;
-  /** One char a byte: what was taken by other programs need not be UTF-8. */
+  /** The name, each char a byte: another program may have used a name that is not UTF-8. */
   readonly nameBytes: string;
   readonly holderCount: number;
   readonly holders: readonly ListedHolder[];
@@ -22,7 +22,7 @@ export interface ListedLock {
   readonly waiters: readonly ListedWaiter[];
 }
 
-/** Who it is, as far as a token tells. */
+/** A holder or a waiter, parsed from its token. */
 interface Party {
   /** Unique for every acquisition; the whole token of a program that does not use Holdfast. */
   readonly owner: string;
@@ -32,12 +32,12 @@ interface Party {
 }
 
 export interface ListedHolder extends Party {
-  /** Undefined for a program that does not use Holdfast: what is known is another's. */
+  /** Undefined for a program that does not use Holdfast: the stored fence is that of the last Holdfast holder. */
   readonly fence: number | undefined;
   readonly ageMs: number | undefined;
-  /** Undefined: it has no end. */
+  /** Undefined: the key has no TTL. */
   readonly leftMs: number | undefined;
-  /** Of a program that does not use Holdfast: what TYPE says of the key. Not `string`: `owner` is empty. */
+  /** The TYPE of the key of a program that does not use Holdfast. If it is not `string`, `owner` is empty. */
   readonly foreignType: string | undefined;
 }
 
@@ -45,38 +45,39 @@ export interface ListedWaiter extends Party {
   readonly leaseMs: number;
 }
 
-/** A lock that was taken from its holders by an operator. */
+/** A forced release of a lock by an operator. */
 export interface ForcedRelease {
   readonly atMs: number;
   readonly host: string;
   readonly pid: number;
   readonly user: string;
   readonly reason: string;
-  /** How many lost it. */
+  /** The number of holders that lost the lock. */
   readonly holders: number;
 }
 
-/** A writer takes so much of a read/write lock, and nobody else can. */
+/** The permits of a writer: all slots of a read/write lock. */
 export const WRITER_PERMITS = 2 ** 30;
 
 export const LOCK_KINDS = ['mutex', 'semaphore', 'rw'] as const satisfies readonly LockKind[];
 
-/** Keys that one call looks through: well below a millisecond on Redis if they are no locks. */
+/** Keys that one call scans: well below a millisecond on Redis if none of them is a lock. */
 const PAGE_KEYS = 500;
-/** How many holders and waiters are told of each lock in a list, and of one that is asked for. */
-const MOST_IN_LIST = 10;
-const MOST_OF_ONE = 1000;
-const NOTES_KEPT = 10;
-const NOTES_LIVE_MS = 30 * 86_400_000;
+/** Maximum number of holders and waiters of each lock: in a scan, and in a read of one name. */
+const MAX_IN_SCAN = 10;
+const MAX_IN_READ = 1000;
+/** Notes of forced releases that are kept for each lock, and for how long. */
+const MAX_NOTES = 10;
+const NOTES_TTL_MS = 30 * 86_400_000;
 
 /**
- * The locks of one server that are held or waited for, page by page, without any order. It walks by SCAN:
- * a lock that comes or goes meanwhile may be missing, and one may come twice. Nothing is written.
- * `pattern` is a glob for the names, as SCAN has it.
+ * Lists the locks of one server that have holders or waiters, page by page, in no order. Uses SCAN: a lock that is taken
+ * or released meanwhile may be missing, and a lock may appear twice. Writes nothing. `pattern` is a glob for the names,
+ * as in SCAN.
  */
 export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<LockPage> {
-  const words = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MOST_IN_LIST)];
-  for await (const [, locks, unreadable, failure] of scanPages(run, PAGE_SCRIPT, words)) {
+  const args = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MAX_IN_SCAN)];
+  for await (const [, locks, unreadable, failure] of scanPages(run, PAGE_SCRIPT, args)) {
     yield { locks: (locks as unknown[]).map(parseLock), ...parseUnreadable(unreadable, failure) };
   }
 }
@@ -85,13 +86,13 @@ interface LockPage extends Unreadable {
   readonly locks: readonly ListedLock[];
 }
 
-/** All kinds of locks of one name, also those that are free, each with how it was forced lately. */
-export async function lookAtLocks(
+/** Reads the locks of all kinds with one name, also free ones, each with the notes of its forced releases. */
+export async function readLocks(
   run: RunScript,
   nameBytes: string,
 ): Promise<{ readonly lock: ListedLock; readonly forced: readonly ForcedRelease[] }[]> {
   const keys = LOCK_KINDS.map((kind) => keyOf({ kind, name: nameBytes }));
-  const replies = (await run(LOOK_SCRIPT, keys, [String(MOST_OF_ONE)])) as [unknown, string[]][];
+  const replies = (await run(READ_SCRIPT, keys, [String(MAX_IN_READ)])) as [unknown, string[]][];
   return replies.map(([lock, notes]) => ({
     lock: parseLock(lock),
     forced: notes.flatMap(parseNote),
@@ -99,8 +100,8 @@ export async function lookAtLocks(
 }
 
 /**
- * Takes a lock from whoever holds it, raises the fence, hands it to the first in line, and keeps a note of
- * who did it and why, all at once. Gives the lock as it was and as it is now; a free one is left alone.
+ * Ends all leases of a lock, raises the fence, hands the lock over to the first waiter, and stores a note of the operator
+ * and the reason, in one atomic step. Returns the lock before and after it. Does nothing to a lock without holders.
  */
 export async function forceLock(
   run: RunScript,
@@ -110,13 +111,13 @@ export async function forceLock(
   const key = keyOf({ kind, name: nameBytes });
   const { host, pid, user, reason } = note;
   const text = bytesOf(JSON.stringify([host, pid, user, reason]));
-  const keeping = [text, String(NOTES_KEPT), String(NOTES_LIVE_MS), String(MOST_OF_ONE)];
-  const reply = await run(FORCE_SCRIPT, [key, `${key}:moving`], keeping);
+  const args = [text, String(MAX_NOTES), String(NOTES_TTL_MS), String(MAX_IN_READ)];
+  const reply = await run(FORCE_SCRIPT, [key, `${key}:moving`], args);
   const [before, after] = (reply as unknown[]).map(parseLock);
   return { before: before!, after: after! };
 }
 
-/** A text as it is sent: one char a byte. */
+/** Encodes a text as UTF-8, each char a byte. */
 function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
@@ -125,7 +126,7 @@ function textOf(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
-/** A pattern for names that begin as those do which `keyOf` marks. */
+/** Puts a `%` before a pattern for names that keyOf() marks in that way. */
 function marked(pattern: string): string {
   return /^[}%]/.test(pattern) ? `%${pattern}` : pattern;
 }
@@ -144,10 +145,10 @@ function parseLock(reply: unknown): ListedLock {
 }
 
 type LockReply = [string, string, string, HolderReply[], string, string[]];
-/** token, permits, fence, time left, the age if it is known otherwise than by the fence, and the type of a mutex. */
+/** token, permits, fence, time left, age (empty for a mutex, whose fence shows it), and the type of a mutex. */
 type HolderReply = [string, string, string, string, string, string?];
 
-/** The fence of a mutex is the time of its grant, by the clock of the server. */
+/** The fence of a mutex is the time of its grant on the server's clock, in microseconds. */
 function parseHolder(
   [token, permits, fence, left, age, type = 'string']: HolderReply,
   timeUs: number,

@@ -1,27 +1,29 @@
 import type { RunScript } from './lock-list.ts';
 
-/** How many keys of a page are missing because the server refuses to tell of them, as to a user without rights. */
+/** The keys of a page that the server refuses to read, as for a user without rights. */
 export interface Unreadable {
   readonly unreadableCount: number;
-  /** The first error that the server gave for such a key; empty if there is none. */
+  /** The first error for such a key. Empty if there is none. */
   readonly failureBytes: string;
 }
 
-/** Steps of 500 keys: a table of 500 million. */
+/** Enough for 500 million keys, in steps of 500. */
 const MAX_STEPS = 1_000_000;
 
 /**
- * The replies of a script that makes one step of a walk by SCAN, until the walk is over. Its first argument is the
- * cursor, and its reply begins with the next one. Throws if a server does not come to an end.
+ * Calls a script that makes one step of a SCAN until the scan is complete, and yields its replies. The first argument of
+ * the script is the cursor, and its reply begins with the next cursor.
+ *
+ * @throws Error if the scan has not ended after MAX_STEPS.
  */
 export async function* scanPages(
   run: RunScript,
   script: string,
-  words: readonly string[],
+  args: readonly string[],
 ): AsyncGenerator<readonly unknown[]> {
   let cursor = '0';
   for (let step = 0; step < MAX_STEPS; step++) {
-    const reply = (await run(script, [], [cursor, ...words])) as readonly unknown[];
+    const reply = (await run(script, [], [cursor, ...args])) as readonly unknown[];
     cursor = String(reply[0]);
     yield reply;
     if (cursor === '0') return;
@@ -33,7 +35,7 @@ export function parseUnreadable(count: unknown, failure: unknown): Unreadable {
   return { unreadableCount: numberIn(count), failureBytes: String(failure) };
 }
 
-/** A number that a script has sent as a string. */
+/** Parses a number that a script returned as a string. */
 export function numberIn(text: unknown): number {
   if (typeof text === 'string' && /^-?\d{1,15}$/.test(text)) return Number(text);
   throw new Error('a reply has no number where one was expected');

@@ -8,8 +8,8 @@ export function engineRunner(engine: Engine = createEngine()): ScriptRunner {
   const listeners: { close(): void }[] = [];
   return {
     async run(script, keys, args) {
-      const words = [...keys, ...args].map(toBytes);
-      const reply = execute(session, ['EVAL', script.text, String(keys.length), ...words]);
+      const bytes = [...keys, ...args].map(toBytes);
+      const reply = execute(session, ['EVAL', script.text, String(keys.length), ...bytes]);
       if (reply instanceof ErrorReply) throw new Error(reply.message);
       if (typeof reply === 'symbol') throw new Error('a script blocked');
       return fromReply(reply);

@@ -14,14 +14,14 @@ let here: Locks;
 let there: Locks;
 /** The operation of each request of `there`, in order. */
 let operations: string[];
-/** Until then no `extend` is sent. */
+/** No `extend` is sent before this resolves. */
 let extending: Promise<void> | undefined;
-/** Until then no reply to `queue` arrives. */
+/** No reply to `queue` arrives before this resolves. */
 let replying: Promise<void> | undefined;
-/** Until then no `queue` reaches the store, and how many were sent. */
+/** No `queue` reaches the store before this resolves; and the number of those that were sent. */
 let sending: Promise<void> | undefined;
 let delayedCount: number;
-/** Messages to `there`, while they are held up. */
+/** Delayed messages to `there`. */
 let heldUp: (() => void)[] | undefined;
 let failsToListen: boolean;
 
@@ -81,7 +81,7 @@ function open(clientId: string, seed: number): Locks {
   return new Locks({ store, clock, random: seededRandom(seed) });
 }
 
-/** A holder here, and a waiter there. The replies to its requests arrive after the promise, if one is given. */
+/** A holder here, and a waiter there. With a promise, the replies to its requests arrive after that. */
 async function waiter(
   options = {},
   repliesAfter?: Promise<void>,
@@ -98,7 +98,7 @@ async function isGranted(waiting: Promise<unknown>): Promise<boolean> {
 }
 
 describe('a lock that is handed to another process', () => {
-  it('is held with the message, and its lease is confirmed while the holder goes on', async () => {
+  it('is held on the message, and its lease is confirmed while the holder continues', async () => {
     const [holder, waiting] = await waiter();
     operations = [];
     const { opened: confirmed, open: confirm } = gate();
@@ -107,9 +107,9 @@ describe('a lock that is handed to another process', () => {
     const sentBefore = waiting.then(() => [...operations]);
     await holder.release();
     const lease = await waiting;
-    // Before the holder goes on: it may block, and nothing would be sent for as long.
+    // The confirmation is sent before the holder continues: it may block the event loop.
     expect(await sentBefore).toEqual(['extend']);
-    // The reservation of 2 s began after the waiter was seen in the queue, 900 ms ago.
+    // The reservation of 2 s may have started with the last refresh, 900 ms ago.
     expect(lease.expiresInMs).toBeGreaterThan(600);
     expect(lease.expiresInMs).toBeLessThan(1100);
     expect(lease.fence).toBeGreaterThan(holder.fence);
@@ -121,7 +121,7 @@ describe('a lock that is handed to another process', () => {
     await lease.release();
   });
 
-  it('counts its reservation from the last refresh, however long it has waited', async () => {
+  it('counts its reservation from the last refresh, also after a long wait', async () => {
     const [holder, waiting] = await waiter();
     await elapse(clock, 10_500, 210);
     operations = [];
@@ -160,7 +160,7 @@ describe('a lock that is handed to another process', () => {
     operations = [];
     await holder.release();
     await settle();
-    // When the lease began is not known before the reply.
+    // The start of the lease is not known before the reply.
     expect(await isGranted(waiting)).toBe(false);
     replying = undefined;
     reply();
@@ -197,8 +197,8 @@ describe('a lock that is handed to another process', () => {
     expect(await there.mutex('a').tryAcquire()).toBe(null);
   });
 
-  it('is released, if a request that was overtaken gets it once more', async () => {
-    // The waiter asks again, though it is in the queue, when the subscription has failed.
+  it('is released if a delayed request is granted again after the release', async () => {
+    // When the subscription fails, the waiter sends its request again although it is in the queue.
     const fresh = open('fresh', 3);
     failsToListen = true;
     const holder = await fresh.mutex('a').acquire();
@@ -218,7 +218,7 @@ describe('a lock that is handed to another process', () => {
     await fresh.close();
   });
 
-  it('is confirmed even if it is not to be renewed', async () => {
+  it('is confirmed also with renew: false', async () => {
     const [holder, waiting] = await waiter({ renew: false });
     await holder.release();
     const lease = await waiting;
@@ -231,9 +231,9 @@ describe('a lock that is handed to another process', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('is requested first, if the reservation may have ended since the waiter was seen in the queue', async () => {
+  it('is requested first if the reservation may have ended since the last refresh', async () => {
     const [holder, waiting] = await waiter();
-    // The event loop was blocked: no refresh was answered.
+    // The event loop was blocked: no reply to a refresh was read.
     clock.advance(1980);
     operations = [];
     await holder.release();
@@ -251,7 +251,7 @@ describe('a lock that is handed to another process', () => {
     const [holder, waiting] = await waiter({ wait: '200s' });
     heldUp = [];
     await holder.release();
-    // The reservation ends, and another client has the lock when the message comes.
+    // The reservation ends, and another client holds the lock when the message arrives.
     clock.advance(2001);
     const other = await here.mutex('a').acquire({ lease: '60s', renew: false });
     await elapse(clock, laterMs);
@@ -264,7 +264,7 @@ describe('a lock that is handed to another process', () => {
     expect((await waiting).fence).toBeGreaterThan(other.fence);
   });
 
-  it('is not held by a message of another program, and messages without a fence do no harm', async () => {
+  it('is not held after a message of another program, and messages without a fence are ignored', async () => {
     const [holder, waiting] = await waiter();
     const publish = engine.session();
     for (const text of ['', 'x', '1', '1 ', 'there.0', '-1 there.0 ["",0,""]']) {

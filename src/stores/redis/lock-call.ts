@@ -12,7 +12,7 @@ import {
 } from '../../lock/index.ts';
 import { ownerOf, parseToken, tokenOf } from './lock-keys.ts';
 
-/** One request to the lock script, as its head describes it. */
+/** One request to the lock script: see the comment of LOCK_SCRIPT. */
 export interface LockCall {
   readonly key: string;
   readonly operation: string;
@@ -20,32 +20,32 @@ export interface LockCall {
   readonly number: number;
 }
 
-/** The operation on the lock of a request. For a lock other than a mutex it names slots and permits. */
+/** A call for a request. For a lock other than a mutex, the operation includes slots and permits. */
 export function lockCall(
   key: string,
-  word: string,
+  verb: string,
   request: LockRequest,
   number: number,
   rest?: string,
 ): LockCall {
   const { kind, slots, permits, owner, info } = request;
-  const numbered = kind === 'mutex' ? word : `${word} ${slots} ${permits}`;
+  const numbered = kind === 'mutex' ? verb : `${verb} ${slots} ${permits}`;
   const operation = rest === undefined ? numbered : `${numbered} ${rest}`;
   return { key, operation, token: tokenOf(owner, info), number };
 }
 
-/** An operation that no owner makes. */
+/** A call for a lock without an owner, such as `force` or `inspect`. */
 export function targetCall(
   key: string,
-  word: string,
+  verb: string,
   { kind, slots }: LockTarget,
   ownerPrefix: string,
 ): LockCall {
-  const operation = kind === 'mutex' ? word : `${word} ${slots} 1`;
+  const operation = kind === 'mutex' ? verb : `${verb} ${slots} 1`;
   return { key, operation, token: ownerPrefix, number: 0 };
 }
 
-/** The arguments of the script for some calls, and for the session that they belong to. */
+/** The ARGV of the script for these calls. */
 export function argsOf(calls: readonly LockCall[], session: string | undefined): string[] {
   const args: string[] = [];
   for (const { operation, token, number } of calls) {
@@ -60,7 +60,7 @@ export function parseReplies(
   reply: unknown,
   count: number,
 ): { readonly replies: readonly unknown[]; readonly served: readonly Served[] } {
-  // The reply to `inspect` is a list too, but not of a number first.
+  // The reply to a single `inspect` or `contention` is a list too: it begins with a list.
   const isList = Array.isArray(reply) && (count > 1 || !Array.isArray(reply[0]));
   if (!isList) return { replies: [reply], served: NONE };
   const { [count]: served = [] } = reply as unknown[][];
@@ -83,13 +83,13 @@ function parseServed(list: readonly unknown[]): Served[] {
   return served;
 }
 
-/** A message on the channel of a client, for a waiter or a holder. */
+/** A message on the channel of this client, for one of its waiters or holders. */
 export type LockMessage =
   | { readonly type: 'granted'; readonly served: Served }
   | { readonly type: 'contended'; readonly owner: string }
   | { readonly type: 'stolen'; readonly owner: string; readonly reason: Error };
 
-/** Undefined: another program has published it. */
+/** Undefined: the text is no message of the lock script. */
 export function parseMessage(text: string): LockMessage | undefined {
   const [, fence, granted] = /^(\d+) (.*)$/s.exec(text) ?? [];
   if (granted !== undefined) {
@@ -103,11 +103,11 @@ export function parseMessage(text: string): LockMessage | undefined {
   return { type, owner, reason: new StolenError(info, reason.join('\n')) };
 }
 
-/** Redis ends a key in the millisecond after its last. */
+/** Redis expires a key up to a millisecond after the end of its TTL. */
 export const MARGIN_MS = 2;
 
 /**
- * Some clients give numbers as text.
+ * Parses the reply to an acquisition. Some clients return numbers as text.
  *
  * @throws LockArgumentError if the lock is in use with another number of slots.
  */
@@ -137,7 +137,7 @@ export function parseContention(reply: unknown): Contention {
   return { holders: holders.map(parseHolder), place: Number(place) || undefined };
 }
 
-/** For a foreign holder, the script gives the fence and the age of the last Holdfast holder. */
+/** For a foreign holder, fence and age in the reply are those of the last Holdfast holder: ignores them. */
 function parseHolder([token, permits, fence, left, ageMs, type = 'string']: unknown[]): Holder {
   const parsed = parseToken(String(token));
   const leftMs = Number(left) < 0 ? Number.POSITIVE_INFINITY : Number(left);

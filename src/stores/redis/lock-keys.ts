@@ -1,8 +1,8 @@
 import { type HolderInfo, LockArgumentError, type LockKind } from '../../lock/index.ts';
 
 /**
- * The layout of locks in Redis: names of keys and channels, and the form of tokens. docs/key-layout.md describes it
- * for other programs. TypeScript and Lua both use this module; no other writes a suffix.
+ * The layout of locks in Redis: names of keys and channels, and the form of tokens. docs/key-layout.md describes it for
+ * other programs. Only this module names prefixes and suffixes, for TypeScript and for Lua.
  */
 const PREFIXES = { mutex: 'lock', semaphore: 'semaphore', rw: 'rw' } as const satisfies Record<
   LockKind,
@@ -16,8 +16,9 @@ const KIND_OF: ReadonlyMap<string, LockKind> = new Map([
 ]);
 
 /**
- * The holder key of a lock. All keys of a lock share a hash tag, its name, or the part of it before a closing brace. A
- * name that begins with one would have an empty tag, which is none; a `%` before it keeps names apart.
+ * The holder key of a lock. All keys of a lock share a hash tag: the name, up to its first closing brace. A name that
+ * begins with a closing brace would have an empty hash tag, which Redis ignores: it gets a `%` in front. So does a name
+ * that begins with `%`, to keep the two apart.
  */
 export function keyOf({ kind, name }: { readonly kind: LockKind; readonly name: string }): string {
   const first = name.charCodeAt(0);
@@ -25,11 +26,11 @@ export function keyOf({ kind, name }: { readonly kind: LockKind; readonly name: 
   return `${PREFIXES[kind]}:{${isMarked ? '%' : ''}${name}}`;
 }
 
-/** The holder key of a lock. */
+/** Returns the holder key of a lock. */
 export type KeyOf = (target: { readonly kind: LockKind; readonly name: string }) => string;
 
 export interface KeyOptions {
-  /** Every key of a lock begins with this. Default: nothing. */
+  /** Prefix of every key of a lock. Default: none. */
   readonly prefix?: string | undefined;
   /**
    * The key of the mutex of a name, so that programs with another lock library, which uses this key, and programs with
@@ -38,7 +39,7 @@ export interface KeyOptions {
   readonly key?: ((name: string) => string) | undefined;
 }
 
-/** @throws LockArgumentError for options that cannot be right. */
+/** @throws LockArgumentError if an option is wrong. */
 export function keyNames({ prefix = '', key }: KeyOptions): KeyOf {
   if (typeof prefix !== 'string' || !prefix.isWellFormed() || prefix.includes('{')) {
     throw new LockArgumentError('', "prefix is a string without '{', such as 'shop:'");
@@ -61,7 +62,7 @@ function checkKey(name: string, key: unknown): string {
   );
 }
 
-/** The lock of a holder key. */
+/** Returns the lock of a holder key: the inverse of keyOf(). */
 export function lockOfKey(key: string): { readonly kind: LockKind; readonly name: string } {
   const colon = key.indexOf(':');
   return {
@@ -70,7 +71,7 @@ export function lockOfKey(key: string): { readonly kind: LockKind; readonly name
   };
 }
 
-/** What is added to the holder key for each of the other keys of a lock. */
+/** Suffixes of the helper keys of a lock, added to its holder key. */
 export const SUFFIX = {
   fence: ':fence',
   queue: ':queue',
@@ -80,10 +81,10 @@ export const SUFFIX = {
   watchers: ':watchers',
 } as const;
 
-/** Keys that locks leave behind when no client holds or wants them. */
+/** Helper keys, which stay for a while when a lock has neither holders nor waiters. */
 export const HELPER_KEY =
   /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|watchers|queue(?::.*)?)$/s;
-/** A set of holders outlives their leases: a request for the lock removes those that have ended. */
+/** Holder keys of locks with several holders. They outlive the leases: the next request removes expired holders. */
 export const SHARED_KEY = /^(?:semaphore|rw):\{.*\}$/s;
 
 /** The channel on which a client is notified. */
@@ -96,7 +97,7 @@ export function ownerPrefixOf(clientId: string): string {
   return `${clientId}.`;
 }
 
-/** The value of a holder: its owner, which is unique, a space, and what `inspect` shows, as `["host",pid,"label"]`. */
+/** The token of a holder: its unique owner, a space, and `["host",pid,"label"]`, which `inspect` shows. */
 export function tokenOf(owner: string, info: HolderInfo): string {
   let text = infoTexts.get(info);
   if (text === undefined) {
@@ -107,7 +108,7 @@ export function tokenOf(owner: string, info: HolderInfo): string {
   return owner + text;
 }
 
-/** Most requests of a process share one object. */
+/** Cached: most requests of a process share one info object. */
 const infoTexts = new WeakMap<HolderInfo, string>();
 
 export function ownerOf(token: string): string {
@@ -125,14 +126,14 @@ export function parseToken(
   return info && { owner, info };
 }
 
-/** Another program may write a list that has the right form, but other types. */
+/** Checks the types: another program may write any list. */
 function parseInfo(text: string): HolderInfo | undefined {
   const [host, pid, label] = parseList(text);
   if (typeof host !== 'string' || typeof pid !== 'number' || typeof label !== 'string') return;
   return { host, pid, label };
 }
 
-/** A JSON list. Empty: the text is none. */
+/** Parses a JSON list. Empty if the text is no list. */
 export function parseList(text: string): readonly unknown[] {
   try {
     const list: unknown = JSON.parse(text);
@@ -142,14 +143,14 @@ export function parseList(text: string): readonly unknown[] {
   }
 }
 
-/** Bytes of the longest token: an owner, and JSON in which each byte of host and label may take six. */
+/** Maximum size of a token: an owner, and JSON in which each byte of host and label may take six bytes. */
 const MAX_TOKEN_BYTES = 8192;
-/** The last byte that is read of a mutex: a value that is longer than a token is seen to be. */
+/** Index of the last byte that is read of a mutex: one more than a token has, so that a longer value is noticed. */
 export const LAST_BYTE_READ = String(MAX_TOKEN_BYTES);
-/** Bytes of a foreign value that a reply has: enough to know it by. The value itself may have 512 MB. */
+/** Bytes of a foreign value that a reply includes. The value itself may have 512 MB. */
 const MAX_FOREIGN_BYTES = 1024;
 
-/** The member of a queue: permits, lease and token of the waiter. */
+/** Parses a member of a queue: permits, lease and token of the waiter. */
 export function parseQueued(member: string): {
   readonly permits: number;
   readonly leaseMs: number;
@@ -160,8 +161,8 @@ export function parseQueued(member: string): {
 }
 
 /**
- * What the names of a lock's helper keys begin with: its holder key. A holder key without a hash tag, as the caller's
- * `key` function may give it, becomes the hash tag: then all keys of the lock are in one slot of a cluster.
+ * The prefix of a lock's helper keys: its holder key. If that has no hash tag, as a key of the caller's `key` function,
+ * the whole holder key becomes the hash tag, so that all keys of the lock are in one slot of a cluster.
  */
 export function baseOf(holder: string): string {
   return holder.includes('{') ? holder : `{${holder}}`;
@@ -188,14 +189,14 @@ local function aliveKey(base, token)
   return base .. QUEUE .. ':' .. clientOf(token)
 end
 
--- A member of a queue: permits, lease, token. What another program has written there is the place of no client.
+-- Parses a member of a queue: permits, lease, token. A member that another program added has an empty token.
 local function parseQueued(member)
   local permits, lease, token = string.match(member, '^(%d+) (%d+) (.*)$')
   return permits or '1', lease or '0', token or ''
 end
 
--- Whether a value is a token of Holdfast. The end is compared first: to match a value that ends otherwise may take
--- the square of its length.
+-- Whether a value is a token of Holdfast. The end is compared first: matching the pattern against a long value with
+-- another end can take quadratic time.
 local function isToken(value)
   return #value <= ${MAX_TOKEN_BYTES} and string.sub(value, -2) == '"]'
     and string.find(value, '^%S+ %[".*",%d+,".*"%]$') ~= nil

@@ -23,7 +23,7 @@ const OPERATIONS = [...OFTEN, ...OFTEN, ...SELDOM];
 /** The first session ends at the end of each run. */
 const SESSIONS = [undefined, undefined, 's1', 's2'];
 
-/** What another program may do between two requests: end a lock, take one, or delete the fence. */
+/** Commands of another program between two requests: delete a lock, take one, or delete the fence. */
 const FOREIGN_ACTION = scriptOf(`
   if ARGV[1] == 'take' then return redis.call('SET', KEYS[1], 'foreign [4711]', 'NX', 'PX', 4000) end
   return redis.call('DEL', KEYS[1] .. (ARGV[1] == 'lose' and ':fence' or ''))`);
@@ -41,7 +41,7 @@ const DUMP = scriptOf(`
   end
   return found`);
 
-/** A server with one of the scripts, whose clock stands still unless moved. */
+/** A server with one of the scripts and a virtual clock. */
 function openWorld(text: string) {
   const clock = virtualClock();
   const engine = createEngine({ clock, random: seededRandom(1) });
@@ -114,7 +114,7 @@ describe('isToken', () => {
     expect(isToken(token)).toBe(reply);
   });
 
-  it('does not take the square of the length of a value', () => {
+  it('takes linear time for long values', () => {
     expect(isToken(`c.1 ["${'",1,"'.repeat(1600)}`)).toBe(null);
     expect(isToken(`c.1 ["${'",1,"'.repeat(1600)}"]`)).toBe(1);
     expect(isToken(`${'x '.repeat(4000)}"]`)).toBe(null);
@@ -155,7 +155,7 @@ describe('the lock script', () => {
     }
   });
 
-  it('answers each request of a call for itself, also after a hand-over', async () => {
+  it('returns one reply for each request of a call, also after a hand-over', async () => {
     const world = openWorld(LOCK_SCRIPT);
     await world.open();
     await world.run(['lock:{a}'], ['acquire', TOKENS[0]!, '30000']);

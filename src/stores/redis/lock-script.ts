@@ -1,57 +1,62 @@
 import { scriptOf } from '../../client/index.ts';
 import { LAST_BYTE_READ, LUA_BASE, LUA_KEYS, SUFFIX } from './lock-keys.ts';
 
-/** For how long a lock is reserved for a waiter that is notified by a message, unless its lease is shorter. */
+/** How long a lock is reserved for a waiter that is notified by a message. A shorter lease limits it. */
 export const RESERVED_MS = 2000;
-/** A client that waits says at least so often that it is alive. */
+/** A client with waiters sends a refresh at least this often. */
 export const REFRESH_MS = 1000;
-/** A client that was silent for so long is passed over; after the longer time it loses its places in the queue. */
+/** A client is passed over after this time without a refresh, and loses its places in the queue after DEAD_MS. */
 const SILENT_MS = 2000;
 const DEAD_MS = 10_000;
-/** A lock that came free by itself goes to a client that sent a request in this time. */
+/** A lock that became free without a release goes to a client that sent a request within this time. */
 const RECENT_MS = 100;
-/** So many waiters of silent clients are passed over to find one that is alive. They are read in pages. */
+/** Maximum number of waiters of silent clients that are passed over to find a live one. They are read in pages. */
 const MAX_PASSED_OVER = 1000;
 const PAGE_SIZE = 100;
-/** The key of a client that is alive has this much of its life left when the client counts as silent. */
+/** The remaining TTL of a client's key below which the client counts as silent. */
 export const PASSED_OVER_MS = DEAD_MS - SILENT_MS;
-/** So many holders are shown to a request that waited in vain. */
+/** Maximum number of holders that a LockTimeoutError names. */
 const MAX_SHOWN = 10;
-/** The exit command of a session releases so many locks in one call; the server calls it again. */
+/** Maximum number of locks that one call of the exit command releases. The server calls it again. */
 const MAX_EXITS = 500;
 
 /**
- * Requests on locks, any number in one call, each answered in order.
+ * Executes requests on locks: any number in one call, in order.
  *
- * KEYS  for each request one, the holder key of its lock. The other keys are made from it: see lock-keys.ts. All of
- *       a call are in one slot of a cluster.
- * ARGV  for each request three: operation, token, number; and after all of them the id of the session, if there is one.
- *       The operation is a word. For a lock other than a mutex, its slots and the permits of the request follow it.
+ * KEYS  one for each request: the holder key of its lock. The helper keys are derived from it: see lock-keys.ts. All
+ *       keys of a call are in one slot of a cluster.
+ * ARGV  three for each request: operation, token, number; and after all of them the id of the session, if there is one.
+ *       The operation is a verb. For a lock other than a mutex, its slots and the permits of the request follow it.
  *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next six.
  *         queue     the same; if it is busy, the token enters the queue, or keeps its place.
- *         steal     ends all leases and takes the lock, before any waiter. The reason follows the word and a ':'.
- *         watch     asks whether a client waits; if none does, the holder gets a message when one enters the queue.
- *         refresh   says that the client of a token in the queue is alive.
- *         extend    starts the lease anew.
+ *         steal     ends all leases and takes the lock, before any waiter. The reason follows the verb and a ':'.
+ *         watch     returns whether a client waits; if none does, the holder gets a message when one enters the queue.
+ *         refresh   shows that the client of a token in the queue is alive.
+ *         extend    starts the lease again.
  *         release   ends the lease, or leaves the queue.
- *         released  tells whether the last grant, whose fence is the number, was ended by a release.
- *         adopt     takes the lock over from another token, which follows the word and a ':'.
- *         detach    takes the token out of its session, which then does not release it when it ends.
- *         force     ends all leases.     inspect   shows holders and waiters.
- *         contention  shows some holders, and the place of the token in the queue.
- *         all <count> <fence>  takes so many mutexes or none, with one fence that is not below the one given. The
- *                   other requests of the group follow it, with the word `also`.
- * Reply for each request a number. acquire, queue, steal, adopt, all: the fence; if the lock is busy, minus the ms after
- *       which it may be free; if it is in use with another number of slots, the status SLOTS and that number. refresh: the same ms, or 0 if the token is not in the queue. extend, release, released: 1, or 0
- *       if it was not held. watch: 1 if a client waits, else 0. force: the number of holders. inspect: { holders, waiters }, lists of { token, permits,
- *       fence, ms left, age in ms, type } and of { token, permits }. The type is there for a mutex; if it is not
- *       `string`, the token is empty. Of a foreign value the token is the start. contention: { holders, place }, the
- *       place from 1 on, or 0.
+ *         released  returns whether a release ended the last grant, whose fence is the number.
+ *         adopt     takes the lock over from another token, which follows the verb and a ':'.
+ *         detach    removes the token from its session, so that the end of the session does not release it.
+ *         force     ends all leases.     inspect   returns holders and waiters.
+ *         contention  returns some holders, and the place of the token in the queue.
+ *         all <count> <fence>  takes this number of mutexes or none, with one fence that is at least the given one. The
+ *                   other requests of the group follow it, with the verb `also`.
+ * Reply a list with one number for each request.
+ *         acquire, queue, steal, adopt, all: the fence; if the lock is busy, minus the ms after which it may be free; if
+ *           it is in use with another number of slots, the status SLOTS and that number.
+ *         refresh: the ms after which the lock may be free, or 0 if the token is not in the queue.
+ *         extend, release, released: 1, or 0 if it was not held.
+ *         watch: 1 if a client waits, else 0.
+ *         force: the number of holders.
+ *         inspect: { holders, waiters }, lists of { token, permits, fence, ms left, age in ms, type } and of { token,
+ *           permits }. Only a mutex has a type; if it is not `string`, the token is empty. For a foreign value, the
+ *           token is its start.
+ *         contention: { holders, place }, the place from 1 on, or 0.
  *       If waiters of the calling client were served, a list { token, fence, token, … } follows as the last entry.
- *       The reply to a single request comes without a list around it, unless waiters were served.
- *       If the session has ended, nothing is done, and the reply is the status NOSESSION.
- * With no key, the arguments are the id of a session and what happens to it. `open`: it may be used from now on. `exit`:
- *       it has ended, and its locks are released, some hundred in one call; the reply is AGAIN if some are left, else OK.
+ *       The reply to a single request is not a list, unless waiters were served.
+ *       If the session has ended, no request is executed, and the reply is the status NOSESSION.
+ * Without keys, ARGV is the id of a session and a verb. `open`: the session may be used from now on. `exit`: it has
+ *       ended, and its locks are released, MAX_EXITS in one call; the reply is AGAIN if some are left, else OK.
  *
  * holder  a mutex: a string, the token, with the lease as its TTL, so that a program that uses SET key token NX PX
  *         and compare-and-delete takes part. Any other lock: a sorted set of tokens by the end of their lease, on the
@@ -61,21 +66,22 @@ const MAX_EXITS = 500;
  *         behind, unless the clock was set back by more than the loss took. It is kept for a day after the grant, and
  *         for half a day or more after the last renewal.
  * state   of a lock that is no mutex: a hash of `used`, the sum of the permits; `ended`, the token of the last
- *         release; `slots`; and `h:<token>`, the holder's fence, permits and beginning. It has three fields more than the
- *         holder key has tokens. If not, a part was lost (by eviction, or DEL): then all leases of the lock end, and their
- *         holders learn it at their next renewal.
+ *         release; `slots`; and `h:<token>`, the fence, permits and start time of a holder. It has three fields more
+ *         than the holder key has tokens. If not, a part was lost (by eviction, or DEL): then all leases of the lock
+ *         end, and the next renewal of each holder fails.
  * watchers  the holders that get a message when a client enters the queue: of a mutex a string, else a set.
- * queue   a sorted set of the waiters by ticket, each with its permits, lease and token. A client that waits has a key
- *         of its own, which it refreshes.
+ * queue   a sorted set of the waiters by ticket, each with its permits, lease and token. Each client with waiters has a
+ *         key of its own beside it, which it refreshes.
  *
- * A release hands the lock over inside this script, to the first waiter whose client is alive. A waiter of the calling
- * client learns it from the reply. Another's client gets a message, the fence and the token, and has the lock for
- * RESERVED_MS, or for its lease if that is shorter: it confirms by `extend` or `queue`, since it cannot know how
- * long the message took. If it does not, the lock is free again, and the next refresh of any waiter hands it over.
+ * A release hands the lock over inside this script, to the first waiter whose client is alive. If that is a waiter of the
+ * calling client, the reply includes it. Otherwise its client gets a message, the fence and the token, and the lock is
+ * reserved for RESERVED_MS, or for its lease if that is shorter. The client confirms by `extend` or `queue`, since it
+ * cannot know how long the message took. If it does not, the lock becomes free, and the next refresh of any waiter
+ * hands it over.
  *
- * The loop at the end takes and releases a mutex that no client waits for. `general` can do the same, and everything
- * else; its functions are made only if they are needed, which takes longer than to take a free mutex. A test compares
- * both ways.
+ * The loop at the end takes and releases a mutex without waiters: the fast path. `general` handles all requests, those
+ * too. It is called only when needed, since creating its functions takes longer than taking a free mutex. A test
+ * compares both paths.
  */
 export const LOCK_SCRIPT = `
 local call = redis.call
@@ -89,12 +95,12 @@ if session and count > 0 and call('HEXISTS', sessionKey, 'open') == 0 then
   return redis.status_reply('NOSESSION')
 end
 
--- The tokens of a session, each with what its release needs.
+-- Records a token with the session, with all that its release needs.
 local function record(holder, slots, permits, lease, token)
   call('HSET', sessionKey, token, slots .. ' ' .. permits .. ' ' .. lease .. ' ' .. holder)
 end
 
--- The server's time in microseconds, as text. It stands still while a script runs.
+-- The server's time in microseconds, as text. It does not change while a script runs.
 local time
 
 local function nextFence(base)
@@ -120,12 +126,12 @@ ${LUA_KEYS}
     return string.format('%.0f', number)
   end
 
-  -- What helps the lock must outlive it, but not for ever.
+  -- Keeps a helper key for at least this long, and for a day more when its TTL is set.
   local function keep(key, ms)
     if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
   end
 
-  -- The fence is known for half a day after the last renewal, however long ago the grant was.
+  -- Keeps the fence for at least half a day after the last renewal.
   local function keepFence(lock, lease)
     keep(lock.base .. FENCE, lease + DAY / 2)
   end
@@ -134,24 +140,24 @@ ${LUA_KEYS}
     return call('GET', lock.base .. FENCE) or '0'
   end
 
-  -- The clock of a lock with several holders runs with the TTL of a key, which no step of a wall clock moves on our own
-  -- server. The key holds what the clock showed when it was set, and its life. It outlives every lease by half a day:
-  -- if it has ended, so have they.
+  -- The clock of a lock with several holders, in ms. It is derived from the remaining TTL of a key: on our own server,
+  -- a step of the wall clock does not change a TTL. The value of the key is the clock's time when it was set, and its
+  -- whole TTL. The key outlives every lease by half a day: if it has expired, so have they.
   local function elapsed(lock, lease)
     local key = lock.base .. CLOCK
     local left = call('PTTL', key)
-    local shown = 0
+    local now = 0
     if left >= 0 then
       local base, life = string.match(call('GET', key), '(%d+) (%d+)')
-      shown = base + life - left
+      now = base + life - left
     elseif call('TYPE', lock.holder).ok == 'zset' then
       call('DEL', lock.holder, lock.state)
     end
     local needed = 2 * lease + DAY
     if left < needed / 2 then
-      call('SET', key, whole(shown) .. ' ' .. whole(needed), 'PX', whole(needed))
+      call('SET', key, whole(now) .. ' ' .. whole(needed), 'PX', whole(needed))
     end
-    return shown
+    return now
   end
 
   local function microseconds()
@@ -194,12 +200,12 @@ ${LUA_KEYS}
 
   function mutex.ended() end
 
-  -- A fence that was forgotten counts as 0, which is none.
+  -- The fence of a key that has expired is 0, which no grant has.
   function mutex.wasReleased(lock, token, fence)
     return fence ~= '0' and mutex.fits(lock) and lastFence(lock) == fence
   end
 
-  -- A key that is no string is held by another program: its type stands for the value.
+  -- A key of another type is held by another program: it has a type and no token.
   function mutex.tokens(lock)
     lock.type = call('TYPE', lock.holder).ok
     if lock.type == 'none' then return {} end
@@ -367,7 +373,8 @@ ${LUA_KEYS}
     if #watchers > 0 then call('DEL', lock.watchers) end
   end
 
-  -- The first waiter whose client is alive; if there is none among the first, the first whose client may be.
+  -- The first waiter whose client is alive. If none of the first MAX_PASSED_OVER is, the first one that has not lost its
+  -- place.
   local function firstInQueue(lock, aliveLeft)
     local leftOf, silent, index, size = {}, nil, 0, 1
     while index < ${MAX_PASSED_OVER} do
@@ -390,8 +397,9 @@ ${LUA_KEYS}
     return silent
   end
 
-  -- A client that does not confirm a short reservation counts as silent after it. Of a long one, it does anyway.
-  local function expectAnswer(lock, token, reserved)
+  -- Makes a client that does not confirm a short reservation count as silent when that ends. After a long reservation
+  -- it counts as silent anyway.
+  local function expectReply(lock, token, reserved)
     local key, left = aliveKey(lock.base, token), ${PASSED_OVER_MS} + reserved
     if call('PTTL', key) > left then call('PEXPIRE', key, whole(left)) end
   end
@@ -406,9 +414,9 @@ ${LUA_KEYS}
     end
   end
 
-  -- Hands what is free to the first in the queue, and to those behind it for as long as they fit. 'client' is the one
-  -- that reads the reply, 'asking' the token whose own reply tells it.
-  local function serve(lock, client, asking, aliveLeft)
+  -- Hands the lock over to the first waiters of the queue, until one does not fit. 'client' is the client that gets the
+  -- reply, 'requesting' the token of the request, which gets its own reply.
+  local function serve(lock, client, requesting, aliveLeft)
     if lock.kind == mutex and not mutex.fits(lock) then return end
     while true do
       local member = firstInQueue(lock, aliveLeft or ${PASSED_OVER_MS})
@@ -419,8 +427,8 @@ ${LUA_KEYS}
       local isOwn = clientOf(token) == client
       local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
       local fence = lock.kind.put(lock, token, permits, reserved)
-      if not isOwn then expectAnswer(lock, token, reserved) end
-      if token ~= asking then notify(token, fence, isOwn) end
+      if not isOwn then expectReply(lock, token, reserved) end
+      if token ~= requesting then notify(token, fence, isOwn) end
       if lock.kind == mutex then return end
     end
   end
@@ -452,14 +460,14 @@ ${LUA_KEYS}
       end
       serve(lock, clientOf(token), token)
       if not kind.owns(lock, token) then
-        -- All who were in the queue may have been dead.
+        -- All waiters may have been removed from the queue, since their clients were dead.
         return not queues and takeFree(lock, token, lease) or -math.max(kind.left(lock), 0)
       end
     end
     renew(lock, token, lease)
     recordSession(lock, token, lease)
     local fence = kind.fenceOf(lock, token)
-    -- Another program deleted the fence.
+    -- 0: another program deleted the fence.
     return tonumber(fence == '0' and nextFence(lock.base) or fence)
   end
 
@@ -471,7 +479,7 @@ ${LUA_KEYS}
     return acquire(lock, token, lease, true)
   end
 
-  -- Ends all leases and takes the lock, before any client in the queue.
+  -- Ends all leases and takes the lock, before any waiter.
   function operations.steal(lock, token, lease, reason)
     local kind = lock.kind
     local refusal = kind.refusal(lock)
@@ -484,7 +492,7 @@ ${LUA_KEYS}
     return tonumber(kind.put(lock, token, lock.permits, lease))
   end
 
-  -- A holder that wants to know that a client waits: 1 if one does, else it will get a message.
+  -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue.
   function operations.watch(lock, token)
     if call('EXISTS', lock.queue) == 1 then return 1 end
     lock.kind.watch(lock, token)
@@ -494,14 +502,14 @@ ${LUA_KEYS}
   function operations.refresh(lock, token, lease)
     local member = memberOf(lock, token, lease)
     if not call('ZSCORE', lock.queue, member) then return 0 end
-    -- A client that was silent for too long has lost its places.
+    -- The client was silent for DEAD_MS and has lost its places.
     if call('PEXPIRE', aliveKey(lock.base, token), '${DEAD_MS}') == 0 then
       call('ZREM', lock.queue, member)
       return 0
     end
     keep(lock.queue, ${DEAD_MS})
-    -- A lock that is free now came free by itself: its holder, or the waiter that it was reserved for, may have died, and
-    -- others with it. Clients that are alive refresh at this time.
+    -- If the lock is free, its lease or reservation has expired: that client may have died, and others with it. Live
+    -- clients send a refresh at this time, so only a client with a recent request is served.
     serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
     local left = lock.kind.left(lock)
     return left > 0 and left or ${REFRESH_MS}
@@ -513,7 +521,7 @@ ${LUA_KEYS}
     return 1
   end
 
-  -- 'client' is none for the exit of a session: no client reads the reply.
+  -- 'client' is nil for the exit of a session: no client gets the reply.
   local function release(lock, token, lease, client)
     local isHeld = lock.kind.owns(lock, token)
     if isHeld then
@@ -581,7 +589,7 @@ ${LUA_KEYS}
     return { holders, waiters }
   end
 
-  -- Takes the mutexes from the index on, or none, each with its own token; what has it already stays so.
+  -- Takes all mutexes from this index on, or none, each with its own token. A mutex that its token already holds is kept.
   local function takeAll(index, count, fence, lease)
     for each = index, index + count - 1 do
       local lock, token = lockAt(KEYS[each]), ARGV[3 * each - 1]
@@ -600,7 +608,7 @@ ${LUA_KEYS}
     return fence
   end
 
-  -- The end of a session: releases what is still its own.
+  -- The end of a session: releases its locks.
   local function exit()
     call('HDEL', sessionKey, 'open')
     local found = call('HSCAN', sessionKey, '0', 'COUNT', '${MAX_EXITS}')[2]
@@ -608,7 +616,7 @@ ${LUA_KEYS}
       local token = found[index]
       local slots, permits, lease, holder = string.match(found[index + 1], '^(%d+) (%d+) (%d+) (.*)$')
       local lock = lockAt(holder, slots ~= '0' and slots or nil, permits)
-      -- A key of another type is no lock: another program has replaced it, and the error says so.
+      -- Another program may have replaced the key by one of another type: ignore that error.
       pcall(function()
         lock.kind.open(lock, tonumber(lease))
         release(lock, token, lease)
@@ -619,15 +627,15 @@ ${LUA_KEYS}
   end
 
   local function run(index, operation, token, number)
-    local word, more = string.match(operation, '^(%a+) ?(.*)$')
-    if word == 'also' then return 0 end
-    if word == 'all' then
+    local verb, more = string.match(operation, '^(%a+) ?(.*)$')
+    if verb == 'also' then return 0 end
+    if verb == 'all' then
       local size, fence = string.match(more, '^(%d+) (%d+)$')
       return takeAll(index, tonumber(size), tonumber(fence), number)
     end
     local lock = lockAt(KEYS[index], string.match(more, '^(%d+) (%d+)'))
-    lock.kind.open(lock, word == 'released' and 0 or tonumber(number))
-    return operations[word](lock, token, number, string.match(more, ':(.*)$'))
+    lock.kind.open(lock, verb == 'released' and 0 or tonumber(number))
+    return operations[verb](lock, token, number, string.match(more, ':(.*)$'))
   end
 
   return run, exit
@@ -668,5 +676,5 @@ replies[count + 1] = served
 return replies
 `;
 
-/** The same for every store: a digest takes longer than a request. */
+/** Created once for all stores: its digest takes longer than a request. */
 export const SCRIPT = scriptOf(LOCK_SCRIPT);

@@ -11,22 +11,22 @@ import { RedisStore } from './redis-store.ts';
 const STEP_MS = 50;
 const WAIT = '2h';
 
-/** Killed: its connections are closed. Stopped: they stay open, and nothing is read or sent. */
+/** Killed: its connections are closed. Stopped: they stay open, but it neither reads nor sends. */
 type Fate = 'killed' | 'stopped';
 
-/** A client, and what a test does to its connections. */
+/** A client whose connections a test can disturb. */
 interface Client {
   readonly store: RedisStore;
   readonly locks: Locks;
   /** The operation of each request, in order. */
   readonly operations: string[];
-  /** Messages that arrive are lost. */
+  /** Whether messages are lost. */
   losesMessages: boolean;
-  /** The subscription opens after that. */
+  /** The subscription opens when this resolves. */
   subscribing: Promise<void> | undefined;
-  /** Requests with these operations are sent, and their replies held back until then. */
+  /** Replies to requests with these operations are delayed until this resolves. */
   holdBack: { readonly operation: string; readonly until: Promise<void> } | undefined;
-  /** The subscription is open again after a gap. */
+  /** Reports that the subscription is open again after a gap. */
   onGap(): void;
   die(fate: Fate): void;
 }
@@ -46,7 +46,7 @@ afterEach(async () => {
   engine.close();
 });
 
-/** As if all processes had ended: no lock is released. */
+/** Drops all clients without a release, like processes that were killed. */
 async function closeAll(): Promise<void> {
   for (const { store } of clients.splice(0)) await store.close();
 }
@@ -93,7 +93,7 @@ function openClient(clientId: string): Client {
   return client;
 }
 
-/** Enters the queue of the mutex `a`; the client answers no event. */
+/** Enters the queue of the mutex `a`. The waiter ignores its events. */
 async function enqueue({ store }: Client, id: number, leaseMs: number): Promise<void> {
   const info = { host: '', pid: 0, label: '' };
   const owner = `${store.ownerPrefix}dead${id}`;
@@ -138,7 +138,7 @@ const QUEUES = [
   { clientCount: 3, waiterCount: 2 },
   { clientCount: 1, waiterCount: 30 },
 ];
-/** How long before the release the clients died: just now, or so long ago that they are known to be silent. */
+/** How long before the release the clients died: at that moment, or so long before that they count as silent. */
 const DEAD_FOR_MS = [0, 2500];
 
 describe('waiters of dead clients before a live one', () => {
@@ -189,7 +189,7 @@ describe('waiters of dead clients before a live one', () => {
       const lease = await holder.locks.mutex('a').acquire({ lease: '6s' });
       holder.die(each.fate);
       const leaseEndsMs = clock.monotonicMs() + 6000;
-      // They die a second before the end of the lease.
+      // The clients die a second before the end of the lease.
       const live = await waitBehindDead(each);
       const leftMs = leaseEndsMs - clock.monotonicMs();
       expect(leftMs).toBeGreaterThan(0);
@@ -222,7 +222,7 @@ describe('waiters of dead clients before a live one', () => {
     expect((await holderView()).waiters).toHaveLength(1);
   });
 
-  it('do not make a free lock busy for tryAcquire', async () => {
+  it('do not make tryAcquire() return null for a free lock', async () => {
     await openClient('holder').locks.mutex('a').acquire({ lease: '3s', renew: false });
     const dead = openClient('dead');
     await enqueue(dead, 1, 30_000);
@@ -233,7 +233,7 @@ describe('waiters of dead clients before a live one', () => {
 });
 
 describe('a client with waiters', () => {
-  it('sends one refresh per lock and second, however many wait', async () => {
+  it('sends one refresh per lock and second for any number of waiters', async () => {
     const { locks } = openClient('holder');
     const held = await Promise.all(['a', 'b'].map((name) => locks.mutex(name).acquire()));
     const client = openClient('client');
@@ -249,7 +249,7 @@ describe('a client with waiters', () => {
     expect(perSecond).toBeLessThanOrEqual(1);
   });
 
-  it('stops to refresh when the last of them has left', async () => {
+  it('sends no refresh after the last waiter has left', async () => {
     await openClient('holder').locks.mutex('a').acquire();
     const client = openClient('client');
     const waiting = [1, 2].map(() => client.locks.mutex('a').acquire({ wait: '3s' }));
@@ -282,7 +282,7 @@ describe('a client with waiters', () => {
     expect(await timeUntil(second, 60_000)).toBeLessThan(2 * STEP_MS);
   });
 
-  it('refreshes in time though a new waiter comes every half second', async () => {
+  it('refreshes in time when a new waiter arrives every half second', async () => {
     const holder = await openClient('holder').locks.mutex('a').acquire();
     const client = openClient('client');
     const first = client.locks.mutex('a').acquire({ wait: WAIT });
@@ -317,7 +317,7 @@ describe('a client with waiters', () => {
     await openClient('holder').locks.mutex('a').acquire({ lease: 1500, renew: false });
     const client = openClient('client');
     await enqueue(client, 1, 30_000);
-    // Its own refresh must not be what hands the lock over.
+    // The waiter's own refresh must not hand the lock over.
     client.die('stopped');
     await elapse(clock, 1600);
     const other = openClient('other').locks;
@@ -371,7 +371,7 @@ describe('a client with waiters', () => {
     await elapse(clock, 1050);
     await holder.release();
     const lease = await first;
-    // Longer than the reservation, and shorter than until the next refresh.
+    // Longer than the reservation, and before the next refresh.
     await elapse(clock, 600);
     await lease.release();
     await settle();
@@ -410,7 +410,7 @@ describe('a client with waiters', () => {
     const { opened, open } = gate();
     const waiting = names.map(async (name, index) => {
       const client = openClient(name);
-      // The first is the last that can be notified.
+      // The first client is the last whose subscription opens.
       if (index === 0) client.subscribing = opened;
       await client.locks.mutex('a').run(() => void order.push(name), { wait: WAIT, label: name });
     });

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock/index.ts';
-import { Due, DueList, type LockRequest, type Waiter } from '../../lock/index.ts';
+import { type LockRequest, Scheduled, TimerQueue, type Waiter } from '../../lock/index.ts';
 import { MARGIN_MS, type Served } from './lock-call.ts';
 import { type KeyOf, ownerOf } from './lock-keys.ts';
 import { REFRESH_MS, RESERVED_MS } from './lock-script.ts';
@@ -14,18 +14,18 @@ export interface SentTimes {
 export interface LockWaiter {
   readonly request: LockRequest;
   readonly waiter: Waiter;
-  /** Undefined until it was in the queue. */
+  /** Undefined until the store has said that it is in the queue. */
   lock: WaitedLock | undefined;
-  /** When it was in the queue for sure: it was handed the lock after this, if at all. Undefined: not known. */
+  /** The last time at which it was certainly in the queue: a hand-over comes later than this. Undefined: not known. */
   queuedAt: SentTimes | undefined;
-  /** The request was sent once, and nothing suggests that its place was lost: an earlier hand-over is impossible. */
+  /** Whether the request was sent only once, and its place was not lost: then a message is not of an earlier hand-over. */
   isFirst: boolean;
-  /** No request for it is under way. */
+  /** Whether it is in the queue, with no request under way. */
   isQueued: boolean;
 }
 
-/** The requests for one lock of this client that wait, in the order in which they were sent. */
-class WaitedLock extends Due<WaitedLock> {
+/** The waiting requests of this client for one lock, in the order in which they entered the queue. */
+class WaitedLock extends Scheduled<WaitedLock> {
   readonly key: string;
   readonly waiters = new Map<string, LockWaiter>();
 
@@ -36,9 +36,9 @@ class WaitedLock extends Due<WaitedLock> {
 }
 
 /**
- * The requests of this client that wait in queues. While there are some for a lock, the client refreshes one of them
- * at least once a second: this tells the server that the client is alive, hands over a lock that came free by itself
- * (its holder died, or another program deleted the key), and finds out whether a message was lost.
+ * The waiting requests of this client. For each lock with waiters, the client refreshes one of them at least once a
+ * second. The refresh shows the server that the client is alive, hands over a lock that is free although no holder
+ * released it (a holder died, or another program deleted the key), and detects lost messages.
  */
 export class LockWaiters {
   readonly #clock: Clock;
@@ -46,21 +46,21 @@ export class LockWaiters {
   readonly #refresh: (waiter: LockWaiter) => void;
   readonly #waiters = new Map<string, LockWaiter>();
   readonly #locks = new Map<string, WaitedLock>();
-  /** By when they are due. A program that waits for a lock stays alive. */
-  readonly #refreshes: DueList<WaitedLock>;
+  /** Locks by the time of their next refresh. They keep the process alive. */
+  readonly #refreshes: TimerQueue<WaitedLock>;
 
   constructor(clock: Clock, keyOf: KeyOf, refresh: (waiter: LockWaiter) => void) {
     this.#clock = clock;
     this.#keyOf = keyOf;
     this.#refresh = refresh;
-    this.#refreshes = new DueList(clock, 0, (lock) => this.#refreshNow(lock), true);
+    this.#refreshes = new TimerQueue(clock, 0, (lock) => this.#refreshNow(lock), true);
   }
 
-  /** Before the request is sent: a message may arrive before the reply. */
+  /** Called before the request is sent: a message may arrive before the reply. */
   add(request: LockRequest, waiter: Waiter): LockWaiter {
     const known = this.#waiters.get(request.owner);
     if (known !== undefined) {
-      leaveQueue(known);
+      forgetPlace(known);
       return known;
     }
     const added = { request, waiter, ...UNKNOWN_PLACE };
@@ -71,11 +71,11 @@ export class LockWaiters {
   remove(waiter: LockWaiter): void {
     const { request, lock } = waiter;
     const { owner } = request;
-    leaveQueue(waiter);
+    forgetPlace(waiter);
     if (!this.#waiters.delete(owner) || lock === undefined) return;
     lock.waiters.delete(owner);
     if (lock.waiters.size > 0) return;
-    lock.drop();
+    lock.unschedule();
     this.#locks.delete(lock.key);
   }
 
@@ -85,7 +85,7 @@ export class LockWaiters {
     if (waiter !== undefined) this.remove(waiter);
   }
 
-  /** The reply to its request: it is in the queue, and the lock may come free after so long. */
+  /** Handles the reply to a request: it is in the queue, and the lock may become free after this time. */
   queued(waiter: LockWaiter, freeInMs: number, sent: SentTimes): void {
     const { request } = waiter;
     if (!this.#waiters.has(request.owner)) return;
@@ -97,8 +97,8 @@ export class LockWaiters {
   }
 
   /**
-   * The reply to a refresh that was sent at these times. 0: it is not in the queue. The waiter may have left meanwhile:
-   * the next refresh is for the others.
+   * Handles the reply to a refresh that was sent at these times. 0: the waiter is not in the queue. If the waiter has
+   * left meanwhile, schedules the next refresh for the others.
    */
   refreshed(waiter: LockWaiter, freeInMs: number, sent: SentTimes): void {
     const { lock, isQueued } = waiter;
@@ -107,7 +107,7 @@ export class LockWaiters {
     this.#refreshIn(lock!, freeInMs);
   }
 
-  /** The reply to a release: it has the lock for its whole lease, since that request was sent. */
+  /** Handles a hand-over in the reply to a request of this client: the lease counts from when that request was sent. */
   served({ token, fence }: Served, sent: SentTimes): void {
     const waiter = this.#waiters.get(ownerOf(token));
     if (waiter === undefined) return;
@@ -116,14 +116,14 @@ export class LockWaiters {
   }
 
   /**
-   * A message: the lock is reserved for it, since a time that is not known, but after it was seen in the queue. A
-   * waiter that asked more than once may have been handed the lock before, and the message be of that time.
+   * Handles a message: the lock is reserved for the waiter, since some time after `queuedAt`. If the waiter sent its
+   * request more than once, the message may be of an earlier hand-over: it sends the request again.
    */
   reserved({ token, fence }: Served): void {
     const found = this.#waiters.get(ownerOf(token));
     if (found === undefined) return;
     const { request, waiter, queuedAt, isFirst } = found;
-    leaveQueue(found);
+    forgetPlace(found);
     if (!isFirst || queuedAt === undefined) {
       waiter.notify({ type: 'retry' });
       return;
@@ -134,24 +134,24 @@ export class LockWaiters {
     waiter.notify({ type: 'granted', fence, sentMs, sentWallMs, isReserved: true });
   }
 
-  /** Messages may have been lost. */
+  /** Refreshes all locks now, since messages may have been lost. */
   refreshAll(): void {
     for (const lock of this.#locks.values()) this.#refreshNow(lock);
   }
 
-  /** All places were lost: all ask again. */
+  /** Makes all waiters send their requests again, since all places were lost. */
   retryAll(): void {
     for (const waiter of [...this.#waiters.values()]) this.#retry(waiter);
   }
 
-  /** A reply was lost, which may have named a waiter that was served: all of the lock ask again. */
+  /** Makes the waiters of a lock send their requests again: a lost reply may have handed the lock to one of them. */
   retryLock(key: string): void {
     for (const waiter of [...(this.#locks.get(key)?.waiters.values() ?? [])]) {
       if (waiter.isQueued) this.#retry(waiter);
     }
   }
 
-  /** The client cannot be notified: all fail. */
+  /** Fails all waiters, since the client cannot receive messages. */
   failAll(error: unknown): void {
     for (const { waiter } of [...this.#waiters.values()]) waiter.notify({ type: 'failed', error });
   }
@@ -171,21 +171,21 @@ export class LockWaiters {
   }
 
   #retry(waiter: LockWaiter): void {
-    leaveQueue(waiter);
+    forgetPlace(waiter);
     waiter.waiter.notify({ type: 'retry' });
   }
 
-  /** Or before that, if a refresh is due sooner: many new waiters must not put it off. */
+  /** Schedules a refresh for when the lock may be free, unless one is due earlier: new waiters must not postpone it. */
   #refreshIn(lock: WaitedLock, freeInMs: number): void {
     if (lock.waiters.size === 0) return;
     const exactMs = this.#clock.monotonicMs() + Math.min(freeInMs + MARGIN_MS, REFRESH_MS);
     // Locks that are due at about the same time are refreshed in one call.
     const atMs = Math.ceil(exactMs / TICK_MS) * TICK_MS;
-    if (lock.list === undefined || atMs < lock.atMs) this.#refreshes.add(lock, atMs);
+    if (lock.timerQueue === undefined || atMs < lock.dueMs) this.#refreshes.add(lock, atMs);
   }
 
   #refreshNow(lock: WaitedLock): void {
-    lock.drop();
+    lock.unschedule();
     for (const waiter of lock.waiters.values()) {
       if (!waiter.isQueued) continue;
       this.#refresh(waiter);
@@ -203,8 +203,8 @@ const UNKNOWN_PLACE = {
   isQueued: false,
 } as const;
 
-/** It is not in the queue any more, as far as is known. It is kept until it holds the lock, or gives up. */
-function leaveQueue(waiter: LockWaiter): void {
+/** The waiter may have lost its place. It stays registered until it holds the lock or is removed. */
+function forgetPlace(waiter: LockWaiter): void {
   waiter.isFirst = false;
   waiter.isQueued = false;
   waiter.queuedAt = undefined;

@@ -6,7 +6,7 @@ import type { ScriptRunner } from '../../client/index.ts';
 import { seededRandom, virtualClock } from '../../clock/index.ts';
 import { createEngine, execute } from '../../engine/index.ts';
 import { type Lease, LockLostError, type LockRequest, Locks } from '../../lock/index.ts';
-import { type Case, CONFORMANCE, type ExaminedKeys, KEY_CONFORMANCE } from '../conformance.ts';
+import { type Case, CONFORMANCE, KEY_CONFORMANCE, type KeyEnvironment } from '../conformance.ts';
 import { engineRunner } from './engine-runner.ts';
 import { RedisStore } from './redis-store.ts';
 
@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 
 let clientCount = 0;
 
-/** Clients of one engine, whose time is moved by the test. */
+/** Clients of one engine, with a virtual clock. */
 function openWorld() {
   const clock = virtualClock();
   const engine = createEngine({ clock, random: seededRandom(1) });
@@ -57,7 +57,7 @@ function openWorld() {
   };
 }
 
-/** A client whose requests are answered by the test. */
+/** A client whose replies the test sends. */
 function openStore(run: ScriptRunner['run']) {
   const clock = virtualClock();
   const runner = { run, listen: async () => {}, close: async () => {} };
@@ -99,13 +99,13 @@ describe('a Redis store', () => {
     await elapse(clock, 1001);
     const lease = await waiting;
     expect(lease.isHeld).toBe(true);
-    // From then on it counts.
+    // The wait timeout runs from the first reply.
     const late = expect(locks.mutex('b').acquire({ wait: '100ms' })).rejects.toThrow('no answer');
     await elapse(clock, 101);
     await late;
   });
 
-  it('fails a request that is not answered within the timeout', async () => {
+  it('fails a request without a reply within the timeout', async () => {
     const { clock, store } = openStore(never);
     const failures = [store.inspect(REQUEST), store.forceRelease(REQUEST)].map((request) =>
       expect(request).rejects.toThrow('no answer within 5000 ms'),
@@ -128,7 +128,7 @@ describe('a Redis store', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
-  it('closes its runner once, however often it is closed', async () => {
+  it('closes its runner once when it is closed twice', async () => {
     const clock = virtualClock();
     let closings = 0;
     const close = async (): Promise<void> => void closings++;
@@ -172,7 +172,7 @@ describe('a Redis store', () => {
 const WAITER = { notify: () => {} };
 
 describe('a request', () => {
-  it('has its timeout from when it is sent, which a blocked program does late', async () => {
+  it('has a timeout that starts when it is sent, also after the event loop was blocked', async () => {
     const { opened, open } = gate();
     const { clock, store, locks } = openStore(() => opened.then(() => 7));
     const taking = locks.mutex('a').tryAcquire();
@@ -223,7 +223,7 @@ describe('a request', () => {
     expect((await taking).isHeld).toBe(false);
   });
 
-  it('keeps its place in the queue when the grant of an earlier one comes after its timeout', async () => {
+  it('keeps its place in the queue when the grant of an earlier one arrives after its timeout', async () => {
     const world = openWorld();
     const { opened, open } = gate();
     let calls = 0;
@@ -247,7 +247,7 @@ describe('a request', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('that releases a lock beside others serves its waiter, without a timer', async () => {
+  it('that releases a lock in a batch notifies the waiter of that lock without a timer', async () => {
     const { locks } = openWorld().open();
     const names = ['a', 'b'];
     const held = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
@@ -257,7 +257,7 @@ describe('a request', () => {
     for (const lease of await Promise.all(waiting)) await lease.release();
   });
 
-  it('has its events in the async context of its caller, though others travel with it', async () => {
+  it('has its events in the async context of its caller, also in a batch with others', async () => {
     const { locks } = openWorld().open();
     const context = new AsyncLocalStorage<string>();
     const events: string[] = [];
@@ -293,7 +293,7 @@ describe('the fence', () => {
     const { clock, open, command } = openWorld();
     const lease = await KINDS[kind](open().locks).acquire();
     for (let hour = 0; hour < 25; hour++) {
-      // As if it had been renewed for the rest of the hour, which takes longer.
+      // The same state as after renewals for the rest of the hour.
       clock.advance(29_000);
       await lease.extend();
       command('PEXPIRE', key, String(Number(command('PTTL', key)) - 3_571_000));
@@ -301,7 +301,7 @@ describe('the fence', () => {
     expect(command('PTTL', key)).toBeGreaterThan(11 * HOUR_MS);
   });
 
-  it('rises though the store went back to an older state, as after a failover', async () => {
+  it('rises after the store went back to an older state, as after a failover', async () => {
     const { clock, open, command } = openWorld();
     const { store } = open();
     const grant = async (owner: string): Promise<number> => {
@@ -317,7 +317,7 @@ describe('the fence', () => {
     expect(await grant('five')).toBeGreaterThan(last);
   });
 
-  it('is a new one when another program has deleted it', async () => {
+  it('is larger than the last one after another program deleted its key', async () => {
     const { clock, open, command } = openWorld();
     const { store } = open();
     const first = await store.acquire(REQUEST);
@@ -329,8 +329,8 @@ describe('the fence', () => {
   });
 });
 
-describe('requests that travel together', () => {
-  it('do not fail for a key among them that is no lock', async () => {
+describe('requests of one call', () => {
+  it('do not fail when the key of another request has another type', async () => {
     const { open, command } = openWorld();
     const { locks } = open();
     command('HSET', 'lock:{bad}', 'field', 'value');
@@ -344,7 +344,7 @@ describe('requests that travel together', () => {
     expect(seen).toEqual([true, expect.stringContaining('WRONGTYPE'), true, true, true]);
   });
 
-  it('fail together if they are of one group and one of its keys is no lock', async () => {
+  it('fail together if they are one all() and one of its keys has another type', async () => {
     const { open, command } = openWorld();
     let calls = 0;
     const { locks } = open((runner) => ({
@@ -361,7 +361,7 @@ describe('requests that travel together', () => {
     expect(String(failure)).toContain('WRONGTYPE');
   });
 
-  it('keep their order in the queue when the second is answered after the subscription opens', async () => {
+  it('keep their order in the queue when the second reply arrives after the subscription opens', async () => {
     const [subscription, answer] = [gate(), gate()];
     const { locks } = openWorld().open((runner) => ({
       async run(script, keys, args) {
@@ -386,13 +386,13 @@ describe('requests that travel together', () => {
     await settle();
     const { waiters } = await lock.inspect();
     expect(waiters.map(({ label }) => label)).toEqual(['first', 'second']);
-    // Each by the release before it, without a timer.
+    // Each waiter is served by the release before it, without a timer.
     await holder.release();
     await (await first).release();
     await (await second).release();
   });
 
-  it('leave the queue when their replies come after the timeout', async () => {
+  it('leave the queue when their replies arrive after the timeout', async () => {
     const { clock, open } = openWorld();
     const answers: (() => void)[] = [];
     let isSlow = false;
@@ -420,7 +420,7 @@ describe('requests that travel together', () => {
   });
 });
 
-/** The client gets the second reply, as after a reconnection. */
+/** The client sends each release twice and gets the second reply, as after a reconnection. */
 const releasesTwice = (runner: ScriptRunner): Partial<ScriptRunner> => ({
   async run(...call) {
     const reply = await runner.run(...call);
@@ -429,13 +429,13 @@ const releasesTwice = (runner: ScriptRunner): Partial<ScriptRunner> => ({
 });
 
 describe('a release that the client sends twice', () => {
-  it('is answered as the first one', async () => {
+  it('returns released', async () => {
     const { locks } = openWorld().open(releasesTwice);
     const lease = await locks.mutex('a').acquire();
     expect(await lease.release()).toBe('released');
   });
 
-  it('leaves the lock with the waiter that the first one served, which learns it within a second', async () => {
+  it('does not end the lease of the waiter that the first one served, which is notified within a second', async () => {
     const { clock, open } = openWorld();
     const { locks } = open(releasesTwice);
     const first = await locks.mutex('a').acquire();
@@ -448,7 +448,7 @@ describe('a release that the client sends twice', () => {
 });
 
 describe('inspect', () => {
-  it('shows a foreign token as it is', async () => {
+  it('returns a foreign token unchanged', async () => {
     const { open, command } = openWorld();
     command('SET', 'lock:{a}', 'x [abc]', 'PX', '1000');
     const { holders } = await open().store.inspect(REQUEST);
@@ -457,7 +457,7 @@ describe('inspect', () => {
 });
 
 describe('a mutex whose keys were lost', () => {
-  it('was not held until its release', async () => {
+  it('returns not-held from its release', async () => {
     const { open, command } = openWorld();
     const lease = await open().locks.mutex('a').acquire();
     command('FLUSHALL');
@@ -465,8 +465,8 @@ describe('a mutex whose keys were lost', () => {
   });
 });
 
-describe('several locks at once', () => {
-  it('are granted though waiters of a dead client are in a queue', async () => {
+describe('all()', () => {
+  it('is granted when only waiters of a dead client are in a queue', async () => {
     const { clock, engine, open, storeOn } = openWorld();
     const dead = storeOn(engineRunner(engine), 'dead');
     await dead.acquire({ ...REQUEST, owner: 'dead.holder' });
@@ -478,7 +478,7 @@ describe('several locks at once', () => {
 });
 
 describe('a lock with several holders', () => {
-  it('is free once its holders have died, at whatever time its keys end', async () => {
+  it('is free after the leases of its dead holders, whenever its keys expire', async () => {
     const { clock, open } = openWorld();
     const { store, locks } = open();
     const permit = locks.semaphore('s', 1);
@@ -497,22 +497,25 @@ describe('a lock with several holders', () => {
     ['', ':state', ':clock'].map((suffix) => ({ kind, key: `${kind}:{a}${suffix}` })),
   );
 
-  it.each(losses)('tells its holder at the next renewal that $key was lost', async (each) => {
-    const { clock, open, command } = openWorld();
-    const first = await KINDS[each.kind](open().locks).acquire({ lease: '30s' });
-    await elapse(clock, 1000);
-    expect(command('DEL', each.key)).toBe(1);
-    // Another client has it now.
-    expect(await KINDS[each.kind](open().locks).tryAcquire()).not.toBe(null);
-    await elapse(clock, 9500);
-    expect(first.isHeld).toBe(false);
-    expect(first.signal.reason).toBeInstanceOf(LockLostError);
-    expect(first.signal.reason).toMatchObject({ reason: 'stolen' });
-    expect(await first.release()).toBe('not-held');
-  });
+  it.each(losses)(
+    'aborts the signal of its holder at the next renewal after $key was lost',
+    async (each) => {
+      const { clock, open, command } = openWorld();
+      const first = await KINDS[each.kind](open().locks).acquire({ lease: '30s' });
+      await elapse(clock, 1000);
+      expect(command('DEL', each.key)).toBe(1);
+      // Another client holds it now.
+      expect(await KINDS[each.kind](open().locks).tryAcquire()).not.toBe(null);
+      await elapse(clock, 9500);
+      expect(first.isHeld).toBe(false);
+      expect(first.signal.reason).toBeInstanceOf(LockLostError);
+      expect(first.signal.reason).toMatchObject({ reason: 'stolen' });
+      expect(await first.release()).toBe('not-held');
+    },
+  );
 
   it.each(losses)(
-    'does not go on when the renewal is the first request after $key was lost',
+    'rejects a renewal that is the first request after $key was lost',
     async (each) => {
       const { clock, open, command } = openWorld();
       const first = await KINDS[each.kind](open().locks).acquire({ lease: '30s' });
@@ -523,24 +526,21 @@ describe('a lock with several holders', () => {
     },
   );
 
-  it.each(losses)(
-    'has no more holders than permits when $key is lost again and again',
-    async (each) => {
-      const { clock, open, command } = openWorld();
-      const leases: Lease[] = [];
-      const lockOf = KINDS[each.kind];
-      for (let turn = 0; turn < 6; turn++) {
-        const lease = await lockOf(open().locks).tryAcquire({ lease: '3s' });
-        if (lease !== null) leases.push(lease);
-        command('DEL', each.key);
-        await elapse(clock, 1100);
-        expect(leases.filter(({ isHeld }) => isHeld).length).toBeLessThanOrEqual(1);
-      }
-      expect(leases.length).toBeGreaterThan(1);
-    },
-  );
+  it.each(losses)('has no more holders than permits when $key is lost repeatedly', async (each) => {
+    const { clock, open, command } = openWorld();
+    const leases: Lease[] = [];
+    const lockOf = KINDS[each.kind];
+    for (let turn = 0; turn < 6; turn++) {
+      const lease = await lockOf(open().locks).tryAcquire({ lease: '3s' });
+      if (lease !== null) leases.push(lease);
+      command('DEL', each.key);
+      await elapse(clock, 1100);
+      expect(leases.filter(({ isHeld }) => isHeld).length).toBeLessThanOrEqual(1);
+    }
+    expect(leases.length).toBeGreaterThan(1);
+  });
 
-  it.each(losses)('is handed to its waiters after the loss of $key', async (each) => {
+  it.each(losses)('is handed over to its waiters after the loss of $key', async (each) => {
     const { clock, open, command } = openWorld();
     const lockOf = KINDS[each.kind];
     await lockOf(open().locks).acquire({ lease: '30s' });
@@ -561,7 +561,7 @@ function requestOf(lease: Lease): LockRequest {
 }
 
 describe('a Redis store on an engine of this process', () => {
-  it.each<Case<ExaminedKeys>>([...CONFORMANCE, ...KEY_CONFORMANCE])('$name', async (example) => {
+  it.each<Case<KeyEnvironment>>([...CONFORMANCE, ...KEY_CONFORMANCE])('$name', async (example) => {
     const clock = virtualClock();
     const engine = createEngine({ clock, random: seededRandom(1) });
     const session = engine.session();

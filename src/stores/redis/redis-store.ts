@@ -3,12 +3,12 @@ import type { Clock } from '../../clock/index.ts';
 import {
   type AcquireResult,
   type Contention,
-  Due,
-  DueList,
   type Inspection,
   type LockRequest,
   type LockStore,
   type LockTarget,
+  Scheduled,
+  TimerQueue,
   type Waiter,
 } from '../../lock/index.ts';
 import type { LockSession } from '../sessions/lock-session.ts';
@@ -38,45 +38,45 @@ import { withAdvice } from './script-fault.ts';
 
 export interface RedisStoreSettings {
   readonly clock: Clock;
-  /** Unlike that of every other client. */
+  /** Unique among all clients. */
   readonly clientId: string;
-  /** How long one call may take. */
+  /** The timeout of one call. */
   readonly requestTimeoutMs: number;
-  /** The locks end with this session. */
+  /** The locks end with this session. Undefined: only with their leases. */
   readonly session?: LockSession | undefined;
   /** Names the keys of locks. */
   readonly keyOf?: KeyOf | undefined;
 }
 
-/** The most requests of one call, so that no call keeps the server for long. */
+/** Maximum number of requests in one call, so that no call blocks the server for long. */
 const MAX_BATCH = 100;
 
 /**
- * Locks in Redis, or in whatever runs its scripts. Requests that are made in the same turn travel in one call of the
- * script; one subscription, to a channel of this client's own, serves all locks.
+ * Locks in Redis, or in any server that runs its scripts. Requests of one turn are sent in one call of the lock script.
+ * One subscription, to a channel of this client, receives the messages of all locks.
  */
 export class RedisStore implements LockStore {
-  /** Also for what lives beside the locks. */
+  /** Runs the lock script. Also used by the cache on the same server. */
   readonly scripts: ScriptRunner;
   readonly session: LockSession | undefined;
-  /** With a session: takes a lease out of it. */
+  /** Removes a lease from the session. Undefined: the store has no session. */
   readonly detach?: (request: LockRequest) => Promise<void>;
   readonly ownerPrefix: string;
-  /** The first request was answered, or failed. */
+  /** Resolves when the first request has a reply or has failed. */
   readonly connected: Promise<void>;
-  #isConnected = (): void => {};
+  #markConnected = (): void => {};
   readonly #clock: Clock;
   readonly #channel: string;
   readonly #batcher: Batcher<PendingCall>;
   readonly #keyOf: KeyOf;
   readonly #waiters: LockWaiters;
-  /** Holders that want to know that a client waits, by owner. */
+  /** Callbacks of holders that use `lease.contended`, by owner. */
   readonly #watchers = new Map<string, { request: LockRequest; onContended: () => void }>();
   #onLost: (reason: Error, owner?: string) => void = IGNORE;
-  /** Calls under way, which fail when they take too long. */
-  readonly #calls: DueList<SentBatch>;
+  /** Calls under way, by their timeout. */
+  readonly #calls: TimerQueue<SentBatch>;
   #subscribing: Promise<void> | undefined;
-  /** How often all locks were lost: what was handed over before is lost too. */
+  /** How often all locks were lost, by the end of a session. A grant in a reply to an earlier call is lost, too. */
   #lossCount = 0;
   #isClosed = false;
 
@@ -95,10 +95,10 @@ export class RedisStore implements LockStore {
     this.#batcher = new Batcher(MAX_BATCH, (calls) => this.#sendBatch(calls));
     this.#waiters = new LockWaiters(clock, keyOf, (waiter) => this.#refresh(waiter));
     this.connected = new Promise((resolve) => {
-      this.#isConnected = resolve;
+      this.#markConnected = resolve;
     });
-    this.#calls = new DueList(clock, requestTimeoutMs, (batch) => {
-      this.#isConnected();
+    this.#calls = new TimerQueue(clock, requestTimeoutMs, (batch) => {
+      this.#markConnected();
       batch.fail(new Error(`no answer within ${requestTimeoutMs} ms`));
       this.#checkWaiters(batch);
     });
@@ -113,7 +113,7 @@ export class RedisStore implements LockStore {
     };
     return new Promise((resolve, reject) => {
       const onLate = (fence: number, sent: SentTimes): void => {
-        // The caller that does not wait has given up; the other one decides.
+        // A caller that does not wait has already failed: release the lock. A waiter decides for itself.
         if (waiter) waiter.notify({ type: 'granted', fence, ...sent, isReserved: false });
         else this.release(request).catch(IGNORE);
       };
@@ -162,7 +162,7 @@ export class RedisStore implements LockStore {
     if (fence === undefined) return this.#send(call, isOne);
     return new Promise((resolve, reject) => {
       const released = (wasHeld: boolean): void => {
-        // A release whose reply was lost may have been sent again, by the client or by us.
+        // Not held: an earlier release may have succeeded while its reply was lost. The fence shows it.
         if (wasHeld) resolve(true);
         else this.#send(this.#call('released', request, fence), isOne).then(resolve, reject);
       };
@@ -198,7 +198,7 @@ export class RedisStore implements LockStore {
     this.session?.onEnded((reason) => {
       this.#lossCount++;
       listener(reason);
-      // Their places in the queues are lost as well.
+      // The end of the session also removes waiters from the queues.
       this.#waiters.retryAll();
     });
   }
@@ -224,11 +224,11 @@ export class RedisStore implements LockStore {
     }
     this.#waiters.queued(waiter, result.retryInMs, sent);
     this.#subscribe();
-    // The waiter is notified, and refreshed until then.
+    // No retry time: this store refreshes its waiters and notifies them.
     return QUEUED;
   }
 
-  /** If it fails, all waiters of the lock ask again: see #checkWaiters. */
+  /** If it fails, all waiters of the lock send their requests again: see #checkWaiters. */
   #refresh(waiter: LockWaiter): void {
     const { request } = waiter;
     this.#send(this.#call('refresh', request, request.leaseMs), (reply, sent) =>
@@ -236,7 +236,7 @@ export class RedisStore implements LockStore {
     ).catch(IGNORE);
   }
 
-  /** In the background, so that a free lock does not wait for it, and a waiter has its place in the queue before. */
+  /** In the background, after the request has entered the queue. The uncontended path does not wait for it. */
   #subscribe(): void {
     if (this.#subscribing !== undefined || this.#isClosed) return;
     const onMessage = (text: string): void => this.#received(text);
@@ -245,7 +245,7 @@ export class RedisStore implements LockStore {
       for (const { request } of this.#watchers.values()) this.#sendWatch(request);
     };
     this.#subscribing = this.scripts.listen(this.#channel, onMessage, refreshAll);
-    // Messages before that were lost.
+    // Messages before the subscription were lost: a refresh makes up for them.
     this.#subscribing.then(refreshAll, (error: unknown) => {
       this.#subscribing = undefined;
       this.#waiters.failAll(withAdvice(error));
@@ -265,7 +265,7 @@ export class RedisStore implements LockStore {
     watcher?.onContended();
   }
 
-  /** After the subscription is open, and again whenever it was: messages before that are lost. */
+  /** Sent when the subscription is open, and again after each gap: messages before that are lost. */
   #sendWatch(request: LockRequest): void {
     if (!this.#watchers.has(request.owner) || this.#isClosed) return;
     this.#send(this.#call('watch', request, request.leaseMs), isOne).then((isContended) => {
@@ -279,12 +279,12 @@ export class RedisStore implements LockStore {
     return this.#call(waiter ? 'queue' : 'acquire', request, leaseMs);
   }
 
-  #call(word: string, request: LockRequest, number: number, rest?: string): LockCall {
-    return lockCall(this.#keyOf(request), word, request, number, rest);
+  #call(verb: string, request: LockRequest, number: number, rest?: string): LockCall {
+    return lockCall(this.#keyOf(request), verb, request, number, rest);
   }
 
-  #targetCall(word: string, target: LockTarget): LockCall {
-    return targetCall(this.#keyOf(target), word, target, this.ownerPrefix);
+  #targetCall(verb: string, target: LockTarget): LockCall {
+    return targetCall(this.#keyOf(target), verb, target, this.ownerPrefix);
   }
 
   #send<Result>(call: LockCall, parse: Parse<Result>, acquires = false): Promise<Result> {
@@ -308,7 +308,7 @@ export class RedisStore implements LockStore {
       return;
     }
     const acquiring = calls.filter(({ acquires }) => acquires);
-    // The others need no session.
+    // Only requests that acquire need a session: send the others now.
     if (acquiring.length < calls.length) {
       this.#run(
         calls.filter(({ acquires }) => !acquires),
@@ -319,7 +319,7 @@ export class RedisStore implements LockStore {
     session.open().then(
       (id) => this.#run(acquiring, id),
       (error: unknown) => {
-        this.#isConnected();
+        this.#markConnected();
         failAll(acquiring, error);
       },
     );
@@ -337,14 +337,14 @@ export class RedisStore implements LockStore {
     const batch = new SentBatch(calls, this.#times(), this.#lossCount, sessionId);
     this.#calls.add(batch, batch.times.sentMs);
     const keys = calls.map(({ key }) => key);
-    this.#running(keys, argsOf(calls, sessionId)).then(
+    this.#runScript(keys, argsOf(calls, sessionId)).then(
       (reply) => this.#answered(batch, reply),
       (error: unknown) => this.#failed(batch, error),
     );
   }
 
-  /** A client that throws has failed, no more. */
-  #running(keys: string[], args: string[]): Promise<unknown> {
+  /** Rejects if the client throws synchronously. */
+  #runScript(keys: string[], args: string[]): Promise<unknown> {
     try {
       return this.scripts.run(SCRIPT, keys, args);
     } catch (error) {
@@ -353,16 +353,16 @@ export class RedisStore implements LockStore {
   }
 
   #answered(batch: SentBatch, reply: unknown): void {
-    this.#isConnected();
+    this.#markConnected();
     if (reply === 'NOSESSION') {
-      // Deferred: a grant that came with the same bytes must be a lease before all leases are lost.
+      // Deferred: a grant that arrived in the same chunk must become a lease first, which is then lost with the others.
       this.#clock.defer(() => this.session?.lost(batch.sessionId));
       batch.fail(this.session?.ended);
       return;
     }
-    batch.drop();
+    batch.unschedule();
     const { replies, served } = parseReplies(reply, batch.calls.length);
-    // Waiters that were served go on before the caller that made room for them.
+    // Waiters that were served are notified before the caller whose release served them.
     for (const each of served) {
       if (batch.lossCount === this.#lossCount) this.#waiters.served(each, batch.times);
     }
@@ -377,7 +377,7 @@ export class RedisStore implements LockStore {
     }
   }
 
-  /** The calls have failed, since the reply took too long: what they were granted must not be forgotten. */
+  /** The calls have timed out. Locks that the late reply grants must be released or used. */
   #answeredLate({ calls, times, lossCount }: SentBatch, replies: readonly unknown[]): void {
     if (lossCount !== this.#lossCount) return;
     for (const [index, { onLate }] of calls.entries()) {
@@ -387,11 +387,11 @@ export class RedisStore implements LockStore {
   }
 
   #failed(batch: SentBatch, error: unknown): void {
-    this.#isConnected();
-    // One key that is no lock must not fail the requests that travelled with it: each is sent alone.
+    this.#markConnected();
+    // A key of another type fails the whole call: send each request alone, so that only its own request fails.
     const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];
     if (parts.length > 1) {
-      batch.drop();
+      batch.unschedule();
       for (const calls of parts) this.#run(calls, batch.sessionId);
     } else batch.fail(withAdvice(error));
     this.#checkWaiters(batch);
@@ -410,17 +410,17 @@ const CLOSED = 'the store was closed';
 const QUEUED: AcquireResult = { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
 const IGNORE = (): void => {};
 
-/** What a reply means. */
+/** Converts the reply to one request. */
 type Parse<Result> = (reply: unknown, sent: SentTimes) => Result;
 
-/** A call, and what is done with its reply. */
+/** A call, and the callbacks for its result. */
 interface PendingCall extends LockCall {
   readonly parse: Parse<unknown>;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
-  /** The lock may be held, or its queue entered, after it. */
+  /** Whether the call may take the lock or enter its queue. */
   readonly acquires: boolean;
-  /** Receives the fence of a grant whose reply came after the call had failed. */
+  /** Receives the fence of a grant whose reply arrived after the timeout. */
   readonly onLate: ((fence: number, sent: SentTimes) => void) | undefined;
 }
 
@@ -435,7 +435,7 @@ function pendingCall<Result>(
   return { key, operation, token, number, parse, resolve, reject, acquires, onLate };
 }
 
-/** A reply that cannot be understood is a failure of its own request alone. */
+/** If the reply cannot be parsed, only this call is rejected. */
 function settle({ parse, resolve, reject }: PendingCall, reply: unknown, sent: SentTimes): void {
   try {
     resolve(parse(reply, sent) as never);
@@ -448,7 +448,7 @@ function failAll(calls: readonly PendingCall[], error: unknown): void {
   for (const { reject } of calls) reject(error);
 }
 
-/** Each call alone, with those that belong to it. */
+/** Splits calls into groups: `all` with its `also` calls, and each other call alone. */
 function groupsOf(calls: readonly PendingCall[]): PendingCall[][] {
   const groups: PendingCall[][] = [];
   for (const call of calls) {
@@ -458,8 +458,8 @@ function groupsOf(calls: readonly PendingCall[]): PendingCall[][] {
   return groups;
 }
 
-/** Calls that travel together, until the reply comes or takes too long. */
-class SentBatch extends Due<SentBatch> {
+/** The requests of one call, until its reply arrives or it times out. */
+class SentBatch extends Scheduled<SentBatch> {
   readonly calls: readonly PendingCall[];
   readonly times: SentTimes;
   readonly lossCount: number;
@@ -480,7 +480,7 @@ class SentBatch extends Due<SentBatch> {
   }
 
   fail(error: unknown): void {
-    this.drop();
+    this.unschedule();
     if (this.isOver) return;
     this.isOver = true;
     failAll(this.calls, error);

@@ -1,6 +1,6 @@
 import { isWrongType } from '../../client/index.ts';
 
-/** Errors that stay until an operator or a programmer acts, and what to do. */
+/** Errors that retries cannot fix, each with advice for the operator or the programmer. */
 const FINAL_ERRORS: readonly { readonly is: (error: Error) => boolean; readonly advice: string }[] =
   [
     {
@@ -33,7 +33,7 @@ const FINAL_ERRORS: readonly { readonly is: (error: Error) => boolean; readonly 
     },
   ];
 
-/** The error with the advice and `isFinal`, if it stays however often the request is sent again. */
+/** Adds the advice and `isFinal` to an error that retries cannot fix. Returns any other error unchanged. */
 export function withAdvice(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const found = FINAL_ERRORS.find(({ is }) => is(error));

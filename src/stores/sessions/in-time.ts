@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock/index.ts';
 
-/** The same promise, which fails if it takes too long, or when the signal aborts. */
+/** Settles like the promise, or rejects after the timeout or when the signal aborts. */
 export function inTime<Result>(
   clock: Clock,
   timeoutMs: number,
@@ -8,10 +8,10 @@ export function inTime<Result>(
   signal: AbortSignal,
 ): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const settle = (act: () => void): void => {
+    const settle = (callback: () => void): void => {
       timer.cancel();
       signal.removeEventListener('abort', abort);
-      act();
+      callback();
     };
     const abort = (): void => settle(() => reject(signal.reason));
     const late = new Error(`no answer within ${timeoutMs} ms`);

@@ -17,23 +17,23 @@ let engine: Engine;
 let failures: string[];
 let commands: string[];
 let openedCount: number;
-/** Both the client and the server know that the session has ended. */
+/** Ends the session for the client and the server. */
 let endSession: () => void;
-/** The server alone knows. */
+/** Ends the session for the server only. */
 let killSession: () => void;
-/** The client alone knows. */
+/** Ends the session for the client only. */
 let loseSession: () => void;
 /** The server does not notice that the client has closed the connection. */
 let leavesOpen: boolean;
 /** Called when a session was opened, and the script is about to be loaded. */
 let onLoad: () => void;
-/** Until then no session opens. */
+/** No session opens before this resolves. */
 let opening: Promise<void> | undefined;
-/** Until then no reply of a script arrives. */
+/** No reply of a script arrives before this resolves. */
 let replying: Promise<void> | undefined;
 /** Scripts fail with this, and do not reach the server. */
 let scriptFailure: string | undefined;
-/** Those that end a session fail. */
+/** Whether scripts that end a session fail. */
 let failsExits: boolean;
 let session: LockSession;
 let store: RedisStore;
@@ -134,7 +134,7 @@ async function acquire(...names: string[]): Promise<unknown[]> {
 }
 
 const isHeld = (name: string): boolean => command('EXISTS', `lock:{${name}}`) === 1;
-/** One field says that the session is open. */
+/** One field of the key says that the session is open. */
 const recorded = (id = openedCount): number =>
   Math.max(0, Number(command('HLEN', `holdfast:session:session${id}`)) - 1);
 
@@ -181,7 +181,7 @@ describe('a session of locks', () => {
     const waiting = there.mutex('a').acquire();
     await settle();
     expect((await there.mutex('a').inspect()).waiters).toHaveLength(2);
-    // The process is dead: it does not refresh its waiters.
+    // The process is dead and does not refresh its waiters.
     scriptFailure = 'Connection is closed.';
     killSession();
     await settle();
@@ -202,14 +202,14 @@ describe('a session of locks', () => {
     expect(await Promise.all(leases)).not.toContain(null);
   });
 
-  it('does not record a request for a key that is no lock', async () => {
+  it('does not record a request for a key of another type', async () => {
     command('LPUSH', 'lock:{a}', 'x');
     await expect(acquire('a')).rejects.toThrow(/WRONGTYPE/);
     expect(recorded()).toBe(0);
   });
 
   it.each(['lost by the client', 'killed on the server'])(
-    'releases its locks beside a key that is no lock any more, when it is %s',
+    'releases its other locks when a key was replaced by one of another type, and it is %s',
     async (how) => {
       await acquire('a', 'b', 'c');
       command('DEL', 'lock:{b}');
@@ -256,7 +256,7 @@ describe('a session of locks', () => {
     expect(names.filter(isHeld)).toEqual([]);
   });
 
-  it('releases nothing of the next session when the server notices its end later', async () => {
+  it('releases no lock of the next session when the server notices its end later', async () => {
     await acquire('a');
     const endOnServer = killSession;
     leavesOpen = true;
@@ -269,7 +269,7 @@ describe('a session of locks', () => {
     expect(openedCount).toBe(2);
   });
 
-  it('is not followed by another before its locks are released', async () => {
+  it('is not replaced by another before its locks are released', async () => {
     await acquire('a');
     const endOnServer = killSession;
     failsExits = true;
@@ -336,7 +336,7 @@ describe('locks with a session', () => {
     here = new Locks({ store, clock });
   });
 
-  it('are released if their caller gave up while the session was opened', async () => {
+  it('are released if the wait of their caller ended while the session was opened', async () => {
     const { opened, open } = gate();
     opening = opened;
     const leaving = new AbortController();
@@ -350,7 +350,7 @@ describe('locks with a session', () => {
     expect(recorded()).toBe(0);
   });
 
-  it('outlive it when they were given away', async () => {
+  it('outlive it when they were transferred', async () => {
     const lease = await here.mutex('a').acquire();
     const text = lease.transfer();
     await here.close();
@@ -361,7 +361,7 @@ describe('locks with a session', () => {
     expect(await adopted.release()).toBe('released');
   });
 
-  it('outlive it when they were given away while the server could not be reached', async () => {
+  it('outlive it when they were transferred while the server could not be reached', async () => {
     const lease = await here.mutex('a').acquire();
     scriptFailure = 'Connection is closed.';
     lease.transfer();
@@ -384,7 +384,7 @@ describe('locks with a session', () => {
     expect(['a', 'b'].map(isHeld)).toEqual([false, false]);
   });
 
-  it('are not recorded any more after their lease ended by itself', async () => {
+  it('are not recorded any more after their lease has expired', async () => {
     const lease = await here.mutex('a').acquire({ lease: '1h', renew: false });
     expect(recorded()).toBe(1);
     clock.advance(3_600_000);
@@ -403,7 +403,7 @@ describe('locks with a session', () => {
     expect(lease.isHeld).toBe(false);
   });
 
-  it('are lost with it, and their holders notified', async () => {
+  it('are lost with it, and the signals of their holders abort', async () => {
     const lease = await here.mutex('a').acquire();
     loseSession();
     await settle();
@@ -412,7 +412,7 @@ describe('locks with a session', () => {
     expect(await lease.release()).toBe('not-held');
   });
 
-  it('are not held by a hand-over in a reply that comes after its end', async () => {
+  it('are not held after a hand-over in a reply that arrives after its end', async () => {
     const there = openOther();
     const holder = await here.mutex('a').acquire();
     const waiting = here.mutex('a').acquire({ wait: '5s' });
@@ -436,7 +436,7 @@ describe('locks with a session', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('are not held by a grant in a reply that comes after its end', async () => {
+  it('are not held after a grant in a reply that arrives after its end', async () => {
     await (await here.mutex('first').acquire()).release();
     const { opened: replied, open: reply } = gate();
     replying = replied;
@@ -480,7 +480,7 @@ describe('locks with a session', () => {
     expect(owners.slice(0, 2)).toEqual([owners[0], owners[0]]);
   });
 
-  it('keep their other waiters when a request learns that the session has ended', async () => {
+  it('keep their other waiters when the reply to a request is NOSESSION', async () => {
     const there = openOther();
     await startListening(here, settle);
     const holder = await there.mutex('a').acquire();
@@ -500,7 +500,7 @@ describe('locks with a session', () => {
   });
 
   it.each(['mutex', 'semaphore'] as const)(
-    'were not held until the release if the session ended before: %s',
+    'return unknown from a release after the end of the session: %s',
     async (kind) => {
       const there = openOther();
       const lockOf = (locks: Locks) =>
@@ -513,13 +513,13 @@ describe('locks with a session', () => {
       await settle();
       clock.advance(60);
       await settle();
-      // The first try was refused with the session, and the second finds nothing: which of them ended it is not known.
+      // The first request was refused, and the second finds no lease: the outcome is unknown.
       expect(await released).toBe('unknown');
       expect(await other.release()).toBe('released');
     },
   );
 
-  it('are lost when they were granted by a reply that came together with that of its end', async () => {
+  it('are lost when they were granted in the same chunk as the reply NOSESSION', async () => {
     await (await here.mutex('first').acquire()).release();
     const { opened: replied, open: reply } = gate();
     replying = replied;

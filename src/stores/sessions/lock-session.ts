@@ -5,7 +5,7 @@ import { SCRIPT } from '../redis/lock-script.ts';
 import { inTime } from './in-time.ts';
 import { SessionError } from './session.ts';
 
-/** An open session: it ends when its connection does. */
+/** An open session. It ends when its connection ends. */
 export interface LiveSession {
   readonly id: string;
   readonly ended: Promise<void>;
@@ -16,22 +16,22 @@ export interface LockSessionOptions {
   readonly scripts: ScriptRunner;
   /** Sends a plain command, in order with the scripts. */
   command(args: string[]): Promise<unknown>;
-  /** Set before the keys of scripts, but not of plain commands. */
+  /** The client puts this before the keys of scripts, but not of plain commands. */
   readonly keyPrefix: string;
   readonly clock: Clock;
   readonly requestTimeoutMs: number;
-  /** Opens a session; again, when one has ended. */
+  /** Opens a session. Called again when one has ended. */
   open(): Promise<LiveSession>;
 }
 
 /**
- * Ties the locks of a store to a session of the server. The lock script records each token with the session, and one
- * exit command, which the server runs when the session ends, releases those that are still its own.
+ * Ties the locks of a store to a session of the server. The lock script records each token with the session. When the
+ * session ends, the server runs its exit command, which releases the recorded locks.
  *
- * A session can end while the process lives: CLIENT KILL, a network that fails for a moment. Then all its locks are
- * lost, and their holders are notified. Before the next session is used, this client runs the exit command of the last
- * one itself: the server may notice the end later, and would then release what was granted since. After that the lock
- * script refuses requests of the old session, which may still be on their way (NOSESSION).
+ * A session can end while the process is alive: by CLIENT KILL, or a network failure. Then all its locks are lost, and
+ * their holders are notified. Before the next session is used, this client runs the exit command of the last one itself:
+ * the server may notice the end later, and would then release locks that were granted since. After that, the lock script
+ * refuses late requests of the old session (NOSESSION).
  */
 export class LockSession {
   readonly ended = new SessionError(
@@ -59,7 +59,7 @@ export class LockSession {
     this.#onEnded = listener;
   }
 
-  /** The id of the session, which is opened if there is none. */
+  /** Returns the id of the session. Opens one if none is open. */
   open(): Promise<string> {
     if (this.#live !== undefined) return Promise.resolve(this.#live.id);
     if (this.#closing.signal.aborted) return Promise.reject(new Error(CLOSED));
@@ -69,7 +69,7 @@ export class LockSession {
     return this.#opening;
   }
 
-  /** The session of this id has ended. */
+  /** Handles the end of the session with this id. Ignored if another one is open. */
   lost(id: string | undefined): void {
     const live = this.#live;
     if (live === undefined || live.id !== id) return;
@@ -80,7 +80,7 @@ export class LockSession {
     live.close();
   }
 
-  /** The server runs the script, too, when the session ends. */
+  /** Adds a script that the server runs when the session ends. Ignored if no session is open. */
   async setExit(name: string, script: Script, key: string, args: readonly string[]): Promise<void> {
     if (this.#live === undefined) return;
     const keys = [this.#options.keyPrefix + key];
@@ -116,7 +116,7 @@ export class LockSession {
     return live.id;
   }
 
-  /** The server runs its own copy in pieces too: to run it twice does no harm. */
+  /** Runs the exit command until no locks are left. The server may run it at the same time, which does no harm. */
   async #exit(id: string): Promise<void> {
     const { scripts } = this.#options;
     const run = (): Promise<unknown> => this.#inTime(scripts.run(SCRIPT, [], [id, 'exit']));
@@ -124,7 +124,7 @@ export class LockSession {
     this.#toExit.delete(id);
   }
 
-  /** The server may notice the end of the session much later, or never run the command. */
+  /** Retries, since the server may notice the end of the session much later, or never. */
   async #exitUntilDone(id: string): Promise<void> {
     const { signal } = this.#closing;
     const retrying = {
@@ -150,7 +150,7 @@ export class LockSession {
     });
   }
 
-  /** The script is loaded right before, so that no SCRIPT FLUSH comes between. */
+  /** Loads the script right before, so that no SCRIPT FLUSH comes between. */
   async #setExit(
     id: string,
     name: string,

@@ -5,44 +5,42 @@ import { systemClock } from '../../clock/index.ts';
 import { ErrorReply } from '../../resp/index.ts';
 
 /**
- * A session on a Holdfast server: it lives as long as its connection. Locks that are tied to it are
- * released by the server when it ends, however that comes about.
+ * A session on a Holdfast server. It ends when its connection ends, for any reason. Then the server releases the locks of
+ * the session.
  */
 export interface Session {
-  /** Its name on the server. */
+  /** The id of the session on the server. */
   readonly id: string;
-  /** Where it was opened. */
+  /** The address of the server. */
   readonly address: StoreAddress;
   /**
-   * The connection. Nothing more is to be said on it. A child process that inherits its file descriptor
-   * keeps the session alive as well.
+   * The connection. Do not write to it. A child process that inherits its file descriptor also keeps the session open.
    */
   readonly socket: Socket;
   /** Resolves when the session has ended, by either side. */
   readonly ended: Promise<void>;
-  /** Ends the session, also for those that inherited the connection. Resolves when the server knows. */
+  /** Ends the session, also for processes that inherited the connection. Resolves when the server has closed it. */
   close(): Promise<void>;
 }
 
 export type StoreAddress = `redis://${string}` | `rediss://${string}` | `unix:${string}`;
 
 export interface SessionOptions {
-  /** How long the server may take to answer. */
+  /** How long the server may take to reply. Default 5000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
 /**
- * `unreachable`: there is no server, or it closed the connection before it answered; trying again may
- * help. `refused`: it answered, but with an error. `not-holdfast`: it does not know sessions. `ended`: the
- * session that locks were tied to is over.
+ * `unreachable`: there is no server, or the connection ended before the reply; a retry may help. `refused`: the server
+ * replied with an error. `not-holdfast`: the server has no sessions. `ended`: the session of the locks has ended.
  */
 export type SessionErrorCode = 'unreachable' | 'refused' | 'not-holdfast' | 'ended';
 
 export class SessionError extends Error {
   override readonly name = 'SessionError';
   readonly code: SessionErrorCode;
-  /** Asking again would change nothing. */
+  /** Whether a retry would fail, too. */
   readonly isFinal: boolean;
 
   constructor(
@@ -57,7 +55,11 @@ export class SessionError extends Error {
   }
 }
 
-/** Opens a session at `redis://…`, `rediss://…` or `unix:/path`. Rejects with a SessionError. */
+/**
+ * Opens a session at `redis://…`, `rediss://…` or `unix:/path`.
+ *
+ * @throws SessionError
+ */
 export async function openSession(
   address: string,
   { timeoutMs = 5000, signal }: SessionOptions = {},
@@ -69,13 +71,13 @@ export async function openSession(
     throw sessionError(error, parsed.label);
   });
   const ended = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-  // What broke the connection is told by 'close', which follows.
+  // 'close' follows each error, and resolves `ended`.
   socket.on('error', () => {});
-  // What is not read would hide that the server has closed; and Node pauses what a child process inherits.
+  // The socket must be read, so that the end of the connection is noticed. Node pauses a socket that a child inherits.
   socket.on('pause', () => socket.resume());
   socket.resume();
   const close = (): Promise<void> => {
-    // A mere close of the descriptor would leave the connection to a child process that has it too.
+    // end() sends FIN. Only closing the descriptor would keep the connection open in a child process that inherited it.
     socket.end();
     const linger = systemClock.setTimer(LINGER_MS, () => socket.destroy());
     return ended.finally(() => linger.cancel());
@@ -83,10 +85,10 @@ export async function openSession(
   return { id, address: address as StoreAddress, socket, ended, close };
 }
 
-/** How long a server may take to close its side too. */
+/** How long close() waits for the server to close its side. */
 const LINGER_MS = 1000;
 
-/** What an error says of a session that could not be opened. */
+/** Converts an error of opening a session to a SessionError. */
 export function sessionError(error: unknown, where: string): SessionError {
   if (error instanceof SessionError) return error;
   const message = error instanceof Error ? error.message : String(error);
@@ -115,7 +117,7 @@ function readAddress(text: string): Address {
 const NO_ADDRESS =
   'is not an address of locks. Use redis://host:port, rediss://host:port or unix:/path.';
 
-/** A connection on which the session was opened, and nothing else is said. */
+/** Connects, opens the session, and returns the socket. */
 async function openSocket(
   address: Address,
   id: string,
@@ -144,7 +146,7 @@ async function openSocket(
   }
 }
 
-/** Often enough that a router on the way does not forget an idle connection. */
+/** Keep-alive probes, so that routers do not drop an idle connection. */
 const KEEP_ALIVE_MS = 30_000;
 
 function withoutPassword(address: string): string {

@@ -19,18 +19,20 @@ afterEach(async () => {
   expect(clock.pendingTimers).toBe(0);
 });
 
-describe('a body that asks for its own lock again', () => {
-  it('is told at once that it would wait for itself', async () => {
+describe('a request inside a callback of run() that holds the lock', () => {
+  it('rejects with DeadlockError at once instead of waiting for itself', async () => {
     const lock = locks.mutex('a');
     await lock.run(async () => {
       await expect(lock.acquire()).rejects.toThrow(DeadlockError);
-      await expect(lock.run(() => 0)).rejects.toThrow(/held by the body of run\(\)/);
+      await expect(lock.run(() => 0)).rejects.toThrow(
+        /the callback of run\(\) that requests it holds it/,
+      );
       expect(await lock.tryAcquire()).toBe(null);
     });
     expect((await lock.inspect()).waiters).toEqual([]);
   });
 
-  it('shares the lease if it asks reentrantly, at any depth', async () => {
+  it('shares the lease with reentrant: true, at any depth', async () => {
     const lock = locks.mutex('a');
     const fences: number[] = [];
     await lock.run(async (outer) => {
@@ -49,7 +51,7 @@ describe('a body that asks for its own lock again', () => {
     expect((await lock.inspect()).holders).toEqual([]);
   });
 
-  it('shares it also through acquire, and gives only its turn back', async () => {
+  it('shares the lease through acquire(), and release() ends only its turn', async () => {
     const lock = locks.mutex('a');
     await lock.run(async (outer) => {
       const inner = await lock.acquire({ reentrant: true });
@@ -61,13 +63,13 @@ describe('a body that asks for its own lock again', () => {
     });
   });
 
-  it('lets siblings under Promise.all take turns', async () => {
+  it('takes turns with other reentrant requests under Promise.all', async () => {
     const lock = locks.mutex('a');
     let inside = 0;
-    let most = 0;
+    let max = 0;
     const order: number[] = [];
     const sibling = (number: number) => async (): Promise<void> => {
-      most = Math.max(most, ++inside);
+      max = Math.max(max, ++inside);
       await settle();
       order.push(number);
       inside--;
@@ -77,11 +79,11 @@ describe('a body that asks for its own lock again', () => {
         [1, 2, 3, 4].map((number) => lock.run(sibling(number), { reentrant: true })),
       );
     });
-    expect(most).toBe(1);
+    expect(max).toBe(1);
     expect(order).toEqual([1, 2, 3, 4]);
   });
 
-  it('does not share with tasks outside of it', async () => {
+  it('does not share the lease with a request outside of the callback', async () => {
     const lock = locks.mutex('a');
     const held = gate();
     const running = lock.run(() => held.opened);
@@ -93,7 +95,7 @@ describe('a body that asks for its own lock again', () => {
     expect((await outside).isHeld).toBe(true);
   });
 
-  it('holds nothing reentrantly once the outer lease is gone', async () => {
+  it('has a reentrant lease that ends with the outer lease', async () => {
     const lock = locks.mutex('a');
     await expect(
       lock.run(async (outer) => {
@@ -101,12 +103,12 @@ describe('a body that asks for its own lock again', () => {
         await outer.release();
         expect(inner.isHeld).toBe(false);
         expect(() => inner.assertHeld()).toThrow(/not held/);
-        expect(() => inner.transfer()).toThrow(/shared with the body around it/);
+        expect(() => inner.transfer()).toThrow(/shared with the callback around it/);
       }),
     ).rejects.toThrow(/not held/);
   });
 
-  it('may take it anew after it let go', async () => {
+  it('is granted after the callback released its lease', async () => {
     const lock = locks.mutex('a');
     const run = lock.run(async (outer) => {
       await outer.release();
@@ -117,7 +119,7 @@ describe('a body that asks for its own lock again', () => {
     await expect(run).rejects.toThrow(/not held/);
   });
 
-  it('may wait for it after it let go and another took it', async () => {
+  it('waits without an error after the callback released its lease and another holder took the lock', async () => {
     const lock = locks.mutex('a');
     const run = lock.run(async (outer) => {
       const other = lock.acquire();
@@ -132,11 +134,11 @@ describe('a body that asks for its own lock again', () => {
     await expect(run).rejects.toThrow(/not held/);
   });
 
-  it('cannot upgrade from reading to writing, and may read while it writes', async () => {
+  it('rejects an upgrade from read to write, and grants a reentrant read to a writer', async () => {
     const { read, write } = locks.readWrite('book');
     await read.run(async () => {
       await expect(write.acquire()).rejects.toThrow(DeadlockError);
-      await expect(write.acquire({ reentrant: true })).rejects.toThrow(/asks to write/);
+      await expect(write.acquire({ reentrant: true })).rejects.toThrow(/that requests to write/);
     });
     await write.run(async () => {
       await read.run(() => {}, { reentrant: true });
@@ -144,7 +146,7 @@ describe('a body that asks for its own lock again', () => {
     });
   });
 
-  it('is told that it would wait for a writer who waits for it', async () => {
+  it('rejects with DeadlockError behind a writer that waits for the callback', async () => {
     const { read, write } = locks.readWrite('book');
     let begin = (): void => {};
     const begun = new Promise<void>((resolve) => {
@@ -153,7 +155,7 @@ describe('a body that asks for its own lock again', () => {
     const reading = read.run(async () => {
       await read.run(() => {});
       await begun;
-      await expect(read.acquire()).rejects.toThrow(/who goes before/);
+      await expect(read.acquire()).rejects.toThrow(/a request in front of it/);
       await read.run(() => {}, { reentrant: true });
     });
     await read.run(() => {});
@@ -163,7 +165,7 @@ describe('a body that asks for its own lock again', () => {
     await writing;
   });
 
-  it('may wait for a writer who is refused at the same time', async () => {
+  it('waits behind a writer that is rejected at the same time', async () => {
     const engine = createEngine({ clock, random: seededRandom(1) });
     const store = new RedisStore(engineRunner(engine), {
       clock,
@@ -172,7 +174,7 @@ describe('a body that asks for its own lock again', () => {
     });
     const others = new Locks({ store, clock, random: seededRandom(2) });
     const { read, write } = others.readWrite('book');
-    // Who has waited once stands in line at once.
+    // The first wait opens the subscription. Later requests enter the queue at once.
     await Promise.all([others.mutex('a').run(settle), others.mutex('a').run(settle)]);
     const bothRead = gate();
     const upgrading = read.run(async () => {
@@ -191,7 +193,7 @@ describe('a body that asks for its own lock again', () => {
     engine.close();
   });
 
-  it('counts the permits that it holds', async () => {
+  it('counts the permits that the callback holds', async () => {
     const three = locks.semaphore('s', 3, { permits: 2 });
     await three.run(async () => {
       await expect(three.acquire()).rejects.toThrow(DeadlockError);
@@ -200,22 +202,22 @@ describe('a body that asks for its own lock again', () => {
     });
   });
 
-  it('is told that it would wait for who wants more permits than it leaves', async () => {
+  it('rejects with DeadlockError behind a request for more permits than the callback leaves', async () => {
     const one = locks.semaphore('s', 3);
-    const inLine = gate();
+    const inQueue = gate();
     const task = one.run(async () => {
-      await inLine.opened;
-      await expect(one.acquire()).rejects.toThrow(/who goes before/);
+      await inQueue.opened;
+      await expect(one.acquire()).rejects.toThrow(/a request in front of it/);
       await one.run(() => {}, { reentrant: true });
     });
     await settle();
     const all = locks.semaphore('s', 3, { permits: 3 }).acquire();
-    inLine.open();
+    inQueue.open();
     await task;
     await (await all).release();
   });
 
-  it('may wait while who wants more has not reached the store', async () => {
+  it('waits while a request for more permits has not reached the store', async () => {
     const store = memoryStore(clock);
     const { acquire } = store;
     store.acquire = (request, waiter) =>
@@ -241,22 +243,22 @@ describe('a body that asks for its own lock again', () => {
     await all;
   });
 
-  it('may wait behind who wants no more than it leaves, and before who does', async () => {
+  it('waits behind a request for as many permits as are left, and in front of one for more', async () => {
     const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { permits: 2 })];
-    const [inLine, asked] = [gate(), gate()];
+    const [inQueue, requested] = [gate(), gate()];
     const task = one.run(async () => {
-      await inLine.opened;
+      await inQueue.opened;
       const another = one.acquire();
-      asked.open();
+      requested.open();
       await (await another).release();
-      // While a later one waits for all.
+      // A later request waits for all permits.
       await expect(locks.semaphore('s', 3).acquire()).rejects.toThrow(DeadlockError);
     });
     await settle();
     const others = await two.acquire();
     const inFront = two.acquire();
-    inLine.open();
-    await asked.opened;
+    inQueue.open();
+    await requested.opened;
     const all = locks.semaphore('s', 3, { permits: 3 }).acquire();
     await settle();
     await others.release();
@@ -266,8 +268,8 @@ describe('a body that asks for its own lock again', () => {
   });
 });
 
-describe('a circle of bodies', () => {
-  it('is told to the one that closes it, and the other goes on', async () => {
+describe('a cycle of callbacks that wait for each other', () => {
+  it('rejects the request that closes it, and grants the other', async () => {
     const [a, b] = [locks.mutex('a'), locks.mutex('b')];
     const [heldA, heldB] = [gate(), gate()];
     const first = a.run(async () => {
@@ -285,27 +287,27 @@ describe('a circle of bodies', () => {
     expect(await first).toBe('first');
   });
 
-  it('is found through what all() has taken while it waits for the rest', async () => {
+  it('includes the locks that all() holds while it waits for the rest', async () => {
     const [a, b] = [locks.mutex('a'), locks.mutex('b')];
     const waits = gate();
-    const body = b.run(async () => {
+    const callback = b.run(async () => {
       await waits.opened;
-      return a.run(() => 'body');
+      return a.run(() => 'callback');
     });
     await settle();
     const all = locks.all(['a', 'b']).run(() => 'all');
     await settle();
     waits.open();
-    await expect(body).rejects.toThrow(DeadlockError);
+    await expect(callback).rejects.toThrow(DeadlockError);
     expect(await all).toBe('all');
   });
 
-  it('is told to all(), if that closes it, and leaves nothing taken', async () => {
+  it('rejects all() if that closes it, and releases the locks it held', async () => {
     const [a, b] = [locks.mutex('a'), locks.mutex('b')];
     const waits = gate();
-    const body = b.run(async () => {
+    const callback = b.run(async () => {
       await waits.opened;
-      return a.run(() => 'body');
+      return a.run(() => 'callback');
     });
     const held = await a.acquire();
     const all = locks.all(['a', 'b']).run(() => 'all');
@@ -314,10 +316,10 @@ describe('a circle of bodies', () => {
     await settle();
     await held.release();
     await expect(all).rejects.toThrow(DeadlockError);
-    expect(await body).toBe('body');
+    expect(await callback).toBe('callback');
   });
 
-  it('is found through three', async () => {
+  it('is found among three callbacks', async () => {
     const names = ['a', 'b', 'c'];
     const gates = names.map(() => gate());
     const tasks = names.map((name, index) =>
@@ -334,7 +336,7 @@ describe('a circle of bodies', () => {
     expect(last?.status === 'rejected' && last.reason).toBeInstanceOf(DeadlockError);
   });
 
-  it('is found through who waits in front', async () => {
+  it('is found through a request in front', async () => {
     const [one, all] = [locks.semaphore('s', 2), locks.semaphore('s', 2, { permits: 2 })];
     const mutex = locks.mutex('m');
     const [heldOne, heldMutex] = [gate(), gate()];
@@ -355,7 +357,7 @@ describe('a circle of bodies', () => {
     expect(await inFront).toBe('in front');
   });
 
-  it('is found through a writer who waits in front of a reader', async () => {
+  it('is found through a writer that waits in front of a reader', async () => {
     const { read, write } = locks.readWrite('book');
     const other = locks.mutex('other');
     const [reads, writerWaits] = [gate(), gate()];
@@ -378,7 +380,7 @@ describe('a circle of bodies', () => {
     expect(await writer).toBe('writer');
   });
 
-  it('is found where a body holds some of what it wants more of', async () => {
+  it('is found when a callback requests more permits of a semaphore that it holds', async () => {
     const [one, two] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { permits: 2 })];
     const other = locks.mutex('other');
     const [hasOne, wantsTwo] = [gate(), gate()];
@@ -399,32 +401,32 @@ describe('a circle of bodies', () => {
     expect(await second).toBe('second');
   });
 
-  it('is not seen through who waits behind', async () => {
+  it('does not include requests behind', async () => {
     const [one, all] = [locks.semaphore('s', 3), locks.semaphore('s', 3, { permits: 3 })];
     const mutex = locks.mutex('m');
-    const [asked, inLine] = [gate(), gate()];
+    const [requested, inQueue] = [gate(), gate()];
     const other = await one.acquire();
     const first = one.run(async () => {
-      await inLine.opened;
+      await inQueue.opened;
       return mutex.run(() => 'first');
     });
     const second = one.run(() =>
       mutex.run(async () => {
         const another = one.acquire();
-        asked.open();
+        requested.open();
         await (await another).release();
         return 'second';
       }),
     );
-    await asked.opened;
+    await requested.opened;
     const last = all.run(() => 'last');
-    inLine.open();
+    inQueue.open();
     await settle();
     await other.release();
     expect(await Promise.all([first, second, last])).toEqual(['first', 'second', 'last']);
   });
 
-  it('is not seen where siblings merely wait for each other', async () => {
+  it('is not reported for requests of one callback that wait for each other', async () => {
     const [outer, inner] = [locks.mutex('outer'), locks.mutex('inner')];
     const done: number[] = [];
     await outer.run(() =>
@@ -433,7 +435,7 @@ describe('a circle of bodies', () => {
     expect(done).toEqual([1, 2, 3]);
   });
 
-  it('is not seen for leases of acquire(), whose end nobody knows', async () => {
+  it('does not include leases of acquire(), which any code may release', async () => {
     const lease: Lease = await locks.mutex('a').acquire();
     const waiting = locks.mutex('a').acquire({ wait: 100 });
     const failure = expect(waiting).rejects.toThrow(LockTimeoutError);
@@ -443,7 +445,7 @@ describe('a circle of bodies', () => {
     await lease.release();
   });
 
-  it('is not seen while a permit is free to come', async () => {
+  it('is not reported while a holder outside of it can release a permit', async () => {
     const semaphore = locks.semaphore('s', 2);
     const mutex = locks.mutex('m');
     const held = gate();
