@@ -71,16 +71,48 @@ function optionsOf(given: readonly [(CreateLocksOptions | string)?, object?]): C
   const [where = {}, more = {}] = given;
   if (given.length > 0 && given[0] === undefined) throw unsetUrl();
   const options = typeof where === 'string' ? withUrl(where, more) : where;
-  if (typeof options !== 'object' || options === null) throw unknownOption(String(options));
-  if (given.length > 1 && typeof where !== 'string') throw unknownOption('a second argument');
+  if (!isPlainObject(options)) throw unknownOption(kindOf(options));
   refuseClient(options);
-  // Also inherited ones: those of a URL object are.
+  if (given.length > 1 && typeof where !== 'string') throw unknownOption('a second argument');
   for (const name in options) if (!OPTIONS.includes(name)) throw unknownOption(`'${name}'`);
+  for (const [name, { is, what }] of Object.entries(TYPES)) {
+    const { [name]: value } = options as Record<string, unknown>;
+    if (value !== undefined && !is(value)) {
+      throw new LockArgumentError('', `${name} must be ${what}; got ${kindOf(value)}`);
+    }
+  }
   return options;
 }
 
+/** A promise, a map or a client in the place of the options would give locks of this process alone, unnoticed. */
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || refusesClient(value);
+}
+
+/** Never the value itself: it may hold a password. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'object') return `a ${typeof value}`;
+  return Array.isArray(value) ? 'an array' : `a ${value.constructor?.name ?? 'object'}`;
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+
+const TYPES: Readonly<Record<string, { is(value: unknown): boolean; readonly what: string }>> = {
+  url: { is: (value) => typeof value === 'string', what: 'a string' },
+  defaults: { is: isObject, what: 'an object: { wait, lease, label }' },
+  clock: { is: (value) => isObject(value) && 'setTimer' in (value as object), what: 'a Clock' },
+  random: { is: (value) => isObject(value) && 'bytes' in (value as object), what: 'a Random' },
+  telemetry: { is: (value) => typeof value === 'boolean', what: 'true or false' },
+  cacheLimits: { is: isObject, what: 'an object: { entries, bytes }' },
+  session: { is: (value) => value !== null, what: 'true, false, or the result of openSession()' },
+  tls: { is: isObject, what: "an object, as Node's tls.connect takes it" },
+};
+
 function withUrl(url: string, more: object): CreateLocksOptions {
-  if (typeof more !== 'object' || more === null) throw unknownOption(String(more));
+  if (!isPlainObject(more)) throw unknownOption(`${kindOf(more)} beside an address`);
   if ('url' in more || 'store' in more) throw unknownOption("'url' or 'store' beside an address");
   return { ...more, url };
 }
@@ -91,6 +123,9 @@ function locksAt(options: CreateLocksOptions): CachingLocks {
   if (store !== undefined) throw new LockArgumentError('', 'use url or store, not both');
   if (clock !== undefined) throw new LockArgumentError('', CLOCK_AT_URL);
   checkUrl(url);
+  // Else the password would be sent in the clear.
+  if (tls !== undefined && !/^rediss:/i.test(url.trim()))
+    throw new LockArgumentError('', TLS_AT_PLAIN);
   const { defaults, random, telemetry, cacheLimits } = options;
   const locksOptions = {
     store: redisUrlStore(url, { session, tls, prefix, key }),
@@ -108,6 +143,7 @@ function locksAt(options: CreateLocksOptions): CachingLocks {
 
 const CLOCK_AT_URL =
   'clock is for locks of this process, in tests: the locks at an address end by the time of its server';
+const TLS_AT_PLAIN = 'tls is for rediss:// addresses: write rediss://host:port, or leave tls out';
 const KEY_IN_WORKER =
   "key is a function, which a worker thread cannot have. Leave out key, or renewFrom: 'worker'.";
 
@@ -161,9 +197,13 @@ function unsetUrl(): LockArgumentError {
   );
 }
 
-/** A store or a client in the place of the options: the locks would live in this process alone. */
+/** A store or a client in the place of the options. */
+function refusesClient(options: object): boolean {
+  return ['acquireAll', 'evalsha', 'evalSha'].some((name) => name in options);
+}
+
 function refuseClient(options: object): void {
-  if (!['acquireAll', 'evalsha', 'evalSha'].some((name) => name in options)) return;
+  if (!refusesClient(options)) return;
   throw new LockArgumentError(
     '',
     'a store, or a client, is given by its name. Use createLocks({ store: redisStore(client) }).',
@@ -182,7 +222,7 @@ function checkStore(store: CreateLocksOptions['store']): LocksOptions['store'] {
 function unknownOption(what: string): LockArgumentError {
   return new LockArgumentError(
     '',
-    `createLocks does not know ${withoutPassword(what)}. Use createLocks(), createLocks('redis://host:port') or ` +
+    `createLocks does not know ${what}. Use createLocks(), createLocks('redis://host:port') or ` +
       `createLocks({ … }) with ${OPTIONS.join(', ')}.`,
   );
 }
@@ -193,13 +233,13 @@ function checkUrl(url: string): void {
   } catch {
     throw new LockArgumentError(
       '',
-      `'${withoutPassword(String(url))}' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
+      `'${schemeOf(url)}…' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
         'rediss://host:port or unix:/path.',
     );
   }
 }
 
-/** A password may also be in the query, and a wrong address may lack its slashes. */
-function withoutPassword(url: string): string {
-  return url.replace(/^([a-z+ ]*:\/*)?.*@/is, '$1').replace(/(password=)[^&#]*/gi, '$1…');
+/** All that is shown of a wrong address: a password may be anywhere in the rest. */
+function schemeOf(url: string): string {
+  return /^[a-z+]+:\/*/i.exec(url)?.[0] ?? '';
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { systemClock } from '../src/clock/index.ts';
 import { createEngine } from '../src/engine/index.ts';
 import {
   createLocks,
@@ -146,8 +147,8 @@ describe('createLocks', () => {
   });
 
   it('does not tell the password of an address that it does not know', () => {
-    const told = (): unknown => createLocks(' redis://user:pass@word@localhost' as never);
-    expect(told).toThrow("' redis://localhost' is not");
+    const create = (): unknown => createLocks(' redis://user:pass@word@localhost' as never);
+    expect(create).toThrow("'…' is not an address");
   });
 
   it.each([
@@ -188,12 +189,22 @@ describe('createLocks', () => {
       { prefix: 'shop:', store: redisStore(new Redis({ lazyConnect: true })) },
     ],
     ['use url or store', { url: 'redis://a', store: redisStore(new Redis({ lazyConnect: true })) }],
-    ['clock is for locks of this process', { url: 'redis://a', clock: {} }],
+    ['clock is for locks of this process', { url: 'redis://a', clock: systemClock }],
     ['use prefix or key', { url: 'redis://a', prefix: 'a:', key: String }],
     ["prefix is a string without '{'", { url: 'redis://a', prefix: 'a{' }],
     ['key is a function', { url: 'redis://a', key: 'mutex:' }],
     ['Leave out key', { url: 'redis://a', key: String, renewFrom: 'worker' }],
     ['defaults are { wait, lease, label }', { defaults: { retry: 3 } }],
+    ['tls is for rediss://', { url: 'redis://u:p@a', tls: {} }],
+    ['tls must be an object', { url: 'rediss://a', tls: 'yes' }],
+    ['clock must be a Clock', { clock: null }],
+    ['telemetry must be true or false', { telemetry: 1 }],
+    ['defaults must be an object', { url: 'redis://a', defaults: null }],
+    ['session must be', { url: 'redis://a', session: null }],
+    ['does not know a Promise', Promise.resolve('redis://a')],
+    ['does not know a Map', new Map([['url', 'redis://a']])],
+    ['does not know an array', ['redis://a']],
+    ["'redis://…' is not an address", { url: 'redis://:secret' }],
     ['lease must be a duration', { defaults: { lease: 'soon' } }],
   ])('says "%s" to options that cannot be right', (message, options) => {
     expect(() => createLocks(options as never)).toThrow(message);

@@ -18,6 +18,7 @@ export function inSlowMotion(store: LockStore, factor: number): LockStore {
       quick(await store.acquireAll(requests.map(slow), minFence)),
     adopt: async (request, from) => quick(await store.adopt(slow(request), from)),
     extend: (request) => store.extend(slow(request)),
+    keep: (request) => store.keep(slow(request)),
     release: (request, fence) => store.release(slow(request), fence),
     forceRelease: (target) => store.forceRelease(target),
     async inspect(target) {

@@ -63,7 +63,7 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: gives up and stays in the queue',
     ATTEMPT,
-    'else this.core.releaseUnused(this.request);',
+    'else READY.then(() => this.core.releaseUnused(this.request));',
     '',
   ),
   mutant(
@@ -118,15 +118,15 @@ export const LOCK_MUTANTS = [
   mutant(
     'renewal: the reply that the lease is not held is ignored',
     LEASE,
-    "(isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen'))",
-    'this.#renewed(sentMs, sentWallMs)',
+    "(isOurs ? this.#renewed(sent) : this.#lose('stolen'))",
+    'this.#renewed(sent)',
     ['src/lock/store-lease.test.ts'],
   ),
   mutant(
     'renewal: counted from its reply',
     LEASE,
-    '    this.sentMs = sentMs;\n    this.#sentWallMs = sentWallMs;\n    if (!this.renews)',
-    '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n    if (!this.renews)',
+    '    this.sentMs = ms;\n    this.#sentWallMs = wallMs;\n',
+    '    this.sentMs = this.#core.clock.monotonicMs();\n    this.#sentWallMs = this.#core.clock.wallMs();\n',
     ['src/lock/store-lease.test.ts'],
   ),
   mutant(
@@ -190,13 +190,17 @@ export const LOCK_MUTANTS = [
     'if (holder.deadlineMs < 0) ended',
     ['src/lock/memory-store.test.ts'],
   ),
-  mutant('keepFor: the lock is released', LEASE, 'if (keptMs > 0) return this.#keep(keptMs);', '', [
-    FEATURES_TEST,
-  ]),
+  mutant(
+    'keepFor: the lock is released',
+    LEASE,
+    'if (this.#end === undefined && this.#keptMs > 0) return this.#keep();',
+    '',
+    [FEATURES_TEST],
+  ),
   mutant(
     'extend: a longer lease is forgotten at the next renewal',
     LEASE,
-    'if (request.leaseMs > this.request.leaseMs) this.#lengthen(request);',
+    'if (leaseMs > this.request.leaseMs) this.request = { ...this.request, leaseMs };',
     '',
     [FEATURES_TEST],
   ),
@@ -206,5 +210,12 @@ export const LOCK_MUTANTS = [
     'const connectMs = this.#unconnected === undefined ? 0 : MAX_CONNECT_MS;',
     'const connectMs = 0;',
     ['src/stores/redis/redis-store.test.ts'],
+  ),
+  mutant(
+    'extend: a shorter renewal counts with the longer lease',
+    LEASE,
+    '    this.confirmedMs = leaseMs;\n    return true;',
+    '    this.confirmedMs = this.request.leaseMs;\n    return true;',
+    [FEATURES_TEST],
   ),
 ];

@@ -211,8 +211,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'extend: of the lock of another owner',
     SCRIPT,
-    'if not lock.kind.owns(lock, token) then return 0 end',
-    '',
+    'if not lock.kind.owns(lock, token) then return 0 end\n    renew(',
+    'renew(',
   ),
   rare(
     'mutex-adopted',
@@ -250,7 +250,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'semaphore: a renewal does not move the end of the lease',
     SCRIPT,
-    "call('ZADD', lock.holder, 'XX', whole(lock.now + lease), token)",
+    "call('ZADD', lock.holder, 'XX', whole(ends), token)",
     '',
   ),
   mutant(
@@ -329,7 +329,7 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'watch: a waiter that came before is not reported',
     SCRIPT,
-    "if call('EXISTS', lock.queue) == 1 then return 1 end\n    lock.kind.watch",
+    'if hasWaiters(lock) then return 1 end\n    lock.kind.watch',
     'lock.kind.watch',
     [FEATURES_TEST],
   ),
@@ -338,6 +338,20 @@ export const SCRIPT_MUTANTS = [
     SCRIPT,
     "      return redis.status_reply('SLOTS ' .. whole(lock.slots))\n",
     '',
+    [FEATURES_TEST],
+  ),
+  mutant(
+    'extend: shortens a lease',
+    SCRIPT,
+    "if isExact or call('PTTL', lock.holder) < tonumber(lease) then",
+    'if true then',
+    [FEATURES_TEST],
+  ),
+  mutant(
+    'steal: permits that are left are not handed over',
+    SCRIPT,
+    '    serve(lock, clientOf(token))\n    return fence',
+    '    return fence',
     [FEATURES_TEST],
   ),
 ];

@@ -124,13 +124,16 @@ export class Client {
     const leftMs = this.#notBeforeMs - this.#clock.monotonicMs();
     if (this.#failures === 0 || leftMs <= 0) return undefined;
     return new Promise((resolve) => {
-      const timer = this.#clock.setTimer(leftMs, resolve);
+      const { signal } = this.#closing;
+      const end = (): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      const timer = this.#clock.setTimer(leftMs, end);
       // Requests wait for this timer, so it keeps the process alive.
       timer.keepAlive(true);
-      this.#closing.signal.addEventListener('abort', () => {
-        timer.cancel();
-        resolve();
-      });
+      signal.addEventListener('abort', end);
     });
   }
 }

@@ -121,10 +121,15 @@ export class LockCore {
     }
   }
 
-  /** Resolves when the first connection to the store has succeeded or failed. */
-  async connect(): Promise<void> {
-    if (this.#unconnected === undefined) return;
-    await this.store.inspect(ANY_LOCK).catch(() => {});
+  /** Resolves when the store was reached, or could not be: then with the error. */
+  async connect(): Promise<{ readonly error: unknown } | undefined> {
+    if (this.#unconnected === undefined) return undefined;
+    try {
+      await this.store.inspect(ANY_LOCK);
+      return undefined;
+    } catch (error) {
+      return { error };
+    }
   }
 
   /** Resolves when the store replies. */

@@ -106,7 +106,8 @@ export class LockUnavailableError extends LockError {
   constructor(lock: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const how = howOf(cause);
-    super('unavailable', lock, `the store of lock '${lock}' ${how}: ${reason}`, cause);
+    const store = lock === '' ? 'the store' : `the store of lock '${lock}'`;
+    super('unavailable', lock, `${store} ${how}: ${reason}`, cause);
   }
 }
 

@@ -58,7 +58,7 @@ export class GroupLock extends Lock {
   async #take(options: ResolvedOptions, context: RunContext | undefined): Promise<Lease | null> {
     if (options.isReentrant) throw reentrantError(this.name);
     if (options.stealReason !== undefined) throw stealError(this.name);
-    await this.core.connect();
+    await this.#connect(options);
     const { clock } = this.core;
     const beganMs = clock.monotonicMs();
     for (;;) {
@@ -72,6 +72,12 @@ export class GroupLock extends Lock {
         if (waitedMs >= options.waitMs) throw await this.busyError(options, waitedMs);
       }
     }
+  }
+
+  /** The wait timeout does not count this. */
+  async #connect(options: ResolvedOptions): Promise<void> {
+    const failed = await this.#inTime([], this.core.connect(), { ...options, waitMs: 0 });
+    if (failed && options.waitMs === 0) throw new LockUnavailableError(this.name, failed.error);
   }
 
   async #takeOnce(

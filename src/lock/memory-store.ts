@@ -75,6 +75,10 @@ class MemoryStore implements LockStore {
     return this.#find(request)?.extend(request) ?? false;
   }
 
+  keep(request: LockRequest): boolean {
+    return this.#find(request)?.keep(request) ?? false;
+  }
+
   release(request: LockRequest, fence?: number): boolean {
     return this.#find(request)?.release(request, fence) ?? false;
   }
@@ -306,9 +310,10 @@ class MemoryLock {
     return { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
   }
 
-  /** The number of slots changes only while the lock is free. */
-  changeSlots({ name, slots }: LockRequest): void {
-    if (!this.isIdle) throw otherSlots(name, this.slots, slots);
+  /** The number of slots changes only while the lock is free. Of a stolen lock, the holders do not count. */
+  changeSlots({ name, slots, stealReason }: LockRequest): void {
+    const isInUse = stealReason === undefined ? !this.isIdle : this.#hasWaiters;
+    if (isInUse) throw otherSlots(name, this.slots, slots);
     this.slots = slots;
   }
 
@@ -324,6 +329,8 @@ class MemoryLock {
     const former = this.#holders.toArray();
     for (const each of former) this.#drop(each);
     const fence = this.#grant(request, nowMs);
+    // The former holders may have had more permits.
+    if (this.#hasWaiters) this.#serve(nowMs);
     return { fence, formerOwners: former.map((each) => each.request.owner) };
   }
 
@@ -371,6 +378,15 @@ class MemoryLock {
     const holder = this.#holders.get(owner);
     if (holder === undefined) return false;
     this.#extend(holder, leaseMs, nowMs);
+    return true;
+  }
+
+  keep({ owner, leaseMs }: LockRequest): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    this.#expire(nowMs);
+    const holder = this.#holders.get(owner);
+    if (holder === undefined) return false;
+    this.#setDeadline(holder, nowMs + leaseMs, nowMs);
     return true;
   }
 
@@ -448,9 +464,14 @@ class MemoryLock {
     return fence;
   }
 
+  /** Never shortens the lease. */
   #extend(holder: MemoryHolder, leaseMs: number, nowMs: number): void {
-    holder.deadlineMs = nowMs + leaseMs;
-    if (holder.deadlineMs < this.#firstEndMs) this.#setFirstEnd(holder.deadlineMs, nowMs);
+    this.#setDeadline(holder, Math.max(holder.deadlineMs, nowMs + leaseMs), nowMs);
+  }
+
+  #setDeadline(holder: MemoryHolder, deadlineMs: number, nowMs: number): void {
+    holder.deadlineMs = deadlineMs;
+    if (deadlineMs < this.#firstEndMs) this.#setFirstEnd(deadlineMs, nowMs);
   }
 
   #setFirstEnd(deadlineMs: number, nowMs: number): void {

@@ -35,12 +35,19 @@ const RETRY_PART = 1 / 20;
  * nothing.
  */
 export class StoreLease extends Scheduled<StoreLease> implements Lease {
+  /** Sent by renewals. Its lease may be longer than the one that the store has confirmed: see extend(). */
   request: LockRequest;
   fence = 0;
   #isSettled = false;
-  /** The times of both clocks just before the last successful acquire or renewal was sent: the lease counts from them. */
+  /**
+   * The request that gives the lease its end: the times of both clocks just before it was sent, and the lease that it
+   * had. Requests never shorten a lease, so this is the one with the latest end of all that the store has confirmed.
+   */
   sentMs = 0;
   #sentWallMs = 0;
+  confirmedMs = 0;
+  /** The lease of the requests of the worker. */
+  #workerLeaseMs = 0;
   readonly #core: LockCore;
   #options: HoldOptions;
   #grantedMs = 0;
@@ -68,15 +75,18 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     this.#grantedMs = grantedMs;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
+    this.confirmedMs = this.request.leaseMs;
+    this.#workerLeaseMs = this.request.leaseMs;
     this.#core.watchdog.add(this);
     const { maxHoldMs } = this.#options;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) this.#limitHold(maxHoldMs);
   }
 
-  /** Replaces the options; `maxHold` counts from now. */
+  /** Replaces the options; `maxHold` and `keepFor` count from now. */
   setOptions(options: HoldOptions): void {
-    const { watchdog } = this.#core;
+    const { watchdog, clock } = this.#core;
     this.#options = options;
+    this.#grantedMs = clock.monotonicMs();
     if (!options.renews) {
       watchdog.drop(this);
       watchdog.add(this);
@@ -94,7 +104,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
 
   /** How long the holder may use the lease, from `sentMs` on. */
   get safeMs(): number {
-    return safeMs(this.request.leaseMs);
+    return safeMs(this.confirmedMs);
   }
 
   get signal(): AbortSignal {
@@ -139,11 +149,11 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
   }
 
   async extend(lease?: Duration): Promise<void> {
-    const request = lease === undefined ? this.request : this.#longerRequest(lease);
+    if (lease !== undefined) this.#lengthen(leaseMsOf(this.name, lease));
     for (;;) {
       this.assertHeld();
       try {
-        await this.#extendOnce(request);
+        await this.#extendOnce();
         return;
       } catch (error) {
         const pauseMs = this.request.leaseMs * RETRY_PART;
@@ -155,29 +165,18 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     }
   }
 
-  /** Never shorter than now: if the reply were lost, the holder would assume a lease that has already ended. */
-  #longerRequest(lease: Duration): LockRequest {
-    const leaseMs = Math.max(leaseMsOf(this.name, lease), this.request.leaseMs);
-    return { ...this.request, leaseMs };
+  /** All later requests have the longer lease. It counts for the holder once the store has confirmed one of them. */
+  #lengthen(leaseMs: number): void {
+    if (leaseMs > this.request.leaseMs) this.request = { ...this.request, leaseMs };
   }
 
-  async #extendOnce(request: LockRequest): Promise<void> {
-    const { clock, store } = this.#core;
-    const sentMs = clock.monotonicMs();
-    const sentWallMs = clock.wallMs();
-    const isOurs = await store.extend(request);
+  async #extendOnce(): Promise<void> {
+    const { clock, store, watchdog } = this.#core;
+    const sent = { ms: clock.monotonicMs(), wallMs: clock.wallMs(), leaseMs: this.request.leaseMs };
+    const isOurs = await store.extend(this.request);
     if (!isOurs) this.#lose('stolen');
     this.assertHeld();
-    if (request.leaseMs > this.request.leaseMs) this.#lengthen(request);
-    this.#extended(sentMs, sentWallMs);
-  }
-
-  /** Later renewals use the longer lease. */
-  #lengthen(request: LockRequest): void {
-    const { watchdog } = this.#core;
-    watchdog.drop(this);
-    this.request = request;
-    watchdog.add(this);
+    if (this.#extended(sent)) watchdog.add(this);
   }
 
   release(): Promise<ReleaseOutcome> {
@@ -210,12 +209,11 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
   renew(): void {
     if (!this.isHeld) return;
     const { clock, store, watchdog } = this.#core;
-    const sentMs = clock.monotonicMs();
-    const sentWallMs = clock.wallMs();
+    const sent = { ms: clock.monotonicMs(), wallMs: clock.wallMs(), leaseMs: this.request.leaseMs };
     // The reply may be late or lost.
     watchdog.watchDeadline(this);
     Promise.resolve(store.extend(this.request)).then(
-      (isOurs) => (isOurs ? this.#renewed(sentMs, sentWallMs) : this.#lose('stolen')),
+      (isOurs) => (isOurs ? this.#renewed(sent) : this.#lose('stolen')),
       (error: unknown) => this.#retry(error),
     );
   }
@@ -227,10 +225,8 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
 
   /** The worker renewed the lease, by a request that was sent at these times. */
   renewedByWorker(sentMs: number, sentWallMs: number): void {
-    if (sentMs <= this.sentMs) return;
-    this.sentMs = sentMs;
-    this.#sentWallMs = sentWallMs;
-    announce('renew', () => this.#event());
+    const sent = { ms: sentMs, wallMs: sentWallMs, leaseMs: this.#workerLeaseMs };
+    if (this.#moveEnd(sent)) announce('renew', () => this.#event());
   }
 
   /** The worker or the store reports that this lease was stolen. */
@@ -243,9 +239,9 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     if (this.#isOpen) this.#finish(new LockAbortedError(this.name, reason, 'holding'));
   }
 
-  #renewed(sentMs: number, sentWallMs: number): void {
+  #renewed(sent: SentRequest): void {
     if (!this.isHeld) return;
-    this.#extended(sentMs, sentWallMs);
+    this.#extended(sent);
     announce('renew', () => this.#event());
     this.#core.watchdog.add(this);
   }
@@ -260,12 +256,20 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     });
   }
 
-  #extended(sentMs: number, sentWallMs: number): void {
-    // A reply that arrives out of order: a later renewal has succeeded.
-    if (sentMs < this.sentMs) return;
-    this.sentMs = sentMs;
-    this.#sentWallMs = sentWallMs;
-    if (!this.renews) this.#core.watchdog.watchDeadline(this);
+  /** Returns whether the lease ends later than before. */
+  #extended(sent: SentRequest): boolean {
+    const isMoved = this.#moveEnd(sent);
+    if (isMoved && !this.renews) this.#core.watchdog.watchDeadline(this);
+    return isMoved;
+  }
+
+  /** A reply may arrive out of order, after that of a request with a later end. */
+  #moveEnd({ ms, wallMs, leaseMs }: SentRequest): boolean {
+    if (ms + leaseMs <= this.sentMs + this.confirmedMs) return false;
+    this.sentMs = ms;
+    this.#sentWallMs = wallMs;
+    this.confirmedMs = leaseMs;
+    return true;
   }
 
   /** The time left by the clock that has advanced more: the monotonic one stops while the machine sleeps. */
@@ -315,8 +319,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
       return OUTCOMES['not-held'];
     const { store } = this.#core;
     const { request, fence } = this;
-    const keptMs = this.#end === undefined ? this.#options.keepForMs - this.#heldMs() : 0;
-    if (keptMs > 0) return this.#keep(keptMs);
+    if (this.#end === undefined && this.#keptMs > 0) return this.#keep();
     const outcome = release(this.#core, () => store.release(request, fence), request.leaseMs);
     this.#settle();
     return typeof outcome === 'string'
@@ -324,15 +327,25 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
       : outcome.then((later) => this.#outcomeOf(later));
   }
 
-  /** Extends the lock to the rest of `keepFor` instead of releasing it. It stays taken also when this process ends. */
-  async #keep(keptMs: number): Promise<ReleaseOutcome> {
-    const request = { ...this.request, leaseMs: keptMs };
-    const extend = () => this.#core.store.extend(request);
-    const extended = release(this.#core, extend, this.request.leaseMs);
+  /** Leaves the lock taken for the rest of `keepFor`, also when this process ends. A late try may find nothing left of it. */
+  async #keep(): Promise<ReleaseOutcome> {
+    const { store } = this.#core;
+    const { request, fence } = this;
+    let isKept = false;
+    const keepOrRelease = (): boolean | Promise<boolean> => {
+      const leaseMs = this.#keptMs;
+      isKept = leaseMs > 0;
+      return isKept ? store.keep({ ...request, leaseMs }) : store.release(request, fence);
+    };
+    const ended = release(this.#core, keepOrRelease, request.leaseMs);
     this.#settle();
-    const outcome = await extended;
-    if (outcome !== 'not-held') this.#core.detach(request);
-    return this.#outcomeOf(outcome === 'released' ? 'kept' : outcome);
+    const outcome = await ended;
+    return this.#outcomeOf(outcome === 'released' && isKept ? 'kept' : outcome);
+  }
+
+  /** What is left of `keepFor`. */
+  get #keptMs(): number {
+    return this.#options.keepForMs - this.#heldMs();
   }
 
   /** A lease that was lost before its release is `not-held`, also if the store released it. */
@@ -374,6 +387,13 @@ const OUTCOMES: Record<ReleaseOutcome, Promise<ReleaseOutcome>> = {
   'not-held': Promise.resolve('not-held'),
   unknown: Promise.resolve('unknown'),
 };
+
+/** The times of both clocks just before a request was sent, and the lease that it asked for. */
+interface SentRequest {
+  readonly ms: number;
+  readonly wallMs: number;
+  readonly leaseMs: number;
+}
 
 export interface HoldOptions {
   readonly renews: boolean;

@@ -33,8 +33,13 @@ export interface LockStore {
   ): Promise<AcquireResult | undefined>;
   /** Takes a lock over from the owner of `from`, with a new fence. Busy: that owner does not hold it any more. */
   adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult>;
-  /** Starts the lease again, with its full duration. False: it is not held. */
+  /** Makes the lease end `leaseMs` from now, or later if it ends later already. False: it is not held. */
   extend(request: LockRequest): boolean | Promise<boolean>;
+  /**
+   * Sets the end of the lease to `leaseMs` from now, exactly, and does not end it with this process. The holder has
+   * released it, and the lock stays taken until then. False: it is not held.
+   */
+  keep(request: LockRequest): boolean | Promise<boolean>;
   /**
    * Ends the lease, or leaves the queue; the next waiter is served. False: it was not held. With the fence, a release
    * that was executed before, and whose reply was lost, also returns true if the lock was not granted since.

@@ -31,7 +31,7 @@ export class Watchdog {
   /** Renews the lease, or checks its deadline, until drop(). */
   add(lease: StoreLease): void {
     if (lease.renews) {
-      this.#renewals.add(lease, lease.request.leaseMs * RENEWAL_PART, lease.sentMs);
+      this.#renewals.add(lease, lease.confirmedMs * RENEWAL_PART, lease.sentMs);
       this.#worker?.keep(lease);
     } else this.watchDeadline(lease);
   }

@@ -509,6 +509,7 @@ function withOwnPrefix(store: LockStore): LockStore {
     acquireAll: (requests, minFence) => store.acquireAll(requests.map(own), minFence),
     adopt: (request, from) => store.adopt(own(request), own(from)),
     extend: (request) => store.extend(own(request)),
+    keep: (request) => store.keep(own(request)),
     release: (request, fence) => store.release(own(request), fence),
     forceRelease: (target) => store.forceRelease(target),
     inspect: (target) => store.inspect(target),

@@ -196,6 +196,18 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect(holder!.leftMs).toBeGreaterThan(3_400_000);
     });
 
+    it('counts a renewal under way with the lease that it had', async () => {
+      const { clock, open } = openWorld();
+      const lease = await lockOf(open()).acquire({ lease: '3s' });
+      await elapse(clock, 900);
+      const [first, second] = [lease.extend('10m'), lease.extend()];
+      await elapse(clock, 200);
+      await Promise.all([first, second]);
+      const shown = (await lockOf(open()).inspect()).holders[0]!;
+      expect(lease.expiresInMs).toBeLessThanOrEqual(shown.leftMs);
+      expect(shown.leftMs).toBeGreaterThan(590_000);
+    });
+
     it('never makes it shorter', async () => {
       const { open } = openWorld();
       const lease = await lockOf(open()).acquire({ lease: '1m' });
@@ -275,6 +287,38 @@ describe.each(Object.entries(WORLDS))('a semaphore in %s', (_place, openWorld) =
   });
 });
 
+describe.each(Object.entries(WORLDS))('shared locks in %s', (_place, openWorld) => {
+  it('hand permits that a steal leaves free to waiters at once', async () => {
+    const { open } = openWorld();
+    const semaphores = Array.from({ length: 6 }, () => open().semaphore('s', 3));
+    for (const each of semaphores.slice(0, 3)) await each.acquire();
+    const waiting = semaphores.slice(3, 5).map((each) => each.acquire());
+    await settle();
+    await semaphores[5]!.acquire({ steal: true, reason: 'all are gone' });
+    await settle();
+    const leases = await Promise.all(waiting);
+    expect(leases.every((lease) => lease.isHeld)).toBe(true);
+  });
+
+  it('can be stolen with another number of permits', async () => {
+    const { open } = openWorld();
+    await open().semaphore('s', 3).acquire();
+    const stolen = await open().semaphore('s', 5).acquire({ steal: true, reason: 'config' });
+    expect(stolen.isHeld).toBe(true);
+    expect(await open().semaphore('s', 5, { permits: 4 }).tryAcquire()).not.toBe(null);
+  });
+
+  it('give each of several waiters that time out together its own place', async () => {
+    const { clock, open } = openWorld();
+    const locks = open();
+    await locks.mutex('a').acquire();
+    const waits = [1, 2, 3].map(() => expectRejection(locks.mutex('a').acquire({ wait: '1s' })));
+    await elapse(clock, 1100);
+    const errors = await Promise.all(waits);
+    expect(errors.map((error) => (error as LockTimeoutError).place)).toEqual([1, 2, 3]);
+  });
+});
+
 describe.each(Object.entries(WORLDS))('all() in %s', (_place, openWorld) => {
   it('is contended when one of its locks is', async () => {
     const { open } = openWorld();
@@ -284,6 +328,18 @@ describe.each(Object.entries(WORLDS))('all() in %s', (_place, openWorld) => {
     waitFor(open().mutex('b'));
     await settle();
     expect(contended.aborted).toBe(true);
+  });
+
+  it('counts keepFor from when the last lock was granted', async () => {
+    const { clock, open } = openWorld();
+    await open().mutex('b').acquire({ renew: false, lease: '8s' });
+    const acquiring = open().all(['a', 'b']).acquire({ keepFor: '5s' });
+    await elapse(clock, 9100);
+    const lease = await acquiring;
+    expect(await lease.release()).toBe('kept');
+    await elapse(clock, 4000);
+    expect(await open().mutex('a').tryAcquire()).toBe(null);
+    expect(await open().mutex('b').tryAcquire()).toBe(null);
   });
 
   it('keeps all locks with keepFor, and refuses to steal', async () => {

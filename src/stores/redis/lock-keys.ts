@@ -50,11 +50,11 @@ export function keyNames({ prefix = '', key }: KeyOptions): KeyOf {
   }
   if (prefix !== '')
     throw new LockArgumentError('', 'use prefix or key, not both: key gives whole keys');
-  return (target) =>
-    target.kind === 'mutex' ? checkKey(target.name, key(target.name)) : keyOf(target);
+  return (target) => (target.kind === 'mutex' ? checkKey(target.name, key) : keyOf(target));
 }
 
-function checkKey(name: string, key: unknown): string {
+function checkKey(name: string, keyOfName: (name: string) => unknown): string {
+  const key = keyOfName(name);
   if (typeof key === 'string' && key !== '' && key.isWellFormed()) return key;
   throw new LockArgumentError(
     name,
@@ -165,12 +165,12 @@ export function parseQueued(member: string): {
  * the whole holder key becomes the hash tag, so that all keys of the lock are in one slot of a cluster.
  */
 export function baseOf(holder: string): string {
-  return holder.includes('{') ? holder : `{${holder}}`;
+  return holder.includes('{') ? holder : `{${holder}}~`;
 }
 
 export const LUA_BASE = `
 local function baseOf(holder)
-  return string.find(holder, '{', 1, true) and holder or '{' .. holder .. '}'
+  return string.find(holder, '{', 1, true) and holder or '{' .. holder .. '}~'
 end
 `;
 

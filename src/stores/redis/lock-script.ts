@@ -27,12 +27,13 @@ const MAX_EXITS = 500;
  *       keys of a call are in one slot of a cluster.
  * ARGV  three for each request: operation, token, number; and after all of them the id of the session, if there is one.
  *       The operation is a verb. For a lock other than a mutex, its slots and the permits of the request follow it.
- *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next six.
+ *         acquire   takes the lock if it is free. The number is the lease in ms, as in the next seven.
  *         queue     the same; if it is busy, the token enters the queue, or keeps its place.
  *         steal     ends all leases and takes the lock, before any waiter. The reason follows the verb and a ':'.
  *         watch     returns whether a client waits; if none does, the holder gets a message when one enters the queue.
  *         refresh   shows that the client of a token in the queue is alive.
- *         extend    starts the lease again.
+ *         extend    makes the lease end so long from now, or later if it ends later already.
+ *         keep      sets the end of the lease exactly, and takes the token out of its session.
  *         release   ends the lease, or leaves the queue.
  *         released  returns whether a release ended the last grant, whose fence is the number.
  *         adopt     takes the lock over from another token, which follows the verb and a ':'.
@@ -45,7 +46,7 @@ const MAX_EXITS = 500;
  *         acquire, queue, steal, adopt, all: the fence; if the lock is busy, minus the ms after which it may be free; if
  *           it is in use with another number of slots, the status SLOTS and that number.
  *         refresh: the ms after which the lock may be free, or 0 if the token is not in the queue.
- *         extend, release, released: 1, or 0 if it was not held.
+ *         extend, keep, release, released: 1, or 0 if it was not held.
  *         watch: 1 if a client waits, else 0.
  *         force: the number of holders.
  *         inspect: { holders, waiters }, lists of { token, permits, fence, ms left, age in ms, type } and of { token,
@@ -165,6 +166,9 @@ ${LUA_KEYS}
     return parts[1] * 1000000 + parts[2]
   end
 
+  -- Whether a client that may be alive is in the queue.
+  local hasWaiters
+
   local mutex = {}
 
   function mutex.open() end
@@ -186,8 +190,8 @@ ${LUA_KEYS}
     return nextFence(lock.base)
   end
 
-  function mutex.renew(lock, token, lease)
-    call('PEXPIRE', lock.holder, lease)
+  function mutex.renew(lock, token, lease, isExact)
+    if isExact or call('PTTL', lock.holder) < tonumber(lease) then call('PEXPIRE', lock.holder, lease) end
   end
 
   function mutex.fenceOf(lock)
@@ -249,7 +253,7 @@ ${LUA_KEYS}
   -- The number of slots changes only while the lock is free. If it is not, the reply names the number that it has.
   function shared.refusal(lock)
     if lock.given == lock.slots then return end
-    if not shared.isFree(lock) or call('EXISTS', lock.queue) == 1 then
+    if not shared.isFree(lock) or hasWaiters(lock) then
       return redis.status_reply('SLOTS ' .. whole(lock.slots))
     end
     lock.slots = lock.given
@@ -282,8 +286,10 @@ ${LUA_KEYS}
     return fence
   end
 
-  function shared.renew(lock, token, lease)
-    call('ZADD', lock.holder, 'XX', whole(lock.now + lease), token)
+  function shared.renew(lock, token, lease, isExact)
+    local ends = lock.now + lease
+    if not isExact then ends = math.max(ends, call('ZSCORE', lock.holder, token)) end
+    call('ZADD', lock.holder, 'XX', whole(ends), token)
     keep(lock.holder, tonumber(lease))
     keep(lock.state, tonumber(lease))
   end
@@ -325,7 +331,7 @@ ${LUA_KEYS}
 
   function shared.watch(lock, token)
     call('SADD', lock.watchers, token)
-    keep(lock.watchers, 0)
+    call('PEXPIRE', lock.watchers, DAY)
   end
 
   function shared.watching(lock)
@@ -402,6 +408,10 @@ ${LUA_KEYS}
   local function expectReply(lock, token, reserved)
     local key, left = aliveKey(lock.base, token), ${PASSED_OVER_MS} + reserved
     if call('PTTL', key) > left then call('PEXPIRE', key, whole(left)) end
+  end
+
+  function hasWaiters(lock)
+    return firstInQueue(lock, 0) ~= nil
   end
 
   local function notify(token, fence, isOwn)
@@ -482,19 +492,26 @@ ${LUA_KEYS}
   -- Ends all leases and takes the lock, before any waiter.
   function operations.steal(lock, token, lease, reason)
     local kind = lock.kind
-    local refusal = kind.refusal(lock)
-    if refusal or kind.owns(lock, token) then return refusal or acquire(lock, token, lease, false) end
-    for _, each in ipairs(kind.tokens(lock)) do
+    if kind.owns(lock, token) then return acquire(lock, token, lease, false) end
+    local tokens = kind.tokens(lock)
+    -- Only waiters can keep the number of slots: the holders lose the lock.
+    local refusal = hasWaiters(lock) and kind.refusal(lock)
+    if refusal then return refusal end
+    for _, each in ipairs(tokens) do
       kind.drop(lock, each)
       if isToken(each) then publish(each, 'stolen\\n' .. each .. '\\n' .. token .. '\\n' .. reason) end
     end
+    kind.refusal(lock)
     recordSession(lock, token, lease)
-    return tonumber(kind.put(lock, token, lock.permits, lease))
+    local fence = tonumber(kind.put(lock, token, lock.permits, lease))
+    -- The former holders may have had more permits.
+    serve(lock, clientOf(token))
+    return fence
   end
 
   -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue.
   function operations.watch(lock, token)
-    if call('EXISTS', lock.queue) == 1 then return 1 end
+    if hasWaiters(lock) then return 1 end
     lock.kind.watch(lock, token)
     return 0
   end
@@ -518,6 +535,14 @@ ${LUA_KEYS}
   function operations.extend(lock, token, lease)
     if not lock.kind.owns(lock, token) then return 0 end
     renew(lock, token, lease)
+    return 1
+  end
+
+  function operations.keep(lock, token, lease)
+    if not lock.kind.owns(lock, token) then return 0 end
+    lock.kind.renew(lock, token, lease, true)
+    keepFence(lock, lease)
+    forgetSession(token)
     return 1
   end
 

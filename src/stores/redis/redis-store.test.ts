@@ -87,6 +87,40 @@ describe('a Redis store', () => {
     expect(count).toBe(1);
   });
 
+  it('keeps a lock no longer than keepFor, also if the release is sent again after an outage', async () => {
+    const { clock, open } = openWorld();
+    let isDown = false;
+    const { locks } = open((runner) => ({
+      async run(...call) {
+        if (isDown) throw new Error('down');
+        return runner.run(...call);
+      },
+    }));
+    const lease = await locks.mutex('a').acquire({ keepFor: '4s' });
+    isDown = true;
+    const released = lease.release();
+    await elapse(clock, 3000);
+    expect(await released).toBe('unknown');
+    isDown = false;
+    await elapse(clock, 2000);
+    expect(await open().locks.mutex('a').tryAcquire()).not.toBe(null);
+  });
+
+  it('refuses a semaphore with another number of permits no longer than its waiters live', async () => {
+    const { clock, engine, open, storeOn } = openWorld();
+    const dead = storeOn(engineRunner(engine), 'dead');
+    const request = { ...REQUEST, kind: 'semaphore', slots: 1, owner: 'dead.1' } as const;
+    await dead.acquire(request);
+    await dead.acquire({ ...request, owner: 'dead.2' }, WAITER);
+    await dead.close();
+    clock.advance(20_000);
+    const lease = await open().locks.semaphore('a', 2).tryAcquire();
+    expect(lease).not.toBe(null);
+    const { contended } = lease!;
+    await settle();
+    expect(contended.aborted).toBe(false);
+  });
+
   it('does not count the time until the first reply as waiting', async () => {
     const { clock, open } = openWorld();
     const { locks } = open((runner) => ({

@@ -156,6 +156,10 @@ export class RedisStore implements LockStore {
     return this.#send(this.#call('extend', request, request.leaseMs), isOne);
   }
 
+  keep(request: LockRequest): Promise<boolean> {
+    return this.#send(this.#call('keep', request, request.leaseMs), isOne);
+  }
+
   release(request: LockRequest, fence?: number): Promise<boolean> {
     this.#waiters.removeOwner(request.owner);
     const call = this.#call('release', request, request.leaseMs);
