@@ -383,8 +383,8 @@ export const ARTICLE: readonly Row[] = [
     evidence: [
       replayed('set-nx-px-lua-del', 'pause', 'a.za.b.bwaa', 'late-write'),
       searched('fenced', 'pause', ['two-inside']),
-      tested('test/lock-faults-process.test.ts', 'lose updates without the fence: the control'),
-      tested('test/lock-faults-process.test.ts', 'lose none with it'),
+      tested('test/lock-faults-process.test.ts', 'lose updates without the fence (control)'),
+      tested('test/lock-faults-process.test.ts', 'lose no update with the fence'),
     ],
   },
   {

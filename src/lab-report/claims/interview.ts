@@ -57,7 +57,7 @@ export const INTERVIEW: readonly Row[] = [
       searched('setnx-repaired-expire', 'crash'),
       replayed('setnx-repaired-expire', 'pause', 'aa.aza.bbwaa', 'foreign-release'),
       searched('set-nx-px-lua-del', 'no-pause'),
-      tested('src/lock/lock.test.ts', 'ends in a time-out that says how long it waited'),
+      tested('src/lock/lock.test.ts', 'rejects with LockTimeoutError that says how long it waited'),
     ],
   },
   {
@@ -102,7 +102,7 @@ export const INTERVIEW: readonly Row[] = [
       replayed('setnx-then-expire', 'crash', 'axa', 'held-for-ever'),
       tested(
         'test/lock-faults-process.test.ts',
-        'as holder is followed no later than the end of its lease',
+        'as holder loses the lock to a waiter no later than the end of its lease',
       ),
     ],
   },
@@ -496,7 +496,10 @@ export const INTERVIEW: readonly Row[] = [
     ),
     evidence: [
       searched('timestamp-getset-checked', 'no-pause'),
-      tested('src/lock/lock.test.ts', 'says when the lease did not last'),
+      tested(
+        'src/lock/lock.test.ts',
+        'rejects with LockLostError if the lease ended before the callback',
+      ),
     ],
   },
   {

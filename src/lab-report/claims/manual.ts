@@ -42,8 +42,8 @@ export const MANUAL: readonly Row[] = [
       '前者用 `tryAcquire()`，后者用 `acquire({ wait })`。',
     ),
     evidence: [
-      tested('src/lock/lock.test.ts', 'is tried once by tryAcquire'),
-      tested('src/lock/lock.test.ts', 'ends in a time-out that says how long it waited'),
+      tested('src/lock/lock.test.ts', 'returns null from tryAcquire() if the lock is busy'),
+      tested('src/lock/lock.test.ts', 'rejects with LockTimeoutError that says how long it waited'),
     ],
   },
   {

@@ -315,7 +315,7 @@ export const NOTES: readonly Row[] = [
     ),
     evidence: [
       replayed('setnx-only', 'no-crash', 'ab.aab', null),
-      tested('src/lock/lock.test.ts', 'waits in order of arrival'),
+      tested('src/lock/lock.test.ts', 'grants the lock in order of arrival'),
     ],
   },
   {
@@ -399,7 +399,7 @@ export const NOTES: readonly Row[] = [
       replayed('watchdog', 'no-renewal', 'a..b', 'two-awake-inside'),
       searched('watchdog', 'no-pause'),
       searched('fenced', 'pause', ['two-inside']),
-      tested('test/lock-faults-process.test.ts', 'lose none with it'),
+      tested('test/lock-faults-process.test.ts', 'lose no update with the fence'),
     ],
   },
   {
@@ -422,7 +422,7 @@ export const NOTES: readonly Row[] = [
       replayed('watchdog', 'no-renewal', 'a..b', 'two-awake-inside'),
       tested(
         'src/lock/lock.test.ts',
-        'follows a holder that never lets go at the end of its lease',
+        'grants the lock at the end of the lease of a holder that does not release it',
       ),
     ],
   },

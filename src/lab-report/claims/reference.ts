@@ -143,7 +143,9 @@ export const REFERENCE: readonly Row[] = [
       "`locks.mutex('foo').tryAcquire()` returns null; `holdfast run --no-wait` exits with 75.",
       "`locks.mutex('foo').tryAcquire()` 返回 null；`holdfast run --no-wait` 以 75 退出。",
     ),
-    evidence: [tested('src/lock/lock.test.ts', 'is tried once by tryAcquire')],
+    evidence: [
+      tested('src/lock/lock.test.ts', 'returns null from tryAcquire() if the lock is busy'),
+    ],
   },
   {
     number: 66,
@@ -162,8 +164,8 @@ export const REFERENCE: readonly Row[] = [
       "`locks.mutex('foo').acquire({ wait: '5s' })`：先到先得，超时抛出 LockTimeoutError。",
     ),
     evidence: [
-      tested('src/lock/lock.test.ts', 'ends in a time-out that says how long it waited'),
-      tested('src/lock/lock.test.ts', 'waits in order of arrival'),
+      tested('src/lock/lock.test.ts', 'rejects with LockTimeoutError that says how long it waited'),
+      tested('src/lock/lock.test.ts', 'grants the lock in order of arrival'),
     ],
   },
   {
@@ -402,7 +404,10 @@ export const REFERENCE: readonly Row[] = [
     evidence: [
       searched('timestamp-getset-checked', 'no-pause'),
       replayed('timestamp-getset-checked', 'window', 'aa.aaza..bbbbbwaa', 'foreign-release'),
-      tested('test/lock-faults-process.test.ts', 'beyond its lease knows it on the next line'),
+      tested(
+        'test/lock-faults-process.test.ts',
+        'beyond its lease sees the loss in the next statement',
+      ),
     ],
   },
   {
