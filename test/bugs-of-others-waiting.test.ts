@@ -13,8 +13,7 @@ import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
 /*
- * More of what users of other lock libraries have suffered from or asked for in vain, by the name of the
- * library and the number of its issue on GitHub.
+ * More bugs and missing features that users of other lock libraries reported, by library and GitHub issue.
  */
 
 const WAIT = { wait: '25s' } as const;
@@ -35,7 +34,7 @@ describe.concurrent('waiting', () => {
     await elapse(200);
     await scene.forgetCalls();
     await elapse(1500);
-    // By the retry of node-redlock, 200 ms, it would be 150.
+    // With the retry delay of node-redlock, 200 ms, it would be 150.
     expect(await scene.callsOf('evalsha')).toBeLessThanOrEqual(20);
     abort.abort();
     for (const outcome of await Promise.all(waiting))
@@ -43,11 +42,11 @@ describe.concurrent('waiting', () => {
     await until(async () => (await scene.waitersOf('a')) === 0);
   });
 
-  it('opencti#17341: how long somebody waited can be seen', async () => {
+  it('opencti#17341: the grant event has the time that the caller waited', async () => {
     await using scene = await LockScene.open();
-    const heard: { lock: string; waitedMs: number }[] = [];
+    const events: { lock: string; waitedMs: number }[] = [];
     const listener = (event: unknown): void => {
-      heard.push(event as { lock: string; waitedMs: number });
+      events.push(event as { lock: string; waitedMs: number });
     };
     diagnostics.subscribe('holdfast:grant', listener);
     const lease = await scene.neighbour().mutex('contended').acquire();
@@ -56,25 +55,25 @@ describe.concurrent('waiting', () => {
     await lease.release();
     await waiting;
     diagnostics.unsubscribe('holdfast:grant', listener);
-    const waits = heard.filter(({ lock }) => lock === 'contended').map(({ waitedMs }) => waitedMs);
+    const waits = events.filter(({ lock }) => lock === 'contended').map(({ waitedMs }) => waitedMs);
     expect(waits).toHaveLength(2);
     expect(waits[0]).toBeLessThan(waits[1]!);
     expect(waits[1]).toBeGreaterThan(200);
   });
 
-  it('python-redis-lock#58, node-redlock#218: a newcomer does not pass who was called', async () => {
+  it('python-redis-lock#58, node-redlock#218: a new request does not get the lock before the waiter that was notified', async () => {
     await using scene = await LockScene.open();
     const lease = await scene.neighbour().mutex('a').acquire();
     const waiting = (await scene.locks()).mutex('a').acquire(WAIT);
     await until(async () => (await scene.waitersOf('a')) === 1);
-    // The call takes its time, and the newcomer is quick.
+    // The message is delayed, and the new request is not.
     (await scene.proxy.linkLater('subscribe')).set({ kind: 'delay', way: 'replies', delayMs: 600 });
     await lease.release();
     expect(await scene.neighbour().mutex('a').tryAcquire()).toBe(null);
     expect((await waiting).isHeld).toBe(true);
   });
 
-  it('redisson#3004, #3730, #6150: who gives up does not stand in the way', async () => {
+  it('redisson#3004, #3730, #6150: waiters that timed out do not delay the next one', async () => {
     await using scene = await LockScene.open();
     const lease = await scene.neighbour().mutex('a').acquire();
     const impatient = await scene.locks();
@@ -91,7 +90,7 @@ describe.concurrent('waiting', () => {
     expect(await scene.waitersOf('a')).toBe(0);
   });
 
-  it('redisson#3891: a message that is missed at the release costs seconds, not half a minute', async () => {
+  it('redisson#3891: a lost message delays the waiter by seconds, not by the lease of 30 s', async () => {
     await using scene = await LockScene.open();
     const lease = await scene.neighbour().mutex('a').acquire({ lease: '30s' });
     const waiting = (await scene.locks()).mutex('a').acquire(WAIT);
@@ -103,7 +102,7 @@ describe.concurrent('waiting', () => {
   });
 
   it.each([1, 2, 3, 4])(
-    'redisson#3891: nor is one missed if the release follows request %i of the waiter at once',
+    'redisson#3891: no message is lost if the release is sent together with request %i of the waiter',
     async (number) => {
       await using scene = await LockScene.open();
       const client = scene.client();
@@ -113,14 +112,14 @@ describe.concurrent('waiting', () => {
       const send = client.sendCommand.bind(client);
       let requests = 0;
       const patched: typeof send = (command) => {
-        // Both requests leave together, and their answers arrive together.
+        // Both requests are sent together, and their replies arrive together.
         if (command.name === 'evalsha' && ++requests === number) lease.release();
         return send(command);
       };
       Object.assign(client, { sendCommand: patched });
       const waiting = locks.mutex('a').acquire(WAIT);
       const beganMs = performance.now();
-      // Whoever needs fewer requests is released now.
+      // If the waiter sends fewer requests, the lock is released here.
       until(async () => (await scene.waitersOf('a')) === 1, 500).then(
         () => lease.release(),
         () => {},
@@ -142,7 +141,7 @@ describe.concurrent('waiting', () => {
     expect((await Promise.all(waiting)).every((lease) => lease.isHeld)).toBe(true);
   });
 
-  it('node-redlock#86, #85: waiting can be given up', async () => {
+  it('node-redlock#86, #85: a signal ends the wait', async () => {
     await using scene = await LockScene.open();
     await scene.neighbour().mutex('a').acquire();
     const waiting = (await scene.locks()).mutex('a').acquire({ signal: AbortSignal.timeout(200) });
@@ -151,8 +150,8 @@ describe.concurrent('waiting', () => {
   });
 });
 
-describe.concurrent('what can be asked for', () => {
-  it('node-redlock#12, #66, #155: who holds it, and who waits', async () => {
+describe.concurrent('features', () => {
+  it('node-redlock#12, #66, #155: inspect() returns holders and waiters', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await locks.mutex('a').acquire({ label: 'report' });
@@ -165,7 +164,7 @@ describe.concurrent('what can be asked for', () => {
     await settled(waiting);
   });
 
-  it('node-redlock#30, RedLock.net#32: an operator frees a lock by its name', async () => {
+  it('node-redlock#30, RedLock.net#32: forceRelease() ends the lease of a lock by its name', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '10s' });
     expect(await scene.neighbour().mutex('a').forceRelease()).toBe(1);
@@ -173,7 +172,7 @@ describe.concurrent('what can be asked for', () => {
     expect(next.fence).toBeGreaterThan(lease.fence + 1);
   });
 
-  it('node-redlock#54, RedLock.net#67: programs are tested without Redis, and without waiting', async () => {
+  it('node-redlock#54, RedLock.net#67: programs can be tested without Redis and in virtual time', async () => {
     const clock = virtualClock();
     await using locks = createLocks({ clock });
     const lease = await locks.mutex('a').acquire({ lease: '1h', renew: false });
@@ -196,13 +195,13 @@ describe.concurrent('what can be asked for', () => {
     expect(await scene.direct.get('order:42')).toBe('data');
   });
 
-  it('node-redlock#163, #282: node-redis will do as well', async () => {
+  it('node-redlock#163, #282: node-redis is supported', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ client: 'node-redis' });
     expect(await locks.mutex('a').run(({ fence }) => fence)).toBeGreaterThan(0);
   });
 
-  it('redisson#4796, symfony#41130: who would wait for itself is told at once', async () => {
+  it('redisson#4796, symfony#41130: a request that would wait for itself rejects with DeadlockError at once', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const beganMs = performance.now();
@@ -215,13 +214,13 @@ describe.concurrent('what can be asked for', () => {
     expect(await scene.ownerOf('a')).toBe(null);
   });
 
-  it('kuzzle#2664, codex-multi-auth#505: it may be entered again, by one sibling at a time', async () => {
+  it('kuzzle#2664, codex-multi-auth#505: reentrant requests of one callback take turns', async () => {
     await using scene = await LockScene.open();
     const mutex = (await scene.locks()).mutex('a');
     let inside = 0;
-    let most = 0;
+    let max = 0;
     const child = async (): Promise<void> => {
-      most = Math.max(most, ++inside);
+      max = Math.max(max, ++inside);
       await elapse(20);
       inside--;
     };
@@ -229,7 +228,7 @@ describe.concurrent('what can be asked for', () => {
       await Promise.all([1, 2, 3].map(() => mutex.run(child, { reentrant: true })));
       expect(await scene.ownerOf('a')).not.toBe(null);
     });
-    expect(most).toBe(1);
+    expect(max).toBe(1);
     expect(await scene.ownerOf('a')).toBe(null);
   });
 });

@@ -14,36 +14,35 @@ import { elapse, LockScene, lossOf, settled, until } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
 /*
- * What users of other lock libraries have suffered from, by the name of the library and the number of its
- * issue on GitHub. Where a library is at hand its bug is shown too: a control, so that the test is known to
- * bite.
+ * Bugs that users of other lock libraries reported, by library and GitHub issue. Some tests run the other library as a
+ * control, which shows that the test detects the bug.
  */
 
 const WAIT = { wait: '25s' } as const;
 
-/** The package keeps its types where the compiler cannot find them. */
+/** The compiler does not find the types of the package. */
 const { default: Redlock } = (await import('redlock' as string)) as {
   default: new (
     clients: unknown[],
     settings?: object,
   ) => {
     acquire(names: string[], durationMs: number): Promise<{ expiration: number }>;
-    using(names: string[], durationMs: number, body: () => Promise<unknown>): Promise<unknown>;
+    using(names: string[], durationMs: number, callback: () => Promise<unknown>): Promise<unknown>;
     on(event: 'error', listener: () => void): void;
   };
 };
 
-/** Runs a small program on the package as it was built, and says how it ended. */
+/** Runs a program that uses the built package. Returns its exit code, output and duration. */
 async function run(
-  body: string,
+  program: string,
   port = 0,
 ): Promise<{ code: number | null; output: string; tookMs: number }> {
   const source = `
     import { Redis } from 'ioredis';
     const { createLocks, redisStore } = await import('${BUILD}');
     const port = ${port};
-    const print = (...words) => process.stdout.write(words.join(' ') + '\\n');
-    ${body}`;
+    const print = (...values) => process.stdout.write(values.join(' ') + '\\n');
+    ${program}`;
   const beganMs = performance.now();
   const child = spawn(process.execPath, ['--input-type=module', '--eval', source], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -59,7 +58,7 @@ async function run(
 }
 
 describe.concurrent('a lock that is lost', () => {
-  it('redisson#4698, RedLock.net#92: the holder hears that its renewal failed, and why', async () => {
+  it('redisson#4698, RedLock.net#92: the signal of the holder aborts with the reason when a renewal fails', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '600ms' });
     const loss = lossOf(lease);
@@ -68,7 +67,7 @@ describe.concurrent('a lock that is lost', () => {
     expect((await loss).reason).toMatchObject({ reason: 'stolen', lock: 'a' });
   });
 
-  it('redisson#3636, etcd#10811: two sides of a partition never both believe that they hold', async () => {
+  it('redisson#3636, etcd#10811: two sides of a partition never both hold the lock', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1500ms' });
     const { signal } = lease;
@@ -79,7 +78,7 @@ describe.concurrent('a lock that is lost', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('redisson#5698: a renewal that fails once lets no second holder in', async () => {
+  it('redisson#5698: the lock is not granted to a second holder after one failed renewal', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '1500ms' });
     const other = scene.neighbour().mutex('a');
@@ -92,7 +91,7 @@ describe.concurrent('a lock that is lost', () => {
     expect(lease.isHeld).toBe(true);
   });
 
-  it('redlock-universal: one error in renewing does not abort a lease that is valid', async () => {
+  it('redlock-universal: one failed renewal does not end a valid lease', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '2s' });
     const { signal } = lease;
@@ -104,7 +103,7 @@ describe.concurrent('a lock that is lost', () => {
     expect(await lease.release()).toBe('released');
   });
 
-  it('redis-semaphore#24: a laptop that slept has lost its locks, and knows it', async () => {
+  it('redis-semaphore#24: a lease ends during the sleep of a machine, and assertHeld() throws', async () => {
     const clock = virtualClock();
     await using locks = createLocks({ clock });
     const lease = await locks.mutex('a').acquire({ lease: '30s' });
@@ -112,7 +111,7 @@ describe.concurrent('a lock that is lost', () => {
     expect(() => lease.assertHeld()).toThrow(LockLostError);
   });
 
-  it('etcd#11456, node-redlock#299 and #369: a grant that has already ended is not given', async () => {
+  it('etcd#11456, node-redlock#299 and #369: acquire() fails if the lease has ended when the grant arrives', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const redlock = new Redlock([scene.client(scene.proxy.port)]);
@@ -130,8 +129,8 @@ describe.concurrent('a lock that is lost', () => {
   });
 });
 
-describe.concurrent('noise', () => {
-  it('redis-semaphore#199: a store that does not answer renewals neither kills nor floods', async () => {
+describe.concurrent('exceptions and output', () => {
+  it('redis-semaphore#199: a store that does not reply to renewals causes no crash and no output', async () => {
     await using scene = await LockScene.open();
     const ready = scene.client();
     await ready.subscribe('ready');
@@ -153,7 +152,7 @@ describe.concurrent('noise', () => {
     expect(await ended).toMatchObject({ code: 0, output: 'unreachable\n' });
   });
 
-  it('redis-semaphore#9: a breakpoint is no unhandled rejection', async () => {
+  it('redis-semaphore#9: a stall as at a breakpoint causes no unhandled rejection', async () => {
     await using scene = await LockScene.open();
     const ended = await run(
       `const client = new Redis(port);
@@ -169,7 +168,7 @@ describe.concurrent('noise', () => {
     expect(ended).toMatchObject({ code: 0, output: 'false not-held\n' });
   });
 
-  it('node-redlock#283: that a lease has ended is an error to who extends it, and to nobody else', async () => {
+  it('node-redlock#283: extend() rejects after the end of the lease, and no other error is raised', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: 500, renew: false });
     await until(async () => (await scene.ownerOf('a')) === null);
@@ -177,7 +176,7 @@ describe.concurrent('noise', () => {
     expect(await scene.ownerOf('a')).toBe(null);
   });
 
-  it('parabol#11685, outline#12049: a busy lock is null or one rejection, and no event', async () => {
+  it('parabol#11685, outline#12049: a busy lock returns null or one rejection, and emits no error event', async () => {
     await using scene = await LockScene.open();
     await scene.neighbour().mutex('a').acquire();
     const ended = await run(
@@ -195,7 +194,7 @@ describe.concurrent('noise', () => {
 });
 
 describe.concurrent('errors', () => {
-  it('node-redlock#168, #288, #284, #19: held by another and Redis down are different errors', async () => {
+  it('node-redlock#168, #288, #284, #19: a busy lock and an unreachable Redis give different errors', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await scene.neighbour().mutex('a').acquire();
@@ -207,7 +206,7 @@ describe.concurrent('errors', () => {
     expect(down).not.toBeInstanceOf(LockTimeoutError);
   });
 
-  it('node-redlock#185: failing to take and failing to keep are different errors', async () => {
+  it('node-redlock#185: a failed acquisition and a lost lease give different errors', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const loss = lossOf(await locks.mutex('a').acquire({ lease: '600ms' }));
@@ -218,67 +217,67 @@ describe.concurrent('errors', () => {
     });
   });
 
-  it('redlock-universal: whether it is locked is not known when the store is down', async () => {
+  it('redlock-universal: inspect() rejects when the store is unreachable', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ requestTimeoutMs: 500 });
     await scene.proxy.set({ kind: 'refuse' });
     await expect(locks.mutex('a').inspect()).rejects.toBeInstanceOf(LockUnavailableError);
   });
 
-  it('node-redlock#309, #369: a lost lock neither hides the error of the body nor delays it', async () => {
+  it('node-redlock#309, #369: run() rejects with the error of the callback at once when the lock was lost', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     const business = new Error('business');
-    const body = async (): Promise<never> => {
+    const callback = async (): Promise<never> => {
       await scene.direct.del('lock:{a}', 'b');
       throw business;
     };
     const redlock = new Redlock([scene.client()], { retryCount: 2 });
     redlock.on('error', () => {});
-    const control = settled(redlock.using(['b'], 5000, body));
+    const control = settled(redlock.using(['b'], 5000, callback));
     const beganMs = performance.now();
-    expect(await settled(locks.mutex('a').run(body))).toBe(business);
+    expect(await settled(locks.mutex('a').run(callback))).toBe(business);
     expect(performance.now() - beganMs).toBeLessThan(withinMs(1000));
     expect(await control).not.toBe(business);
   });
 
-  it('node-redlock#309: nor does a store that is down when the body has failed', async () => {
+  it('node-redlock#309: an error of the block is kept when the store is unreachable at the release', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks({ requestTimeoutMs: 300 });
-    const scoped = async (): Promise<void> => {
+    const block = async (): Promise<void> => {
       await using lease = await locks.mutex('a').acquire();
       await scene.proxy.set({ kind: 'refuse' });
       throw new Error(`business ${lease.name}`);
     };
-    await expect(scoped()).rejects.toThrow(/^business a$/);
+    await expect(block()).rejects.toThrow(/^business a$/);
   });
 
-  it('redis-py#621: a lock that was not taken runs no body', async () => {
+  it('redis-py#621: run() does not call the callback if the lock is not acquired', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await scene.neighbour().mutex('a').acquire();
     let ran = false;
-    const body = (): void => {
+    const callback = (): void => {
       ran = true;
     };
-    await expect(locks.mutex('a').run(body, { wait: '1s' })).rejects.toThrow(LockTimeoutError);
+    await expect(locks.mutex('a').run(callback, { wait: '1s' })).rejects.toThrow(LockTimeoutError);
     expect(ran).toBe(false);
   });
 
-  it('redis-py#3532: leaving a scope after the lease has ended raises nothing', async () => {
+  it('redis-py#3532: await using does not throw after the end of the lease', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
-    const scoped = async (): Promise<string> => {
+    const block = async (): Promise<string> => {
       await using lease = await locks.mutex('a').acquire({ lease: 200, renew: false });
       await until(async () => (await scene.ownerOf('a')) === null);
       return lease.name;
     };
-    expect(await scoped()).toBe('a');
+    expect(await block()).toBe('a');
   });
 });
 
 describe.concurrent('renewal, expiry and release', () => {
-  it('redis-semaphore#205: a release beside a renewal is a release', async () => {
+  it('redis-semaphore#205: a release during a renewal returns released', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
     await locks.mutex('before').run(() => {});
@@ -293,7 +292,7 @@ describe.concurrent('renewal, expiry and release', () => {
     }
   });
 
-  it('redis-semaphore#177: a renewal does not take a lost lock again', async () => {
+  it('redis-semaphore#177: a renewal does not acquire a lost lock again', async () => {
     await using scene = await LockScene.open();
     const lease = await (await scene.locks()).mutex('a').acquire({ lease: '600ms' });
     const loss = lossOf(lease);
@@ -305,10 +304,10 @@ describe.concurrent('renewal, expiry and release', () => {
     expect(await scene.ownerOf('a')).toBe(null);
   });
 
-  it('redisson#7272, #2714, #1626: nothing is renewed after its release', async () => {
+  it('redisson#7272, #2714, #1626: no renewal is sent after the release', async () => {
     await using scene = await LockScene.open();
     const locks = await scene.locks();
-    // Released at every point of the time of a renewal, which is due after a hundred milliseconds.
+    // The releases are spread around the renewal, which is due after 100 ms.
     await Promise.all(
       Array.from({ length: 40 }, async (_, index) => {
         const lease = await locks.mutex(`name:${index}`).acquire({ lease: '300ms' });
@@ -324,7 +323,7 @@ describe.concurrent('renewal, expiry and release', () => {
     ).toBe(0);
   });
 
-  it('RedLock.net#68, python-redis-lock#114: a holder that is stuck does not renew for ever', async () => {
+  it('RedLock.net#68, python-redis-lock#114: maxHold ends the renewals of a stuck holder', async () => {
     await using scene = await LockScene.open();
     const options = { lease: '300ms', maxHold: '1s' } as const;
     const lease = await (await scene.locks()).mutex('a').acquire(options);
@@ -333,18 +332,18 @@ describe.concurrent('renewal, expiry and release', () => {
     expect(next.fence).toBeGreaterThan(lease.fence);
   });
 
-  it('redsync#153, ShedLock#606, laravel#58349: nobody has to guess how long the work takes', async () => {
+  it('redsync#153, ShedLock#606, laravel#58349: a lock is held for as long as the callback runs', async () => {
     await using scene = await LockScene.open();
     const other = scene.neighbour().mutex('a');
-    const body = async (): Promise<string> => {
+    const callback = async (): Promise<string> => {
       await elapse(4000);
       expect(await other.tryAcquire()).toBe(null);
       return 'done';
     };
-    expect(await (await scene.locks()).mutex('a').run(body, { lease: '1500ms' })).toBe('done');
+    expect(await (await scene.locks()).mutex('a').run(callback, { lease: '1500ms' })).toBe('done');
   });
 
-  it('verrou, and every DEL without a look: a stale holder does not free the new one', async () => {
+  it('verrou, and every DEL without a check: a stale holder does not release the lock of the next one', async () => {
     const clock = virtualClock();
     await using embedded = createLocks({ clock });
     const stale = await embedded.mutex('a').acquire({ lease: '1s', renew: false });
@@ -356,11 +355,11 @@ describe.concurrent('renewal, expiry and release', () => {
   });
 });
 
-describe.concurrent('the life of a process', () => {
-  /** Less than the leases, which a process must not wait for. */
+describe.concurrent('process exit', () => {
+  /** Less than the leases: a process must not wait for their end. */
   const QUICKLY_MS = withinMs(6000, 10_000);
 
-  it('proper-lockfile#3, node-redlock#369: a lock that is held keeps no process alive', async () => {
+  it('proper-lockfile#3, node-redlock#369: a held lock does not keep the process alive', async () => {
     const ended = await run(
       `const locks = createLocks();
        await locks.mutex('a').acquire({ lease: '10s' });`,
@@ -369,7 +368,7 @@ describe.concurrent('the life of a process', () => {
     expect(ended.tookMs).toBeLessThan(QUICKLY_MS);
   });
 
-  it('proper-lockfile#3: nor one in a Redis whose client has been closed', async () => {
+  it('proper-lockfile#3: a held lock in Redis does not keep the process alive after its client was closed', async () => {
     await using scene = await LockScene.open();
     const ended = await run(
       `const client = new Redis(port);
@@ -382,7 +381,7 @@ describe.concurrent('the life of a process', () => {
     expect(ended.tookMs).toBeLessThan(QUICKLY_MS);
   });
 
-  it('node-redlock#369: after close nothing is left', async () => {
+  it('node-redlock#369: close() leaves no lock and nothing that keeps the process alive', async () => {
     await using scene = await LockScene.open();
     const ended = await run(
       `const locks = createLocks('redis://127.0.0.1:' + port);
@@ -398,7 +397,7 @@ describe.concurrent('the life of a process', () => {
     expect(await scene.ownerOf('a')).toBe(null);
   });
 
-  it('gnmic#944, ShedLock#2047: a program that is asked to end leaves no lock until its lease ends', async () => {
+  it('gnmic#944, ShedLock#2047: close() releases all locks before their leases end', async () => {
     await using scene = await LockScene.open();
     const program = await scene.program();
     await program.acquire('a', { lease: '30s' });

@@ -96,9 +96,9 @@ describe('redlock', () => {
       await others[0]!.select(1);
       await others[1]!.select(2);
       const redlock = new Redlock([client, ...others], settings);
-      await client.set('a', 'of somebody else');
+      await client.set('a', 'of another client');
       const lock = await redlock.acquire(['a'], 30_000);
-      await others[0]!.set('a', 'of somebody else');
+      await others[0]!.set('a', 'of another client');
       const lost = await outcomeOf(lock.extend(1000));
       return { lost, last: await others[1]!.exists('a') };
     });

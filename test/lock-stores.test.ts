@@ -63,10 +63,10 @@ locksLiveOn('a master, a replica and three Sentinels', {
 
 interface World<Place> {
   start(): Promise<Place>;
-  /** A client for each server. */
+  /** The ports of the servers that store the locks. */
   dataPorts(place: Place): number[];
   readonly clients: Record<string, (place: Place, keyPrefix?: string) => Promise<OpenClient>>;
-  /** Our own server never does. */
+  /** Whether the server can evict keys. Our own server cannot. */
   readonly mayEvict: boolean;
 }
 

@@ -22,7 +22,7 @@ import { type RunningServer, startHoldfast, startRealRedis } from './real-redis.
 import { withinMs } from './within.ts';
 
 type IoredisOptions = Omit<RedisOptions, 'replyMapping'>;
-/** Those that both libraries have. */
+/** The options that both libraries have. */
 type SharedOptions = IovalkeyRedisOptions & IoredisOptions;
 type NodeRedisOptions = Omit<RedisClientOptions, 'RESP'> & { RESP?: 2 | 3 };
 
@@ -74,7 +74,7 @@ function locksOf(client: IoredisClient | NodeRedisClient): Locks {
   return locks;
 }
 
-/** Everything that a client's options could spoil: the words sent, the reply, the call to a waiter. */
+/** Checks what the options of a client could break: the arguments sent, the replies, the messages to waiters. */
 async function handsOver(client: IoredisClient | NodeRedisClient): Promise<void> {
   const [holders, waiters] = [locksOf(client), locksOf(client)];
   const lease = await holders.mutex('锁').acquire({ lease: '60s', label: 'first', wait: '5s' });
@@ -87,12 +87,12 @@ async function handsOver(client: IoredisClient | NodeRedisClient): Promise<void>
     fence: lease.fence,
     permits: 1,
   });
-  const letGoMs = performance.now();
+  const releasedMs = performance.now();
   expect(await lease.release()).toBe('released');
   const next = await waiting;
   expect(next.fence).toBeGreaterThan(lease.fence);
-  // Who is not called finds out when the lock is no longer kept for it, after 5 s.
-  expect(performance.now() - letGoMs).toBeLessThan(withinMs(4500, 5000));
+  // Faster than without a message.
+  expect(performance.now() - releasedMs).toBeLessThan(withinMs(4500, 5000));
   expect(await next.release()).toBe('released');
 }
 
@@ -110,18 +110,20 @@ describe.each([
     'that pipelines by itself': { enableAutoPipelining: true },
     'that does not subscribe again': { autoResubscribe: false },
     'that never reconnects': { retryStrategy: () => null },
-    'of a user who may not ask for INFO': {
+    'of a user without the right to INFO': {
       username: 'shy',
       password: 'secret',
       enableReadyCheck: false,
     },
   };
-  it.each(Object.entries(OPTIONS))('%s has locks', (_name, options) => handsOver(connect(options)));
+  it.each(Object.entries(OPTIONS))('%s can use locks', (_name, options) =>
+    handsOver(connect(options)),
+  );
 
   it.each([
     ['WRONGPASS', { username: 'shy', password: 'wrong' }],
     ['NOPERM', { username: 'weak', password: 'secret' }],
-  ])('that is refused with %s is told at once, however patient it is', async (code, options) => {
+  ])('that is refused with %s fails at once, with any wait timeout', async (code, options) => {
     const waiting = locksOf(connect(options))
       .mutex('a')
       .acquire({ wait: Number.POSITIVE_INFINITY });
@@ -139,7 +141,7 @@ describe.each([
   });
 });
 
-it.each([2, 3] as const)('a client of ioredis with RESP%d has locks', (protocol) =>
+it.each([2, 3] as const)('a client of ioredis with RESP%d can use locks', (protocol) =>
   handsOver(ioredis({ protocol })),
 );
 
@@ -155,25 +157,25 @@ describe('a node-redis client', () => {
     'that does not queue while offline': { disableOfflineQueue: true },
     'with a cache': { RESP: 3, clientSideCache: { maxEntries: 10 } },
     'with a ping': { pingInterval: 1000 },
-    'of a user who may not ask for INFO': { username: 'shy', password: 'secret' },
+    'of a user without the right to INFO': { username: 'shy', password: 'secret' },
   };
-  it.each(Object.entries(OPTIONS))('%s has locks', async (_name, options) =>
+  it.each(Object.entries(OPTIONS))('%s can use locks', async (_name, options) =>
     handsOver(await nodeRedis(options)),
   );
 
-  it('with an address has locks', async () => {
+  it('with an address can use locks', async () => {
     const url = `redis://shy:secret@${host}:${server.port}/2`;
     await handsOver(await nodeRedis({ url, socket: {} }));
   });
 
-  it('in the guise of withTypeMapping has locks', async () => {
+  it('of withTypeMapping() can use locks', async () => {
     const client = createClient({ socket: { host, port: server.port } });
     await client.connect();
     closers.push(() => client.destroy());
     await handsOver(client.withTypeMapping(BUFFERS));
   });
 
-  it('gives the store plain replies, whatever the caller wants', async () => {
+  it('returns plain replies to the store with any type mapping of the caller', async () => {
     const typeMapping = { ...BUFFERS, ...TEXTS };
     const link = nodeRedisLink(await nodeRedis({ commandOptions: { typeMapping } }));
     expect(await link.eval("return {1, 'a'}", [], [])).toEqual([1, 'a']);
@@ -194,7 +196,7 @@ describe('a node-redis client', () => {
     expect(cache.size()).toBe(1);
   });
 
-  it('that is a pool with Buffers has locks', async () => {
+  it('that is a pool with Buffers can use locks', async () => {
     const pool = createClientPool({
       socket: { host, port: server.port },
       commandOptions: { typeMapping: BUFFERS },
@@ -224,7 +226,7 @@ describe('a client that cannot be used', () => {
       createSentinel({ name: 'a', sentinelRootNodes: [nowhere] }),
     'of node-redis pool that never connected': () => createClientPool(),
   };
-  it.each(Object.entries(CLOSED))('%s is unavailable, not busy', async (_name, make) => {
+  it.each(Object.entries(CLOSED))('%s makes requests fail as unavailable', async (_name, make) => {
     const locks = locksOf(make());
     const error = await locks
       .mutex('a')
@@ -236,7 +238,7 @@ describe('a client that cannot be used', () => {
     });
   });
 
-  it('of a user who may not subscribe says so to who would wait', async () => {
+  it('of a user without the right to subscribe makes a wait fail with the reason', async () => {
     const client = ioredis({ username: 'deaf', password: 'secret' });
     const [holders, waiters] = [locksOf(client), locksOf(client)];
     await holders.mutex('deaf').acquire();
@@ -258,7 +260,7 @@ describe('a client that cannot be used', () => {
     'an object with evalsha alone': () => ({ evalsha: async () => 1 }),
     'a class': () => Redis,
   };
-  it.each(Object.entries(NOT_CLIENTS))('is refused: %s', (_name, make) => {
+  it.each(Object.entries(NOT_CLIENTS))('throws for %s', (_name, make) => {
     const store = (): unknown => redisStore(make() as never);
     expect(store).toThrow(LockArgumentError);
     expect(store).toThrow(

@@ -6,7 +6,7 @@ import type { IoredisClient, NodeRedisClient } from '../src/stores/redis.ts';
 import type { RealCluster } from './real-cluster.ts';
 import type { RealSentinel } from './real-sentinel.ts';
 
-/** A client of either library, connected, as a user of the store would have it. */
+/** A connected client of any library. */
 export interface OpenClient {
   readonly client: (IoredisClient | NodeRedisClient) & Emitter;
   close(): unknown;
@@ -17,7 +17,7 @@ interface Emitter {
   listenerCount(event: string | symbol): number;
 }
 
-/** With a prefix of its own each test has locks of its own, and tests can run at the same time. */
+/** Tests with different prefixes have different locks, and can run concurrently. */
 type Connect<Place> = (place: Place, keyPrefix?: string) => Promise<OpenClient>;
 
 const host = '127.0.0.1';
@@ -61,7 +61,7 @@ export const SENTINEL_CLIENTS = {
   },
 } as const satisfies Record<string, Connect<RealSentinel>>;
 
-/** Errors are what tests provoke; the store must not need a listener for them. */
+/** Ignores errors, which tests cause on purpose. */
 async function ioredis(client: ConnectingIoredis): Promise<OpenClient> {
   client.on('error', () => {});
   await once(client, 'ready');

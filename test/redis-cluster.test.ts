@@ -33,7 +33,7 @@ async function connect(kind: keyof typeof CLUSTER_CLIENTS, keyPrefix = ''): Prom
   return locks;
 }
 
-/** What the servers have counted, all together. */
+/** The sum of a counter of all servers. */
 async function count(section: string, field: string): Promise<number> {
   const infos = await Promise.all(cluster.masters.map(({ client }) => client.info(section)));
   const counts = infos.map((info) => new RegExp(`${field}=(\\d+)`).exec(info)?.[1]);
@@ -66,7 +66,7 @@ describe('slotOf', () => {
 const KINDS = Object.keys(CLUSTER_CLIENTS) as (keyof typeof CLUSTER_CLIENTS)[];
 
 describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
-  it('of many slots are had at once, with one call for each slot', async () => {
+  it('of many slots are acquired with one call for each slot', async () => {
     const locks = await connect(kind);
     const names = Array.from({ length: 300 }, (_, index) => `${kind} ${index}`);
     const warm = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
@@ -82,20 +82,23 @@ describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
 
   it.each([
     ['that puts all keys into one slot', '{app}:', 1],
-    ['whose brace swallows the braces of the keys', 'app{', 40],
-  ])('under a prefix %s are grouped as the server sees them', async (_name, prefix, most) => {
-    const locks = await connect(kind, prefix);
-    const names = Array.from({ length: 40 }, (_, index) => `${index}`);
-    await locks.mutex('0').run(() => {});
-    await forgetCalls();
-    const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
-    // node-redis does not tell its prefix: each lock has a call of its own.
-    const mostCalls = kind.startsWith('node-redis') ? names.length : most;
-    expect(await scriptCalls()).toBeLessThanOrEqual(2 * mostCalls);
-    await Promise.all(leases.map((lease) => lease.release()));
-  });
+    ['whose brace starts the hash tag', 'app{', 40],
+  ])(
+    'under a prefix %s are batched by the slots of the server',
+    async (_name, prefix, maxSlots) => {
+      const locks = await connect(kind, prefix);
+      const names = Array.from({ length: 40 }, (_, index) => `${index}`);
+      await locks.mutex('0').run(() => {});
+      await forgetCalls();
+      const leases = await Promise.all(names.map((name) => locks.mutex(name).acquire()));
+      // node-redis does not expose its prefix: each lock has a call of its own.
+      const maxCalls = kind.startsWith('node-redis') ? names.length : maxSlots;
+      expect(await scriptCalls()).toBeLessThanOrEqual(2 * maxCalls);
+      await Promise.all(leases.map((lease) => lease.release()));
+    },
+  );
 
-  it('are had again after every node forgot the script', async () => {
+  it('are acquired after SCRIPT FLUSH on every node', async () => {
     const locks = await connect(kind);
     const names = Array.from({ length: 30 }, (_, index) => `${kind} ${index}`);
     for (let turn = 0; turn < 2; turn++) {
@@ -105,22 +108,22 @@ describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
     }
   });
 
-  it('are asked for once if the script fails', async () => {
+  it('are requested once if the script fails', async () => {
     const locks = await connect(kind);
     const name = `wrong through ${kind}`;
     const [owner] = await ownerAndOther(slotOf(`semaphore:{${name}}`));
-    await owner.client.set(`semaphore:{${name}}`, 'not of ours');
+    await owner.client.set(`semaphore:{${name}}`, 'no lock');
     await locks
       .semaphore(name, 2)
       .inspect()
       .catch(() => {});
     await forgetCalls();
     await expect(locks.semaphore(name, 2).tryAcquire()).rejects.toThrow(/WRONGTYPE/);
-    // To ask, and to give back what may have been granted.
+    // The request, and the release of what it may have granted.
     expect(await scriptCalls()).toBeLessThanOrEqual(2);
   });
 
-  it('outlive the move of their slot to another master', async () => {
+  it('are kept when their slot moves to another master', async () => {
     const [locks, others] = [await connect(kind), await connect(kind)];
     const name = `moved through ${kind}`;
     const slot = slotOf(`lock:{${name}}`);
@@ -135,7 +138,7 @@ describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
     expect(await next.release()).toBe('released');
   });
 
-  it('are not given twice while half of a lock is here and half there', async () => {
+  it('are not granted twice while their keys are on two nodes', async () => {
     const [locks, others] = [await connect(kind), await connect(kind)];
     const name = `half moved through ${kind}`;
     const slot = slotOf(`semaphore:{${name}}`);
@@ -144,7 +147,7 @@ describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
     await moveSlot(slot, await ownerAndOther(slot), async () => {
       const before = await refusals();
       trying = others.semaphore(name, 1).tryAcquire();
-      // Long enough that ioredis, which tries again by itself, has given up once.
+      // Until ioredis has used up its own retries once.
       while ((await refusals()) < before + 10) await pause(5);
     });
     expect(await trying).toBe(null);
@@ -153,13 +156,13 @@ describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
   });
 });
 
-it('a waiter is called though the node that it listened on has died', async () => {
+it('a waiter is notified after the node of its subscription died', async () => {
   const [dead, home] = cluster.masters as [ClusterMaster, ClusterMaster];
   for (const { client } of cluster.masters) {
     await client.config('SET', 'cluster-require-full-coverage', 'no');
   }
   const pairs: Pair[] = [];
-  for (const kind of KINDS) pairs.push(await pairListeningOn(dead, home, kind));
+  for (const kind of KINDS) pairs.push(await pairSubscribedOn(dead, home, kind));
   await dead.stop();
   const deadMs = performance.now();
   for (const { lease, waiting } of pairs) {
@@ -169,39 +172,39 @@ it('a waiter is called though the node that it listened on has died', async () =
   expect(performance.now() - deadMs).toBeLessThan(withinMs(4500));
 });
 
-/** A lease of a lock that lives on `home`, and one that waits for it and listens on `node`. */
+/** A lease of a lock on the node `home`, and a waiter for it that is subscribed on another node. */
 interface Pair {
   readonly lease: Lease;
   readonly waiting: Promise<Lease>;
 }
 
-/** Clients choose by chance where to listen: so one after the other waits until one listens there. */
-async function pairListeningOn(
+/** A client subscribes on a random node: tries clients until one is subscribed on this node. */
+async function pairSubscribedOn(
   node: ClusterMaster,
   home: ClusterMaster,
   kind: (typeof KINDS)[number],
 ): Promise<Pair> {
   const holders = await connect(kind);
-  const listenersOn = async ({ client }: ClusterMaster): Promise<number> =>
+  const subscribersOn = async ({ client }: ClusterMaster): Promise<number> =>
     (await client.pubsub('CHANNELS', 'holdfast:*')).length;
-  const listeners = (): Promise<number> => listenersOn(node);
-  const allListeners = async (): Promise<number> =>
-    (await Promise.all(cluster.masters.map(listenersOn))).reduce((sum, each) => sum + each, 0);
+  const subscribers = (): Promise<number> => subscribersOn(node);
+  const allSubscribers = async (): Promise<number> =>
+    (await Promise.all(cluster.masters.map(subscribersOn))).reduce((sum, each) => sum + each, 0);
   for (let turn = 0; ; turn++) {
     const name = `${kind} ${turn}`;
     if ((await ownerAndOther(slotOf(`lock:{${name}}`)))[0] !== home) continue;
-    const [before, allBefore] = [await listeners(), await allListeners()];
+    const [before, allBefore] = [await subscribers(), await allSubscribers()];
     const lease = await holders.mutex(name).acquire({ lease: '60s' });
     const waiting = (await connect(kind)).mutex(name).acquire({ wait: '60s' });
-    // It subscribes when it has its place.
-    while ((await allListeners()) <= allBefore);
-    if ((await listeners()) > before) return { lease, waiting };
+    // The client subscribes after its request has entered the queue.
+    while ((await allSubscribers()) <= allBefore);
+    if ((await subscribers()) > before) return { lease, waiting };
     await lease.release();
     await (await waiting).release();
   }
 }
 
-/** The master that has a slot, and one that has not. */
+/** The master that owns a slot, and another one. */
 async function ownerAndOther(slot: number): Promise<[ClusterMaster, ClusterMaster]> {
   const { masters } = cluster;
   const ranges = await masters[0]!.client.cluster('SLOTS');

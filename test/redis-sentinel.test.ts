@@ -11,14 +11,14 @@ import { withinMs } from './within.ts';
 
 const DOWN_AFTER_MS = 1000;
 
-/** Until the master counts as down, a vote, and the clients' pauses: usually 3 to 5 s. */
+/** Includes the detection of the failure, the vote and the pauses of clients: usually 3 to 5 s. */
 const FAILOVER_MS = withinMs(20_000);
 
 /**
- * What the replica has got by then survives. Here the test waits for that; in life a lock that was
- * granted in the last moment may be lost with the master, which is why there are fences.
+ * The test waits until the replica has all keys. Without that, a lock that was granted right before the failover may be
+ * lost with the master, which is why there are fences.
  */
-it('locks outlive their master: the next is found, fences rise, waiters are called', async () => {
+it('locks are kept after a failover, fences rise, and waiters are notified', async () => {
   const place = await startRealSentinel(DOWN_AFTER_MS);
   onTestFinished(() => place.stop());
   const master = new Redis(place.masterPort, '127.0.0.1');
@@ -56,11 +56,11 @@ it('locks outlive their master: the next is found, fences rise, waiters are call
   }
 });
 
-/** Long enough that a renewal on a busy machine is not late; renewals are a third of it apart. */
+/** Long enough that renewals, after a third of it, are not late on a busy machine. */
 const LEASE_MS = 6000;
 const RENEWAL_MS = LEASE_MS / 3;
 
-it('renews no lock for longer than a renewal at an old master that stays alive', async () => {
+it('sends at most one more renewal to an old master that stays alive', async () => {
   const place = await startRealSentinel();
   onTestFinished(() => place.stop());
   const oldMaster = new Redis(place.masterPort, '127.0.0.1', { retryStrategy: () => 20 });
@@ -95,13 +95,13 @@ it('renews no lock for longer than a renewal at an old master that stays alive',
 
 const KINDS = Object.keys(SENTINEL_CLIENTS) as (keyof typeof SENTINEL_CLIENTS)[];
 
-/** Makes the Sentinels promote the replica while the master is alive; resolves with the time of the switch. */
+/** Makes the Sentinels promote the replica while the master is alive. Returns the time of the switch. */
 async function failOver({ name, sentinelPorts: [port] }: RealSentinel): Promise<number> {
   const sentinel = new Redis(port!, '127.0.0.1');
   const events = sentinel.duplicate();
   await events.subscribe('+switch-master');
   const switched = once(events, 'message').then(() => performance.now());
-  // A Sentinel that has not heard from the replica for a moment refuses.
+  // A Sentinel refuses if it has had no reply from the replica lately.
   const start = () => sentinel.call('SENTINEL', 'FAILOVER', name).catch((error: Error) => error);
   while ((await start()) instanceof Error) await pause(100);
   const switchedMs = await switched;

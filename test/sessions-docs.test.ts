@@ -26,22 +26,25 @@ afterAll(async () => {
 });
 
 describe('the guide to sessions', () => {
-  it.each(blocks('ts').map((code) => [code]))('has programs that run', async (code) => {
-    const folder = mkdtempSync('/tmp/holdfast-docs-');
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const program = join(folder, 'program.mjs');
-    const placed = code
-      .replace("'holdfast/local'", `'${new URL('./public/local.js', BUILD)}'`)
-      .replace("'holdfast'", `'${BUILD}'`)
-      .replace(':6379', `:${server.port}`);
-    writeFileSync(program, placed);
-    const env = { HOLDFAST_RUNTIME_DIR: join(folder, 'run'), HOLDFAST_LOCAL_IDLE_MS: '100' };
-    const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
-    const promised = [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, output]) => `${output}\n`);
-    expect(stdout).toBe(promised.join(''));
-  });
+  it.each(blocks('ts').map((code) => [code]))(
+    'has programs that print what their comments say',
+    async (code) => {
+      const folder = mkdtempSync('/tmp/holdfast-docs-');
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      const program = join(folder, 'program.mjs');
+      const placed = code
+        .replace("'holdfast/local'", `'${new URL('./local/index.js', BUILD)}'`)
+        .replace("'holdfast'", `'${BUILD}'`)
+        .replace(':6379', `:${server.port}`);
+      writeFileSync(program, placed);
+      const env = { HOLDFAST_RUNTIME_DIR: join(folder, 'run'), HOLDFAST_LOCAL_IDLE_MS: '100' };
+      const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
+      const promised = [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, output]) => `${output}\n`);
+      expect(stdout).toBe(promised.join(''));
+    },
+  );
 
-  it('shows what the commands answer', async () => {
+  it('shows the replies of the commands', async () => {
     const clients = new Map<string, Redis>();
     const clientOf = (name: string): Redis => {
       const known = clients.get(name) ?? new Redis(server);
@@ -50,10 +53,10 @@ describe('the guide to sessions', () => {
     };
     const lines = blocks('text')[0]!.trimEnd().split('\n');
     for (const [index, line] of lines.entries()) {
-      const [, name, words] = /^(\w)> (.*)$/.exec(line) ?? [];
+      const [, name, command] = /^(\w)> (.*)$/.exec(line) ?? [];
       if (line === "A's connection ends") await clientOf('A').quit();
       else if (name !== undefined) {
-        expect(await answer(clientOf(name), words!.split(' '))).toBe(lines[index + 1]);
+        expect(await replyTo(clientOf(name), command!.split(' '))).toBe(lines[index + 1]);
       }
     }
     expect(clients.size).toBe(3);
@@ -61,7 +64,7 @@ describe('the guide to sessions', () => {
   });
 });
 
-async function answer(client: Redis, [name, ...words]: string[]): Promise<unknown> {
-  const reply = await client.call(name!, words).catch(({ message }: Error) => message);
+async function replyTo(client: Redis, [name, ...args]: string[]): Promise<unknown> {
+  const reply = await client.call(name!, args).catch(({ message }: Error) => message);
   return reply ?? '(nil)';
 }

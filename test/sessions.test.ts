@@ -35,21 +35,21 @@ beforeEach(async () => {
 
 const url = (): `redis://${string}` => `redis://127.0.0.1:${server.port}`;
 
-/** Of INFO clients. */
+/** A field of INFO clients. */
 async function count(field: 'holdfast_sessions' | 'holdfast_wills'): Promise<number> {
   const info = await admin.info('clients');
   return Number(new RegExp(`${field}:(\\d+)`).exec(info)![1]);
 }
 
-/** How many locks and places the open sessions would release. */
+/** The number of leases and places in queues that are recorded with open sessions. */
 async function recorded(): Promise<number> {
   const keys = await admin.keys('holdfast:session:*');
   const counts = await Promise.all(keys.map((key) => admin.hlen(key)));
-  // One field says that the session is open.
+  // One field of each key says that the session is open.
   return counts.reduce((sum, each) => sum + each - 1, 0);
 }
 
-/** Kills the connections whose last command began a session, and says how many they were. */
+/** Kills the connections whose last command opened a session. Returns their number. */
 async function killSessions(): Promise<number> {
   const lines = String(await admin.call('CLIENT', ['LIST'])).split('\n');
   const ids = lines
@@ -64,12 +64,12 @@ async function lossOf({ signal }: Lease): Promise<unknown> {
   return signal.reason;
 }
 
-/** Of timers that a process waits for before it ends. */
+/** The number of timers that keep the process alive. */
 function timerCount(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
 }
 
-/** The ways to have locks with a session of their own. */
+/** The ways to create locks with a session. */
 const WAYS = {
   url: async () => createLocks(url(), { session: true }),
   ioredis: async () => createLocks({ store: await storeOf('ioredis') }),
@@ -105,7 +105,7 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
     expect(await recorded()).toBe(0);
   });
 
-  it('end when the session ends, and the holder is told at once', async () => {
+  it('are lost when the session ends, and the signals of their holders abort at once', async () => {
     await using locks = await make();
     const leases = [
       await locks.mutex('a').acquire({ lease: '1h' }),
@@ -120,14 +120,14 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
       expect(loss).toMatchObject({ reason: 'stolen' });
     }
     expect((await locks.semaphore('b', 3).inspect()).holders).toEqual([]);
-    // And they go on with another session.
+    // The next request opens another session.
     const lease = await locks.mutex('a').acquire();
     expect(await count('holdfast_sessions')).toBe(1);
     expect(await recorded()).toBe(1);
     expect(lease.isHeld).toBe(true);
   });
 
-  it('give their places in line to who comes next, and those who wait stand in line again', async () => {
+  it('leave the queues when the session ends, and waiters enter them again in the next session', async () => {
     await using here = await make();
     const { client, close } = await SINGLE_CLIENTS.ioredis(server, prefixOf(way));
     onTestFinished(() => void close());
@@ -140,12 +140,12 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
     while ((await there.mutex('a').inspect()).waiters.length < 1);
     expect(await recorded()).toBe(1);
     await holder.release();
-    // The lease lasts an hour: only the call can have told it.
+    // The lease lasts an hour: only a message can have woken the waiter.
     await (await waiting).release();
     expect(await recorded()).toBe(0);
   });
 
-  it('are handed to those of their own that wait', async () => {
+  it('are handed over to a waiter of the same client when the session ends', async () => {
     await using locks = await make();
     const lease = await locks.mutex('a').acquire({ lease: '1h' });
     const waiting = locks.mutex('a').acquire({ wait: '1h', lease: '1h' });
@@ -155,7 +155,7 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
     expect((await waiting).fence).toBeGreaterThan(lease.fence);
   });
 
-  it('leave nothing recorded after much use', async () => {
+  it('are not recorded any more after 300 runs', async () => {
     await using locks = await make();
     const work = Array.from({ length: 300 }, (_, index) =>
       locks.mutex(`m${index % 7}`).run(async () => {}, { wait: '1h' }),
@@ -166,7 +166,7 @@ describe.each(Object.entries(WAYS))('locks with a session (%s)', (way, make) => 
 });
 
 describe('a process with a session', () => {
-  it('that is killed frees its locks at once, and those of who waits behind it', async () => {
+  it('that is killed releases its locks and its places in queues at once', async () => {
     const [holder, waiter] = await Promise.all([startProcess(), startProcess()]);
     await using locks = createLocks(url());
     const { fence } = await holder.acquireAt(url(), 'a', { lease: '1h' });
@@ -177,14 +177,14 @@ describe('a process with a session', () => {
     await waiter.kill();
     while ((await locks.mutex('a').inspect()).waiters.length > 1);
     await holder.kill();
-    // The lease would have ended in an hour: that this resolves at all is what is to be shown.
+    // The lease lasts an hour: only the end of the session can have released it.
     const lease = await next;
     expect(lease.fence).toBeGreaterThan(fence);
     await lease.release();
     expect(await count('holdfast_sessions')).toBe(0);
   });
 
-  it('frees them when it ends in good order, too', async () => {
+  it('releases its locks also when it exits on SIGTERM', async () => {
     const holder = await startProcess();
     await holder.acquireAt(url(), 'a', { lease: '1h' });
     await using locks = createLocks(url());
@@ -201,8 +201,8 @@ async function startProcess(): Promise<LocalClient> {
   return client;
 }
 
-describe('a session that was opened before', () => {
-  it('is what locks are tied to, and ends them', async () => {
+describe('a session of openSession()', () => {
+  it('can be passed to createLocks(), and its end releases the locks', async () => {
     const session = await openSession(url());
     await using locks = createLocks(url(), { session });
     const lease = await locks.mutex('a').acquire({ lease: '1h' });
@@ -217,7 +217,7 @@ describe('a session that was opened before', () => {
     expect(await count('holdfast_wills')).toBe(0);
   });
 
-  it('cannot be had again: once it has ended nobody waits for it', async () => {
+  it('makes requests fail at once after it has ended', async () => {
     const session = await openSession(url());
     await using locks = createLocks(url(), { session });
     await session.close();
@@ -235,14 +235,14 @@ describe('a session that was opened before', () => {
     while ((await count('holdfast_sessions')) > 0);
   });
 
-  it('lives on in a child process that inherits its connection', async () => {
+  it('stays open while a child process has its connection', async () => {
     const session = await openSession(url());
     const child = spawn('sleep', ['1000'], {
       stdio: ['ignore', 'ignore', 'ignore', session.socket],
     });
     onTestFinished(() => void child.kill('SIGKILL'));
     await once(child, 'spawn');
-    // As if this process had died: its own descriptor is closed, and nothing is said.
+    // Closes only the descriptor of this process, as its death would.
     session.socket.destroy();
     await session.ended;
     await admin.call('HOLDFAST.WILL', ['SET', session.id, 'w', 'SET', 'x', 'will']);
@@ -251,7 +251,7 @@ describe('a session that was opened before', () => {
     while ((await admin.get('x')) === null);
   });
 
-  it('ends for those who inherited it, when it is closed', async () => {
+  it('ends by close() also if a child process has its connection', async () => {
     const session = await openSession(url());
     const child = spawn('sleep', ['1000'], {
       stdio: ['ignore', 'ignore', 'ignore', session.socket],
@@ -262,7 +262,7 @@ describe('a session that was opened before', () => {
     while ((await count('holdfast_sessions')) > 0);
   });
 
-  it('knows that it has ended, also if somebody inherited it', async () => {
+  it('resolves `ended` also if a child process has its connection', async () => {
     const session = await openSession(url());
     const child = spawn('sleep', ['1000'], {
       stdio: ['ignore', 'ignore', 'ignore', session.socket],
@@ -273,7 +273,7 @@ describe('a session that was opened before', () => {
     await session.ended;
   });
 
-  it('is given up when the server does not answer in time, or the caller does not want to wait', async () => {
+  it('is not opened when the server does not reply in time or the signal aborts', async () => {
     await admin.call('CLIENT', ['PAUSE', '500', 'ALL']);
     await expect(openSession(url(), { timeoutMs: 20 })).rejects.toThrow(/no answer within 20 ms/);
     const signal = AbortSignal.abort(new Error('no'));
@@ -282,7 +282,7 @@ describe('a session that was opened before', () => {
     expect(await count('holdfast_sessions')).toBe(0);
   });
 
-  it('signs in as the address says', async () => {
+  it('signs in with the user and password of the address', async () => {
     const guarded = await startHoldfast({ settings: { requirepass: 'p:w' } });
     onTestFinished(() => guarded.stop());
     const { port } = guarded;
@@ -297,17 +297,17 @@ describe('a session that was opened before', () => {
 
 describe('locks with a session', () => {
   it.each(['ioredis', 'node-redis'] as const)(
-    'open another if the first is swallowed by the network (%s)',
+    'open another session if the connection of the first drops all bytes (%s)',
     async (library) => {
       await using proxy = await FaultProxy.start(server.port);
       await proxy.set({ kind: 'swallow' });
       const { port } = proxy;
       const { client, close } = await SINGLE_CLIENTS[library](server);
       onTestFinished(() => void close());
-      const astray = client as unknown as { duplicate(options: { socket?: object }): unknown };
-      const duplicate = astray.duplicate.bind(astray);
-      astray.duplicate = (options) => {
-        astray.duplicate = duplicate;
+      const rerouted = client as unknown as { duplicate(options: { socket?: object }): unknown };
+      const duplicate = rerouted.duplicate.bind(rerouted);
+      rerouted.duplicate = (options) => {
+        rerouted.duplicate = duplicate;
         return duplicate({ ...options, socket: { ...options.socket, port }, port } as object);
       };
       await using locks = createLocks({ store: redisStore(client, { session: true }) });
@@ -315,23 +315,23 @@ describe('locks with a session', () => {
     },
   );
 
-  it('need our server, and say so', async () => {
+  it('fail with not-holdfast on Redis', async () => {
     const redis = await startRealRedis();
     onTestFinished(() => redis.stop());
     const address = `redis://127.0.0.1:${redis.port}` as const;
     await expect(openSession(address)).rejects.toMatchObject({ code: 'not-holdfast' });
     await using locks = createLocks(address, { session: true });
-    const patience = { wait: '1h' } as const;
-    await expect(locks.mutex('a').acquire(patience)).rejects.toThrow(
+    const options = { wait: '1h' } as const;
+    await expect(locks.mutex('a').acquire(options)).rejects.toThrow(
       /knows no sessions.*holdfast serve/,
     );
     const { client, close } = await SINGLE_CLIENTS['node-redis'](redis);
     onTestFinished(() => void close());
     await using others = createLocks({ store: redisStore(client, { session: true }) });
-    await expect(others.mutex('a').acquire(patience)).rejects.toThrow(/knows no sessions/);
+    await expect(others.mutex('a').acquire(options)).rejects.toThrow(/knows no sessions/);
   });
 
-  it('need a server at all, and say so', async () => {
+  it('fail with unreachable without a server', async () => {
     const port = await freePort();
     await expect(openSession(`redis://127.0.0.1:${port}`)).rejects.toBeInstanceOf(SessionError);
     await expect(openSession('localhost')).rejects.toThrow(/is not an address of locks/);
@@ -341,7 +341,7 @@ describe('locks with a session', () => {
     });
   });
 
-  it('need a client that keeps the order of commands', async () => {
+  it('throw for a client with several connections', async () => {
     const cluster = new Cluster([{ port: 1 }], { lazyConnect: true });
     const pool = createClientPool({});
     for (const client of [cluster, pool]) {
@@ -350,19 +350,19 @@ describe('locks with a session', () => {
     expect(() => createLocks({ session: true } as never)).toThrow(/needs an address/);
   });
 
-  it('hold what they gave away until it is adopted, also if they end', async () => {
+  it('keep a transferred lease until it is adopted, also after close()', async () => {
     const here = createLocks(url(), { session: true });
     await using there = createLocks(url(), { session: true });
-    const given = (await here.mutex('a').acquire({ lease: '1h' })).transfer();
+    const text = (await here.mutex('a').acquire({ lease: '1h' })).transfer();
     while ((await recorded()) > 0);
     await here.close();
-    const lease = await there.adopt(given);
+    const lease = await there.adopt(text);
     expect(await recorded()).toBe(1);
     await lease.release();
     expect(await recorded()).toBe(0);
   });
 
-  it('survive that the server forgets all scripts', async () => {
+  it('are released at the end of the session also after SCRIPT FLUSH', async () => {
     await using locks = createLocks(url(), { session: true });
     const first = await locks.mutex('a').acquire({ lease: '1h' });
     await admin.script('FLUSH');
@@ -374,19 +374,19 @@ describe('locks with a session', () => {
   });
 
   it.each(['ioredis', 'node-redis'] as const)(
-    'do not keep the process alive when it has ended (%s)',
+    'do not keep the process alive after the end of the session (%s)',
     async (library) => {
       await using locks = createLocks({ store: await storeOf(library) });
       const lease = await locks.mutex('a').acquire({ lease: '1h' });
       const before = timerCount();
       await killSessions();
       await lossOf(lease);
-      // Timers of commands under way end with their answers.
+      // Timers of pending commands end with their replies.
       await vi.waitFor(() => expect(timerCount()).toBeLessThanOrEqual(before));
     },
   );
 
-  it('are released in the database in which they are', async () => {
+  it('are released in their database', async () => {
     await using locks = createLocks(`${url()}/5`, { session: true });
     await locks.mutex('a').acquire({ lease: '1h' });
     await killSessions();
@@ -395,7 +395,7 @@ describe('locks with a session', () => {
     await admin.select(0);
   });
 
-  it('connect again after their own connection was cut, and keep their session', async () => {
+  it('keep their session when the connection of the commands is cut', async () => {
     const client = new Redis(server);
     onTestFinished(() => client.disconnect());
     await using locks = createLocks({ store: redisStore(client, { session: true }) });

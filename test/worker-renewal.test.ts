@@ -10,12 +10,12 @@ import { BUILD } from './lock-holder-process.ts';
 import { type RunningServer, startRealRedis, stopProcess } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
-// The leases below end by the clock of a real server, and the event loop is really blocked: these tests
-// let time pass. What they wait for is always an event; the times are those of the programs.
+// Leases end by the clock of a real server, and the event loop is really blocked, so these tests take real time. They
+// wait for events; the durations are those of the programs.
 
 let server: RunningServer;
 let client: Redis;
-/** Those of somebody else, in this process. */
+/** Locks of another client, in this process. */
 let others: Locks;
 let programs: Program[] = [];
 let monitors: Redis[] = [];
@@ -29,7 +29,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   for (const { child } of programs) await stopProcess(child);
-  for (const ears of monitors) ears.disconnect();
+  for (const connection of monitors) connection.disconnect();
   programs = [];
   monitors = [];
   await others.close();
@@ -37,7 +37,7 @@ afterEach(async () => {
   await server.stop();
 });
 
-/** What every program below begins with. It says things by lines, and waits to be told to go on. */
+/** The start of every program below. A program prints one JSON value per line, and waits for a line before it continues. */
 const PRELUDE = `
   import { writeSync } from 'node:fs';
   import { createInterface } from 'node:readline';
@@ -45,14 +45,14 @@ const PRELUDE = `
   const { createLocks } = await import(process.env.BUILD);
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
   const say = (value) => writeSync(1, JSON.stringify(value) + '\\n');
-  const told = () => lines.next();
+  const next = () => lines.next();
   const spin = (durationMs) => {
     const untilMs = performance.now() + durationMs;
     while (performance.now() < untilMs);
   };
-  // Blocks as well, but leaves the processor to others.
+  // Blocks without using the processor.
   const stall = (durationMs) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, durationMs);
-  const look = ({ signal, isHeld }) => ({ isHeld, reason: signal.reason?.reason });
+  const stateOf = ({ signal, isHeld }) => ({ isHeld, reason: signal.reason?.reason });
   const write = (fence) => {
     const script = "if redis.call('GET', 'last') and tonumber(redis.call('GET', 'last')) > tonumber(ARGV[1]) " +
       "then return 'refused' end redis.call('SET', 'last', ARGV[1]) return 'written'";
@@ -65,15 +65,15 @@ const PRELUDE = `
   const locks = createLocks(process.env.ADDRESS, { renewFrom: process.env.RENEW_FROM });
 `;
 
-/** A program on the package as it was built, since a worker cannot load TypeScript. */
+/** A program that uses the built package, since a worker cannot load TypeScript. */
 class Program {
   readonly child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
   #errors = '';
 
-  constructor(body: string, { renewFrom = 'worker', port = server.port } = {}) {
+  constructor(code: string, { renewFrom = 'worker', port = server.port } = {}) {
     const ADDRESS = `redis://127.0.0.1:${port}`;
-    this.child = spawn(process.execPath, ['--input-type=module', '--eval', PRELUDE + body], {
+    this.child = spawn(process.execPath, ['--input-type=module', '--eval', PRELUDE + code], {
       env: { ...process.env, BUILD, ADDRESS, RENEW_FROM: renewFrom },
       stdio: 'pipe',
     });
@@ -84,36 +84,36 @@ class Program {
     });
   }
 
-  async hears(expected: unknown): Promise<void> {
+  async prints(expected: unknown): Promise<void> {
     const { value, done } = await this.#lines.next();
     if (done) throw new Error(`the program has ended: ${this.#errors}`);
     expect(JSON.parse(value)).toEqual(expected);
   }
 
-  /** Lets it go on from where it is. */
-  tell(): void {
+  /** Sends the line that next() waits for. */
+  continue(): void {
     this.child.stdin!.write('go\n');
   }
 }
 
-/** Starts a program that says `held`, and lets it go on when its worker is connected too. */
-async function start(body: string, port = server.port): Promise<Program> {
+/** Starts a program that prints `held`, and continues it when its worker is connected too. */
+async function start(code: string, port = server.port): Promise<Program> {
   const before = await clientCount();
-  const program = new Program(body, { port });
-  await program.hears('held');
+  const program = new Program(code, { port });
+  await program.prints('held');
   while ((await clientCount()) < before + 2);
-  program.tell();
+  program.continue();
   return program;
 }
 
-/** What is asked of locks from now on, and by which connection. */
+/** Reports each request on locks from now on, with its connection. */
 async function monitor(
   onRequest: (verb: string, key: string, source: string) => void,
 ): Promise<void> {
-  const ears = await client.monitor();
-  monitors.push(ears);
-  ears.on('monitor', (_time: string, words: string[], source: string) => {
-    const [command, , , key, ...args] = words;
+  const connection = await client.monitor();
+  monitors.push(connection);
+  connection.on('monitor', (_time: string, argv: string[], source: string) => {
+    const [command, , , key, ...args] = argv;
     if (command?.toLowerCase().startsWith('eval')) onRequest(args[0]!, key!, source);
   });
 }
@@ -128,38 +128,38 @@ describe('a program that blocks its event loop for more than two leases', () => 
     const { signal } = lease;
     signal.addEventListener('abort', () => say('aborted'));
     say('held');
-    await told();
+    await next();
     spin(${withinMs(2500)});
     say(signal.aborted);
-    say(look(lease));
+    say(stateOf(lease));
     say(await write(lease.fence));
     say(await lease.release());
   `;
 
-  it('loses its lease, and is told on the next line', async () => {
+  it('loses its lease without a worker, and sees the loss in the next statement', async () => {
     const program = new Program(BLOCKS, { renewFrom: 'main' });
-    await program.hears('held');
-    program.tell();
+    await program.prints('held');
+    program.continue();
     const next = await others.mutex('a').acquire({ wait: withinMs(4000) });
     await client.set('last', next.fence);
-    await program.hears('aborted');
-    await program.hears(true);
-    await program.hears({ isHeld: false, reason: 'unreachable' });
-    await program.hears('refused');
-    await program.hears('not-held');
+    await program.prints('aborted');
+    await program.prints(true);
+    await program.prints({ isHeld: false, reason: 'unreachable' });
+    await program.prints('refused');
+    await program.prints('not-held');
   });
 
-  it('keeps it when a worker renews it, and goes on as if nothing had been', async () => {
+  it('keeps its lease when a worker renews it', async () => {
     const program = await start(BLOCKS);
     const wait = others.mutex('a').acquire({ wait: withinMs(2000) });
     await expect(wait).rejects.toThrow(LockTimeoutError);
-    await program.hears(false);
-    await program.hears({ isHeld: true });
-    await program.hears('written');
-    await program.hears('released');
+    await program.prints(false);
+    await program.prints({ isHeld: true });
+    await program.prints('written');
+    await program.prints('released');
   });
 
-  it('keeps locks of every kind, also several', async () => {
+  it('keeps locks of every kind, also those of all()', async () => {
     const program = await start(`
       const leases = await Promise.all([
         locks.semaphore('s', 3, { permits: 2 }).acquire({ lease: ${withinMs(900)} }),
@@ -167,54 +167,54 @@ describe('a program that blocks its event loop for more than two leases', () => 
         locks.all(['x', 'y']).acquire({ lease: ${withinMs(1100)} }),
       ]);
       say('held');
-      await told();
+      await next();
       stall(${withinMs(2500)});
-      say(leases.map((lease) => look(lease)));
+      say(leases.map((lease) => stateOf(lease)));
       await new Promise(setImmediate);
-      say(leases.map((lease) => look(lease)));
+      say(leases.map((lease) => stateOf(lease)));
     `);
     const held = { isHeld: true };
-    await program.hears([held, held, held]);
-    await program.hears([held, held, held]);
+    await program.prints([held, held, held]);
+    await program.prints([held, held, held]);
     expect(await others.semaphore('s', 3, { permits: 2 }).tryAcquire()).toBe(null);
     expect(await others.readWrite('r').read.tryAcquire()).toBe(null);
     expect(await others.mutex('y').tryAcquire()).toBe(null);
   });
 
-  it('is told on the next line that somebody took its lock by force', async () => {
+  it('sees in the next statement that its lock was released by force', async () => {
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
-      await told();
+      await next();
       say('stalls');
       stall(${withinMs(2500)});
-      say(look(lease));
+      say(stateOf(lease));
       say(await lease.release());
     `);
-    await program.hears('stalls');
+    await program.prints('stalls');
     expect(await others.mutex('a').forceRelease()).toBe(1);
-    await program.hears({ isHeld: false, reason: 'stolen' });
-    await program.hears('not-held');
+    await program.prints({ isHeld: false, reason: 'stolen' });
+    await program.prints('not-held');
   });
 
   it('loses its lease when the worker cannot reach the store either', async () => {
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
-      await told();
+      await next();
       say('stalls');
       stall(${withinMs(2500)});
-      say(look(lease));
+      say(stateOf(lease));
     `);
-    await program.hears('stalls');
+    await program.prints('stalls');
     await client.client('PAUSE', withinMs(3000), 'ALL');
-    await program.hears({ isHeld: false, reason: 'unreachable' });
+    await program.prints({ isHeld: false, reason: 'unreachable' });
     await client.client('UNPAUSE');
   });
 });
 
 describe('a worker that renews', () => {
-  it('leaves alone what was released, at once', async () => {
+  it('does not renew a lease after its release', async () => {
     const verbs: string[] = [];
     await monitor((verb, key) => {
       if (key === 'lock:{a}') verbs.push(verb);
@@ -222,63 +222,63 @@ describe('a worker that renews', () => {
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
-      await told();
+      await next();
       stall(${withinMs(2000)});
       say(await lease.release());
       stall(${withinMs(2000)});
       say('over');
     `);
-    await program.hears('released');
-    await program.hears('over');
+    await program.prints('released');
+    await program.prints('over');
     expect(verbs).toContain('extend');
     expect(verbs.slice(verbs.indexOf('release'))).toEqual(['release']);
   });
 
-  it('leaves alone what is being released, even before the store hears of that', async () => {
+  it('does not renew a lease whose release was not sent yet', async () => {
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
-      await told();
+      await next();
       stall(${withinMs(2000)});
       say('releases');
       const released = lease.release();
       stall(${withinMs(3000)});
       say(await released);
     `);
-    await program.hears('releases');
+    await program.prints('releases');
     await others.mutex('a').acquire({ wait: withinMs(2500) });
-    // Its timer comes before the reply, which is late.
-    await program.hears('unknown');
+    // After the stall, the timeout of the release runs before its reply is read.
+    await program.prints('unknown');
   });
 
-  it('leaves alone what is not to be renewed, or no longer', async () => {
+  it('does not renew a lease with renew: false, or after maxHold', async () => {
     const program = await start(`
       await locks.mutex('first').acquire();
       say('held');
-      await told();
+      await next();
       const short = await locks.mutex('a').acquire({ lease: ${withinMs(900)}, renew: false });
       const limited = await locks.mutex('b').acquire({ lease: ${withinMs(900)}, maxHold: ${withinMs(1500)} });
       say('stalls');
       stall(${withinMs(4000)});
-      say([look(short), look(limited)]);
+      say([stateOf(short), stateOf(limited)]);
     `);
-    await program.hears('stalls');
+    await program.prints('stalls');
     await others.mutex('a').acquire({ wait: withinMs(2000) });
     expect(await others.mutex('b').tryAcquire()).toBe(null);
     await others.mutex('b').acquire({ wait: withinMs(3000) });
-    await program.hears([
+    await program.prints([
       { isHeld: false, reason: 'expired' },
       { isHeld: false, reason: 'unreachable' },
     ]);
   });
 
-  it('keeps a lease that the main thread cannot renew, and tells when it no longer can', async () => {
+  it('keeps a lease that the main thread cannot renew, and reports the loss when it cannot renew it either', async () => {
     await using proxy = await FaultProxy.start(server.port);
     const program = await start(
       `
       const lease = await locks.mutex('a').acquire({ lease: 1800 });
       say('held');
-      await told();
+      await next();
       await new Promise((resolve) => setTimeout(resolve, 2800));
       const { isHeld, signal } = lease;
       say(isHeld);
@@ -288,15 +288,15 @@ describe('a worker that renews', () => {
     );
     const [main] = proxy.links;
     main!.set({ kind: 'swallow' });
-    await program.hears(true);
+    await program.prints(true);
     const beganMs = performance.now();
     await proxy.set({ kind: 'swallow' });
-    await program.hears('unreachable');
-    // Long before the main thread's own request, which has been under way for long, ends in a time-out.
+    await program.prints('unreachable');
+    // Before the timeout of the main thread's own request.
     expect(performance.now() - beganMs).toBeLessThan(withinMs(2500, 5000));
   });
 
-  it('tells at once of a lease that was taken, even if nobody looks', async () => {
+  it('reports a stolen lease at once, also if the program does not use it', async () => {
     await using proxy = await FaultProxy.start(server.port);
     const program = await start(
       `
@@ -311,12 +311,12 @@ describe('a worker that renews', () => {
     main!.set({ kind: 'swallow' });
     const beganMs = performance.now();
     await others.mutex('a').forceRelease();
-    await program.hears('stolen');
-    // The worker asks after three seconds; the main thread itself would look when six are over.
+    await program.prints('stolen');
+    // The worker renews after 3 s. The main thread itself would notice the loss after 6 s.
     expect(performance.now() - beganMs).toBeLessThan(withinMs(5000, 6000));
   });
 
-  it('does nothing while the main thread renews by itself', async () => {
+  it('sends no request while the main thread renews', async () => {
     const sources = new Set<string>();
     let extendCount = 0;
     await monitor((verb, _key, source) => {
@@ -327,38 +327,38 @@ describe('a worker that renews', () => {
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
-      await told();
+      await next();
       for (let turn = 0; turn < 40; turn++) {
         await new Promise((resolve) => setTimeout(resolve, ${withinMs(50)}));
       }
-      say(look(lease));
+      say(stateOf(lease));
     `);
-    await program.hears({ isHeld: true });
+    await program.prints({ isHeld: true });
     expect(extendCount).toBeGreaterThan(4);
     expect(sources.size).toBe(1);
   });
 
-  it('that dies is warned of, and the main thread renews alone', async () => {
+  it('that ends causes a warning, and the main thread renews alone', async () => {
     const program = await start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
-      await told();
+      await next();
       await workers[0].terminate();
       await new Promise((resolve) => setTimeout(resolve, ${withinMs(2500)}));
-      say(look(lease));
+      say(stateOf(lease));
       stall(${withinMs(1500)});
-      say(look(lease));
+      say(stateOf(lease));
       await locks.mutex('b').run(() => {});
       say(workers.length);
     `);
-    await program.hears('HOLDFAST_RENEWAL_WORKER');
-    await program.hears({ isHeld: true });
-    await program.hears({ isHeld: false, reason: 'unreachable' });
-    await program.hears(1);
+    await program.prints('HOLDFAST_RENEWAL_WORKER');
+    await program.prints({ isHeld: true });
+    await program.prints({ isHeld: false, reason: 'unreachable' });
+    await program.prints(1);
   });
 
-  it('that cannot be started is warned of, once', async () => {
-    // Here the program of the worker is TypeScript, which does not load under the name that it is built to.
+  it('that cannot be started causes one warning', async () => {
+    // In this process the worker's file does not exist: only the build has it as .js.
     const codes: unknown[] = [];
     const onWarning = (warning: Error & { code?: string }) => codes.push(warning.code);
     process.on('warning', onWarning);
@@ -371,7 +371,7 @@ describe('a worker that renews', () => {
     expect(codes).toEqual(['HOLDFAST_RENEWAL_WORKER']);
   });
 
-  it('is started with the first lease, and ends with close()', async () => {
+  it('is started with the first lease, and ended by close()', async () => {
     const before = await clientCount();
     const program = new Program(`
       say(workers.length);
@@ -381,32 +381,32 @@ describe('a worker that renews', () => {
       await locks.mutex('b').run(() => {});
       say(workers.length);
       workers[0].on('exit', () => say('ended'));
-      await told();
+      await next();
       await locks.close();
       say('closed');
       process.stdin.destroy();
     `);
-    for (const count of [0, 0, 1]) await program.hears(count);
+    for (const count of [0, 0, 1]) await program.prints(count);
     while ((await clientCount()) < before + 2);
-    program.tell();
-    await program.hears('ended');
-    await program.hears('closed');
+    program.continue();
+    await program.prints('ended');
+    await program.prints('closed');
     const [code] = await once(program.child, 'exit');
     expect(code).toBe(0);
   });
 });
 
 describe('renewFrom', () => {
-  it('is refused where a worker could not connect', () => {
-    const asks = [
+  it('throws without an address', () => {
+    const calls = [
       () => createLocks({ renewFrom: 'worker' }),
       () => createLocks({ store: memoryStore(systemClock), renewFrom: 'worker' }),
     ];
-    for (const ask of asks) expect(ask).toThrow(/renewFrom needs an address/);
+    for (const call of calls) expect(call).toThrow(/renewFrom needs an address/);
   });
 
-  it('is one of two words', () => {
-    const ask = () => createLocks('redis://127.0.0.1:1', { renewFrom: 'thread' as never });
-    expect(ask).toThrow(/renewFrom is 'main' or 'worker'; got 'thread'/);
+  it('throws for a value that is not main or worker', () => {
+    const call = () => createLocks('redis://127.0.0.1:1', { renewFrom: 'thread' as never });
+    expect(call).toThrow(/renewFrom is 'main' or 'worker'; got 'thread'/);
   });
 });

@@ -27,7 +27,7 @@ function addressOf(server: Server) {
 }
 
 /** Replies to every request with +OK. */
-function answering(socket: Socket, onChunk: (text: string) => void = () => {}): void {
+function replyOk(socket: Socket, onChunk: (text: string) => void = () => {}): void {
   socket.on('data', (chunk: Buffer) => {
     onChunk(chunk.toString());
     const requests = chunk.toString().match(/^\*\d+\r$/gm)?.length ?? 0;
@@ -39,7 +39,7 @@ const OK = expect.objectContaining({ text: 'OK' });
 
 describe('a client', () => {
   it('connects with its first request, and sends those of one turn in two writes at most', async () => {
-    const server = await listen((socket) => answering(socket));
+    const server = await listen((socket) => replyOk(socket));
     const client = new Client(addressOf(server));
     await client.request(['PING']);
     const writes = vi.spyOn(Socket.prototype, 'write');
@@ -55,7 +55,7 @@ describe('a client', () => {
   it('keeps the order of requests that were made before and after it was connected', async () => {
     const keys: string[] = [];
     const server = await listen((socket) =>
-      answering(socket, (text) => keys.push(...(text.match(/(?<=\r\n)k\d+/g) ?? []))),
+      replyOk(socket, (text) => keys.push(...(text.match(/(?<=\r\n)k\d+/g) ?? []))),
     );
     const client = new Client(addressOf(server));
     const replies: Promise<unknown>[] = [];
@@ -72,7 +72,7 @@ describe('a client', () => {
     let connections = 0;
     const server = await listen((socket) => {
       if (++connections === 1) socket.once('data', () => socket.destroy());
-      else answering(socket);
+      else replyOk(socket);
     });
     const client = new Client(addressOf(server));
     await expect(client.request(['GET', 'a'])).rejects.toThrow(/was lost before the answer came/);
@@ -147,7 +147,7 @@ describe('a client', () => {
   });
 
   it('fails all requests after close(), which may be called twice', async () => {
-    const server = await listen((socket) => answering(socket));
+    const server = await listen((socket) => replyOk(socket));
     const client = new Client(addressOf(server));
     await client.request(['PING']);
     client.close();

@@ -83,7 +83,7 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
   #pauseMs = MIN_PAUSE_MS;
   #retryTimer: Timer | undefined = undefined;
   #onReply: (() => void) | undefined = undefined;
-  /** The fence of a grant that arrived too late. A message about the same grant may still arrive, and is ignored. */
+  /** The fence of a grant that arrived too late. A later message about the same grant does not count as a grant. */
   #lateFence = 0;
 
   constructor(

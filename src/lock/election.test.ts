@@ -294,7 +294,7 @@ describe('the pauses of an election', () => {
 });
 
 describe('an error of the callback', () => {
-  it('reaches onError after the release, and the election goes on', async () => {
+  it('reaches onError after the release, and the election continues', async () => {
     const locks = locksIn(memoryStore(clock));
     const errors: unknown[] = [];
     const holders: Promise<unknown>[] = [];
@@ -434,7 +434,7 @@ describe('an election', () => {
     expect(onError).not.toHaveBeenCalled();
   });
 
-  it('does not start the callback after stop(), which may come with the grant', async () => {
+  it('does not start the callback after stop(), also if it is called during the grant', async () => {
     for (let turns = 0; turns < 10; turns++) {
       const locks = locksIn(memoryStore(clock));
       let isStopped = false;

@@ -47,7 +47,7 @@ export class Election implements AsyncDisposable {
       wait: Number.POSITIVE_INFINITY,
       signal: this.#stopping.signal,
     };
-    // Checks them.
+    // Throws now if an option is wrong.
     core.options.resolve(lock.name, this.#acquireOptions);
     // The election is no part of the callback of run() that may have started it.
     this.done = withRunContext(undefined, () => this.#campaign());
@@ -196,7 +196,7 @@ export interface ElectOptions {
   readonly label?: string;
   /**
    * Receives each error of the callback, and each error of the store that ends a campaign, such as a wrong password.
-   * The leadership is released before, and the election goes on afterwards. If `onError` throws, the election ends,
+   * The leadership is released before, and the election continues afterwards. If `onError` throws, the election ends,
    * and `election.done` rejects. Default: a process warning with the code HOLDFAST_ELECTION.
    */
   readonly onError?: (error: unknown) => Promise<void> | void;

@@ -46,7 +46,7 @@ export class LockError extends Error {
 /** The lock stayed busy until the wait timeout. */
 export class LockTimeoutError extends LockError {
   protected static override readonly codeOf = 'timeout';
-  /** The clients that held the lock when the wait ended. Empty if the store did not answer in time. */
+  /** The clients that held the lock when the wait ended. Empty if the store did not reply in time. */
   readonly holders: readonly Holder[];
   /** The place of this request in the queue, from 1 on. Undefined if it did not wait, or is not known. */
   readonly place: number | undefined;
@@ -100,7 +100,7 @@ const LOSSES = {
   unreachable: 'the store could not be reached to renew it before the lease ended.',
 } as const satisfies Record<LossReason, string>;
 
-/** The store did not answer: whether the lock is busy is not known. */
+/** The store did not reply: it is unknown whether the lock is busy. */
 export class LockUnavailableError extends LockError {
   protected static override readonly codeOf = 'unavailable';
   constructor(lock: string, cause: unknown) {
@@ -140,7 +140,7 @@ export class NotHeldError extends LockError {
   }
 }
 
-/** Waiting was given up by the caller's signal, or waiting or holding was ended by close(). */
+/** The caller's signal ended the wait, or close() ended the wait or the lease. */
 export class LockAbortedError extends LockError {
   protected static override readonly codeOf = 'aborted';
   constructor(lock: string, cause: unknown, doing: 'waiting for' | 'holding' = 'waiting for') {

@@ -30,7 +30,7 @@ describe('acquire', () => {
   it.each([
     ['aborts the signal', (controller: AbortController) => controller.abort(new Error('no'))],
     ['closes the library', () => void locks.close()],
-  ])('is not begun if who hears of it %s', async (_what, act) => {
+  ])('sends no request if a subscriber of its event %s', async (_what, act) => {
     const controller = new AbortController();
     const failed: unknown[] = [];
     const onAcquire = (): void => act(controller);
@@ -358,10 +358,10 @@ describe('errors', () => {
 
 describe('events', () => {
   it('are published for each step of a lease', async () => {
-    const heard: string[] = [];
+    const published: string[] = [];
     const names = ['acquire', 'wait', 'grant', 'renew', 'lose', 'release'];
     const listeners = names.map((name) => {
-      const listener = (): unknown => heard.push(name);
+      const listener = (): unknown => published.push(name);
       diagnostics.subscribe(`holdfast:${name}`, listener);
       return () => diagnostics.unsubscribe(`holdfast:${name}`, listener);
     });
@@ -373,7 +373,7 @@ describe('events', () => {
     await elapse(clock, 3000);
     expect(second.isHeld).toBe(false);
     for (const stop of listeners) stop();
-    expect(heard).toEqual([
+    expect(published).toEqual([
       'acquire',
       'grant',
       'acquire',

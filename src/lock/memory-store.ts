@@ -515,7 +515,7 @@ class MemoryLock {
     if (ended) this.#serve(nowMs);
   }
 
-  /** While there are waiters, a timer ends the next lease that expires: no request may come. */
+  /** While there are waiters, a timer ends the next lease that expires, since there may be no request that does. */
   #setTimer(nowMs: number): void {
     this.#cancelTimer();
     if (!this.#hasWaiters || this.#holders.size === 0) return;

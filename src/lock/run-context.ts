@@ -176,8 +176,8 @@ function keyOf({ kind, name }: LockTarget): string {
  * stuck contexts do not hold are fewer than the request, or a request in front of it, takes.
  *
  * - `own`: the context itself, or one around it, holds the lock.
- * - `upgrade`: the same, and it reads what it now requests to write.
- * - `behind`: a request in front of it waits for what the context holds: a writer behind our read, or a request for more
+ * - `upgrade`: the same, with a read lease where the request is to write.
+ * - `behind`: a request in front of it waits for what the context holds: a writer waits for our read lease, or a request for more
  *   permits than are left beside ours.
  * - `cycle`: the holders wait, directly or through others, for locks that the context holds.
  *

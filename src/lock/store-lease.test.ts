@@ -26,13 +26,13 @@ describe('a lease', () => {
   it('aborts its signal before the store can grant the lock to another client', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '1s', renew: false });
     const { signal } = lease;
-    const told = new Promise<number>((resolve) => {
+    const aborted = new Promise<number>((resolve) => {
       signal.addEventListener('abort', () => resolve(clock.monotonicMs()));
     });
     const waiting = locks.mutex('a').acquire({ wait: '5s' });
     const granted = waiting.then(() => clock.monotonicMs());
     await elapse(clock, 2000);
-    expect(await told).toBeLessThan(await granted);
+    expect(await aborted).toBeLessThan(await granted);
     expect(signal.reason).toBeInstanceOf(LockLostError);
     expect((signal.reason as LockLostError).reason).toBe('expired');
     expect(() => lease.assertHeld()).toThrow(LockLostError);
@@ -162,13 +162,13 @@ describe('the signal of a lease', () => {
   it('is aborted when it is read after a stall, before any timer runs', async () => {
     const lease = await locks.mutex('a').acquire({ lease: '30s' });
     const { signal } = lease;
-    const heard: unknown[] = [];
-    signal.addEventListener('abort', () => heard.push(signal.reason));
+    const reasons: unknown[] = [];
+    signal.addEventListener('abort', () => reasons.push(signal.reason));
     signal.throwIfAborted();
     clock.jumpWall(31_000);
     expect(() => signal.throwIfAborted()).toThrow(LockLostError);
     expect(signal.aborted).toBe(true);
-    expect(heard).toEqual([signal.reason]);
+    expect(reasons).toEqual([signal.reason]);
     expect(signal.reason).toMatchObject({ code: 'lost', reason: 'unreachable', lock: 'a' });
   });
 

@@ -139,14 +139,13 @@ export interface ForeignHolder {
   /** The type of the key, as `TYPE` says: `string`, or another, such as `hash` for a lock of Redisson. */
   readonly type: string;
   /**
-   * The first 1024 bytes of a string, read as UTF-8: bytes that are none become U+FFFD (`holdfast show` prints
+   * The first 1024 bytes of a string, read as UTF-8: invalid bytes become U+FFFD (`holdfast show` prints
    * them as `\xff`). Empty for any other type.
    */
   readonly value: string;
   readonly permits: 1;
   /**
-   * The TTL of the key. Infinity: it has none, and the lock does not end by itself. `JSON.stringify` writes
-   * that as null.
+   * The TTL of the key. Infinity (null in JSON): it has none, and the lock does not expire.
    */
   readonly leftMs: number;
 }

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 const ROOT = join(import.meta.dirname, '..', '..');
 const BUILD = pathToFileURL(process.env['HOLDFAST_BUILD'] ?? join(ROOT, 'dist', 'index.js')).href;
 
-/** Runs a program on the package as it was built, and returns what it prints. */
+/** Runs a program that uses the built package, and returns its output. */
 function run(program: string): string {
   const args = ['--input-type=module', '--eval', program];
   return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });

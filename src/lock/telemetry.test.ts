@@ -51,11 +51,11 @@ class AsyncContextManager implements ContextManager {
   }
   with<A extends unknown[], F extends (...args: A) => ReturnType<F>>(
     active: Context,
-    body: F,
+    callback: F,
     self?: ThisParameterType<F>,
     ...args: A
   ): ReturnType<F> {
-    return this.#storage.run(active, () => body.apply(self, args));
+    return this.#storage.run(active, () => callback.apply(self, args));
   }
   bind<T>(_context: Context, target: T): T {
     return target;
@@ -94,9 +94,9 @@ async function live(): Promise<void> {
   await settle();
   controller.abort();
   await elapse(clock, 1500);
-  const given = held.transfer();
-  const adopted = await locks.adopt(given);
-  await locks.adopt(given).catch(String);
+  const text = held.transfer();
+  const adopted = await locks.adopt(text);
+  await locks.adopt(text).catch(String);
   await adopted.release();
   await Promise.all(fates);
   await elapse(clock, 2500);
@@ -119,7 +119,7 @@ async function live(): Promise<void> {
 describe('events', () => {
   it('report the end of every acquisition and of every lease once', async () => {
     const open = { acquisitions: new Set<string>(), holds: new Set<string>() };
-    const heard = new Set<string>();
+    const published = new Set<string>();
     const ways: Partial<Record<keyof LockEvents, (key: string) => boolean>> = {
       acquire: (key) => !open.acquisitions.has(key) && !!open.acquisitions.add(key),
       fail: (key) => open.acquisitions.delete(key),
@@ -131,7 +131,7 @@ describe('events', () => {
     const stops = NAMES.map((name) => {
       const listener = (message: unknown): void => {
         const event = message as LockEvents['fail'];
-        heard.add(name === 'fail' ? `fail ${event.code}` : name);
+        published.add(name === 'fail' ? `fail ${event.code}` : name);
         const isRight = ways[name]?.(`${event.owner} ${event.lock}`) ?? true;
         expect(isRight, `${name} ${event.lock}`).toBe(true);
       };
@@ -141,7 +141,7 @@ describe('events', () => {
     await live();
     for (const stop of stops) stop();
     expect([...open.acquisitions, ...open.holds]).toEqual([]);
-    expect([...heard].sort()).toEqual(
+    expect([...published].sort()).toEqual(
       [
         ...NAMES.filter((name) => name !== 'fail'),
         ...['aborted', 'busy', 'not-held', 'timeout'].map((code) => `fail ${code}`),

@@ -120,7 +120,7 @@ class Telemetry {
     return pending;
   }
 
-  /** The span is created when it is over, with the start that the event gives: all of its attributes are known then. */
+  /** Creates the span at its end, when all attributes are known, with the start time that the event shows. */
   #traceAcquire(
     event: Granted | Failed,
     { context, hasWaited }: Pending,

@@ -4,7 +4,7 @@ import { warnOfEviction } from './eviction.ts';
 describe('warnOfEviction', () => {
   it.each([
     ['noeviction', 'maxmemory:0\r\nmaxmemory_policy:noeviction\r\n'],
-    ['a server that does not tell', '# Memory\r\nused_memory:1\r\n'],
+    ['a server that does not name its policy', '# Memory\r\nused_memory:1\r\n'],
     ['no text', undefined],
   ])('is silent about %s', (_name, memory) => {
     expect(warningsOf(memory)).toEqual([]);

@@ -11,7 +11,7 @@ export function guardSlot(script: Script, keys: string[]): { script: Script; key
   return { script: withoutLastKey(script), keys: [...keys, `${baseOf(keys[0]!)}:moving`] };
 }
 
-/** Whether a call was refused for that. ioredis retries by itself, and gives up after some redirections. */
+/** Whether a call was refused because its slot moves. ioredis retries, and fails after some redirections. */
 export function isMoving(error: unknown): boolean {
   return error instanceof Error && /^(TRYAGAIN|Too many Cluster redirections)/.test(error.message);
 }

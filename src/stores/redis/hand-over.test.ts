@@ -245,8 +245,8 @@ describe('a lock that is handed to another process', () => {
   });
 
   it.each([
-    ['before the waiter asked again', 0],
-    ['after the waiter asked again', 3000],
+    ['before the waiter sent its request again', 0],
+    ['after the waiter sent its request again', 3000],
   ])('is not held by a message that comes %s, when another has the lock', async (_, laterMs) => {
     const [holder, waiting] = await waiter({ wait: '200s' });
     heldUp = [];

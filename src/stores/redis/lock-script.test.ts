@@ -53,8 +53,8 @@ function openWorld(text: string) {
     messages,
     async open() {
       for (const channel of CLIENTS.map(channelOf)) {
-        const hear = (message: string): void => void messages.push(`${channel}: ${message}`);
-        await runner.listen(channel, hear, () => {});
+        const onMessage = (message: string): void => void messages.push(`${channel}: ${message}`);
+        await runner.listen(channel, onMessage, () => {});
       }
     },
     run: (keys: readonly string[], args: readonly string[]) =>

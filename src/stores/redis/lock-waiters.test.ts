@@ -68,10 +68,10 @@ function openClient(clientId: string): Client {
     async listen(channel, onMessage, onGap) {
       client.onGap = onGap;
       await client.subscribing;
-      const hear = (text: string): void => {
+      const deliver = (text: string): void => {
         if (!isDead && !client.losesMessages) onMessage(text);
       };
-      await runner.listen(channel, hear, onGap);
+      await runner.listen(channel, deliver, onGap);
     },
   };
   const store = new RedisStore(scripts, { clock, clientId, requestTimeoutMs: 2000 });
