@@ -33,7 +33,7 @@ describe('the guide to sessions', () => {
       onTestFinished(() => rmSync(folder, { recursive: true }));
       const program = join(folder, 'program.mjs');
       const placed = code
-        .replace("'holdfast/local'", `'${new URL('./local/index.js', BUILD)}'`)
+        .replace("'holdfast/local'", `'${new URL('./public/local.js', BUILD)}'`)
         .replace("'holdfast'", `'${BUILD}'`)
         .replace(':6379', `:${server.port}`);
       writeFileSync(program, placed);
