@@ -50,12 +50,24 @@ export class Locks implements AsyncDisposable {
     if (telemetry) observeLocks();
   }
 
-  /** One holder at a time. */
+  /**
+   * A lock with one holder at a time.
+   *
+   * @throws LockArgumentError if the name is not a string of 1 to 1024 bytes.
+   * @example
+   * await locks.mutex('orders:42').run((lease) => ship(order, { signal: lease.signal }));
+   */
   mutex(name: string): Lock {
     return new SingleLock(this.#core, { kind: 'mutex', name: checkName(name), slots: 1 }, 1);
   }
 
-  /** Many readers or one writer, in order of arrival: a reader waits behind a writer that waits. */
+  /**
+   * A lock with many readers or one writer, in order of arrival: a reader waits behind a writer that waits.
+   *
+   * @throws LockArgumentError if the name is not a string of 1 to 1024 bytes.
+   * @example
+   * const page = await locks.readWrite('page:7').read.run(() => render());
+   */
   readWrite(name: string): { readonly read: Lock; readonly write: Lock } {
     const target = { kind: 'rw', name: checkName(name), slots: READERS } as const;
     return {
@@ -64,7 +76,14 @@ export class Locks implements AsyncDisposable {
     };
   }
 
-  /** As many holders as there are permits; each takes one, or `permits` of them. */
+  /**
+   * A lock with `count` permits; each holder has one, or `permits` of them (default 1). While it is in use, acquire() with
+   * another count throws a LockArgumentError that names both.
+   *
+   * @throws LockArgumentError if a number is not whole, or `permits` is larger than `count`.
+   * @example
+   * await locks.semaphore('printers', 3).run(() => print(document));
+   */
   semaphore(name: string, count: number, options?: { permits?: number }): Lock {
     checkName(name);
     const permits = permitsOf(name, options);
@@ -73,7 +92,13 @@ export class Locks implements AsyncDisposable {
     return new SingleLock(this.#core, target, checkCount(name, permits, 'permits', count));
   }
 
-  /** Several mutexes at once: all of them or none. */
+  /**
+   * Several mutexes at once, all or none, with one fence. Two such calls cannot block each other.
+   *
+   * @throws LockArgumentError if a name is not a string of 1 to 1024 bytes, or there is none.
+   * @example
+   * await locks.all(['account:1', 'account:2']).run(() => transferMoney());
+   */
   all(names: readonly string[]): Lock {
     return new GroupLock(this.#core, checkNames(names));
   }
@@ -95,7 +120,14 @@ export class Locks implements AsyncDisposable {
     return new Election({ core: this.#core, lock, random: this.#random, callback, options });
   }
 
-  /** Takes over a lease that another process transferred by `lease.transfer()`. */
+  /**
+   * Takes over a lease that another process transferred by `lease.transfer()`. Its duration is that of the transferred
+   * lease, unless `lease` is given.
+   *
+   * @throws NotHeldError if the transferred lease has ended, or was adopted already.
+   * @throws LockUnavailableError if the store cannot be reached.
+   * @throws LockArgumentError if the text is not one of `transfer()`.
+   */
   adopt(text: string, options?: AdoptOptions): Promise<Lease> {
     return adopt(this.#core, text, options);
   }

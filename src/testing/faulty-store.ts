@@ -73,7 +73,7 @@ type Mode =
 type Method = (...args: unknown[]) => unknown;
 
 /** Members that make no call to where the locks live: they have no faults. */
-const LOCAL = /^(?:on[A-Z]|close$|watch$|unwatch$)/;
+const LOCAL = /^(?:on[A-Z]|close$|unwatch$)/;
 
 class StoreFaults implements Faults {
   readonly #store: LockStore;
@@ -126,6 +126,7 @@ class StoreFaults implements Faults {
   member(target: LockStore, name: string | symbol): unknown {
     if (name === 'onLost') return this.#onLost;
     if (name === 'acquire') return this.#acquire;
+    if (name === 'watch') return this.#watch;
     if (name === 'release') return this.#release;
     const member: unknown = Reflect.get(target, name, target);
     if (typeof member !== 'function') return member;
@@ -134,9 +135,18 @@ class StoreFaults implements Faults {
     return (...args: unknown[]) => this.#call(args[0], () => method(...args));
   }
 
-  readonly #onLost = (listener: (reason: Error) => void): void => {
+  readonly #onLost = (listener: (reason: Error, owner?: string) => void): void => {
     this.#lostListeners.push(listener);
-    this.#store.onLost?.(listener);
+    this.#store.onLost?.((reason, owner) => {
+      // A message to one holder does not arrive while the store is unreachable.
+      if (owner === undefined || this.#mode.type !== 'unreachable') listener(reason, owner);
+    });
+  };
+
+  readonly #watch: NonNullable<LockStore['watch']> = (request, onContended) => {
+    this.#store.watch?.(request, () => {
+      if (this.#mode.type !== 'unreachable') onContended();
+    });
   };
 
   readonly #acquire: LockStore['acquire'] = (request, waiter) => {
