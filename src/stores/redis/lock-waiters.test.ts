@@ -3,7 +3,7 @@ import { elapse, gate, settle } from '../../../test/virtual-time.ts';
 import type { ScriptRunner } from '../../client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../../clock/index.ts';
 import { createEngine, type Engine, execute } from '../../engine/index.ts';
-import { type Inspection, type LockRequest, Locks } from '../../lock/index.ts';
+import { type Inspection, type LockRequest, Locks, type LockTarget } from '../../lock/index.ts';
 import { engineRunner } from './engine-runner.ts';
 import { REFRESH_MS } from './lock-script.ts';
 import { RedisStore } from './redis-store.ts';
@@ -93,11 +93,18 @@ function openClient(clientId: string): Client {
   return client;
 }
 
-/** Enters the queue of the mutex `a`. The waiter ignores its events. */
-async function enqueue({ store }: Client, id: number, leaseMs: number): Promise<void> {
+const MUTEX: LockTarget = { kind: 'mutex', name: 'a', slots: 1 };
+
+/** Enters the queue of a lock. The waiter ignores its events. */
+async function enqueue(
+  { store }: Client,
+  id: number,
+  leaseMs: number,
+  target = MUTEX,
+): Promise<void> {
   const info = { host: '', pid: 0, label: '' };
   const owner = `${store.ownerPrefix}dead${id}`;
-  const request = { kind: 'mutex', name: 'a', slots: 1, permits: 1, owner, leaseMs, info } as const;
+  const request = { ...target, permits: 1, owner, leaseMs, info };
   const { type } = await store.acquire(request satisfies LockRequest, { notify() {} });
   expect(type).toBe('busy');
 }
@@ -197,6 +204,23 @@ describe('waiters of dead clients before a live one', () => {
       expect(lease.isHeld).toBe(false);
     },
   );
+
+  it('cost a short lease once, however many they are, while another holder of the lock lives', async () => {
+    const here = openClient('here').locks;
+    const [, second] = [
+      await here.semaphore('s', 2).acquire(),
+      await here.semaphore('s', 2).acquire(),
+    ];
+    const dead = openClient('dead');
+    for (let id = 0; id < 30; id++) {
+      await enqueue(dead, id, 200, { kind: 'semaphore', name: 's', slots: 2 });
+    }
+    const live = openClient('live').locks.semaphore('s', 2).acquire({ wait: WAIT });
+    await elapse(clock, 5000, 100);
+    dead.die('killed');
+    await second.release();
+    expect(await timeUntil(live, 60_000)).toBeLessThan(1200 + STEP_MS);
+  });
 
   it('keep their places while their client is silent for less than 10 s', async () => {
     const holder = await openClient('holder').locks.mutex('a').acquire();
