@@ -25,7 +25,7 @@ interface Block {
   readonly code: string;
 }
 
-/** What stands between fences, as `file:line`. */
+/** The fenced code blocks of a document. The title of a block is `file:line`. */
 function blocksIn(document: string): Block[] {
   const text = readFileSync(join(ROOT, document), 'utf8');
   return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(({ index, 1: language, 2: code }) => {
@@ -52,12 +52,12 @@ const DOCUMENTS = [
 const blocks = DOCUMENTS.flatMap(blocksIn);
 const programs = blocks.filter(({ language }) => language === 'ts');
 
-/** What a program says that it prints: `// → so`. */
+/** The expected output of a program, from its comments: `// → text`. */
 function promisedOutput({ code }: Block): string {
   return [...code.matchAll(/\/\/ → (.*)$/gm)].map(([, output]) => `${output}\n`).join('');
 }
 
-/** Somebody who has installed the package, a client, and a database of their own. */
+/** The folder of a program that has installed the package and ioredis, and has a database module. */
 const consumer = mkdtempSync(join(tmpdir(), 'holdfast-examples-'));
 const compiler = join(
   dirname(createRequire(import.meta.url).resolve('typescript/package.json')),
@@ -94,7 +94,7 @@ async function writePrograms(port: number): Promise<void> {
   }
 }
 
-/** A database of its own, in which the SQL of the documents was run. */
+/** Creates a SQLite database, runs the SQL blocks of all documents in it, and returns its path. */
 function newDatabase(name: string): string {
   const path = join(consumer, `${name}.sqlite`);
   const sql = blocks.filter(({ language }) => language === 'sql').map(({ code }) => code);
@@ -115,13 +115,13 @@ describe('the examples of the documents', () => {
     rmSync(consumer, { recursive: true });
   });
 
-  it('are whole programs that use the package', () => {
+  it('all import the package', () => {
     expect(programs.length).toBeGreaterThan(8);
     const others = programs.filter(({ code }) => !/ from 'holdfast(\/\w+)?'/.test(code));
     expect(others.map(({ title }) => title)).toEqual([]);
   });
 
-  it.concurrent.each(programs)('$title prints what it says', async (program) => {
+  it.concurrent.each(programs)('$title prints the output in its comments', async (program) => {
     const env = { ...process.env, DATABASE: newDatabase(fileOf(program)) };
     const file = join(consumer, `${fileOf(program)}.js`);
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], { env });
@@ -129,7 +129,7 @@ describe('the examples of the documents', () => {
     expect(stdout).toBe(promisedOutput(program));
   });
 
-  it('are the same in both languages of the README', () => {
+  it('are the same in README.md and README.zh-CN.md, except for comments', () => {
     const programsIn = (document: string): string[] =>
       blocksIn(document).map(({ code }) => code.replaceAll(/(\/\/(?! →)|#).*$/gm, ''));
     expect(programsIn('README.zh-CN.md')).toEqual(programsIn('README.md'));
@@ -146,7 +146,7 @@ describe('the index of the documents', () => {
 });
 
 describe('the glossary', () => {
-  it('has its terms in the order of the alphabet, each with its Chinese term', () => {
+  it('lists its terms alphabetically, each with a Chinese term', () => {
     const text = readFileSync(join(ROOT, 'docs', 'glossary.md'), 'utf8');
     const rows = text.split('\n').filter((line) => /^\| \*\*/.test(line));
     const terms = rows.map((row) => /^\| \*\*(.+?)\*\* \| \p{Script=Han}.* \| /u.exec(row)?.[1]);

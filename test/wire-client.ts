@@ -20,7 +20,7 @@ export function startWireEngine(settings: SettingValues = {}): WireEngine {
   return { engine, clock, connect: () => new WireClient(engine, ++count) };
 }
 
-/** Returns replies in wire format as one line: `*2 $1 a :1`. */
+/** A client whose replies are in wire format, on one line: `*2 $1 a :1`. */
 export class WireClient {
   readonly session: Session;
   #received = '';

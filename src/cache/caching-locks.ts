@@ -50,7 +50,10 @@ export class CachingLocks extends Locks {
     return this.#cache.get(key, options, load);
   }
 
-  /** Gives up the loads of this process before it notifies their waiters, which must find the mutex free. */
+  /**
+   * Closes the locks and the caches. Loads of this process are given up: their mutexes are released first, and then
+   * their waiters are notified, so that one of them can load.
+   */
   override close(): Promise<void> {
     return this.#closeCaches(super.close());
   }

@@ -75,11 +75,11 @@ describe('a store with limits', () => {
   it('evicts nothing for a value that is larger than the limit', () => {
     limited({ bytes: 10 });
     keep('a', 'small');
-    const heard: unknown[] = [];
-    store.onMessage((message) => heard.push(message?.entry?.data));
+    const received: unknown[] = [];
+    store.onMessage((message) => received.push(message?.entry?.data));
     expect(keep('b', 'x'.repeat(11))).toBe(true);
     expect([has('a'), has('b')]).toEqual([true, false]);
-    expect(heard, 'the message has the value').toEqual(['x'.repeat(11)]);
+    expect(received, 'the message has the value').toEqual(['x'.repeat(11)]);
   });
 
   it('has room again after deletions, replacements and expiry', () => {
@@ -125,7 +125,7 @@ describe('a store with limits', () => {
     expect(hasFailed('a')).toBe(false);
   });
 
-  it('does not refuse the write of a load whose key was evicted', () => {
+  it('accepts the write of a load whose key was evicted', () => {
     limited({ entries: 1 });
     const { version } = store.open('slow', NO_TAGS, TIMES, fences + 1) as CacheLookup;
     for (const key of keys(100)) keep(key);
@@ -135,7 +135,7 @@ describe('a store with limits', () => {
     );
   });
 
-  it('does not refuse the write of a load after the late write of an older one', () => {
+  it('accepts the write of a load after a late write of an older load', () => {
     const { version } = store.open('slow', NO_TAGS, TIMES, 1) as CacheLookup;
     store.open('slow', NO_TAGS, TIMES, 2);
     const write = { data: 'x', version, freshMs: 10, staleMs: 0, loadMs: 0 };
@@ -145,7 +145,7 @@ describe('a store with limits', () => {
     expect(store.write('slow', NO_TAGS, { ...write, fence: 2 })).toBe(true);
     clock.advance(500);
     for (const key of keys(5000)) keep(key);
-    expect(store.write('slow', NO_TAGS, { ...write, fence: 3 }), 'nobody loads').toBe(false);
+    expect(store.write('slow', NO_TAGS, { ...write, fence: 3 }), 'no open load').toBe(false);
   });
 
   it('evicts about as fast as it inserts', () => {
@@ -159,7 +159,7 @@ describe('a store with limits', () => {
     const rounds = Array.from({ length: 3 }, () => [fillMs(Infinity), fillMs(50_000)] as const);
     const roomyMs = Math.min(...rounds.map(([ms]) => ms));
     const fullMs = Math.min(...rounds.map(([, ms]) => ms));
-    // With a Map for the order it took many times as long.
+    // A Map that keeps the order of use is many times slower.
     expect(fullMs / roomyMs).toBeLessThan(3);
   });
 

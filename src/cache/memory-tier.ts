@@ -18,12 +18,12 @@ import type {
 } from './store.ts';
 
 /**
- * A copy is checked with the store after this, although no change was received: FLUSHALL, eviction and commands of
- * other programs publish no change, and nodes of a cluster may lose one.
+ * A copy that is older than this is looked up in the store again, even if no change was received: FLUSHALL, eviction
+ * and commands of other programs publish no change, and nodes of a cluster may lose one.
  */
 const MAX_UNCHECKED_MS = 60_000;
 
-/** Time for one lookup of the store, which has its own timeout. */
+/** How long the memory accepts the copy of a lookup. The request of the lookup has its own timeout. */
 const FILL: LoadTimes = { maxLoadMs: 10_000, keepMs: 0 };
 
 /** @throws LockArgumentError if the option is neither a boolean nor limits. */
@@ -42,11 +42,11 @@ export function memoryLimits(
 /**
  * Copies of fresh values in the memory of this process, in front of a store that all processes share.
  *
- * A copy is valid while this process receives all changes. Copies are dropped with the change of their value or of
- * one of their tags, and all of them when the subscription is lost: until it is back, each lookup goes to the store.
+ * A copy is valid while this process receives all changes. It is dropped when its value or one of its tags changes. All
+ * copies are dropped when the subscription is lost: until it is back, each lookup goes to the store.
  *
- * The memory store refuses a late copy by its version, as it refuses a late load: a lookup opens the key in memory
- * before it is sent, and a change that arrives before its reply ends that version.
+ * A lookup opens the key in the memory store before it is sent. If a change arrives before the reply, that version
+ * ends, and the memory store refuses the copy, as it refuses the value of a late load.
  */
 export class MemoryTier implements CacheStore, ChangeListener {
   readonly #store: CacheStore;
@@ -54,7 +54,7 @@ export class MemoryTier implements CacheStore, ChangeListener {
   readonly #clock: Clock;
   readonly #limits: ResolvedCacheLimits;
   readonly #removeListener: () => void;
-  /** Undefined while changes may be missed. A lookup that outlives its memory writes its copy to no effect. */
+  /** Undefined while changes may be missed. A lookup writes its copy to the memory with which it began. */
   #memory: MemoryCacheStore | undefined;
 
   constructor(store: CacheStore, changes: CacheChanges, clock: Clock, limits: ResolvedCacheLimits) {
@@ -165,7 +165,10 @@ export class MemoryTier implements CacheStore, ChangeListener {
   }
 }
 
-/** In memory, a copy is fresh until it has to be checked, and stale for the rest of the time that it is fresh. */
+/**
+ * In the memory store, `freshMs` is the time until the copy must be checked, and `staleMs` the rest of the time for
+ * which the value is fresh in the shared store.
+ */
 function copyOf(entry: Entry, version: string, freshLeftMs: number): Write {
   const freshMs = Math.min(freshLeftMs, MAX_UNCHECKED_MS);
   const { data, fence, loadMs, version: copiedVersion } = entry;

@@ -4,33 +4,33 @@ export const CHANGES_CHANNEL = 'holdfast:cache:changes';
 /**
  * Runs requests on cached values, any number in one call, and replies to each in order.
  *
- * KEYS  for each request one: the key of a value, `value:{cache:<key>}`, or of a tag, `tag:{cache:<tag>}`. The other
- *       keys of a value are made from it and share its hash tag: `:guard`, `:waiters`, `:failed`, `:failures`. The
+ * KEYS  one for each request: the key of a value, `value:{cache:<key>}`, or of a tag, `tag:{cache:<tag>}`. The other
+ *       keys of a value are derived from it and share its hash tag: `:guard`, `:waiters`, `:failed`, `:failures`. The
  *       mutex of the loader has the same hash tag.
- * ARGV  for each request its verb, the number of its arguments, and these:
+ * ARGV  for each request its verb, the number of its arguments, and the arguments. Times are in milliseconds; `keep` is
+ *       the minimum TTL of the version:
  *         `lookup`
  *         `open keep version fence`                  lookup of a loader; sets the version if there is none
  *         `wait keep version waiter`                 lookup of a waiter; sets the version too, and registers the waiter
- *         `write fence version fresh stale text`     times in milliseconds
+ *         `write fence version fresh stale text`
  *         `set version life text`
  *         `fail fence version tags pause max error`  tags: those of the load, with versions
  *         `wake`, `delete`
  *         `version keep new`                         of a tag; set to `new` if it is missing and `new` is not empty
  *         `invalidate`                               deletes the version of a tag
- * Reply for each request one. A lookup: { left, text }, and unless `lookup` finds a fresh value also
+ * Reply one for each request. A lookup: { left, text }, and unless `lookup` finds a fresh value also
  *       { …, version, fence, error, errorLeft }; -1 or an empty string for none. `write`: 1, or 0 when refused.
  *       `fail`: the pause. `delete`, `invalidate`: how many there were. `version`: the version, or an empty string.
  *
- * value     a string: how many milliseconds it may be used after it is fresh, a space, and the text that clients
- *           encode. Its TTL is the time that it is fresh and stale: what is left of it gives the age of the value by
- *           the server's clock alone.
+ * value     a string: its stale time in milliseconds, a space, and the text that clients encode. Its TTL is the fresh
+ *           time plus the stale time. The remaining TTL shows whether it is fresh, by the server's clock alone.
  * guard     a hash of `version`, which the first loader or waiter sets, and fences: `fence` of the newest write,
  *           `opened` of the newest load that began, `ended` of the newest load that ended, with a value or an error.
- *           It ends with a deletion, with the value, or when a load has had all its time. A late write names a
- *           version that has ended, or has a smaller fence than the newest write, and is refused.
+ *           `delete` removes it, `set` replaces it, and it expires with the value, or when the time of a load is over.
+ *           A write is refused if it has another version, or a smaller fence than the newest write.
  * failed    the last error, until the next load may begin; `failures` counts the failures in a row, in a hash with
  *           one field, the tags of the load.
- * waiters   for each waiting client its channel and its name of the key. Each is notified once.
+ * waiters   a set, one member for each waiting client: its channel, and its name for the key. Each is notified once.
  *
  * Each `write`, `set`, `delete` and `invalidate` is also published to all memory tiers: the name of the key of the value
  * or of the tag.

@@ -16,7 +16,7 @@ export interface WaitLimits {
 /** Shared by all caches: one listener for a signal that many calls have. */
 const aborts = new AbortHub<Waiter>();
 
-/** Callers that wait for a promise with timeouts and a signal. The work behind the promise goes on. */
+/** Callers that wait for a promise with timeouts and a signal. The work continues after a timeout. */
 export class WaitTimeouts {
   readonly #waiters = new LinkedList<Waiter>();
   /** Timers keep the process alive while a caller waits. */
@@ -102,7 +102,7 @@ class Waiter implements Linked<Waiter> {
   readonly #timeouts: WaitTimeouts;
   readonly #resolve: (result: unknown) => void;
   readonly #reject: (error: unknown) => void;
-  #isOver = false;
+  #isSettled = false;
 
   constructor(
     timeouts: WaitTimeouts,
@@ -117,17 +117,18 @@ class Waiter implements Linked<Waiter> {
   }
 
   resolve(result: unknown): void {
-    if (this.#ends()) this.#resolve(result);
+    if (this.#settle()) this.#resolve(result);
   }
 
   reject(error: unknown): void {
-    if (this.#ends()) this.#reject(error);
+    if (this.#settle()) this.#reject(error);
   }
 
   timeOut(): void {
     this.reject(timeoutError(this.limits.key, this.limits.hardMs));
   }
 
+  /** Called by AbortHub when the signal of the caller aborts. */
   aborted(): void {
     this.abort(this.limits.signal?.reason);
   }
@@ -136,9 +137,10 @@ class Waiter implements Linked<Waiter> {
     this.reject(abortedError(this.limits.key, reason));
   }
 
-  #ends(): boolean {
-    if (this.#isOver) return false;
-    this.#isOver = true;
+  /** Returns false if it was settled before. */
+  #settle(): boolean {
+    if (this.#isSettled) return false;
+    this.#isSettled = true;
     this.#timeouts.leave(this);
     return true;
   }

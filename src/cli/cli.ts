@@ -18,8 +18,8 @@ const CLI_OPTIONS = {
     help: 'the server; redis://127.0.0.1:6379 if not given',
   },
   ...TLS_OPTIONS,
-  raw: { help: 'prints the bytes of replies, as into a pipe' },
-  'no-raw': { help: 'formats replies for people, also into a pipe' },
+  raw: { help: 'prints the bytes of replies; the default if the output is a pipe' },
+  'no-raw': { help: 'formats replies for people, even if the output is a pipe' },
   resp2: { short: '2', help: 'speaks RESP2' },
   resp3: { short: '3', help: 'speaks RESP3, which knows maps, sets, doubles and booleans' },
   'exit-code': { short: 'e', help: 'an error goes to stderr and makes the exit code 1' },
@@ -67,7 +67,7 @@ function consoleOptions(values: CliValues, flags: CliValues, io: Io): ConsoleOpt
     store: readStoreAddress({ store: DEFAULT_STORE, ...values }, flags, io.environment)!,
     protocol: values.resp3 ? 3 : values.resp2 ? 2 : undefined,
     raw: values.raw ?? (!values['no-raw'] && !io.output.isTTY),
-    errorsCount: values['exit-code'] ?? false,
+    failsOnError: values['exit-code'] ?? false,
     paint: choosePaint(io, values['no-color']),
   };
 }

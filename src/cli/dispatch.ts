@@ -92,13 +92,14 @@ const PROCESS_IO: Io = {
   get output() {
     return onceBroken(process.stdout, leave);
   },
-  /** A server continues when the reader of its reports has gone. */
+  /** Write errors are ignored: a server continues when the reader of its stderr has gone. */
   get errors() {
     return onceBroken(process.stderr, () => {});
   },
   environment: process.env,
 };
 
+/** Adds an error listener to the stream, unless it has one. */
 function onceBroken(
   stream: NodeJS.WriteStream,
   act: (error: NodeJS.ErrnoException) => void,
@@ -107,7 +108,7 @@ function onceBroken(
   return stream;
 }
 
-/** A reader that closes the pipe early (`| head`) is no error. A full disk is. */
+/** Ends the process after a write error: without a message if the reader closed the pipe early (`| head`). */
 function leave({ code }: NodeJS.ErrnoException): never {
   if (code === 'EPIPE') process.exit();
   printError(PROCESS_IO, `the output cannot be written (${code}).`);

@@ -106,7 +106,7 @@ export class Scripts {
     }
   }
 
-  /** Finds a script by its SHA1 and counts a use. Throws NO_SCRIPT if it is not kept. */
+  /** Finds a script by its SHA1 and marks it as the most recently used. Throws NO_SCRIPT if it is not kept. */
   #find(sha: string): CompiledScript {
     // Nearly all clients send lower case digits, which need no folding.
     const script = this.#bySha.get(sha) ?? this.#bySha.get(lower(sha));

@@ -157,7 +157,7 @@ it('rejects a password of more than 1024 bytes', () => {
   expect(wire.connect().send(['AUTH', 'a'.repeat(1024)])).toBe('+OK');
 });
 
-it('does not count failures without a password', () => {
+it('does not count failures when the server has no password', () => {
   wire = startWireEngine();
   const client = wire.connect();
   for (let count = 0; count < 10; count++) expect(client.send('AUTH me x')).toBe(WRONG);

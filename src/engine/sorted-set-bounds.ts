@@ -12,13 +12,14 @@ export function lexCuts(min: string, max: string): LexCuts {
   return { min: lexCut(min, false), max: lexCut(max, true) };
 }
 
-/** An upper bound cuts after a score that it includes, a lower bound after one that it excludes. */
+/** A cut (see SortedSetValue): after the score for max `1` and min `(1`, before it for max `(1` and min `1`. */
 function scoreCut(text: string, isUpper: boolean): ScoreCut {
   const isExclusive = text.startsWith('(');
   const score = boundScore(isExclusive ? text.slice(1) : text);
   return { score, member: isUpper === isExclusive ? '' : AFTER_ALL };
 }
 
+/** The same for a member: `member\0` is directly after the member. */
 function lexCut(text: string, isUpper: boolean): string {
   if (text === '-') return '';
   if (text === '+') return AFTER_ALL;

@@ -9,13 +9,13 @@ import { REPORT_DESCRIPTOR, startOrphan } from './orphan.ts';
 
 /** Maximum time to wait for another client that is starting the server. */
 const MAX_TURN_MS = 10_000;
-/** How many servers may die while they start. When memory is short, the kernel may kill one at random. */
+/** Maximum number of servers that end while they start. When memory is short, the kernel may kill one at random. */
 const MAX_DEATHS = 3;
 
 /**
  * Starts the server of a folder. `start` may be called repeatedly: it does nothing while a server is starting. Of many
- * clients one starts the server, by a note in the folder; this only saves work. The servers themselves decide which of
- * them serves (see place.ts).
+ * clients, the one that creates the link `starting-<number>` in the folder, the note, starts the server. This only
+ * saves work: if several servers start, they decide which of them serves (see place.ts).
  */
 export class Starter {
   readonly #folder: string;
@@ -31,13 +31,13 @@ export class Starter {
     this.#environment = environment;
   }
 
-  /** No server has this number yet. Throws LocalError if the server failed to start. */
+  /** `number` is the lowest that no server has taken: see place.ts. Throws LocalError if no server could start. */
   start(number: number): void {
     if (this.#failure) throw this.#failure;
     if (!this.#isStarting && this.#isOurTurn(number)) void this.#startServer();
   }
 
-  /** The server serves, or the client has given up. */
+  /** Removes the note. Called when the server serves, or when the client has given up. */
   [Symbol.dispose](): void {
     if (this.#note !== undefined) remove(this.#note);
     this.#note = undefined;
@@ -48,7 +48,7 @@ export class Starter {
     if (note === this.#note || this.#writeNote(note)) return true;
     if (isAlive(pidIn(note)) && systemClock.monotonicMs() - this.#beganMs < MAX_TURN_MS)
       return false;
-    // The process that wrote it is gone, or hangs.
+    // The process that wrote the note is gone, or hangs.
     remove(note);
     return this.#writeNote(note);
   }
@@ -131,6 +131,6 @@ function remove(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Another process did.
+    // Another process has removed it.
   }
 }

@@ -15,7 +15,8 @@ export interface AcquireOptions {
   readonly maxHold?: Duration;
   /**
    * How long the lock stays taken, counted from the grant, also if it is released before: "once in five minutes". If
-   * the process dies before the release, the lock ends with its lease. `maxHold` and close() end it too. Default 0.
+   * the process dies before the release, the lock ends with its lease. `maxHold` and close() release a lock
+   * that is still held, and do not keep it. Default 0.
    */
   readonly keepFor?: Duration;
   /** A text that other clients see with the holder, at most 1024 bytes. Default: none. */

@@ -83,15 +83,15 @@ function unexpected(found: string, error: ParserError, source: string): string {
   return isComplete ? `'<eof>' expected near '${found}'` : `unexpected symbol near '${found}'`;
 }
 
-/** C Lua treats a zero byte as "no token" and leaves it out. */
+/** C Lua treats a zero byte as "no token": its message has no `near` part. */
 function unknownChar(char: string, before: string): string {
   const message = unknownToken(char, before);
   return char === '\0' ? message.replace(/ near '[^']*'$/, '') : message;
 }
 
 /**
- * A char that starts no token. The parser fails one token early. Lua makes it a token, and reports it as
- * it would report the end of the text at the same place.
+ * A char that starts no token. The parser reads one token ahead, and fails before it has parsed the text before it. C
+ * Lua makes the char a token. Its message is that for a source that ends here, with the char in place of `<eof>`.
  */
 function unknownToken(char: string, before: string): string {
   const code = char.charCodeAt(0);
@@ -122,7 +122,7 @@ function missingIn(near: string, error: ParserError, source: string): string {
   return isList ? `'in' expected near '${near}'` : `'=' or 'in' expected near '${near}'`;
 }
 
-/** The tokens after which an expression is missing, rather than what closes the bracket. */
+/** By closing token: the tokens after which C Lua reports a missing expression, not a missing closing token. */
 const WANTS_EXPRESSION: Readonly<Record<string, string>> = { ')': '(', '}': '{ , ;' };
 
 function missingClose(close: string, near: string, error: ParserError, source: string): string {

@@ -25,7 +25,7 @@ export function complete(line: string): Completion {
 
 const NOTHING: Completion = { lines: [], hint: '' };
 
-/** In capitals unless the person types small letters. */
+/** Completes in upper case, unless the typed part is in lower case. */
 function offer(before: readonly string[], names: readonly string[], typed: string): Completion {
   const isLower = typed !== '' && typed === typed.toLowerCase();
   const matches = names.filter((name) => name.startsWith(typed.toLowerCase())).sort();

@@ -14,7 +14,7 @@ export interface ConsoleOptions {
   /** Prints the bytes of replies, for programs; else formats them for people. */
   readonly raw: boolean;
   /** An error is printed to stderr and makes the exit code 1. */
-  readonly errorsCount: boolean;
+  readonly failsOnError: boolean;
   readonly paint: Paint;
 }
 
@@ -115,14 +115,14 @@ export class Console {
   }
 
   #count(result: Result): void {
-    if (result === 'unanswered' || (result === 'error' && this.#options.errorsCount)) {
+    if (result === 'unanswered' || (result === 'error' && this.#options.failsOnError)) {
       this.#exitCode = 1;
     }
   }
 
   #show(reply: Reply, asIs: boolean): void {
-    const { raw, errorsCount, paint } = this.#options;
-    if (errorsCount && reply instanceof ErrorReply) {
+    const { raw, failsOnError, paint } = this.#options;
+    if (failsOnError && reply instanceof ErrorReply) {
       const { message } = reply;
       this.#io.errors.write(
         `${this.#io.errors.isTTY ? lineForTerminal(message) : message}\n`,

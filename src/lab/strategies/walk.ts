@@ -1,7 +1,7 @@
 import type { Choice } from '../choice.ts';
 import type { Move, World } from '../world.ts';
 
-/** Returns a number from 0 to `count - 1`. The only source of randomness. */
+/** Returns a number from 0 to `count - 1`: the next one of an odometer, or a random one. */
 export type Choose = (count: number) => number;
 
 /** Picks one of the possible choices. */

@@ -10,6 +10,7 @@ export const nextBuiltin = new Builtin((args: LuaValue[]): Results => {
   const from = table.placeOf(args[1]);
   if (from === undefined) throw plainError("invalid key to 'next'");
   const place = table.advance(from);
+  // One step for every eight places of the table that are passed.
   spend(((place < 0 ? table.capacity() : place) - from) >>> 3);
   return place < 0 ? undefined : [table.keyAt(place), table.valueAt(place)];
 });

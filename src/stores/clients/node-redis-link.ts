@@ -95,7 +95,7 @@ function singleLink(client: SingleClient): RedisLink {
 
 /**
  * Requests are batched by the slot of the key without the prefix, since the client does not expose its prefix. The
- * requests of one batch are in one slot all the same, unless the prefix has an opening brace and no closing one.
+ * requests of one batch are still in one slot, unless the prefix has an opening brace and no closing one.
  */
 function clusterLink(client: ClusterClient): RedisLink {
   const nextOf = inTurn();
@@ -171,7 +171,7 @@ function singleCommands(client: SingleClient): CommandClient {
   };
 }
 
-/** A duplicate with the caller's cache would clear it when it ends. */
+/** A duplicate that shares the caller's client-side cache would clear that cache when it closes. */
 const NO_CACHE = { clientSideCache: undefined } as const;
 
 /** A duplicate for lock commands, which reconnects as the caller's client does. */
@@ -185,7 +185,7 @@ function ownClient<Client extends Duplicate>(
   connected.catch(() => {});
   return {
     ...commands,
-    // The first request of a duplicate is an eval: the others are sent after its reply.
+    // The first request of a duplicate is an eval, the probe. The others are sent after its reply, so only eval waits.
     eval: async (text, keys, args) => {
       await connected;
       return commands.eval(text, keys, args);
@@ -194,12 +194,13 @@ function ownClient<Client extends Duplicate>(
   };
 }
 
-/** A duplicate that ends when its connection does. */
+/** A duplicate that does not reconnect. */
 function duplicateOnce(single: SingleClient): SingleClient & Duplicate {
   const socket = { ...single.options?.socket, reconnectStrategy: false };
   return single.duplicate({ ...NO_CACHE, socket });
 }
 
+/** Subscribes on a new connection: a duplicate of the client that `singleOf` returns. */
 function subscribeBeside(
   client: NodeRedisClient,
   singleOf: () => Promise<SingleClient>,
@@ -236,8 +237,8 @@ function openOwn(
 }
 
 /**
- * A subscription through Sentinel. The client reconnects it without notice, so that every error and every change of
- * the master ends it. It offers no PING on that connection: a message to the own channel takes its place.
+ * Opens a subscription through Sentinel. The client reconnects it without an event, so every error and every change of
+ * the master counts as its end. The client offers no PING on that connection: `ping` publishes to the channel.
  */
 function openSentinel(
   own: SentinelClient & Duplicate,
