@@ -103,6 +103,7 @@ export const STORE_MUTANTS = [
     STORE,
     'if (wasHeld) resolve(true);',
     'if (wasHeld || fence > 0) resolve(wasHeld);',
+    [STORE_TEST],
   ),
   mutant(
     'batch: a full one is not sent',
