@@ -99,6 +99,7 @@ export const LOCK_MUTANTS = [
     'src/lock/release.ts',
     'retry(core, endsInMs, ',
     'retry(core, 0, ',
+    ['src/stores/redis/redis-store.test.ts'],
   ),
   mutant(
     'release: the worker renews a lease that was released',

@@ -345,7 +345,7 @@ export const SCRIPT_MUTANTS = [
     SCRIPT,
     "if isExact or call('PTTL', lock.holder) < tonumber(lease) then",
     'if true then',
-    [FEATURES_TEST],
+    [STORE_TEST],
   ),
   mutant(
     'steal: permits that are left are not handed over',

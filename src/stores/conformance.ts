@@ -364,6 +364,20 @@ export const CONFORMANCE: readonly Case[] = [
     }
   }),
 
+  example('makes a lease longer by extend(), never shorter, and exact by keep()', async (scene) => {
+    const { store, elapse } = scene;
+    for (const [holder] of threeOfEachKind()) {
+      await store.acquire({ ...holder, leaseMs: 4 * LEASE_MS });
+      assert.equal(await store.extend(holder), true);
+      await elapse(2 * LEASE_MS);
+      assert.equal((await store.inspect(holder)).holders.length, 1);
+      assert.equal(await store.keep(holder), true);
+      await elapse(LEASE_MS + 50);
+      assert.deepEqual((await store.inspect(holder)).holders, []);
+      assert.equal(await store.keep(holder), false);
+    }
+  }),
+
   example('throws for another number of slots while a lock is in use', async ({ store }) => {
     const held = semaphore('a', 3, 2);
     await store.acquire(held);

@@ -87,6 +87,25 @@ describe('a Redis store', () => {
     expect(count).toBe(1);
   });
 
+  it('sends a release again until it succeeds, after the caller got unknown', async () => {
+    const { clock, open } = openWorld();
+    let isDown = false;
+    const { locks } = open((runner) => ({
+      async run(...call) {
+        if (isDown) throw new Error('down');
+        return runner.run(...call);
+      },
+    }));
+    const lease = await locks.mutex('a').acquire({ lease: '1m' });
+    isDown = true;
+    const released = lease.release();
+    await elapse(clock, 3000);
+    expect(await released).toBe('unknown');
+    isDown = false;
+    await elapse(clock, 2000);
+    expect(await open().locks.mutex('a').tryAcquire()).not.toBe(null);
+  });
+
   it('keeps a lock no longer than keepFor, also if the release is sent again after an outage', async () => {
     const { clock, open } = openWorld();
     let isDown = false;

@@ -5,7 +5,7 @@ import { gate, settle as settleOnce } from '../../../test/virtual-time.ts';
 import { type ScriptRunner, scriptOf } from '../../client/index.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../../clock/index.ts';
 import { createEngine, type Engine, execute } from '../../engine/index.ts';
-import { type LockRequest, Locks } from '../../lock/index.ts';
+import { LockLostError, type LockRequest, Locks } from '../../lock/index.ts';
 import { ErrorReply } from '../../resp/index.ts';
 import { engineRunner } from '../redis/engine-runner.ts';
 import { RedisStore } from '../redis/redis-store.ts';
@@ -389,6 +389,15 @@ describe('locks with a session', () => {
     expect(recorded()).toBe(1);
     clock.advance(3_600_000);
     expect(lease.isHeld).toBe(false);
+    await settle();
+    expect(recorded()).toBe(0);
+  });
+
+  it('are not recorded any more after another client released them by force', async () => {
+    const lease = await here.mutex('a').acquire();
+    expect(recorded()).toBe(1);
+    await openOther().mutex('a').forceRelease();
+    await expect(lease.extend()).rejects.toThrow(LockLostError);
     await settle();
     expect(recorded()).toBe(0);
   });
