@@ -217,6 +217,6 @@ export const LOCK_MUTANTS = [
     LEASE,
     '    this.confirmedMs = leaseMs;\n    return true;',
     '    this.confirmedMs = this.request.leaseMs;\n    return true;',
-    [FEATURES_TEST],
+    ['src/stores/redis/redis-store.test.ts'],
   ),
 ];

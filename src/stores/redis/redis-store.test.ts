@@ -106,6 +106,30 @@ describe('a Redis store', () => {
     expect(await open().locks.mutex('a').tryAcquire()).not.toBe(null);
   });
 
+  it('counts a renewal with the lease that it had, though a longer one was requested meanwhile', async () => {
+    const { clock, open } = openWorld();
+    const renewing = gate();
+    let extendCount = 0;
+    const { locks } = open((runner) => ({
+      async run(...call) {
+        if (!call[2].includes('extend')) return runner.run(...call);
+        // The first one is answered late, and all others fail.
+        if (++extendCount > 1) throw new Error('down');
+        const reply = await runner.run(...call);
+        await renewing.opened;
+        return reply;
+      },
+    }));
+    const lease = await locks.mutex('a').acquire({ lease: '3s' });
+    await elapse(clock, 1000);
+    const extended = expect(lease.extend('10m')).rejects.toThrow();
+    await elapse(clock, 100);
+    renewing.open();
+    await elapse(clock, 4000);
+    await extended;
+    expect(lease.isHeld).toBe(false);
+  });
+
   it('keeps a lock no longer than keepFor, also if the release is sent again after an outage', async () => {
     const { clock, open } = openWorld();
     let isDown = false;
