@@ -46,9 +46,9 @@ describe('a command loads only what it needs', () => {
   it.each([
     ['--version', ['--version'], 1, 2_000],
     ['completion', ['completion', 'bash'], 10, 30_000],
-    ['cli PING', ['cli', '--store', 'STORE', 'PING'], 20, 60_000],
-    ['ls', ['ls', '--store', 'STORE'], 25, 120_000],
-    ['run', ['run', 'job', '--store', 'STORE', '--', 'true'], 30, 250_000],
+    ['cli PING', ['cli', '--store', 'STORE', 'PING'], 20, 80_000],
+    ['ls', ['ls', '--store', 'STORE'], 25, 170_000],
+    ['run', ['run', 'job', '--store', 'STORE', '--', 'true'], 30, 370_000],
   ])('%s', async (_, args, mostFiles, mostBytes) => {
     const store = `redis://127.0.0.1:${server.port}`;
     const files = await loadedBy(args.map((word) => (word === 'STORE' ? store : word)));

@@ -46,7 +46,7 @@ export const otherKinds = {
     openHoldfast(port, {
       lockOf: (locks, name) => locks.semaphore(name, PERMITS),
       isFree: (locks, _client, name) =>
-        couldTake(locks.semaphore(name, PERMITS, { take: PERMITS })),
+        couldTake(locks.semaphore(name, PERMITS, { permits: PERMITS })),
     }),
   'redis-semaphore semaphore': openRedisSemaphore,
   'holdfast read': (port) =>

@@ -1,7 +1,8 @@
 // Bundles modules of src/ into files of dist/.
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
+import { minifySync } from 'rolldown/utils';
 
 const root = join(import.meta.dirname, '..', '..');
 const { dependencies, peerDependencies } = JSON.parse(
@@ -14,6 +15,18 @@ const MINIFY = {
   mangle: { keepNames: { class: true, function: false } },
   codegen: { removeWhitespace: true },
 };
+/** Modules that throw errors into the program of a user. */
+const LIBRARY =
+  /\/src\/(?:lock|stores\/(?!redis\/engine-runner)|client|cache|clock|testing|create-locks\.ts)/;
+
+/**
+ * Minifies the files of the engine, the lab and the command line. The library stays readable: Node prints the line of an
+ * uncaught error, which would be the whole file, and stack traces name functions.
+ */
+function minify({ fileName, code, moduleIds }) {
+  if (moduleIds.some((id) => LIBRARY.test(id))) return;
+  writeFileSync(join(root, 'dist', fileName), minifySync(fileName, code, MINIFY).code);
+}
 
 /**
  * A module that starts a program or reads a file finds it by its own URL. In a bundle it is another file, so it
@@ -42,11 +55,11 @@ export async function bundle(input, output) {
   });
   const { output: files } = await build.write({
     dir: join(root, 'dist'),
-    minify: MINIFY,
     ...output,
   });
   await build.close();
   for (const { fileName, code } of files) checkUrls(fileName, code);
+  files.forEach(minify);
   return files;
 }
 

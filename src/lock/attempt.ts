@@ -7,6 +7,7 @@ import {
   LockError,
   type LockErrorCode,
   LockUnavailableError,
+  rejectWithFrames,
   SlowStoreError,
 } from './errors.ts';
 import {
@@ -295,20 +296,16 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
   /** Fails with the holders and the place in the queue: both are requested before the request leaves the queue. */
   #stayedBusy(): void {
     if (this.#isOver) return;
-    const error = this.core.timeoutError(this.request, this.#waitedMs());
-    this.#leave(
-      'timeout',
-      error.then((timeout) => Promise.reject(timeout)),
-    );
+    this.#leave('timeout', this.core.timeoutError(this.request, this.#waitedMs()));
   }
 
   #giveUp(error: LockError): void {
-    if (!this.#isOver) this.#leave(error.code, Promise.reject(error));
+    if (!this.#isOver) this.#leave(error.code, error);
   }
 
-  #leave(code: LockErrorCode, rejected: Promise<never>): void {
+  #leave(code: LockErrorCode, error: LockError | Promise<LockError>): void {
     this.#end('over');
-    this.#resolve(rejected);
+    this.#resolve(rejectWithFrames(error));
     announceFail(this.request, code, this.#waitedMs());
     // A pending request may still be granted: #handleLate releases it when its reply arrives.
     if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));

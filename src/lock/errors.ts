@@ -192,6 +192,17 @@ export function withCallerFrames(error: unknown): unknown {
   return error;
 }
 
+/**
+ * Rejects with an error that was made in a timer or a callback, and gives it the frames of the caller: of the async
+ * function that awaits the promise which is resolved with this one. V8 finds them once the two promises are linked, which
+ * takes a microtask more.
+ */
+export async function rejectWithFrames(error: LockError | Promise<LockError>): Promise<never> {
+  const made = await error;
+  await undefined;
+  throw withCallerFrames(made);
+}
+
 /** Whether a store marked the error as permanent: retries would fail too. */
 export function isFinal(error: unknown): boolean {
   return error instanceof Error && 'isFinal' in error && error.isFinal === true;

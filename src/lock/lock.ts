@@ -34,7 +34,10 @@ export abstract class Lock {
     try {
       const resolved = this.core.options.resolve(this.name, options);
       const taken = this.take(resolved, currentRunContext());
-      return taken instanceof Promise ? this.#checked(taken, resolved) : Promise.resolve(taken);
+      if (!(taken instanceof Promise)) return Promise.resolve(taken);
+      // Without a signal, a request that waits needs no check: one promise less for each waiter.
+      const isChecked = resolved.waitMs > 0 && resolved.signal === undefined;
+      return isChecked ? (taken as Promise<Lease>) : this.#checked(taken, resolved);
     } catch (error) {
       return Promise.reject(error);
     }
