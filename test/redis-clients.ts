@@ -49,17 +49,34 @@ export const CLUSTER_CLIENTS = {
 export const SENTINEL_CLIENTS = {
   'ioredis with sentinels'({ name, sentinelPorts }, keyPrefix = '') {
     const sentinels = sentinelPorts.map((port) => ({ host, port }));
-    return ioredis(new Redis({ name, sentinels, failoverDetector: true, keyPrefix }));
+    return reconnecting(new Redis({ name, sentinels, failoverDetector: true, keyPrefix }));
   },
   'iovalkey with sentinels'({ name, sentinelPorts }, keyPrefix = '') {
     const sentinels = sentinelPorts.map((port) => ({ host, port }));
-    return ioredis(new IovalkeyRedis({ name, sentinels, failoverDetector: true, keyPrefix }));
+    return reconnecting(new IovalkeyRedis({ name, sentinels, failoverDetector: true, keyPrefix }));
   },
   'node-redis createSentinel'({ name, sentinelPorts }, keyPrefix = '') {
     const sentinelRootNodes = sentinelPorts.map((port) => ({ host, port }));
     return nodeRedis(createSentinel({ name, sentinelRootNodes, keyPrefix }));
   },
 } as const satisfies Record<string, Connect<RealSentinel>>;
+
+/**
+ * The client ends for good if it notices the failover just while it reconnects: then a program has to connect again, as
+ * docs/locks.md says.
+ */
+async function reconnecting(client: Redis | IovalkeyRedis): Promise<OpenClient> {
+  const reconnect = (): void => void client.connect().catch(() => {});
+  client.on('end', reconnect);
+  const opened = await ioredis(client);
+  return {
+    ...opened,
+    close() {
+      client.off('end', reconnect);
+      return opened.close();
+    },
+  };
+}
 
 /** Ignores errors, which tests cause on purpose. */
 async function ioredis(client: ConnectingIoredis): Promise<OpenClient> {
