@@ -23,7 +23,7 @@ export const ELECTION_MUTANTS = [
     'election: an error of the callback is dropped',
     ELECTION,
     'term.failure = { error };',
-    '',
+    'void error;',
     [ELECTION_TEST],
   ),
   mutant('election: the pause does not grow', ELECTION, ' * 2 ** shortTerms', '', [ELECTION_TEST]),

@@ -32,7 +32,7 @@ export function findFolder(folder: string): boolean {
   }
 }
 
-/** A user who can write to the folder could replace the server; one who can read it could break locks. */
+/** With write access to the folder, another user could replace the server; with read access, break locks. */
 function checkFolder(folder: string): void {
   const found = lstatSync(folder);
   if (!found.isDirectory()) throw unsafe(folder, 'it is no folder');

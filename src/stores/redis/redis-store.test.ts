@@ -65,6 +65,16 @@ function openStore(run: ScriptRunner['run']) {
   return { clock, store, locks: new Locks({ store, clock }) };
 }
 
+/** A client whose requests fail while the server is down. */
+const failingDuring =
+  (outage: { readonly isDown: boolean }) =>
+  (runner: ScriptRunner): Partial<ScriptRunner> => ({
+    async run(...call) {
+      if (outage.isDown) throw new Error('down');
+      return runner.run(...call);
+    },
+  });
+
 const never = (): Promise<never> => new Promise(() => {});
 
 describe('a Redis store', () => {
@@ -89,19 +99,14 @@ describe('a Redis store', () => {
 
   it('sends a release again until it succeeds, after the caller got unknown', async () => {
     const { clock, open } = openWorld();
-    let isDown = false;
-    const { locks } = open((runner) => ({
-      async run(...call) {
-        if (isDown) throw new Error('down');
-        return runner.run(...call);
-      },
-    }));
+    const outage = { isDown: false };
+    const { locks } = open(failingDuring(outage));
     const lease = await locks.mutex('a').acquire({ lease: '1m' });
-    isDown = true;
+    outage.isDown = true;
     const released = lease.release();
     await elapse(clock, 3000);
     expect(await released).toBe('unknown');
-    isDown = false;
+    outage.isDown = false;
     await elapse(clock, 2000);
     expect(await open().locks.mutex('a').tryAcquire()).not.toBe(null);
   });
@@ -132,19 +137,14 @@ describe('a Redis store', () => {
 
   it('keeps a lock no longer than keepFor, also if the release is sent again after an outage', async () => {
     const { clock, open } = openWorld();
-    let isDown = false;
-    const { locks } = open((runner) => ({
-      async run(...call) {
-        if (isDown) throw new Error('down');
-        return runner.run(...call);
-      },
-    }));
+    const outage = { isDown: false };
+    const { locks } = open(failingDuring(outage));
     const lease = await locks.mutex('a').acquire({ keepFor: '4s' });
-    isDown = true;
+    outage.isDown = true;
     const released = lease.release();
     await elapse(clock, 3000);
     expect(await released).toBe('unknown');
-    isDown = false;
+    outage.isDown = false;
     await elapse(clock, 2000);
     expect(await open().locks.mutex('a').tryAcquire()).not.toBe(null);
   });
