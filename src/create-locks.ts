@@ -88,7 +88,7 @@ function optionsOf(given: readonly [(CreateLocksOptions | string)?, object?]): C
 function isPlainObject(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null || refusesClient(value);
+  return prototype === Object.prototype || prototype === null || isStoreOrClient(value);
 }
 
 /** Never the value itself: it may hold a password. */
@@ -123,7 +123,7 @@ function locksAt(options: CreateLocksOptions): CachingLocks {
   if (store !== undefined) throw new LockArgumentError('', 'use url or store, not both');
   if (clock !== undefined) throw new LockArgumentError('', CLOCK_AT_URL);
   checkUrl(url);
-  // Else the password would be sent in the clear.
+  // A redis:// connection would ignore tls and send the password in the clear.
   if (tls !== undefined && !/^rediss:/i.test(url.trim()))
     throw new LockArgumentError('', TLS_AT_PLAIN);
   const { defaults, random, telemetry, cacheLimits } = options;
@@ -147,7 +147,7 @@ const TLS_AT_PLAIN = 'tls is for rediss:// addresses: write rediss://host:port, 
 const KEY_IN_WORKER =
   "key is a function, which a worker thread cannot have. Leave out key, or renewFrom: 'worker'.";
 
-/** Each is of no use for locks in this process or in a store, and would be ignored. */
+/** Only for locks at an address: with a store, or in this process, each would be ignored. */
 const ADDRESS_OPTIONS = ['renewFrom', 'session', 'tls', 'prefix', 'key'] as const;
 const OPTIONS: readonly string[] = [
   'url',
@@ -162,7 +162,7 @@ const OPTIONS: readonly string[] = [
 
 function isGiven(options: CreateLocksOptions, name: (typeof ADDRESS_OPTIONS)[number]): boolean {
   const { [name]: value } = options;
-  // What is the default anyway is ignored rightly.
+  // Without an address, the default value changes nothing.
   return value !== undefined && value !== false && value !== 'main';
 }
 
@@ -198,12 +198,12 @@ function unsetUrl(): LockArgumentError {
 }
 
 /** A store or a client in the place of the options. */
-function refusesClient(options: object): boolean {
+function isStoreOrClient(options: object): boolean {
   return ['acquireAll', 'evalsha', 'evalSha'].some((name) => name in options);
 }
 
 function refuseClient(options: object): void {
-  if (!refusesClient(options)) return;
+  if (!isStoreOrClient(options)) return;
   throw new LockArgumentError(
     '',
     'a store, or a client, is given by its name. Use createLocks({ store: redisStore(client) }).',

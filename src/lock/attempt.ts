@@ -309,7 +309,7 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
     announceFail(this.request, code, this.#waitedMs());
     // A pending request may still be granted: #handleLate releases it when its reply arrives.
     if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));
-    // After all that time out in this turn have read their places in the queue.
+    // In a microtask: all attempts that time out in this turn read their places in the queue before one leaves it.
     else READY.then(() => this.core.releaseUnused(this.request));
   }
 

@@ -36,8 +36,8 @@ export abstract class Lock {
       const taken = this.take(resolved, currentRunContext());
       if (!(taken instanceof Promise)) return Promise.resolve(taken);
       // Without a signal, a request that waits needs no check: one promise less for each waiter.
-      const isChecked = resolved.waitMs > 0 && resolved.signal === undefined;
-      return isChecked ? (taken as Promise<Lease>) : this.#checked(taken, resolved);
+      const needsNoCheck = resolved.waitMs > 0 && resolved.signal === undefined;
+      return needsNoCheck ? (taken as Promise<Lease>) : this.#checked(taken, resolved);
     } catch (error) {
       return Promise.reject(error);
     }
