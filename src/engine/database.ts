@@ -10,6 +10,12 @@ import type { SetValue } from './set-value.ts';
 import type { SortedSetValue } from './sorted-set-value.ts';
 import { type Collection, type Value, valueBytes } from './value.ts';
 
+/** The part of a string that a command has replaced. */
+interface StringPart {
+  readonly offset: number;
+  readonly text: string;
+}
+
 /**
  * The keys of one database. All access to keys goes through this class. Every lookup expires a key whose deadline
  * has passed. Every change invalidates WATCH, wakes blocked clients and records its inverse in the journal.
@@ -78,7 +84,7 @@ export class Database {
   }
 
   /** Sets the value and the deadline of a key. */
-  set(key: string, value: Value, deadlineMs: number = NEVER): void {
+  set(key: string, value: Value, deadlineMs: number = NEVER, part?: StringPart): void {
     const keyspace = this.#keyspace;
     const slot = this.#find(key);
     if (this.#engine.journal.active) this.#recordSlot(key, slot);
@@ -92,12 +98,17 @@ export class Database {
       keyspace.deadlines.set(slot, deadlineMs);
     }
     if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
+    const { changes } = this.#engine;
+    if (changes.isOn) {
+      if (part === undefined) changes.set(this.number, key, value, deadlineMs, slot >= 0);
+      else changes.setPart(this.number, key, part.offset, part.text);
+    }
     this.changed(key);
   }
 
-  /** Sets the value of a key and keeps its deadline. */
-  replace(key: string, value: Value): void {
-    this.set(key, value, this.deadline(key));
+  /** Sets the value of a key and keeps its deadline. The log gets only `part` of a string, if given. */
+  replace(key: string, value: Value, part?: StringPart): void {
+    this.set(key, value, this.deadline(key), part);
   }
 
   /** Returns `existing`, or stores the result of `create` at the key. */
@@ -113,6 +124,7 @@ export class Database {
     if (slot < 0) return false;
     if (this.#engine.journal.active) this.#recordSlot(key, slot);
     this.#keyspace.remove(slot);
+    if (this.#engine.changes.isOn) this.#engine.changes.deleted(this.number, key);
     this.changed(key);
     return true;
   }
@@ -135,12 +147,14 @@ export class Database {
     if (this.#engine.journal.active) this.#recordSlot(key, slot, false);
     this.#keyspace.deadlines.set(slot, deadlineMs);
     if (deadlineMs !== NEVER) this.#engine.expireAt(deadlineMs);
+    if (this.#engine.changes.isOn) this.#engine.changes.deadline(this.number, key, deadlineMs);
     this.changed(key);
   }
 
-  /** Must be called after a key's value or deadline has changed: invalidates WATCH. */
+  /** Must be called after a key's value or deadline has changed: records it for the log, and invalidates WATCH. */
   changed(key: string): void {
     this.#engine.stats.changes++;
+    if (this.#engine.changes.hasPending) this.#recordCollection(key);
     if (this.#watchers.size > 0) this.#touchWatchers(key);
   }
 
@@ -165,12 +179,17 @@ export class Database {
   }
 
   /** A step of SCAN; see Dictionary for the order and its guarantee. */
-  scan(cursor: number, count: number, visit: (key: string, value: Value) => void): number {
+  scan(
+    cursor: number,
+    count: number,
+    visit: (key: string, value: Value, deadlineMs: number) => void,
+  ): number {
     const { keys, values, deadlines } = this.#keyspace;
     const begin = cursor === 0 ? keys.length : Math.min(cursor, keys.length);
     const end = Math.max(begin - count, 0);
     for (let slot = begin - 1; slot >= end; slot--) {
-      if (deadlines.get(slot) > this.#engine.nowMs) visit(keys[slot]!, values[slot]!);
+      const deadlineMs = deadlines.get(slot);
+      if (deadlineMs > this.#engine.nowMs) visit(keys[slot]!, values[slot]!, deadlineMs);
     }
     return end;
   }
@@ -199,6 +218,7 @@ export class Database {
       this.#engine.journal.record(undo, emptied.footprint.bytes);
     }
     this.#engine.stats.changes += emptied.size;
+    if (this.#engine.changes.isOn) this.#engine.changes.flushed(this.number);
     return emptied.size;
   }
 
@@ -208,6 +228,7 @@ export class Database {
     const theirs = other.#keyspace;
     this.#swapKeyspace(theirs);
     other.#swapKeyspace(mine);
+    if (this.#engine.changes.isOn) this.#engine.changes.swapped(this.number, other.number);
     for (const database of [this, other]) {
       for (const key of database.#watchers.keys()) {
         if (mine.find(key) >= 0 || theirs.find(key) >= 0) database.#touchWatchers(key);
@@ -285,8 +306,17 @@ export class Database {
     if (this.#engine.journal.active) this.#recordSlot(key, slot);
     this.#keyspace.remove(slot);
     this.#engine.stats.expiredKeys++;
+    if (this.#engine.changes.isOn) this.#engine.changes.deleted(this.number, key);
     this.changed(key);
     this.notify('expired', 'expired', key);
+  }
+
+  #recordCollection(key: string): void {
+    const slot = this.#keyspace.find(key);
+    if (slot < 0) return;
+    const { values, deadlines } = this.#keyspace;
+    const deadlineMs = deadlines.get(slot);
+    this.#engine.changes.collectionChanged(this.number, key, values[slot], deadlineMs);
   }
 
   #touchWatchers(key: string): void {

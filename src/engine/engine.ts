@@ -57,6 +57,7 @@ export class Engine {
   readonly stats = this.statistics.counters;
   readonly memory = new Memory();
   readonly journal = new Journal(this.memory.undo);
+  readonly changes = this.journal.changes;
   readonly blocking = new Blocking(this);
   readonly pubSub = new PubSub();
   readonly pause = new Pause(this);
@@ -72,6 +73,10 @@ export class Engine {
   nowMs: number;
   /** Writes before this time are rejected. */
   writesFromMs = 0;
+  /** Writes are refused with this error: the log cannot be written. */
+  writeRefusal: ErrorReply | undefined;
+  /** While a log is loaded: the wall time minus the deadline of the engine. */
+  loadOffsetMs: number | undefined;
   /** The name of the last command, for crash reports. */
   lastCommand = 'NULL';
   /** Commands since the clock was last read. */
@@ -162,6 +167,7 @@ export class Engine {
 
   /** The monotonic deadline for a wall clock time. The offset is an integer, so the conversion is exact. */
   deadlineFromWall(wallMs: number): number {
+    if (this.loadOffsetMs !== undefined) return wallMs - this.loadOffsetMs;
     this.wallMs();
     return wallMs - this.#wallOffsetMs;
   }
@@ -169,6 +175,12 @@ export class Engine {
   wallFromDeadline(deadlineMs: number): number {
     this.wallMs();
     return Math.round(deadlineMs + this.#wallOffsetMs);
+  }
+
+  /** The whole number that, added to a deadline, gives its wall time. */
+  get wallOffsetMs(): number {
+    this.wallMs();
+    return this.#wallOffsetMs;
   }
 
   /** Makes sure that the expiry timer fires no later than `deadlineMs`. */
@@ -195,6 +207,7 @@ export class Engine {
     if (this.pubSub.hasMessages) this.pubSub.deliver();
     this.blocking.serveReady();
     if (this.pubSub.hasMessages) this.pubSub.deliver();
+    if (this.changes.isOn) this.changes.endUnit();
   }
 
   /** Rejects writes for a time. Locks that the process granted before a restart may still be held. */

@@ -13,6 +13,11 @@ export class Footprint {
     this.bytes = bytes;
   }
 
+  /** Whether it is part of another footprint: a value is part of one if it is stored at a key. */
+  get isPart(): boolean {
+    return this.#outer !== null;
+  }
+
   /** Adds bytes; a negative number removes them. */
   grow(bytes: number): void {
     this.bytes += bytes;

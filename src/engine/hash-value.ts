@@ -36,6 +36,7 @@ export class HashValue extends Footprint {
   set(field: string, value: string): boolean {
     const previous = this.#put(field, value);
     if (this.journal.active) this.#recordSet(field, previous);
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'HSET', field, value);
     if (!this.#isTable) this.#convertIfLarge(field, value);
     return previous === undefined;
   }
@@ -48,6 +49,7 @@ export class HashValue extends Footprint {
     if (this.journal.active) {
       this.journal.record(() => this.#restoreAt(slot, field, value), entryBytes(field, value));
     }
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'HDEL', field);
     return true;
   }
 

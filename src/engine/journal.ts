@@ -1,4 +1,5 @@
 import { chargeScript } from '../lua/index.ts';
+import { Changes } from './changes.ts';
 import { Footprint } from './footprint.ts';
 
 /** The memory of a closure in the list, with the variables that it captures. */
@@ -11,6 +12,8 @@ const RECORD_BYTES = 160;
  */
 export class Journal {
   active = false;
+  /** The other record of changes: what the log gets. */
+  readonly changes = new Changes();
   readonly #undo: (() => void)[] = [];
   readonly #held: Footprint;
 

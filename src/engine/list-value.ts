@@ -33,6 +33,9 @@ export class ListValue extends Footprint {
   push(end: End, element: string): void {
     this.#pushRaw(end, element);
     if (this.journal.active) this.journal.record(() => this.#popRaw(end));
+    if (this.journal.changes.isOn) {
+      this.journal.changes.add(this, end === 'left' ? 'LPUSH' : 'RPUSH', element);
+    }
   }
 
   /** Removes and returns the element at an end. The list must not be empty. */
@@ -40,6 +43,9 @@ export class ListValue extends Footprint {
     const element = this.#popRaw(end);
     if (this.journal.active) {
       this.journal.record(() => this.#pushRaw(end, element), stringBytes(element));
+    }
+    if (this.journal.changes.isOn) {
+      this.journal.changes.add(this, end === 'left' ? 'LPOP' : 'RPOP', '1');
     }
     return element;
   }
@@ -51,12 +57,14 @@ export class ListValue extends Footprint {
       this.journal.record(() => this.#put(this.#place(index), previous), stringBytes(previous));
     }
     this.#put(place, element);
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'LSET', String(index), element);
   }
 
   /** Inserts an element before the one at `index`. */
   insert(index: number, element: string): void {
     this.#splice(index, 0, element);
     if (this.journal.active) this.journal.record(() => this.#splice(index, 1));
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'IMAGE');
   }
 
   /** Removes the elements that equal `element`, at most `limit` from the given end; returns how many. */
@@ -80,6 +88,10 @@ export class ListValue extends Footprint {
         () => this.#putBack(element, removedAt),
         removedAt.length * elementBytes(element),
       );
+    if (this.journal.changes.isOn) {
+      const count = from === 'left' ? removedAt.length : -removedAt.length;
+      this.journal.changes.add(this, 'LREM', String(count), element);
+    }
     return removedAt.length;
   }
 

@@ -142,9 +142,10 @@ export class Scripts {
   }
 
   #runOrUndo(script: CompiledScript, keys: string[], args: string[]): Reply {
-    const { journal, pubSub, blocking } = this.#engine;
+    const { journal, pubSub, blocking, changes } = this.#engine;
     const messages = pubSub.mark();
     const signals = blocking.mark();
+    const recorded = changes.mark();
     let finished = false;
     journal.begin();
     try {
@@ -159,6 +160,7 @@ export class Scripts {
       if (finished) journal.commit();
       else {
         journal.rollBack();
+        changes.forgetSince(recorded);
         pubSub.forgetSince(messages);
         // In a transaction, a signal of a rolled back script would change the order in which keys are served.
         blocking.forgetSince(signals);

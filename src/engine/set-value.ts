@@ -39,6 +39,7 @@ export class SetValue extends Footprint {
         this.grow(-memberBytes(member));
       });
     }
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'SADD', member);
     if (!this.#isTable) this.#convertIfLarge(member);
     return true;
   }
@@ -98,6 +99,7 @@ export class SetValue extends Footprint {
         this.grow(memberBytes(member));
       }, memberBytes(member));
     }
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'SREM', member);
     return member;
   }
 

@@ -72,6 +72,8 @@ const SETTINGS = {
   save: { default: '', kind: only('', NO_SNAPSHOTS) },
   appendonly: { default: 'no', kind: yesOrNo, fixed: true },
   appendfsync: { default: 'everysec', kind: oneOf('everysec', 'always', 'no') },
+  'auto-aof-rewrite-percentage': { default: '100', kind: integer(0, INT32_MAX) },
+  'auto-aof-rewrite-min-size': { default: '67108864', kind: memory(0) },
   appendfilename: { default: 'appendonly.aof', kind: anyText, fixed: true },
   dir: { default: '.', kind: anyText, fixed: true },
 

@@ -2,6 +2,7 @@ import type { Random } from '../clock/index.ts';
 import { Dictionary } from './dictionary.ts';
 import { Footprint, stringBytes } from './footprint.ts';
 import type { Journal } from './journal.ts';
+import { formatFloat64 } from './number.ts';
 import { type Entries, ScoreTree } from './score-tree.ts';
 
 export type { Entries } from './score-tree.ts';
@@ -48,6 +49,9 @@ export class SortedSetValue extends Footprint {
     this.#write(slot, member, this.#isListpack && score === 0 ? 0 : score);
     if (this.journal.active)
       this.journal.record(() => this.#undoSet(member, previous, wasListpack));
+    if (this.journal.changes.isOn) {
+      this.journal.changes.add(this, 'ZADD', formatFloat64(score), member);
+    }
   }
 
   /** Converts to the encoding that these members need before they are added, as Redis does with stored results. */
@@ -76,6 +80,7 @@ export class SortedSetValue extends Footprint {
     if (this.journal.active) {
       this.journal.record(() => this.#undoDelete(slot, member, score), memberBytes(member));
     }
+    if (this.journal.changes.isOn) this.journal.changes.add(this, 'ZREM', member);
     return score;
   }
 

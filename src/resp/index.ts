@@ -1,5 +1,6 @@
 export { ByteWriter, WriteLimitError } from './byte-writer.ts';
 export { encode, encodeRequest, writeReply } from './encoder.ts';
+export { GrowingBytes } from './growing-bytes.ts';
 export { splitInlineArguments } from './inline-arguments.ts';
 export { partOf } from './part-of.ts';
 export { ProtocolError } from './protocol-error.ts';

@@ -268,16 +268,19 @@ function spopCount(session: Session, argv: readonly string[]): Reply {
   const key = argv[1]!;
   const set = setToChange(session, key);
   if (set === undefined || count === 0) return new SetReply([]);
-  changed(session, 'spop', key);
   if (count >= set.size) {
+    changed(session, 'spop', key);
     session.database.delete(key);
     session.database.notify('generic', 'del', key);
     return new SetReply(set.members());
   }
   const remaining = set.size - count;
-  if (remaining * KEEP_FACTOR <= count)
-    return new SetReply(popAllBut(session, key, set, remaining));
-  return new SetReply(popMany(session, set, count));
+  const popped =
+    remaining * KEEP_FACTOR <= count
+      ? popAllBut(session, key, set, remaining)
+      : popMany(session, set, count);
+  changed(session, 'spop', key);
+  return new SetReply(popped);
 }
 
 /** If at least so many times more members are popped than stay, the ones that stay are chosen instead. */

@@ -464,7 +464,9 @@ function append(session: Session, argv: readonly string[]): Reply {
   session.engine.memory.reserve(current.length + argv[2]!.length);
   const value = current + argv[2]!;
   if (argv[2]!.length < MIN_ROPE_BYTES) flatten(value);
-  session.database.replace(argv[1]!, value);
+  // An empty part would not create the key.
+  const part = argv[2] === '' ? undefined : { offset: current.length, text: argv[2]! };
+  session.database.replace(argv[1]!, value, part);
   session.database.notify('string', 'append', argv[1]!);
   return current.length + argv[2]!.length;
 }
@@ -490,7 +492,7 @@ function setrange(session: Session, argv: readonly string[]): Reply {
   const head = current.slice(0, offset).padEnd(offset, '\0') + part;
   const value = head + current.slice(head.length);
   flatten(value);
-  session.database.replace(argv[1]!, value);
+  session.database.replace(argv[1]!, value, { offset, text: part });
   session.database.notify('string', 'setrange', argv[1]!);
   return value.length;
 }

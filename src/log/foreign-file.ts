@@ -1,0 +1,102 @@
+import { DEFAULT_REQUEST_LIMITS, ProtocolError, RequestDecoder } from '../resp/index.ts';
+import type { Disk } from './disk.ts';
+import { LogError } from './errors.ts';
+import { LINE_BEGIN } from './frame.ts';
+import { Window } from './window.ts';
+
+/**
+ * Visits the commands of an append-only file that Redis has written. A command or a transaction that is not complete at
+ * the end is skipped, as Redis does. Returns the number of bytes that were skipped.
+ */
+export function visitForeignFile(
+  disk: Disk,
+  name: string,
+  visitor: (argv: readonly string[]) => void,
+): number {
+  const window = new Window(disk, name);
+  if (window.text(0, RDB.length) === RDB) throw hasRdb(`${disk.path}/${name}`);
+  if (window.size > 0 && !BEGIN.test(window.text(0, 4))) throw noLog(`${disk.path}/${name}`);
+  const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
+  const group = new Group(visitor);
+  let read = 0;
+  /** The end of the last command outside of a transaction. */
+  let complete = 0;
+  try {
+    while (read < window.size) {
+      // The decoder keeps what it has not decoded.
+      const piece = Buffer.from(window.at(read, PIECE_BYTES));
+      decoder.push(piece);
+      read += piece.length;
+      for (let argv = decoder.next(); argv !== null; argv = decoder.next()) {
+        checkForeign(argv, disk, name);
+        group.take(argv);
+      }
+      if (!group.isOpen) complete = read - decoder.bufferedBytes;
+    }
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    throw new LogError(
+      'damaged',
+      `${disk.path}/${name} is damaged before byte ${read}: ${error.message}. ` +
+        'See redis-check-aof, or restore the folder from a backup.',
+    );
+  }
+  return window.size - complete;
+}
+
+/** Holds the commands of a transaction until it is complete. */
+class Group {
+  readonly #visitor: (argv: readonly string[]) => void;
+  #queued: (readonly string[])[] | undefined;
+
+  constructor(visitor: (argv: readonly string[]) => void) {
+    this.#visitor = visitor;
+  }
+
+  get isOpen(): boolean {
+    return this.#queued !== undefined;
+  }
+
+  take(argv: readonly string[]): void {
+    const name = argv[0]!.toUpperCase();
+    if (name.startsWith('#')) return;
+    if (name === 'MULTI') this.#queued = [];
+    else if (name === 'EXEC') this.#end();
+    else if (this.#queued !== undefined) this.#queued.push(argv);
+    else this.#visitor(argv);
+  }
+
+  #end(): void {
+    for (const argv of this.#queued ?? []) this.#visitor(argv);
+    this.#queued = undefined;
+  }
+}
+
+function noLog(path: string): LogError {
+  return new LogError(
+    'damaged',
+    `${path} does not begin like an append-only file. Restore the folder from a backup.`,
+  );
+}
+
+/** A file of ours whose first line is damaged must not pass for one of Redis. */
+function checkForeign([first]: readonly string[], { path }: Disk, name: string): void {
+  if (!first!.startsWith(LINE_BEGIN)) return;
+  throw new LogError(
+    'damaged',
+    `${path}/${name} is damaged: its first line is wrong. Restore the folder from a backup.`,
+  );
+}
+
+function hasRdb(path: string): LogError {
+  return new LogError(
+    'format',
+    `${path} begins with a snapshot in Redis's RDB format, which Holdfast cannot load. On the Redis server run ` +
+      'CONFIG SET aof-use-rdb-preamble no, then BGREWRITEAOF, and copy its folder again.',
+  );
+}
+
+const RDB = 'REDIS';
+/** A command, or the annotation of Redis for the time. */
+const BEGIN = /^(?:\*|#TS:)/;
+const PIECE_BYTES = 256 * 1024;

@@ -1,0 +1,205 @@
+import type { Clock } from '../clock/index.ts';
+import { type Engine, Loader } from '../engine/index.ts';
+import { DEFAULT_REQUEST_LIMITS, RequestDecoder } from '../resp/index.ts';
+import type { Boot } from './boot.ts';
+import type { Disk } from './disk.ts';
+import { LogError } from './errors.ts';
+import { visitForeignFile } from './foreign-file.ts';
+import { fileNames, type LogFileName, type Manifest } from './manifest.ts';
+import { type BadPlace, type FrameEntry, Segment } from './segment.ts';
+
+/** What a log holds, and what was wrong with it. */
+export interface Recovery {
+  /** The number of the last frame. */
+  readonly lastFrame: number;
+  /** The files that stay: without those after a torn end. */
+  readonly manifest: Manifest;
+  /** The end of the log that a crash has left incomplete: it must be cut there. */
+  readonly tornAt: BadPlace | undefined;
+  readonly tornBytes: number;
+  /** Whether the last server was stopped in order. */
+  readonly isClean: boolean;
+  /** Whether the last server ran in another run of the operating system, or in an unknown one. */
+  readonly isOtherBoot: boolean;
+  /** Whether a file was written by Redis. */
+  readonly isForeign: boolean;
+  /** The wall time of the last frame; 0 if there is none. */
+  readonly lastWallMs: number;
+}
+
+/** Receives what a log holds, in order. */
+export interface LogVisitor {
+  frame(entry: FrameEntry): void;
+  foreignCommand(argv: readonly string[]): void;
+}
+
+/**
+ * Reads a whole log. Throws LogError if bytes are wrong that were on the disk. A crash of the machine may leave the end
+ * of the log incomplete, in any pages of the last writes: that is a torn end. Damage is told apart by `synced`: an
+ * intact frame after the bad place says that the missing one was on the disk.
+ *
+ * Damage of the very last frames cannot be told apart from a torn end.
+ */
+export function readLog(disk: Disk, manifest: Manifest, boot: Boot, visitor: LogVisitor): Recovery {
+  const reading = new Reading(disk, manifest, boot, visitor);
+  return reading.run();
+}
+
+class Reading {
+  readonly #disk: Disk;
+  readonly #manifest: Manifest;
+  readonly #boot: Boot;
+  readonly #visitor: LogVisitor;
+  #next = 1;
+  #isForeign = false;
+  #last: FrameEntry | undefined;
+  #isClean = true;
+
+  constructor(disk: Disk, manifest: Manifest, boot: Boot, visitor: LogVisitor) {
+    this.#disk = disk;
+    this.#manifest = manifest;
+    this.#boot = boot;
+    this.#visitor = visitor;
+  }
+
+  run(): Recovery {
+    const { base, increments } = this.#manifest;
+    this.#checkFiles();
+    if (base !== undefined) this.#readBase(base);
+    for (const [index, increment] of increments.entries()) {
+      const bad = this.#readIncrement(increment);
+      if (bad !== undefined) return this.#torn(bad, index);
+    }
+    return this.#result(this.#manifest, undefined, 0);
+  }
+
+  #checkFiles(): void {
+    const present = new Set(this.#disk.names());
+    for (const name of fileNames(this.#manifest)) {
+      if (!present.has(name)) throw this.#damage(`the file ${name} is missing`);
+    }
+  }
+
+  #readBase({ name }: LogFileName): void {
+    const segment = Segment.open(this.#disk, name);
+    if (segment === undefined) return this.#readForeign(name);
+    let isComplete = false;
+    this.#next = segment.line.next;
+    const bad = segment.visit(1, (entry) => {
+      isComplete = entry.frame.kind === 'e';
+      this.#visitor.frame(entry);
+    });
+    if (bad !== undefined) throw this.#damageAt(bad);
+    if (!isComplete) throw this.#damage(`the base file ${name} has no end`);
+  }
+
+  #readIncrement({ name }: LogFileName): BadPlace | undefined {
+    const segment = Segment.open(this.#disk, name);
+    if (segment === undefined) {
+      this.#readForeign(name);
+      return undefined;
+    }
+    return segment.visit(this.#next, (entry) => {
+      this.#next = entry.frame.number + 1;
+      this.#last = entry;
+      this.#isClean = entry.frame.kind === 'c';
+      this.#visitor.frame(entry);
+    });
+  }
+
+  #readForeign(name: string): void {
+    this.#isForeign = true;
+    visitForeignFile(this.#disk, name, (argv) => this.#visitor.foreignCommand(argv));
+  }
+
+  /** The log ends at the bad place, unless a later frame says that more was on the disk. */
+  #torn(bad: BadPlace, index: number): Recovery {
+    const { base, increments } = this.#manifest;
+    let tornBytes = this.#disk.size(bad.file) - bad.offset;
+    for (const [at, { name }] of increments.slice(index).entries()) {
+      const segment = Segment.open(this.#disk, name);
+      if (segment === undefined) continue;
+      if (at > 0) tornBytes += segment.size;
+      for (const frame of segment.framesAfter(at === 0 ? bad.offset : 0)) {
+        if (frame.number >= bad.expected && frame.synced >= bad.expected) throw this.#damageAt(bad);
+      }
+    }
+    return this.#result({ base, increments: increments.slice(0, index + 1) }, bad, tornBytes);
+  }
+
+  #result(manifest: Manifest, tornAt: BadPlace | undefined, tornBytes: number): Recovery {
+    const last = this.#last;
+    return {
+      lastFrame: this.#next - 1,
+      manifest,
+      tornAt,
+      tornBytes,
+      isClean: tornAt === undefined && this.#isClean,
+      isOtherBoot: last !== undefined && !this.#boot.isSame(last.file.bootId),
+      isForeign: this.#isForeign,
+      lastWallMs: last?.frame.wallMs ?? 0,
+    };
+  }
+
+  #damageAt({ file, offset, expected, reason }: BadPlace): LogError {
+    return this.#damage(`${file}, byte ${offset}, frame ${expected}: ${reason}`);
+  }
+
+  #damage(text: string): LogError {
+    return new LogError(
+      'damaged',
+      `the log in ${this.#disk.path} is damaged: ${text}. Nothing was changed. Restore the folder from a backup, or see ` +
+        'holdfast check --repair.',
+    );
+  }
+}
+
+/** Loads a log into an engine. Throws LogError. */
+export function loadLog(
+  disk: Disk,
+  manifest: Manifest,
+  boot: Boot,
+  engine: Engine,
+  clock: Clock,
+): Recovery {
+  const loader = new Loader(engine);
+  const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
+  const nowMs = clock.monotonicMs();
+  const bootOffsetMs = boot.nowMs() - nowMs;
+  try {
+    return readLog(disk, manifest, boot, {
+      frame({ file, frame, commands }) {
+        // In another run of the operating system the time that has passed is unknown: a lease gets its whole time again.
+        const offsetMs = boot.isSame(file.bootId)
+          ? frame.offsetMs + bootOffsetMs
+          : frame.wallMs - nowMs;
+        loader.setTime({ kind: 'offset', offsetMs });
+        decoder.push(commands);
+        for (let argv = decoder.next(); argv !== null; argv = decoder.next()) applyTo(loader, argv);
+        if (loader.excessBytes > MAX_EXCESS_BYTES) throw tooLarge(loader.excessBytes);
+      },
+      foreignCommand(argv) {
+        loader.setTime({ kind: 'wall' });
+        loader.apply(argv);
+      },
+    });
+  } finally {
+    loader.end();
+  }
+}
+
+/** A frame is applied as a whole, so that the borders of its groups do not matter. */
+function applyTo(loader: Loader, argv: readonly string[]): void {
+  if (argv.length === 1 && (argv[0] === 'MULTI' || argv[0] === 'EXEC')) return;
+  loader.apply(argv);
+}
+
+function tooLarge(bytes: number): LogError {
+  return new LogError(
+    'too-large',
+    `the log holds more data than maxmemory allows, by ${Math.ceil(bytes / 2 ** 20)} MB or more. Start the server with a larger --maxmemory.`,
+  );
+}
+
+/** Loaded data needs a little more memory than before. */
+const MAX_EXCESS_BYTES = 64 * 2 ** 20;
