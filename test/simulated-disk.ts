@@ -35,8 +35,12 @@ type NameChange =
 export class SimulatedDisk implements Disk {
   readonly path = 'simulated';
   onStep: (step: string) => void = () => {};
+  /** How long a sync takes. */
+  wait: () => Promise<void> = () => Promise.resolve();
   /** Makes the next calls of `write` or `sync` fail. */
-  fault: { readonly kind: 'write' | 'sync'; readonly code: string; readonly partBytes?: number } | undefined;
+  fault:
+    | { readonly kind: 'write' | 'sync'; readonly code: string; readonly partBytes?: number }
+    | undefined;
   #names = new Map<string, SimulatedFile>();
   #syncedNames = new Map<string, SimulatedFile>();
   #nameChanges: NameChange[] = [];
@@ -83,7 +87,7 @@ export class SimulatedDisk implements Disk {
 
   async syncNames(): Promise<void> {
     const count = this.#nameChanges.length;
-    await Promise.resolve();
+    await this.wait();
     for (const change of this.#nameChanges.splice(0, count)) apply(this.#syncedNames, change);
     this.onStep('sync names');
   }
@@ -128,7 +132,7 @@ export class SimulatedDisk implements Disk {
       },
       sync: async () => {
         const { length } = file.bytes;
-        await Promise.resolve();
+        await this.wait();
         if (this.fault?.kind === 'sync') throw failure(this.fault.code);
         file.synced = Math.max(file.synced, length);
         file.writes = file.writes.filter((end) => end > length);
@@ -177,7 +181,11 @@ function apply(names: Map<string, SimulatedFile>, change: NameChange): void {
   }
 }
 
-function bytesAfterCrash({ bytes, synced, writes }: SimulatedFile, kind: CrashKind, random: Random): Buffer {
+function bytesAfterCrash(
+  { bytes, synced, writes }: SimulatedFile,
+  kind: CrashKind,
+  random: Random,
+): Buffer {
   switch (kind) {
     case 'killed':
       return bytes;

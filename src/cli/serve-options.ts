@@ -116,10 +116,28 @@ export const SERVE_OPTIONS = {
     setting: 'maxmemory-clients',
     help: 'memory limit for client buffers, 25% of maxmemory if not given; above it the largest client is closed',
   },
+  dir: {
+    placeholder: 'path',
+    environment: true,
+    setting: 'dir',
+    help: 'folder for the data, ./holdfast-data if not given',
+  },
+  appendonly: {
+    placeholder: 'yes|no',
+    environment: true,
+    setting: 'appendonly',
+    help: 'no keeps the data in memory only: a restart forgets every lock',
+  },
+  appendfsync: {
+    placeholder: 'mode',
+    environment: true,
+    setting: 'appendfsync',
+    help: 'when the disk gets the data: always (before each reply), everysec (the default), no',
+  },
   'restart-grace': {
     placeholder: 'seconds',
     environment: true,
-    help: 'refuses writes for this time after a crash, 30 if not given; 0 not at all',
+    help: 'refuses writes for this time after a crash that may have lost locks, 30 if not given; 0 not at all',
   },
   help: HELP,
 } as const satisfies OptionTable & Record<string, ServeOption>;

@@ -32,8 +32,9 @@ Examples:
   HOLDFAST_PASSWORD=… holdfast serve --host 0.0.0.0`,
 
   async run(args, io) {
-    const values = readServeOptions(args, io.environment);
-    if (values.help) return print(io, this.help);
+    const given = readServeOptions(args, io.environment);
+    if (given.help) return print(io, this.help);
+    const values = { ...DURABLE, ...given };
     const readAgain = (): ServeValues => readServeOptions(args, io.environment);
     return new ServerProcess(values, io, readAgain).run();
   },
@@ -131,6 +132,9 @@ class ServerProcess {
     this.#io.errors.write(`${time} ${messageText(message)}\n`);
   }
 }
+
+/** A server keeps its data unless its operator decides otherwise. */
+const DURABLE = { appendonly: 'yes', dir: './holdfast-data' };
 
 /** The lease of the lock library unless its user chooses another. */
 const DEFAULT_GRACE_S = '30';

@@ -106,6 +106,9 @@ export class Changes {
     this.onSwap();
   }
 
+  /** Called at the end of the first unit since `clear` that has changed something. */
+  onFirstUnit: () => void = () => {};
+
   /** Called when two databases were exchanged. A rewrite must begin again: the keys that it has written are elsewhere. */
   onSwap: () => void = () => {};
 
@@ -154,8 +157,10 @@ export class Changes {
       this.#bytes.insert(this.#unitBegin, MULTI);
       this.#bytes.text(EXEC);
     }
+    const isFirst = this.#unitBegin === 0 && this.#commands > 0;
     this.#commands = 0;
     this.#unitBegin = this.#bytes.length;
+    if (isFirst) this.onFirstUnit();
   }
 
   /** The commands of all units that have ended. Valid until the next change. */
@@ -228,9 +233,7 @@ export class Changes {
   }
 
   #needsWhole(value: Collection): boolean {
-    return (
-      this.#wholeLists !== undefined && value.type === 'list' && !this.#wholeLists.has(value)
-    );
+    return this.#wholeLists !== undefined && value.type === 'list' && !this.#wholeLists.has(value);
   }
 
   #add(database: number, name: string, key: string, args: readonly string[]): void {

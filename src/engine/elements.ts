@@ -56,7 +56,9 @@ export function wallText(deadlineMs: number, wallOffsetMs: number): string {
 function collect(value: Collection, cursor: number, count: number, args: string[]): number {
   switch (value.type) {
     case 'hash':
-      return value.scan(cursor, count, (slot) => args.push(value.fieldAt(slot), value.valueAt(slot)));
+      return value.scan(cursor, count, (slot) =>
+        args.push(value.fieldAt(slot), value.valueAt(slot)),
+      );
     case 'set':
       return value.scan(cursor, count, (member) => args.push(member));
     case 'zset': {

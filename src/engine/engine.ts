@@ -9,6 +9,7 @@ import { LatencyMonitor } from './latency.ts';
 import { Memory } from './memory.ts';
 import { EVENT_BITS } from './notifications.ts';
 import { Pause } from './pause.ts';
+import type { Persistence } from './persistence.ts';
 import { PubSub } from './pub-sub.ts';
 import { Scripts } from './script.ts';
 import { Session, type SessionListener } from './session.ts';
@@ -16,6 +17,9 @@ import { Settings, type SettingValues } from './settings.ts';
 import { SignIns } from './sign-in.ts';
 import { SlowLog } from './slow-log.ts';
 import { Statistics } from './statistics.ts';
+
+/** When the disk gets the log: before each reply, every second, or when the operating system likes. */
+export type SyncMode = 'always' | 'everysec' | 'no';
 
 export interface EngineOptions {
   readonly clock?: Clock;
@@ -75,6 +79,7 @@ export class Engine {
   writesFromMs = 0;
   /** Writes are refused with this error: the log cannot be written. */
   writeRefusal: ErrorReply | undefined;
+  syncMode: SyncMode = 'everysec';
   /** While a log is loaded: the wall time minus the deadline of the engine. */
   loadOffsetMs: number | undefined;
   /** The name of the last command, for crash reports. */
@@ -93,6 +98,8 @@ export class Engine {
   scriptBudgetMs = Number.POSITIVE_INFINITY;
   /** Set by the server. Receives the lines of redis.log, and exceptions that no caller can receive. */
   log: (level: number, message: string) => void = () => {};
+  /** The log, if there is one. */
+  persistence: Persistence | undefined;
   /** Set by the server. Called by SHUTDOWN. */
   requestShutdown: (() => void) | undefined;
 

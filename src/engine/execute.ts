@@ -146,6 +146,8 @@ function refuse(
   if (session.engine.nowMs < session.engine.writesFromMs && mayWrite(command)) {
     return starting(session.engine);
   }
+  const { writeRefusal } = session.engine;
+  if (writeRefusal !== undefined && changesData(session, command)) return writeRefusal;
   if (session.engine.memory.isFull && needsMemory(session, command)) return OUT_OF_MEMORY;
   return undefined;
 }
@@ -154,6 +156,12 @@ function mayWrite({ bits, group }: Command): boolean {
   return (
     (bits & FLAGS.write) !== 0 || (group === 'scripting' && (bits & FLAGS.may_replicate) !== 0)
   );
+}
+
+/** Also an EXEC whose commands were queued before. */
+function changesData({ queue }: Session, command: Command): boolean {
+  if (command.name === 'exec') return queue?.some((queued) => mayWrite(queued.command)) ?? false;
+  return mayWrite(command);
 }
 
 /** Client libraries know LOADING, and retry. */

@@ -152,13 +152,30 @@ function persistenceFields(engine: Engine): Fields {
     rdb_last_bgsave_status: 'ok',
     rdb_last_bgsave_time_sec: -1,
     rdb_current_bgsave_time_sec: -1,
-    aof_enabled: engine.settings.flag('appendonly') ? 1 : 0,
-    aof_rewrite_in_progress: 0,
+    ...logFields(engine),
+  };
+}
+
+function logFields({ persistence, nowMs }: Engine): Fields {
+  const status = persistence?.status;
+  const rewriteSeconds = Math.floor((nowMs - (status?.rewriteBeganMs ?? 0)) / 1000);
+  return {
+    aof_enabled: status === undefined ? 0 : 1,
+    aof_rewrite_in_progress: status?.isRewriting ? 1 : 0,
     aof_rewrite_scheduled: 0,
-    aof_last_rewrite_time_sec: -1,
-    aof_current_rewrite_time_sec: -1,
-    aof_last_bgrewrite_status: 'ok',
-    aof_last_write_status: 'ok',
+    aof_last_rewrite_time_sec: status?.lastRewriteSeconds ?? -1,
+    aof_current_rewrite_time_sec: status?.isRewriting ? rewriteSeconds : -1,
+    aof_last_bgrewrite_status: status?.lastRewrite ?? 'ok',
+    aof_rewrites: status?.rewrites ?? 0,
+    aof_last_write_status: status?.lastWrite ?? 'ok',
+    ...(status !== undefined && {
+      aof_current_size: status.currentBytes,
+      aof_base_size: status.baseBytes,
+      aof_pending_rewrite: 0,
+      aof_buffer_length: status.bufferBytes,
+      aof_pending_bio_fsync: status.isSyncing ? 1 : 0,
+      aof_delayed_fsync: status.delayedSyncs,
+    }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { ErrorReply } from '../resp/index.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, SyncMode } from './engine.ts';
 import { SYNTAX_ERROR } from './errors.ts';
 import { globFilter } from './glob.ts';
 import { formatEventClasses, parseEventClasses } from './notifications.ts';
@@ -71,7 +71,13 @@ const SETTINGS = {
   // Persistence.
   save: { default: '', kind: only('', NO_SNAPSHOTS) },
   appendonly: { default: 'no', kind: yesOrNo, fixed: true },
-  appendfsync: { default: 'everysec', kind: oneOf('everysec', 'always', 'no') },
+  appendfsync: {
+    default: 'everysec',
+    kind: oneOf('everysec', 'always', 'no'),
+    apply(engine, value) {
+      engine.syncMode = value as SyncMode;
+    },
+  },
   'auto-aof-rewrite-percentage': { default: '100', kind: integer(0, INT32_MAX) },
   'auto-aof-rewrite-min-size': { default: '67108864', kind: memory(0) },
   appendfilename: { default: 'appendonly.aof', kind: anyText, fixed: true },

@@ -10,7 +10,8 @@ import { crc32 } from './crc32.ts';
  *
  * Kinds of frames: `d` has data; `e` is the end of a base file; `c` is the end of a server that was stopped in order. Frames are numbered
  * without a gap across files; those of a base file from 1 on, and `next` is the number of the first frame after it. `synced` is the number of the last frame that was on the disk when this one was written:
- * what is missing up to there was lost by the disk, and not by a crash. `wall time` is in milliseconds, `offset` is the wall time
+ * what is missing up to there was lost by the disk, and not by a crash. That of the end of a base file is the last frame that was
+ * written meanwhile: without it the base file is not complete. `wall time` is in milliseconds, `offset` is the wall time
  * minus the time since the machine has started, in microseconds. The CRC covers the line and the commands, and begins with the
  * file id, so that bytes of another file cannot pass.
  */

@@ -1,15 +1,18 @@
 import type { Clock, Random, Timer } from '../clock/index.ts';
-import type { Engine } from '../engine/index.ts';
+import type { Engine, Persistence, PersistenceStatus, SyncMode } from '../engine/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import type { Boot } from './boot.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import { type FrameKind, printFileLine, printFrame } from './frame.ts';
-import { fileNames, lastSequence, type LogFileName, type Manifest, printManifest } from './manifest.ts';
+import {
+  fileNames,
+  type LogFileName,
+  lastSequence,
+  type Manifest,
+  printManifest,
+} from './manifest.ts';
 import type { Recovery } from './recovery.ts';
 import { KeyWalk } from './walk.ts';
-
-/** When the disk gets the log: before each reply, every second, or when the operating system likes. */
-export type SyncMode = 'always' | 'everysec' | 'no';
 
 export interface LogOptions {
   readonly engine: Engine;
@@ -23,19 +26,6 @@ export interface LogOptions {
   readonly report: (message: string) => void;
   /** The log cannot go on, and no reply may leave any more: the process must end. */
   readonly onFatal: (message: string) => void;
-}
-
-/** What INFO shows. */
-export interface LogStatus {
-  readonly isRewriting: boolean;
-  readonly isSyncing: boolean;
-  readonly currentBytes: number;
-  readonly baseBytes: number;
-  readonly bufferBytes: number;
-  readonly lastWrite: 'ok' | 'err';
-  readonly lastRewrite: 'ok' | 'err';
-  readonly lastRewriteSeconds: number;
-  readonly delayedSyncs: number;
 }
 
 /** An increment that is written to. */
@@ -63,7 +53,7 @@ const TEMPORARY = 'temp-manifest';
  * A rewrite opens a new increment first, and then writes the state as it is, key by key, to a new base file, while commands go on. The base file so holds
  * some of the changes that are also in the new increment. That does no harm, because changes are absolute.
  */
-export class AppendLog {
+export class AppendLog implements Persistence {
   readonly #options: LogOptions;
   readonly #engine: Engine;
   #manifest: Manifest;
@@ -87,6 +77,8 @@ export class AppendLog {
   #delayedSyncs = 0;
   #lastRewrite: 'ok' | 'err' = 'ok';
   #lastRewriteSeconds = -1;
+  #rewriteBeganMs = 0;
+  #rewrites = 0;
   #nextRewriteMs = 0;
   #rewriteDelayMs = FIRST_REWRITE_DELAY_MS;
   /** Called when `settled` has grown. */
@@ -109,7 +101,7 @@ export class AppendLog {
   }
 
   get mode(): SyncMode {
-    return this.#engine.settings.text('appendfsync') as SyncMode;
+    return this.#engine.syncMode;
   }
 
   /** Replies that have seen frames up to this number may leave. */
@@ -117,7 +109,7 @@ export class AppendLog {
     return this.mode === 'always' ? this.#synced : this.#written;
   }
 
-  get status(): LogStatus {
+  get status(): PersistenceStatus {
     return {
       isRewriting: this.#isRewriting,
       isSyncing: this.#isSyncing,
@@ -127,6 +119,8 @@ export class AppendLog {
       lastWrite: this.#failure === undefined ? 'ok' : 'err',
       lastRewrite: this.#lastRewrite,
       lastRewriteSeconds: this.#lastRewriteSeconds,
+      rewriteBeganMs: this.#rewriteBeganMs,
+      rewrites: this.#rewrites,
       delayedSyncs: this.#delayedSyncs,
     };
   }
@@ -134,6 +128,7 @@ export class AppendLog {
   /** Ends a turn: writes its changes. Returns the number that `settled` must reach before its replies leave. */
   commit(): number {
     const { changes } = this.#engine;
+    if (this.#isClosed) return 0;
     if (changes.isEmpty) return this.#failure === undefined ? this.#written : 0;
     const isAlways = this.mode === 'always';
     if (isAlways && this.#isSyncing) return this.#written + 1;
@@ -185,6 +180,8 @@ export class AppendLog {
     this.#currentBytes = fileNames(manifest).reduce((sum, name) => sum + disk.size(name), 0);
     this.#useCurrent();
     this.#engine.changes.isOn = true;
+    // Keys also expire when no client is there.
+    this.#engine.changes.onFirstUnit = () => this.#options.clock.defer(() => this.commit());
     this.#engine.changes.onSwap = () => {
       this.#mustRestart = true;
     };
@@ -227,12 +224,21 @@ export class AppendLog {
     this.#unsynced.add(current.file);
   }
 
-  #frameLine(kind: FrameKind, number: number, fileId: number, commands: Buffer): string {
+  #frameLine(
+    kind: FrameKind,
+    number: number,
+    fileId: number,
+    commands: Buffer,
+    synced = this.#synced,
+  ): string {
     const { changes } = this.#engine;
     const offsetMs = changes.wallOffsetMs - this.#bootDeltaMs;
-    const wallMs = Math.max(0, Math.floor(this.#options.clock.monotonicMs() + changes.wallOffsetMs));
+    const wallMs = Math.max(
+      0,
+      Math.floor(this.#options.clock.monotonicMs() + changes.wallOffsetMs),
+    );
     return printFrame(
-      { kind, number, bytes: commands.length, synced: this.#synced, wallMs, offsetMs },
+      { kind, number, bytes: commands.length, synced, wallMs, offsetMs },
       fileId,
       commands,
     );
@@ -334,7 +340,8 @@ export class AppendLog {
 
   async #rewrite(): Promise<void> {
     const { clock, report } = this.#options;
-    const beganMs = clock.monotonicMs();
+    this.#rewriteBeganMs = clock.monotonicMs();
+    this.#rewrites++;
     try {
       do {
         this.#mustRestart = false;
@@ -351,7 +358,7 @@ export class AppendLog {
       this.#retryRewrite();
     } finally {
       this.#engine.changes.endRewrite();
-      this.#lastRewriteSeconds = Math.round((clock.monotonicMs() - beganMs) / 1000);
+      this.#lastRewriteSeconds = Math.round((clock.monotonicMs() - this.#rewriteBeganMs) / 1000);
       this.#isRewriting = false;
     }
   }
@@ -401,8 +408,8 @@ export class AppendLog {
     file.write([Buffer.from(head, 'latin1')]);
     let bytes = head.length;
     let number = 0;
-    const put = (kind: FrameKind, commands: Buffer): void => {
-      const line = this.#frameLine(kind, ++number, id, commands);
+    const put = (kind: FrameKind, commands: Buffer, synced = 0): void => {
+      const line = this.#frameLine(kind, ++number, id, commands, synced);
       file.write([Buffer.from(line, 'latin1'), commands]);
       bytes += line.length + commands.length;
     };
@@ -415,7 +422,8 @@ export class AppendLog {
       if (this.#mustRestart || this.#isClosed) return bytes;
     }
     changes.endRewrite();
-    put('e', NO_BYTES);
+    // The base file is complete only together with the frames that were written meanwhile.
+    put('e', NO_BYTES, this.#written);
     return bytes;
   }
 

@@ -58,7 +58,8 @@ function parseLine(line: string, path: string): LogFileName & { type: string } {
   const found = LINE.exec(line);
   if (found === null) throw damaged(path, `this line is not one of a manifest: ${line}`);
   const [, name, sequence, type] = found;
-  if (name!.includes('/') || name!.startsWith('.')) throw damaged(path, `the name ${name} is a path`);
+  if (name!.includes('/') || name!.startsWith('.'))
+    throw damaged(path, `the name ${name} is a path`);
   return { name: name!, sequence: Number(sequence), type: type! };
 }
 

@@ -51,6 +51,7 @@ export async function openLog(options: OpenLogOptions): Promise<OpenedLog> {
     report,
     onFatal: options.onFatal ?? report,
   });
+  engine.persistence = log;
   return { log, recovery };
 }
 

@@ -51,6 +51,8 @@ class Reading {
   readonly #boot: Boot;
   readonly #visitor: LogVisitor;
   #next = 1;
+  /** The last frame that the base file needs. */
+  #required = 0;
   #isForeign = false;
   #last: FrameEntry | undefined;
   #isClean = true;
@@ -70,6 +72,7 @@ class Reading {
       const bad = this.#readIncrement(increment);
       if (bad !== undefined) return this.#torn(bad, index);
     }
+    if (this.#next <= this.#required) throw this.#damage(`frame ${this.#next} is missing`);
     return this.#result(this.#manifest, undefined, 0);
   }
 
@@ -87,6 +90,7 @@ class Reading {
     this.#next = segment.line.next;
     const bad = segment.visit(1, (entry) => {
       isComplete = entry.frame.kind === 'e';
+      this.#required = entry.frame.synced;
       this.#visitor.frame(entry);
     });
     if (bad !== undefined) throw this.#damageAt(bad);
@@ -115,6 +119,7 @@ class Reading {
   /** The log ends at the bad place, unless a later frame says that more was on the disk. */
   #torn(bad: BadPlace, index: number): Recovery {
     const { base, increments } = this.#manifest;
+    if (bad.expected <= this.#required) throw this.#damageAt(bad);
     let tornBytes = this.#disk.size(bad.file) - bad.offset;
     for (const [at, { name }] of increments.slice(index).entries()) {
       const segment = Segment.open(this.#disk, name);

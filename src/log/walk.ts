@@ -1,4 +1,12 @@
-import { type Collection, type Database, type Engine, NEVER, type Value, wallText, writeElements } from '../engine/index.ts';
+import {
+  type Collection,
+  type Database,
+  type Engine,
+  NEVER,
+  type Value,
+  wallText,
+  writeElements,
+} from '../engine/index.ts';
 import { GrowingBytes } from '../resp/index.ts';
 
 /**
@@ -94,5 +102,5 @@ interface PartlyWritten {
   cursor: number;
 }
 
-const KEYS_PER_STEP = 32;
-const ELEMENTS_PER_STEP = 128;
+const KEYS_PER_STEP = 8;
+const ELEMENTS_PER_STEP = 64;

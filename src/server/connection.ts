@@ -25,6 +25,15 @@ import { Output } from './output.ts';
 import type { SharedEncoder } from './shared-chunks.ts';
 import type { Runner, Turns } from './turns.ts';
 
+/** The log, as the server uses it: a reply leaves when the changes that it has seen are in the log. */
+export interface CommitLog {
+  /** Writes the changes of the turn. Returns the number that `settled` must reach before its replies leave. */
+  commit(): number;
+  readonly settled: number;
+  /** Set by the server. Called when `settled` has grown. */
+  onSettled: () => void;
+}
+
 /** The parts of the server that its connections share. */
 export interface ConnectionOwner {
   readonly engine: Engine;
@@ -35,6 +44,9 @@ export interface ConnectionOwner {
   /** Encodes messages that go to many connections. */
   readonly sharedEncoder: SharedEncoder;
   readonly turns: Turns;
+  readonly log: CommitLog;
+  /** Calls `release` of the connection when the log has advanced. */
+  releaseLater(connection: Connection): void;
   report(message: string): void;
   forget(connection: Connection): void;
 }
@@ -66,6 +78,8 @@ export class Connection implements Runner {
   #deferred: string[] | null = null;
   #flushScheduled = false;
   #ending = false;
+  /** The socket ends when the log has released the last replies. */
+  #endsWhenReleased = false;
   /** The bytes that may be added to the unread output. */
   readonly #writeLimitBytes = (): number => this.#outputLimitBytes() - this.#output.unreadBytes;
 
@@ -135,16 +149,34 @@ export class Connection implements Runner {
     if (this.#isPaused && !this.#hasYielded) this.#resumeReading();
   }
 
-  /** Writes the collected replies. */
+  /** Writes the collected replies, or holds them until the log has what they have seen. */
   flush(): void {
     this.#flushScheduled = false;
     if (this.#output.isEmpty || this.#socket.destroyed) return;
     try {
-      this.#output.flush();
+      const { log } = this.#owner;
+      const number = log.commit();
+      if (this.#output.isHeld || number > log.settled) {
+        this.#output.hold(number);
+        this.#owner.releaseLater(this);
+      } else this.#output.flush();
+      if (this.#output.isHeld || this.#socket.writableLength > 0) this.#checkOutput();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Writes the replies that the log has released. Returns whether others are still held. */
+  release(): boolean {
+    if (this.#socket.destroyed) return false;
+    try {
+      this.#output.release(this.#owner.log.settled);
       if (this.#socket.writableLength > 0) this.#checkOutput();
     } catch (error) {
       this.#fail(error);
     }
+    if (this.#endsWhenReleased && !this.#output.isHeld) this.#endSocket();
+    return this.#output.isHeld;
   }
 
   /** A client is not idle while a command is blocked, while it subscribes or monitors, or with a named session. */
@@ -385,10 +417,15 @@ export class Connection implements Runner {
     this.session.close();
     queueMicrotask(() => {
       this.flush();
-      // A client that does not close its side, or does not read, would keep the socket open.
-      this.#socket.setTimeout(LINGER_MS, () => this.destroy());
-      this.#socket.end(() => this.destroy());
+      if (this.#output.isHeld) this.#endsWhenReleased = true;
+      else this.#endSocket();
     });
+  }
+
+  #endSocket(): void {
+    // A client that does not close its side, or does not read, would keep the socket open.
+    this.#socket.setTimeout(LINGER_MS, () => this.destroy());
+    this.#socket.end(() => this.destroy());
   }
 }
 

@@ -11,6 +11,9 @@ export class Output {
   readonly #memory: ClientMemory;
   #pending: (Buffer | SharedChunk)[] = [];
   #pendingBytes = 0;
+  /** Chunks that wait for the log, in order. */
+  #held: HeldChunks[] = [];
+  #heldBytes = 0;
 
   constructor(socket: Socket, memory: ClientMemory) {
     this.#socket = socket;
@@ -22,9 +25,14 @@ export class Output {
     return this.#pending.length === 0;
   }
 
+  /** Whether chunks wait for the log. */
+  get isHeld(): boolean {
+    return this.#held.length > 0;
+  }
+
   /** The bytes that are here or in the buffer of the socket. */
   get unreadBytes(): number {
-    return this.#pendingBytes + this.#socket.writableLength;
+    return this.#pendingBytes + this.#heldBytes + this.#socket.writableLength;
   }
 
   add(chunks: readonly Buffer[]): void {
@@ -46,9 +54,27 @@ export class Output {
     }
   }
 
-  /** Writes everything to the socket, in one system call if possible. */
+  /** Keeps what is not written until `release` is called with this number or a higher one. */
+  hold(number: number): void {
+    const bytes = this.#pendingBytes;
+    this.#heldBytes += bytes;
+    this.#held.push({ number, bytes, chunks: this.#takePending() });
+  }
+
+  /** Writes the chunks that were held for this number or a lower one. */
+  release(number: number): void {
+    const count = this.#held.findIndex((held) => held.number > number);
+    const released = this.#held.splice(0, count < 0 ? this.#held.length : count);
+    for (const { bytes } of released) this.#heldBytes -= bytes;
+    if (released.length > 0) this.#send(released.flatMap(({ chunks }) => chunks));
+  }
+
+  /** Writes everything that is not held to the socket, in one system call if possible. */
   flush(): void {
-    const pending = this.#takePending();
+    this.#send(this.#takePending());
+  }
+
+  #send(pending: readonly (Buffer | SharedChunk)[]): void {
     const socket = this.#socket;
     if (pending.length === 1 && Buffer.isBuffer(pending[0])) socket.write(pending[0]);
     else {
@@ -63,7 +89,10 @@ export class Output {
 
   /** Drops chunks that were not written: the connection ends. */
   close(): void {
-    for (const chunk of this.#takePending()) if (!Buffer.isBuffer(chunk)) this.#release(chunk);
+    const dropped = [...this.#held.flatMap(({ chunks }) => chunks), ...this.#takePending()];
+    this.#held = [];
+    this.#heldBytes = 0;
+    for (const chunk of dropped) if (!Buffer.isBuffer(chunk)) this.#release(chunk);
     this.#memory.set('output', 0);
   }
 
@@ -90,6 +119,13 @@ export class Output {
     const ownBytes = this.#socket.writableLength - this.#memory.sharedBytes;
     this.#memory.set('output', Math.max(0, ownBytes));
   }
+}
+
+interface HeldChunks {
+  /** The frame of the log that they wait for. */
+  readonly number: number;
+  readonly bytes: number;
+  readonly chunks: readonly (Buffer | SharedChunk)[];
 }
 
 /** Joins runs of small chunks: each chunk costs the socket an object and a part of a system call. */

@@ -11,7 +11,7 @@ import { CLIENT_BYTES, type Engine } from '../engine/index.ts';
 import { makeFolder } from '../make-folder.ts';
 import { capacityFor } from '../memory/index.ts';
 import { ByteWriter } from '../resp/index.ts';
-import { Connection, type ConnectionOwner } from './connection.ts';
+import { type CommitLog, Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
 import { SharedEncoder } from './shared-chunks.ts';
 import { ThrottledLog } from './throttled-log.ts';
@@ -27,6 +27,8 @@ export interface ServerOptions {
   readonly unix?: string;
   /** Allows to listen beyond loopback without a password. Default: false. */
   readonly unprotected?: boolean;
+  /** The log of the engine. Default: none, the data is in memory only. */
+  readonly log?: CommitLog;
   /** Receives log lines for the operator, such as clients that were closed and the reason. Default: none. */
   readonly report?: (message: string) => void;
 }
@@ -78,10 +80,13 @@ class SocketServer implements Server, ConnectionOwner {
   readonly lateWriter = new ByteWriter();
   readonly sharedEncoder: SharedEncoder;
   readonly turns: Turns;
+  readonly log: CommitLog;
   readonly #options: ServerOptions;
   readonly #log: ThrottledLog;
   readonly #listeners: NetServer[] = [];
   readonly #connections = new Set<Connection>();
+  /** Connections with replies that wait for the log. */
+  readonly #held = new Set<Connection>();
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
@@ -90,6 +95,8 @@ class SocketServer implements Server, ConnectionOwner {
     this.#log = new ThrottledLog(this.engine.clock, options.report ?? (() => {}));
     this.sharedEncoder = new SharedEncoder(this.engine.memory.clients);
     this.turns = new Turns(this.engine.clock, () => this.sharedEncoder.forget());
+    this.log = options.log ?? NO_LOG;
+    if (options.log !== undefined) options.log.onSettled = () => this.#release();
     limitMemory(this.engine);
     this.engine.log = (level, message) => {
       if (level >= LOG_NOTICE) this.report(message);
@@ -118,8 +125,13 @@ class SocketServer implements Server, ConnectionOwner {
     this.#log.write(message);
   }
 
+  releaseLater(connection: Connection): void {
+    this.#held.add(connection);
+  }
+
   forget(connection: Connection): void {
     this.#connections.delete(connection);
+    this.#held.delete(connection);
     this.turns.forget(connection);
   }
 
@@ -188,6 +200,12 @@ class SocketServer implements Server, ConnectionOwner {
     socket.once('close', () => timer.cancel());
   }
 
+  #release(): void {
+    for (const connection of this.#held) {
+      if (!connection.release()) this.#held.delete(connection);
+    }
+  }
+
   #destroyAll(): void {
     for (const connection of [...this.#connections]) connection.destroy();
   }
@@ -209,6 +227,8 @@ class SocketServer implements Server, ConnectionOwner {
     return new Promise((resolve) => this.engine.clock.defer(resolve));
   }
 }
+
+const NO_LOG: CommitLog = { commit: () => 0, settled: 0, onSettled() {} };
 
 /** Sets maxmemory to the capacity of the heap unless it is set: V8 ends a process whose heap is full. */
 function limitMemory({ memory, settings }: Engine): void {

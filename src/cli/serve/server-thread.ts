@@ -3,6 +3,7 @@
 // thread only, so that the process can report it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../../engine/index.ts';
+import { LogError, type OpenedFolder, openLogFolder } from '../../log/index.ts';
 import { type Server, ServerError, startServer } from '../../server/index.ts';
 import { applySettings } from '../serve-options.ts';
 import { UsageError } from '../verb.ts';
@@ -13,6 +14,7 @@ const { values } = workerData as ServerThreadData;
 const port = parentPort!;
 const engine = createEngine();
 let server: Server | undefined;
+let data: OpenedFolder | undefined;
 let mark: RunMark | undefined;
 let isEnding = false;
 
@@ -42,20 +44,45 @@ async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
   try {
     applySettings(values, engine.settings);
     mark = order.mark === undefined ? undefined : new RunMark(order.mark);
-    const graceMs = mark?.leftMs(order.graceMs) ?? 0;
+    data = await openData();
+    const graceMs = graceFor(order.graceMs);
     engine.refuseWritesFor(graceMs);
     server = await listen();
     // Before the first client is accepted.
-    attemptMark(() => mark?.set());
+    attemptMark(() => (data === undefined ? mark?.set() : mark?.end(0)));
     engine.settings.put('port', String(server.port));
     if (graceMs > 0) report(graceNotice(graceMs));
     send({ kind: 'listening', addresses: server.addresses, port: server.port });
   } catch (error) {
     const isUsage = error instanceof UsageError;
-    if (!(isUsage || error instanceof ServerError)) throw error;
+    if (!(isUsage || error instanceof ServerError || error instanceof LogError)) throw error;
+    await data?.close();
     send({ kind: 'refused', message: error.message, isUsage });
     port.close();
   }
+}
+
+/** The data folder; undefined with `appendonly no`. */
+async function openData(): Promise<OpenedFolder | undefined> {
+  if (!engine.settings.flag('appendonly')) return undefined;
+  return openLogFolder(engine.settings.text('dir'), { engine, report, onFatal: fail });
+}
+
+/** How long locks may still be held that this server does not know. */
+function graceFor(graceMs: number): number {
+  const recovery = data?.recovery;
+  if (recovery === undefined || (recovery.lastFrame === 0 && !recovery.isForeign)) {
+    return mark?.leftMs(graceMs) ?? 0;
+  }
+  // The machine has crashed, and the disk did not have the last second.
+  const mayLack = recovery.isOtherBoot && !recovery.isClean && engine.syncMode !== 'always';
+  return mayLack ? graceMs : 0;
+}
+
+function fail(message: string): void {
+  report(`ends at once, so that no reply leaves that the log does not have: ${message}`);
+  send({ kind: 'ended', exitCode: 1 });
+  process.exit(1);
 }
 
 function listen(): Promise<Server> {
@@ -66,6 +93,7 @@ function listen(): Promise<Server> {
     ...(port !== undefined && { port: Number(port) }),
     ...(unix !== undefined && { unix }),
     ...(unprotected !== undefined && { unprotected }),
+    ...(data !== undefined && { log: data.log }),
     report,
   });
 }
@@ -76,7 +104,9 @@ async function end(exitCode: number): Promise<void> {
   // Connections in the backlog are accepted first, and closed like the others.
   for (let turn = 0; turn < 2; turn++) await nextTurn();
   await server?.close();
-  if (server !== undefined) attemptMark(() => mark?.end(engine.longestLeaseMs()));
+  await data?.close();
+  const leaseMs = data === undefined ? engine.longestLeaseMs() : 0;
+  if (server !== undefined) attemptMark(() => mark?.end(leaseMs));
   send({ kind: 'ended', exitCode });
   engine.close();
   port.close();

@@ -1,4 +1,11 @@
-import { ErrorReply, NO_REPLY, OK, type Reply, VerbatimReply } from '../../resp/index.ts';
+import {
+  ErrorReply,
+  NO_REPLY,
+  OK,
+  type Reply,
+  SimpleReply,
+  VerbatimReply,
+} from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
 import { infoText } from '../info.ts';
@@ -51,6 +58,16 @@ export const server = {
     since: '4.0.0',
     complexity: 'O(N) for N clients that watch keys of the two databases or wait for them',
   },
+  BGREWRITEAOF: {
+    arity: 1,
+    keys: NO_KEYS,
+    flags: ['admin', 'noscript'],
+    run: rewriteLog,
+    syntax: '',
+    summary: 'Rewrites the append-only file to disk',
+    since: '1.0.0',
+    complexity: 'O(1)',
+  },
   SHUTDOWN: {
     arity: -1,
     keys: NO_KEYS,
@@ -97,6 +114,19 @@ function databaseArgument(text: string, which: 'first' | 'second'): number {
   }
   return Number(number);
 }
+
+function rewriteLog(session: Session): Reply {
+  const { persistence } = session.engine;
+  if (persistence === undefined) throw NO_LOG;
+  if (!persistence.rewrite()) {
+    throw new ErrorReply('ERR Background append only file rewriting already in progress');
+  }
+  return new SimpleReply('Background append only file rewriting started');
+}
+
+const NO_LOG = new ErrorReply(
+  'ERR There is no log to rewrite: this server keeps its data in memory only (appendonly no)',
+);
 
 /** SAVE, NOSAVE, NOW and FORCE are accepted without effect: there is no snapshot to write, and no replica. */
 function shutdown(session: Session, argv: readonly string[]): Reply {

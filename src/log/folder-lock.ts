@@ -1,0 +1,70 @@
+import { lstatSync, unlinkSync } from 'node:fs';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { LogError } from './errors.ts';
+
+/** Keeps other servers out of a folder. */
+export interface FolderLock {
+  release(): Promise<void>;
+}
+
+/**
+ * Locks a folder: listens on a Unix socket inside of it. The system ends that with the process, however it ends, and it
+ * works between containers that share the folder.
+ */
+export async function lockFolder(path: string): Promise<FolderLock> {
+  const socket = join(path, NAME);
+  if (Buffer.byteLength(socket) > MAX_PATH_BYTES) {
+    throw new LogError('disk', `${path} is too long for a data folder. Choose a shorter --dir.`);
+  }
+  const server = (await listen(socket)) ?? (await listenAgain(socket, path));
+  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+/** The file is there. It belongs to a server, or was left by one that was killed. */
+async function listenAgain(socket: string, path: string): Promise<Server> {
+  const before = lstatSync(socket, { throwIfNoEntry: false })?.ino;
+  if (await answers(socket)) throw inUse(path);
+  // Another server may have started meanwhile.
+  if (lstatSync(socket, { throwIfNoEntry: false })?.ino === before) unlinkSync(socket);
+  const server = await listen(socket);
+  if (server === undefined) throw inUse(path);
+  return server;
+}
+
+/** Returns undefined if the file exists. */
+function listen(socket: string): Promise<Server | undefined> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((client) => client.destroy());
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(new LogError('disk', `cannot lock ${socket} (${error.message})`, error));
+    });
+    server.listen(socket, () => {
+      server.unref();
+      resolve(server);
+    });
+  });
+}
+
+function answers(socket: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const client = connect(socket);
+    client.once('connect', () => {
+      client.destroy();
+      resolve(true);
+    });
+    client.once('error', () => resolve(false));
+  });
+}
+
+function inUse(path: string): LogError {
+  return new LogError(
+    'in-use',
+    `another server uses the folder ${path}: stop it, or choose another folder with --dir.`,
+  );
+}
+
+const NAME = 'server.lock';
+/** The length of a path of a Unix socket that all systems accept. */
+const MAX_PATH_BYTES = 103;
