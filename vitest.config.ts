@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config';
 // test/tidy.test.ts checks that virtual tests open no socket, start no process and do not sleep.
 export default defineConfig({
   test: {
-    // Tests kill servers, and others then listen on the same port.
-    env: { HOLDFAST_RESTART_GRACE: '0' },
+    // Tests kill servers, and others then listen on the same port. Tests of the log turn it on again.
+    env: { HOLDFAST_RESTART_GRACE: '0', HOLDFAST_APPENDONLY: 'no' },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Not more files than cores: tests on the wall clock need a core in time.

@@ -28,7 +28,7 @@ export async function freePort() {
   return port;
 }
 
-/** Starts `holdfast serve` as its users do. */
+/** Starts `holdfast serve` as its users do, but without its log, unless the flags turn it on. */
 export function startHoldfast(...flags) {
   return startServer((port) => [
     process.execPath,
@@ -39,6 +39,7 @@ export function startHoldfast(...flags) {
       String(port),
       '--restart-grace',
       '0',
+      ...(flags.includes('--appendonly') ? [] : ['--appendonly', 'no']),
       ...flags,
     ],
   ]);

@@ -191,10 +191,10 @@ class Scene {
 function stateOf(engine: Engine): string {
   const session = engine.session();
   const keys = [...(execute(session, ['KEYS', '*']) as string[])].sort();
-  return keys.map((key) => `${key} ${valueOf(engine, key)}`).join('\n');
+  return keys.map((key) => `${key} ${valueText(engine, key)}`).join('\n');
 }
 
-function valueOf(engine: Engine, key: string): string {
+function valueText(engine: Engine, key: string): string {
   const value = engine.database(0).peek(key)!;
   const hasEnd = engine.database(0).deadline(key) !== Number.POSITIVE_INFINITY;
   if (typeof value === 'string') return `${value} ${hasEnd}`;

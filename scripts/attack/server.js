@@ -14,7 +14,7 @@ const COMMANDS = {
     process.execPath,
     ...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]),
     join(ROOT, 'dist/cli/main.js'),
-    ...['serve', '--port', String(port), '--restart-grace', '0'],
+    ...['serve', '--port', String(port), '--restart-grace', '0', '--appendonly', 'no'],
   ],
   redis: (port) => [
     'redis-server',

@@ -85,7 +85,10 @@ class Reading {
 
   #readBase({ name }: LogFileName): void {
     const segment = Segment.open(this.#disk, name);
-    if (segment === undefined) return this.#readForeign(name);
+    if (segment === undefined) {
+      this.#readForeign(name);
+      return;
+    }
     let isComplete = false;
     this.#next = segment.line.next;
     const bad = segment.visit(1, (entry) => {
