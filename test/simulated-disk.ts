@@ -115,6 +115,12 @@ export class SimulatedDisk implements Disk {
     file.bytes[at]! ^= 1 << Math.floor(random.next() * 8);
   }
 
+  flip(name: string, at: number): void {
+    const file = this.#file(name);
+    file.bytes = Buffer.from(file.bytes);
+    file.bytes[at]! ^= 1;
+  }
+
   /** Each change of a name that was not synced has happened or not; a later one needs its earlier ones. */
   #namesAfterCrash(random: Random): Map<string, SimulatedFile> {
     const names = new Map(this.#syncedNames);

@@ -35,6 +35,10 @@ export class StepClock implements Clock {
     await settlePromises();
   }
 
+  jumpWall(differenceMs: number): void {
+    this.#virtual.jumpWall(differenceMs);
+  }
+
   async advance(durationMs: number): Promise<void> {
     await this.#virtual.advanceAsync(durationMs);
   }

@@ -11,10 +11,15 @@ import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
 import { withStore } from './ls/store-reader.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { messageText, safeJson } from './printable.ts';
-import { print, type Verb } from './verb.ts';
+import { print, UsageError, type Verb } from './verb.ts';
 
 const CHECK_OPTIONS = {
   ...STORE_OPTIONS,
+  dir: {
+    placeholder: 'path',
+    help: 'checks the log in the data folder of holdfast serve instead of a store',
+  },
+  repair: { help: 'with --dir: copies the files of a damaged log, then cuts it before the damage' },
   json: { help: 'prints the findings as JSON' },
   'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
@@ -27,6 +32,7 @@ export const check: Verb = {
   help: `holdfast check: warns of settings and keys that make the locks of a store unsafe
 
 Usage: holdfast check [pattern] [options]
+       holdfast check --dir path [--repair]
 
 ${describeOptions(CHECK_OPTIONS)}
 
@@ -49,12 +55,18 @@ Exit codes:
 Examples:
   holdfast check --store redis://10.0.0.7:6379
   holdfast check 'mutex:*' --store redis://10.0.0.7:6379
+  holdfast check --dir /var/lib/holdfast
   holdfast check --json | jq '.endless.keys[].name'`,
 
   async run(args, io) {
     const given = readMixed(CHECK_OPTIONS, args, io.environment);
     const { values, words } = given;
     if (values.help) return print(io, this.help);
+    if (values.dir !== undefined) {
+      const { checkDataFolder } = await import('./check/data-folder.ts');
+      return checkDataFolder(values.dir, values, io);
+    }
+    if (values.repair) throw new UsageError('--repair needs --dir, the data folder of the server.');
     const pattern = words[0] === undefined ? FOREIGN_PATTERN : bytesOf(words[0]);
     return withStore(given, io, async (store) => {
       const report = await store.query((servers) => examine(servers, pattern), undefined);

@@ -4,3 +4,4 @@ export { LogError, type LogErrorCode } from './errors.ts';
 export type { AppendLog } from './log.ts';
 export { LOG_FOLDER, type OpenedFolder, openLogFolder } from './log-folder.ts';
 export { type OpenLogOptions, openLog } from './open-log.ts';
+export { checkLog, type LogCheck, type LogRepair, repairLog } from './check-log.ts';

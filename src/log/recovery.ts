@@ -41,15 +41,23 @@ export interface LogVisitor {
  * Damage of the very last frames cannot be told apart from a torn end.
  */
 export function readLog(disk: Disk, manifest: Manifest, boot: Boot, visitor: LogVisitor): Recovery {
-  const reading = new Reading(disk, manifest, boot, visitor);
-  return reading.run();
+  return new Reading(disk, manifest, boot, visitor).run();
 }
+
+/** As `readLog`, but takes damage of an increment for a torn end: what is before it can be saved. */
+export function readUntilDamage(disk: Disk, manifest: Manifest, boot: Boot): Recovery {
+  return new Reading(disk, manifest, boot, NO_VISITOR, true).run();
+}
+
+/** Reads without an effect. */
+export const NO_VISITOR: LogVisitor = { frame() {}, foreignCommand() {} };
 
 class Reading {
   readonly #disk: Disk;
   readonly #manifest: Manifest;
   readonly #boot: Boot;
   readonly #visitor: LogVisitor;
+  readonly #acceptsDamage: boolean;
   #next = 1;
   /** The last frame that the base file needs. */
   #required = 0;
@@ -57,7 +65,14 @@ class Reading {
   #last: FrameEntry | undefined;
   #isClean = true;
 
-  constructor(disk: Disk, manifest: Manifest, boot: Boot, visitor: LogVisitor) {
+  constructor(
+    disk: Disk,
+    manifest: Manifest,
+    boot: Boot,
+    visitor: LogVisitor,
+    acceptsDamage = false,
+  ) {
+    this.#acceptsDamage = acceptsDamage;
     this.#disk = disk;
     this.#manifest = manifest;
     this.#boot = boot;
@@ -129,7 +144,8 @@ class Reading {
       if (segment === undefined) continue;
       if (at > 0) tornBytes += segment.size;
       for (const frame of segment.framesAfter(at === 0 ? bad.offset : 0)) {
-        if (frame.number >= bad.expected && frame.synced >= bad.expected) throw this.#damageAt(bad);
+        const wasSynced = frame.number >= bad.expected && frame.synced >= bad.expected;
+        if (wasSynced && !this.#acceptsDamage) throw this.#damageAt(bad);
       }
     }
     return this.#result({ base, increments: increments.slice(0, index + 1) }, bad, tornBytes);
