@@ -11,4 +11,6 @@ runInTurn([
   'run',
   'lab',
   'memcached',
+  'log',
+  'restart',
 ]);

@@ -1,6 +1,6 @@
 // Makes sure that the programs are here which tests run: the real Redis, which many compare with, SQLite,
 // which the examples of the documents write to, a browser, which opens the pages, Python, which has
-// terminals to give, two more shells, a reader of man pages, and PHP, Python and Java with their Redis
+// terminals to give, two more shells, a reader of man pages, strace, which shows system calls, and PHP, Python and Java with their Redis
 // clients, which run the recipes of the lab. Installs them where it may (root on Debian or Ubuntu), else
 // says what to install.
 import { spawnSync } from 'node:child_process';
@@ -18,6 +18,7 @@ const PACKAGES = {
   zsh: 'zsh',
   fish: 'fish',
   mandoc: 'mandoc',
+  strace: 'strace',
   php: 'php-cli',
   javac: 'default-jdk-headless',
 };
@@ -46,8 +47,8 @@ if (left.length > 0) {
     [
       `The tests need ${left.map(withVersion).join(', ')}. Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
-      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh fish mandoc php-cli php-pecl-redis6 java-devel',
-      '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh fish mandoc php83 php83-pecl-redis openjdk17-jdk',
+      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh fish mandoc strace php-cli php-pecl-redis6 java-devel',
+      '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh fish mandoc strace php83 php83-pecl-redis openjdk17-jdk',
       '  macOS:           brew install redis sqlite chromium python3 zsh fish mandoc php openjdk; pecl install redis; pip3 install redis',
     ].join('\n'),
   );
