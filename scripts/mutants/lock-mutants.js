@@ -1,5 +1,5 @@
 // Bugs in the library above the stores, and in the memory store.
-import { mutant, mutantOf } from './mutant.js';
+import { mutant, mutantOf, rare } from './mutant.js';
 
 const ATTEMPT = 'src/lock/attempt.ts';
 const LEASE = 'src/lock/store-lease.ts';
@@ -197,6 +197,42 @@ export const LOCK_MUTANTS = [
     'if (this.#end === undefined && this.#keptMs > 0) return this.#keep();',
     '',
     [FEATURES_TEST],
+  ),
+  rare(
+    'mutex-kept',
+    mutant(
+      'keepFor: counted from the release',
+      LEASE,
+      'return this.#options.keepForMs - this.#heldMs();',
+      'return this.#options.keepForMs;',
+    ),
+  ),
+  rare(
+    'mutex-kept',
+    mutant(
+      'keepFor: released when its reply was lost',
+      LEASE,
+      '      isKept = leaseMs > 0;\n',
+      '      isKept = leaseMs > 0 && !isKept;\n',
+    ),
+  ),
+  rare(
+    'mutex-kept',
+    mutant(
+      'keepFor: counted anew when its reply was lost',
+      LEASE,
+      '      const leaseMs = this.#keptMs;\n      isKept',
+      '      const leaseMs = isKept ? this.#options.keepForMs : this.#keptMs;\n      isKept',
+    ),
+  ),
+  rare(
+    'mutex-polite',
+    mutant(
+      'contended: aborts after the release',
+      LEASE,
+      '    if (this.#contended !== undefined) this.#core.store.unwatch?.(this.request);\n',
+      '',
+    ),
   ),
   mutant(
     'extend: a longer lease is forgotten at the next renewal',

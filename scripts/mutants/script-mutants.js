@@ -312,12 +312,34 @@ export const SCRIPT_MUTANTS = [
     "'OK'",
     [SCRIPT_TEST],
   ),
-  mutant(
-    'steal: the former holder is not notified',
-    SCRIPT,
-    'if isToken(each) then publish(each,',
-    'if false then publish(each,',
-    [FEATURES_TEST],
+  rare(
+    'mutex-stolen',
+    mutant(
+      'steal: the former holder is not notified',
+      SCRIPT,
+      'if isToken(each) then publish(each,',
+      'if false then publish(each,',
+    ),
+  ),
+  rare(
+    'mutex-stolen',
+    mutant(
+      'steal: the waiters lose their order',
+      SCRIPT,
+      '    kind.refusal(lock)\n    recordSession(lock, token, lease)',
+      "    local last = call('ZPOPMAX', lock.queue)\n    if last[1] then call('ZADD', lock.queue, '0', last[1]) end\n" +
+        '    recordSession(lock, token, lease)',
+    ),
+  ),
+  rare(
+    'mutex-stolen',
+    mutant(
+      'steal: one that is sent again takes the lock again',
+      SCRIPT,
+      'if kind.owns(lock, token) then return acquire(lock, token, lease, false) end\n    local tokens',
+      'local tokens',
+      [FEATURES_TEST],
+    ),
   ),
   mutant(
     'steal: the former holders keep the lock',
@@ -326,12 +348,48 @@ export const SCRIPT_MUTANTS = [
     '      if isToken',
     [FEATURES_TEST],
   ),
+  rare(
+    'mutex-polite',
+    mutant(
+      'watch: a waiter that came before is not reported',
+      SCRIPT,
+      'if hasWaiters(lock) then return 1 end\n    lock.kind.watch',
+      'lock.kind.watch',
+    ),
+  ),
+  rare(
+    'mutex-polite',
+    mutant(
+      'watch: the holder is not notified of a waiter',
+      SCRIPT,
+      "for _, each in ipairs(watchers) do publish(each, 'contended\\\\n' .. each) end\n",
+      '',
+    ),
+  ),
+  rare(
+    'semaphore-polite',
+    mutant(
+      'watch: one holder of a semaphore is notified of a waiter',
+      SCRIPT,
+      "return call('SMEMBERS', lock.watchers)",
+      "return { call('SRANDMEMBER', lock.watchers) or nil }",
+    ),
+  ),
   mutant(
-    'watch: a waiter that came before is not reported',
+    'watch: the holder is not notified after a day',
     SCRIPT,
-    'if hasWaiters(lock) then return 1 end\n    lock.kind.watch',
-    'lock.kind.watch',
-    [FEATURES_TEST],
+    'then keep(lock.watchers, lease + DAY) end\n  end',
+    'then local _ = lock end\n  end',
+    [WAITERS_TEST],
+  ),
+  rare(
+    'mutex-kept-briefly',
+    mutant(
+      'keepFor: the first waiter does not know the new end',
+      SCRIPT,
+      "      publish(waiting, 'refresh\\\\n' .. waiting)\n",
+      '',
+    ),
   ),
   mutant(
     'semaphore: another number of permits is accepted while it is in use',

@@ -30,7 +30,7 @@ export function keyOf({ kind, name }: { readonly kind: LockKind; readonly name: 
 export type KeyOf = (target: { readonly kind: LockKind; readonly name: string }) => string;
 
 export interface KeyOptions {
-  /** Prefix of every key of a lock. Default: none. */
+  /** Prefix of every key of a lock and of a cached value, so that two applications can share a Redis. Default: none. */
   readonly prefix?: string | undefined;
   /**
    * The key of the mutex of a name, so that programs with another lock library, which uses this key, and programs with

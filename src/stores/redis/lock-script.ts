@@ -33,7 +33,8 @@ const MAX_EXITS = 500;
  *         watch     returns whether a client waits; if none does, the holder gets a message when one enters the queue.
  *         refresh   shows that the client of a token in the queue is alive.
  *         extend    makes the lease end so long from now, or later if it ends later already.
- *         keep      sets the end of the lease exactly, and takes the token out of its session.
+ *         keep      sets the end of the lease exactly, and takes the token out of its session. If the end is near, the
+ *                   first waiter gets a message to refresh.
  *         release   ends the lease, or leaves the queue.
  *         released  returns whether a release ended the last grant, whose fence is the number.
  *         adopt     takes the lock over from another token, which follows the verb and a ':'.
@@ -127,14 +128,15 @@ ${LUA_KEYS}
     return string.format('%.0f', number)
   end
 
-  -- Keeps a helper key for at least this long, and for a day more when its TTL is set.
+  -- Keeps a helper key for at least this long, and for a day more when its TTL is set. Returns whether it was set.
   local function keep(key, ms)
-    if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
+    return call('PTTL', key) < ms and call('PEXPIRE', key, whole(ms + DAY)) == 1
   end
 
-  -- Keeps the fence for at least half a day after the last renewal.
+  -- Keeps the fence for at least half a day after the last renewal, and the watchers with it: a renewal sets the TTL of
+  -- the fence about once a day, and 'watch' keeps the watchers until after that.
   local function keepFence(lock, lease)
-    keep(lock.base .. FENCE, lease + DAY / 2)
+    if keep(lock.base .. FENCE, lease + DAY / 2) then keep(lock.watchers, lease + DAY) end
   end
 
   local function lastFence(lock)
@@ -226,8 +228,8 @@ ${LUA_KEYS}
     return call('PTTL', lock.holder)
   end
 
-  function mutex.watch(lock, token)
-    call('SET', lock.watchers, token, 'PX', DAY)
+  function mutex.watch(lock, token, lease)
+    call('SET', lock.watchers, token, 'PX', whole(lease + DAY))
   end
 
   function mutex.watching(lock)
@@ -329,9 +331,9 @@ ${LUA_KEYS}
     return first[2] and first[2] - lock.now or -1
   end
 
-  function shared.watch(lock, token)
+  function shared.watch(lock, token, lease)
     call('SADD', lock.watchers, token)
-    call('PEXPIRE', lock.watchers, DAY)
+    keep(lock.watchers, lease + DAY)
   end
 
   function shared.watching(lock)
@@ -510,9 +512,9 @@ ${LUA_KEYS}
   end
 
   -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue.
-  function operations.watch(lock, token)
+  function operations.watch(lock, token, lease)
     if hasWaiters(lock) then return 1 end
-    lock.kind.watch(lock, token)
+    lock.kind.watch(lock, token, lease)
     return 0
   end
 
@@ -543,6 +545,12 @@ ${LUA_KEYS}
     lock.kind.renew(lock, token, lease, true)
     keepFence(lock, lease)
     forgetSession(token)
+    -- The first waiter may expect a later end, and its next refresh may be after the new one.
+    local first = lease + 0 < ${REFRESH_MS} and firstInQueue(lock, ${PASSED_OVER_MS})
+    if first then
+      local _, _, waiting = parseQueued(first)
+      publish(waiting, 'refresh\\n' .. waiting)
+    end
     return 1
   end
 
