@@ -331,15 +331,12 @@ export const SCRIPT_MUTANTS = [
         '    recordSession(lock, token, lease)',
     ),
   ),
-  rare(
-    'mutex-stolen',
-    mutant(
-      'steal: one that is sent again takes the lock again',
-      SCRIPT,
-      'if kind.owns(lock, token) then return acquire(lock, token, lease, false) end\n    local tokens',
-      'local tokens',
-      [FEATURES_TEST],
-    ),
+  mutant(
+    'steal: one that is sent again takes the lock again',
+    SCRIPT,
+    '      if each == token then return acquire(lock, token, lease, false) end\n',
+    '',
+    [STORE_TEST],
   ),
   mutant(
     'steal: the former holders keep the lock',
@@ -380,7 +377,7 @@ export const SCRIPT_MUTANTS = [
     SCRIPT,
     'then keep(lock.watchers, lease + DAY) end\n  end',
     'then local _ = lock end\n  end',
-    [WAITERS_TEST],
+    [FEATURES_TEST],
   ),
   rare(
     'mutex-kept-briefly',

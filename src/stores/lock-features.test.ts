@@ -95,7 +95,7 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect(String((held.signal.reason as Error).cause)).toContain('stole it: deploy\nnow');
     });
 
-    it('acquires a free lock, and a repeated request gets the same grant', async () => {
+    it('acquires a free lock', async () => {
       const { open } = openWorld();
       const lease = await lockOf(open()).acquire({ steal: true, reason: 'to be sure' });
       expect(lease.isHeld).toBe(true);
@@ -132,6 +132,16 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       waitFor(lockOf(open()));
       await settle();
       const { contended } = lease;
+      await settle();
+      expect(contended.aborted).toBe(true);
+    });
+
+    it('aborts for a client that begins to wait after three days', async () => {
+      const { clock, open } = openWorld();
+      const { contended } = await lockOf(open()).acquire({ lease: '1h' });
+      await elapse(clock, 3 * 86_400_000, 300);
+      expect(contended.aborted).toBe(false);
+      waitFor(lockOf(open()));
       await settle();
       expect(contended.aborted).toBe(true);
     });
@@ -173,6 +183,18 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
         await elapse(clock, 1000);
       }
       expect(runs).toBe(1);
+    });
+
+    it('lets a waiter have the lock at its end, also if that is less than a second', async () => {
+      const { clock, open } = openWorld();
+      const lease = await lockOf(open()).acquire({ keepFor: '500ms' });
+      const waiting = lockOf(open()).acquire();
+      const grantedMs = waiting.then(() => clock.monotonicMs());
+      await elapse(clock, 100);
+      expect(await lease.release()).toBe('kept');
+      await elapse(clock, 600, 60);
+      expect(await grantedMs).toBeGreaterThanOrEqual(500);
+      expect(await grantedMs).toBeLessThan(540);
     });
 
     it('releases the lock if the callback took longer', async () => {

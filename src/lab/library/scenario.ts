@@ -81,15 +81,20 @@ function again(times: number, { run, calm, any }: Task): Task {
   });
 }
 
-/** Starts the task after 1 ms, when the other tasks have sent their first request. */
-function soon({ run, ...task }: Task): Task {
+/** Starts the task after this time. */
+function after(delayMs: number, { run, ...task }: Task): Task {
   return {
     ...task,
     async run(client) {
-      await client.sleep(1);
+      await client.sleep(delayMs);
       return run(client);
     },
   };
+}
+
+/** Starts the task after 1 ms, when the other tasks have sent their first request. */
+function soon(task: Task): Task {
+  return after(1, task);
 }
 
 function task(
@@ -216,7 +221,6 @@ const robbed = task(['released', 'not-held'], SERVED, async (client) => {
 
 /** Steals the lock while another client works. */
 const stealing = task(['released'], SERVED, async (client) => {
-  await client.sleep(500);
   const options = { lease: LEASE_MS, wait: ENDLESS, steal: true, reason: 'the lab' };
   const lease = await mutex(client.locks).acquire(options);
   return work(client, lease, 1, SHORT_WORK_MS);
@@ -234,9 +238,8 @@ const polite = (lock: (locks: Locks) => Lock): Task =>
   });
 
 /** A job that runs once in `keepForMs`: takes the lock if it is free, works, and leaves it taken. */
-const oncePerTick = (startMs: number, keepForMs: number, options: AcquireOptions): Task =>
+const oncePerTick = (keepForMs: number, options: AcquireOptions): Task =>
   task(['kept', 'timeout'], [...SERVED, 'kept', 'timeout', 'unavailable'], async (client) => {
-    await client.sleep(startMs);
     const requestedMs = client.clock.wallMs();
     const keepFor = { requestedMs, durationMs: keepForMs };
     const lease = await mutex(client.locks).acquire({
@@ -334,7 +337,7 @@ export const SCENARIOS: readonly Scenario[] = [
       zh: '三个进程轮流持锁，第四个两次强行取走锁。',
     },
     ...MUTEX,
-    clients: [[robbed], [robbed], [robbed], [again(2, stealing)]],
+    clients: [[robbed], [robbed], [robbed], [again(2, after(500, stealing))]],
   },
   {
     name: 'mutex-polite',
@@ -343,7 +346,7 @@ export const SCENARIOS: readonly Scenario[] = [
       zh: '有别的进程等待时，持有者提前释放。',
     },
     ...MUTEX,
-    clients: [[polite(mutex)], [soon(polite(mutex))], [polite(mutex)]],
+    clients: [[polite(mutex)], [after(300, polite(mutex))], [after(301, polite(mutex))]],
   },
   {
     name: 'semaphore-polite',
@@ -356,7 +359,7 @@ export const SCENARIOS: readonly Scenario[] = [
     clients: [
       [polite(semaphore(1))],
       [soon(polite(semaphore(1)))],
-      [use(semaphore(2), { permits: 2 })],
+      [after(300, use(semaphore(2), { permits: 2 }))],
     ],
   },
   {
@@ -367,9 +370,9 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     ...MUTEX,
     clients: [
-      [oncePerTick(0, 5000, { wait: 0 })],
-      [oncePerTick(400, 5000, { wait: 0 })],
-      [oncePerTick(4000, 5000, { wait: 0 })],
+      [oncePerTick(5000, { wait: 0 })],
+      [after(400, oncePerTick(5000, { wait: 0 }))],
+      [after(4000, oncePerTick(5000, { wait: 0 }))],
       [soon(use(mutex))],
     ],
   },
@@ -380,7 +383,7 @@ export const SCENARIOS: readonly Scenario[] = [
       zh: '任务让锁保持占用 600 毫秒，并等待它。',
     },
     ...MUTEX,
-    clients: [0, 1, 50].map((startMs) => [oncePerTick(startMs, 600, { wait: ENDLESS })]),
+    clients: [0, 1, 50].map((delayMs) => [after(delayMs, oncePerTick(600, { wait: ENDLESS }))]),
   },
   {
     name: 'mutex-crowd',

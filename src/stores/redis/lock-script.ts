@@ -494,8 +494,11 @@ ${LUA_KEYS}
   -- Ends all leases and takes the lock, before any waiter.
   function operations.steal(lock, token, lease, reason)
     local kind = lock.kind
-    if kind.owns(lock, token) then return acquire(lock, token, lease, false) end
+    -- Not by 'owns', which fails if the key has another type.
     local tokens = kind.tokens(lock)
+    for _, each in ipairs(tokens) do
+      if each == token then return acquire(lock, token, lease, false) end
+    end
     -- Only waiters can keep the number of slots: the holders lose the lock.
     local refusal = hasWaiters(lock) and kind.refusal(lock)
     if refusal then return refusal end

@@ -64,6 +64,7 @@ export class RedisStore implements LockStore {
   readonly prefix: string;
   /** Removes a lease from the session. Undefined: the store has no session. */
   readonly detach?: (request: LockRequest) => Promise<void>;
+  readonly openSession?: () => Promise<unknown>;
   readonly ownerPrefix: string;
   /** Resolves when the first request has a reply or has failed. */
   readonly connected: Promise<void>;
@@ -90,7 +91,10 @@ export class RedisStore implements LockStore {
     if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
     this.scripts = scripts;
     this.session = session;
-    if (session !== undefined) this.detach = (request) => this.#detach(request);
+    if (session !== undefined) {
+      this.detach = (request) => this.#detach(request);
+      this.openSession = () => session.open();
+    }
     this.ownerPrefix = ownerPrefixOf(clientId);
     this.#clock = clock;
     this.#keyOf = keyNames(keys);
