@@ -232,8 +232,10 @@ ${LUA_KEYS}
     call('SET', lock.watchers, token, 'PX', whole(lease + DAY))
   end
 
+  -- The key may be that of a former holder, whose lease has ended.
   function mutex.watching(lock)
-    return { call('GET', lock.watchers) or nil }
+    local token = call('GET', lock.watchers)
+    return { token and mutex.owns(lock, token) and token or nil }
   end
 
   local shared = {}
