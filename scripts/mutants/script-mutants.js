@@ -129,8 +129,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'refresh: does not serve',
     SCRIPT,
-    '    serve(lock, clientOf(token), nil, lock.kind.isFree(lock)',
-    '    local _ = (lock.kind.isFree(lock)',
+    'local count = serve(lock, clientOf(token), nil, lock.kind.isFree(lock)',
+    'local count = 0\n    local _ = (lock.kind.isFree(lock)',
   ),
   mutant(
     'refresh: does not keep the client alive',
@@ -384,9 +384,16 @@ export const SCRIPT_MUTANTS = [
     mutant(
       'keepFor: the first waiter does not know the new end',
       SCRIPT,
-      "      publish(waiting, 'refresh\\\\n' .. waiting)\n",
-      '',
+      '    refreshFirst(lock)\n    return 1\n',
+      '    return 1\n',
     ),
+  ),
+  mutant(
+    'keepFor: the next waiter for a permit does not know the end of another',
+    SCRIPT,
+    '    if count > 0 then refreshFirst(lock) end\n',
+    '',
+    [FEATURES_TEST],
   ),
   mutant(
     'semaphore: another number of permits is accepted while it is in use',

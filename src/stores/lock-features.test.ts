@@ -3,7 +3,9 @@ import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import {
+  type AcquireOptions,
   DeadlockError,
+  type Lease,
   type Lock,
   LockArgumentError,
   LockLostError,
@@ -320,6 +322,24 @@ describe.each(Object.entries(WORLDS))('shared locks in %s', (_place, openWorld) 
     await settle();
     const leases = await Promise.all(waiting);
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
+  });
+
+  it('let waiters have kept permits at their ends, which are less than a second apart', async () => {
+    const { clock, open } = openWorld();
+    const take = (options: AcquireOptions): Promise<Lease> =>
+      open().semaphore('a', 2).acquire(options);
+    const holders = [await take({ keepFor: 400 }), await take({ keepFor: 600 })];
+    const grantedMs = [1, 2].map(async () => {
+      await take({ wait: '10s' });
+      return clock.monotonicMs();
+    });
+    await elapse(clock, 100);
+    for (const holder of holders) expect(await holder.release()).toBe('kept');
+    await elapse(clock, 1000, 100);
+    const [first, second] = await Promise.all(grantedMs);
+    expect(first).toBeLessThan(430);
+    expect(second).toBeGreaterThanOrEqual(600);
+    expect(second).toBeLessThan(630);
   });
 
   it('can be stolen with another number of permits', async () => {

@@ -33,6 +33,13 @@ export class KeptLeases {
     return `${client.name} keeps the lock until ${endMs} ms instead of ${untilMs} ms`;
   }
 
+  /** The release has returned `released`. Returns what is wrong if `keepFor` is not over. */
+  freed({ client, keepFor }: Held, nowMs: number): string | undefined {
+    const untilMs = keepFor!.requestedMs + keepFor!.durationMs;
+    if (nowMs >= untilMs - ROUNDING_MS) return undefined;
+    return `${client.name} releases the lock, which it must keep until ${untilMs} ms`;
+  }
+
   /** Returns what is wrong if a request has ended a kept lease, or shortened it. */
   stored(before: StoreView, after: StoreView, nowMs: number): string | undefined {
     for (const { fence, owner } of before.grants) {

@@ -288,16 +288,20 @@ export class Watcher {
   released(held: Held, outcome: ReleaseOutcome): void {
     const { client, lease } = held;
     const { fence } = lease;
-    const { image, nowMs, delays } = this.#stage;
-    if (outcome === 'kept') {
-      const wrong = this.#kept.released(held, image.view!, nowMs, delays === 0);
-      if (wrong !== undefined) this.#report('kept-wrongly', wrong);
-    }
+    if (held.keepFor !== undefined) this.#checkKept(held, outcome);
     if (outcome !== 'not-held' || fence !== this.#releasedFence) return;
     this.#report(
       'wrong-result',
       `${client.name} gets "not-held" from the release that ended its lease`,
     );
+  }
+
+  #checkKept(held: Held, outcome: ReleaseOutcome): void {
+    const { image, nowMs, delays } = this.#stage;
+    let wrong: string | undefined;
+    if (outcome === 'kept') wrong = this.#kept.released(held, image.view!, nowMs, delays === 0);
+    else if (outcome === 'released') wrong = this.#kept.freed(held, nowMs);
+    if (wrong !== undefined) this.#report('kept-wrongly', wrong);
   }
 
   ended(client: Client, { calm, any }: Task, ending: Ending): void {

@@ -429,22 +429,33 @@ ${LUA_KEYS}
   end
 
   -- Hands the lock over to the first waiters of the queue, until one does not fit. 'client' is the client that gets the
-  -- reply, 'requesting' the token of the request, which gets its own reply.
+  -- reply, 'requesting' the token of the request, which gets its own reply. Returns the number of waiters.
   local function serve(lock, client, requesting, aliveLeft)
-    if lock.kind == mutex and not mutex.fits(lock) then return end
+    local count = 0
+    if lock.kind == mutex and not mutex.fits(lock) then return count end
     while true do
       local member = firstInQueue(lock, aliveLeft or ${PASSED_OVER_MS})
-      if not member then return end
+      if not member then return count end
       local permits, lease, token = parseQueued(member)
-      if not lock.kind.fits(lock, permits) then return end
+      if not lock.kind.fits(lock, permits) then return count end
       call('ZREM', lock.queue, member)
       local isOwn = clientOf(token) == client
       local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
       local fence = lock.kind.put(lock, token, permits, reserved)
       if not isOwn then expectReply(lock, token, reserved) end
       if token ~= requesting then notify(token, fence, isOwn) end
-      if lock.kind == mutex then return end
+      count = count + 1
+      if lock.kind == mutex then return count end
     end
+  end
+
+  -- Makes the first waiter refresh, if a lease ends before its next refresh may be.
+  local function refreshFirst(lock)
+    local left = lock.kind.left(lock)
+    local first = left >= 0 and left < ${REFRESH_MS} and firstInQueue(lock, ${PASSED_OVER_MS})
+    if not first then return end
+    local _, _, token = parseQueued(first)
+    publish(token, 'refresh\\n' .. token)
   end
 
   local operations = {}
@@ -534,7 +545,9 @@ ${LUA_KEYS}
     keep(lock.queue, ${DEAD_MS})
     -- If the lock is free, its lease or reservation has expired: that client may have died, and others with it. Live
     -- clients send a refresh at this time, so only a client with a recent request is served.
-    serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
+    local count = serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
+    -- Only after a hand-over: the next waiter does not know the ends of the other leases.
+    if count > 0 then refreshFirst(lock) end
     local left = lock.kind.left(lock)
     return left > 0 and left or ${REFRESH_MS}
   end
@@ -550,12 +563,8 @@ ${LUA_KEYS}
     lock.kind.renew(lock, token, lease, true)
     keepFence(lock, lease)
     forgetSession(token)
-    -- The first waiter may expect a later end, and its next refresh may be after the new one.
-    local first = lease + 0 < ${REFRESH_MS} and firstInQueue(lock, ${PASSED_OVER_MS})
-    if first then
-      local _, _, waiting = parseQueued(first)
-      publish(waiting, 'refresh\\n' .. waiting)
-    end
+    -- The waiters may expect a later end.
+    refreshFirst(lock)
     return 1
   end
 
