@@ -225,14 +225,12 @@ export const LOCK_MUTANTS = [
       '      const leaseMs = isKept ? this.#options.keepForMs : this.#keptMs;\n      isKept',
     ),
   ),
-  rare(
-    'mutex-polite',
-    mutant(
-      'contended: aborts after the release',
-      LEASE,
-      '    if (this.#contended !== undefined) this.#core.store.unwatch?.(this.request);\n',
-      '',
-    ),
+  mutant(
+    'contended: aborts after the release',
+    LEASE,
+    '    if (this.#contended !== undefined) this.#core.store.unwatch?.(this.request);\n',
+    '',
+    [FEATURES_TEST],
   ),
   mutant(
     'extend: a longer lease is forgotten at the next renewal',

@@ -366,6 +366,15 @@ export const SCRIPT_MUTANTS = [
   rare(
     'semaphore-polite',
     mutant(
+      'watch: a former holder is notified',
+      SCRIPT,
+      '    if not lock.kind.owns(lock, token) then return 0 end\n    if hasWaiters',
+      '    if hasWaiters',
+    ),
+  ),
+  rare(
+    'semaphore-polite',
+    mutant(
       'watch: one holder of a semaphore is notified of a waiter',
       SCRIPT,
       "return call('SMEMBERS', lock.watchers)",

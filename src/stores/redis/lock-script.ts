@@ -48,7 +48,7 @@ const MAX_EXITS = 500;
  *           it is in use with another number of slots, the status SLOTS and that number.
  *         refresh: the ms after which the lock may be free, or 0 if the token is not in the queue.
  *         extend, keep, release, released: 1, or 0 if it was not held.
- *         watch: 1 if a client waits, else 0.
+ *         watch: 1 if a client waits, else 0, also if it was not held.
  *         force: the number of holders.
  *         inspect: { holders, waiters }, lists of { token, permits, fence, ms left, age in ms, type } and of { token,
  *           permits }. Only a mutex has a type; if it is not `string`, the token is empty. For a foreign value, the
@@ -527,8 +527,9 @@ ${LUA_KEYS}
     return fence
   end
 
-  -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue.
+  -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue. A former holder gets none.
   function operations.watch(lock, token, lease)
+    if not lock.kind.owns(lock, token) then return 0 end
     if hasWaiters(lock) then return 1 end
     lock.kind.watch(lock, token, lease)
     return 0
