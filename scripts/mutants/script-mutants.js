@@ -363,14 +363,12 @@ export const SCRIPT_MUTANTS = [
       '',
     ),
   ),
-  rare(
-    'semaphore-polite',
-    mutant(
-      'watch: a former holder is notified',
-      SCRIPT,
-      '    if not lock.kind.owns(lock, token) then return 0 end\n    if hasWaiters',
-      '    if hasWaiters',
-    ),
+  mutant(
+    'watch: a former holder is notified',
+    SCRIPT,
+    '    if not lock.kind.owns(lock, token) then return 0 end\n    if hasWaiters',
+    '    if hasWaiters',
+    [STORE_TEST],
   ),
   rare(
     'semaphore-polite',
