@@ -131,6 +131,16 @@ it("sends no large value to a waiter's subscription, and the waiter gets it", as
   expect(loads).toHaveLength(1);
 });
 
+it('has only keys with the prefix of createLocks()', async () => {
+  const locks = createLocks({ url: `redis://127.0.0.1:${redis.port}`, prefix: 'shop:' });
+  onTestFinished(() => locks.close());
+  expect(await locks.cache('a', { ...KEPT, tags: ['red'] }, () => 'value')).toBe('value');
+  const keys = await observer.keys('*');
+  expect(keys).toContain('shop:value:{cache:a}');
+  expect(keys).toContain('shop:tag:{cache:red}');
+  expect(keys.filter((key) => !key.startsWith('shop:'))).toEqual([]);
+});
+
 it('keeps no key much longer than its value, and none of a deleted value', async () => {
   const cache = open();
   const short = { fresh: 1000, maxLoad: '1s', tags: ['red'] } as const;

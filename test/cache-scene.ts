@@ -58,10 +58,15 @@ export function openProgram(
   engine: Engine,
   clock: Clock,
   number: number,
-  { memory = false, random = neverEarly(number) }: ProgramOptions = {},
+  { memory = false, random = neverEarly(number), prefix }: ProgramOptions = {},
 ): Program {
   const network = new Network(engineRunner(engine));
-  const options = { clock, clientId: `client${number}`, requestTimeoutMs: 5000 };
+  const options = {
+    clock,
+    clientId: `client${number}`,
+    requestTimeoutMs: 5000,
+    keys: { prefix },
+  };
   const store = new RedisStore(network, options);
   const locks = new CachingLocks({ store, clock, random });
   return { cache: createCache({ locks, memory }), locks, network };
@@ -70,6 +75,8 @@ export function openProgram(
 export interface ProgramOptions {
   readonly memory?: boolean | CacheLimits;
   readonly random?: Random;
+  /** Prefix of the keys of locks and values. */
+  readonly prefix?: string;
 }
 
 type Args = readonly string[];

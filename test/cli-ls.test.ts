@@ -302,6 +302,54 @@ describe.each([
     expect(leftMs).toBeLessThanOrEqual(30 * 86_400_000);
   });
 
+  it.each(['shop:', 'lock:', '*[a]\\?', '店：'])(
+    'with the prefix %s are listed, shown and released with --prefix',
+    async (prefix) => {
+      await using plain = createLocks(url);
+      await using locks = createLocks({ url, prefix });
+      await plain.mutex('plain').acquire();
+      await locks.mutex('job').acquire({ label: 'with a prefix' });
+      await locks.semaphore('pool', 2).acquire();
+      await locks.readWrite('page').write.acquire();
+      const given = ['--prefix', prefix];
+      expect((await holdfast('ls', '-q')).output).toBe('plain\n');
+      expect((await holdfast('ls', '-q', ...given)).output).toBe('job\npage\npool\n');
+      expect((await holdfast('ls', '-q', 'p*', ...given)).output).toBe('page\npool\n');
+      expect((await holdfast('ls', '-q', '--prefix', `${prefix}x`)).output).toBe('');
+      expect((await holdfast('show', 'job')).code).toBe(1);
+      expect((await holdfast('show', 'job', ...given)).output).toContain('with a prefix');
+      for (const name of ['job', 'pool', 'page']) {
+        const { code } = await holdfast('release', name, '-f', '--reason', 'x', ...given);
+        expect([name, code]).toEqual([name, 0]);
+      }
+      expect((await holdfast('ls', '-q', ...given)).output).toBe('');
+      expect((await holdfast('ls', '-q')).output).toBe('plain\n');
+    },
+  );
+
+  it('refuse a prefix with a brace, and one beside --foreign', async () => {
+    for (const words of [['ls'], ['show', 'a'], ['release', 'a'], ['run', 'a', '-c', 'true']]) {
+      const { code, errors } = await holdfast(...words, '--prefix', '{a}');
+      expect(errors).toContain("--prefix is a text without '{', such as shop:; got '{a}'.");
+      expect(code).toBe(2);
+    }
+    const { code, errors } = await holdfast('ls', '--foreign', '--prefix', 'shop:');
+    expect(errors).toContain('the pattern is for whole keys');
+    expect(code).toBe(2);
+  });
+
+  it('of a run with HOLDFAST_PREFIX are those of programs with that prefix', async () => {
+    const environment = { HOLDFAST_STORE: url, HOLDFAST_PREFIX: 'shop:' };
+    await using locks = createLocks({ url, prefix: 'shop:' });
+    await using _lease = await locks.mutex('job').acquire();
+    await using busy = CliProcess.node(['run', 'job', '-n', '--', 'true'], { environment });
+    expect(await busy.ended()).toBe(75);
+    await using free = CliProcess.node(['run', 'job', '-n', '--prefix', '', '--', 'true'], {
+      environment,
+    });
+    expect(await free.ended()).toBe(0);
+  });
+
   it('keep the last ten notes, also while they are free', async () => {
     await using locks = createLocks(url);
     for (let round = 0; round < 12; round++) {

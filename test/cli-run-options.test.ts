@@ -21,10 +21,21 @@ async function whileBusy(...args: string[]): Promise<{ code: number | null; text
   return { code, text: runner.text };
 }
 
+/** Releases a kept lock, so that the local server can end. */
+async function freeLocal(name: string): Promise<void> {
+  const words = ['release', name, '--force', '--reason', 'the test has ended'];
+  expect((await runCli(words, { environment: LOCAL })).code).toBe(0);
+}
+
 describe('holdfast run --busy-code', () => {
-  it('exits with the given code when the lock is busy, and says who holds it', async () => {
+  it('prints nothing when the lock is busy and the code is 0', async () => {
     const { code, text } = await whileBusy('--no-wait', '--busy-code', '0', '--', 'echo', 'ran');
-    expect(code).toBe(0);
+    expect({ code, text }).toEqual({ code: 0, text: '' });
+  });
+
+  it('exits with the given code when the lock is busy, and names the holder', async () => {
+    const { code, text } = await whileBusy('--no-wait', '--busy-code', '3', '--', 'echo', 'ran');
+    expect(code).toBe(3);
     expect(text).toMatch(
       /^holdfast: lock 'busy' is busy: held by \S+ pid \d+ \(sh\) for [\d.]+s\.\n$/,
     );
@@ -46,6 +57,50 @@ describe('holdfast run --busy-code', () => {
       `--busy-code must be a whole number from 0 to 255; got '${code}'.`,
     );
     expect(ended.code).toBe(2);
+  });
+});
+
+describe('holdfast run --keep-for', () => {
+  it('runs the command once, of runs that start one after the other', async () => {
+    const args = ['tick', '-n', '--busy-code', '0', '--keep-for', '1h', '-c', 'echo ran; exit 3'];
+    const ends: unknown[] = [];
+    for (let run = 0; run < 3; run++) {
+      await using runner = startRun(args, LOCAL);
+      ends.push([await runner.ended(), runner.text]);
+    }
+    expect(ends).toEqual([
+      [3, 'ran\n'],
+      [0, ''],
+      [0, ''],
+    ]);
+    await freeLocal('tick');
+  });
+
+  it('frees the lock after its time', async () => {
+    await using first = startRun(['short', '--keep-for', '500ms', '--', 'true'], LOCAL);
+    expect(await first.ended()).toBe(0);
+    await using second = startRun(['short', '--wait', '10s', '-c', 'echo ran'], LOCAL);
+    expect([await second.ended(), second.text]).toEqual([0, 'ran\n']);
+  });
+
+  it('does not keep the mutex of a run that does not get its other lock', async () => {
+    await using holder = startRun(['unstarted', '--shared', ...HOLD], LOCAL);
+    await holder.waitFor(/held/);
+    // It acquires the mutex, but not the write side of the read/write lock.
+    await using busy = startRun(['unstarted', '-n', '--keep-for', '1h', '--', 'true'], LOCAL);
+    expect(await busy.ended()).toBe(75);
+    holder.type('\n');
+    expect(await holder.ended()).toBe(0);
+    await using last = startRun(['unstarted', '-n', '-c', 'echo ran'], LOCAL);
+    expect([await last.ended(), last.text]).toEqual([0, 'ran\n']);
+  });
+
+  it.each(['soon', '-1s', 'Infinity'])('refuses %j with 2', async (duration) => {
+    const { code, errors } = await runCli(['run', 'a', `--keep-for=${duration}`, '--', 'true']);
+    expect(errors).toContain(
+      `--keep-for must be a duration, such as 500ms, 30s, 5m or 1h; got '${duration}'.`,
+    );
+    expect(code).toBe(2);
   });
 });
 

@@ -28,6 +28,13 @@ export const ELECTION_MUTANTS = [
   ),
   mutant('election: the pause does not grow', ELECTION, ' * 2 ** shortTerms', '', [ELECTION_TEST]),
   mutant(
+    'election: stop() does not wait for the release of a request under way',
+    ELECTION,
+    'if (this.#core.closed === undefined) await this.#core.finishWork(this.name);',
+    '',
+    [ELECTION_TEST],
+  ),
+  mutant(
     'telemetry: spans of a callback are not under the hold span',
     'src/lock/run-context.ts',
     'current.run(this, runInHoldSpan, this.request, callback)',

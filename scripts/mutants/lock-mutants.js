@@ -1,5 +1,5 @@
 // Bugs in the library above the stores, and in the memory store.
-import { mutant, mutantOf } from './mutant.js';
+import { mutant, mutantOf, rare } from './mutant.js';
 
 const ATTEMPT = 'src/lock/attempt.ts';
 const LEASE = 'src/lock/store-lease.ts';
@@ -63,14 +63,14 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: gives up and stays in the queue',
     ATTEMPT,
-    'else READY.then(() => this.core.releaseUnused(this.request));',
+    '      READY.then(() => this.core.releaseUnused(this.request));\n',
     '',
   ),
   mutant(
     'attempt: close() does not wait for the reply to one that gave up',
     ATTEMPT,
-    'if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));',
-    'if (this.#isPending) return;',
+    '      this.core.track(replied, this.request.name);\n',
+    '      void replied;\n',
     [LOOSE_END_TEST],
   ),
   mutant(
@@ -195,6 +195,40 @@ export const LOCK_MUTANTS = [
     'keepFor: the lock is released',
     LEASE,
     'if (this.#end === undefined && this.#keptMs > 0) return this.#keep();',
+    '',
+    [FEATURES_TEST],
+  ),
+  rare(
+    'mutex-kept',
+    mutant(
+      'keepFor: counted from the release',
+      LEASE,
+      'return this.#options.keepForMs - this.#heldMs();',
+      'return this.#options.keepForMs;',
+    ),
+  ),
+  rare(
+    'mutex-kept',
+    mutant(
+      'keepFor: released when its reply was lost',
+      LEASE,
+      '      isKept = leaseMs > 0;\n',
+      '      isKept = leaseMs > 0 && !isKept;\n',
+    ),
+  ),
+  rare(
+    'mutex-kept',
+    mutant(
+      'keepFor: counted anew when its reply was lost',
+      LEASE,
+      '      const leaseMs = this.#keptMs;\n      isKept',
+      '      const leaseMs = isKept ? this.#options.keepForMs : this.#keptMs;\n      isKept',
+    ),
+  ),
+  mutant(
+    'contended: aborts after the release',
+    LEASE,
+    '    if (this.#contended !== undefined) this.#core.store.unwatch?.(this.request);\n',
     '',
     [FEATURES_TEST],
   ),

@@ -129,8 +129,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'refresh: does not serve',
     SCRIPT,
-    '    serve(lock, clientOf(token), nil, lock.kind.isFree(lock)',
-    '    local _ = (lock.kind.isFree(lock)',
+    'local count = serve(lock, clientOf(token), nil, lock.kind.isFree(lock)',
+    'local count = 0\n    local _ = (lock.kind.isFree(lock)',
   ),
   mutant(
     'refresh: does not keep the client alive',
@@ -312,12 +312,31 @@ export const SCRIPT_MUTANTS = [
     "'OK'",
     [SCRIPT_TEST],
   ),
+  rare(
+    'mutex-stolen',
+    mutant(
+      'steal: the former holder is not notified',
+      SCRIPT,
+      'if isToken(each) then publish(each,',
+      'if false then publish(each,',
+    ),
+  ),
+  rare(
+    'mutex-stolen',
+    mutant(
+      'steal: the waiters lose their order',
+      SCRIPT,
+      '    kind.refusal(lock)\n    recordSession(lock, token, lease)',
+      "    local last = call('ZPOPMAX', lock.queue)\n    if last[1] then call('ZADD', lock.queue, '0', last[1]) end\n" +
+        '    recordSession(lock, token, lease)',
+    ),
+  ),
   mutant(
-    'steal: the former holder is not notified',
+    'steal: one that is sent again takes the lock again',
     SCRIPT,
-    'if isToken(each) then publish(each,',
-    'if false then publish(each,',
-    [FEATURES_TEST],
+    '      if each == token then return acquire(lock, token, lease, false) end\n',
+    '',
+    [STORE_TEST],
   ),
   mutant(
     'steal: the former holders keep the lock',
@@ -326,11 +345,61 @@ export const SCRIPT_MUTANTS = [
     '      if isToken',
     [FEATURES_TEST],
   ),
+  rare(
+    'mutex-polite',
+    mutant(
+      'watch: a waiter that came before is not reported',
+      SCRIPT,
+      'if hasWaiters(lock) then return 1 end\n    lock.kind.watch',
+      'lock.kind.watch',
+    ),
+  ),
+  rare(
+    'mutex-polite',
+    mutant(
+      'watch: the holder is not notified of a waiter',
+      SCRIPT,
+      "for _, each in ipairs(watchers) do publish(each, 'contended\\\\n' .. each) end\n",
+      '',
+    ),
+  ),
   mutant(
-    'watch: a waiter that came before is not reported',
+    'watch: a former holder is notified',
     SCRIPT,
-    'if hasWaiters(lock) then return 1 end\n    lock.kind.watch',
-    'lock.kind.watch',
+    '    if not lock.kind.owns(lock, token) then return 0 end\n    if hasWaiters',
+    '    if hasWaiters',
+    [STORE_TEST],
+  ),
+  rare(
+    'semaphore-polite',
+    mutant(
+      'watch: one holder of a semaphore is notified of a waiter',
+      SCRIPT,
+      "return call('SMEMBERS', lock.watchers)",
+      "return { call('SRANDMEMBER', lock.watchers) or nil }",
+    ),
+  ),
+  mutant(
+    'watch: the holder is not notified after a day',
+    SCRIPT,
+    'then keep(lock.watchers, lease + DAY) end\n  end',
+    'then local _ = lock end\n  end',
+    [FEATURES_TEST],
+  ),
+  rare(
+    'mutex-kept-briefly',
+    mutant(
+      'keepFor: the first waiter does not know the new end',
+      SCRIPT,
+      '    refreshFirst(lock)\n    return 1\n',
+      '    return 1\n',
+    ),
+  ),
+  mutant(
+    'keepFor: the next waiter for a permit does not know the end of another',
+    SCRIPT,
+    '    if count > 0 then refreshFirst(lock) end\n',
+    '',
     [FEATURES_TEST],
   ),
   mutant(

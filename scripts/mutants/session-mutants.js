@@ -102,8 +102,11 @@ export const SESSION_MUTANTS = [
   mutant(
     'detach: not sent again after it failed',
     CORE,
-    'this.track(retry(this, request.leaseMs, () => store.detach!(request)));',
-    'this.track(store.detach(request));',
+    'retry(this, request.leaseMs, () => store.detach!(request))',
+    'store.detach(request)',
     [SESSION_TEST],
   ),
+  mutant('ready: does not open the session', CORE, '    await this.store.openSession?.();\n', '', [
+    SESSION_TEST,
+  ]),
 ];

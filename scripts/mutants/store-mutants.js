@@ -72,6 +72,15 @@ export const STORE_MUTANTS = [
     'this.scripts.listen(this.#channel, onMessage, IGNORE)',
     [WAITERS_TEST],
   ),
+  rare(
+    'mutex-stolen',
+    mutant(
+      'steal: the message to the former holder is ignored',
+      STORE,
+      '    else if (message !== undefined) this.#onLost(message.reason, message.owner);\n',
+      '',
+    ),
+  ),
   mutant(
     'store: waiters that were served by a reply are not notified',
     STORE,

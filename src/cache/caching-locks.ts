@@ -1,4 +1,3 @@
-import type { ExitCommands, ScriptRunner } from '../client/index.ts';
 import { systemClock, systemRandom } from '../clock/index.ts';
 import {
   LockArgumentError,
@@ -12,7 +11,7 @@ import { type Cache, createCache } from './cache.ts';
 import { type CacheLimits, checkCacheLimits } from './limits.ts';
 import { memoryCacheStore } from './memory-cache-store.ts';
 import type { CacheOptions } from './options.ts';
-import { RedisCacheStore } from './redis-cache-store.ts';
+import { RedisCacheStore, type ScriptedServer } from './redis-cache-store.ts';
 import type { Load } from './shared-load.ts';
 import type { CacheStore } from './store.ts';
 
@@ -62,19 +61,14 @@ export class CachingLocks extends Locks {
 function cacheStoreOf(options: CachingLocksOptions): CacheStore {
   const { store, clock = systemClock, isInMemory = false, cacheLimits } = options;
   if (isInMemory) return memoryCacheStore(clock, cacheLimits);
-  if (runsScripts(store)) return new RedisCacheStore(store.scripts, clock, store.session);
+  if (runsScripts(store)) return new RedisCacheStore(store, clock);
   throw new LockArgumentError(
     '',
     'this store keeps locks only. A cache needs createLocks(), an address, or redisStore(client).',
   );
 }
 
-/** A lock store that runs scripts: the same server can keep values. */
-interface ScriptedStore extends LockStore {
-  readonly scripts: ScriptRunner;
-  readonly session: ExitCommands | undefined;
-}
-
-function runsScripts(store: LockStore): store is ScriptedStore {
+/** Whether the server of a lock store can keep values. */
+function runsScripts(store: LockStore): store is LockStore & ScriptedServer {
   return 'scripts' in store;
 }

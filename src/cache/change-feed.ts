@@ -12,13 +12,15 @@ type State = 'closed' | 'opening' | 'live' | 'lost';
 export class ChangeFeed implements CacheChanges {
   readonly #runner: ScriptRunner;
   readonly #clock: Clock;
+  readonly #prefix: string;
   readonly #listeners = new Set<ChangeListener>();
   #state: State = 'closed';
   #notBeforeMs = 0;
 
-  constructor(runner: ScriptRunner, clock: Clock) {
+  constructor(runner: ScriptRunner, clock: Clock, prefix: string) {
     this.#runner = runner;
     this.#clock = clock;
+    this.#prefix = prefix;
   }
 
   /** After the first success the runner itself reconnects. */
@@ -57,15 +59,18 @@ export class ChangeFeed implements CacheChanges {
   }
 
   #onMessage(text: string): void {
-    const change = toChange(text);
+    const change = toChange(text, this.#prefix);
     if (change === undefined) return;
     for (const listener of this.#listeners) listener.onChange(change);
   }
 }
 
-/** The message is the name of a key in Redis. The client of the process that sent it may have added a prefix. */
-function toChange(text: string): CacheChange | undefined {
-  const [, kind, name] = /(value|tag):\{cache:(.*)\}$/s.exec(text) ?? [];
-  if (name === undefined) return undefined;
+/**
+ * The message is the name of a key in Redis. The client of the process that sent it may have added a prefix of its own.
+ * Undefined: the key has another prefix, or is no key of a cache.
+ */
+function toChange(text: string, prefix: string): CacheChange | undefined {
+  const [, before, kind, name] = /^(.*?)(value|tag):\{cache:(.*)\}$/s.exec(text) ?? [];
+  if (name === undefined || !before!.endsWith(prefix)) return undefined;
   return kind === 'tag' ? { kind, tag: name } : { kind: 'value', key: name };
 }

@@ -20,11 +20,20 @@ import type {
 
 const TIMEOUT_MS = 5000;
 
+/** A server that runs scripts, as a lock store uses it. */
+export interface ScriptedServer {
+  readonly scripts: ScriptRunner;
+  readonly session: ExitCommands | undefined;
+  /** Prefix of all keys. */
+  readonly prefix: string;
+}
+
 /** Keeps values in Redis. The first wait opens one subscription, which serves all keys. */
 export class RedisCacheStore implements CacheStore {
   readonly changes: ChangeFeed;
   readonly #runner: ScriptRunner;
   readonly #calls: CacheCalls;
+  readonly #prefix: string;
   /** Unique among all clients, and so are the versions that this client makes. */
   readonly #clientId = randomBytes(12).toString('base64url');
   readonly #channel = `holdfast:cache:${this.#clientId}`;
@@ -32,14 +41,15 @@ export class RedisCacheStore implements CacheStore {
   #listening: Promise<void> | undefined;
   #lastVersion = 0;
 
-  constructor(runner: ScriptRunner, clock: Clock, session: ExitCommands | undefined) {
-    this.#runner = runner;
-    this.changes = new ChangeFeed(runner, clock);
-    this.#calls = new CacheCalls(runner, clock, TIMEOUT_MS, session);
+  constructor({ scripts, session, prefix }: ScriptedServer, clock: Clock) {
+    this.#runner = scripts;
+    this.#prefix = prefix;
+    this.changes = new ChangeFeed(scripts, clock, prefix);
+    this.#calls = new CacheCalls(scripts, clock, TIMEOUT_MS, session);
   }
 
   async lookup(key: string, tags: Tags): Promise<CacheLookup> {
-    const request = this.#calls.read(keyOf(key), 'lookup');
+    const request = this.#calls.read(this.#keyOf(key), 'lookup');
     if (tags.length === 0) return toLookup(await request, '');
     const [reply, tagVersions] = await Promise.all([request, this.#tagVersions(tags)]);
     return toLookup(reply, tagVersions);
@@ -47,7 +57,7 @@ export class RedisCacheStore implements CacheStore {
 
   /** With a session: when this process dies, the server releases its mutex and then wakes the waiters. */
   open(key: string, tags: Tags, times: LoadTimes, fence: number): Promise<CacheLookup> {
-    this.#calls.setExit(exitNameOf(key, fence), keyOf(key), 'wake');
+    this.#calls.setExit(exitNameOf(key, fence), this.#keyOf(key), 'wake');
     return this.#open('open', key, tags, times, String(fence));
   }
 
@@ -62,7 +72,7 @@ export class RedisCacheStore implements CacheStore {
     const [fresh, stale] = [wholeText(write.freshMs), wholeText(write.staleMs)];
     const args = [String(write.fence), keyVersion, fresh, stale, valueText(write, stale)];
     const [isKept, tagVersionsNow] = await Promise.all([
-      this.#calls.send(keyOf(key), 'write', ...args),
+      this.#calls.send(this.#keyOf(key), 'write', ...args),
       this.#tagVersions(tags),
     ]);
     return Number(isKept) === 1 && tagVersionsNow === tagVersions;
@@ -74,7 +84,7 @@ export class RedisCacheStore implements CacheStore {
     const stale = wholeText(staleMs);
     const life = String(Number(wholeText(freshMs)) + Number(stale));
     const text = valueText({ data, version, fence: 0, loadMs: 0 }, stale);
-    await this.#calls.send(keyOf(key), 'set', keyVersion, life, text);
+    await this.#calls.send(this.#keyOf(key), 'set', keyVersion, life, text);
   }
 
   async fail(key: string, failed: FailedLoad): Promise<number> {
@@ -82,21 +92,23 @@ export class RedisCacheStore implements CacheStore {
     const args = [String(fence), ...splitAt(version, ' ')];
     const times = [wholeText(pauseMs), wholeText(maxPauseMs)];
     const error = JSON.stringify([name, message, fence, version]);
-    return Number(await this.#calls.send(keyOf(key), 'fail', ...args, ...times, error));
+    return Number(await this.#calls.send(this.#keyOf(key), 'fail', ...args, ...times, error));
   }
 
   async wake(key: string, fence?: number): Promise<void> {
-    await this.#calls.send(keyOf(key), 'wake');
+    await this.#calls.send(this.#keyOf(key), 'wake');
     if (fence !== undefined) this.#calls.dropExit(exitNameOf(key, fence));
   }
 
   async delete(keys: readonly string[]): Promise<number> {
-    const counts = await Promise.all(keys.map((key) => this.#calls.send(keyOf(key), 'delete')));
+    const counts = await Promise.all(
+      keys.map((key) => this.#calls.send(this.#keyOf(key), 'delete')),
+    );
     return counts.reduce<number>((sum, count) => sum + Number(count), 0);
   }
 
   async invalidate(tags: Tags): Promise<void> {
-    await Promise.all(tags.map((tag) => this.#calls.send(tagKeyOf(tag), 'invalidate')));
+    await Promise.all(tags.map((tag) => this.#calls.send(this.#tagKeyOf(tag), 'invalidate')));
   }
 
   onMessage(listener: MessageListener): () => void {
@@ -117,7 +129,7 @@ export class RedisCacheStore implements CacheStore {
   ): Promise<CacheLookup> {
     const loadText = wholeText(maxLoadMs);
     const [reply, tagVersions] = await Promise.all([
-      this.#calls.send(keyOf(key), verb, loadText, this.#newVersion(), fenceOrWaiter),
+      this.#calls.send(this.#keyOf(key), verb, loadText, this.#newVersion(), fenceOrWaiter),
       this.#tagVersions(tags, maxLoadMs + keepMs),
     ]);
     return toLookup(reply, tagVersions);
@@ -131,9 +143,17 @@ export class RedisCacheStore implements CacheStore {
   }
 
   #tagVersion(tag: string, keepMs: number): Promise<unknown> {
-    const key = tagKeyOf(tag);
+    const key = this.#tagKeyOf(tag);
     if (keepMs === 0) return this.#calls.read(key, 'version', '0', '');
     return this.#calls.send(key, 'version', wholeText(keepMs), this.#newVersion());
+  }
+
+  #keyOf(key: string): string {
+    return `${this.#prefix}value:{cache:${key}}`;
+  }
+
+  #tagKeyOf(tag: string): string {
+    return `${this.#prefix}tag:{cache:${tag}}`;
   }
 
   #newVersion(): string {
@@ -159,16 +179,8 @@ export class RedisCacheStore implements CacheStore {
   }
 }
 
-function keyOf(key: string): string {
-  return `value:{cache:${key}}`;
-}
-
 function exitNameOf(key: string, fence: number): string {
   return `wake ${fence} ${key}`;
-}
-
-function tagKeyOf(tag: string): string {
-  return `tag:{cache:${tag}}`;
 }
 
 /** A value or a failure with other tags, or with other versions of its tags, does not count. */

@@ -14,6 +14,7 @@ import { withStore } from './ls/store-reader.ts';
 import { unreadableText } from './ls/unreadable.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
+import { readPrefix } from './prefix-option.ts';
 import { printable, safeJson } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
@@ -63,6 +64,7 @@ Examples:
   holdfast ls
   holdfast ls --watch
   holdfast ls 'order:*' --store redis://10.0.0.7:6379
+  holdfast ls --prefix shop: --store redis://10.0.0.7:6379
   holdfast ls --foreign 'lock.*' --store redis://10.0.0.7:6379
   holdfast ls --json | jq '.locks[] | select(.waiterCount > 10) | .name'`,
 
@@ -73,9 +75,10 @@ Examples:
     if (values.json && values.quiet) throw new UsageError('Choose --json or --quiet.');
     const pattern = words[0] === undefined ? undefined : bytesOf(words[0]);
     if (values.foreign) return listForeignKeys(pattern, given, io);
+    const prefix = bytesOf(readPrefix(values));
     return withStore(given, io, async (store) => {
       const read = (): Promise<LockList> =>
-        store.query((servers) => listLocks(servers, pattern), NO_LOCKS);
+        store.query((servers) => listLocks(servers, { pattern, prefix }), NO_LOCKS);
       const paint = choosePaint(io, values['no-color']);
       const show = (list: LockList): void => {
         printList(list, store.label, values, io, paint);
@@ -96,8 +99,11 @@ async function listForeignKeys(
   given: { readonly values: LsValues; readonly flags: LsValues },
   io: Io,
 ): Promise<number> {
-  const { values } = given;
+  const { values, flags } = given;
   if (values.watch) throw new UsageError('Choose --watch or --foreign.');
+  if (flags.prefix !== undefined) {
+    throw new UsageError('With --foreign the pattern is for whole keys: write the prefix there.');
+  }
   return withStore(given, io, async (store) => {
     const list = await store.query((servers) => listForeign(servers, pattern), NO_KEYS);
     const nowMs = systemClock.wallMs();

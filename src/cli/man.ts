@@ -36,6 +36,7 @@ Examples:
 /** The variables that several verbs read. The manual page lists them. */
 export const VARIABLES = {
   HOLDFAST_STORE: 'The store, for every verb with --store.',
+  HOLDFAST_PREFIX: 'The prefix of the keys of locks, for every verb with --prefix.',
   HOLDFAST_PASSWORD: 'The password for a store whose address has none, and that of a server.',
   HOLDFAST_CA: 'The file of --ca; HOLDFAST_CERT and HOLDFAST_KEY: those of --cert and --key.',
   HOLDFAST_RUNTIME_DIR:

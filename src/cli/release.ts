@@ -6,12 +6,15 @@ import {
   LOCK_KINDS,
   readLocks,
 } from '../stores/index.ts';
+import { bytesOf } from './bytes.ts';
 import { type LockRow, lockRows } from './ls/lock-rows.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
+import type { Servers } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
 import { withStore } from './ls/store-reader.ts';
 import { durationText, holdingText, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
+import { readPrefix } from './prefix-option.ts';
 import { printable } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
@@ -61,14 +64,17 @@ Examples:
     const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
+    const prefix = bytesOf(readPrefix(values));
     check(values);
     return withStore(given, io, async (store) => {
-      const found = await store.query(({ run }) => readLocks(run, name), []);
+      const found = await store.query(({ run }) => readLocks(run, name, prefix), []);
       const held = heldOnes(found, values.kind);
       if (held.length > 0 && !values.force) return refuse(held, io);
       const releases: Release[] = [];
       for (const lock of held) {
-        const done = await store.query(({ run }) => forceLock(run, lock, note(values)), undefined);
+        const force = ({ run }: Servers): Promise<Release | undefined> =>
+          forceLock(run, lock, note(values), prefix);
+        const done = await store.query(force, undefined);
         if (done !== undefined && done.before.holderCount > 0) releases.push(done);
       }
       if (releases.length === 0) return free(name, io);

@@ -17,8 +17,11 @@ Usage: holdfast run <name> [options] -- command [argument …]
 ${describeOptions(RUN_OPTIONS)}
 
 Durations are written 500ms, 30s, 5m, 1h or 2d. A store is redis://[user:password@]host[:port][/database],
-rediss://… or unix:/path. HOLDFAST_STORE, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the options too.
-HOLDFAST_PASSWORD is sent if the address has no password.
+rediss://… or unix:/path. HOLDFAST_STORE, HOLDFAST_PREFIX, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set
+the options too. HOLDFAST_PASSWORD is sent if the address has no password.
+
+With --keep-for 5m, of several machines that start the command at about the same time, one runs it: once
+per tick of cron. If the run is killed, the lock is not kept. Without --store it is kept on this machine.
 
 The command inherits the standard streams and the terminal. Its environment has HOLDFAST_LOCK, the name,
 and HOLDFAST_FENCE, a number larger than that of every earlier holder, but not the password of the store.
@@ -36,6 +39,7 @@ Examples:
   holdfast run backup -- pg_dump shop -f shop.sql
   holdfast run report --no-wait -- ./report.sh      in a crontab: skips this time if the last run still runs
   holdfast run report -n --busy-code 0 -c './report.sh >> report.log'
+  holdfast run nightly -n --busy-code 0 --keep-for 5m --store redis://10.0.0.7 -- ./nightly.sh
   holdfast run deploy --wait 5m --max-hold 1h -- make deploy
   holdfast run crawl --permits 3 -- ./crawl.sh      at most three at a time
   holdfast run data --shared -- ./read.sh           beside other readers, not beside a writer

@@ -5,13 +5,16 @@ import {
   type ListedWaiter,
   readLocks,
 } from '../stores/index.ts';
+import { bytesOf } from './bytes.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
+import type { Servers } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
 import { withStore } from './ls/store-reader.ts';
 import { durationText, forcedText, holdingText, isInUse, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
+import { readPrefix } from './prefix-option.ts';
 import { printable, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
@@ -57,8 +60,10 @@ Examples:
     const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
+    const prefix = bytesOf(readPrefix(values));
     return withStore(given, io, async (store) => {
-      const found = await store.query(({ run }) => readLocks(run, name), [] as FoundLocks);
+      const read = ({ run }: Servers): Promise<FoundLocks> => readLocks(run, name, prefix);
+      const found = await store.query(read, []);
       const shown = found.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
       const isFree = !shown.some(({ lock }) => isInUse(lock));
       const paint = choosePaint(io, values['no-color']);

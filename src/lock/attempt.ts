@@ -307,10 +307,16 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
     this.#end('over');
     this.#resolve(rejectWithFrames(error));
     announceFail(this.request, code, this.#waitedMs());
-    // A pending request may still be granted: #handleLate releases it when its reply arrives.
-    if (this.#isPending) this.core.track(new Promise<void>((done) => (this.#onReply = done)));
-    // In a microtask: all attempts that time out in this turn read their places in the queue before one leaves it.
-    else READY.then(() => this.core.releaseUnused(this.request));
+    if (this.#isPending) {
+      // The request may still be granted: #handleLate releases it when its reply arrives.
+      const replied = new Promise<void>((done) => {
+        this.#onReply = done;
+      });
+      this.core.track(replied, this.request.name);
+    } else {
+      // In a microtask: all attempts that time out in this turn read their places in the queue before one leaves it.
+      READY.then(() => this.core.releaseUnused(this.request));
+    }
   }
 
   /**

@@ -36,9 +36,8 @@ export class LockCore {
   /** All attempts, by their wait timeout. They keep the process alive. */
   readonly #attempts: TimerQueues<Attempt>;
   readonly #releases: TimerQueue<PendingRelease>;
-  /** The number of promises that close() waits for, and the callback for when none is left. */
-  #workCount = 0;
-  #onIdle = (): void => {};
+  /** Work that close() waits for, and the name of its lock. Undefined: it is of several locks. */
+  readonly #work = new Map<Promise<unknown>, string | undefined>();
   readonly #pauses = new Set<() => void>();
   /** Attempts whose wait timeout has not started. Undefined: the first connection to the store succeeded or failed. */
   #unconnected: Set<Attempt> | undefined;
@@ -132,13 +131,18 @@ export class LockCore {
     }
   }
 
-  /** Resolves when the store replies. */
+  /** Resolves when the store replies and its session is open. */
   async ready(): Promise<void> {
     try {
-      await retry(this, READY_MS, () => this.store.inspect(ANY_LOCK));
+      await retry(this, READY_MS, () => this.#reachStore());
     } catch (error) {
       throw new LockUnavailableError('', error);
     }
+  }
+
+  async #reachStore(): Promise<void> {
+    await this.store.openSession?.();
+    await this.store.inspect(ANY_LOCK);
   }
 
   /** Resolves the release with `unknown` after RELEASE_MS, if it has no result by then. */
@@ -167,14 +171,16 @@ export class LockCore {
    */
   releaseUnused(request: LockRequest): void {
     const endsInMs = request.leaseMs + PLACE_MS;
-    this.track((async () => release(this, () => this.store.release(request), endsInMs))());
+    const released = (async () => release(this, () => this.store.release(request), endsInMs))();
+    this.track(released, request.name);
   }
 
   /** Removes a lease that was stolen or transferred from the session of this process. Retries for one lease duration. */
   detach(request: LockRequest): void {
     const { store } = this;
     if (store.detach === undefined) return;
-    this.track(retry(this, request.leaseMs, () => store.detach!(request)));
+    const detached = retry(this, request.leaseMs, () => store.detach!(request));
+    this.track(detached, request.name);
   }
 
   /** Releases a lease that has expired, if the store has sessions: the session still has a record of it. */
@@ -183,27 +189,33 @@ export class LockCore {
   }
 
   /** Makes close() wait for this work, for up to CLOSING_MS. */
-  track(work: Promise<unknown>): void {
-    this.#workCount++;
-    const done = (): void => {
-      if (--this.#workCount === 0) this.#onIdle();
-    };
+  track(work: Promise<unknown>, lock?: string): void {
+    const done = (): void => void this.#work.delete(work);
+    this.#work.set(work, lock);
     work.then(done, done);
   }
 
-  async #finishWork(): Promise<void> {
+  /** Waits for the pending work of this lock, or of all locks, for up to CLOSING_MS. */
+  async finishWork(lock?: string): Promise<void> {
     let isOver = false;
+    let end = (): void => {};
+    const late = new Promise<void>((resolve) => {
+      end = resolve;
+    });
     const timer = this.clock.setTimer(CLOSING_MS, () => {
       isOver = true;
-      this.#onIdle();
+      end();
     });
     // Work that ends may have started more.
-    while (this.#workCount > 0 && !isOver) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-      });
+    for (let work = this.#workOf(lock); work.length > 0 && !isOver; work = this.#workOf(lock)) {
+      await Promise.race([Promise.allSettled(work), late]);
     }
     timer.cancel();
+  }
+
+  #workOf(lock: string | undefined): Promise<unknown>[] {
+    const all = [...this.#work];
+    return all.filter(([, name]) => lock === undefined || name === lock).map(([work]) => work);
   }
 
   /** The holders of the lock and the place of the request. Empty if the store does not reply within CONTENTION_MS. */
@@ -252,7 +264,7 @@ export class LockCore {
     const renewalsEnded = this.watchdog.close();
     this.#attempts.close();
     for (const end of [...this.#pauses]) end();
-    await this.#finishWork();
+    await this.finishWork();
     this.#isOver = true;
     for (const pending of this.#releases.close()) pending.resolve('unknown');
     await this.store.close();

@@ -50,6 +50,20 @@ function processOnEngine(): Locks {
   );
 }
 
+/** A store whose replies wait until the gate opens. */
+function slowStore(): { readonly store: LockStore; readonly slow: { open(): void } } {
+  const slow = gate();
+  const runner = engineRunner(engine);
+  const run: typeof runner.run = async (...call) => {
+    const reply = await runner.run(...call);
+    await slow.opened;
+    return reply;
+  };
+  const clientId = `process${opened.length}`;
+  const store = new RedisStore({ ...runner, run }, { clock, clientId, requestTimeoutMs: 1000 });
+  return { store, slow };
+}
+
 /** Time passes in steps that are short beside a lease, so that renewals happen in time. */
 function pass(durationMs: number, stepMs = 100): Promise<void> {
   return elapse(clock, durationMs, Math.ceil(durationMs / stepMs));
@@ -446,6 +460,35 @@ describe('an election', () => {
       expect(starts).not.toContain(true);
       expect(await locks.mutex('job').tryAcquire()).not.toBe(null);
     }
+  });
+
+  it('has left the mutex free when stop() resolves, also if the request was under way', async () => {
+    const other = processOnEngine();
+    for (let turns = 0; turns < 10; turns++) {
+      const { store, slow } = slowStore();
+      const election = locksIn(store).elect('job', () => {});
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      const stopped = election.stop();
+      await settle();
+      slow.open();
+      await stopped;
+      const { holders, waiters } = await other.mutex('job').inspect();
+      expect([holders, waiters]).toEqual([[], []]);
+    }
+  });
+
+  it('resolves stop() after half a second if the store does not reply', async () => {
+    const { store, slow } = slowStore();
+    const election = locksIn(store).elect('job', () => {});
+    let isStopped = false;
+    void election.stop().then(() => {
+      isStopped = true;
+    });
+    await pass(400);
+    expect(isStopped).toBe(false);
+    await pass(200);
+    expect(isStopped).toBe(true);
+    slow.open();
   });
 
   it('aborts the signal when it is read after the lease has ended, before any timer runs', async () => {

@@ -55,7 +55,8 @@ export class Election implements AsyncDisposable {
 
   /**
    * Ends the election. Aborts `leader.signal`, waits until the callback has returned, and releases the leadership
-   * only then, so that the next leader does not start beside a callback that is still at work.
+   * only then, so that the next leader does not start beside a callback that is still at work. Resolves when the mutex is
+   * released, or after half a second if the store does not reply.
    *
    * @throws what `onError` throws.
    */
@@ -90,6 +91,8 @@ export class Election implements AsyncDisposable {
       if (ledMs >= MAX_PAUSE_MS) shortTerms = 0;
       await this.#pause(Math.min(MIN_PAUSE_MS * 2 ** shortTerms, MAX_PAUSE_MS));
     }
+    // A request that stop() ended may still be granted, and is released then.
+    if (this.#core.closed === undefined) await this.#core.finishWork(this.name);
   }
 
   get #isEnded(): boolean {

@@ -133,9 +133,9 @@ export class Locks implements AsyncDisposable {
   }
 
   /**
-   * Connects to the store, if it is not yet connected. Tries again for 10 seconds.
+   * Connects to the store and opens its session, unless that was done. Tries again for 10 seconds.
    *
-   * @throws LockUnavailableError if the store cannot be reached.
+   * @throws LockUnavailableError if the store cannot be reached, or has no sessions and the locks need one.
    */
   ready(): Promise<void> {
     return this.#core.ready();

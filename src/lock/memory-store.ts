@@ -335,6 +335,7 @@ class MemoryLock {
   }
 
   watch({ owner }: LockRequest, onContended: () => void): void {
+    if (this.#holders.get(owner) === undefined) return;
     this.#watchers ??= new Map();
     this.#watchers.set(owner, onContended);
     if (this.#hasWaiters) this.#notifyWatchers();

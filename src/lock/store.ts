@@ -59,6 +59,8 @@ export interface LockStore {
   watch?(request: LockRequest, onContended: () => void): void;
   /** Cancels `watch`. */
   unwatch?(request: LockRequest): void;
+  /** Opens the session that the locks end with, unless it is open. Left out: the store has no session. */
+  openSession?(): Promise<unknown>;
   /** Removes a lease from the session of this process, so that the end of the session does not release it. */
   detach?(request: LockRequest): Promise<void>;
   close(): Promise<void>;

@@ -364,6 +364,20 @@ export const CONFORMANCE: readonly Case[] = [
     }
   }),
 
+  example('does not notify a former holder that a client waits', async (scene) => {
+    const { queue, store, handOvers } = scene;
+    for (const [holder, waiter, former] of threeOfEachKind()) {
+      await store.acquire(former);
+      await store.release(former);
+      await store.acquire(holder);
+      await queue(waiter);
+      let count = 0;
+      store.watch?.(former, () => count++);
+      for (let turn = 0; turn < 5; turn++) await handOvers();
+      assert.equal(count, 0);
+    }
+  }),
+
   example('makes a lease longer by extend(), never shorter, and exact by keep()', async (scene) => {
     const { store, elapse } = scene;
     for (const [holder] of threeOfEachKind()) {

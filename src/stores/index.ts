@@ -16,6 +16,7 @@ export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,
   HELPER_KEY,
+  isPrefix,
   type KeyOptions,
   ownerOf,
   parseQueued,

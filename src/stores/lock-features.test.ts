@@ -3,7 +3,9 @@ import { elapse, settle } from '../../test/virtual-time.ts';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { createEngine } from '../engine/index.ts';
 import {
+  type AcquireOptions,
   DeadlockError,
+  type Lease,
   type Lock,
   LockArgumentError,
   LockLostError,
@@ -95,7 +97,7 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       expect(String((held.signal.reason as Error).cause)).toContain('stole it: deploy\nnow');
     });
 
-    it('acquires a free lock, and a repeated request gets the same grant', async () => {
+    it('acquires a free lock', async () => {
       const { open } = openWorld();
       const lease = await lockOf(open()).acquire({ steal: true, reason: 'to be sure' });
       expect(lease.isHeld).toBe(true);
@@ -132,6 +134,16 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
       waitFor(lockOf(open()));
       await settle();
       const { contended } = lease;
+      await settle();
+      expect(contended.aborted).toBe(true);
+    });
+
+    it('aborts for a client that begins to wait after three days', async () => {
+      const { clock, open } = openWorld();
+      const { contended } = await lockOf(open()).acquire({ lease: '1h' });
+      await elapse(clock, 3 * 86_400_000, 300);
+      expect(contended.aborted).toBe(false);
+      waitFor(lockOf(open()));
       await settle();
       expect(contended.aborted).toBe(true);
     });
@@ -173,6 +185,18 @@ describe.each(CASES)('a $kind in $place', ({ openWorld, lockOf }) => {
         await elapse(clock, 1000);
       }
       expect(runs).toBe(1);
+    });
+
+    it('lets a waiter have the lock at its end, also if that is less than a second', async () => {
+      const { clock, open } = openWorld();
+      const lease = await lockOf(open()).acquire({ keepFor: '500ms' });
+      const waiting = lockOf(open()).acquire();
+      const grantedMs = waiting.then(() => clock.monotonicMs());
+      await elapse(clock, 100);
+      expect(await lease.release()).toBe('kept');
+      await elapse(clock, 600, 60);
+      expect(await grantedMs).toBeGreaterThanOrEqual(500);
+      expect(await grantedMs).toBeLessThan(540);
     });
 
     it('releases the lock if the callback took longer', async () => {
@@ -298,6 +322,24 @@ describe.each(Object.entries(WORLDS))('shared locks in %s', (_place, openWorld) 
     await settle();
     const leases = await Promise.all(waiting);
     expect(leases.every((lease) => lease.isHeld)).toBe(true);
+  });
+
+  it('let waiters have kept permits at their ends, which are less than a second apart', async () => {
+    const { clock, open } = openWorld();
+    const take = (options: AcquireOptions): Promise<Lease> =>
+      open().semaphore('a', 2).acquire(options);
+    const holders = [await take({ keepFor: 400 }), await take({ keepFor: 600 })];
+    const grantedMs = [1, 2].map(async () => {
+      await take({ wait: '10s' });
+      return clock.monotonicMs();
+    });
+    await elapse(clock, 100);
+    for (const holder of holders) expect(await holder.release()).toBe('kept');
+    await elapse(clock, 1000, 100);
+    const [first, second] = await Promise.all(grantedMs);
+    expect(first).toBeLessThan(430);
+    expect(second).toBeGreaterThanOrEqual(600);
+    expect(second).toBeLessThan(630);
   });
 
   it('can be stolen with another number of permits', async () => {

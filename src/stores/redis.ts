@@ -6,7 +6,7 @@ import { type IoredisClient, ioredisLink, isIoredis } from './clients/ioredis-li
 import { linkRunner } from './clients/link-runner.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from './clients/node-redis-link.ts';
 import type { PlainLink, RedisLink } from './clients/redis-link.ts';
-import { type KeyOptions, keyNames } from './redis/lock-keys.ts';
+import type { KeyOptions } from './redis/lock-keys.ts';
 import { RedisStore } from './redis/redis-store.ts';
 import { type LiveSession, LockSession, type LockSessionOptions } from './sessions/lock-session.ts';
 import { type Session, SessionError, sessionError } from './sessions/session.ts';
@@ -124,7 +124,7 @@ export function storeOn(
     clock: systemClock,
     requestTimeoutMs,
     session,
-    keyOf: keyNames(keys),
+    keys,
   });
 }
 

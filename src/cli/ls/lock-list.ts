@@ -17,13 +17,13 @@ export const MAX_LISTED = 100_000;
 /** The locks of a store that have a holder or a waiter, each once. */
 export async function listLocks(
   servers: Servers,
-  pattern: string | undefined,
+  { pattern, prefix }: { readonly pattern?: string | undefined; readonly prefix: string },
   maxLocks = MAX_LISTED,
 ): Promise<LockList> {
   const found = new Map<string, ListedLock>();
   let unreadable = NONE_UNREADABLE;
   for (const { run } of await servers.masters()) {
-    for await (const page of scanLocks(run, pattern)) {
+    for await (const page of scanLocks(run, pattern, prefix)) {
       for (const lock of page.locks) add(found, lock);
       unreadable = addUnreadable(unreadable, page);
       if (found.size > maxLocks) break;

@@ -1,5 +1,6 @@
 import { SessionError } from '../../stores/index.ts';
 import type { OptionTable } from '../options.ts';
+import { PREFIX_OPTION } from '../prefix-option.ts';
 import {
   parseStoreAddress,
   readStoreAddress,
@@ -17,13 +18,15 @@ export const STORE_OPTIONS = {
     environment: true,
     help: 'the store that has the locks; without it the local server of `holdfast run`',
   },
+  ...PREFIX_OPTION,
   ...TLS_OPTIONS,
 } as const satisfies OptionTable;
 
 /** Printed under the options of each of these verbs. */
 export const STORE_HELP = `A store is redis://[user:password@]host[:port][/database], rediss://… or unix:/path. HOLDFAST_STORE,
-HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the options too. Any node of a cluster will do.
-HOLDFAST_PASSWORD is sent if the address has no password.`;
+HOLDFAST_PREFIX, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the options too. Any node of a cluster will
+do. HOLDFAST_PASSWORD is sent if the address has no password. A mutex whose key a program chooses by the
+option key of createLocks has no name here: holdfast ls --foreign lists its key.`;
 
 /** Label of the local server: its socket has another name each time that it starts. */
 export const LOCAL = 'local';

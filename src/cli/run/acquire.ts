@@ -18,7 +18,10 @@ interface AcquireAllOptions {
   readonly isNested: boolean;
 }
 
-/** Acquires the locks one after the other, or none of them. Throws RunError if busy, else as the library does. */
+/**
+ * Acquires the locks one after the other. Throws RunError if busy, else as the library does. Then the caller closes the
+ * store, which releases the locks that were acquired, and keeps none for --keep-for.
+ */
 export async function acquireAll(
   locks: readonly Lock[],
   options: AcquireAllOptions,
@@ -26,18 +29,13 @@ export async function acquireAll(
   const { request, clock, signal } = options;
   const untilMs = clock.monotonicMs() + request.waitMs;
   const leases: Lease[] = [];
-  try {
-    for (const lock of locks) {
-      // A lease may be lost while the run waits for the next lock.
-      const either = AbortSignal.any([signal, ...leases.map((lease) => lease.signal)]);
-      leases.push(await acquire(lock, { ...options, signal: either, untilMs }));
-    }
-    for (const lease of leases) lease.assertHeld();
-    return new LeaseGroup(leases);
-  } catch (error) {
-    await Promise.all(leases.map((lease) => lease.release()));
-    throw error;
+  for (const lock of locks) {
+    // A lease may be lost while the run waits for the next lock.
+    const either = AbortSignal.any([signal, ...leases.map((lease) => lease.signal)]);
+    leases.push(await acquire(lock, { ...options, signal: either, untilMs }));
   }
+  for (const lease of leases) lease.assertHeld();
+  return new LeaseGroup(leases);
 }
 
 /**
@@ -49,7 +47,8 @@ async function acquire(
   options: AcquireAllOptions & { readonly untilMs: number },
 ): Promise<Lease> {
   const { request, clock, signal, waitStatus, untilMs } = options;
-  const acquireOptions = { lease: request.leaseMs, label: request.label, signal };
+  const { leaseMs, keepForMs, label } = request;
+  const acquireOptions = { lease: leaseMs, keepFor: keepForMs, label, signal };
   const lease = await lock.tryAcquire(acquireOptions);
   if (lease !== null) return lease;
   if (options.isNested && request.waitMs > 0) await warnOfDeadlock(lock, options.report);

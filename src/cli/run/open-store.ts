@@ -24,40 +24,49 @@ export interface OpenStore extends AsyncDisposable {
 
 /** Opens the store of `--store`, else the local server, which is started if none runs. Throws RunError. */
 export function openStore(
-  { store, hasSession }: Pick<RunRequest, 'store' | 'hasSession'>,
+  request: Pick<RunRequest, 'store' | 'hasSession' | 'prefix'>,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<OpenStore> {
-  if (store === undefined) return openLocal(environment, signal);
-  return hasSession ? openWithSession(store, signal) : openWithoutSession(store);
+  const { store, hasSession, prefix } = request;
+  if (store === undefined) return openLocal(prefix, environment, signal);
+  return hasSession ? openWithSession(store, prefix, signal) : openWithoutSession(store, prefix);
 }
 
-async function openWithoutSession(address: StoreAddress): Promise<OpenStore> {
-  const store = addressStore(address, { tls: address.tls });
+async function openWithoutSession(address: StoreAddress, prefix: string): Promise<OpenStore> {
+  const store = addressStore(address, { tls: address.tls, prefix });
   const locks = new Locks({ store, telemetry: false });
   const { signal: ended } = new AbortController();
   return { locks, ended, graceMs: 0, [Symbol.asyncDispose]: () => locks.close() };
 }
 
-async function openWithSession(address: StoreAddress, signal: AbortSignal): Promise<OpenStore> {
+async function openWithSession(
+  address: StoreAddress,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<OpenStore> {
   if (address.isSecure) throw new UsageError(NO_SECURE_SESSION);
   const session = await openSession(urlOf(address), { signal }).catch((error: unknown) =>
     explain(error, address),
   );
-  return inSession(session, address, { graceMs: 0 });
+  return inSession(session, address, prefix, { graceMs: 0 });
 }
 
 /** The reaper keeps the session open until the command is dead, and a shell script cannot speak TLS. */
 const NO_SECURE_SESSION = '--session needs a store at redis://… or unix:/path.';
 
-async function openLocal(environment: Environment, signal: AbortSignal): Promise<OpenStore> {
+async function openLocal(
+  prefix: string,
+  environment: Environment,
+  signal: AbortSignal,
+): Promise<OpenStore> {
   const { LOST_GRACE_MS, LocalError, openLocalSession } = await import('../../local/index.ts');
   const session = await openLocalSession({ environment, signal }).catch((error: unknown) => {
     throw error instanceof LocalError ? new RunError('unavailable', error.message) : explain(error);
   });
   const address = parseStoreAddress(session.address);
   const serverConnection = connectUnread(address);
-  return inSession(session, address, { graceMs: LOST_GRACE_MS, serverConnection });
+  return inSession(session, address, prefix, { graceMs: LOST_GRACE_MS, serverConnection });
 }
 
 function explain(error: unknown, address?: StoreAddress): never {
@@ -69,8 +78,13 @@ function explain(error: unknown, address?: StoreAddress): never {
 
 type SessionTraits = Pick<OpenStore, 'graceMs' | 'serverConnection'>;
 
-function inSession(session: Session, address: StoreAddress, traits: SessionTraits): OpenStore {
-  const locks = new Locks({ store: addressStore(address, { session }), telemetry: false });
+function inSession(
+  session: Session,
+  address: StoreAddress,
+  prefix: string,
+  traits: SessionTraits,
+): OpenStore {
+  const locks = new Locks({ store: addressStore(address, { session, prefix }), telemetry: false });
   let isClosing = false;
   const ended = new AbortController();
   void session.ended.then(() => isClosing || ended.abort());

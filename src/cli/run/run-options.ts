@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { type Duration, durationMs } from '../../lock/index.ts';
 import { HELP, type OptionTable, type OptionValues, readOptions } from '../options.ts';
+import { PREFIX_OPTION, readPrefix } from '../prefix-option.ts';
 import { readStoreAddress, type StoreAddress, TLS_OPTIONS } from '../store-address.ts';
 import { type Environment, UsageError } from '../verb.ts';
 import { EXIT_CODES } from './exit-codes.ts';
@@ -23,6 +24,10 @@ export const RUN_OPTIONS = {
     help: 'time until the store frees the lock if renewals stop; 30s if not given, at least 1s',
   },
   'max-hold': { placeholder: 'duration', help: 'ends the command after this time' },
+  'keep-for': {
+    placeholder: 'duration',
+    help: 'the lock stays taken for this time from its grant, also after the command has ended',
+  },
   command: { short: 'c', placeholder: 'command', help: 'runs this command by sh -c' },
   label: {
     placeholder: 'text',
@@ -33,6 +38,7 @@ export const RUN_OPTIONS = {
     environment: true,
     help: 'the store that has the lock; if not given, a server of this user on this machine',
   },
+  ...PREFIX_OPTION,
   ...TLS_OPTIONS,
   session: {
     help: 'on a holdfast serve: the lock is free at once when the run is killed; always so on this machine',
@@ -50,11 +56,15 @@ export interface RunRequest {
   readonly waitMs: number;
   readonly leaseMs: number;
   readonly maxHoldMs: number;
+  /** How long the lock stays taken, counted from its grant. 0: until the command has ended. */
+  readonly keepForMs: number;
   /** The exit code when the lock stays busy. */
   readonly busyCode: number;
   readonly label: string;
   /** Undefined: the local server. */
   readonly store: StoreAddress | undefined;
+  /** Prefix of the keys of the locks. */
+  readonly prefix: string;
   /** Whether the lock ends with the session of the run. On the local server it always does. */
   readonly hasSession: boolean;
   readonly command: string;
@@ -90,6 +100,7 @@ export function readRunRequest(
     busyCode: readBusyCode(values['busy-code']),
     label: values.label ?? basename(command),
     store: readStoreAddress(values, flags, environment),
+    prefix: readPrefix(values),
     hasSession: values.session ?? false,
     command,
     args: rest,
@@ -158,14 +169,17 @@ function readBusyCode(text = String(EXIT_CODES.busy.code)): number {
   throw new UsageError(`--busy-code must be a whole number from 0 to ${MAX_CODE}; got '${text}'.`);
 }
 
-function readTimes(values: RunValues): { waitMs: number; leaseMs: number; maxHoldMs: number } {
-  const { wait, lease = '30s', 'max-hold': maxHold } = values;
+function readTimes(
+  values: RunValues,
+): Pick<RunRequest, 'waitMs' | 'leaseMs' | 'maxHoldMs' | 'keepForMs'> {
+  const { wait, lease = '30s', 'max-hold': maxHold, 'keep-for': keepFor } = values;
   if (wait !== undefined && values['no-wait']) throw new UsageError('Choose --wait or --no-wait.');
   const unlimited = Number.POSITIVE_INFINITY;
   return {
     waitMs: values['no-wait'] ? 0 : wait === undefined ? unlimited : readTime('wait', wait, 0),
     leaseMs: readTime('lease', lease, MIN_LEASE_MS),
     maxHoldMs: maxHold === undefined ? unlimited : readTime('max-hold', maxHold, MIN_HOLD_MS),
+    keepForMs: keepFor === undefined ? 0 : readTime('keep-for', keepFor, 0),
   };
 }
 

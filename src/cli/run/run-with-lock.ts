@@ -118,12 +118,9 @@ class Run {
     using witness = this.#isOnTerminal ? await startWitness() : undefined;
     const leases = await acquiring;
     if (leases === undefined) return undefined;
-    try {
-      const outcome = await this.#runCommand(leases, { reaper, witness, store });
-      return await this.#release(leases, outcome);
-    } finally {
-      await leases.release();
-    }
+    // If the command cannot be started, closing the store releases the locks, also with --keep-for.
+    const outcome = await this.#runCommand(leases, { reaper, witness, store });
+    return await this.#release(leases, outcome);
   }
 
   async #acquire({ locks, ended }: OpenStore, untilMs: number): Promise<LeaseGroup | undefined> {
@@ -210,8 +207,10 @@ class Run {
     if (error instanceof LockArgumentError) throw new UsageError(withStop(error.message));
     const failure = error instanceof LockUnavailableError ? this.#unavailable(error) : error;
     if (!(failure instanceof RunError)) throw error;
-    this.#report(failure.message);
-    return this.#ownEnd(failure.end);
+    const end = this.#ownEnd(failure.end);
+    // --busy-code 0: a busy lock is no failure, and cron sends a mail for each line.
+    if (failure.end !== 'busy' || end.code !== 0) this.#report(failure.message);
+    return end;
   }
 
   #unavailable(error: LockUnavailableError): RunError {

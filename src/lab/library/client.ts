@@ -15,6 +15,8 @@ export interface ClientHost {
   releasing(held: Held): void;
   /** The release has returned this outcome. */
   released(held: Held, outcome: ReleaseOutcome): void;
+  /** The `contended` signal of a lease has aborted, which may be after its release. */
+  contended(held: Held): void;
 }
 
 /**
@@ -110,11 +112,32 @@ export class Client {
   }
 
   /** The client acts as a holder from here until `leave`. */
-  enter(lease: Lease, permits: number): Held {
-    const held: Held = { client: this, lease, permits, isSignalled: undefined };
+  enter(lease: Lease, permits: number, keepFor?: Held['keepFor']): Held {
+    const held: Held = {
+      client: this,
+      lease,
+      permits,
+      enteredMs: this.clock.wallMs(),
+      keepFor,
+      isSignalled: undefined,
+      isContended: undefined,
+    };
     this.holds.add(held);
     this.#world.entered(held);
     return held;
+  }
+
+  /** Aborts when a client waits for the lock of this lease. */
+  watch(held: Held): AbortSignal {
+    const { contended } = held.lease;
+    held.isContended = contended.aborted;
+    const onContended = (): void => {
+      held.isContended = true;
+      this.#world.contended(held);
+    };
+    if (contended.aborted) onContended();
+    else contended.addEventListener('abort', onContended);
+    return contended;
   }
 
   leave(held: Held): void {
@@ -253,8 +276,13 @@ export interface Held {
   readonly client: Client;
   readonly lease: Lease;
   readonly permits: number;
+  readonly enteredMs: number;
   /** Whether its signal has aborted; undefined if the task does not listen to the signal. */
   isSignalled: boolean | undefined;
+  /** Whether its `contended` signal has aborted; undefined if the task does not read that signal. */
+  isContended: boolean | undefined;
+  /** With `keepFor`: its duration, and when the task requested the lock. */
+  readonly keepFor: { readonly requestedMs: number; readonly durationMs: number } | undefined;
 }
 
 class LabTimer implements Delivery, Timer {

@@ -29,6 +29,7 @@ export type Ending = ReleaseOutcome | LockError['code'];
 
 const LEASE_MS = 3000;
 const WORK_MS = 1000;
+const SHORT_WORK_MS = 300;
 /** When the waiter sends its third request: two leases and 2 ms after its first. */
 const THIRD_REQUEST_MS = 2 * LEASE_MS + 2;
 const ENDLESS = Number.POSITIVE_INFINITY;
@@ -80,15 +81,20 @@ function again(times: number, { run, calm, any }: Task): Task {
   });
 }
 
-/** Starts the task after 1 ms, when the other tasks have sent their first request. */
-function soon({ run, ...task }: Task): Task {
+/** Starts the task after this time. */
+function after(delayMs: number, { run, ...task }: Task): Task {
   return {
     ...task,
     async run(client) {
-      await client.sleep(1);
+      await client.sleep(delayMs);
       return run(client);
     },
   };
+}
+
+/** Starts the task after 1 ms, when the other tasks have sent their first request. */
+function soon(task: Task): Task {
+  return after(1, task);
 }
 
 function task(
@@ -191,6 +197,61 @@ const adopting = task(
   },
 );
 
+/** Resolves after this time, or when the signal aborts. */
+function sleepUntil(client: Client, durationMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = client.clock.setTimer(durationMs, resolve);
+    const end = (): void => {
+      timer.cancel();
+      resolve();
+    };
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end);
+  });
+}
+
+/** Holds a lock that another client may steal. */
+const robbed = task(['released', 'not-held'], SERVED, async (client) => {
+  const lease = await mutex(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
+  const held = client.enter(lease, 1);
+  void signalled(held);
+  await sleepUntil(client, WORK_MS, lease.signal);
+  return client.release(held);
+});
+
+/** Steals the lock while another client works. */
+const stealing = task(['released'], SERVED, async (client) => {
+  const options = { lease: LEASE_MS, wait: ENDLESS, steal: true, reason: 'the lab' };
+  const lease = await mutex(client.locks).acquire(options);
+  return work(client, lease, 1, SHORT_WORK_MS);
+});
+
+/** Works until another client waits for the lock, or for the whole time. */
+const polite = (lock: (locks: Locks) => Lock): Task =>
+  task(['released'], SERVED, async (client) => {
+    const lease = await lock(client.locks).acquire({ lease: LEASE_MS, wait: ENDLESS });
+    const held = client.enter(lease, 1);
+    await sleepUntil(client, 2 * WORK_MS, client.watch(held));
+    // The work that a polite holder still finishes.
+    await client.sleep(1);
+    return client.release(held);
+  });
+
+/** A job that runs once in `keepForMs`: takes the lock if it is free, works, and leaves it taken. */
+const oncePerTick = (keepForMs: number, options: AcquireOptions): Task =>
+  task(['kept', 'timeout'], [...SERVED, 'kept', 'timeout', 'unavailable'], async (client) => {
+    const requestedMs = client.clock.wallMs();
+    const keepFor = { requestedMs, durationMs: keepForMs };
+    const lease = await mutex(client.locks).acquire({
+      lease: LEASE_MS,
+      keepFor: keepForMs,
+      ...options,
+    });
+    const held = client.enter(lease, 1, keepFor);
+    await client.sleep(SHORT_WORK_MS);
+    return client.release(held);
+  });
+
 const MUTEX = { key: 'lock:{foo}', slots: 1 } as const;
 
 export const SCENARIOS: readonly Scenario[] = [
@@ -268,6 +329,61 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     ...MUTEX,
     clients: [[transferring], [adopting], [use(mutex)]],
+  },
+  {
+    name: 'mutex-stolen',
+    about: {
+      en: 'Three processes take turns, and a fourth steals the lock twice.',
+      zh: '三个进程轮流持锁，第四个两次强行取走锁。',
+    },
+    ...MUTEX,
+    clients: [[robbed], [robbed], [robbed], [again(2, after(500, stealing))]],
+  },
+  {
+    name: 'mutex-polite',
+    about: {
+      en: 'Each holder releases the lock early when another process waits.',
+      zh: '有别的进程等待时，持有者提前释放。',
+    },
+    ...MUTEX,
+    clients: [[polite(mutex)], [after(300, polite(mutex))], [after(301, polite(mutex))]],
+  },
+  {
+    name: 'semaphore-polite',
+    about: {
+      en: 'Two permits; each holder releases its permit early when another process waits.',
+      zh: '两个许可，有别的进程等待时，持有者提前释放。',
+    },
+    key: 'semaphore:{foo}',
+    slots: 2,
+    clients: [
+      [polite(semaphore(1))],
+      [soon(polite(semaphore(1)))],
+      [after(300, use(semaphore(2), { permits: 2 }))],
+    ],
+  },
+  {
+    name: 'mutex-kept',
+    about: {
+      en: 'Jobs that start one after the other, of which one runs in each 5 s, and a process that waits.',
+      zh: '任务先后启动，每 5 秒只运行一个；另有一个进程在等待。',
+    },
+    ...MUTEX,
+    clients: [
+      [oncePerTick(5000, { wait: 0 })],
+      [after(400, oncePerTick(5000, { wait: 0 }))],
+      [after(4000, oncePerTick(5000, { wait: 0 }))],
+      [soon(use(mutex))],
+    ],
+  },
+  {
+    name: 'mutex-kept-briefly',
+    about: {
+      en: 'Jobs that keep the lock for 600 ms, and wait for it.',
+      zh: '任务让锁保持占用 600 毫秒，并等待它。',
+    },
+    ...MUTEX,
+    clients: [0, 1, 50].map((delayMs) => [after(delayMs, oncePerTick(600, { wait: ENDLESS }))]),
   },
   {
     name: 'mutex-crowd',

@@ -164,6 +164,10 @@ export class Stage implements ClientHost {
     this.watcher.released(held, outcome);
   }
 
+  contended(held: Held): void {
+    this.watcher.contended(held);
+  }
+
   /** True if a timer of the client is due and has not fired. */
   isLate(client: Client): boolean {
     return this.#deliveries.some((event) => event.client === client && event.kind === 'timer');

@@ -11,8 +11,10 @@ import {
   unraised,
 } from '../store-view.ts';
 import { type Client, clientOfOwner, type Held, type Request } from './client.ts';
+import { KeptLeases } from './kept-leases.ts';
 import type { Ending, Task } from './scenario.ts';
 import type { Stage } from './stage.ts';
+import { Thefts } from './thefts.ts';
 
 /** What must never happen in a run of the library. */
 export const LIBRARY_CHECKS = {
@@ -27,6 +29,22 @@ export const LIBRARY_CHECKS = {
   'unsignalled-loss': {
     en: 'Another client holds the lock, and the signal of a former holder that is not paused has not aborted.',
     zh: '锁已归别的客户端，而没有停顿的原持有者的信号尚未触发。',
+  },
+  'unnoticed-theft': {
+    en: 'The lock was stolen and nothing is in transit, yet a former holder that receives messages believes to hold it.',
+    zh: '锁已被强行取走且没有消息在途，而能收到消息的原持有者仍以为自己持锁。',
+  },
+  'unnoticed-waiter': {
+    en: 'A client waits and nothing is in transit, yet the `contended` signal of the holder has not aborted.',
+    zh: '有客户端在等待且没有消息在途，而持有者的 contended 信号尚未触发。',
+  },
+  'contended-by-none': {
+    en: 'The `contended` signal of a lease aborts, although no client waited while the lease was held.',
+    zh: '租约持有期间没有客户端等待，它的 contended 信号却触发了。',
+  },
+  'kept-wrongly': {
+    en: 'A lock that was released with `keepFor` is free before the end of that time, or stays taken after it.',
+    zh: '用 keepFor 释放的锁提前空闲，或到期之后仍被占用。',
   },
   'foreign-release': {
     en: 'A client ends the lease of another client early.',
@@ -83,6 +101,12 @@ export class Watcher {
   #releasedFence = 0;
   /** For each fence, when its release started and the number of losses until then. */
   readonly #releases = new Map<number, Release>();
+  readonly #thefts = new Thefts();
+  readonly #kept = new KeptLeases();
+  /** The fences of the leases that were held while a client waited. */
+  readonly #contendedFences = new Set<number>();
+  /** Since when the lock has been free. */
+  #freeSinceMs = 0;
 
   constructor(stage: Stage) {
     this.#stage = stage;
@@ -94,7 +118,10 @@ export class Watcher {
     const { nowMs, scenario } = this.#stage;
     for (const { fence, owner } of after!.grants) {
       if (!this.#fences.has(fence)) this.#fences.set(fence, clientOfOwner(owner));
+      if (after!.queue.length > 0) this.#contendedFences.add(fence);
     }
+    const endedEarly = this.#kept.stored(before!, after!, nowMs);
+    if (endedEarly !== undefined) this.#report('kept-wrongly', endedEarly);
     if (livePermits(after!, nowMs) > scenario.slots) {
       const owners = after!.grants.map(({ owner }) => clientOfOwner(owner));
       this.#report('two-live-leases', `the store has granted ${owners.join(' and ')} the lock`);
@@ -107,8 +134,12 @@ export class Watcher {
       );
     }
     this.#releasedFence = releasedFence(client, before!, after!, nowMs) ?? this.#releasedFence;
-    // An adopt takes over the lease of another client, ahead of the queue.
-    if (!args.some((word) => word.startsWith('adopt '))) this.#byOthers(client, before!, after!);
+    const steals = args.some((word) => word.startsWith('steal '));
+    if (steals) this.#thefts.stored(before!, after!, nowMs, this.#stage.clients);
+    // Both take over the lease of another client, ahead of the queue.
+    const takesOver = steals || args.some((word) => word.startsWith('adopt '));
+    if (!takesOver) this.#byOthers(client, before!, after!);
+    this.#inOrder(before!, after!);
   }
 
   /** The server has run the exit command of a client's session. */
@@ -145,6 +176,9 @@ export class Watcher {
         `${served} is granted the lock before ${passed}, which came first`,
       );
     }
+  }
+
+  #inOrder(before: View, after: View): void {
     const places = swapped(before, after);
     if (places) {
       const [ahead, behind] = [clientOfOwner(places.ahead), clientOfOwner(places.behind)];
@@ -159,7 +193,7 @@ export class Watcher {
   check(): void {
     const { slots } = this.#stage.scenario;
     if (this.#takenInside() <= slots) return;
-    const held = this.#allHeld();
+    const held = this.#allHeld().filter((each) => !this.#thefts.isExcused(each, this.#stage.nowMs));
     const holders = held.filter(({ lease }) => lease.isHeld);
     if (sumOf(holders) > slots) {
       this.#report('two-awake-inside', `${namesOf(holders)} hold the lock at once, by \`isHeld\``);
@@ -188,13 +222,36 @@ export class Watcher {
     );
     for (const { owner, fence } of live) {
       const { name, mayLeaveLeases } = clients.find((each) => each.name === clientOfOwner(owner))!;
-      if (known.has(fence) || mayLeaveLeases) continue;
+      if (known.has(fence) || mayLeaveLeases || this.#kept.has(fence)) continue;
       this.#report('idle-lock', `${name} was granted the lock and does not know it`);
     }
+    if (live.length > 0) this.#freeSinceMs = 0;
+    else this.#freeSinceMs ||= nowMs;
     const [first] = queue;
-    if (first !== undefined && live.length === 0) {
+    const isIdle = live.length === 0 && nowMs - this.#freeSinceMs >= NOTICED_MS;
+    if (first !== undefined && isIdle) {
       this.#report('idle-lock', `the lock is free, and ${clientOfOwner(first.owner)} waits for it`);
     }
+    for (const held of this.#allHeld()) this.#checkNotified(held, first !== undefined);
+  }
+
+  /** Nothing is in transit and nothing was lost: the holder has received every message. */
+  #checkNotified(held: Held, hasWaiters: boolean): void {
+    const { name } = held.client;
+    if (this.#thefts.isUnnoticed(held)) {
+      this.#report('unnoticed-theft', `${name} believes to hold the lock, which was stolen`);
+    }
+    if (hasWaiters && held.isContended === false) {
+      this.#report('unnoticed-waiter', `a client waits, and ${name} was not notified`);
+    }
+  }
+
+  contended({ client, lease: { fence } }: Held): void {
+    if (this.#contendedFences.has(fence)) return;
+    this.#report(
+      'contended-by-none',
+      `${client.name} is notified of a waiter, and there was none while it held the lock`,
+    );
   }
 
   entered({ client, lease }: Held): void {
@@ -205,7 +262,11 @@ export class Watcher {
     );
   }
 
-  releasing({ client, lease: { fence } }: Held): void {
+  releasing({ client, lease: { fence }, keepFor }: Held): void {
+    if (keepFor !== undefined) {
+      this.#kept.releasing(fence);
+      return;
+    }
     const { nowMs, losses } = this.#stage;
     this.#releases.set(fence, { client, nowMs, losses });
   }
@@ -224,12 +285,23 @@ export class Watcher {
     );
   }
 
-  released({ client, lease: { fence } }: Held, outcome: ReleaseOutcome): void {
+  released(held: Held, outcome: ReleaseOutcome): void {
+    const { client, lease } = held;
+    const { fence } = lease;
+    if (held.keepFor !== undefined) this.#checkKept(held, outcome);
     if (outcome !== 'not-held' || fence !== this.#releasedFence) return;
     this.#report(
       'wrong-result',
       `${client.name} gets "not-held" from the release that ended its lease`,
     );
+  }
+
+  #checkKept(held: Held, outcome: ReleaseOutcome): void {
+    const { image, nowMs, delays } = this.#stage;
+    let wrong: string | undefined;
+    if (outcome === 'kept') wrong = this.#kept.released(held, image.view!, nowMs, delays === 0);
+    else if (outcome === 'released') wrong = this.#kept.freed(held, nowMs);
+    if (wrong !== undefined) this.#report('kept-wrongly', wrong);
   }
 
   ended(client: Client, { calm, any }: Task, ending: Ending): void {
@@ -265,7 +337,9 @@ export class Watcher {
         this.#report('active-after-close', `${client.name} has closed and has ${what}`);
       }
       const { grants, queue } = image.view!;
-      const live = grants.filter(({ endMs }) => endMs > nowMs).map(({ owner }) => owner);
+      const live = grants
+        .filter(({ endMs, fence }) => endMs > nowMs && !this.#kept.has(fence))
+        .map(({ owner }) => owner);
       const waiting = queue.map(({ owner }) => owner);
       const left = [...live, ...waiting].filter((owner) => clientOfOwner(owner) === client.name);
       if (left.length > 0 && !client.mayLeaveLeases) {
@@ -302,6 +376,9 @@ interface Release {
   readonly nowMs: number;
   readonly losses: number;
 }
+
+/** Waiters notice within this time that the lock has become free because a kept lease has ended. */
+const NOTICED_MS = 20;
 
 /** A lost request is repeated within this time. */
 const SENT_AGAIN_MS = 1500;

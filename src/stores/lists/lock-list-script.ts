@@ -72,9 +72,13 @@ local function waitersOf(holder, max)
   return count, waiters
 end
 
+-- The prefix of a key has no brace.
+local function isMutex(holder)
+  return string.find(holder, '^[^{]*lock:{') ~= nil
+end
+
 local function readLock(holder, max)
-  local isMutex = string.sub(holder, 1, 5) == 'lock:'
-  local holderCount, holders = (isMutex and mutexHolders or sharedHolders)(holder, max)
+  local holderCount, holders = (isMutex(holder) and mutexHolders or sharedHolders)(holder, max)
   local waiterCount, waiters = waitersOf(holder, max)
   return { holder, time, whole(holderCount), holders, whole(waiterCount), waiters }
 end
@@ -83,7 +87,7 @@ end
 /**
  * One step of a SCAN.
  *
- * ARGV  cursor; pattern; number of keys to scan; maximum number of holders and of waiters of each lock
+ * ARGV  cursor; pattern; number of keys to scan; maximum number of holders and of waiters of each lock; prefix of keys
  * Reply { next cursor, the locks that have holders or waiters (see readLock), number of locks that cannot be read, the
  *       first error or '' }
  *
@@ -92,10 +96,12 @@ end
 export const PAGE_SCRIPT = `${READ_LOCK}
 local KINDS = { lock = true, semaphore = true, rw = true }
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+local prefix = ARGV[5]
 local seen, locks, unreadable, firstFailure = {}, {}, 0, ''
 for _, key in ipairs(page[2]) do
   local holder = string.sub(key, -7) == '}:queue' and string.sub(key, 1, -7) or key
-  local isHolder = string.sub(holder, -1) == '}' and KINDS[string.match(holder, '^(%l+):{')]
+  local rest = string.sub(holder, 1, #prefix) == prefix and string.sub(holder, #prefix + 1) or ''
+  local isHolder = string.sub(rest, -1) == '}' and KINDS[string.match(rest, '^(%l+):{')]
   if isHolder and not seen[holder] then
     seen[holder] = true
     local _, failure = try('TYPE', holder)
@@ -140,7 +146,7 @@ local before = readLock(holder, tonumber(max))
 if before[3] == '0' then return { before, before } end
 
 -- Slots and permits of the operation are ignored: the lock has its own number of slots.
-local operation = string.sub(holder, 1, 5) == 'lock:' and 'force' or 'force 1 1'
+local operation = isMutex(holder) and 'force' or 'force 1 1'
 KEYS[2] = nil
 ARGV[1], ARGV[2], ARGV[3], ARGV[4] = operation, '', '0', nil
 runLockScript()

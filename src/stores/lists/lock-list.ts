@@ -73,13 +73,24 @@ const NOTES_TTL_MS = 30 * 86_400_000;
 /**
  * Lists the locks of one server that have holders or waiters, page by page, in no order. Uses SCAN: a lock that is taken
  * or released meanwhile may be missing, and a lock may appear twice. Writes nothing. `pattern` is a glob for the names,
- * as in SCAN.
+ * as in SCAN; `prefix` is that of the keys, each char a byte.
  */
-export async function* scanLocks(run: RunScript, pattern = '*'): AsyncGenerator<LockPage> {
-  const args = [`[lsr][oew]*:{${marked(pattern)}}*`, String(PAGE_KEYS), String(MAX_IN_SCAN)];
-  for await (const [, locks, unreadable, failure] of scanPages(run, PAGE_SCRIPT, args)) {
-    yield { locks: (locks as unknown[]).map(parseLock), ...parseUnreadable(unreadable, failure) };
+export async function* scanLocks(
+  run: RunScript,
+  pattern = '*',
+  prefix = '',
+): AsyncGenerator<LockPage> {
+  const glob = `${literal(prefix)}[lsr][oew]*:{${marked(pattern)}}*`;
+  const args = [glob, String(PAGE_KEYS), String(MAX_IN_SCAN), prefix];
+  for await (const [, found, unreadable, failure] of scanPages(run, PAGE_SCRIPT, args)) {
+    const locks = (found as unknown[]).map((lock) => parseLock(lock, prefix));
+    yield { locks, ...parseUnreadable(unreadable, failure) };
   }
+}
+
+/** A glob that matches this text only. */
+function literal(text: string): string {
+  return text.replaceAll(/[*?[\]\\]/g, '\\$&');
 }
 
 interface LockPage extends Unreadable {
@@ -90,11 +101,12 @@ interface LockPage extends Unreadable {
 export async function readLocks(
   run: RunScript,
   nameBytes: string,
+  prefix = '',
 ): Promise<{ readonly lock: ListedLock; readonly forced: readonly ForcedRelease[] }[]> {
-  const keys = LOCK_KINDS.map((kind) => keyOf({ kind, name: nameBytes }));
+  const keys = LOCK_KINDS.map((kind) => prefix + keyOf({ kind, name: nameBytes }));
   const replies = (await run(READ_SCRIPT, keys, [String(MAX_IN_READ)])) as [unknown, string[]][];
   return replies.map(([lock, notes]) => ({
-    lock: parseLock(lock),
+    lock: parseLock(lock, prefix),
     forced: notes.flatMap(parseNote),
   }));
 }
@@ -107,13 +119,14 @@ export async function forceLock(
   run: RunScript,
   { kind, nameBytes }: Pick<ListedLock, 'kind' | 'nameBytes'>,
   note: Omit<ForcedRelease, 'atMs' | 'holders'>,
+  prefix = '',
 ): Promise<{ readonly before: ListedLock; readonly after: ListedLock }> {
-  const key = keyOf({ kind, name: nameBytes });
+  const key = prefix + keyOf({ kind, name: nameBytes });
   const { host, pid, user, reason } = note;
   const text = bytesOf(JSON.stringify([host, pid, user, reason]));
   const args = [text, String(MAX_NOTES), String(NOTES_TTL_MS), String(MAX_IN_READ)];
   const reply = await run(FORCE_SCRIPT, [key, `${key}:moving`], args);
-  const [before, after] = (reply as unknown[]).map(parseLock);
+  const [before, after] = (reply as unknown[]).map((lock) => parseLock(lock, prefix));
   return { before: before!, after: after! };
 }
 
@@ -131,9 +144,9 @@ function marked(pattern: string): string {
   return /^[}%]/.test(pattern) ? `%${pattern}` : pattern;
 }
 
-function parseLock(reply: unknown): ListedLock {
+function parseLock(reply: unknown, prefix: string): ListedLock {
   const [key, timeUs, holderCount, holders, waiterCount, waiters] = reply as LockReply;
-  const { kind, name } = lockOfKey(key);
+  const { kind, name } = lockOfKey(key.slice(prefix.length));
   return {
     kind,
     nameBytes: name,

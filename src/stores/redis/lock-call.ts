@@ -87,6 +87,8 @@ function parseServed(list: readonly unknown[]): Served[] {
 export type LockMessage =
   | { readonly type: 'granted'; readonly served: Served }
   | { readonly type: 'contended'; readonly owner: string }
+  /** The lock may become free earlier than the waiter expects. */
+  | { readonly type: 'refresh'; readonly owner: string }
   | { readonly type: 'stolen'; readonly owner: string; readonly reason: Error };
 
 /** Undefined: the text is no message of the lock script. */
@@ -97,7 +99,7 @@ export function parseMessage(text: string): LockMessage | undefined {
   }
   const [type, token = '', by = '', ...reason] = text.split('\n');
   const owner = ownerOf(token);
-  if (type === 'contended') return { type, owner };
+  if (type === 'contended' || type === 'refresh') return { type, owner };
   if (type !== 'stolen') return undefined;
   const info = parseToken(by)?.info ?? NO_INFO;
   return { type, owner, reason: new StolenError(info, reason.join('\n')) };

@@ -30,7 +30,7 @@ export function keyOf({ kind, name }: { readonly kind: LockKind; readonly name: 
 export type KeyOf = (target: { readonly kind: LockKind; readonly name: string }) => string;
 
 export interface KeyOptions {
-  /** Prefix of every key of a lock. Default: none. */
+  /** Prefix of every key of a lock and of a cached value, so that two applications can share a Redis. Default: none. */
   readonly prefix?: string | undefined;
   /**
    * The key of the mutex of a name, so that programs with another lock library, which uses this key, and programs with
@@ -41,7 +41,7 @@ export interface KeyOptions {
 
 /** @throws LockArgumentError if an option is wrong. */
 export function keyNames({ prefix = '', key }: KeyOptions): KeyOf {
-  if (typeof prefix !== 'string' || !prefix.isWellFormed() || prefix.includes('{')) {
+  if (!isPrefix(prefix)) {
     throw new LockArgumentError('', "prefix is a string without '{', such as 'shop:'");
   }
   if (key === undefined) return prefix === '' ? keyOf : (target) => prefix + keyOf(target);
@@ -53,6 +53,11 @@ export function keyNames({ prefix = '', key }: KeyOptions): KeyOf {
   return (target) => (target.kind === 'mutex' ? checkKey(target.name, key) : keyOf(target));
 }
 
+/** A brace would change the hash tag of the keys. */
+export function isPrefix(prefix: unknown): boolean {
+  return typeof prefix === 'string' && prefix.isWellFormed() && !prefix.includes('{');
+}
+
 function checkKey(name: string, keyOfName: (name: string) => unknown): string {
   const key = keyOfName(name);
   if (typeof key === 'string' && key !== '' && key.isWellFormed()) return key;
@@ -62,7 +67,7 @@ function checkKey(name: string, keyOfName: (name: string) => unknown): string {
   );
 }
 
-/** Returns the lock of a holder key: the inverse of keyOf(). */
+/** Returns the lock of a holder key without its prefix: the inverse of keyOf(). */
 export function lockOfKey(key: string): { readonly kind: LockKind; readonly name: string } {
   const colon = key.indexOf(':');
   return {
@@ -81,11 +86,11 @@ export const SUFFIX = {
   watchers: ':watchers',
 } as const;
 
-/** Helper keys, which stay for a while when a lock has neither holders nor waiters. */
+/** Helper keys, which stay for a while when a lock has neither holders nor waiters. With any prefix. */
 export const HELPER_KEY =
-  /^(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|watchers|queue(?::.*)?)$/s;
+  /^[^{]*(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|watchers|queue(?::.*)?)$/s;
 /** Holder keys of locks with several holders. They outlive the leases: the next request removes expired holders. */
-export const SHARED_KEY = /^(?:semaphore|rw):\{.*\}$/s;
+export const SHARED_KEY = /^[^{]*(?:semaphore|rw):\{.*\}$/s;
 
 /** The channel on which a client is notified. */
 export function channelOf(clientId: string): string {

@@ -33,7 +33,8 @@ const MAX_EXITS = 500;
  *         watch     returns whether a client waits; if none does, the holder gets a message when one enters the queue.
  *         refresh   shows that the client of a token in the queue is alive.
  *         extend    makes the lease end so long from now, or later if it ends later already.
- *         keep      sets the end of the lease exactly, and takes the token out of its session.
+ *         keep      sets the end of the lease exactly, and takes the token out of its session. If the end is near, the
+ *                   first waiter gets a message to refresh.
  *         release   ends the lease, or leaves the queue.
  *         released  returns whether a release ended the last grant, whose fence is the number.
  *         adopt     takes the lock over from another token, which follows the verb and a ':'.
@@ -47,7 +48,7 @@ const MAX_EXITS = 500;
  *           it is in use with another number of slots, the status SLOTS and that number.
  *         refresh: the ms after which the lock may be free, or 0 if the token is not in the queue.
  *         extend, keep, release, released: 1, or 0 if it was not held.
- *         watch: 1 if a client waits, else 0.
+ *         watch: 1 if a client waits, else 0, also if it was not held.
  *         force: the number of holders.
  *         inspect: { holders, waiters }, lists of { token, permits, fence, ms left, age in ms, type } and of { token,
  *           permits }. Only a mutex has a type; if it is not `string`, the token is empty. For a foreign value, the
@@ -127,14 +128,15 @@ ${LUA_KEYS}
     return string.format('%.0f', number)
   end
 
-  -- Keeps a helper key for at least this long, and for a day more when its TTL is set.
+  -- Keeps a helper key for at least this long, and for a day more when its TTL is set. Returns whether it was set.
   local function keep(key, ms)
-    if call('PTTL', key) < ms then call('PEXPIRE', key, whole(ms + DAY)) end
+    return call('PTTL', key) < ms and call('PEXPIRE', key, whole(ms + DAY)) == 1
   end
 
-  -- Keeps the fence for at least half a day after the last renewal.
+  -- Keeps the fence for at least half a day after the last renewal, and the watchers with it: a renewal sets the TTL of
+  -- the fence about once a day, and 'watch' keeps the watchers until after that.
   local function keepFence(lock, lease)
-    keep(lock.base .. FENCE, lease + DAY / 2)
+    if keep(lock.base .. FENCE, lease + DAY / 2) then keep(lock.watchers, lease + DAY) end
   end
 
   local function lastFence(lock)
@@ -226,12 +228,14 @@ ${LUA_KEYS}
     return call('PTTL', lock.holder)
   end
 
-  function mutex.watch(lock, token)
-    call('SET', lock.watchers, token, 'PX', DAY)
+  function mutex.watch(lock, token, lease)
+    call('SET', lock.watchers, token, 'PX', whole(lease + DAY))
   end
 
+  -- The key may be that of a former holder, whose lease has ended.
   function mutex.watching(lock)
-    return { call('GET', lock.watchers) or nil }
+    local token = call('GET', lock.watchers)
+    return { token and mutex.owns(lock, token) and token or nil }
   end
 
   local shared = {}
@@ -329,9 +333,9 @@ ${LUA_KEYS}
     return first[2] and first[2] - lock.now or -1
   end
 
-  function shared.watch(lock, token)
+  function shared.watch(lock, token, lease)
     call('SADD', lock.watchers, token)
-    call('PEXPIRE', lock.watchers, DAY)
+    keep(lock.watchers, lease + DAY)
   end
 
   function shared.watching(lock)
@@ -425,22 +429,33 @@ ${LUA_KEYS}
   end
 
   -- Hands the lock over to the first waiters of the queue, until one does not fit. 'client' is the client that gets the
-  -- reply, 'requesting' the token of the request, which gets its own reply.
+  -- reply, 'requesting' the token of the request, which gets its own reply. Returns the number of waiters.
   local function serve(lock, client, requesting, aliveLeft)
-    if lock.kind == mutex and not mutex.fits(lock) then return end
+    local count = 0
+    if lock.kind == mutex and not mutex.fits(lock) then return count end
     while true do
       local member = firstInQueue(lock, aliveLeft or ${PASSED_OVER_MS})
-      if not member then return end
+      if not member then return count end
       local permits, lease, token = parseQueued(member)
-      if not lock.kind.fits(lock, permits) then return end
+      if not lock.kind.fits(lock, permits) then return count end
       call('ZREM', lock.queue, member)
       local isOwn = clientOf(token) == client
       local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
       local fence = lock.kind.put(lock, token, permits, reserved)
       if not isOwn then expectReply(lock, token, reserved) end
       if token ~= requesting then notify(token, fence, isOwn) end
-      if lock.kind == mutex then return end
+      count = count + 1
+      if lock.kind == mutex then return count end
     end
+  end
+
+  -- Makes the first waiter refresh, if a lease ends before its next refresh may be.
+  local function refreshFirst(lock)
+    local left = lock.kind.left(lock)
+    local first = left >= 0 and left < ${REFRESH_MS} and firstInQueue(lock, ${PASSED_OVER_MS})
+    if not first then return end
+    local _, _, token = parseQueued(first)
+    publish(token, 'refresh\\n' .. token)
   end
 
   local operations = {}
@@ -492,8 +507,11 @@ ${LUA_KEYS}
   -- Ends all leases and takes the lock, before any waiter.
   function operations.steal(lock, token, lease, reason)
     local kind = lock.kind
-    if kind.owns(lock, token) then return acquire(lock, token, lease, false) end
+    -- Not by 'owns', which fails if the key has another type.
     local tokens = kind.tokens(lock)
+    for _, each in ipairs(tokens) do
+      if each == token then return acquire(lock, token, lease, false) end
+    end
     -- Only waiters can keep the number of slots: the holders lose the lock.
     local refusal = hasWaiters(lock) and kind.refusal(lock)
     if refusal then return refusal end
@@ -509,10 +527,11 @@ ${LUA_KEYS}
     return fence
   end
 
-  -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue.
-  function operations.watch(lock, token)
+  -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue. A former holder gets none.
+  function operations.watch(lock, token, lease)
+    if not lock.kind.owns(lock, token) then return 0 end
     if hasWaiters(lock) then return 1 end
-    lock.kind.watch(lock, token)
+    lock.kind.watch(lock, token, lease)
     return 0
   end
 
@@ -527,7 +546,9 @@ ${LUA_KEYS}
     keep(lock.queue, ${DEAD_MS})
     -- If the lock is free, its lease or reservation has expired: that client may have died, and others with it. Live
     -- clients send a refresh at this time, so only a client with a recent request is served.
-    serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
+    local count = serve(lock, clientOf(token), nil, lock.kind.isFree(lock) and ${DEAD_MS - RECENT_MS} or nil)
+    -- Only after a hand-over: the next waiter does not know the ends of the other leases.
+    if count > 0 then refreshFirst(lock) end
     local left = lock.kind.left(lock)
     return left > 0 and left or ${REFRESH_MS}
   end
@@ -543,6 +564,8 @@ ${LUA_KEYS}
     lock.kind.renew(lock, token, lease, true)
     keepFence(lock, lease)
     forgetSession(token)
+    -- The waiters may expect a later end.
+    refreshFirst(lock)
     return 1
   end
 

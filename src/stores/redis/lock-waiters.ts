@@ -104,7 +104,7 @@ export class LockWaiters {
     const { lock, isQueued } = waiter;
     if (isQueued && freeInMs > 0) waiter.queuedAt = sent;
     else if (isQueued) this.#retry(waiter);
-    this.#refreshIn(lock!, freeInMs);
+    if (lock !== undefined) this.#refreshIn(lock, freeInMs);
   }
 
   /** Handles a hand-over in the reply to a request of this client: the lease counts from when that request was sent. */
@@ -132,6 +132,12 @@ export class LockWaiters {
     const sentMs = queuedAt.sentMs - earlierMs;
     const sentWallMs = queuedAt.sentWallMs - earlierMs;
     waiter.notify({ type: 'granted', fence, sentMs, sentWallMs, isReserved: true });
+  }
+
+  /** Refreshes the lock of this owner now. The reply that it is in the queue may still be under way. */
+  refreshOwner(owner: string): void {
+    const waiter = this.#waiters.get(owner);
+    if (waiter !== undefined) this.#refresh(waiter);
   }
 
   /** Refreshes all locks now, since messages may have been lost. */

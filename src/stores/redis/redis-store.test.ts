@@ -633,6 +633,18 @@ describe('a lock with several holders', () => {
   });
 });
 
+describe('a key that another program uses for another type', () => {
+  it('is replaced by a request that steals the mutex', async () => {
+    const { open, command } = openWorld();
+    command('HSET', 'lock:{a}', 'thread', '1');
+    const { locks } = open();
+    await expect(locks.mutex('a').acquire({ wait: 0 })).rejects.toThrow('WRONGTYPE');
+    const lease = await locks.mutex('a').acquire({ steal: true, reason: 'its program is gone' });
+    expect(lease.isHeld).toBe(true);
+    expect(await lease.release()).toBe('released');
+  });
+});
+
 function requestOf(lease: Lease): LockRequest {
   return (lease as unknown as { request: LockRequest }).request;
 }

@@ -27,8 +27,9 @@ import {
 } from './lock-call.ts';
 import {
   channelOf,
-  keyOf as defaultKeyOf,
   type KeyOf,
+  type KeyOptions,
+  keyNames,
   ownerPrefixOf,
   tokenOf,
 } from './lock-keys.ts';
@@ -45,7 +46,7 @@ export interface RedisStoreSettings {
   /** The locks end with this session. Undefined: only with their leases. */
   readonly session?: LockSession | undefined;
   /** Names the keys of locks. */
-  readonly keyOf?: KeyOf | undefined;
+  readonly keys?: KeyOptions | undefined;
 }
 
 /** Maximum number of requests in one call, so that no call blocks the server for long. */
@@ -59,8 +60,11 @@ export class RedisStore implements LockStore {
   /** Runs the lock script. Also used by the cache on the same server. */
   readonly scripts: ScriptRunner;
   readonly session: LockSession | undefined;
+  /** Prefix of all keys. Also used by the cache. */
+  readonly prefix: string;
   /** Removes a lease from the session. Undefined: the store has no session. */
   readonly detach?: (request: LockRequest) => Promise<void>;
+  readonly openSession?: () => Promise<unknown>;
   readonly ownerPrefix: string;
   /** Resolves when the first request has a reply or has failed. */
   readonly connected: Promise<void>;
@@ -82,18 +86,22 @@ export class RedisStore implements LockStore {
 
   constructor(
     scripts: ScriptRunner,
-    { clock, clientId, requestTimeoutMs, session, keyOf = defaultKeyOf }: RedisStoreSettings,
+    { clock, clientId, requestTimeoutMs, session, keys = {} }: RedisStoreSettings,
   ) {
     if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
     this.scripts = scripts;
     this.session = session;
-    if (session !== undefined) this.detach = (request) => this.#detach(request);
+    if (session !== undefined) {
+      this.detach = (request) => this.#detach(request);
+      this.openSession = () => session.open();
+    }
     this.ownerPrefix = ownerPrefixOf(clientId);
     this.#clock = clock;
-    this.#keyOf = keyOf;
+    this.#keyOf = keyNames(keys);
+    this.prefix = keys.prefix ?? '';
     this.#channel = channelOf(clientId);
     this.#batcher = new Batcher(MAX_BATCH, (calls) => this.#sendBatch(calls));
-    this.#waiters = new LockWaiters(clock, keyOf, (waiter) => this.#refresh(waiter));
+    this.#waiters = new LockWaiters(clock, this.#keyOf, (waiter) => this.#refresh(waiter));
     this.connected = new Promise((resolve) => {
       this.#markConnected = resolve;
     });
@@ -260,6 +268,7 @@ export class RedisStore implements LockStore {
     const message = parseMessage(text);
     if (message?.type === 'granted') this.#waiters.reserved(message.served);
     else if (message?.type === 'contended') this.#contended(message.owner);
+    else if (message?.type === 'refresh') this.#waiters.refreshOwner(message.owner);
     else if (message !== undefined) this.#onLost(message.reason, message.owner);
   }
 

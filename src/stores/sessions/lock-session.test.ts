@@ -10,6 +10,7 @@ import { ErrorReply } from '../../resp/index.ts';
 import { engineRunner } from '../redis/engine-runner.ts';
 import { RedisStore } from '../redis/redis-store.ts';
 import { LockSession } from './lock-session.ts';
+import { SessionError } from './session.ts';
 
 let clock: VirtualClock;
 let engine: Engine;
@@ -137,6 +138,17 @@ const isHeld = (name: string): boolean => command('EXISTS', `lock:{${name}}`) ==
 /** One field of the key says that the session is open. */
 const recorded = (id = openedCount): number =>
   Math.max(0, Number(command('HLEN', `holdfast:session:session${id}`)) - 1);
+
+it('is opened by ready(), which fails with the error of the session', async () => {
+  const locks = new Locks({ store, clock });
+  await locks.ready();
+  expect(openedCount).toBe(1);
+  endSession();
+  await settle();
+  const refusal = new SessionError('not-holdfast', 'the server has no sessions');
+  opening = Promise.reject(refusal);
+  await expect(locks.ready()).rejects.toMatchObject({ code: 'unavailable', cause: refusal });
+});
 
 /** Another client, without a session. */
 function openOther(): Locks {
