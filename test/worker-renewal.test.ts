@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, type TestContext, vi } from 'vitest';
 import { systemClock } from '../src/clock/index.ts';
 import { createLocks, type Locks, LockTimeoutError, memoryStore } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
@@ -45,7 +45,7 @@ const PRELUDE = `
 `;
 
 /** A server, another client of it, and programs that use it. */
-class Scene implements AsyncDisposable {
+class Scene {
   readonly server: RunningServer;
   readonly client: Redis;
   /** Locks of another client, in this process. */
@@ -59,8 +59,10 @@ class Scene implements AsyncDisposable {
     this.others = createLocks(`redis://127.0.0.1:${server.port}`);
   }
 
-  static async open(): Promise<Scene> {
+  /** Opens a scene that is closed when the test has ended, also if it ended by its time limit. */
+  static async open({ onTestFinished }: TestContext): Promise<Scene> {
     const scene = new Scene(await startRealRedis());
+    onTestFinished(() => scene.#close());
     await scene.others.mutex('first').run(() => {});
     return scene;
   }
@@ -95,7 +97,7 @@ class Scene implements AsyncDisposable {
     return String(await this.client.client('LIST')).split('\n').length;
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  async #close(): Promise<void> {
     for (const { child } of this.#programs) await stopProcess(child);
     for (const connection of this.#monitors) connection.disconnect();
     await this.others.close();
@@ -148,8 +150,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
     say(await lease.release());
   `;
 
-  it('loses its lease without a worker, and sees the loss in the next statement', async () => {
-    await using scene = await Scene.open();
+  it('loses its lease without a worker, and sees the loss in the next statement', async (context) => {
+    const scene = await Scene.open(context);
     const program = scene.program(BLOCKS, { renewFrom: 'main' });
     await program.prints('held');
     program.continue();
@@ -162,8 +164,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.prints('not-held');
   });
 
-  it('keeps its lease when a worker renews it', async () => {
-    await using scene = await Scene.open();
+  it('keeps its lease when a worker renews it', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(BLOCKS);
     const wait = scene.others.mutex('a').acquire({ wait: withinMs(2000) });
     await expect(wait).rejects.toThrow(LockTimeoutError);
@@ -173,8 +175,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.prints('released');
   });
 
-  it.concurrent('keeps locks of every kind, also those of all()', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('keeps locks of every kind, also those of all()', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(`
       const leases = await Promise.all([
         locks.semaphore('s', 3, { permits: 2 }).acquire({ lease: ${withinMs(900)} }),
@@ -196,8 +198,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
     expect(await scene.others.mutex('y').tryAcquire()).toBe(null);
   });
 
-  it.concurrent('sees in the next statement that its lock was released by force', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('sees in the next statement that its lock was released by force', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
@@ -213,8 +215,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.prints('not-held');
   });
 
-  it.concurrent('loses its lease when the worker cannot reach the store either', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('loses its lease when the worker cannot reach the store either', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
@@ -231,8 +233,8 @@ describe('a program that blocks its event loop for more than two leases', () => 
 });
 
 describe('a worker that renews', () => {
-  it.concurrent('does not renew a lease after its release', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('does not renew a lease after its release', async (context) => {
+    const scene = await Scene.open(context);
     const verbs: string[] = [];
     await scene.monitor((verb, key) => {
       if (key === 'lock:{a}') verbs.push(verb);
@@ -252,8 +254,8 @@ describe('a worker that renews', () => {
     expect(verbs.slice(verbs.indexOf('release'))).toEqual(['release']);
   });
 
-  it.concurrent('does not renew a lease whose release was not sent yet', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('does not renew a lease whose release was not sent yet', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
@@ -270,8 +272,8 @@ describe('a worker that renews', () => {
     await program.prints('unknown');
   });
 
-  it.concurrent('does not renew a lease with renew: false, or after maxHold', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('does not renew a lease with renew: false, or after maxHold', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(`
       await locks.mutex('first').acquire();
       say('held');
@@ -292,8 +294,8 @@ describe('a worker that renews', () => {
     ]);
   });
 
-  it.concurrent('keeps a lease that the main thread cannot renew, and reports the loss when it cannot renew it either', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('keeps a lease that the main thread cannot renew, and reports the loss when it cannot renew it either', async (context) => {
+    const scene = await Scene.open(context);
     await using proxy = await FaultProxy.start(scene.server.port);
     const program = await scene.start(
       `
@@ -317,8 +319,8 @@ describe('a worker that renews', () => {
     expect(performance.now() - beganMs).toBeLessThan(withinMs(2500, 5000));
   });
 
-  it.concurrent('reports a stolen lease at once, also if the program does not use it', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('reports a stolen lease at once, also if the program does not use it', async (context) => {
+    const scene = await Scene.open(context);
     await using proxy = await FaultProxy.start(scene.server.port);
     const program = await scene.start(
       `
@@ -338,8 +340,8 @@ describe('a worker that renews', () => {
     expect(performance.now() - beganMs).toBeLessThan(withinMs(5000, 6000));
   });
 
-  it.concurrent('sends no request while the main thread renews', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('sends no request while the main thread renews', async (context) => {
+    const scene = await Scene.open(context);
     const sources = new Set<string>();
     let extendCount = 0;
     await scene.monitor((verb, _key, source) => {
@@ -361,8 +363,8 @@ describe('a worker that renews', () => {
     expect(sources.size).toBe(1);
   });
 
-  it.concurrent('that ends causes a warning, and the main thread renews alone', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('that ends causes a warning, and the main thread renews alone', async (context) => {
+    const scene = await Scene.open(context);
     const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
@@ -381,8 +383,8 @@ describe('a worker that renews', () => {
     await program.prints(1);
   });
 
-  it('that cannot be started causes one warning', async () => {
-    await using scene = await Scene.open();
+  it('that cannot be started causes one warning', async (context) => {
+    const scene = await Scene.open(context);
     // In this process the worker's file does not exist: only the build has it as .js.
     const codes: unknown[] = [];
     const onWarning = (warning: Error & { code?: string }) => codes.push(warning.code);
@@ -396,8 +398,8 @@ describe('a worker that renews', () => {
     expect(codes).toEqual(['HOLDFAST_RENEWAL_WORKER']);
   });
 
-  it.concurrent('is started with the first lease, and ended by close()', async () => {
-    await using scene = await Scene.open();
+  it.concurrent('is started with the first lease, and ended by close()', async (context) => {
+    const scene = await Scene.open(context);
     const before = await scene.clientCount();
     const program = scene.program(`
       say(workers.length);
