@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findLocalAddress } from '../src/local/index.ts';
 import { runCli } from './cli-process.ts';
 import { isDead, Lifeline, startRun } from './cli-run-process.ts';
@@ -12,7 +12,9 @@ import { withinMs } from './within.ts';
 const OVERDUE = 124;
 const LOST = 79;
 const runtime = mkdtempSync(join(tmpdir(), 'holdfast-run-'));
-const LOCAL = { HOLDFAST_RUNTIME_DIR: runtime, HOLDFAST_LOCAL_IDLE_MS: '1000' };
+/** Most of the tests wait for leases to end. A Lifeline blocks one of the four threads that Node reads files with. */
+vi.setConfig({ maxConcurrency: 3 });
+
 let scene: LockScene;
 let store: string;
 
@@ -25,6 +27,16 @@ afterAll(async () => {
   await scene[Symbol.asyncDispose]();
   rmSync(runtime, { recursive: true, force: true });
 });
+
+interface LocalEnvironment extends Record<string, string> {
+  readonly HOLDFAST_RUNTIME_DIR: string;
+}
+
+/** The environment of runs with a local server of their own. */
+function newLocal(): LocalEnvironment {
+  const folder = mkdtempSync(join(runtime, 'local-'));
+  return { HOLDFAST_RUNTIME_DIR: folder, HOLDFAST_LOCAL_IDLE_MS: '1000' };
+}
 
 /** The pid of the reaper of one run, found by its run id. Its countdowns have no stdout to the runner. */
 function reaperOf(runId: string): number | undefined {
@@ -53,7 +65,7 @@ function countdownsOf(reaper: number): number {
   }
 }
 
-describe('a grandchild outside of the group, without the run id, whose parent is dead', () => {
+describe.concurrent('a grandchild outside of the group, without the run id, whose parent is dead', () => {
   // It ignores SIGTERM, by which its parent dies. It has its own session and environment.
   const grandchild = (line: Lifeline): string =>
     `trap "" TERM HUP INT; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
@@ -81,7 +93,7 @@ describe('a grandchild outside of the group, without the run id, whose parent is
   });
 });
 
-describe('a runner that is stopped', () => {
+describe.concurrent('a runner that is stopped', () => {
   it('before the first renewal: the command ends before the lease', async () => {
     using line = new Lifeline();
     const script = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
@@ -101,11 +113,12 @@ describe('a runner that is stopped', () => {
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo $$ >&9; while :; do sleep 1000; done`;
     // Without its environment it is found by its pid alone.
     const command = ['env', '-i', 'sh', '-c', stubborn];
-    await using runner = startRun(['stopped', '--', ...command], LOCAL);
+    const local = newLocal();
+    await using runner = startRun(['stopped', '--', ...command], local);
     const pid = await line.next();
     runner.child.kill('SIGSTOP');
-    await killLocalServer();
-    await using next = startRun(['stopped', '--', 'sh', '-c', isDead(pid)], LOCAL);
+    await killLocalServer(local);
+    await using next = startRun(['stopped', '--', 'sh', '-c', isDead(pid)], local);
     expect(await next.ended()).toBe(0);
     expect(next.text).toBe('dead\n');
     await line.ended();
@@ -114,13 +127,13 @@ describe('a runner that is stopped', () => {
   });
 });
 
-async function killLocalServer(): Promise<void> {
-  const address = await findLocalAddress({ environment: LOCAL });
+async function killLocalServer(environment: LocalEnvironment): Promise<void> {
+  const address = await findLocalAddress({ environment });
   const { output } = await runCli(['cli', '--store', address!, 'INFO', 'server']);
   process.kill(Number(/process_id:(\d+)/.exec(output)![1]), 'SIGKILL');
 }
 
-describe('a reaper', () => {
+describe.concurrent('a reaper', () => {
   const HOLD = 'echo runId $HOLDFAST_RUN.; read x; exit 6';
 
   async function startWatched(name: string, lease: string, script: string) {
@@ -167,12 +180,13 @@ describe('a reaper', () => {
   it('that replaces a killed one does not hide the end of the server from the runner', async () => {
     using line = new Lifeline();
     const polite = `exec 9>"${line.path}"; trap 'echo told >&9; exit 0' TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1000 & wait; done`;
-    await using runner = startRun(['heard', '--', 'sh', '-c', polite], LOCAL);
+    const local = newLocal();
+    await using runner = startRun(['heard', '--', 'sh', '-c', polite], local);
     const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
     const first = reaperOf(runId!)!;
     process.kill(first, 'SIGKILL');
     await anotherReaper(runId!, first);
-    await killLocalServer();
+    await killLocalServer(local);
     expect(await line.next()).toBe('told');
     expect(await runner.ended()).toBe(LOST);
   });
@@ -180,7 +194,8 @@ describe('a reaper', () => {
   it('that is killed with its runner: no process is left when the lease has ended', async () => {
     using line = new Lifeline();
     const script = `exec 9>"${line.path}"; echo runId $HOLDFAST_RUN.; sleep 1000`;
-    await using runner = startRun(['pair', '--lease', '3s', '--', 'sh', '-c', script], LOCAL);
+    const local = newLocal();
+    await using runner = startRun(['pair', '--lease', '3s', '--', 'sh', '-c', script], local);
     const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
     const reaper = reaperOf(runId!)!;
     while (countdownsOf(reaper) < 2) await scene.direct.ping();
@@ -196,11 +211,12 @@ describe('a reaper', () => {
     using line = new Lifeline();
     const stubborn = `trap "" TERM; exec 9>"${line.path}"; echo on >&9; exec sleep 1000`;
     const script = `(setsid sh -c '${stubborn}' &); trap "echo told" TERM; echo runId $HOLDFAST_RUN.; while :; do sleep 1; done`;
-    await using runner = startRun(['both', '--', 'sh', '-c', script], LOCAL);
+    const local = newLocal();
+    await using runner = startRun(['both', '--', 'sh', '-c', script], local);
     const [, runId] = await runner.waitFor(/runId (\w+)\.\n/);
     await line.next();
     const reaper = reaperOf(runId!)!;
-    await killLocalServer();
+    await killLocalServer(local);
     await runner.waitFor(/told/);
     process.kill(reaper, 'SIGKILL');
     await line.ended();

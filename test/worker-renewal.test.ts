@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext, vi } from 'vitest';
 import { systemClock } from '../src/clock/index.ts';
 import { createLocks, type Locks, LockTimeoutError, memoryStore } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
@@ -13,29 +13,8 @@ import { withinMs } from './within.ts';
 // Leases end by the clock of a real server, and the event loop is really blocked, so these tests take real time. They
 // wait for events; the durations are those of the programs.
 
-let server: RunningServer;
-let client: Redis;
-/** Locks of another client, in this process. */
-let others: Locks;
-let programs: Program[] = [];
-let monitors: Redis[] = [];
-
-beforeEach(async () => {
-  server = await startRealRedis();
-  client = new Redis({ port: server.port });
-  others = createLocks(`redis://127.0.0.1:${server.port}`);
-  await others.mutex('first').run(() => {});
-});
-
-afterEach(async () => {
-  for (const { child } of programs) await stopProcess(child);
-  for (const connection of monitors) connection.disconnect();
-  programs = [];
-  monitors = [];
-  await others.close();
-  client.disconnect();
-  await server.stop();
-});
+/** Most of them wait for leases to end, each with a server of its own. */
+vi.setConfig({ maxConcurrency: 4 });
 
 /** The start of every program below. A program prints one JSON value per line, and waits for a line before it continues. */
 const PRELUDE = `
@@ -65,19 +44,80 @@ const PRELUDE = `
   const locks = createLocks(process.env.ADDRESS, { renewFrom: process.env.RENEW_FROM });
 `;
 
+/** A server, another client of it, and programs that use it. */
+class Scene {
+  readonly server: RunningServer;
+  readonly client: Redis;
+  /** Locks of another client, in this process. */
+  readonly others: Locks;
+  readonly #programs: Program[] = [];
+  readonly #monitors: Redis[] = [];
+
+  private constructor(server: RunningServer) {
+    this.server = server;
+    this.client = new Redis({ port: server.port });
+    this.others = createLocks(`redis://127.0.0.1:${server.port}`);
+  }
+
+  /** Opens a scene that is closed when the test has ended, also if it ended by its time limit. */
+  static async open({ onTestFinished }: TestContext): Promise<Scene> {
+    const scene = new Scene(await startRealRedis());
+    onTestFinished(() => scene.#close());
+    await scene.others.mutex('first').run(() => {});
+    return scene;
+  }
+
+  program(code: string, { renewFrom = 'worker', port = this.server.port } = {}): Program {
+    const program = new Program(code, renewFrom, port);
+    this.#programs.push(program);
+    return program;
+  }
+
+  /** Starts a program that prints `held`, and continues it when its worker is connected too. */
+  async start(code: string, port = this.server.port): Promise<Program> {
+    const before = await this.clientCount();
+    const program = this.program(code, { port });
+    await program.prints('held');
+    while ((await this.clientCount()) < before + 2);
+    program.continue();
+    return program;
+  }
+
+  /** Reports each request on locks from now on, with its connection. */
+  async monitor(onRequest: (verb: string, key: string, source: string) => void): Promise<void> {
+    const connection = await this.client.monitor();
+    this.#monitors.push(connection);
+    connection.on('monitor', (_time: string, argv: string[], source: string) => {
+      const [command, , , key, ...args] = argv;
+      if (command?.toLowerCase().startsWith('eval')) onRequest(args[0]!, key!, source);
+    });
+  }
+
+  async clientCount(): Promise<number> {
+    return String(await this.client.client('LIST')).split('\n').length;
+  }
+
+  async #close(): Promise<void> {
+    for (const { child } of this.#programs) await stopProcess(child);
+    for (const connection of this.#monitors) connection.disconnect();
+    await this.others.close();
+    this.client.disconnect();
+    await this.server.stop();
+  }
+}
+
 /** A program that uses the built package, since a worker cannot load TypeScript. */
 class Program {
   readonly child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
   #errors = '';
 
-  constructor(code: string, { renewFrom = 'worker', port = server.port } = {}) {
+  constructor(code: string, renewFrom: string, port: number) {
     const ADDRESS = `redis://127.0.0.1:${port}`;
     this.child = spawn(process.execPath, ['--input-type=module', '--eval', PRELUDE + code], {
       env: { ...process.env, BUILD, ADDRESS, RENEW_FROM: renewFrom },
       stdio: 'pipe',
     });
-    programs.push(this);
     this.#lines = createInterface({ input: this.child.stdout! })[Symbol.asyncIterator]();
     this.child.stderr!.on('data', (text) => {
       this.#errors += text;
@@ -96,32 +136,6 @@ class Program {
   }
 }
 
-/** Starts a program that prints `held`, and continues it when its worker is connected too. */
-async function start(code: string, port = server.port): Promise<Program> {
-  const before = await clientCount();
-  const program = new Program(code, { port });
-  await program.prints('held');
-  while ((await clientCount()) < before + 2);
-  program.continue();
-  return program;
-}
-
-/** Reports each request on locks from now on, with its connection. */
-async function monitor(
-  onRequest: (verb: string, key: string, source: string) => void,
-): Promise<void> {
-  const connection = await client.monitor();
-  monitors.push(connection);
-  connection.on('monitor', (_time: string, argv: string[], source: string) => {
-    const [command, , , key, ...args] = argv;
-    if (command?.toLowerCase().startsWith('eval')) onRequest(args[0]!, key!, source);
-  });
-}
-
-async function clientCount(): Promise<number> {
-  return String(await client.client('LIST')).split('\n').length;
-}
-
 describe('a program that blocks its event loop for more than two leases', () => {
   const BLOCKS = `
     const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
@@ -136,12 +150,13 @@ describe('a program that blocks its event loop for more than two leases', () => 
     say(await lease.release());
   `;
 
-  it('loses its lease without a worker, and sees the loss in the next statement', async () => {
-    const program = new Program(BLOCKS, { renewFrom: 'main' });
+  it('loses its lease without a worker, and sees the loss in the next statement', async (context) => {
+    const scene = await Scene.open(context);
+    const program = scene.program(BLOCKS, { renewFrom: 'main' });
     await program.prints('held');
     program.continue();
-    const next = await others.mutex('a').acquire({ wait: withinMs(4000) });
-    await client.set('last', next.fence);
+    const next = await scene.others.mutex('a').acquire({ wait: withinMs(4000) });
+    await scene.client.set('last', next.fence);
     await program.prints('aborted');
     await program.prints(true);
     await program.prints({ isHeld: false, reason: 'unreachable' });
@@ -149,9 +164,10 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.prints('not-held');
   });
 
-  it('keeps its lease when a worker renews it', async () => {
-    const program = await start(BLOCKS);
-    const wait = others.mutex('a').acquire({ wait: withinMs(2000) });
+  it('keeps its lease when a worker renews it', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(BLOCKS);
+    const wait = scene.others.mutex('a').acquire({ wait: withinMs(2000) });
     await expect(wait).rejects.toThrow(LockTimeoutError);
     await program.prints(false);
     await program.prints({ isHeld: true });
@@ -159,8 +175,9 @@ describe('a program that blocks its event loop for more than two leases', () => 
     await program.prints('released');
   });
 
-  it('keeps locks of every kind, also those of all()', async () => {
-    const program = await start(`
+  it.concurrent('keeps locks of every kind, also those of all()', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(`
       const leases = await Promise.all([
         locks.semaphore('s', 3, { permits: 2 }).acquire({ lease: ${withinMs(900)} }),
         locks.readWrite('r').write.acquire({ lease: ${withinMs(1000)} }),
@@ -176,13 +193,14 @@ describe('a program that blocks its event loop for more than two leases', () => 
     const held = { isHeld: true };
     await program.prints([held, held, held]);
     await program.prints([held, held, held]);
-    expect(await others.semaphore('s', 3, { permits: 2 }).tryAcquire()).toBe(null);
-    expect(await others.readWrite('r').read.tryAcquire()).toBe(null);
-    expect(await others.mutex('y').tryAcquire()).toBe(null);
+    expect(await scene.others.semaphore('s', 3, { permits: 2 }).tryAcquire()).toBe(null);
+    expect(await scene.others.readWrite('r').read.tryAcquire()).toBe(null);
+    expect(await scene.others.mutex('y').tryAcquire()).toBe(null);
   });
 
-  it('sees in the next statement that its lock was released by force', async () => {
-    const program = await start(`
+  it.concurrent('sees in the next statement that its lock was released by force', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
       await next();
@@ -192,13 +210,14 @@ describe('a program that blocks its event loop for more than two leases', () => 
       say(await lease.release());
     `);
     await program.prints('stalls');
-    expect(await others.mutex('a').forceRelease()).toBe(1);
+    expect(await scene.others.mutex('a').forceRelease()).toBe(1);
     await program.prints({ isHeld: false, reason: 'stolen' });
     await program.prints('not-held');
   });
 
-  it('loses its lease when the worker cannot reach the store either', async () => {
-    const program = await start(`
+  it.concurrent('loses its lease when the worker cannot reach the store either', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
       await next();
@@ -207,19 +226,20 @@ describe('a program that blocks its event loop for more than two leases', () => 
       say(stateOf(lease));
     `);
     await program.prints('stalls');
-    await client.client('PAUSE', withinMs(3000), 'ALL');
+    await scene.client.client('PAUSE', withinMs(3000), 'ALL');
     await program.prints({ isHeld: false, reason: 'unreachable' });
-    await client.client('UNPAUSE');
+    await scene.client.client('UNPAUSE');
   });
 });
 
 describe('a worker that renews', () => {
-  it('does not renew a lease after its release', async () => {
+  it.concurrent('does not renew a lease after its release', async (context) => {
+    const scene = await Scene.open(context);
     const verbs: string[] = [];
-    await monitor((verb, key) => {
+    await scene.monitor((verb, key) => {
       if (key === 'lock:{a}') verbs.push(verb);
     });
-    const program = await start(`
+    const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
       await next();
@@ -234,8 +254,9 @@ describe('a worker that renews', () => {
     expect(verbs.slice(verbs.indexOf('release'))).toEqual(['release']);
   });
 
-  it('does not renew a lease whose release was not sent yet', async () => {
-    const program = await start(`
+  it.concurrent('does not renew a lease whose release was not sent yet', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
       await next();
@@ -246,13 +267,14 @@ describe('a worker that renews', () => {
       say(await released);
     `);
     await program.prints('releases');
-    await others.mutex('a').acquire({ wait: withinMs(2500) });
+    await scene.others.mutex('a').acquire({ wait: withinMs(2500) });
     // After the stall, the timeout of the release runs before its reply is read.
     await program.prints('unknown');
   });
 
-  it('does not renew a lease with renew: false, or after maxHold', async () => {
-    const program = await start(`
+  it.concurrent('does not renew a lease with renew: false, or after maxHold', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(`
       await locks.mutex('first').acquire();
       say('held');
       await next();
@@ -263,18 +285,19 @@ describe('a worker that renews', () => {
       say([stateOf(short), stateOf(limited)]);
     `);
     await program.prints('stalls');
-    await others.mutex('a').acquire({ wait: withinMs(2000) });
-    expect(await others.mutex('b').tryAcquire()).toBe(null);
-    await others.mutex('b').acquire({ wait: withinMs(3000) });
+    await scene.others.mutex('a').acquire({ wait: withinMs(2000) });
+    expect(await scene.others.mutex('b').tryAcquire()).toBe(null);
+    await scene.others.mutex('b').acquire({ wait: withinMs(3000) });
     await program.prints([
       { isHeld: false, reason: 'expired' },
       { isHeld: false, reason: 'unreachable' },
     ]);
   });
 
-  it('keeps a lease that the main thread cannot renew, and reports the loss when it cannot renew it either', async () => {
-    await using proxy = await FaultProxy.start(server.port);
-    const program = await start(
+  it.concurrent('keeps a lease that the main thread cannot renew, and reports the loss when it cannot renew it either', async (context) => {
+    const scene = await Scene.open(context);
+    await using proxy = await FaultProxy.start(scene.server.port);
+    const program = await scene.start(
       `
       const lease = await locks.mutex('a').acquire({ lease: 1800 });
       say('held');
@@ -296,9 +319,10 @@ describe('a worker that renews', () => {
     expect(performance.now() - beganMs).toBeLessThan(withinMs(2500, 5000));
   });
 
-  it('reports a stolen lease at once, also if the program does not use it', async () => {
-    await using proxy = await FaultProxy.start(server.port);
-    const program = await start(
+  it.concurrent('reports a stolen lease at once, also if the program does not use it', async (context) => {
+    const scene = await Scene.open(context);
+    await using proxy = await FaultProxy.start(scene.server.port);
+    const program = await scene.start(
       `
       const lease = await locks.mutex('a').acquire({ lease: 6000 });
       const { signal } = lease;
@@ -310,21 +334,22 @@ describe('a worker that renews', () => {
     const [main] = proxy.links;
     main!.set({ kind: 'swallow' });
     const beganMs = performance.now();
-    await others.mutex('a').forceRelease();
+    await scene.others.mutex('a').forceRelease();
     await program.prints('stolen');
     // The worker renews after 3 s. The main thread itself would notice the loss after 6 s.
     expect(performance.now() - beganMs).toBeLessThan(withinMs(5000, 6000));
   });
 
-  it('sends no request while the main thread renews', async () => {
+  it.concurrent('sends no request while the main thread renews', async (context) => {
+    const scene = await Scene.open(context);
     const sources = new Set<string>();
     let extendCount = 0;
-    await monitor((verb, _key, source) => {
+    await scene.monitor((verb, _key, source) => {
       if (verb !== 'extend') return;
       sources.add(source);
       extendCount++;
     });
-    const program = await start(`
+    const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
       await next();
@@ -338,8 +363,9 @@ describe('a worker that renews', () => {
     expect(sources.size).toBe(1);
   });
 
-  it('that ends causes a warning, and the main thread renews alone', async () => {
-    const program = await start(`
+  it.concurrent('that ends causes a warning, and the main thread renews alone', async (context) => {
+    const scene = await Scene.open(context);
+    const program = await scene.start(`
       const lease = await locks.mutex('a').acquire({ lease: ${withinMs(900)} });
       say('held');
       await next();
@@ -357,12 +383,13 @@ describe('a worker that renews', () => {
     await program.prints(1);
   });
 
-  it('that cannot be started causes one warning', async () => {
+  it('that cannot be started causes one warning', async (context) => {
+    const scene = await Scene.open(context);
     // In this process the worker's file does not exist: only the build has it as .js.
     const codes: unknown[] = [];
     const onWarning = (warning: Error & { code?: string }) => codes.push(warning.code);
     process.on('warning', onWarning);
-    const locks = createLocks(`redis://127.0.0.1:${server.port}`, { renewFrom: 'worker' });
+    const locks = createLocks(`redis://127.0.0.1:${scene.server.port}`, { renewFrom: 'worker' });
     const lease = await locks.mutex('a').acquire();
     while (codes.length === 0) await new Promise(setImmediate);
     expect(lease.isHeld).toBe(true);
@@ -371,9 +398,10 @@ describe('a worker that renews', () => {
     expect(codes).toEqual(['HOLDFAST_RENEWAL_WORKER']);
   });
 
-  it('is started with the first lease, and ended by close()', async () => {
-    const before = await clientCount();
-    const program = new Program(`
+  it.concurrent('is started with the first lease, and ended by close()', async (context) => {
+    const scene = await Scene.open(context);
+    const before = await scene.clientCount();
+    const program = scene.program(`
       say(workers.length);
       await locks.mutex('a').inspect();
       say(workers.length);
@@ -387,7 +415,7 @@ describe('a worker that renews', () => {
       process.stdin.destroy();
     `);
     for (const count of [0, 0, 1]) await program.prints(count);
-    while ((await clientCount()) < before + 2);
+    while ((await scene.clientCount()) < before + 2);
     program.continue();
     await program.prints('ended');
     await program.prints('closed');

@@ -2,31 +2,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { rolldown } from 'rolldown';
-import { minifySync } from 'rolldown/utils';
+import { minified } from './minify.js';
 
 const root = join(import.meta.dirname, '..', '..');
 const { dependencies, peerDependencies } = JSON.parse(
   readFileSync(join(root, 'package.json'), 'utf8'),
 );
-
-/** Class names stay: loggers print them. All else is as short as can be. */
-const MINIFY = {
-  compress: { keepNames: { class: true, function: false } },
-  mangle: { keepNames: { class: true, function: false } },
-  codegen: { removeWhitespace: true },
-};
-/** Modules that throw errors into the program of a user. */
-const LIBRARY =
-  /\/src\/(?:lock|stores\/(?!redis\/engine-runner)|client|cache|clock|testing|create-locks\.ts)/;
-
-/**
- * Minifies the files of the engine, the lab and the command line. The library stays readable: Node prints the line of an
- * uncaught error, which would be the whole file, and stack traces name functions.
- */
-function minify({ fileName, code, moduleIds }) {
-  if (moduleIds.some((id) => LIBRARY.test(id))) return;
-  writeFileSync(join(root, 'dist', fileName), minifySync(fileName, code, MINIFY).code);
-}
 
 /**
  * A module that starts a program or reads a file finds it by its own URL. In a bundle it is another file, so it
@@ -59,7 +40,9 @@ export async function bundle(input, output) {
   });
   await build.close();
   for (const { fileName, code } of files) checkUrls(fileName, code);
-  files.forEach(minify);
+  for (const { fileName, code, moduleIds } of files) {
+    writeFileSync(join(root, 'dist', fileName), minified(fileName, code, moduleIds));
+  }
   return files;
 }
 
