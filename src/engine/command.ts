@@ -1,6 +1,6 @@
 import type { Reply } from '../resp/index.ts';
 import type { Blocked } from './blocking.ts';
-import { type KeySpec, keyPositions } from './key-spec.ts';
+import { isZeroCount, type KeyReference, type KeySpec, keyPositions } from './key-spec.ts';
 import type { Session } from './session.ts';
 
 /** The result of a command: its reply, or BLOCKED when the listener receives the reply later. */
@@ -62,8 +62,10 @@ export interface CommandFacts {
   /** The number of arguments with the name. Negative: at least so many. */
   readonly arity: number;
   readonly keys: readonly KeySpec[];
-  /** Returns the positions of the keys, if `keys` cannot describe them all. */
-  readonly findKeys?: (argv: readonly string[]) => number[];
+  /** Returns the keys, if `keys` cannot describe them all, or if their use depends on other arguments. */
+  readonly findKeys?: (argv: readonly string[]) => KeyReference[];
+  /** The arguments that are channels: the first, all names, or all patterns. Unsubscribing needs no right. */
+  readonly channels?: 'first' | 'names' | 'patterns';
   readonly flags: readonly Flag[];
   readonly run: Run;
   /** The arguments in the notation of the docs: `key value [NX|XX]`. */
@@ -143,10 +145,21 @@ export class Command {
 
   /** The positions of the keys in `argv`; empty if a count of keys is wrong. */
   keyPositions(argv: readonly string[]): number[] {
+    return (this.keyReferences(argv) ?? []).map(({ at }) => at);
+  }
+
+  /** The keys in `argv`. Undefined if they cannot be known: a count of keys is wrong. */
+  keyReferences(argv: readonly string[]): KeyReference[] | undefined {
     const { keys, findKeys } = this.facts;
     if (findKeys !== undefined) return findKeys(argv);
-    const known = keys.filter(({ search }) => search.type !== 'unknown');
-    const found = known.map((spec) => keyPositions(spec, argv));
-    return found.every((positions) => positions.length > 0) ? found.flat() : [];
+    const found: KeyReference[] = [];
+    for (const spec of keys) {
+      if (spec.use === 'not_key') continue;
+      if (this.has('no_mandatory_keys') && isZeroCount(spec, argv)) continue;
+      const positions = keyPositions(spec, argv);
+      if (positions.length === 0 || positions.at(-1)! >= argv.length) return undefined;
+      for (const at of positions) found.push({ at, use: spec.use });
+    }
+    return found;
   }
 }
