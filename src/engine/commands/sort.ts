@@ -146,7 +146,7 @@ function assertMayFollow(
   if (!follows && get.length === 0) return;
   if (engine.acl.mayReadAllKeys(user, argv)) return;
   const option = follows ? 'BY' : 'GET';
-  throw new ErrorReply(`ERR ${option} option of SORT denied due to insufficient ACL permissions`);
+  throw new ErrorReply(`ERR ${option} option of SORT denied due to insufficient ACL permissions.`);
 }
 
 function sortAndStore(session: Session, argv: readonly string[], options: SortOptions): Reply {
