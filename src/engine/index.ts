@@ -1,7 +1,8 @@
+export type { AclFile } from './acl/acl.ts';
+export type { LockRoleOptions } from './acl/lock-role.ts';
 export { BLOCKED, type Blocked } from './blocking.ts';
 export { CLIENT_BYTES, type ClientMemory, type ClientPool } from './client-memory.ts';
 export type { Command, Outcome } from './command.ts';
-export { type AclFile } from './acl/acl.ts';
 export { COMMANDS } from './commands/index.ts';
 export { createEngine, type Engine, type EngineOptions } from './engine.ts';
 export { execute, executeNow, runsManyCommands } from './execute.ts';

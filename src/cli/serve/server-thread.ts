@@ -3,15 +3,18 @@
 // thread only, so that the process can report it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../../engine/index.ts';
+import { ErrorReply } from '../../resp/index.ts';
 import { type Server, ServerError, startServer } from '../../server/index.ts';
 import { applySettings } from '../serve-options.ts';
 import { UsageError } from '../verb.ts';
+import { aclFile } from './acl-file.ts';
+import { LOCK_ROLE } from './lock-role.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
 import { RunMark } from './run-mark.ts';
 
 const { values } = workerData as ServerThreadData;
 const port = parentPort!;
-const engine = createEngine();
+const engine = createEngine({ lockRole: LOCK_ROLE });
 let server: Server | undefined;
 let mark: RunMark | undefined;
 let isEnding = false;
@@ -41,6 +44,7 @@ port.on('message', (order: ServerOrder) => {
 async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
   try {
     applySettings(values, engine.settings);
+    if (values.aclfile !== undefined) loadUsers(values.aclfile);
     mark = order.mark === undefined ? undefined : new RunMark(order.mark);
     const graceMs = mark?.leftMs(order.graceMs) ?? 0;
     engine.refuseWritesFor(graceMs);
@@ -55,6 +59,18 @@ async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
     if (!(isUsage || error instanceof ServerError)) throw error;
     send({ kind: 'refused', message: error.message, isUsage });
     port.close();
+  }
+}
+
+/** Throws UsageError with the file and the lines that are wrong. */
+function loadUsers(path: string): void {
+  engine.acl.file = aclFile(path);
+  try {
+    engine.acl.load();
+  } catch (error) {
+    if (!(error instanceof ErrorReply)) throw error;
+    const reason = error.message.replace(/^ERR |WARNING: ACL errors detected.*$/g, '').trim();
+    throw new UsageError(`--aclfile cannot be used: ${reason}`);
   }
 }
 
