@@ -21,6 +21,8 @@ const PLAIN_COMMANDS: ReadonlySet<string> = new Set([
   'select',
   'subscribe',
   'unsubscribe',
+  // The library and ioredis send it with each connection: a refusal each time would hide others in ACL LOG.
+  'info',
   'client|id',
   'client|info',
   'client|setinfo',
