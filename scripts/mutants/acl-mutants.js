@@ -18,7 +18,7 @@ export const ACL_MUTANTS = [
   mutant(
     'acl: commands are not checked at dispatch',
     'src/engine/execute.ts',
-    'if (!session.user.isUnrestricted) {',
+    'if (session.user.mustCheck(command)) {',
     'if (session.user.isUnrestricted) {',
     [COMMANDS_TEST],
   ),
@@ -46,7 +46,7 @@ export const ACL_MUTANTS = [
   mutant(
     'acl: redis.call is not checked',
     'src/engine/script.ts',
-    'if (!this.#session.user.isUnrestricted) {',
+    'if (this.#session.user.mustCheck(command)) {',
     'if (this.#session.user.isUnrestricted) {',
     [ACL_TEST],
   ),
@@ -65,7 +65,7 @@ export const ACL_MUTANTS = [
     [ACL_TEST],
   ),
   mutant(
-    'acl: one selector may allow the command and another the key',
+    'acl: a selector that refuses a key or a channel allows the request',
     ACL,
     'if (denial === undefined) return undefined;\n      if (isWorse',
     "if (denial?.reason !== 'command') return undefined;\n      if (isWorse",

@@ -136,7 +136,7 @@ function refuse(
   if (!command.takes(argv.length)) return wrongArity(command.name);
   if (!session.authenticated && (command.bits & FLAGS.no_auth) === 0) return NOT_SIGNED_IN;
   if (session.queue !== null && (command.bits & FLAGS.no_multi) !== 0) return NOT_IN_MULTI;
-  if (!session.user.isUnrestricted) {
+  if (session.user.mustCheck(command)) {
     const denied = deny(session, command, argv);
     if (denied !== undefined) return denied;
   }

@@ -31,7 +31,11 @@ type KeyUse =
 /** A key of a command: its position among the arguments, and what the command does with it. */
 export interface KeyReference {
   readonly at: number;
-  readonly use: KeyUse;
+  readonly needs: KeyNeeds;
+}
+
+export function keyReference(at: number, use: KeyUse): KeyReference {
+  return { at, needs: NEEDS[use] };
 }
 
 interface KeyNeeds {
@@ -57,10 +61,6 @@ const NEEDS: Readonly<Record<KeyUse, KeyNeeds>> = {
   'RM delete': { read: false, write: true },
   not_key: { read: false, write: false },
 };
-
-export function needsOf(use: KeyUse): KeyNeeds {
-  return NEEDS[use];
-}
 
 type KeySearch =
   /** From `first` on. `last` is relative to `first`; negative: relative to the end. */
@@ -101,6 +101,17 @@ export function keyPositions({ search }: KeySpec, argv: readonly string[]): numb
   const positions: number[] = [];
   for (let at = first; at <= end; at += step) positions.push(at);
   return positions;
+}
+
+/** The keys of a command whose specifications are single positions, such as those of GET and RENAME; else undefined. */
+export function fixedKeys(specs: readonly KeySpec[]): KeyReference[] | undefined {
+  const found: KeyReference[] = [];
+  for (const { use, search } of specs) {
+    if (use === 'not_key') continue;
+    if (search.type !== 'range' || search.last !== 0) return undefined;
+    found.push(keyReference(search.first, use));
+  }
+  return found;
 }
 
 /** Whether the number of keys is given as 0, as in `EVAL script 0`. */

@@ -212,7 +212,7 @@ export class Scripts {
     if (command instanceof ErrorReply) return UNKNOWN;
     if (!command.takes(argv.length)) return WRONG_COUNT;
     if ((command.bits & FLAGS.noscript) !== 0) return NOT_ALLOWED;
-    if (!this.#session.user.isUnrestricted) {
+    if (this.#session.user.mustCheck(command)) {
       const denied = this.#deny(command, argv);
       if (denied !== undefined) return denied;
     }

@@ -134,7 +134,7 @@ export class Acl {
     argv: readonly string[],
     isInKnownScript = false,
   ): Denial | undefined {
-    if (user.isUnrestricted) return undefined;
+    if (!user.mustCheck(command)) return undefined;
     const request = { command, argv, role: this.role, isInKnownScript };
     let worst: Denial = { reason: 'command', at: 0 };
     for (const selector of user.selectors) {

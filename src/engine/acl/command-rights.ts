@@ -42,6 +42,10 @@ export class CommandRights {
     return (this.#levels[COMMANDS.get('evalsha')!.number]! & WITH_KNOWN_SCRIPT) !== 0;
   }
 
+  allowsAlways({ number }: Command): boolean {
+    return (this.#levels[number]! & ALLOWED) !== 0;
+  }
+
   allows({ number }: Command, argv: readonly string[]): boolean {
     if ((this.#levels[number]! & ALLOWED) !== 0) return true;
     if (this.#firstArguments.size === 0 || argv.length < 2) return false;

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { DISPATCHED, requestOf } from '../../../test/acl-requests.ts';
 import { startWireEngine, type WireClient, type WireEngine } from '../../../test/wire-client.ts';
 import type { Command } from '../command.ts';
-import { needsOf } from '../key-spec.ts';
 
 /**
  * Two users against each other, over every command of the table. `one` and `two` have the same rules for keys and
@@ -37,7 +36,7 @@ const referencesOf = (command: Command) => command.keyReferences(requestOf(comma
 const WITH_KEYS = COMMANDS.filter(([, command]) => referencesOf(command).length > 0);
 const WITH_CHANNELS = COMMANDS.filter(([, { facts }]) => facts.channels !== undefined);
 const needing = (need: 'read' | 'write') =>
-  WITH_KEYS.filter(([, command]) => referencesOf(command).some(({ use }) => needsOf(use)[need]));
+  WITH_KEYS.filter(([, command]) => referencesOf(command).some(({ needs }) => needs[need]));
 
 describe.each(COMMANDS)('%s', (name, command) => {
   const argv = requestOf(command, 'one:');
@@ -90,7 +89,7 @@ describe('keys', () => {
   it.each(WITH_KEYS)(
     '%s is allowed to a user with exactly the rights that its keys need',
     (_, command) => {
-      const needs = referencesOf(command).map(({ use }) => needsOf(use));
+      const needs = referencesOf(command).map((reference) => reference.needs);
       const letters =
         (needs.some(({ read }) => read) ? 'R' : '') + (needs.some(({ write }) => write) ? 'W' : '');
       const rules = ['+@all', `%${letters || 'R'}~one:*`, '&*'];

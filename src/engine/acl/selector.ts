@@ -1,6 +1,6 @@
 import { type Command, FLAGS } from '../command.ts';
 import { matchesGlob } from '../glob.ts';
-import { type KeyReference, needsOf } from '../key-spec.ts';
+import type { KeyReference } from '../key-spec.ts';
 import { lower, MAX_TOKEN_BYTES } from '../text.ts';
 import { CommandRights } from './command-rights.ts';
 import type { LockRole } from './lock-role.ts';
@@ -23,6 +23,8 @@ export interface CheckedRequest {
 
 interface KeyPattern {
   readonly pattern: string;
+  /** The pattern without its star, if that is at the end and the only special char; else undefined. */
+  readonly prefix: string | undefined;
   readonly reads: boolean;
   readonly writes: boolean;
 }
@@ -67,6 +69,16 @@ export class Selector {
   get text(): string {
     const channels = this.#channels === 'all' ? [] : ['resetchannels'];
     return [...this.keyRules, ...channels, ...this.channelRules, this.commands.text].join(' ');
+  }
+
+  /** Whether the command is allowed whatever its arguments are. */
+  allowsAlways(command: Command): boolean {
+    const { keys, channels } = command.facts;
+    if (!command.has('no_auth') && !this.commands.allowsAlways(command)) return false;
+    return (
+      (this.#keys === 'all' || keys.length === 0) &&
+      (this.#channels === 'all' || channels === undefined)
+    );
   }
 
   /** Why the selector does not allow the request; undefined if it does. */
@@ -164,20 +176,20 @@ const WORDS: ReadonlyMap<string, (selector: Selector) => void> = new Map([
 
 /** `~pattern`, or `%R~pattern` with the letters R and W. */
 function parseKeyRule(rule: string): KeyPattern {
-  if (rule.startsWith('~')) return { pattern: rule.slice(1), reads: true, writes: true };
+  if (rule.startsWith('~')) return keyPattern(rule.slice(1), true, true);
   const [, letters] = /^%(r|w|rw|wr)~/i.exec(rule) ?? [];
   if (letters === undefined) throw new RuleError('syntax');
   const folded = lower(letters);
-  return {
-    pattern: rule.slice(letters.length + 2),
-    reads: folded.includes('r'),
-    writes: folded.includes('w'),
-  };
+  return keyPattern(rule.slice(letters.length + 2), folded.includes('r'), folded.includes('w'));
+}
+
+function keyPattern(pattern: string, reads: boolean, writes: boolean): KeyPattern {
+  const [, prefix] = /^([^*?[\\]+)\*$/s.exec(pattern) ?? [];
+  return { pattern, prefix, reads, writes };
 }
 
 function joined(one: KeyPattern, other: KeyPattern): KeyPattern {
-  const { pattern } = one;
-  return { pattern, reads: one.reads || other.reads, writes: one.writes || other.writes };
+  return keyPattern(one.pattern, one.reads || other.reads, one.writes || other.writes);
 }
 
 function keyRule({ pattern, reads, writes }: KeyPattern): string {
@@ -195,11 +207,10 @@ export function hasSpace(text: string): boolean {
   return /[\0\t\n\v\f\r ]/.test(text);
 }
 
-function allowsKey(patterns: readonly KeyPattern[], key: string, { use }: KeyReference): boolean {
-  const needs = needsOf(use);
-  for (const { pattern, reads, writes } of patterns) {
+function allowsKey(patterns: readonly KeyPattern[], key: string, { needs }: KeyReference): boolean {
+  for (const { pattern, prefix, reads, writes } of patterns) {
     if ((needs.read && !reads) || (needs.write && !writes)) continue;
-    if (matchesGlob(pattern, key)) return true;
+    if (prefix === undefined ? matchesGlob(pattern, key) : key.startsWith(prefix)) return true;
   }
   return false;
 }

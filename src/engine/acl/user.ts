@@ -1,4 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { Command } from '../command.ts';
+import { everyCommand } from '../commands/index.ts';
 import type { Selector } from './selector.ts';
 
 /** The state of a user. It is replaced as a whole, so that no change is visible by half. */
@@ -21,6 +23,8 @@ export class User {
   isUnrestricted!: boolean;
   /** The root selector and the others. */
   selectors!: readonly Selector[];
+  /** 1 for each command that is allowed with all arguments, by its number. */
+  #alwaysAllowed!: Uint8Array;
   #state!: UserState;
 
   constructor(name: string, state: UserState) {
@@ -32,10 +36,21 @@ export class User {
     return this.#state;
   }
 
+  /** Whether the arguments decide if the command is allowed, or it is refused with all of them. */
+  mustCheck({ number }: Command): boolean {
+    return !this.isUnrestricted && this.#alwaysAllowed[number] === 0;
+  }
+
   replace(state: UserState): void {
     this.#state = state;
     this.selectors = [state.root, ...state.selectors];
     this.isUnrestricted = this.selectors.some((selector) => selector.isUnrestricted);
+    this.#alwaysAllowed = new Uint8Array(everyCommand().length);
+    for (const command of everyCommand()) {
+      if (this.selectors.some((selector) => selector.allowsAlways(command))) {
+        this.#alwaysAllowed[command.number] = 1;
+      }
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { assertPattern } from '../glob.ts';
 import { HashValue } from '../hash-value.ts';
-import { type KeyReference, oneKey, unknownKeys } from '../key-spec.ts';
+import { type KeyReference, keyReference, oneKey, unknownKeys } from '../key-spec.ts';
 import { ListValue } from '../list-value.ts';
 import { integerArgument, parseFloat64, parseInteger, withoutLeadingSpaces } from '../number.ts';
 import { assertReplyItems } from '../reply-items.ts';
@@ -50,7 +50,7 @@ export const sort = {
   },
 } as const satisfies CommandTable;
 
-const SOURCE: KeyReference = { at: 1, use: 'RO access' };
+const SOURCE = keyReference(1, 'RO access');
 
 interface SortOptions {
   /** The pattern of BY; undefined: sort by the elements themselves. */
@@ -133,7 +133,7 @@ function sortKeys(argv: readonly string[]): KeyReference[] {
     else if (word === 'GET' || word === 'BY') at++;
     else if (word === 'STORE' && at + 1 < argv.length) store = at + 1;
   }
-  return store > 0 ? [SOURCE, { at: store, use: 'OW update' }] : [SOURCE];
+  return store > 0 ? [SOURCE, keyReference(store, 'OW update')] : [SOURCE];
 }
 
 /** Patterns name keys that no rule can check in advance, so that they need the right to read every key. */

@@ -114,7 +114,7 @@ function runAll(session: Session, queue: readonly QueuedCommand[]): Reply {
 
 /** Rights are checked again, because they may have changed since the command was queued. */
 function stillDenied(session: Session, { command, argv }: QueuedCommand): ErrorReply | undefined {
-  if (session.user.isUnrestricted) return undefined;
+  if (!session.user.mustCheck(command)) return undefined;
   const denial = session.engine.acl.refusal(session, command, argv, 'multi');
   return denial && DENIED[denial.reason];
 }
