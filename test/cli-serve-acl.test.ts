@@ -18,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const USERS = `user default off
 user admin on >root ~* &* +@all
-user app on >pw +@lock ~lock:*
+user app on >pw +@lock ~lock:* ~rw:*
 `;
 
 beforeEach(() => writeFileSync(file, USERS));
@@ -43,7 +43,6 @@ describe('holdfast serve --aclfile', () => {
     const port = await portOf(server);
     expect(await ask('', port, 'PING')).toContain('NOAUTH');
     expect(await ask('app:pw@', port, 'PING')).toBe('PONG\n');
-    expect(await ask('app:pw@', port, 'GET', 'lock:a')).toContain('NOPERM');
     const store = `redis://app:pw@127.0.0.1:${port}`;
     const { code } = await runCli(['run', 'job', '--store', store, '--', 'true'], {
       environment: { PATH: process.env['PATH'] ?? '' },
@@ -51,6 +50,7 @@ describe('holdfast serve --aclfile', () => {
     expect(code).toBe(0);
     expect(await ask('admin:root@', port, 'CONFIG', 'GET', 'aclfile')).toContain(file);
     expect(await ask('admin:root@', port, 'ACL', 'LOG')).not.toContain('app');
+    expect(await ask('app:pw@', port, 'GET', 'rw:a')).toContain('NOPERM');
   });
 
   it('ACL SAVE replaces the file, keeps its mode and leaves no other; ACL LOAD reads it', async () => {
@@ -61,7 +61,9 @@ describe('holdfast serve --aclfile', () => {
     expect(await ask('admin:root@', port, 'ACL', 'SAVE')).toBe('OK\n');
     const saved = readFileSync(file, 'latin1');
     expect(saved).toMatch(/^user new on resetchannels -@all \+ping$/m);
-    expect(saved).toMatch(/^user app on #[0-9a-f]{64} ~lock:\* resetchannels -@all \+@lock$/m);
+    expect(saved).toMatch(
+      /^user app on #[0-9a-f]{64} ~lock:\* ~rw:\* resetchannels -@all \+@lock$/m,
+    );
     expect(saved).not.toMatch(/root|pw/);
     expect(statSync(file).mode & 0o777).toBe(0o640);
     expect(readdirSync(folder)).toEqual(['users.acl']);
