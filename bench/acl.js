@@ -16,8 +16,8 @@ import {
 } from './measure.js';
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 5);
-const TURNS = 4;
-const REQUESTS = 300_000;
+const TURNS = 3;
+const REQUESTS = 200_000;
 const MARK = { most: 1.02 };
 const RULES = {
   'all rights (control)': ['+@all', '~*', '&*'],

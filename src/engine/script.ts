@@ -163,6 +163,8 @@ export class Scripts {
       if (error instanceof ScriptStopped) return this.#stopped(error);
       throw error;
     } finally {
+      // The session of a closed connection must not stay in memory.
+      this.#caller = this.#session;
       if (this.#logLines > MAX_LOG_LINES) this.#logDropped();
       if (finished) journal.commit();
       else {

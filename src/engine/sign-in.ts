@@ -67,7 +67,7 @@ export class SignIns {
 
   /** Whether there is a password to guess. */
   get #isGuarded(): boolean {
-    return this.#engine.needsPassword || this.#engine.acl.users.length > 1;
+    return this.#engine.needsPassword || this.#engine.acl.hasMoreUsers;
   }
 
   #hold(session: Session, failures: Failures, evaluate: () => Reply): Outcome {

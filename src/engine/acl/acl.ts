@@ -55,6 +55,11 @@ export class Acl {
     return [...this.#users.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
+  /** Whether there is another user than `default`. */
+  get hasMoreUsers(): boolean {
+    return this.#users.size > 1;
+  }
+
   find(name: string): User | undefined {
     return this.#users.get(name);
   }
