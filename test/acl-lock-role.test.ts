@@ -220,6 +220,15 @@ describe('a user with +@lock cannot', () => {
     );
   });
 
+  it.each([
+    ['ls --foreign', ['ls', '--foreign']],
+    ['check', ['check']],
+  ])('run holdfast %s', async (_, words) => {
+    const { code, errors } = await runCli([...words, '--store', url]);
+    expect(code).not.toBe(0);
+    expect(errors).toContain("NOPERM this user has no permissions to run the 'eval' command");
+  });
+
   it('list the locks of others', async () => {
     await using all = createLocks(`redis://127.0.0.1:${server.port}`);
     await all.mutex('visible').acquire();
