@@ -16,6 +16,7 @@ const SOURCES = [
   'src/stores',
   'src/client',
   'src/engine/exit-commands.ts',
+  'src/engine/acl',
   'scripts/mutants.js',
   'scripts/mutants',
 ];

@@ -2,6 +2,7 @@
 // a mutant that no longer applies is an error, not a mutant that is caught. `tests` are the files that catch
 // what the lab does not see; without them the lab must catch it alone. `scenario` is where it looks first,
 // and further than elsewhere.
+import { ACL_MUTANTS } from './acl-mutants.js';
 import { ELECTION_MUTANTS } from './election-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
@@ -14,4 +15,5 @@ export const MUTANTS = [
   ...SESSION_MUTANTS,
   ...LOCK_MUTANTS,
   ...ELECTION_MUTANTS,
+  ...ACL_MUTANTS,
 ];

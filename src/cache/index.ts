@@ -6,6 +6,7 @@ export type { CacheCounts, CacheEvents } from './events.ts';
 export type { CacheLimits } from './limits.ts';
 export type { CacheNamespace } from './namespace.ts';
 export type { CacheOptions, HasOptions, SetOptions } from './options.ts';
+export { CACHE_SCRIPT } from './redis-cache-script.ts';
 export { bytesSerializer, jsonSerializer, type Serializer } from './serializer.ts';
 export type { Load, LoadContext } from './shared-load.ts';
 export type { Encoded } from './store.ts';

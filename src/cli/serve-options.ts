@@ -40,6 +40,12 @@ export const SERVE_OPTIONS = {
     environment: true,
     help: 'file whose first line is the password',
   },
+  aclfile: {
+    placeholder: 'path',
+    environment: true,
+    setting: 'aclfile',
+    help: 'file with users and their rights, for ACL LOAD and ACL SAVE',
+  },
   unprotected: {
     environment: true,
     help: 'allows other machines to connect without a password',

@@ -1,5 +1,6 @@
 import type { Timer } from '../clock/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
+import type { Command } from './command.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
 import { argumentBytes } from './footprint.ts';
@@ -132,6 +133,8 @@ export class BlockedCommand {
   readonly #timeoutReply: Reply;
   readonly #onCancel: () => void;
   #timer: Timer | undefined;
+  /** The request, whose rights are checked again when they change. */
+  request: { readonly command: Command; readonly argv: readonly string[] } | undefined;
   serve: (key: string) => Reply | undefined = () => undefined;
 
   constructor(session: Session, timeoutReply: Reply, onCancel: () => void) {

@@ -1,5 +1,4 @@
 import type { Session } from './session.ts';
-import { DEFAULT_USER } from './sign-in.ts';
 
 export type ClientType = 'normal' | 'pubsub';
 
@@ -46,7 +45,7 @@ function clientFields(session: Session): Record<string, string | number> {
     'tot-mem': memory.totalBytes,
     events: 'r',
     cmd: session.lastCommand,
-    user: DEFAULT_USER,
+    user: session.user.name,
     redir: -1,
     resp: session.protocol,
     'lib-name': session.libraryName,

@@ -1,6 +1,13 @@
 import type { Reply } from '../resp/index.ts';
 import type { Blocked } from './blocking.ts';
-import { type KeySpec, keyPositions } from './key-spec.ts';
+import {
+  fixedKeys,
+  isZeroCount,
+  type KeyReference,
+  type KeySpec,
+  keyPositions,
+  keyReference,
+} from './key-spec.ts';
 import type { Session } from './session.ts';
 
 /** The result of a command: its reply, or BLOCKED when the listener receives the reply later. */
@@ -62,8 +69,10 @@ export interface CommandFacts {
   /** The number of arguments with the name. Negative: at least so many. */
   readonly arity: number;
   readonly keys: readonly KeySpec[];
-  /** Returns the positions of the keys, if `keys` cannot describe them all. */
-  readonly findKeys?: (argv: readonly string[]) => number[];
+  /** Returns the keys, if `keys` cannot describe them all, or if their use depends on other arguments. */
+  readonly findKeys?: (argv: readonly string[]) => readonly KeyReference[];
+  /** The arguments that are channels: the first, all names, or all patterns. Unsubscribing needs no right. */
+  readonly channels?: 'first' | 'names' | 'patterns';
   readonly flags: readonly Flag[];
   readonly run: Run;
   /** The arguments in the notation of the docs: `key value [NX|XX]`. */
@@ -112,6 +121,8 @@ export class Command {
   /** Index of its counters in the engine's statistics. */
   readonly number: number;
   readonly subcommands: ReadonlyMap<string, Command> | undefined;
+  /** The keys, if they are at the same positions in every request. */
+  readonly #fixedKeys: KeyReference[] | undefined;
 
   constructor(
     name: string,
@@ -129,6 +140,7 @@ export class Command {
     this.countsReads = facts.countsReads ?? !this.has('write');
     this.isBrief = (this.has('fast') && group !== 'pubsub') || BRIEF.has(name);
     this.number = number;
+    this.#fixedKeys = facts.findKeys === undefined ? fixedKeys(facts.keys) : undefined;
     this.subcommands =
       subcommands && new Map(subcommands.map((each) => [each.name.split('|')[1]!, each]));
   }
@@ -143,10 +155,22 @@ export class Command {
 
   /** The positions of the keys in `argv`; empty if a count of keys is wrong. */
   keyPositions(argv: readonly string[]): number[] {
+    return (this.keyReferences(argv) ?? []).map(({ at }) => at);
+  }
+
+  /** The keys in `argv`. Undefined if they cannot be known: a count of keys is wrong. */
+  keyReferences(argv: readonly string[]): readonly KeyReference[] | undefined {
+    if (this.#fixedKeys !== undefined) return this.#fixedKeys;
     const { keys, findKeys } = this.facts;
     if (findKeys !== undefined) return findKeys(argv);
-    const known = keys.filter(({ search }) => search.type !== 'unknown');
-    const found = known.map((spec) => keyPositions(spec, argv));
-    return found.every((positions) => positions.length > 0) ? found.flat() : [];
+    const found: KeyReference[] = [];
+    for (const spec of keys) {
+      if (spec.use === 'not_key') continue;
+      if (this.has('no_mandatory_keys') && isZeroCount(spec, argv)) continue;
+      const positions = keyPositions(spec, argv);
+      if (positions.length === 0 || positions.at(-1)! >= argv.length) return undefined;
+      for (const at of positions) found.push(keyReference(at, spec.use));
+    }
+    return found;
   }
 }

@@ -1,5 +1,7 @@
 import { type Clock, type Random, systemClock, systemRandom, type Timer } from '../clock/index.ts';
 import { ErrorReply } from '../resp/index.ts';
+import { Acl } from './acl/acl.ts';
+import type { LockRoleOptions } from './acl/lock-role.ts';
 import { Blocking } from './blocking.ts';
 import { Database } from './database.ts';
 import { NEVER } from './deadline-heap.ts';
@@ -26,6 +28,8 @@ export interface EngineOptions {
   readonly random?: Random;
   /** First values of settings, by their CONFIG names. */
   readonly settings?: SettingValues;
+  /** The scripts, keys and channels of the ACL category `lock`. Default: none. */
+  readonly lockRole?: LockRoleOptions;
 }
 
 /**
@@ -55,6 +59,7 @@ export class Engine {
   readonly clock: Clock;
   readonly random: Random;
   readonly hashSeed: number;
+  readonly acl: Acl;
   readonly settings: Settings;
   readonly scripts: Scripts;
   readonly statistics = new Statistics();
@@ -92,6 +97,7 @@ export class Engine {
   countsReads = true;
   /** False while a command of a session with CLIENT NO-TOUCH runs. */
   marksUse = true;
+  /** Whether a new connection must sign in: `default` has a password, or is disabled. */
   needsPassword = false;
   /** A script that exceeds its budget is stopped and rolled back. */
   scriptBudgetSteps = Number.POSITIVE_INFINITY;
@@ -110,13 +116,19 @@ export class Engine {
   #expiryTimerMs = NEVER;
   #closed = false;
 
-  constructor({ clock = systemClock, random = systemRandom, settings = {} }: EngineOptions) {
+  constructor({
+    clock = systemClock,
+    random = systemRandom,
+    settings = {},
+    lockRole,
+  }: EngineOptions) {
     this.clock = clock;
     this.random = random;
     this.hashSeed = Math.floor(random.next() * 2 ** 32);
     this.nowMs = clock.monotonicMs();
     this.startedMs = this.nowMs;
     this.#wallOffsetMs = Math.round(clock.wallMs() - this.nowMs);
+    this.acl = new Acl(this, lockRole);
     this.settings = new Settings(this, settings);
     this.scripts = new Scripts(this);
   }

@@ -1,4 +1,6 @@
 import { ErrorReply, QUEUED } from '../resp/index.ts';
+import { denialReply } from './acl/acl.ts';
+import { BLOCKED } from './blocking.ts';
 import { type Command, FLAGS, type Outcome } from './command.ts';
 import { findCommand } from './commands/index.ts';
 import { NEVER } from './deadline-heap.ts';
@@ -80,6 +82,9 @@ function timed(session: Session, command: Command, argv: readonly string[]): Out
   engine.marksUse = !session.noTouch;
   const beganMs = engine.nowMs;
   const outcome = call(session, command, argv);
+  if (outcome === BLOCKED && session.blockedCommand !== null) {
+    session.blockedCommand.request = { command, argv };
+  }
   engine.endUnit();
   if (weight > 0) measure(session, command, argv, beganMs, weight);
   return outcome;
@@ -131,6 +136,10 @@ function refuse(
   if (!command.takes(argv.length)) return wrongArity(command.name);
   if (!session.authenticated && (command.bits & FLAGS.no_auth) === 0) return NOT_SIGNED_IN;
   if (session.queue !== null && (command.bits & FLAGS.no_multi) !== 0) return NOT_IN_MULTI;
+  if (session.user.mustCheck(command)) {
+    const denied = deny(session, command, argv);
+    if (denied !== undefined) return denied;
+  }
   if (
     session.protocol === 2 &&
     session.subscriptionCount > 0 &&
@@ -150,6 +159,12 @@ function refuse(
   if (writeRefusal !== undefined && changesData(session, command)) return writeRefusal;
   if (session.engine.memory.isFull && needsMemory(session, command)) return OUT_OF_MEMORY;
   return undefined;
+}
+
+function deny(session: Session, command: Command, argv: readonly string[]): ErrorReply | undefined {
+  const context = session.queue === null ? 'toplevel' : 'multi';
+  const denial = session.engine.acl.refusal(session, command, argv, context);
+  return denial && denialReply(command, denial);
 }
 
 function mayWrite({ bits, group }: Command): boolean {

@@ -1,4 +1,5 @@
 import { ErrorReply, SimpleReply } from '../resp/index.ts';
+import type { User } from './acl/user.ts';
 import { BLOCKED } from './blocking.ts';
 import type { Database } from './database.ts';
 import type { Engine } from './engine.ts';
@@ -11,6 +12,8 @@ export interface ExitCommand {
   readonly argv: readonly string[];
   /** The database that the command runs in. */
   readonly database: Database;
+  /** The user that added the command. Its rights are checked when the command runs. */
+  readonly user: User;
   /** The text of the script that the command runs. Exit commands share it. Empty if there is none. */
   readonly script: string;
   /** The memory that the command takes, without the script. */
@@ -273,8 +276,9 @@ class ExitQueue {
   }
 
   /** Logs an error, since no client reads the reply. A script that replies AGAIN has done a part of its work. */
-  #execute({ argv, database }: ExitCommand): 'done' | 'blocked' | 'again' {
+  #execute({ argv, database, user }: ExitCommand): 'done' | 'blocked' | 'again' {
     this.#executor.database = database;
+    this.#executor.user = user;
     try {
       const outcome = execute(this.#executor, argv);
       if (outcome instanceof ErrorReply) this.#report(argv, outcome);

@@ -1,3 +1,5 @@
+export type { AclFile } from './acl/acl.ts';
+export type { LockRoleOptions } from './acl/lock-role.ts';
 export { BLOCKED, type Blocked } from './blocking.ts';
 export { CLIENT_BYTES, type ClientMemory, type ClientPool } from './client-memory.ts';
 export type { Command, Outcome } from './command.ts';

@@ -28,6 +28,40 @@ type KeyUse =
   | 'RM delete'
   | 'not_key';
 
+/** A key of a command: its position among the arguments, and what the command does with it. */
+export interface KeyReference {
+  readonly at: number;
+  readonly needs: KeyNeeds;
+}
+
+export function keyReference(at: number, use: KeyUse): KeyReference {
+  return { at, needs: NEEDS[use] };
+}
+
+interface KeyNeeds {
+  readonly read: boolean;
+  readonly write: boolean;
+}
+
+/**
+ * The rights that a use needs, as in Redis. A use that neither returns nor changes user data, such as that of EXISTS,
+ * needs neither.
+ */
+const NEEDS: Readonly<Record<KeyUse, KeyNeeds>> = {
+  RO: { read: false, write: false },
+  'RO access': { read: true, write: false },
+  'RW access update': { read: true, write: true },
+  'RW access update variable_flags': { read: true, write: true },
+  'RW access delete': { read: true, write: true },
+  'RW update': { read: false, write: true },
+  'RW insert': { read: false, write: true },
+  'RW delete': { read: false, write: true },
+  'OW update': { read: false, write: true },
+  'OW insert': { read: false, write: true },
+  'RM delete': { read: false, write: true },
+  not_key: { read: false, write: false },
+};
+
 type KeySearch =
   /** From `first` on. `last` is relative to `first`; negative: relative to the end. */
   | {
@@ -53,7 +87,7 @@ export function countedKeys(countAt: number, use: KeyUse, notes?: string): KeySp
   return { use, search: { type: 'counted', countAt }, ...(notes && { notes }) };
 }
 
-/** Keys that only the command itself can find. */
+/** Keys that only the command itself can find, with its `findKeys`. */
 export function unknownKeys(use: KeyUse, notes: string): KeySpec {
   return { use, search: { type: 'unknown' }, notes };
 }
@@ -67,6 +101,22 @@ export function keyPositions({ search }: KeySpec, argv: readonly string[]): numb
   const positions: number[] = [];
   for (let at = first; at <= end; at += step) positions.push(at);
   return positions;
+}
+
+/** The keys of a command whose specifications are single positions, such as those of GET and RENAME; else undefined. */
+export function fixedKeys(specs: readonly KeySpec[]): KeyReference[] | undefined {
+  const found: KeyReference[] = [];
+  for (const { use, search } of specs) {
+    if (use === 'not_key') continue;
+    if (search.type !== 'range' || search.last !== 0) return undefined;
+    found.push(keyReference(search.first, use));
+  }
+  return found;
+}
+
+/** Whether the number of keys is given as 0, as in `EVAL script 0`. */
+export function isZeroCount({ search }: KeySpec, argv: readonly string[]): boolean {
+  return search.type === 'counted' && argv[search.countAt] === '0';
 }
 
 function countedPositions(countAt: number, argv: readonly string[]): number[] {

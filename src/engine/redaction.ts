@@ -16,6 +16,7 @@ type IsSecret = (argv: readonly string[], at: number) => boolean;
 const SECRETS: Partial<Record<string, IsSecret>> = {
   auth: (_argv, at) => at > 0,
   hello: (argv, at) => isWord(argv[at - 1], 'auth') || isWord(argv[at - 2], 'auth'),
+  'acl|setuser': (_argv, at) => at > 1,
   'config|set': (argv, at) => at > 2 && at % 2 === 1 && isSecretSetting(argv[at - 1]!),
 };
 

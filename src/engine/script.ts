@@ -6,7 +6,7 @@ import {
   ScriptStopped,
 } from '../lua/index.ts';
 import { ErrorReply, type Reply } from '../resp/index.ts';
-import { FLAGS } from './command.ts';
+import { type Command, FLAGS } from './command.ts';
 import { findCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
 import { OUT_OF_MEMORY } from './errors.ts';
@@ -37,10 +37,15 @@ export class Scripts {
   #dataBytes = 0;
   #deadlineMs = 0;
   #logLines = 0;
+  /** The session of the connection. */
+  #caller: Session;
+  /** The script is one of the library. */
+  #isKnown = false;
 
   constructor(engine: Engine) {
     this.#engine = engine;
     this.#session = new Session(engine, 0, { push() {}, resume() {}, close() {} });
+    this.#caller = this.#session;
     this.#session.isScript = true;
     this.#session.mayBlock = false;
     this.#host = {
@@ -51,7 +56,7 @@ export class Scripts {
         this.#session.protocol = protocol;
       },
       setReplication: () => {},
-      mayCall: (argv) => !(findCommand(argv) instanceof ErrorReply) || undefined,
+      mayCall: (argv) => this.#mayCall(argv),
     };
   }
 
@@ -132,6 +137,9 @@ export class Scripts {
     session.database = caller.database;
     session.protocol = 2;
     session.noTouch = caller.noTouch;
+    session.user = caller.user;
+    this.#caller = caller;
+    this.#isKnown = this.#engine.acl.role.isKnownScript(script.sha);
     this.#readOnly = readOnly || !writes;
     this.#allowsOom = allowsOom;
     this.#hasWritten = false;
@@ -156,6 +164,8 @@ export class Scripts {
       if (error instanceof ScriptStopped) return this.#stopped(error);
       throw error;
     } finally {
+      // The session of a closed connection must not stay in memory.
+      this.#caller = this.#session;
       if (this.#logLines > MAX_LOG_LINES) this.#logDropped();
       if (finished) journal.commit();
       else {
@@ -206,6 +216,10 @@ export class Scripts {
     if (command instanceof ErrorReply) return UNKNOWN;
     if (!command.takes(argv.length)) return WRONG_COUNT;
     if ((command.bits & FLAGS.noscript) !== 0) return NOT_ALLOWED;
+    if (this.#session.user.mustCheck(command)) {
+      const denied = this.#deny(command, argv);
+      if (denied !== undefined) return denied;
+    }
     if (this.#readOnly && (command.bits & WRITES) !== 0) return READ_ONLY;
     if ((command.bits & FLAGS.write) !== 0) {
       if ((command.bits & FLAGS.denyoom) !== 0 && this.#isRefusedForMemory()) return OUT_OF_MEMORY;
@@ -218,6 +232,20 @@ export class Scripts {
     if (typeof outcome === 'symbol') throw new Error(`${command.name} blocked inside a script`);
     if (!command.isBrief || argv.length > MAX_BRIEF_ARGUMENTS) this.#checkTime();
     return outcome;
+  }
+
+  #deny(command: Command, argv: string[]): ErrorReply | undefined {
+    const { acl } = this.#engine;
+    const denial = acl.refusal(this.#session, command, argv, 'lua', this.#caller, this.#isKnown);
+    return denial && DENIED[denial.reason];
+  }
+
+  /** redis.acl_check_cmd. Undefined: there is no such command. */
+  #mayCall(argv: readonly string[]): boolean | undefined {
+    const command = findCommand(argv);
+    if (command instanceof ErrorReply) return undefined;
+    const { user } = this.#session;
+    return this.#engine.acl.denial(user, command, argv, this.#isKnown) === undefined;
   }
 
   /**
@@ -260,4 +288,13 @@ const NOT_READ_ONLY = new ErrorReply(
 const UNKNOWN = new ErrorReply('ERR Unknown Redis command called from script');
 const WRONG_COUNT = new ErrorReply('ERR Wrong number of args calling Redis command from script');
 const NOT_ALLOWED = new ErrorReply('ERR This Redis command is not allowed from script');
+const DENIED = {
+  command: new ErrorReply("ERR The user executing the script can't run this command or subcommand"),
+  key: new ErrorReply(
+    "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments",
+  ),
+  channel: new ErrorReply(
+    "ERR The user executing the script can't publish to the channel mentioned in the command",
+  ),
+} as const;
 const READ_ONLY = new ErrorReply('ERR Write commands are not allowed from read-only scripts.');

@@ -1,4 +1,5 @@
 import type { Protocol, Reply } from '../resp/index.ts';
+import type { User } from './acl/user.ts';
 import type { BlockedCommand } from './blocking.ts';
 import { ClientMemory } from './client-memory.ts';
 import type { Command } from './command.ts';
@@ -33,6 +34,8 @@ export class Session {
   database: Database;
   protocol: Protocol = 2;
   authenticated: boolean;
+  /** The user whose rights apply; `default` until the client signs in. */
+  user: User;
 
   /** The queued commands of a transaction; null outside of MULTI. */
   queue: QueuedCommand[] | null = null;
@@ -79,6 +82,7 @@ export class Session {
     this.memory = new ClientMemory(engine.memory.clients, (reason) => listener.evict?.(reason));
     this.database = engine.database(0);
     this.authenticated = !engine.needsPassword;
+    this.user = engine.acl.defaultUser;
     this.createdMs = engine.clock.monotonicMs();
     this.lastUsedMs = this.createdMs;
   }
@@ -120,6 +124,7 @@ export class Session {
     this.database = engine.database(0);
     this.protocol = 2;
     this.authenticated = !engine.needsPassword;
+    this.user = engine.acl.defaultUser;
     this.name = '';
     this.replies = 'on';
     this.noEvict = false;

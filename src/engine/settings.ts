@@ -48,7 +48,20 @@ const SETTINGS = {
   timeout: { default: '0', kind: integer(0, INT32_MAX) },
   maxclients: { default: '10000', kind: integer(1, UINT32_MAX) },
   databases: { default: '16', kind: integer(1, 10_000), fixed: true },
-  requirepass: { default: '', kind: password, secret: true, apply: applyPassword },
+  requirepass: {
+    default: '',
+    kind: password,
+    secret: true,
+    apply: (engine, value) => engine.acl.setDefaultPassword(value),
+  },
+  // Users.
+  aclfile: { default: '', kind: anyText, fixed: true },
+  'acl-pubsub-default': { default: 'resetchannels', kind: oneOf('allchannels', 'resetchannels') },
+  'acllog-max-len': {
+    default: '128',
+    kind: integer(0),
+    apply: (engine, value) => engine.acl.log.limit(Number(value)),
+  },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
   // Limits of unread output, of a client and of a subscriber.
@@ -290,13 +303,6 @@ function memoryWithinCapacity(text: string, { memory: { capacityBytes } }: Engin
 
 function applyEvents(engine: Engine, value: string): void {
   engine.eventBits = parseEventClasses(value);
-}
-
-/** Removing the password signs all sessions in. */
-function applyPassword(engine: Engine, value: string): void {
-  engine.needsPassword = value !== '';
-  if (value !== '') return;
-  for (const session of engine.sessions.values()) session.authenticated = true;
 }
 
 /** In microseconds; -1 turns the slow log off. */

@@ -1,13 +1,9 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { ErrorReply, type Reply } from '../resp/index.ts';
 import { BLOCKED, BlockedCommand } from './blocking.ts';
 import type { Outcome } from './command.ts';
 import type { Engine } from './engine.ts';
 import type { Session } from './session.ts';
 import { MAX_TOKEN_BYTES } from './text.ts';
-
-/** The only user. */
-export const DEFAULT_USER = 'default';
 
 /** The failed sign-ins of one address. */
 interface Failures {
@@ -51,15 +47,27 @@ export class SignIns {
     return this.#held.has(session);
   }
 
-  /** Signs the session in, or throws WRONG_PASSWORD. Without a password every password is right. */
-  signIn(session: Session, user: string, password: string): void {
-    const { needsPassword, settings } = this.#engine;
-    const matches = isSame(password, settings.text('requirepass'));
-    if (user !== DEFAULT_USER || (needsPassword && !matches)) {
-      if (needsPassword) this.#countFailure(hostOf(session.address));
+  /**
+   * Signs the session in, or throws WRONG_PASSWORD. The reply and the work are the same for a wrong password, an unknown
+   * user and a disabled one. `commandName` is the name of the command as the client wrote it, for ACL LOG.
+   */
+  signIn(session: Session, name: string, password: string, commandName: string): void {
+    const { acl } = this.#engine;
+    const user = password.length <= MAX_PASSWORD_BYTES ? acl.verify(name, password) : undefined;
+    if (user === undefined) {
+      if (this.#isGuarded) this.#countFailure(hostOf(session.address));
+      const context = session.queue === null && session.mayBlock ? 'toplevel' : 'multi';
+      acl.log.add({ reason: 'auth', context, object: commandName, user: name, client: session });
       throw WRONG_PASSWORD;
     }
+    session.user = user;
     session.authenticated = true;
+    acl.enforce(session, session);
+  }
+
+  /** Whether there is a password to guess. */
+  get #isGuarded(): boolean {
+    return this.#engine.needsPassword || this.#engine.acl.hasMoreUsers;
   }
 
   #hold(session: Session, failures: Failures, evaluate: () => Reply): Outcome {
@@ -145,15 +153,6 @@ function networkOf(host: string): string {
   const last = tail === undefined || tail === '' ? [] : tail.split(':');
   while (groups.length + last.length < IPV6_GROUPS) groups.push('0');
   return `${[...groups, ...last].slice(0, IPV6_GROUPS / 2).join(':')}::/64`;
-}
-
-/** Compares digests, so that the time of the comparison does not depend on the passwords. */
-function isSame(a: string, b: string): boolean {
-  return a.length <= MAX_PASSWORD_BYTES && timingSafeEqual(digest(a), digest(b));
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text, 'latin1').digest();
 }
 
 /** A longer password is wrong, and is not hashed. */

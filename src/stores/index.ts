@@ -1,3 +1,4 @@
+export { LIBRARY_SCRIPTS } from './library-scripts.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './lists/key-list.ts';
 export {
   type ForcedRelease,
@@ -20,6 +21,7 @@ export {
   type KeyOptions,
   ownerOf,
   parseQueued,
+  SESSION_KEY_PREFIX,
   SHARED_KEY,
   SUFFIX,
 } from './redis/lock-keys.ts';

@@ -4,15 +4,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../../engine/index.ts';
 import { LogError, type OpenedFolder, openLogFolder } from '../../log/index.ts';
+import { ErrorReply } from '../../resp/index.ts';
 import { type Server, ServerError, startServer } from '../../server/index.ts';
 import { applySettings } from '../serve-options.ts';
 import { UsageError } from '../verb.ts';
+import { aclFile } from './acl-file.ts';
+import { LOCK_ROLE } from './lock-role.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
 import { RunMark } from './run-mark.ts';
 
 const { values } = workerData as ServerThreadData;
 const port = parentPort!;
-const engine = createEngine();
+const engine = createEngine({ lockRole: LOCK_ROLE });
 let server: Server | undefined;
 let data: OpenedFolder | undefined;
 let mark: RunMark | undefined;
@@ -43,6 +46,7 @@ port.on('message', (order: ServerOrder) => {
 async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
   try {
     applySettings(values, engine.settings);
+    if (values.aclfile !== undefined) loadUsers(values.aclfile);
     mark = order.mark === undefined ? undefined : new RunMark(order.mark);
     data = await openData();
     const graceMs = graceFor(order.graceMs);
@@ -83,6 +87,18 @@ function fail(message: string): void {
   report(`ends at once, so that no reply leaves that the log does not have: ${message}`);
   send({ kind: 'ended', exitCode: 1 });
   process.exit(1);
+}
+
+/** Throws UsageError with the file and the lines that are wrong. */
+function loadUsers(path: string): void {
+  engine.acl.file = aclFile(path);
+  try {
+    engine.acl.load();
+  } catch (error) {
+    if (!(error instanceof ErrorReply)) throw error;
+    const reason = error.message.replace(/^ERR |WARNING: ACL errors detected.*$/g, '').trim();
+    throw new UsageError(`--aclfile cannot be used: ${reason}`);
+  }
 }
 
 function listen(): Promise<Server> {

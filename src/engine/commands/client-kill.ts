@@ -1,16 +1,16 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
 import { clientType } from '../client-line.ts';
+import type { Engine } from '../engine.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
-import { DEFAULT_USER } from '../sign-in.ts';
 import { lower, printed, upper } from '../text.ts';
 import { clientTypeArgument } from './client-type.ts';
 
 type Filter = (session: Session) => boolean;
 
 /** The filter of each option of CLIENT KILL. */
-const FILTERS: Partial<Record<string, (value: string) => Filter>> = {
+const FILTERS: Partial<Record<string, (value: string, engine: Engine) => Filter>> = {
   ID: byId,
   TYPE: byType,
   USER: byUser,
@@ -35,7 +35,7 @@ function filtersOf(session: Session, argv: readonly string[]): Filter[] {
     const filter = FILTERS[option];
     if (value === undefined) throw SYNTAX_ERROR;
     if (option === 'SKIPME') spared = skipsMe(value) ? session : undefined;
-    else if (filter) filters.set(option, filter(value));
+    else if (filter) filters.set(option, filter(value, session.engine));
     else throw SYNTAX_ERROR;
   }
   return [...filters.values(), (each) => each !== spared];
@@ -52,9 +52,10 @@ function byType(value: string): Filter {
   return (session) => clientType(session) === type;
 }
 
-function byUser(value: string): Filter {
-  if (value !== DEFAULT_USER) throw new ErrorReply(`ERR No such user '${printed(value)}'`);
-  return () => true;
+function byUser(value: string, { acl }: Engine): Filter {
+  const user = acl.find(value);
+  if (user === undefined) throw new ErrorReply(`ERR No such user '${printed(value)}'`);
+  return (session) => session.user === user;
 }
 
 function byAddress(value: string): Filter {

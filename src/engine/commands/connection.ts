@@ -1,9 +1,9 @@
 import { ErrorReply, MapReply, OK, type Reply, SimpleReply } from '../../resp/index.ts';
+import { DEFAULT_USER } from '../acl/acl.ts';
 import { type CommandTable, NO_KEYS, type Outcome } from '../command.ts';
 import { SYNTAX_ERROR, wrongArity } from '../errors.ts';
 import { int32Argument, parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
-import { DEFAULT_USER } from '../sign-in.ts';
 import { printed, upper } from '../text.ts';
 import { REDIS_VERSION } from '../version.ts';
 import { assertClientName } from './client-name.ts';
@@ -92,12 +92,12 @@ export const connection = {
 } as const satisfies CommandTable;
 
 function auth(session: Session, argv: readonly string[]): Outcome {
-  const { signIns, needsPassword } = session.engine;
+  const { signIns, acl } = session.engine;
   if (argv.length > 3) throw SYNTAX_ERROR;
-  if (argv.length === 2 && !needsPassword) throw NO_PASSWORD_SET;
+  if (argv.length === 2 && acl.defaultUser.state.hasNoPassword) throw NO_PASSWORD_SET;
   const [user, password] = argv.length === 2 ? [DEFAULT_USER, argv[1]!] : [argv[1]!, argv[2]!];
   return signIns.evaluate(session, () => {
-    signIns.signIn(session, user, password);
+    signIns.signIn(session, user, password, argv[0]!);
     return OK;
   });
 }
@@ -141,7 +141,7 @@ function followHelloOptions(session: Session, argv: readonly string[]): void {
   for (let at = 2; at < argv.length; at++) {
     const word = upper(argv[at]!);
     if (word === 'AUTH' && at + 2 < argv.length) {
-      session.engine.signIns.signIn(session, argv[++at]!, argv[++at]!);
+      session.engine.signIns.signIn(session, argv[++at]!, argv[++at]!, argv[0]!);
     } else if (word === 'SETNAME' && at + 1 < argv.length) {
       assertClientName(argv[++at]!);
       session.name = argv[at]!;

@@ -1,6 +1,7 @@
 import { ErrorReply } from '../../resp/index.ts';
 import { Command, type CommandFacts, type CommandTable, type Group } from '../command.ts';
 import { lower, printed } from '../text.ts';
+import { acl } from './acl.ts';
 import { client } from './client.ts';
 import { command } from './command.ts';
 import { config } from './config.ts';
@@ -42,6 +43,7 @@ const GROUPS: readonly (readonly [Group, CommandTable])[] = [
   ['connection', connection],
   ['connection', client],
   ['connection', session],
+  ['server', acl],
   ['server', server],
   ['server', allKeys],
   ['server', command],

@@ -71,6 +71,7 @@ export const pubSub = {
   SUBSCRIBE: {
     arity: -2,
     keys: NO_KEYS,
+    channels: 'names',
     flags: SUBSCRIBE,
     run: (session, argv) => subscribe(session, argv, 'channels'),
     actsInSubscription: true,
@@ -93,6 +94,7 @@ export const pubSub = {
   PSUBSCRIBE: {
     arity: -2,
     keys: NO_KEYS,
+    channels: 'patterns',
     flags: SUBSCRIBE,
     run: (session, argv) => subscribe(session, argv, 'patterns'),
     actsInSubscription: true,
@@ -115,6 +117,7 @@ export const pubSub = {
   SSUBSCRIBE: {
     arity: -2,
     keys: [keysUpTo(-1, 'not_key')],
+    channels: 'names',
     flags: SUBSCRIBE,
     run: subscribeToShard,
     actsInSubscription: true,
@@ -137,6 +140,7 @@ export const pubSub = {
   PUBLISH: {
     arity: 3,
     keys: NO_KEYS,
+    channels: 'first',
     flags: PUBLISH,
     run: (session, argv) => session.engine.pubSub.publish(argv[1]!, argv[2]!),
     syntax: 'channel message',
@@ -147,6 +151,7 @@ export const pubSub = {
   SPUBLISH: {
     arity: 3,
     keys: [oneKey('not_key')],
+    channels: 'first',
     flags: PUBLISH,
     run: (session, argv) => session.engine.pubSub.publishToShard(argv[1]!, argv[2]!),
     syntax: 'shardchannel message',

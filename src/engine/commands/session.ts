@@ -1,4 +1,5 @@
 import { ErrorReply, OK, type Reply } from '../../resp/index.ts';
+import { denialReply } from '../acl/acl.ts';
 import { type Command, type CommandTable, FLAGS, NO_KEYS } from '../command.ts';
 import { wrongArity } from '../errors.ts';
 import { argumentBytes, stringBytes } from '../footprint.ts';
@@ -63,7 +64,8 @@ function openSession(session: Session, argv: readonly string[]): Reply {
   return OK;
 }
 
-function setExitCommand({ engine, database }: Session, argv: readonly string[]): Reply {
+function setExitCommand(session: Session, argv: readonly string[]): Reply {
+  const { engine, database, user } = session;
   const [, , id, commandId, ...args] = argv;
   const command = findCommand(args);
   if (command instanceof ErrorReply) throw command;
@@ -71,11 +73,13 @@ function setExitCommand({ engine, database }: Session, argv: readonly string[]):
   if (!canRunAtExit(command)) {
     throw new ErrorReply(`ERR ${printed(upper(command.name))} cannot be a will`);
   }
+  const denial = engine.acl.refusal(session, command, args, 'toplevel');
+  if (denial !== undefined) throw denialReply(command, denial);
   assertName(commandId!);
   const bytes = EXIT_COMMAND_BYTES + stringBytes(commandId!) + argumentBytes(args);
   const script = scriptOf(engine, command, args);
   const run = script === '' ? args : [command.name.replace('sha', ''), script, ...args.slice(2)];
-  engine.exitCommands.set(id!, commandId!, { argv: run, script, database, bytes });
+  engine.exitCommands.set(id!, commandId!, { argv: run, script, database, user, bytes });
   return OK;
 }
 

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { SYNTAX_ERROR, WRONG_TYPE } from '../errors.ts';
 import { assertPattern } from '../glob.ts';
 import { HashValue } from '../hash-value.ts';
-import { oneKey, unknownKeys } from '../key-spec.ts';
+import { type KeyReference, keyReference, oneKey, unknownKeys } from '../key-spec.ts';
 import { ListValue } from '../list-value.ts';
 import { integerArgument, parseFloat64, parseInteger, withoutLeadingSpaces } from '../number.ts';
 import { assertReplyItems } from '../reply-items.ts';
@@ -39,6 +39,7 @@ export const sort = {
       oneKey('RO access'),
       unknownKeys('RO access', 'The names for BY and GET come from the elements'),
     ],
+    findKeys: () => [SOURCE],
     flags: ['readonly', 'movablekeys'],
     run: (session, argv) => sortAndStore(session, argv, parseSort(argv, false)),
     syntax:
@@ -48,6 +49,8 @@ export const sort = {
     complexity: SORT_COST,
   },
 } as const satisfies CommandTable;
+
+const SOURCE = keyReference(1, 'RO access');
 
 interface SortOptions {
   /** The pattern of BY; undefined: sort by the elements themselves. */
@@ -118,8 +121,11 @@ function parseValue(
   return 2;
 }
 
-/** The key to sort and the key of the last STORE. The keys of patterns are not known in advance. */
-function sortKeys(argv: readonly string[]): number[] {
+/**
+ * The key to sort and the key of the last STORE. The keys of patterns are not known in advance: `assertMayFollow`
+ * checks the right to read them.
+ */
+function sortKeys(argv: readonly string[]): KeyReference[] {
   let store = 0;
   for (let at = 2; at < argv.length; at++) {
     const word = upper(argv[at]!);
@@ -127,11 +133,25 @@ function sortKeys(argv: readonly string[]): number[] {
     else if (word === 'GET' || word === 'BY') at++;
     else if (word === 'STORE' && at + 1 < argv.length) store = at + 1;
   }
-  return store > 0 ? [1, store] : [1];
+  return store > 0 ? [SOURCE, keyReference(store, 'OW update')] : [SOURCE];
+}
+
+/** Patterns name keys that no rule can check in advance, so that they need the right to read every key. */
+function assertMayFollow(
+  { engine, user }: Session,
+  argv: readonly string[],
+  { by, keepsOrder, get }: SortOptions,
+): void {
+  const follows = by !== undefined && !keepsOrder;
+  if (!follows && get.length === 0) return;
+  if (engine.acl.mayReadAllKeys(user, argv)) return;
+  const option = follows ? 'BY' : 'GET';
+  throw new ErrorReply(`ERR ${option} option of SORT denied due to insufficient ACL permissions.`);
 }
 
 function sortAndStore(session: Session, argv: readonly string[], options: SortOptions): Reply {
   const { database } = session;
+  if (!session.user.isUnrestricted) assertMayFollow(session, argv, options);
   const value = database.get(argv[1]!);
   if (typeof value === 'string' || value instanceof HashValue) throw WRONG_TYPE;
   if (value?.type === 'zset') value.convertToSkiplist();

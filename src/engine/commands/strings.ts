@@ -2,7 +2,7 @@ import { DEFAULT_REQUEST_LIMITS, ErrorReply, OK, partOf, type Reply } from '../.
 import type { CommandTable } from '../command.ts';
 import { NEVER } from '../deadline-heap.ts';
 import { INT64_MIN, NOT_AN_INTEGER, SYNTAX_ERROR, WRONG_TYPE, wrongArity } from '../errors.ts';
-import { keysUpTo, oneKey } from '../key-spec.ts';
+import { type KeyReference, keyReference, keysUpTo, oneKey } from '../key-spec.ts';
 import { addLongDoubles } from '../long-double.ts';
 import { addIntegers, integerArgument, parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
@@ -27,6 +27,7 @@ export const strings = {
   SET: {
     arity: -3,
     keys: [oneKey('RW access update variable_flags', 1, 'The value is returned only with GET')],
+    findKeys: setKeys,
     flags: ['write', 'denyoom'],
     run: set,
     countsReads: true,
@@ -275,6 +276,19 @@ interface SetOptions {
   keepsDeadline: boolean;
   deadlineMs: number;
 }
+
+/** SET reads the old value only with an option that returns or compares it. */
+function setKeys(argv: readonly string[]): readonly KeyReference[] {
+  for (let at = 3; at < argv.length; at++) {
+    if (READING_OPTIONS.has(upper(argv[at]!))) return READ_AND_SET;
+  }
+  return ONLY_SET;
+}
+
+const READ_AND_SET: readonly KeyReference[] = [keyReference(1, 'RW access update')];
+const ONLY_SET: readonly KeyReference[] = [keyReference(1, 'OW update')];
+
+const READING_OPTIONS: ReadonlySet<string> = new Set(['GET', 'IFEQ', 'IFNE']);
 
 function set(session: Session, argv: readonly string[]): Reply {
   if (argv.length === 3) {

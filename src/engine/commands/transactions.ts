@@ -103,13 +103,20 @@ function runAll(session: Session, queue: readonly QueuedCommand[]): Reply {
   let bytes = 0;
   for (const { command, argv } of queue) {
     if (bytes > limitBytes && command.has('readonly')) continue;
-    const reply = atOnce(call(session, command, argv));
+    const reply = stillDenied(session, { command, argv }) ?? atOnce(call(session, command, argv));
     bytes += replyBytes(reply);
     if (bytes <= limitBytes) replies.push(reply);
     else replies.length = 0;
   }
   if (bytes > limitBytes) throw new WriteLimitError(limitBytes);
   return replies;
+}
+
+/** Rights are checked again, because they may have changed since the command was queued. */
+function stillDenied(session: Session, { command, argv }: QueuedCommand): ErrorReply | undefined {
+  if (!session.user.mustCheck(command)) return undefined;
+  const denial = session.engine.acl.refusal(session, command, argv, 'multi');
+  return denial && DENIED[denial.reason];
 }
 
 function refusalToExec(session: Session): Reply | undefined {
@@ -155,6 +162,16 @@ function unwatch(session: Session): Reply {
   session.unwatchAll();
   return OK;
 }
+
+const CHANGED =
+  'NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. This command is no longer allowed for the following reason:';
+const DENIED = {
+  command: new ErrorReply(`${CHANGED} no permission to execute the command or subcommand`),
+  key: new ErrorReply(`${CHANGED} no permission to touch the specified keys`),
+  channel: new ErrorReply(
+    `${CHANGED} no permission to access one of the channels used as arguments`,
+  ),
+} as const;
 
 /** The memory of a watch: entries in the session's Set and in the database's table of watchers. */
 const WATCH_BYTES = 300;

@@ -92,6 +92,9 @@ export const HELPER_KEY =
 /** Holder keys of locks with several holders. They outlive the leases: the next request removes expired holders. */
 export const SHARED_KEY = /^[^{]*(?:semaphore|rw):\{.*\}$/s;
 
+/** Prefix of the keys in which the lock script records the tokens of a session. */
+export const SESSION_KEY_PREFIX = 'holdfast:session:';
+
 /** The channel on which a client is notified. */
 export function channelOf(clientId: string): string {
   return `holdfast:${clientId}`;

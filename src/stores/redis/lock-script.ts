@@ -1,5 +1,5 @@
 import { scriptOf } from '../../client/index.ts';
-import { LAST_BYTE_READ, LUA_BASE, LUA_KEYS, SUFFIX } from './lock-keys.ts';
+import { LAST_BYTE_READ, LUA_BASE, LUA_KEYS, SESSION_KEY_PREFIX, SUFFIX } from './lock-keys.ts';
 
 /** How long a lock is reserved for a waiter that is notified by a message. A shorter lease limits it. */
 export const RESERVED_MS = 2000;
@@ -92,7 +92,7 @@ local FENCE, QUEUE, LAST_BYTE = '${SUFFIX.fence}', '${SUFFIX.queue}', '${LAST_BY
 ${LUA_BASE}
 local count = #KEYS
 local session = ARGV[3 * count + 1]
-local sessionKey = session and 'holdfast:session:' .. session
+local sessionKey = session and '${SESSION_KEY_PREFIX}' .. session
 if session and count > 0 and call('HEXISTS', sessionKey, 'open') == 0 then
   return redis.status_reply('NOSESSION')
 end
