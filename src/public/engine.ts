@@ -5,7 +5,10 @@ import {
   BLOCKED as WHOLE_BLOCKED,
   type Session as WholeSession,
 } from '../engine/index.ts';
+import { openLogFolder } from '../log/index.ts';
 import type { Reply } from '../resp/index.ts';
+
+export { LogError, type LogErrorCode } from '../log/index.ts';
 
 /**
  * `holdfast/engine`: Redis semantics in this process, behind `holdfast serve` too. This type is what a program
@@ -62,6 +65,59 @@ export const BLOCKED: unique symbol = WHOLE_BLOCKED as never;
  */
 export function createEngine(options?: EngineOptions): Engine {
   return createWholeEngine(options);
+}
+
+/** An engine that keeps its data in a folder. */
+export interface DurableEngine extends Engine {
+  /**
+   * Resolves when every command that has run is in the log: on the disk with `appendfsync: 'always'`, with the operating
+   * system in the other modes. Do not tell anybody about a change before.
+   */
+  saved(): Promise<void>;
+  /** Writes everything, and leaves the folder to others. `close` alone ends the engine without that. */
+  end(): Promise<void>;
+}
+
+export interface DurableEngineOptions extends EngineOptions {
+  /** The data folder. It is created if needed; no other engine or server may use it meanwhile. */
+  readonly dir: string;
+  /** Receives lines for the operator, such as a torn end of the log, or a full disk. Default: none. */
+  readonly report?: (message: string) => void;
+}
+
+/**
+ * Creates an engine with the data of a folder, and keeps its changes there. The format is that of `holdfast serve`.
+ *
+ * @throws LogError if the log is damaged, cannot be written, or is used by another process.
+ * @example
+ * const engine = await openEngine({ dir: './data', settings: { appendfsync: 'always' } });
+ * execute(engine.session(), ['SETNX', 'key', 'value']);
+ * await engine.saved();
+ */
+export async function openEngine(options: DurableEngineOptions): Promise<DurableEngine> {
+  const { dir, report, ...engineOptions } = options;
+  const engine = createWholeEngine(engineOptions);
+  const folder = await openLogFolder(dir, { engine, ...engineOptions, ...(report && { report }) });
+  const { log } = folder;
+  let waiting: { readonly number: number; readonly resolve: () => void }[] = [];
+  log.onSettled = () => {
+    for (const { number, resolve } of waiting) if (number <= log.settled) resolve();
+    waiting = waiting.filter(({ number }) => number > log.settled);
+  };
+  return {
+    session: (listener) => engine.session(listener),
+    close: () => engine.close(),
+    saved: () =>
+      new Promise((resolve) => {
+        const number = log.commit();
+        if (number <= log.settled) resolve();
+        else waiting.push({ number, resolve });
+      }),
+    async end() {
+      await folder.close();
+      engine.close();
+    },
+  };
 }
 
 /**
