@@ -90,7 +90,7 @@ export interface DurableEngineOptions extends EngineOptions {
  *
  * @throws LogError if the log is damaged, cannot be written, or is used by another process.
  * @example
- * const engine = await openEngine({ dir: './data', settings: { appendfsync: 'always' } });
+ * const engine = await openEngine({ dir: './holdfast-data', settings: { appendfsync: 'always' } });
  * execute(engine.session(), ['SETNX', 'key', 'value']);
  * await engine.saved();
  */
