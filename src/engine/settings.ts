@@ -49,6 +49,12 @@ const SETTINGS = {
   maxclients: { default: '10000', kind: integer(1, UINT32_MAX) },
   databases: { default: '16', kind: integer(1, 10_000), fixed: true },
   requirepass: { default: '', kind: password, secret: true, apply: applyPassword },
+  'tls-port': { default: '0', kind: integer(0, 65535), fixed: true },
+  'tls-cert-file': { default: '', kind: anyText, fixed: true },
+  'tls-key-file': { default: '', kind: anyText, fixed: true },
+  'tls-ca-cert-file': { default: '', kind: anyText, fixed: true },
+  'tls-auth-clients': { default: 'yes', kind: oneOf('yes', 'optional', 'no'), fixed: true },
+  'tls-auth-clients-user': { default: 'off', kind: certificateField, fixed: true },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
   // Limits of unread output, of a client and of a subscriber.
@@ -74,6 +80,10 @@ const SETTINGS = {
   appendfsync: { default: 'everysec', kind: oneOf('everysec', 'always', 'no') },
   appendfilename: { default: 'appendonly.aof', kind: anyText, fixed: true },
   dir: { default: '.', kind: anyText, fixed: true },
+
+  // The log of the server.
+  loglevel: { default: 'notice', kind: oneOf('debug', 'verbose', 'notice', 'warning') },
+  'log-format': { default: 'text', kind: oneOf('text', 'json'), fixed: true },
 
   // Events, slow log, latency.
   'notify-keyspace-events': {
@@ -265,6 +275,12 @@ function fact(value: string, ...aliases: readonly string[]): Setting {
 function password(text: string): string {
   if (text.length <= MAX_PASSWORD_BYTES) return text;
   throw new ErrorReply(`argument must have at most ${MAX_PASSWORD_BYTES} bytes`);
+}
+
+/** The field of a client certificate that names the user. */
+function certificateField(text: string): string {
+  const word = oneOf('cn', 'off')(text);
+  return word === 'cn' ? 'CN' : word;
 }
 
 function eventClasses(text: string): string {
