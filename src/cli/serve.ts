@@ -1,12 +1,20 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../clock/index.ts';
+import type { LogEntry } from '../server/index.ts';
 import { describeOptions } from './options.ts';
-import { messageText } from './printable.ts';
+import { banner, type ServerFacts } from './serve/banner.ts';
 import { heapMegabytes, isHeapGiven, maxmemoryBytes } from './serve/heap.ts';
+import { logLine } from './serve/log-line.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './serve/messages.ts';
-import { readServeOptions, SERVE_OPTIONS, type ServeValues } from './serve-options.ts';
-import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
+import { notifyManager } from './serve/service-manager.ts';
+import {
+  readServeOptions,
+  SERVE_OPTIONS,
+  type ServeInput,
+  type ServeValues,
+} from './serve-options.ts';
+import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
 /** `holdfast serve`: the engine behind sockets, until a signal or SHUTDOWN ends it. */
@@ -15,27 +23,31 @@ export const serve: Verb = {
 
   help: `holdfast serve: starts a server that any Redis client can use
 
-Usage: holdfast serve [options]
+Usage: holdfast serve [configuration file] [options]
 
 ${describeOptions(SERVE_OPTIONS)}
 
-Every option has a variable too, such as HOLDFAST_PORT for --port; a flag overrides it.
+Every option has a variable too, such as HOLDFAST_PORT for --port. A flag overrides the variable, and both
+override the configuration file.
 CONFIG GET shows the values under the same names (host is bind, unix unixsocket, password requirepass).
 (*) Other users can read flags with ps: prefer HOLDFAST_PASSWORD or --password-file.
-SIGTERM and SIGINT end the server after its pending replies; SIGHUP reads the password file again.
+SIGTERM and SIGINT end the server after its pending replies; SIGHUP reads the password file and the
+certificate again.
 
 Examples:
   holdfast serve                            listens on 127.0.0.1:6379
   holdfast serve --port 7001 --databases 1
   holdfast serve --maxmemory 4gb
+  holdfast serve /etc/holdfast.conf --loglevel verbose
+  holdfast serve --port 0 --tls-port 6380 --tls-cert-file server.crt --tls-key-file server.key --tls-ca-cert-file ca.crt
   holdfast serve --unix /run/holdfast/socket
   HOLDFAST_PASSWORD=… holdfast serve --host 0.0.0.0`,
 
   async run(args, io) {
-    const values = readServeOptions(args, io.environment);
-    if (values.help) return print(io, this.help);
-    const readAgain = (): ServeValues => readServeOptions(args, io.environment);
-    return new ServerProcess(values, io, readAgain).run();
+    const input = readServeOptions(args, io.environment);
+    if (input.values.help) return print(io, this.help);
+    const readAgain = (): ServeValues => readServeOptions(args, io.environment).values;
+    return new ServerProcess(input, io, readAgain).run();
   },
 };
 
@@ -50,12 +62,13 @@ class ServerProcess {
   /** 1 unless the thread reports a regular end. */
   #exitCode = 1;
 
-  constructor(values: ServeValues, io: Io, readAgain: () => ServeValues) {
+  constructor(input: ServeInput, io: Io, readAgain: () => ServeValues) {
+    const { values } = input;
     this.#values = values;
     this.#io = io;
     this.#readAgain = readAgain;
     this.#graceMs = graceOption(values);
-    this.#thread = startThread(values, io.environment);
+    this.#thread = startThread(input, io.environment);
   }
 
   /** Resolves to the exit code when the server has ended. */
@@ -77,13 +90,14 @@ class ServerProcess {
   #receive(message: ServerMessage): void {
     switch (message.kind) {
       case 'listening':
-        print(this.#io, greeting(message));
+        this.#announce(message.facts);
         break;
       case 'refused':
+        for (const line of message.details) printError(this.#io, line);
         this.#failure = new (message.isUsage ? UsageError : VerbError)(message.message);
         break;
-      case 'report':
-        this.#report(message.message);
+      case 'log':
+        this.#log(message.entry);
         break;
       case 'ended':
         this.#exitCode = message.exitCode;
@@ -93,12 +107,13 @@ class ServerProcess {
 
   /** The heap is full although maxmemory should have prevented that, or the thread has a fault. */
   #crash(error: Error): void {
-    this.#report(`the server crashed: ${error.stack ?? error.message}`);
+    this.#warn('crash', `the server crashed: ${error.stack ?? error.message}`);
   }
 
   #listenToSignals(): void {
     const stop = (): void => {
       this.#send({ kind: 'stop' });
+      this.#notify('stopping');
       // A second signal does not wait for clients.
       for (const signal of STOP_SIGNALS) {
         process.removeListener(signal, stop);
@@ -111,24 +126,48 @@ class ServerProcess {
     process.on('SIGUSR1', () => {});
   }
 
-  /** Reads the password file again. The log goes to stderr, which need not be reopened. */
+  /** Reads the password file and the certificate again. The log goes to stderr, which need not be reopened. */
   #reload(): void {
     try {
       const { password } = this.#readAgain();
-      if (password !== undefined) this.#send({ kind: 'password', password });
-      this.#report(password === undefined ? 'SIGHUP: nothing to reload' : 'reloaded the password');
+      const hasCertificate = this.#values['tls-cert-file'] !== undefined;
+      if (hasCertificate) this.#send({ kind: 'reload-certificate' });
+      if (password !== undefined) {
+        this.#send({ kind: 'password', password });
+        this.#report('reload', 'reloaded the password');
+      } else if (!hasCertificate) this.#report('reload', 'SIGHUP: nothing to reload');
     } catch (error) {
-      this.#report(`reloaded nothing: ${(error as Error).message}`);
+      this.#warn('reload', `reloaded nothing: ${(error as Error).message}`);
     }
+  }
+
+  /** Programs that read JSON get a log line instead of the text for people. */
+  #announce(facts: Omit<ServerFacts, 'version'>): void {
+    const text = banner({ version: version(), ...facts });
+    if (this.#values['log-format'] === 'json') this.#log(listeningEntry(facts));
+    else print(this.#io, text);
+    this.#notify('ready');
+  }
+
+  #notify(state: 'ready' | 'stopping'): void {
+    notifyManager(state, this.#io.environment, (message) => this.#warn('notify', message));
   }
 
   #send(order: ServerOrder): void {
     this.#thread.postMessage(order);
   }
 
-  #report(message: string): void {
-    const time = new Date(systemClock.wallMs()).toISOString();
-    this.#io.errors.write(`${time} ${messageText(message)}\n`);
+  #report(event: string, message: string): void {
+    this.#log({ level: 'notice', event, message });
+  }
+
+  #warn(event: string, message: string): void {
+    this.#log({ level: 'warning', event, message });
+  }
+
+  #log(entry: LogEntry): void {
+    const line = logLine(entry, systemClock.wallMs(), this.#values['log-format']);
+    this.#io.errors.write(`${line}\n`);
   }
 }
 
@@ -142,20 +181,20 @@ const INLINED_BYTECODE_BYTES = 1800;
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** The thread gets the heap that `maxmemory` needs, unless Node was started with a size. */
-function startThread(values: ServeValues, environment: Io['environment']): Worker {
+function startThread(input: ServeInput, environment: Io['environment']): Worker {
   // Taken over by every context that is made from now on, such as that of the thread.
   setFlagsFromString('--disallow-code-generation-from-strings');
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${INLINED_BYTECODE_BYTES}`);
   const file = new URL('./serve/server-thread.js', import.meta.url);
   const name = 'holdfast-server';
   if (isHeapGiven(process.execArgv, environment.NODE_OPTIONS)) {
-    return new Worker(file, { name, workerData: { values } satisfies ServerThreadData });
+    return new Worker(file, { name, workerData: input satisfies ServerThreadData });
   }
-  const bytes = maxmemoryBytes(values.maxmemory);
-  const withLimit = { maxmemory: String(bytes), ...values };
+  const bytes = maxmemoryBytes(input.values.maxmemory);
+  const values = { maxmemory: String(bytes), ...input.values };
   return new Worker(file, {
     name,
-    workerData: { values: withLimit } satisfies ServerThreadData,
+    workerData: { ...input, values } satisfies ServerThreadData,
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes(bytes) },
   });
 }
@@ -165,12 +204,9 @@ function graceOption({ 'restart-grace': seconds = DEFAULT_GRACE_S }: ServeValues
   throw new UsageError(`--restart-grace cannot be '${seconds}' (a whole number of seconds).`);
 }
 
-function greeting({ addresses, port }: { addresses: readonly string[]; port: number }): string {
-  const store = port === 0 ? `unix:${addresses[0]}` : `redis://${addresses[0]}`;
-  const option = port === 6379 ? '' : ` --store ${store}`;
-  const reach = port === 0 ? `-s ${addresses[0]}` : `-p ${port}`;
-  return [
-    `holdfast ${version()} listens on ${addresses.join(' and ')}. Ctrl-C stops it.`,
-    `Try: npx holdfast cli${option} SETNX job programmer   (or: redis-cli ${reach})`,
-  ].join('\n');
+function listeningEntry(facts: Omit<ServerFacts, 'version'>): LogEntry {
+  const { addresses, durability, access } = facts;
+  const message = `holdfast ${version()} listens on ${addresses.join(' and ')}`;
+  const fields = { version: version(), addresses: addresses.join(' '), durability, access };
+  return { level: 'notice', event: 'listening', message, fields };
 }

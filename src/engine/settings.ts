@@ -35,6 +35,7 @@ interface Setting {
 const INT32_MAX = 2 ** 31 - 1;
 const UINT32_MAX = 2 ** 32 - 1;
 const NO_EVICTION = 'keys are never evicted here, because an evicted lock would be granted twice';
+const NO_CLUSTER = 'this server is a single node';
 const NO_SNAPSHOTS = 'there are no snapshots here: see appendonly';
 
 /** The settings of CONFIG, by name. Times and sizes are in the units of Redis. */
@@ -131,7 +132,7 @@ const SETTINGS = {
   'zset-max-listpack-value': fact('64', 'zset-max-ziplist-value'),
 
   // Constants that clients and tools read.
-  'cluster-enabled': fact('no'),
+  'cluster-enabled': { default: 'no', kind: only('no', NO_CLUSTER), fixed: true },
   hz: fact('10'),
   'lazyfree-lazy-user-flush': fact('no'),
   'active-expire-effort': fact('1'),
@@ -183,6 +184,21 @@ export class Settings {
       if (error instanceof ErrorReply) throw new Error(`${name}: ${error.message}`);
       throw error;
     }
+  }
+
+  /** The setting with this name or alias, in any case. */
+  nameOf(word: string): SettingName | undefined {
+    return NAMES.get(lower(word));
+  }
+
+  /** Every name and alias. */
+  names(): string[] {
+    return [...NAMES.keys()];
+  }
+
+  /** The current values, as CONFIG GET shows them. */
+  values(): Map<SettingName, string> {
+    return new Map(SETTING_NAMES.map((name) => [name, this.#shown(name)]));
   }
 
   /** CONFIG GET: the matching names, as the client wrote them, with their values. */

@@ -3,13 +3,18 @@
 // thread only, so that the process can report it.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../../engine/index.ts';
-import { type Server, ServerError, startServer } from '../../server/index.ts';
-import { applySettings } from '../serve-options.ts';
+import { type LogEntry, type Server, ServerError, startServer } from '../../server/index.ts';
+import { applySettings, CONFIG_OPTIONS } from '../serve-options.ts';
 import { UsageError } from '../verb.ts';
+import { describeAccess } from './banner.ts';
+import { applyDirectives } from './config-settings.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
+import { rewriteConfig, rewriteFile } from './rewrite-config.ts';
 import { RunMark } from './run-mark.ts';
+import { readTlsFiles, tlsOptions } from './tls-files.ts';
 
-const { values } = workerData as ServerThreadData;
+const input = workerData as ServerThreadData;
+const { values, config } = input;
 const port = parentPort!;
 const engine = createEngine();
 let server: Server | undefined;
@@ -20,7 +25,9 @@ let isEnding = false;
 Reflect.deleteProperty(Object.prototype, '__proto__');
 
 process.on('uncaughtException', (error) => {
-  report(`ends after an internal error in ${engine.lastCommand}: ${error.stack ?? error.message}`);
+  const command = engine.lastCommand;
+  const message = `ends after an internal error in ${command}: ${error.stack ?? error.message}`;
+  log({ level: 'warning', event: 'internal-error', message, fields: { command } });
   void end(1);
 });
 engine.requestShutdown = () => void end(0);
@@ -35,12 +42,16 @@ port.on('message', (order: ServerOrder) => {
     case 'password':
       engine.settings.put('requirepass', order.password);
       break;
+    case 'reload-certificate':
+      reloadCertificate();
+      break;
   }
 });
 
 async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
   try {
-    applySettings(values, engine.settings);
+    applyConfig();
+    applySettings(input, engine.settings);
     mark = order.mark === undefined ? undefined : new RunMark(order.mark);
     const graceMs = mark?.leftMs(order.graceMs) ?? 0;
     engine.refuseWritesFor(graceMs);
@@ -48,25 +59,101 @@ async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
     // Before the first client is accepted.
     attemptMark(() => mark?.set());
     engine.settings.put('port', String(server.port));
-    if (graceMs > 0) report(graceNotice(graceMs));
-    send({ kind: 'listening', addresses: server.addresses, port: server.port });
+    engine.settings.put('tls-port', String(server.tlsPort));
+    if (graceMs > 0) report('restart-grace', graceNotice(graceMs));
+    const { addresses, tlsPort } = server;
+    const facts = {
+      addresses,
+      port: server.port,
+      tlsPort,
+      durability: DURABILITY,
+      access: access(),
+    };
+    send({ kind: 'listening', facts });
+    if (config !== undefined) engine.rewriteConfig = rewriter(config);
   } catch (error) {
     const isUsage = error instanceof UsageError;
     if (!(isUsage || error instanceof ServerError)) throw error;
-    send({ kind: 'refused', message: error.message, isUsage });
+    const details = error instanceof ConfigError ? error.details : [];
+    send({ kind: 'refused', message: error.message, details, isUsage });
     port.close();
+  }
+}
+
+/** A configuration file has lines that cannot be used. */
+class ConfigError extends UsageError {
+  readonly details: readonly string[];
+
+  constructor(path: string, details: readonly string[]) {
+    super(`${path} has ${details.length === 1 ? 'an error' : `${details.length} errors`}.`);
+    this.details = details;
+  }
+}
+
+/** Today nothing is stored. */
+const DURABILITY = 'in memory only: a restart forgets everything';
+
+/** Applies the lines of the configuration file that are no options. */
+function applyConfig(): void {
+  if (config === undefined) return;
+  const { path, rest } = config;
+  const found = applyDirectives(rest, engine.settings, [...CONFIG_OPTIONS.keys()]);
+  const { errors, notices } = found;
+  if (errors.length > 0)
+    throw new ConfigError(
+      path,
+      errors.map((error) => `${path}, ${error}`),
+    );
+  for (const notice of notices) report('config', `${path}, ${notice}`);
+}
+
+/** CONFIG REWRITE: writes the settings that have changed since the start, or since it was last called. */
+function rewriter({ path, hasPasswordFile }: NonNullable<typeof config>): () => void {
+  const { settings } = engine;
+  let known = settings.values();
+  return () => {
+    const values = settings.values();
+    const changed = new Map([...values].filter(([name, value]) => known.get(name) !== value));
+    // The file of the password would contradict it.
+    if (hasPasswordFile) changed.delete('requirepass');
+    rewriteFile(path, (text) => rewriteConfig(text, changed, (word) => settings.nameOf(word)));
+    known = values;
+  };
+}
+
+function access(): string {
+  const { settings, needsPassword } = engine;
+  return describeAccess({
+    host: settings.text('bind'),
+    port: server!.port,
+    tlsPort: server!.tlsPort,
+    hasUnixSocket: settings.text('unixsocket') !== '',
+    needsPassword,
+    certificates: settings.text('tls-auth-clients'),
+  });
+}
+
+function reloadCertificate(): void {
+  try {
+    server?.setCertificate(readTlsFiles(engine.settings));
+    report('certificate', 'reloaded the certificate');
+  } catch (error) {
+    const message = `kept the certificate before: ${(error as Error).message}`;
+    log({ level: 'warning', event: 'certificate', message });
   }
 }
 
 function listen(): Promise<Server> {
   const { host, port, unix, unprotected } = values;
+  const tls = tlsOptions(engine.settings);
   return startServer({
     engine,
     ...(host !== undefined && { host }),
     ...(port !== undefined && { port: Number(port) }),
     ...(unix !== undefined && { unix }),
     ...(unprotected !== undefined && { unprotected }),
-    report,
+    ...(tls !== undefined && { tls }),
+    report: (_message, entry) => log(entry),
   });
 }
 
@@ -87,7 +174,8 @@ function attemptMark(write: () => void): void {
   try {
     write();
   } catch (error) {
-    report(`cannot write the mark that a server after this one would wait for: ${error}`);
+    const message = `cannot write the mark that a server after this one would wait for: ${error}`;
+    log({ level: 'warning', event: 'mark', message });
   }
 }
 
@@ -102,8 +190,12 @@ function nextTurn(): Promise<void> {
   return new Promise((resolve) => engine.clock.defer(resolve));
 }
 
-function report(message: string): void {
-  send({ kind: 'report', message });
+function report(event: string, message: string): void {
+  log({ level: 'notice', event, message });
+}
+
+function log(entry: LogEntry): void {
+  send({ kind: 'log', entry });
 }
 
 function send(message: ServerMessage): void {
