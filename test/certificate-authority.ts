@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { sign, X509Certificate } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface IssuedCertificate {
@@ -38,6 +39,42 @@ export class CertificateAuthority {
     openssl('x509', '-req', '-in', request, ...signer, ...dates, '-out', certFile);
     return { certFile, keyFile };
   }
+
+  /** Replaces bytes of a certificate and signs it again: openssl issues no name with a NUL. */
+  forge({ certFile, keyFile }: IssuedCertificate, from: string, to: string): IssuedCertificate {
+    const { raw } = new X509Certificate(readFileSync(certFile));
+    const body = elementAt(raw, contentAt(raw, 0));
+    const algorithm = elementAt(raw, contentAt(raw, 0) + body.length);
+    const changed = Buffer.from(body.toString('latin1').replace(from, to), 'latin1');
+    const signature = sign('sha256', changed, readFileSync(this.#keyFile));
+    const bits = element(0x03, Buffer.concat([Buffer.from([0]), signature]));
+    const whole = element(0x30, Buffer.concat([changed, algorithm, bits]));
+    const pem = whole.toString('base64').replaceAll(/.{1,64}/g, '$&\n');
+    const forgedFile = `${certFile}.forged`;
+    writeFileSync(forgedFile, `-----BEGIN CERTIFICATE-----\n${pem}-----END CERTIFICATE-----\n`);
+    return { certFile: forgedFile, keyFile };
+  }
+}
+
+/** Where the content of a DER element begins. */
+function contentAt(der: Buffer, start: number): number {
+  const length = der[start + 1]!;
+  return start + 2 + (length < 0x80 ? 0 : length & 0x7f);
+}
+
+/** The DER element that begins here. */
+function elementAt(der: Buffer, start: number): Buffer {
+  const content = contentAt(der, start);
+  const size =
+    content - start === 2 ? der[start + 1]! : der.readUIntBE(start + 2, content - start - 2);
+  return der.subarray(start, content + size);
+}
+
+/** An element with a length of two bytes if it is long. */
+function element(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  const head = length < 0x80 ? [tag, length] : [tag, 0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from(head), content]);
 }
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

@@ -236,6 +236,18 @@ describe('the user of a certificate', () => {
     expect(await ask(open(server, client))).toMatch(reply);
   });
 
+  it('is refused if it has a NUL, where another program would cut it', async () => {
+    const server = await serve({ user: 'CN' }, password);
+    const issued = authority.issue({ subject: '/CN=default_evil' });
+    const other = contents(authority.forge(issued, 'default_evil', 'default evil'));
+    const cut = contents(authority.forge(issued, 'default_evil', 'default\0evil'));
+    const same = contents(authority.forge(issued, 'default_evil', 'defaultXevil'));
+    expect(await ask(open(server, same))).toMatch(/^-NOAUTH Authentication required/);
+    for (const client of [other, cut]) {
+      expect(await ask(open(server, client))).toMatch(/^-NOAUTH the client certificate must have/);
+    }
+  });
+
   it('is not used without a certificate', async () => {
     const server = await serve({ user: 'CN', clients: 'optional' }, password);
     expect(await ask(open(server))).toMatch(/^-NOAUTH Authentication required/);

@@ -1,9 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Figure, fsyncFigure, lockFigure, requestFigures } from './bench/figures.ts';
 import { ServerProcess } from './bench/server-process.ts';
-import { PLAIN } from './console/paint.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
-import { textTable } from './ls/text-table.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
@@ -57,14 +55,17 @@ async function serverFigures(): Promise<Figure[]> {
 }
 
 function asText(figures: readonly Figure[]): string {
-  const columns = [
-    { title: 'FIGURE', cell: ({ name }: Figure) => name },
-    { title: 'PER SECOND', cell: (each: Figure) => rounded(each.perSecond), isNumber: true },
-    { title: 'MEDIAN MS', cell: (each: Figure) => each.medianMs.toFixed(3), isNumber: true },
-    { title: 'P99 MS', cell: (each: Figure) => each.p99Ms.toFixed(3), isNumber: true },
-  ] as const;
-  const { head, lines } = textTable(columns, figures, PLAIN);
-  return [head, ...lines, machine()].join('\n');
+  const cells = figures.map(({ name, perSecond, medianMs, p99Ms }) => [
+    name,
+    Math.round(perSecond).toLocaleString('en-US'),
+    medianMs.toFixed(3),
+    p99Ms.toFixed(3),
+  ]);
+  const rows = [['FIGURE', 'PER SECOND', 'MEDIAN MS', 'P99 MS'], ...cells];
+  const lines = rows.map(([name, ...numbers]) =>
+    [name!.padEnd(18), ...numbers.map((number) => number.padStart(10))].join('  '),
+  );
+  return [...lines, machine()].join('\n');
 }
 
 function asJson(figures: readonly Figure[]): string {
@@ -74,8 +75,4 @@ function asJson(figures: readonly Figure[]): string {
 function machine(): string {
   const { node } = process.versions;
   return `holdfast ${version()}, Node ${node}, ${availableParallelism()} cores`;
-}
-
-function rounded(value: number): string {
-  return Math.round(value).toLocaleString('en-US');
 }

@@ -17,14 +17,8 @@ import { ServerError } from './errors.ts';
 import { LOG_LEVELS, type LogEntry, type LogLevel } from './log-entry.ts';
 import { SharedEncoder } from './shared-chunks.ts';
 import { ThrottledLog } from './throttled-log.ts';
-import {
-  certificateUser,
-  type SecureClient,
-  signInAs,
-  type TlsFiles,
-  TlsHandshakes,
-  type TlsOptions,
-} from './tls.ts';
+import { certificateUser, type SecureClient, signInAs, TlsHandshakes } from './tls.ts';
+import type { TlsFiles, TlsOptions } from './tls-options.ts';
 import { Turns } from './turns.ts';
 
 export interface ServerOptions {

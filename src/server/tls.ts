@@ -10,25 +10,7 @@ import {
 import type { Clock } from '../clock/index.ts';
 import type { Session } from '../engine/index.ts';
 import { ServerError } from './errors.ts';
-
-/** The certificate of the server, in PEM. */
-export interface TlsFiles {
-  /** The certificate, followed by the intermediate ones up to the CA. */
-  readonly cert: string | Buffer;
-  /** Its private key, without a passphrase. */
-  readonly key: string | Buffer;
-  /** The CA that client certificates are checked against. Required unless `clients` is `no`. */
-  readonly ca?: string | Buffer | undefined;
-}
-
-export interface TlsOptions extends TlsFiles {
-  /** TCP port for TLS; 0 takes a free one. */
-  readonly port: number;
-  /** Whether clients must send a certificate of `ca`: `yes`, only if they have one, or never. Default: yes. */
-  readonly clients?: 'yes' | 'optional' | 'no';
-  /** `CN` signs a client in as the user that its certificate names. Default: off. */
-  readonly user?: 'CN' | 'off';
-}
+import type { TlsFiles, TlsOptions } from './tls-options.ts';
 
 /** A client that has finished its handshake. `refusal` says why it may not enter. */
 export interface SecureClient {
