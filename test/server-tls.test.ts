@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { connect as connectPlain } from 'node:net';
+import { type AddressInfo, connect as connectPlain, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../src/clock/index.ts';
 import { createEngine, type EngineOptions } from '../src/engine/index.ts';
 import { type Server, startServer, type TlsOptions } from '../src/server/index.ts';
-import { certificateUser } from '../src/server/tls.ts';
+import { certificateUser, TlsHandshakes } from '../src/server/tls.ts';
 import { CertificateAuthority, type IssuedCertificate } from './certificate-authority.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-server-tls-'));
@@ -154,14 +155,38 @@ describe('a port for TLS', () => {
     expect(chunks.length).toBeLessThanOrEqual(3);
   });
 
-  it('closes without waiting for a handshake that does not go on', async () => {
-    const server = await serve();
+  it('closes without waiting for a handshake that does not go on', { timeout: 6_000 }, async () => {
+    const server = await serve({ clients: 'no' });
     const silent = connectPlain(server.tlsPort, '127.0.0.1');
     silent.on('error', () => {});
     await once(silent, 'connect');
+    // The server accepts in order: it has the silent one when the next is served.
+    await ask(open(server));
     const closed = once(silent.resume(), 'close');
     await server.close();
     await closed;
+  });
+
+  it('limits the number and the duration of handshakes', async () => {
+    const failed: string[] = [];
+    const handshakes = new TlsHandshakes(
+      { port: 0, ...contents(certificate), clients: 'no' },
+      systemClock,
+      { connected: () => {}, failed: (_, reason) => failed.push(reason) },
+      { maxPending: 1, timeoutMs: 100 },
+    );
+    const begun: boolean[] = [];
+    const listener = createServer((socket) => begun.push(handshakes.begin(socket)));
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    cleanups.push(() => listener.close());
+    const { port } = listener.address() as AddressInfo;
+    const clients = [connectPlain(port, '127.0.0.1'), connectPlain(port, '127.0.0.1')];
+    cleanups.push(() => clients.map((client) => client.destroy()));
+    await once(clients[0]!.resume(), 'close');
+    expect(begun).toEqual([true, false]);
+    expect(failed).toEqual(['ERR_TLS_HANDSHAKE_TIMEOUT']);
+    await vi.waitFor(() => expect(handshakes.pendingCount).toBe(0));
   });
 
   it('counts handshakes as clients', async () => {

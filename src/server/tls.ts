@@ -18,6 +18,14 @@ export interface SecureClient {
   readonly refusal: string | undefined;
 }
 
+interface HandshakeLimits {
+  readonly maxPending: number;
+  readonly timeoutMs: number;
+}
+
+/** A handshake takes up to 100 KB and some milliseconds of the server's time. */
+const LIMITS: HandshakeLimits = { maxPending: 1_000, timeoutMs: 10_000 };
+
 interface TlsEvents {
   connected(client: SecureClient): void;
   failed(socket: Socket, reason: string): void;
@@ -28,22 +36,24 @@ export class TlsHandshakes {
   readonly #options: TlsOptions;
   readonly #clock: Clock;
   readonly #events: TlsEvents;
+  readonly #maxPending: number;
   readonly #server: TlsServer;
   /** The sockets whose handshake is under way, by the address of the client. */
   readonly #pending = new Map<string, Socket>();
 
   /** @throws ServerError if a certificate or key cannot be used. */
-  constructor(options: TlsOptions, clock: Clock, events: TlsEvents) {
+  constructor(options: TlsOptions, clock: Clock, events: TlsEvents, limits = LIMITS) {
     this.#options = options;
     this.#clock = clock;
     this.#events = events;
+    this.#maxPending = limits.maxPending;
     const requestCert = options.clients !== 'no';
     this.#server = createTlsServer({
       ...this.#contextOf(options),
       requestCert,
       // Node would close without a reason. `refusalOf` checks instead.
       rejectUnauthorized: false,
-      handshakeTimeout: HANDSHAKE_MS,
+      handshakeTimeout: limits.timeoutMs,
     });
     this.#server.on('secureConnection', (socket) => this.#finish(socket));
     this.#server.on('tlsClientError', (error, socket) => this.#fail(error, socket));
@@ -56,7 +66,7 @@ export class TlsHandshakes {
 
   /** Begins the handshake of an accepted socket. Returns false if too many are under way. */
   begin(socket: Socket): boolean {
-    if (this.#pending.size >= MAX_HANDSHAKES) return false;
+    if (this.#pending.size >= this.#maxPending) return false;
     const client = clientOf(socket);
     this.#pending.set(client, socket);
     socket.once('close', () => {
@@ -96,10 +106,6 @@ export class TlsHandshakes {
     socket.destroy();
   }
 }
-
-const HANDSHAKE_MS = 10_000;
-/** A handshake takes up to 100 KB and some milliseconds of the server's time. */
-const MAX_HANDSHAKES = 1_000;
 
 /** Unique among the open connections of a listener. The TLS socket has the same as the socket under it. */
 function clientOf({ remoteAddress, remotePort }: Socket): string {
