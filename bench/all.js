@@ -3,6 +3,7 @@ import { runInTurn } from './measure.js';
 
 runInTurn([
   'server',
+  'tls',
   'memory',
   'connections',
   'locks',

@@ -242,6 +242,9 @@ describe('the log of holdfast serve', () => {
     await ask(port, 'CONFIG', 'SET', 'loglevel', 'debug');
     await log('DEBUG');
     await server.waitFor(/DEBUG/);
+    await ask(port, 'CONFIG', 'SET', 'loglevel', 'verbose');
+    await ask(port, 'PING');
+    await server.waitFor(/Z accepted 127\.0\.0\.1:\d+\n/);
   });
 });
 

@@ -1,12 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { systemClock } from '../clock/index.ts';
-import type { LogEntry } from '../server/index.ts';
 import { describeOptions } from './options.ts';
-import { banner, type ServerFacts } from './serve/banner.ts';
+import { banner, listeningEntry, type ServerFacts } from './serve/banner.ts';
 import { heapMegabytes, isHeapGiven, maxmemoryBytes } from './serve/heap.ts';
-import { logLine } from './serve/log-line.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './serve/messages.ts';
+import { ServerLog } from './serve/server-log.ts';
 import { notifyManager } from './serve/service-manager.ts';
 import {
   readServeOptions,
@@ -55,6 +53,7 @@ Examples:
 class ServerProcess {
   readonly #values: ServeValues;
   readonly #io: Io;
+  readonly #log: ServerLog;
   readonly #readAgain: () => ServeValues;
   readonly #graceMs: number;
   readonly #thread: Worker;
@@ -66,6 +65,7 @@ class ServerProcess {
     const { values } = input;
     this.#values = values;
     this.#io = io;
+    this.#log = new ServerLog(io, values['log-format']);
     this.#readAgain = readAgain;
     this.#graceMs = graceOption(values);
     this.#thread = startThread(input, io.environment);
@@ -97,7 +97,7 @@ class ServerProcess {
         this.#failure = new (message.isUsage ? UsageError : VerbError)(message.message);
         break;
       case 'log':
-        this.#log(message.entry);
+        this.#log.write(message.entry);
         break;
       case 'ended':
         this.#exitCode = message.exitCode;
@@ -107,7 +107,7 @@ class ServerProcess {
 
   /** The heap is full although maxmemory should have prevented that, or the thread has a fault. */
   #crash(error: Error): void {
-    this.#warn('crash', `the server crashed: ${error.stack ?? error.message}`);
+    this.#log.warn('crash', `the server crashed: ${error.stack ?? error.message}`);
   }
 
   #listenToSignals(): void {
@@ -128,46 +128,32 @@ class ServerProcess {
 
   /** Reads the password file and the certificate again. The log goes to stderr, which need not be reopened. */
   #reload(): void {
+    const hasCertificate = this.#values['tls-cert-file'] !== undefined;
+    if (hasCertificate) this.#send({ kind: 'reload-certificate' });
     try {
       const { password } = this.#readAgain();
-      const hasCertificate = this.#values['tls-cert-file'] !== undefined;
-      if (hasCertificate) this.#send({ kind: 'reload-certificate' });
       if (password !== undefined) {
         this.#send({ kind: 'password', password });
-        this.#report('reload', 'reloaded the password');
-      } else if (!hasCertificate) this.#report('reload', 'SIGHUP: nothing to reload');
+        this.#log.notice('reload', 'reloaded the password');
+      } else if (!hasCertificate) this.#log.notice('reload', 'SIGHUP: nothing to reload');
     } catch (error) {
-      this.#warn('reload', `reloaded nothing: ${(error as Error).message}`);
+      this.#log.warn('reload', `reloaded nothing: ${(error as Error).message}`);
     }
   }
 
   /** Programs that read JSON get a log line instead of the text for people. */
-  #announce(facts: Omit<ServerFacts, 'version'>): void {
-    const text = banner({ version: version(), ...facts });
-    if (this.#values['log-format'] === 'json') this.#log(listeningEntry(facts));
-    else print(this.#io, text);
+  #announce(facts: ServerFacts): void {
+    if (this.#log.isJson) this.#log.write(listeningEntry(facts, version()));
+    else print(this.#io, banner(facts, version()));
     this.#notify('ready');
   }
 
   #notify(state: 'ready' | 'stopping'): void {
-    notifyManager(state, this.#io.environment, (message) => this.#warn('notify', message));
+    notifyManager(state, this.#io.environment, (message) => this.#log.warn('notify', message));
   }
 
   #send(order: ServerOrder): void {
     this.#thread.postMessage(order);
-  }
-
-  #report(event: string, message: string): void {
-    this.#log({ level: 'notice', event, message });
-  }
-
-  #warn(event: string, message: string): void {
-    this.#log({ level: 'warning', event, message });
-  }
-
-  #log(entry: LogEntry): void {
-    const line = logLine(entry, systemClock.wallMs(), this.#values['log-format']);
-    this.#io.errors.write(`${line}\n`);
   }
 }
 
@@ -202,11 +188,4 @@ function startThread(input: ServeInput, environment: Io['environment']): Worker 
 function graceOption({ 'restart-grace': seconds = DEFAULT_GRACE_S }: ServeValues): number {
   if (/^\d{1,6}$/.test(seconds)) return Number(seconds) * 1000;
   throw new UsageError(`--restart-grace cannot be '${seconds}' (a whole number of seconds).`);
-}
-
-function listeningEntry(facts: Omit<ServerFacts, 'version'>): LogEntry {
-  const { addresses, durability, access } = facts;
-  const message = `holdfast ${version()} listens on ${addresses.join(' and ')}`;
-  const fields = { version: version(), addresses: addresses.join(' '), durability, access };
-  return { level: 'notice', event: 'listening', message, fields };
 }

@@ -257,6 +257,9 @@ class SocketServer implements Server, ConnectionOwner {
       return undefined;
     }
     this.#connections.add(connection);
+    const { address } = session;
+    const message = `accepted ${address || 'a client of the Unix socket'}`;
+    this.report({ level: 'verbose', event: 'client-connected', message, fields: { address } });
     if (!session.authenticated) this.#limitSignIn(socket, connection);
     return connection;
   }

@@ -1,6 +1,7 @@
+import type { LogEntry } from '../../server/index.ts';
+
 /** The facts about a server that has started. */
 export interface ServerFacts {
-  readonly version: string;
   readonly addresses: readonly string[];
   /** The TCP ports, 0 for none. */
   readonly port: number;
@@ -12,14 +13,22 @@ export interface ServerFacts {
 }
 
 /** The lines that `serve` prints when it listens. */
-export function banner(facts: ServerFacts): string {
-  const { version, addresses, durability, access } = facts;
+export function banner(facts: ServerFacts, version: string): string {
+  const { addresses, durability, access } = facts;
   return [
     `holdfast ${version} listens on ${addresses.join(' and ')}. Ctrl-C stops it.`,
     `Data: ${durability}.`,
     `Access: ${access}.`,
     tryLine(facts),
   ].join('\n');
+}
+
+/** The same as a line of the log. */
+export function listeningEntry(facts: ServerFacts, version: string): LogEntry {
+  const { addresses, durability, access } = facts;
+  const message = `holdfast ${version} listens on ${addresses.join(' and ')}`;
+  const fields = { version, addresses: addresses.join(' '), durability, access };
+  return { level: 'notice', event: 'listening', message, fields };
 }
 
 interface AccessFacts {

@@ -7,7 +7,7 @@ export type ServerThreadData = ServeInput;
 
 /** Messages of the server thread. */
 export type ServerMessage =
-  | { readonly kind: 'listening'; readonly facts: Omit<ServerFacts, 'version'> }
+  | { readonly kind: 'listening'; readonly facts: ServerFacts }
   /** The server did not start. The text says what to do, after the lines of `details`. */
   | {
       readonly kind: 'refused';
