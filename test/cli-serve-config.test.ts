@@ -123,6 +123,7 @@ describe('holdfast serve with a configuration file', () => {
   });
 
   it.each([
+    ['appendonly yes', /holdfast\.conf: appendonly cannot be yes yet/],
     ['port 65536', /holdfast\.conf:1: port cannot be '65536' \(/],
     ['bind 127.0.0.1 -::1', /holdfast\.conf:1: bind takes one value/],
     ['port "1', /holdfast\.conf:1: the quotes are not balanced\./],

@@ -120,6 +120,25 @@ describe('a port for TLS', () => {
     },
   );
 
+  it.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'resumes a %s session with a client certificate, but not after another CA was loaded',
+    async (maxVersion) => {
+      const server = await serve();
+      const client = { ...contents(authority.issue()), maxVersion };
+      const first = open(server, client);
+      const sessions: Buffer[] = [];
+      first.on('session', (session) => sessions.push(session));
+      expect(await ask(first)).toBe('+PONG\r\n');
+      const second = open(server, { ...client, session: sessions[0]! });
+      expect(await ask(second)).toBe('+PONG\r\n');
+      expect(second.isSessionReused()).toBe(true);
+      server.setCertificate({ ...contents(certificate), ca: readFileSync(foreign.certFile) });
+      const third = open(server, { ...client, session: sessions.at(-1)! });
+      expect(await ask(third)).toMatch(/^-NOAUTH the client certificate is refused/);
+      expect(third.isSessionReused()).toBe(false);
+    },
+  );
+
   it('refuses TLS 1.1', async () => {
     const server = await serve({ clients: 'no' });
     const old = {

@@ -98,13 +98,11 @@ function applyConfig(): void {
   if (config === undefined) return;
   const { path, rest } = config;
   const found = applyDirectives(rest, engine.settings, [...CONFIG_OPTIONS.keys()]);
-  const { errors, notices } = found;
-  if (errors.length > 0)
-    throw new ConfigError(
-      path,
-      errors.map((error) => `${path}, ${error}`),
-    );
-  for (const notice of notices) report('config', `${path}, ${notice}`);
+  const errors = found.errors.map((error) => `${path}, ${error}`);
+  // An operator would rely on the log. Without this, only the banner would say that there is none.
+  if (engine.settings.flag('appendonly')) errors.push(`${path}: appendonly cannot be yes yet`);
+  if (errors.length > 0) throw new ConfigError(path, errors);
+  for (const notice of found.notices) report('config', `${path}, ${notice}`);
 }
 
 /** CONFIG REWRITE: writes the settings that have changed since the start, or since it was last called. */
