@@ -94,7 +94,7 @@ const CLIENTS = {
     holdfast(port, files, 'cli', 'SETNX', 'job', 'v'),
   'holdfast ls': (port: number, files: ClientFiles) => holdfast(port, files, 'ls'),
   'holdfast run': (port: number, files: ClientFiles) =>
-    holdfast(port, files, 'run', 'lock', '--no-wait', '--', 'true'),
+    holdfast(port, files, 'run', 'lock', '--wait', '20s', '--', 'true'),
 } as const;
 
 function keyPair(own: IssuedCertificate | undefined): { cert?: Buffer; key?: Buffer } {
@@ -161,6 +161,19 @@ it.each(NAMES.filter((name) => name !== 'redis-cli'))(
     await using server = await startTls(other, '--tls-auth-clients', 'no');
     const text = await CLIENTS[name](server.port, { ca: authority.certFile });
     expect(text).toMatch(/does not match certificate's altnames|IP: 127\.0\.0\.1 is not/);
+  },
+);
+
+it.each(['holdfast cli', 'holdfast ls', 'holdfast run'] as const)(
+  '%s names the option for the client certificate, not the password',
+  async (name) => {
+    await using server = await startTls();
+    const ca = authority.certFile;
+    const none = await CLIENTS[name](server.port, { ca });
+    expect(none).toMatch(/ name it with --cert and --key\.\n$/);
+    const refused = await CLIENTS[name](server.port, { ca, own: foreign.issue() });
+    expect(refused).toMatch(/The server refuses the client certificate of --cert\.\n$/);
+    expect(none + refused).not.toContain('HOLDFAST_PASSWORD');
   },
 );
 

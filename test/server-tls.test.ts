@@ -79,13 +79,17 @@ describe('a port for TLS', () => {
   });
 
   it.each([
-    ['yes', 'none', /^-NOAUTH a client certificate is required\r\n/],
-    ['yes', 'foreign', /^-NOAUTH the client certificate is refused \([A-Z_]+\)\r\n/],
-    ['yes', 'expired', /^-NOAUTH the client certificate is refused \(CERT_HAS_EXPIRED\)\r\n/],
+    ['yes', 'none', /^-NOAUTH a client certificate is required\.\r\n/],
+    ['yes', 'foreign', /^-NOAUTH the client certificate is refused \([A-Z_]+\)\.\r\n/],
+    ['yes', 'expired', /^-NOAUTH the client certificate is refused \(CERT_HAS_EXPIRED\)\.\r\n/],
     ['yes', 'own', /^\+PONG/],
     ['optional', 'none', /^\+PONG/],
     ['optional', 'foreign', /^-NOAUTH the client certificate is refused/],
-    ['optional', 'expired', /^-NOAUTH the client certificate is refused \(CERT_HAS_EXPIRED\)\r\n/],
+    [
+      'optional',
+      'expired',
+      /^-NOAUTH the client certificate is refused \(CERT_HAS_EXPIRED\)\.\r\n/,
+    ],
     ['optional', 'own', /^\+PONG/],
     ['no', 'none', /^\+PONG/],
     ['no', 'foreign', /^\+PONG/],

@@ -224,7 +224,7 @@ class SocketServer implements Server, ConnectionOwner {
     if (reason === undefined) return;
     const message = `closed ${address}: ${reason}`;
     this.report({ level: 'notice', event: 'client-closed', message, fields: { address, reason } });
-    connection.refuse(`NOAUTH ${reason}`);
+    connection.refuse(`NOAUTH ${reason}.`);
   }
 
   /** Returns why the name in the certificate is refused. A name that is no user leaves the session as it is. */
