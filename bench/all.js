@@ -4,6 +4,7 @@ import { runInTurn } from './measure.js';
 runInTurn([
   'server',
   'acl',
+  'tls',
   'memory',
   'connections',
   'locks',

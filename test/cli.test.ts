@@ -161,15 +161,19 @@ describe('options of serve', () => {
       HOLDFAST_MAXCLIENTS: '5',
       HOLDFAST_UNPROTECTED: '1',
     };
-    const values = readServeOptions(['--port', '7001'], environment);
+    const { values } = readServeOptions(['--port', '7001'], environment);
     expect(values).toEqual({ port: '7001', maxclients: '5', unprotected: true });
   });
 
   it('read the password from a file', () => {
     const args = ['--password-file', passwordFile];
-    expect(readServeOptions(args, {}).password).toBe('from file');
-    expect(readServeOptions(args, { HOLDFAST_PASSWORD: 'variable' }).password).toBe('from file');
-    expect(readServeOptions([], { HOLDFAST_PASSWORD: 'variable' }).password).toBe('variable');
+    expect(readServeOptions(args, {}).values.password).toBe('from file');
+    expect(readServeOptions(args, { HOLDFAST_PASSWORD: 'variable' }).values.password).toBe(
+      'from file',
+    );
+    expect(readServeOptions([], { HOLDFAST_PASSWORD: 'variable' }).values.password).toBe(
+      'variable',
+    );
     expect(() => readServeOptions([...args, '--password', 'x'], {})).toThrow('not both');
     expect(() => readServeOptions(['--password-file', folder], {})).toThrow('EISDIR');
   });
@@ -188,7 +192,7 @@ describe('options of serve', () => {
   });
 
   it('take only a clear yes or no from the environment', () => {
-    expect(readServeOptions([], { HOLDFAST_UNPROTECTED: 'no' }).unprotected).toBe(false);
+    expect(readServeOptions([], { HOLDFAST_UNPROTECTED: 'no' }).values.unprotected).toBe(false);
     expect(() => readServeOptions([], { HOLDFAST_UNPROTECTED: 'maybe' })).toThrow('write 1 or 0');
   });
 });

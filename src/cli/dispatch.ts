@@ -69,6 +69,13 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
     },
   ],
   [
+    'bench',
+    {
+      summary: 'measures a server, locks and the disk of this machine',
+      load: async () => (await import('./bench.ts')).bench,
+    },
+  ],
+  [
     'completion',
     {
       summary: 'prints a completion script for bash, zsh or fish',

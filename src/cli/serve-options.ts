@@ -1,7 +1,10 @@
+import { resolve } from 'node:path';
 import type { Engine } from '../engine/index.ts';
 import { bytesOf } from './bytes.ts';
+import { readMixed } from './ls/mixed-arguments.ts';
 import { HELP, type Option, type OptionTable, type OptionValues, readOptions } from './options.ts';
 import { readPasswordFile } from './password-file.ts';
+import { type Directive, readConfigFile } from './serve/config-file.ts';
 import { type Environment, printError, UsageError } from './verb.ts';
 
 interface ServeOption extends Option {
@@ -11,11 +14,16 @@ interface ServeOption extends Option {
 
 /** The options of `holdfast serve`. */
 export const SERVE_OPTIONS = {
+  config: {
+    placeholder: 'path',
+    environment: true,
+    help: 'configuration file in the syntax of redis.conf; or the first argument without a flag',
+  },
   port: {
     placeholder: 'number',
     environment: true,
     setting: 'port',
-    help: 'TCP port, 6379 if not given; 0 chooses a free one',
+    help: 'TCP port, 6379 if not given; 0 chooses a free one, or none with --tls-port',
   },
   host: {
     placeholder: 'address',
@@ -49,6 +57,42 @@ export const SERVE_OPTIONS = {
   unprotected: {
     environment: true,
     help: 'allows other machines to connect without a password',
+  },
+  'tls-port': {
+    placeholder: 'number',
+    environment: true,
+    setting: 'tls-port',
+    help: 'TCP port for TLS; needs --tls-cert-file and --tls-key-file',
+  },
+  'tls-cert-file': {
+    placeholder: 'path',
+    environment: true,
+    setting: 'tls-cert-file',
+    help: 'PEM file with the certificate of the server; SIGHUP reads it again',
+  },
+  'tls-key-file': {
+    placeholder: 'path',
+    environment: true,
+    setting: 'tls-key-file',
+    help: 'PEM file with its private key',
+  },
+  'tls-ca-cert-file': {
+    placeholder: 'path',
+    environment: true,
+    setting: 'tls-ca-cert-file',
+    help: 'PEM file with the CA that client certificates are checked against',
+  },
+  'tls-auth-clients': {
+    placeholder: 'yes|optional|no',
+    environment: true,
+    setting: 'tls-auth-clients',
+    help: 'whether TLS clients must have a certificate, yes if not given',
+  },
+  'tls-auth-clients-user': {
+    placeholder: 'CN|off',
+    environment: true,
+    setting: 'tls-auth-clients-user',
+    help: 'CN signs a TLS client in as the user that its certificate names',
   },
   maxclients: {
     placeholder: 'number',
@@ -145,35 +189,125 @@ export const SERVE_OPTIONS = {
     environment: true,
     help: 'refuses writes for this time after a crash that may have lost locks, 30 if not given; 0 not at all',
   },
+  loglevel: {
+    placeholder: 'debug|verbose|notice|warning',
+    environment: true,
+    setting: 'loglevel',
+    help: 'lowest level of log lines, notice if not given',
+  },
+  'log-format': {
+    placeholder: 'text|json',
+    environment: true,
+    setting: 'log-format',
+    help: 'format of log lines, text if not given',
+  },
   help: HELP,
 } as const satisfies OptionTable & Record<string, ServeOption>;
 
 export type ServeValues = OptionValues<typeof SERVE_OPTIONS>;
 
-/** Reads the command line, the environment and the password file. Throws UsageError. */
+/** The values of a server and where they come from. */
+export interface ServeInput {
+  readonly values: ServeValues;
+  readonly config?: ConfigSource;
+}
+
+interface ConfigSource {
+  readonly path: string;
+  /** The lines of options whose value is that of the file. */
+  readonly lines: Readonly<Record<string, number>>;
+  /** The lines that set no option. */
+  readonly rest: readonly Directive[];
+  /** Whether the password comes from the file of --password-file. */
+  readonly hasPasswordFile: boolean;
+}
+
+/** Reads the command line, the environment, the configuration file and the password file. Throws UsageError. */
 export function readServeOptions(
   args: readonly string[],
   environment: Environment,
   warn = (message: string): void => printError({ errors: process.stderr }, `warning: ${message}`),
-): ServeValues {
-  const parsed = readOptions(SERVE_OPTIONS, args, environment);
-  if (parsed.rest.length > 0) throw new UsageError(`'${parsed.rest[0]}' is not an option.`);
+): ServeInput {
+  const { flags, words } = readMixed(SERVE_OPTIONS, args, {});
+  if (words[0] !== undefined && flags.config !== undefined) {
+    throw new UsageError(`Name one configuration file: '${words[0]}' or '${flags.config}'.`);
+  }
+  const { environment: variables } = readOptions(SERVE_OPTIONS, [], environment);
+  const path = words[0] ?? flags.config ?? variables.config;
+  const file = path === undefined ? undefined : readFile(path);
   // Flags override the environment as a pair: a variable does not override the file of a flag.
-  const password = passwordIn(parsed.flags, warn) ?? passwordIn(parsed.environment, warn);
-  return password === undefined ? parsed.values : { ...parsed.values, password };
+  const sources = [flags, variables, file?.values ?? {}];
+  const source = sources.find((each) => (each.password ?? each['password-file']) !== undefined);
+  const password = source && passwordIn(source, warn);
+  const given = { ...variables, ...flags };
+  const values = {
+    ...file?.values,
+    ...given,
+    ...(password !== undefined && { password }),
+  };
+  if (file === undefined) return { values };
+  const lines = Object.entries(file.lines).filter(([name]) => !(name in given));
+  const hasPasswordFile = source?.['password-file'] !== undefined;
+  const config = { path: resolve(path!), rest: file.rest, hasPasswordFile };
+  return { values, config: { ...config, lines: Object.fromEntries(lines) } };
 }
 
 /** Sets the first values of the settings. Throws UsageError. */
-export function applySettings(values: ServeValues, settings: Engine['settings']): void {
+export function applySettings({ values, config }: ServeInput, settings: Engine['settings']): void {
   for (const [name, option] of Object.entries<ServeOption>(SERVE_OPTIONS)) {
     const value = values[name as keyof ServeValues];
     if (option.setting === undefined || typeof value !== 'string') continue;
     try {
       settings.put(option.setting, bytesOf(value));
     } catch (error) {
-      throw new UsageError(`--${name} cannot be '${value}' (${(error as Error).message}).`);
+      const line = config?.lines[name];
+      const where = line === undefined ? `--${name}` : `${config!.path}:${line}: ${option.setting}`;
+      throw new UsageError(`${where} cannot be '${value}' (${(error as Error).message}).`);
     }
   }
+}
+
+/** The names of settings that options set, as a file writes them. */
+export const CONFIG_OPTIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries<ServeOption>(SERVE_OPTIONS)
+    .filter(([name]) => !['config', 'help', 'unprotected'].includes(name))
+    .map(([name, { setting = name }]) => [setting, name]),
+);
+
+interface FileOptions {
+  readonly values: ServeValues;
+  readonly lines: Record<string, number>;
+  readonly rest: readonly Directive[];
+}
+
+/** Reads a configuration file. Of repeated lines the last counts. */
+function readFile(path: string): FileOptions {
+  const values: Record<string, string | boolean> = {};
+  const lines: Record<string, number> = {};
+  const rest: Directive[] = [];
+  for (const directive of readConfigFile(path)) {
+    const { name, args, line } = directive;
+    const option = name === PROTECTED_MODE ? 'unprotected' : CONFIG_OPTIONS.get(name);
+    if (option === undefined) {
+      rest.push(directive);
+      continue;
+    }
+    if (args.length > 1) {
+      throw new UsageError(
+        `${path}:${line}: ${name} takes one value, put it into quotes if it has blanks.`,
+      );
+    }
+    values[option] = name === PROTECTED_MODE ? isUnprotected(args[0]!, path, line) : args[0]!;
+    lines[option] = line;
+  }
+  return { values, lines, rest };
+}
+
+const PROTECTED_MODE = 'protected-mode';
+
+function isUnprotected(word: string, path: string, line: number): boolean {
+  if (/^(?:yes|no)$/i.test(word)) return word.toLowerCase() === 'no';
+  throw new UsageError(`${path}:${line}: protected-mode is yes or no.`);
 }
 
 function passwordIn(

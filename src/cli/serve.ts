@@ -1,12 +1,18 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import { systemClock } from '../clock/index.ts';
 import { describeOptions } from './options.ts';
-import { messageText } from './printable.ts';
+import { banner, listeningEntry, type ServerFacts } from './serve/banner.ts';
 import { heapMegabytes, isHeapGiven, maxmemoryBytes } from './serve/heap.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './serve/messages.ts';
-import { readServeOptions, SERVE_OPTIONS, type ServeValues } from './serve-options.ts';
-import { type Io, print, UsageError, type Verb, VerbError } from './verb.ts';
+import { ServerLog } from './serve/server-log.ts';
+import { notifyManager } from './serve/service-manager.ts';
+import {
+  readServeOptions,
+  SERVE_OPTIONS,
+  type ServeInput,
+  type ServeValues,
+} from './serve-options.ts';
+import { type Io, print, printError, UsageError, type Verb, VerbError } from './verb.ts';
 import { version } from './version.ts';
 
 /** `holdfast serve`: the engine behind sockets, until a signal or SHUTDOWN ends it. */
@@ -15,28 +21,32 @@ export const serve: Verb = {
 
   help: `holdfast serve: starts a server that any Redis client can use
 
-Usage: holdfast serve [options]
+Usage: holdfast serve [configuration file] [options]
 
 ${describeOptions(SERVE_OPTIONS)}
 
-Every option has a variable too, such as HOLDFAST_PORT for --port; a flag overrides it.
+Every option has a variable too, such as HOLDFAST_PORT for --port. A flag overrides the variable, and both
+override the configuration file.
 CONFIG GET shows the values under the same names (host is bind, unix unixsocket, password requirepass).
 (*) Other users can read flags with ps: prefer HOLDFAST_PASSWORD or --password-file.
-SIGTERM and SIGINT end the server after its pending replies; SIGHUP reads the password file again.
+SIGTERM and SIGINT end the server after its pending replies; SIGHUP reads the password file and the
+certificate again.
 
 Examples:
   holdfast serve                            listens on 127.0.0.1:6379
   holdfast serve --port 7001 --databases 1
   holdfast serve --maxmemory 4gb
+  holdfast serve /etc/holdfast.conf --loglevel verbose
+  holdfast serve --port 0 --tls-port 6380 --tls-cert-file server.crt --tls-key-file server.key --tls-ca-cert-file ca.crt
   holdfast serve --unix /run/holdfast/socket
   HOLDFAST_PASSWORD=… holdfast serve --host 0.0.0.0`,
 
   async run(args, io) {
     const given = readServeOptions(args, io.environment);
-    if (given.help) return print(io, this.help);
-    const values = { ...DURABLE, ...given };
-    const readAgain = (): ServeValues => readServeOptions(args, io.environment);
-    return new ServerProcess(values, io, readAgain).run();
+    if (given.values.help) return print(io, this.help);
+    const input = { ...given, values: { ...DURABLE, ...given.values } };
+    const readAgain = (): ServeValues => readServeOptions(args, io.environment).values;
+    return new ServerProcess(input, io, readAgain).run();
   },
 };
 
@@ -44,6 +54,7 @@ Examples:
 class ServerProcess {
   readonly #values: ServeValues;
   readonly #io: Io;
+  readonly #log: ServerLog;
   readonly #readAgain: () => ServeValues;
   readonly #graceMs: number;
   readonly #thread: Worker;
@@ -51,12 +62,14 @@ class ServerProcess {
   /** 1 unless the thread reports a regular end. */
   #exitCode = 1;
 
-  constructor(values: ServeValues, io: Io, readAgain: () => ServeValues) {
+  constructor(input: ServeInput, io: Io, readAgain: () => ServeValues) {
+    const { values } = input;
     this.#values = values;
     this.#io = io;
+    this.#log = new ServerLog(io, values['log-format']);
     this.#readAgain = readAgain;
     this.#graceMs = graceOption(values);
-    this.#thread = startThread(values, io.environment);
+    this.#thread = startThread(input, io.environment);
   }
 
   /** Resolves to the exit code when the server has ended. */
@@ -78,13 +91,14 @@ class ServerProcess {
   #receive(message: ServerMessage): void {
     switch (message.kind) {
       case 'listening':
-        print(this.#io, greeting(message));
+        this.#announce(message.facts);
         break;
       case 'refused':
+        for (const line of message.details) printError(this.#io, line);
         this.#failure = new (message.isUsage ? UsageError : VerbError)(message.message);
         break;
-      case 'report':
-        this.#report(message.message);
+      case 'log':
+        this.#log.write(message.entry);
         break;
       case 'ended':
         this.#exitCode = message.exitCode;
@@ -94,12 +108,13 @@ class ServerProcess {
 
   /** The heap is full although maxmemory should have prevented that, or the thread has a fault. */
   #crash(error: Error): void {
-    this.#report(`the server crashed: ${error.stack ?? error.message}`);
+    this.#log.warn('crash', `the server crashed: ${error.stack ?? error.message}`);
   }
 
   #listenToSignals(): void {
     const stop = (): void => {
       this.#send({ kind: 'stop' });
+      this.#notify('stopping');
       // A second signal does not wait for clients.
       for (const signal of STOP_SIGNALS) {
         process.removeListener(signal, stop);
@@ -112,24 +127,34 @@ class ServerProcess {
     process.on('SIGUSR1', () => {});
   }
 
-  /** Reads the password file again. The log goes to stderr, which need not be reopened. */
+  /** Reads the password file and the certificate again. The log goes to stderr, which need not be reopened. */
   #reload(): void {
+    const hasCertificate = this.#values['tls-cert-file'] !== undefined;
+    if (hasCertificate) this.#send({ kind: 'reload-certificate' });
     try {
       const { password } = this.#readAgain();
-      if (password !== undefined) this.#send({ kind: 'password', password });
-      this.#report(password === undefined ? 'SIGHUP: nothing to reload' : 'reloaded the password');
+      if (password !== undefined) {
+        this.#send({ kind: 'password', password });
+        this.#log.notice('reload', 'reloaded the password');
+      } else if (!hasCertificate) this.#log.notice('reload', 'SIGHUP: nothing to reload');
     } catch (error) {
-      this.#report(`reloaded nothing: ${(error as Error).message}`);
+      this.#log.warn('reload', `reloaded nothing: ${(error as Error).message}`);
     }
+  }
+
+  /** Programs that read JSON get a log line instead of the text for people. */
+  #announce(facts: ServerFacts): void {
+    if (this.#log.isJson) this.#log.write(listeningEntry(facts, version()));
+    else print(this.#io, banner(facts, version()));
+    this.#notify('ready');
+  }
+
+  #notify(state: 'ready' | 'stopping'): void {
+    notifyManager(state, this.#io.environment, (message) => this.#log.warn('notify', message));
   }
 
   #send(order: ServerOrder): void {
     this.#thread.postMessage(order);
-  }
-
-  #report(message: string): void {
-    const time = new Date(systemClock.wallMs()).toISOString();
-    this.#io.errors.write(`${time} ${messageText(message)}\n`);
   }
 }
 
@@ -146,20 +171,20 @@ const INLINED_BYTECODE_BYTES = 1800;
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** The thread gets the heap that `maxmemory` needs, unless Node was started with a size. */
-function startThread(values: ServeValues, environment: Io['environment']): Worker {
+function startThread(input: ServeInput, environment: Io['environment']): Worker {
   // Taken over by every context that is made from now on, such as that of the thread.
   setFlagsFromString('--disallow-code-generation-from-strings');
   setFlagsFromString(`--max-inlined-bytecode-size-cumulative=${INLINED_BYTECODE_BYTES}`);
   const file = new URL('./serve/server-thread.js', import.meta.url);
   const name = 'holdfast-server';
   if (isHeapGiven(process.execArgv, environment.NODE_OPTIONS)) {
-    return new Worker(file, { name, workerData: { values } satisfies ServerThreadData });
+    return new Worker(file, { name, workerData: input satisfies ServerThreadData });
   }
-  const bytes = maxmemoryBytes(values.maxmemory);
-  const withLimit = { maxmemory: String(bytes), ...values };
+  const bytes = maxmemoryBytes(input.values.maxmemory);
+  const values = { maxmemory: String(bytes), ...input.values };
   return new Worker(file, {
     name,
-    workerData: { values: withLimit } satisfies ServerThreadData,
+    workerData: { ...input, values } satisfies ServerThreadData,
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes(bytes) },
   });
 }
@@ -167,14 +192,4 @@ function startThread(values: ServeValues, environment: Io['environment']): Worke
 function graceOption({ 'restart-grace': seconds = DEFAULT_GRACE_S }: ServeValues): number {
   if (/^\d{1,6}$/.test(seconds)) return Number(seconds) * 1000;
   throw new UsageError(`--restart-grace cannot be '${seconds}' (a whole number of seconds).`);
-}
-
-function greeting({ addresses, port }: { addresses: readonly string[]; port: number }): string {
-  const store = port === 0 ? `unix:${addresses[0]}` : `redis://${addresses[0]}`;
-  const option = port === 6379 ? '' : ` --store ${store}`;
-  const reach = port === 0 ? `-s ${addresses[0]}` : `-p ${port}`;
-  return [
-    `holdfast ${version()} listens on ${addresses.join(' and ')}. Ctrl-C stops it.`,
-    `Try: npx holdfast cli${option} SETNX job programmer   (or: redis-cli ${reach})`,
-  ].join('\n');
 }

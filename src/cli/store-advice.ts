@@ -7,15 +7,20 @@ import type { StoreAddress } from './store-address.ts';
 export function storeAdvice(error: unknown, store: StoreAddress): string {
   const causes = causesOf(error);
   const code = causes.map(({ code }) => code).find((each) => each !== undefined && CODES.has(each));
-  const advice =
-    CODES.get(code ?? '') ??
-    (causes.some(({ message }) => /\b(?:NOAUTH|WRONGPASS)\b/.test(message))
-      ? PASSWORD_ADVICE
-      : adviceByPhase(causes, store));
+  const refusals = causes.map(({ message }) => replyAdvice(message));
+  const refusal = refusals.find((each) => each !== undefined);
+  const advice = CODES.get(code ?? '') ?? refusal ?? adviceByPhase(causes, store);
   return advice === '' ? '' : ` ${advice}`;
 }
 
-export const PASSWORD_ADVICE =
+/** Advice for an error reply that refuses the client. `holdfast serve` refuses a certificate by a reply too. */
+export function replyAdvice(message: string): string | undefined {
+  if (/\bNOAUTH a client certificate is required/.test(message)) return CLIENT_CERTIFICATE;
+  if (/\bNOAUTH the client certificate/.test(message)) return REFUSED_CERTIFICATE;
+  return /\b(?:NOAUTH|WRONGPASS)\b/.test(message) ? PASSWORD_ADVICE : undefined;
+}
+
+const PASSWORD_ADVICE =
   'Put the password into HOLDFAST_PASSWORD, or user and password into the address of the store.';
 
 const START =

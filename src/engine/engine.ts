@@ -108,6 +108,8 @@ export class Engine {
   persistence: Persistence | undefined;
   /** Set by the server. Called by SHUTDOWN. */
   requestShutdown: (() => void) | undefined;
+  /** Set by the server if it has a configuration file. Called by CONFIG REWRITE; throws if the file cannot be written. */
+  rewriteConfig: (() => void) | undefined;
 
   readonly #databases: (Database | undefined)[] = [];
   #wallOffsetMs: number;

@@ -35,6 +35,7 @@ interface Setting {
 const INT32_MAX = 2 ** 31 - 1;
 const UINT32_MAX = 2 ** 32 - 1;
 const NO_EVICTION = 'keys are never evicted here, because an evicted lock would be granted twice';
+const NO_CLUSTER = 'this server is a single node';
 const NO_SNAPSHOTS = 'there are no snapshots here: see appendonly';
 
 /** The settings of CONFIG, by name. Times and sizes are in the units of Redis. */
@@ -62,6 +63,12 @@ const SETTINGS = {
     kind: integer(0),
     apply: (engine, value) => engine.acl.log.limit(Number(value)),
   },
+  'tls-port': { default: '0', kind: integer(0, 65535), fixed: true },
+  'tls-cert-file': { default: '', kind: anyText, fixed: true },
+  'tls-key-file': { default: '', kind: anyText, fixed: true },
+  'tls-ca-cert-file': { default: '', kind: anyText, fixed: true },
+  'tls-auth-clients': { default: 'yes', kind: oneOf('yes', 'optional', 'no'), fixed: true },
+  'tls-auth-clients-user': { default: 'off', kind: certificateField, fixed: true },
   'proto-max-bulk-len': { default: '536870912', kind: memory(2 ** 20) },
   'client-query-buffer-limit': { default: '1073741824', kind: memory(2 ** 20) },
   // Limits of unread output, of a client and of a subscriber.
@@ -95,6 +102,10 @@ const SETTINGS = {
   'auto-aof-rewrite-min-size': { default: '67108864', kind: memory(0) },
   appendfilename: { default: 'appendonly.aof', kind: anyText, fixed: true },
   dir: { default: '.', kind: anyText, fixed: true },
+
+  // The log of the server.
+  loglevel: { default: 'notice', kind: oneOf('debug', 'verbose', 'notice', 'warning') },
+  'log-format': { default: 'text', kind: oneOf('text', 'json'), fixed: true },
 
   // Events, slow log, latency.
   'notify-keyspace-events': {
@@ -142,7 +153,7 @@ const SETTINGS = {
   'zset-max-listpack-value': fact('64', 'zset-max-ziplist-value'),
 
   // Constants that clients and tools read.
-  'cluster-enabled': fact('no'),
+  'cluster-enabled': { default: 'no', kind: only('no', NO_CLUSTER), fixed: true },
   hz: fact('10'),
   'lazyfree-lazy-user-flush': fact('no'),
   'active-expire-effort': fact('1'),
@@ -194,6 +205,21 @@ export class Settings {
       if (error instanceof ErrorReply) throw new Error(`${name}: ${error.message}`);
       throw error;
     }
+  }
+
+  /** The setting with this name or alias, in any case. */
+  nameOf(word: string): SettingName | undefined {
+    return NAMES.get(lower(word));
+  }
+
+  /** Every name and alias. */
+  names(): string[] {
+    return [...NAMES.keys()];
+  }
+
+  /** The current values, as CONFIG GET shows them. */
+  values(): Map<SettingName, string> {
+    return new Map(SETTING_NAMES.map((name) => [name, this.#shown(name)]));
   }
 
   /** CONFIG GET: the matching names, as the client wrote them, with their values. */
@@ -286,6 +312,12 @@ function fact(value: string, ...aliases: readonly string[]): Setting {
 function password(text: string): string {
   if (text.length <= MAX_PASSWORD_BYTES) return text;
   throw new ErrorReply(`argument must have at most ${MAX_PASSWORD_BYTES} bytes`);
+}
+
+/** The field of a client certificate that names the user. */
+function certificateField(text: string): string {
+  const word = oneOf('cn', 'off')(text);
+  return word === 'cn' ? 'CN' : word;
 }
 
 function eventClasses(text: string): string {

@@ -21,6 +21,7 @@ import {
   WriteLimitError,
   writeReply,
 } from '../resp/index.ts';
+import type { LogEntry } from './log-entry.ts';
 import { Output } from './output.ts';
 import type { SharedEncoder } from './shared-chunks.ts';
 import type { Runner, Turns } from './turns.ts';
@@ -47,7 +48,7 @@ export interface ConnectionOwner {
   readonly log: CommitLog;
   /** Calls `release` of the connection when the log has advanced. */
   releaseLater(connection: Connection): void;
-  report(message: string): void;
+  report(entry: LogEntry): void;
   forget(connection: Connection): void;
 }
 
@@ -192,6 +193,10 @@ export class Connection implements Runner {
 
   #receive(chunk: Buffer): void {
     if (this.#ending) return;
+    if (chunk[0] === TLS_HANDSHAKE && this.#beginsTls(chunk)) {
+      this.#closeFor('it uses TLS on a port without TLS');
+      return;
+    }
     try {
       this.#decoder.push(chunk);
       if (this.#hasYielded || this.#blocked) this.#accountMemory();
@@ -199,6 +204,12 @@ export class Connection implements Runner {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** Whether the client begins with a ClientHello, which has no line end that would make it a bad request. */
+  #beginsTls(chunk: Buffer): boolean {
+    const isFirst = this.#decoder.bufferedBytes === 0 && this.session.lastCommand === 'NULL';
+    return isFirst && chunk[1] === TLS_MAJOR_VERSION;
   }
 
   /** Counts the bytes of requests that have not run, and evicts a client that exceeds a limit. */
@@ -250,7 +261,7 @@ export class Connection implements Runner {
         return;
       }
       const outcome = executeNow(session, argv);
-      if (outcome instanceof ErrorReply && isHttp(argv)) this.#rejectHttp();
+      if (outcome instanceof ErrorReply && isHttp(argv)) this.#closeFor(HTTP_REQUEST);
       else this.#reply(outcome);
       if (session.closing) this.#endAfterWrite();
       else if (writer.length > FLUSH_BYTES) this.#collectAndFlush();
@@ -392,22 +403,29 @@ export class Connection implements Runner {
       return;
     }
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#owner.report(
-      `closed ${this.session.address} after an internal error in ${this.session.lastCommand}: ${text}`,
-    );
+    const { address, lastCommand: command } = this.session;
+    const message = `closed ${address} after an internal error in ${command}: ${text}`;
+    const fields = { address, command };
+    this.#owner.report({ level: 'warning', event: 'internal-error', message, fields });
     this.refuse('ERR internal error, the connection closes');
   }
 
   #evict(reason: string): void {
     if (this.#socket.destroyed) return;
     this.#owner.engine.stats.evictedSessions++;
-    this.#owner.report(`closed ${this.session.address}: ${reason}`);
-    this.destroy();
+    this.#closeFor(reason);
   }
 
-  /** A web page can make a browser send requests to this port. As in Redis, the connection is closed. */
-  #rejectHttp(): void {
-    this.#owner.report(`closed ${this.session.address}: it sent an HTTP request`);
+  /** Closes at once, and logs the reason. */
+  #closeFor(reason: string): void {
+    const { address } = this.session;
+    const message = `closed ${address}: ${reason}`;
+    this.#owner.report({
+      level: 'notice',
+      event: 'client-closed',
+      message,
+      fields: { address, reason },
+    });
     this.destroy();
   }
 
@@ -449,6 +467,12 @@ function requestLimits({ settings }: Engine): RequestLimits {
   };
 }
 
+/** The first two bytes of every TLS connection. */
+const TLS_HANDSHAKE = 0x16;
+const TLS_MAJOR_VERSION = 3;
+
+/** A web page can make a browser send requests to this port. As in Redis, the connection is closed. */
+const HTTP_REQUEST = 'it sent an HTTP request';
 const HTTP_WORDS = new Set([
   'POST',
   'PUT',

@@ -3,6 +3,7 @@ export type ServerErrorCode =
   | 'open-folder'
   | 'in-use'
   | 'cannot-listen'
+  | 'bad-certificate'
   | 'heap-too-small';
 
 /** The server could not start. The message says why, and what to do. */

@@ -6,40 +6,59 @@ import {
   type Socket,
 } from 'node:net';
 import { dirname } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import { getHeapStatistics } from 'node:v8';
-import { CLIENT_BYTES, type Engine } from '../engine/index.ts';
+import { CLIENT_BYTES, type Engine, type Session } from '../engine/index.ts';
 import { makeFolder } from '../make-folder.ts';
 import { capacityFor } from '../memory/index.ts';
 import { ByteWriter } from '../resp/index.ts';
 import { type CommitLog, Connection, type ConnectionOwner } from './connection.ts';
 import { ServerError } from './errors.ts';
+import { LOG_LEVELS, type LogEntry, type LogLevel } from './log-entry.ts';
 import { SharedEncoder } from './shared-chunks.ts';
 import { ThrottledLog } from './throttled-log.ts';
+import { certificateUser, type SecureClient, signInAs, TlsHandshakes } from './tls.ts';
+import type { TlsFiles, TlsOptions } from './tls-options.ts';
 import { Turns } from './turns.ts';
 
 export interface ServerOptions {
   readonly engine: Engine;
   /** TCP address. Default: 127.0.0.1. */
   readonly host?: string;
-  /** TCP port; 0 takes a free one. Default: 6379, or no TCP if `unix` is given. */
+  /**
+   * TCP port without TLS; 0 takes a free one, or none if `tls` is given. Default: 6379, or no TCP if `unix` is given.
+   */
   readonly port?: number;
+  /** A further TCP port, for TLS only. Default: none. */
+  readonly tls?: TlsOptions;
   /** Path of a Unix socket. Its folder must have mode 0700; the server creates it if it does not exist. */
   readonly unix?: string;
   /** Allows to listen beyond loopback without a password. Default: false. */
   readonly unprotected?: boolean;
   /** The log of the engine. Default: none, the data is in memory only. */
   readonly log?: CommitLog;
-  /** Receives log lines for the operator, such as clients that were closed and the reason. Default: none. */
-  readonly report?: (message: string) => void;
+  /**
+   * Receives log lines for the operator, such as clients that were closed and the reason, from the level of the setting
+   * `loglevel` on. Default: none.
+   */
+  readonly report?: (message: string, entry: LogEntry) => void;
 }
 
 /** The engine behind sockets. */
 export interface Server {
-  /** The addresses on which it listens: `127.0.0.1:6379`, the path of a Unix socket. */
+  /** The addresses on which it listens: `127.0.0.1:6379`, `rediss://127.0.0.1:6380`, the path of a Unix socket. */
   readonly addresses: readonly string[];
-  /** The TCP port, or 0 without TCP. */
+  /** The TCP port without TLS, or 0 if there is none. */
   readonly port: number;
+  /** The TCP port for TLS, or 0 if there is none. */
+  readonly tlsPort: number;
   readonly connectionCount: number;
+  /**
+   * Uses another certificate for TLS clients that connect from now on. Connected clients stay.
+   *
+   * @throws ServerError if it cannot be used. The certificate before stays in use.
+   */
+  setCertificate(files: TlsFiles): void;
   /**
    * Stops listening, sends the replies of commands that have run, closes all connections and runs their exit
    * commands. Safe to call twice.
@@ -66,8 +85,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 
 /** How long clients may take to read their last replies when the server closes. */
 const CLOSE_MS = 2_000;
-/** redis.LOG_NOTICE. Lines of scripts with a lower level are not reported. */
-const LOG_NOTICE = 2;
 const LOOPBACK = /^(localhost|::1|127(\.\d+){3})$/;
 /** How long a connection may take to sign in, if there is a password. */
 const SIGN_IN_MS = 10_000;
@@ -76,6 +93,7 @@ class SocketServer implements Server, ConnectionOwner {
   readonly engine: Engine;
   readonly addresses: string[] = [];
   port = 0;
+  tlsPort = 0;
   readonly writer = new ByteWriter();
   readonly lateWriter = new ByteWriter();
   readonly sharedEncoder: SharedEncoder;
@@ -87,19 +105,23 @@ class SocketServer implements Server, ConnectionOwner {
   readonly #connections = new Set<Connection>();
   /** Connections with replies that wait for the log. */
   readonly #held = new Set<Connection>();
+  #tls: TlsHandshakes | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: ServerOptions) {
     this.engine = options.engine;
     this.#options = options;
-    this.#log = new ThrottledLog(this.engine.clock, options.report ?? (() => {}));
+    this.#log = new ThrottledLog(this.engine.clock, (entry) =>
+      options.report?.(entry.message, entry),
+    );
     this.sharedEncoder = new SharedEncoder(this.engine.memory.clients);
     this.turns = new Turns(this.engine.clock, () => this.sharedEncoder.forget());
     this.log = options.log ?? NO_LOG;
     if (options.log !== undefined) options.log.onSettled = () => this.#release();
     limitMemory(this.engine);
+    // The numbers of redis.log are the positions of its levels.
     this.engine.log = (level, message) => {
-      if (level >= LOG_NOTICE) this.report(message);
+      this.report({ level: LOG_LEVELS[level]!, event: 'engine', message });
     };
   }
 
@@ -108,12 +130,22 @@ class SocketServer implements Server, ConnectionOwner {
   }
 
   async listen(): Promise<void> {
-    const { host = '127.0.0.1', port, unix, unprotected = false } = this.#options;
-    if (port !== undefined || unix === undefined) {
-      if (!LOOPBACK.test(host) && !this.engine.needsPassword && !unprotected) throw openToAll(host);
-      await this.#listenTcp(host, port ?? 6379);
+    const { host = '127.0.0.1', port, tls, unix, unprotected = false } = this.#options;
+    const usesPlain = port === undefined ? unix === undefined : port !== 0 || tls === undefined;
+    if ((usesPlain || tls !== undefined) && !LOOPBACK.test(host)) {
+      if (!this.engine.needsPassword && !unprotected) throw openToAll(host);
     }
+    if (usesPlain) {
+      this.port = await this.#listenTcp(this.#plainListener(), host, port ?? 6379);
+      this.addresses.push(hostAndPort(host, this.port));
+    }
+    if (tls !== undefined) await this.#listenTls(host, tls);
     if (unix !== undefined) await this.#listenUnix(unix);
+  }
+
+  setCertificate(files: TlsFiles): void {
+    if (this.#tls === undefined) throw new Error('this server has no port for TLS');
+    this.#tls.reload(files);
   }
 
   close(): Promise<void> {
@@ -121,8 +153,9 @@ class SocketServer implements Server, ConnectionOwner {
     return this.#closing;
   }
 
-  report(message: string): void {
-    this.#log.write(message);
+  report(entry: LogEntry): void {
+    const least = this.engine.settings.text('loglevel') as LogLevel;
+    if (LOG_LEVELS.indexOf(entry.level) >= LOG_LEVELS.indexOf(least)) this.#log.write(entry);
   }
 
   releaseLater(connection: Connection): void {
@@ -135,44 +168,97 @@ class SocketServer implements Server, ConnectionOwner {
     this.turns.forget(connection);
   }
 
-  async #listenTcp(host: string, port: number): Promise<void> {
-    const listener = this.#createListener();
+  /** Returns the port. */
+  async #listenTcp(listener: NetServer, host: string, port: number): Promise<number> {
     await listening(listener, { host, port });
     const address = listener.address();
     if (address === null || typeof address === 'string') throw new Error('no TCP address');
-    this.port = address.port;
-    this.addresses.push(`${host.includes(':') ? `[${host}]` : host}:${address.port}`);
+    return address.port;
+  }
+
+  async #listenTls(host: string, options: TlsOptions): Promise<void> {
+    const tls = new TlsHandshakes(options, this.engine.clock, {
+      connected: (client) => this.#guard(client.socket, () => this.#acceptSecure(client)),
+      failed: (socket, reason) => this.#reportHandshake(socket, reason),
+    });
+    this.#tls = tls;
+    const listener = this.#createListener((socket) => {
+      if (this.#hasCapacity() && tls.begin(socket)) return;
+      this.#reportHandshake(socket, 'too many clients or handshakes');
+      this.engine.stats.rejectedSessions++;
+      socket.destroy();
+    }, false);
+    this.tlsPort = await this.#listenTcp(listener, host, options.port);
+    this.addresses.push(`rediss://${hostAndPort(host, this.tlsPort)}`);
   }
 
   async #listenUnix(path: string): Promise<void> {
     await prepareSocket(path);
-    await listening(this.#createListener(), { path });
+    await listening(this.#plainListener(), { path });
     chmodSync(path, 0o600);
     this.addresses.push(path);
   }
 
-  #createListener(): NetServer {
+  #plainListener(): NetServer {
+    // Without half-open sockets, Node would close when the client closes its side, before the replies are sent.
+    return this.#createListener((socket) => this.#accept(socket), true);
+  }
+
+  #createListener(accept: (socket: Socket) => void, allowHalfOpen: boolean): NetServer {
     const keepAliveMs = this.engine.settings.number('tcp-keepalive') * 1000;
     const listener = createNetServer({
-      // Without this, Node would close the socket when the client closes its side, before the replies are sent.
-      allowHalfOpen: true,
+      allowHalfOpen,
       noDelay: true,
       keepAlive: keepAliveMs > 0,
       keepAliveInitialDelay: keepAliveMs,
     });
-    listener.on('connection', (socket) => {
-      try {
-        this.#accept(socket);
-      } catch (error) {
-        socket.destroy();
-        this.report(`refused a connection after an internal error: ${(error as Error).stack}`);
-      }
-    });
+    listener.on('connection', (socket) => this.#guard(socket, () => accept(socket)));
     this.#listeners.push(listener);
     return listener;
   }
 
-  #accept(socket: Socket): void {
+  /** Runs a callback of a listener. An exception costs this connection only. */
+  #guard(socket: Socket, callback: () => void): void {
+    try {
+      callback();
+    } catch (error) {
+      socket.destroy();
+      const message = `refused a connection after an internal error: ${(error as Error).stack}`;
+      this.report({ level: 'warning', event: 'internal-error', message });
+    }
+  }
+
+  #acceptSecure({ socket, refusal }: SecureClient): void {
+    const connection = this.#accept(socket);
+    if (connection === undefined) return;
+    const { address } = connection.session;
+    const reason = refusal ?? this.#signInByCertificate(connection.session, socket);
+    if (reason === undefined) return;
+    const message = `closed ${address}: ${reason}`;
+    this.report({ level: 'notice', event: 'client-closed', message, fields: { address, reason } });
+    connection.refuse(`NOAUTH ${reason}.`);
+  }
+
+  /** Returns why the name in the certificate is refused. A name that is no user leaves the session as it is. */
+  #signInByCertificate(session: Session, socket: TLSSocket): string | undefined {
+    if (this.#options.tls?.user !== 'CN') return undefined;
+    const certificate = socket.getPeerCertificate();
+    if (certificate.subject === undefined) return undefined;
+    const name = certificateUser(certificate.subject);
+    if (name === undefined) return 'the client certificate must have one CN, of printable ASCII';
+    signInAs(session, name);
+    return undefined;
+  }
+
+  #reportHandshake(socket: Socket, reason: string): void {
+    if (this.#closing !== undefined) return;
+    const address = socketAddress(socket.remoteAddress, socket.remotePort);
+    const message = `refused ${address || 'a client'} at the TLS handshake: ${reason}`;
+    this.report({ level: 'notice', event: 'tls-refused', message, fields: { address, reason } });
+  }
+
+  /** Returns undefined for a connection that was refused. */
+  #accept(socket: Socket): Connection | undefined {
     const connection = new Connection(this, socket);
     const { session } = connection;
     session.address = socketAddress(socket.remoteAddress, socket.remotePort);
@@ -180,17 +266,22 @@ class SocketServer implements Server, ConnectionOwner {
     if (!this.#hasCapacity()) {
       this.engine.stats.rejectedSessions++;
       connection.refuse('ERR max number of clients reached');
-      return;
+      return undefined;
     }
     this.#connections.add(connection);
+    const { address } = session;
+    const message = `accepted ${address || 'a client of the Unix socket'}`;
+    this.report({ level: 'verbose', event: 'client-connected', message, fields: { address } });
     if (!session.authenticated) this.#limitSignIn(socket, connection);
+    return connection;
   }
 
   #hasCapacity(): boolean {
     const { settings, memory } = this.engine;
     memory.clients.evictUnlessFits(CLIENT_BYTES);
     if (!memory.clients.fits(CLIENT_BYTES)) return false;
-    return this.#connections.size < settings.number('maxclients');
+    const pending = this.#tls?.pendingCount ?? 0;
+    return this.#connections.size + pending < settings.number('maxclients');
   }
 
   #limitSignIn(socket: Socket, connection: Connection): void {
@@ -212,6 +303,7 @@ class SocketServer implements Server, ConnectionOwner {
 
   async #close(): Promise<void> {
     const closed = this.#listeners.map((listener) => closing(listener));
+    this.#tls?.close();
     for (const connection of [...this.#connections]) connection.end();
     let isOver = false;
     const timer = this.engine.clock.setTimer(CLOSE_MS, () => {
@@ -345,6 +437,9 @@ function closing(listener: NetServer): Promise<void> {
 }
 
 function socketAddress(host: string | undefined, port: number | undefined): string {
-  if (host === undefined) return '';
+  return host === undefined || port === undefined ? '' : hostAndPort(host, port);
+}
+
+function hostAndPort(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,8 +1,8 @@
 import { type Connection, openConnection } from '../../client/index.ts';
 import { systemClock } from '../../clock/index.ts';
-import type { Reply } from '../../resp/index.ts';
+import { ErrorReply, type Reply } from '../../resp/index.ts';
 import type { StoreAddress } from '../store-address.ts';
-import { storeAdvice } from '../store-advice.ts';
+import { replyAdvice, storeAdvice } from '../store-advice.ts';
 
 interface ClientOptions {
   readonly store: StoreAddress;
@@ -33,6 +33,8 @@ export class Client {
   #connection: Connection | undefined;
   #attempt = new AbortController();
   #hasReply = false;
+  /** Advice for the reply that refused this client: the server closes the connection after it. */
+  #refusal: string | undefined;
 
   constructor(options: ClientOptions) {
     this.#options = options;
@@ -69,9 +71,11 @@ export class Client {
     try {
       const reply = await this.#connection!.request(argv);
       this.#hasReply = true;
+      this.#refusal = reply instanceof ErrorReply ? replyAdvice(reply.message) : undefined;
       return reply;
     } catch (error) {
-      const advice = this.#hasReply ? '' : storeAdvice(error, this.#options.store);
+      const later = this.#refusal === undefined ? '' : ` ${this.#refusal}`;
+      const advice = this.#hasReply ? later : storeAdvice(error, this.#options.store);
       throw new ConnectionError(NO_ANSWER, { advice });
     }
   }

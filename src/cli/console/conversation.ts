@@ -1,7 +1,7 @@
 import { ErrorReply, type Protocol, QUEUED, type Reply, SimpleReply } from '../../resp/index.ts';
 import { textOf } from '../bytes.ts';
 import type { StoreAddress } from '../store-address.ts';
-import { PASSWORD_ADVICE } from '../store-advice.ts';
+import { replyAdvice } from '../store-advice.ts';
 import { Client, ConnectionError } from './client.ts';
 
 interface ConversationOptions {
@@ -116,7 +116,7 @@ export class Conversation {
     if (!(reply instanceof ErrorReply)) return;
     if (argv[0] === 'SELECT') this.#database = 0;
     this.#options.say(`Could not ${purpose}: ${textOf(reply.message)}`);
-    if (reply.code === 'WRONGPASS') this.#options.say(PASSWORD_ADVICE);
+    if (reply.code === 'WRONGPASS') this.#options.say(replyAdvice(reply.message)!);
   }
 
   /** SHUTDOWN is answered by the end of the connection. */
@@ -146,7 +146,7 @@ export class Conversation {
     const isUnknown = reply instanceof ErrorReply && reply.code === 'NOAUTH';
     if (!isUnknown || store.password !== '' || this.#hasAdvised) return;
     this.#hasAdvised = true;
-    say(PASSWORD_ADVICE);
+    say(replyAdvice(reply.message)!);
   }
 
   /** Until Ctrl-C or the end of the connection. */

@@ -4,7 +4,7 @@ import type { RunScript } from '../../stores/index.ts';
 import { textOf } from '../bytes.ts';
 import { Client, ConnectionError } from '../console/client.ts';
 import type { StoreAddress } from '../store-address.ts';
-import { PASSWORD_ADVICE, storeAdvice } from '../store-advice.ts';
+import { replyAdvice, storeAdvice } from '../store-advice.ts';
 
 /** The store is unreachable, or its reply is no reply of a store. The message says what to do. */
 export class StoreError extends Error {
@@ -155,9 +155,9 @@ function reasonOf({ isLost, advice, message }: ConnectionError, { label }: Store
 
 function accepted({ label }: StoreAddress, reply: Reply): unknown {
   if (!(reply instanceof ErrorReply)) return reply;
-  const needsPassword = reply.code === 'NOAUTH' || reply.code === 'WRONGPASS';
   const message = textOf(reply.message).replace(/\.?$/, '.');
-  throw new StoreError(`${label} answers: ${message}${needsPassword ? ` ${PASSWORD_ADVICE}` : ''}`);
+  const advice = replyAdvice(message);
+  throw new StoreError(`${label} answers: ${message}${advice === undefined ? '' : ` ${advice}`}`);
 }
 
 /** In a cluster: the server that has the keys, from a MOVED error. */

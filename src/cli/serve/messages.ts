@@ -1,17 +1,22 @@
-import type { ServeValues } from '../serve-options.ts';
+import type { LogEntry } from '../../server/index.ts';
+import type { ServeInput } from '../serve-options.ts';
+import type { ServerFacts } from './banner.ts';
 
 /** The start data of the server thread. */
-export interface ServerThreadData {
-  readonly values: ServeValues;
-}
+export type ServerThreadData = ServeInput;
 
 /** Messages of the server thread. */
 export type ServerMessage =
-  | { readonly kind: 'listening'; readonly addresses: readonly string[]; readonly port: number }
-  /** The server did not start. The text says what to do. */
-  | { readonly kind: 'refused'; readonly message: string; readonly isUsage: boolean }
+  | { readonly kind: 'listening'; readonly facts: ServerFacts }
+  /** The server did not start. The text says what to do, after the lines of `details`. */
+  | {
+      readonly kind: 'refused';
+      readonly message: string;
+      readonly details: readonly string[];
+      readonly isUsage: boolean;
+    }
   /** A line for the log. */
-  | { readonly kind: 'report'; readonly message: string }
+  | { readonly kind: 'log'; readonly entry: LogEntry }
   /** The server has ended regularly. */
   | { readonly kind: 'ended'; readonly exitCode: number };
 
@@ -20,4 +25,6 @@ export type ServerOrder =
   /** Listens. The mark is a file, see RunMark; `graceMs` is how long an earlier one counts. */
   | { readonly kind: 'start'; readonly mark: string | undefined; readonly graceMs: number }
   | { readonly kind: 'stop' }
-  | { readonly kind: 'password'; readonly password: string };
+  | { readonly kind: 'password'; readonly password: string }
+  /** Reads the files of the certificate again. */
+  | { readonly kind: 'reload-certificate' };

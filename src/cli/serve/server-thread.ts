@@ -1,19 +1,25 @@
 // The thread of `holdfast serve` that has the engine and the sockets. It is a separate thread because a thread can have a
 // heap of the right size, because the process receives signals while a command runs, and because a full heap ends the
 // thread only, so that the process can report it.
+import { resolve } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { createEngine } from '../../engine/index.ts';
 import { LogError, type OpenedFolder, openLogFolder } from '../../log/index.ts';
 import { ErrorReply } from '../../resp/index.ts';
-import { type Server, ServerError, startServer } from '../../server/index.ts';
-import { applySettings } from '../serve-options.ts';
+import { type LogEntry, type Server, ServerError, startServer } from '../../server/index.ts';
+import { applySettings, CONFIG_OPTIONS } from '../serve-options.ts';
 import { UsageError } from '../verb.ts';
 import { aclFile } from './acl-file.ts';
+import { describeAccess } from './banner.ts';
+import { applyDirectives } from './config-settings.ts';
 import { LOCK_ROLE } from './lock-role.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
+import { rewriteConfig, rewriteFile } from './rewrite-config.ts';
 import { RunMark } from './run-mark.ts';
+import { readTlsFiles, tlsOptions } from './tls-files.ts';
 
-const { values } = workerData as ServerThreadData;
+const input = workerData as ServerThreadData;
+const { values, config } = input;
 const port = parentPort!;
 const engine = createEngine({ lockRole: LOCK_ROLE });
 let server: Server | undefined;
@@ -25,7 +31,9 @@ let isEnding = false;
 Reflect.deleteProperty(Object.prototype, '__proto__');
 
 process.on('uncaughtException', (error) => {
-  report(`ends after an internal error in ${engine.lastCommand}: ${error.stack ?? error.message}`);
+  const command = engine.lastCommand;
+  const message = `ends after an internal error in ${command}: ${error.stack ?? error.message}`;
+  log({ level: 'warning', event: 'internal-error', message, fields: { command } });
   void end(1);
 });
 engine.requestShutdown = () => void end(0);
@@ -40,13 +48,17 @@ port.on('message', (order: ServerOrder) => {
     case 'password':
       engine.settings.put('requirepass', order.password);
       break;
+    case 'reload-certificate':
+      reloadCertificate();
+      break;
   }
 });
 
 async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
   try {
-    applySettings(values, engine.settings);
-    if (values.aclfile !== undefined) loadUsers(values.aclfile);
+    applyConfig();
+    applySettings(input, engine.settings);
+    loadUsers();
     mark = order.mark === undefined ? undefined : new RunMark(order.mark);
     data = await openData();
     const graceMs = graceFor(order.graceMs);
@@ -55,13 +67,24 @@ async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
     // Before the first client is accepted.
     attemptMark(() => (data === undefined ? mark?.set() : mark?.end(0)));
     engine.settings.put('port', String(server.port));
-    if (graceMs > 0) report(graceNotice(graceMs));
-    send({ kind: 'listening', addresses: server.addresses, port: server.port });
+    engine.settings.put('tls-port', String(server.tlsPort));
+    if (graceMs > 0) report('restart-grace', graceNotice(graceMs));
+    const { addresses, tlsPort } = server;
+    const facts = {
+      addresses,
+      port: server.port,
+      tlsPort,
+      durability: durability(),
+      access: access(),
+    };
+    send({ kind: 'listening', facts });
+    if (config !== undefined) engine.rewriteConfig = rewriter(config);
   } catch (error) {
     const isUsage = error instanceof UsageError;
     if (!(isUsage || error instanceof ServerError || error instanceof LogError)) throw error;
     await data?.close();
-    send({ kind: 'refused', message: error.message, isUsage });
+    const details = error instanceof ConfigError ? error.details : [];
+    send({ kind: 'refused', message: error.message, details, isUsage });
     port.close();
   }
 }
@@ -69,7 +92,11 @@ async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
 /** The data folder; undefined with `appendonly no`. */
 async function openData(): Promise<OpenedFolder | undefined> {
   if (!engine.settings.flag('appendonly')) return undefined;
-  return openLogFolder(engine.settings.text('dir'), { engine, report, onFatal: fail });
+  return openLogFolder(engine.settings.text('dir'), {
+    engine,
+    report: (message) => log({ level: 'warning', event: 'data', message }),
+    onFatal: fail,
+  });
 }
 
 /** How long locks may still be held that this server does not know. */
@@ -84,13 +111,16 @@ function graceFor(graceMs: number): number {
 }
 
 function fail(message: string): void {
-  report(`ends at once, so that no reply leaves that the log does not have: ${message}`);
+  const reason = `ends at once, so that no reply leaves that the log does not have: ${message}`;
+  log({ level: 'warning', event: 'data', message: reason });
   send({ kind: 'ended', exitCode: 1 });
   process.exit(1);
 }
 
 /** Throws UsageError with the file and the lines that are wrong. */
-function loadUsers(path: string): void {
+function loadUsers(): void {
+  const path = engine.settings.text('aclfile');
+  if (path === '') return;
   engine.acl.file = aclFile(path);
   try {
     engine.acl.load();
@@ -101,8 +131,76 @@ function loadUsers(path: string): void {
   }
 }
 
+/** A configuration file has lines that cannot be used. */
+class ConfigError extends UsageError {
+  readonly details: readonly string[];
+
+  constructor(path: string, details: readonly string[]) {
+    super(`${path} has ${details.length === 1 ? 'an error' : `${details.length} errors`}.`);
+    this.details = details;
+  }
+}
+
+function durability(): string {
+  if (data === undefined) return 'in memory only: a restart forgets everything';
+  return `in ${resolve(engine.settings.text('dir'))}, ${SYNC_TEXTS[engine.syncMode]}`;
+}
+
+const SYNC_TEXTS = {
+  always: 'on the disk before each reply',
+  everysec: 'on the disk within a second; kill -9 loses nothing',
+  no: 'on the disk when the system likes; kill -9 loses nothing',
+} as const;
+
+/** Applies the lines of the configuration file that are no options. */
+function applyConfig(): void {
+  if (config === undefined) return;
+  const { path, rest } = config;
+  const found = applyDirectives(rest, engine.settings, [...CONFIG_OPTIONS.keys()]);
+  const errors = found.errors.map((error) => `${path}, ${error}`);
+  if (errors.length > 0) throw new ConfigError(path, errors);
+  for (const notice of found.notices) report('config', `${path}, ${notice}`);
+}
+
+/** CONFIG REWRITE: writes the settings that have changed since the start, or since it was last called. */
+function rewriter({ path, hasPasswordFile }: NonNullable<typeof config>): () => void {
+  const { settings } = engine;
+  let known = settings.values();
+  return () => {
+    const values = settings.values();
+    const changed = new Map([...values].filter(([name, value]) => known.get(name) !== value));
+    // The file of the password would contradict it.
+    if (hasPasswordFile) changed.delete('requirepass');
+    rewriteFile(path, (text) => rewriteConfig(text, changed, (word) => settings.nameOf(word)));
+    known = values;
+  };
+}
+
+function access(): string {
+  const { settings, needsPassword } = engine;
+  return describeAccess({
+    host: settings.text('bind'),
+    port: server!.port,
+    tlsPort: server!.tlsPort,
+    hasUnixSocket: settings.text('unixsocket') !== '',
+    needsPassword,
+    certificates: settings.text('tls-auth-clients'),
+  });
+}
+
+function reloadCertificate(): void {
+  try {
+    server?.setCertificate(readTlsFiles(engine.settings));
+    report('certificate', 'reloaded the certificate');
+  } catch (error) {
+    const message = `kept the certificate before: ${(error as Error).message}`;
+    log({ level: 'warning', event: 'certificate', message });
+  }
+}
+
 function listen(): Promise<Server> {
   const { host, port, unix, unprotected } = values;
+  const tls = tlsOptions(engine.settings);
   return startServer({
     engine,
     ...(host !== undefined && { host }),
@@ -110,7 +208,8 @@ function listen(): Promise<Server> {
     ...(unix !== undefined && { unix }),
     ...(unprotected !== undefined && { unprotected }),
     ...(data !== undefined && { log: data.log }),
-    report,
+    ...(tls !== undefined && { tls }),
+    report: (_message, entry) => log(entry),
   });
 }
 
@@ -133,7 +232,8 @@ function attemptMark(write: () => void): void {
   try {
     write();
   } catch (error) {
-    report(`cannot write the mark that a server after this one would wait for: ${error}`);
+    const message = `cannot write the mark that a server after this one would wait for: ${error}`;
+    log({ level: 'warning', event: 'mark', message });
   }
 }
 
@@ -145,11 +245,15 @@ function graceNotice(graceMs: number): string {
 }
 
 function nextTurn(): Promise<void> {
-  return new Promise((resolve) => engine.clock.defer(resolve));
+  return new Promise((done) => engine.clock.defer(done));
 }
 
-function report(message: string): void {
-  send({ kind: 'report', message });
+function report(event: string, message: string): void {
+  log({ level: 'notice', event, message });
+}
+
+function log(entry: LogEntry): void {
+  send({ kind: 'log', entry });
 }
 
 function send(message: ServerMessage): void {

@@ -46,7 +46,7 @@ const subcommands = {
     flags: ADMIN,
     run: rewrite,
     syntax: '',
-    summary: 'Fails: there is no configuration file',
+    summary: 'Writes changed settings to the configuration file of the server',
     since: '2.8.0',
     complexity: 'O(1)',
   },
@@ -71,6 +71,14 @@ function resetStatistics(session: Session): Reply {
   return OK;
 }
 
-function rewrite(): Reply {
-  throw new ErrorReply('ERR The server is running without a config file');
+function rewrite({ engine }: Session): Reply {
+  if (engine.rewriteConfig === undefined) {
+    throw new ErrorReply('ERR The server is running without a config file');
+  }
+  try {
+    engine.rewriteConfig();
+  } catch (error) {
+    throw new ErrorReply(`ERR Rewriting config file: ${(error as Error).message}`);
+  }
+  return OK;
 }
