@@ -284,6 +284,17 @@ describe('the user of a certificate', () => {
     expect(await ask(open(server, client))).toMatch(reply);
   });
 
+  it('has the rights of ACL, and is no user while it is off', async () => {
+    const server = await serve({ user: 'CN' }, password);
+    const client = contents(authority.issue({ subject: '/CN=reader' }));
+    const admin = open(server, contents(authority.issue()));
+    expect(await ask(admin, 'ACL SETUSER reader on ~* +get')).toBe('+OK\r\n');
+    expect(await ask(open(server, client), 'GET k')).toBe('$-1\r\n');
+    expect(await ask(open(server, client), 'SET k v')).toMatch(/^-NOPERM/);
+    expect(await ask(admin, 'ACL SETUSER reader off')).toMatch(/OK/);
+    expect(await ask(open(server, client), 'GET k')).toMatch(/^-NOAUTH Authentication required/);
+  });
+
   it('is refused if it has a NUL, where another program would cut it', async () => {
     const server = await serve({ user: 'CN' }, password);
     const issued = authority.issue({ subject: '/CN=default_evil' });

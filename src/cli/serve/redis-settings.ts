@@ -19,7 +19,7 @@ const GROUPS: readonly (ForeignSetting & { readonly names: RegExp })[] = [
   refused(/^loadmodule$/, 'there are no modules'),
   refused(/^(?:replicaof|slaveof|masterauth|masteruser)$/, 'there is no replication'),
   refused(/^min-(?:replicas|slaves)-/, 'there is no replication'),
-  refused(/^(?:user|aclfile)$/, 'there are no users yet besides default'),
+  refused(/^user$/, 'write users into the file of aclfile'),
   refused(
     /^tls-(?:key-file-pass|ca-cert-dir)$/,
     'use a key without a passphrase, and tls-ca-cert-file',
@@ -46,7 +46,7 @@ const GROUPS: readonly (ForeignSetting & { readonly names: RegExp })[] = [
   ),
   harmless(
     /^(?:aof-|auto-aof-|appenddirname|no-appendfsync-on-rewrite)/,
-    'there is no append-only file',
+    'the log has no such setting',
   ),
   harmless(/^(?:maxmemory-|lfu-)/, 'keys are never evicted'),
   harmless(
@@ -58,7 +58,6 @@ const GROUPS: readonly (ForeignSetting & { readonly names: RegExp })[] = [
     'the log goes to stderr; the service manager stores it',
   ),
   harmless(/^client-output-buffer-limit$/, 'use output-limit-normal and output-limit-pubsub'),
-  harmless(/^(?:acl-pubsub-default|acllog-max-len)$/, 'there are no users yet besides default'),
   harmless(
     /^(?:io-threads|io-threads-do-reads|.+[_-]cpulist)$/,
     'commands run in one thread, on the cores that the system chooses',
