@@ -1,5 +1,3 @@
-import { textOf } from './text.ts';
-
 /**
  * Splits an inline request into arguments by the rules of Redis. Blanks separate arguments. In double quotes, \n \r \t
  * \b \a \xHH and a backslash before any other byte are escapes; in single quotes, only \'. A closing quote must be
@@ -42,9 +40,9 @@ class Scanner {
       const byte = this.#peek(0);
       this.#at++;
       if (byte === DOUBLE_QUOTE || byte === SINGLE_QUOTE) {
-        return this.#takeQuoted(byte) ? textOf(this.#text, 0, this.#length) : null;
+        return this.#takeQuoted(byte) ? this.#taken() : null;
       }
-      if (ENDS_ARGUMENT.has(byte)) return textOf(this.#text, 0, this.#length);
+      if (ENDS_ARGUMENT.has(byte)) return this.#taken();
       this.#append(byte);
     }
   }
@@ -82,6 +80,10 @@ class Scanner {
   #peek(offset: number): number {
     const at = this.#at + offset;
     return at < this.#end ? this.#line[at]! : END;
+  }
+
+  #taken(): string {
+    return this.#text.toString('latin1', 0, this.#length);
   }
 
   #append(byte: number): void {
