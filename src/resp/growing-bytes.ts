@@ -2,7 +2,7 @@ import './byte-writer.ts';
 
 /** Bytes that are appended to, cut and read in place. The memory stays allocated for the next content. */
 export class GrowingBytes {
-  #bytes: Buffer = Buffer.allocUnsafeSlow(KEPT_BYTES);
+  #bytes: Buffer = NO_BYTES;
   length = 0;
 
   /** Appends a text, one latin1 char per byte. */
@@ -46,17 +46,19 @@ export class GrowingBytes {
 
   clear(): void {
     this.length = 0;
-    if (this.#bytes.length > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(KEPT_BYTES);
+    if (this.#bytes.length > MAX_KEPT_BYTES) this.#bytes = NO_BYTES;
   }
 
   #grow(length: number): void {
-    const larger = Buffer.allocUnsafeSlow(Math.max(length, this.#bytes.length * 2));
+    const larger = Buffer.allocUnsafeSlow(Math.max(length, this.#bytes.length * 2, MIN_BYTES));
     this.#bytes.copy(larger, 0, 0, this.length);
     this.#bytes = larger;
   }
 }
 
-const KEPT_BYTES = 64 * 1024;
+/** An engine without a log has an empty buffer: the lab creates engines by the thousand. */
+const NO_BYTES = Buffer.alloc(0);
+const MIN_BYTES = 64 * 1024;
 /** A larger buffer is given back after use. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** For longer texts a call into C++ is faster than a loop. */
