@@ -5,6 +5,7 @@ import type { Boot } from './boot.ts';
 import type { Disk } from './disk.ts';
 import { LogError } from './errors.ts';
 import { visitForeignFile } from './foreign-file.ts';
+import type { FileLine, Frame } from './frame.ts';
 import { fileNames, type LogFileName, type Manifest } from './manifest.ts';
 import { type BadPlace, type FrameEntry, Segment } from './segment.ts';
 
@@ -62,8 +63,10 @@ class Reading {
   /** The last frame that the base file needs. */
   #required = 0;
   #isForeign = false;
-  #last: FrameEntry | undefined;
-  #isClean = true;
+  /** The last increment that Holdfast has written, and its last frame. */
+  #lastFile: FileLine | undefined;
+  #last: Frame | undefined;
+  #lastWallMs = 0;
 
   constructor(
     disk: Disk,
@@ -121,10 +124,12 @@ class Reading {
       this.#readForeign(name);
       return undefined;
     }
+    this.#lastFile = segment.line;
+    this.#last = undefined;
     return segment.visit(this.#next, (entry) => {
       this.#next = entry.frame.number + 1;
-      this.#last = entry;
-      this.#isClean = entry.frame.kind === 'c';
+      this.#last = entry.frame;
+      this.#lastWallMs = entry.frame.wallMs;
       this.#visitor.frame(entry);
     });
   }
@@ -152,16 +157,15 @@ class Reading {
   }
 
   #result(manifest: Manifest, tornAt: BadPlace | undefined, tornBytes: number): Recovery {
-    const last = this.#last;
     return {
       lastFrame: this.#next - 1,
       manifest,
       tornAt,
       tornBytes,
-      isClean: tornAt === undefined && this.#isClean,
-      isOtherBoot: last !== undefined && !this.#boot.isSame(last.file.bootId),
+      isClean: tornAt === undefined && this.#last?.kind === 'c',
+      isOtherBoot: this.#lastFile !== undefined && !this.#boot.isSame(this.#lastFile.bootId),
       isForeign: this.#isForeign,
-      lastWallMs: last?.frame.wallMs ?? 0,
+      lastWallMs: this.#lastWallMs,
     };
   }
 
