@@ -24,6 +24,8 @@ export interface Recovery {
   readonly isOtherBoot: boolean;
   /** Whether a file was written by Redis. */
   readonly isForeign: boolean;
+  /** About how many bytes at the end of a file of Redis were no whole command or transaction. */
+  readonly skippedBytes: number;
   /** The wall time of the last frame; 0 if there is none. */
   readonly lastWallMs: number;
 }
@@ -63,6 +65,7 @@ class Reading {
   /** The last frame that the base file needs. */
   #required = 0;
   #isForeign = false;
+  #skippedBytes = 0;
   /** The last increment that Holdfast has written, and its last frame. */
   #lastFile: FileLine | undefined;
   #last: Frame | undefined;
@@ -136,7 +139,12 @@ class Reading {
 
   #readForeign(name: string): void {
     this.#isForeign = true;
-    visitForeignFile(this.#disk, name, (argv) => this.#visitor.foreignCommand(argv));
+    this.#skippedBytes = visitForeignFile(this.#disk, name, (argv) =>
+      this.#visitor.foreignCommand(argv),
+    );
+    if (this.#skippedBytes > 0 && name !== fileNames(this.#manifest).at(-1)) {
+      throw this.#damage(`the last command of ${name} is not complete`);
+    }
   }
 
   /** The log ends at the bad place, unless a later frame says that more was on the disk. */
@@ -165,6 +173,7 @@ class Reading {
       isClean: tornAt === undefined && this.#last?.kind === 'c',
       isOtherBoot: this.#lastFile !== undefined && !this.#boot.isSame(this.#lastFile.bootId),
       isForeign: this.#isForeign,
+      skippedBytes: this.#skippedBytes,
       lastWallMs: this.#lastWallMs,
     };
   }
@@ -203,12 +212,15 @@ export function loadLog(
           : frame.wallMs - nowMs;
         loader.setTime({ kind: 'offset', offsetMs });
         decoder.push(commands);
-        for (let argv = decoder.next(); argv !== null; argv = decoder.next()) applyTo(loader, argv);
+        for (let argv = decoder.next(); argv !== null; argv = decoder.next()) {
+          applyTo(loader, argv, disk);
+        }
         if (loader.excessBytes > MAX_EXCESS_BYTES) throw tooLarge(loader.excessBytes);
       },
       foreignCommand(argv) {
         loader.setTime({ kind: 'wall' });
-        loader.apply(argv);
+        const error = loader.apply(argv);
+        if (error !== undefined) throw cannotApply(disk, argv, error.message);
       },
     });
   } finally {
@@ -216,10 +228,28 @@ export function loadLog(
   }
 }
 
-/** A frame is applied as a whole, so that the borders of its groups do not matter. */
-function applyTo(loader: Loader, argv: readonly string[]): void {
+/**
+ * A frame is applied as a whole, so that the borders of its groups do not matter. After a rewrite, a change of a key that had another
+ * type before fails, and a later change in the same file replaces the key. Without its SELECT, a command would change another database.
+ */
+function applyTo(loader: Loader, argv: readonly string[], disk: Disk): void {
   if (argv.length === 1 && (argv[0] === 'MULTI' || argv[0] === 'EXEC')) return;
-  loader.apply(argv);
+  const error = loader.apply(argv);
+  if (error === undefined || argv[0] !== 'SELECT') return;
+  throw new LogError(
+    'format',
+    `the log in ${disk.path} uses database ${argv[1]}, which this server does not have. Start it with --databases ${Number(argv[1]) + 1} or more.`,
+  );
+}
+
+/** Holdfast writes its own files after loading, so that data which cannot be loaded would be lost. */
+function cannotApply({ path }: Disk, argv: readonly string[], message: string): LogError {
+  const command = argv.slice(0, 2).join(' ').slice(0, MAX_SHOWN_CHARS);
+  return new LogError(
+    'format',
+    `the log of Redis in ${path} has a command that Holdfast cannot load: ${command} (${message}). Nothing was changed. ` +
+      'Remove such data on the Redis server, run BGREWRITEAOF there, and copy its folder again.',
+  );
 }
 
 function tooLarge(bytes: number): LogError {
@@ -229,5 +259,6 @@ function tooLarge(bytes: number): LogError {
   );
 }
 
+const MAX_SHOWN_CHARS = 80;
 /** Loaded data needs a little more memory than before. */
 const MAX_EXCESS_BYTES = 64 * 2 ** 20;
