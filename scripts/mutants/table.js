@@ -4,6 +4,7 @@
 // and further than elsewhere.
 import { ELECTION_MUTANTS } from './election-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
+import { LOG_MUTANTS } from './log-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
 import { SESSION_MUTANTS } from './session-mutants.js';
 import { STORE_MUTANTS } from './store-mutants.js';
@@ -14,4 +15,5 @@ export const MUTANTS = [
   ...SESSION_MUTANTS,
   ...LOCK_MUTANTS,
   ...ELECTION_MUTANTS,
+  ...LOG_MUTANTS,
 ];

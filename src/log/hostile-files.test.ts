@@ -54,15 +54,16 @@ describe('a log of Redis', () => {
     expect(scene.disk.names()).toEqual(before);
   });
 
-  it.each([commands('SET b 2').slice(0, -3), commands('MULTI', 'SET b 2'), '\0'.repeat(600)])(
-    'with an incomplete end is loaded, and the end is reported: %j',
-    async (end) => {
-      putRedisLog(commands('SET a 1') + end);
-      const { run } = await scene.start();
-      expect(run('KEYS', '*')).toEqual(['a']);
-      expect(scene.reports).toEqual([expect.stringContaining('ends with an incomplete command')]);
-    },
-  );
+  it.each([
+    ['an incomplete command', commands('SET b 2').slice(0, -3)],
+    ['an incomplete transaction', commands('MULTI', 'SET b 2')],
+    ['zeros', '\0'.repeat(600)],
+  ])('with %s at the end is loaded without it, and reports that', async (_, end) => {
+    putRedisLog(commands('SET a 1') + end);
+    const { run } = await scene.start();
+    expect(run('KEYS', '*')).toEqual(['a']);
+    expect(scene.reports).toEqual([expect.stringContaining('ends with an incomplete command')]);
+  });
 
   it('with an incomplete file before the last stops the start', async () => {
     putRedisLog(commands('SET a 1').slice(0, -3), commands('SET b 2'));

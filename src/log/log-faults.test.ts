@@ -190,6 +190,18 @@ describe('a failed write', () => {
   });
 });
 
+it('a transaction that changes more than a write of the log can hold gets errors for the rest', async () => {
+  const { run, engine } = await scene.start();
+  engine.changes.maxBytes = 1000;
+  run('SET', 'big', 'x'.repeat(400));
+  run('MULTI');
+  for (const key of ['a', 'b', 'c', 'd', 'e']) run('COPY', 'big', key);
+  const error = expect.objectContaining({ message: expect.stringContaining('Use smaller ones') });
+  expect(run('EXEC')).toEqual([1, 1, 1, error, error]);
+  expect(run('SET', 'later', 'x')).toMatchObject({ text: 'OK' });
+  expect((await scene.restart()).run('EXISTS', 'a', 'b', 'c', 'd', 'later')).toBe(4);
+});
+
 describe('a rewrite', () => {
   it('begins by itself with appendfsync no', async () => {
     const { log, run, engine } = await scene.start();

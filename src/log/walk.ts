@@ -102,5 +102,6 @@ interface PartlyWritten {
   cursor: number;
 }
 
-const KEYS_PER_STEP = 8;
+/** The time and the buffer are checked after each: a value may have 512 MB. */
+const KEYS_PER_STEP = 1;
 const ELEMENTS_PER_STEP = 64;
