@@ -107,6 +107,8 @@ class Scene {
     } else {
       await this.#pass();
       this.#engine.changes.isOn = false;
+      // A killed process sends no reply.
+      this.#log.onSettled = () => {};
     }
     const disk = this.#disk.crash('killed', this.#random);
     this.#disk.onStep = () => {};

@@ -23,6 +23,17 @@ interface SimulatedFile {
   writes: number[];
 }
 
+interface DiskFault {
+  readonly kind: 'write' | 'sync' | 'sync names';
+  readonly code: string;
+  /** What a write that fails has written. */
+  readonly partBytes?: number;
+  /** These bytes cannot be cut. */
+  readonly failsCut?: boolean;
+  /** Only files whose names have this text. */
+  readonly name?: string;
+}
+
 type NameChange =
   | { readonly kind: 'add'; readonly name: string; readonly file: SimulatedFile }
   | { readonly kind: 'rename'; readonly from: string; readonly to: string }
@@ -37,10 +48,10 @@ export class SimulatedDisk implements Disk {
   onStep: (step: string) => void = () => {};
   /** How long a sync takes. */
   wait: () => Promise<void> = () => Promise.resolve();
-  /** Makes the next calls of `write` or `sync` fail. */
-  fault:
-    | { readonly kind: 'write' | 'sync'; readonly code: string; readonly partBytes?: number }
-    | undefined;
+  /** Makes the next calls of a kind fail. */
+  fault: DiskFault | undefined;
+  /** Files that were created and not closed. */
+  openFiles = 0;
   #names = new Map<string, SimulatedFile>();
   #syncedNames = new Map<string, SimulatedFile>();
   #nameChanges: NameChange[] = [];
@@ -88,13 +99,18 @@ export class SimulatedDisk implements Disk {
   async syncNames(): Promise<void> {
     const count = this.#nameChanges.length;
     await this.wait();
+    this.#failIf('sync names', '');
     for (const change of this.#nameChanges.splice(0, count)) apply(this.#syncedNames, change);
     this.onStep('sync names');
   }
 
-  /** The folder after a crash: another disk on which everything is synced. */
+  /**
+   * The folder after a crash: another disk. If only the process was killed, the disk still lacks what it lacked before; else
+   * everything that is left is synced.
+   */
   crash(kind: CrashKind, random: Random): SimulatedDisk {
-    const names = kind === 'killed' ? this.#names : this.#namesAfterCrash(random);
+    if (kind === 'killed') return this.#copy();
+    const names = this.#namesAfterCrash(random);
     const disk = new SimulatedDisk();
     for (const [name, file] of names) {
       const bytes = bytesAfterCrash(file, kind, random);
@@ -121,6 +137,22 @@ export class SimulatedDisk implements Disk {
     file.bytes[at]! ^= 1;
   }
 
+  #copy(): SimulatedDisk {
+    const disk = new SimulatedDisk();
+    const copies = new Map<SimulatedFile, SimulatedFile>();
+    const copyOf = (file: SimulatedFile): SimulatedFile => {
+      const copy = copies.get(file) ?? { ...file, writes: [...file.writes] };
+      copies.set(file, copy);
+      return copy;
+    };
+    for (const [name, file] of this.#names) disk.#names.set(name, copyOf(file));
+    for (const [name, file] of this.#syncedNames) disk.#syncedNames.set(name, copyOf(file));
+    disk.#nameChanges = this.#nameChanges.map((change) =>
+      change.kind === 'add' ? { ...change, file: copyOf(change.file) } : change,
+    );
+    return disk;
+  }
+
   /** Each change of a name that was not synced has happened or not; a later one needs its earlier ones. */
   #namesAfterCrash(random: Random): Map<string, SimulatedFile> {
     const names = new Map(this.#syncedNames);
@@ -129,33 +161,54 @@ export class SimulatedDisk implements Disk {
   }
 
   #open(name: string, file: SimulatedFile): DiskFile {
+    let isOpen = true;
+    this.openFiles++;
+    const checkOpen = (): void => {
+      if (!isOpen) throw failure('EBADF');
+    };
     return {
-      write: (parts) => this.#write(name, file, Buffer.concat(parts)),
+      write: (parts) => {
+        checkOpen();
+        this.#write(name, file, Buffer.concat(parts));
+      },
       cutTo: (length) => {
+        checkOpen();
+        if (this.fault?.failsCut) throw failure(this.fault.code);
         file.bytes = file.bytes.subarray(0, length);
         file.synced = Math.min(file.synced, length);
         file.writes = file.writes.filter((end) => end <= length);
       },
       sync: async () => {
+        checkOpen();
         const { length } = file.bytes;
         await this.wait();
-        if (this.fault?.kind === 'sync') throw failure(this.fault.code);
+        this.#failIf('sync', name);
         file.synced = Math.max(file.synced, length);
         file.writes = file.writes.filter((end) => end > length);
         this.onStep(`sync ${name}`);
       },
-      close() {},
+      close: () => {
+        if (isOpen) this.openFiles--;
+        isOpen = false;
+      },
     };
   }
 
   #write(name: string, file: SimulatedFile, bytes: Buffer): void {
-    if (this.fault?.kind === 'write') {
-      file.bytes = Buffer.concat([file.bytes, bytes.subarray(0, this.fault.partBytes ?? 0)]);
-      throw failure(this.fault.code);
+    try {
+      this.#failIf('write', name);
+    } catch (error) {
+      file.bytes = Buffer.concat([file.bytes, bytes.subarray(0, this.fault?.partBytes ?? 0)]);
+      throw error;
     }
     file.bytes = Buffer.concat([file.bytes, bytes]);
     file.writes.push(file.bytes.length);
     this.onStep(`write ${name}`);
+  }
+
+  #failIf(kind: DiskFault['kind'], name: string): void {
+    const { fault } = this;
+    if (fault?.kind === kind && name.includes(fault.name ?? '')) throw failure(fault.code);
   }
 
   #changeName(change: NameChange, step: string): void {

@@ -43,6 +43,11 @@ export class StepClock implements Clock {
     await this.#virtual.advanceAsync(durationMs);
   }
 
+  /** As `advance`, but promises that timers resolve run later. */
+  advanceNow(durationMs: number): void {
+    this.#virtual.advance(durationMs);
+  }
+
   /** Waits for a promise that needs turns. */
   async until<Result>(promise: Promise<Result>): Promise<Result> {
     let isDone = false;

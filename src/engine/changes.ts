@@ -47,6 +47,8 @@ export class Changes {
   isOn = false;
   /** Whether collections have changes whose keys are not known yet. */
   hasPending = false;
+  /** A transaction that has recorded more gets errors for its further writes: a buffer has a limited size. */
+  maxBytes = 512 * 2 ** 20;
   /** Added to a deadline to get the wall time. Stays the same until `clear`. */
   wallOffsetMs = 0;
   readonly #bytes = new GrowingBytes();
@@ -66,6 +68,10 @@ export class Changes {
 
   get bytes(): number {
     return this.#bytes.length;
+  }
+
+  get isFull(): boolean {
+    return this.#bytes.length > this.maxBytes;
   }
 
   /** The key has a new value. `existed` tells whether it had another before. */

@@ -178,18 +178,22 @@ export class Database {
     return keys.filter((_, slot) => deadlines.get(slot) > nowMs);
   }
 
-  /** A step of SCAN; see Dictionary for the order and its guarantee. */
+  /**
+   * A step of SCAN; see Dictionary for the order and its guarantee. Keys that have expired by `nowMs` and are not deleted yet
+   * are skipped.
+   */
   scan(
     cursor: number,
     count: number,
     visit: (key: string, value: Value, deadlineMs: number) => void,
+    nowMs = this.#engine.nowMs,
   ): number {
     const { keys, values, deadlines } = this.#keyspace;
     const begin = cursor === 0 ? keys.length : Math.min(cursor, keys.length);
     const end = Math.max(begin - count, 0);
     for (let slot = begin - 1; slot >= end; slot--) {
       const deadlineMs = deadlines.get(slot);
-      if (deadlineMs > this.#engine.nowMs) visit(keys[slot]!, values[slot]!, deadlineMs);
+      if (deadlineMs > nowMs) visit(keys[slot]!, values[slot]!, deadlineMs);
     }
     return end;
   }

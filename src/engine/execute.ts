@@ -43,7 +43,8 @@ export function runsManyCommands(argv: readonly string[]): boolean {
 
 /** Runs a command that has passed the checks. Clients, EXEC and scripts use it. */
 export function call(session: Session, command: Command, argv: readonly string[]): Outcome {
-  const { statistics, monitors } = session.engine;
+  const { statistics, monitors, changes } = session.engine;
+  if (changes.isFull && command.has('write')) return TOO_MANY_CHANGES;
   session.engine.countsReads = command.countsReads;
   statistics.countCall(command.number);
   const outcome = monitors.size === 0 ? run(session, command, argv) : shown(session, command, argv);
@@ -209,6 +210,9 @@ function abort(session: Session, { message }: ErrorReply): ErrorReply {
   return new ErrorReply(`EXECABORT Transaction discarded because of: ${reason}`);
 }
 
+const TOO_MANY_CHANGES = new ErrorReply(
+  'ERR the transaction or script has changed more than fits into one write of the log. Use smaller ones.',
+);
 const NOT_SIGNED_IN = new ErrorReply('NOAUTH Authentication required.');
 const MONITORS_ONLY = new ErrorReply("ERR Replica can't interact with the keyspace");
 const NOT_IN_MULTI = new ErrorReply('ERR Command not allowed inside a transaction');

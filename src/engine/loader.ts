@@ -1,6 +1,7 @@
 import { ErrorReply } from '../resp/index.ts';
 import { findCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
+import { wrongArity } from './errors.ts';
 import { call } from './execute.ts';
 import type { Session } from './session.ts';
 
@@ -16,9 +17,6 @@ export class Loader {
   readonly #engine: Engine;
   readonly #session: Session;
   readonly #limitBytes: number;
-  /** Commands that failed. */
-  errors = 0;
-  applied = 0;
 
   constructor(engine: Engine) {
     this.#engine = engine;
@@ -40,11 +38,17 @@ export class Loader {
     else this.#engine.nowMs = LONG_AGO_MS;
   }
 
-  apply(argv: readonly string[]): void {
+  /**
+   * Applies a command. Returns the error if it failed. Only commands that change data, and SELECT: a file must not shut the server down
+   * or change its settings.
+   */
+  apply(argv: readonly string[]): ErrorReply | undefined {
     const command = findCommand(argv);
-    this.applied++;
-    if (command instanceof ErrorReply || !command.takes(argv.length)) this.errors++;
-    else if (call(this.#session, command, argv) instanceof ErrorReply) this.errors++;
+    if (command instanceof ErrorReply) return command;
+    if (!command.takes(argv.length)) return wrongArity(command.name);
+    if (!command.has('write') && command.name !== 'select') return NO_CHANGE;
+    const outcome = call(this.#session, command, argv);
+    return outcome instanceof ErrorReply ? outcome : undefined;
   }
 
   /** Ends loading. The engine's time goes on, and keys whose deadlines have passed expire. */
@@ -59,5 +63,6 @@ export class Loader {
   }
 }
 
+const NO_CHANGE = new ErrorReply('ERR this command does not change data');
 /** Before every deadline, so that no key expires while it is loaded. */
 const LONG_AGO_MS = -(2 ** 50);

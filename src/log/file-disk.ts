@@ -39,6 +39,9 @@ export function fileDisk(path: string): Disk {
 const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
 const CREATE = O_WRONLY | O_APPEND | O_CREAT | O_EXCL;
 
+/** Node counts the bytes of a call in 32 bits. */
+const MAX_CALL_BYTES = 2 ** 30;
+
 class OpenFile implements DiskFile {
   readonly #descriptor: number;
   #isOpen = true;
@@ -51,7 +54,7 @@ class OpenFile implements DiskFile {
     let left = parts.filter(({ length }) => length > 0);
     while (left.length > 0) {
       // The system may write a part only, for instance when the disk becomes full.
-      const written = writevSync(this.#descriptor, left);
+      const written = writevSync(this.#descriptor, firstBytes(left));
       left = without(left, written);
     }
   }
@@ -70,6 +73,17 @@ class OpenFile implements DiskFile {
   }
 }
 
+/** The begin of the parts, as much as one call may have. */
+function firstBytes(parts: readonly Buffer[]): Buffer[] {
+  let left = MAX_CALL_BYTES;
+  const first: Buffer[] = [];
+  for (const part of parts) {
+    if (left > 0) first.push(part.subarray(0, left));
+    left -= part.length;
+  }
+  return first;
+}
+
 function without(parts: readonly Buffer[], count: number): Buffer[] {
   let skip = count;
   const left: Buffer[] = [];
@@ -86,7 +100,8 @@ function read(path: string, position: number, length: number): Buffer {
     const bytes = Buffer.allocUnsafe(length);
     let count = 0;
     for (;;) {
-      const got = readSync(descriptor, bytes, count, length - count, position + count);
+      const most = Math.min(length - count, MAX_CALL_BYTES);
+      const got = readSync(descriptor, bytes, count, most, position + count);
       count += got;
       if (got === 0 || count === length) return bytes.subarray(0, count);
     }

@@ -23,10 +23,10 @@ export async function lockFolder(path: string): Promise<FolderLock> {
 
 /** The file is there. It belongs to a server, or was left by one that was killed. */
 async function listenAgain(socket: string, path: string): Promise<Server> {
-  const before = lstatSync(socket, { throwIfNoEntry: false })?.ino;
-  if (await answers(socket)) throw inUse(path);
+  const before = identityOf(socket);
+  if (await isUsed(socket)) throw inUse(path);
   // Another server may have started meanwhile.
-  if (lstatSync(socket, { throwIfNoEntry: false })?.ino === before) unlinkSync(socket);
+  if (before !== undefined && identityOf(socket) === before) unlinkSync(socket);
   const server = await listen(socket);
   if (server === undefined) throw inUse(path);
   return server;
@@ -47,14 +47,23 @@ function listen(socket: string): Promise<Server | undefined> {
   });
 }
 
-function answers(socket: string): Promise<boolean> {
+/** The system may give a new file the number of a deleted one, so that the time counts too. */
+function identityOf(path: string): string | undefined {
+  const found = lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? undefined : `${found.ino} ${found.ctimeNs}`;
+}
+
+/** An error other than a refusal (no permission, a full queue) does not prove that no server listens. */
+function isUsed(socket: string): Promise<boolean> {
   return new Promise((resolve) => {
     const client = connect(socket);
     client.once('connect', () => {
       client.destroy();
       resolve(true);
     });
-    client.once('error', () => resolve(false));
+    client.once('error', ({ code }: NodeJS.ErrnoException) =>
+      resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'),
+    );
   });
 }
 

@@ -12,7 +12,7 @@ import { crc32 } from './crc32.ts';
  * without a gap across files; those of a base file from 1 on, and `next` is the number of the first frame after it. `synced` is the number of the last frame that was on the disk when this one was written:
  * what is missing up to there was lost by the disk, and not by a crash. That of the end of a base file is the last frame that was
  * written meanwhile: without it the base file is not complete. `wall time` is in milliseconds, `offset` is the wall time
- * minus the time since the machine has started, in microseconds. The CRC covers the line and the commands, and begins with the
+ * minus the time since the machine has started, in microseconds; a negative one begins with `-`. The CRC covers the line and the commands, and begins with the
  * file id, so that bytes of another file cannot pass.
  */
 export interface Frame {
@@ -47,7 +47,7 @@ export function printFrame(frame: Frame, fileId: number, commands: Buffer): stri
     digits(bytes, 10),
     digits(synced, 12),
     digits(wallMs, 12),
-    digits(Math.floor(offsetMs * 1000), 14),
+    signedDigits(Math.floor(offsetMs * 1000), 14),
   ].join(',');
   return `${line},${digits(crc32(commands, crc32(line, fileId)), 8)}\r\n`;
 }
@@ -91,8 +91,12 @@ function digits(number: number, width: number): string {
   return number.toString(16).padStart(width, '0');
 }
 
+function signedDigits(number: number, width: number): string {
+  return number < 0 ? `-${digits(-number, width - 1)}` : digits(number, width);
+}
+
 /** The length of the comma, the CRC and the line break. */
 const CRC_END = 11;
 const FRAME =
-  /^#HF:([dec]),([\da-f]{12}),([\da-f]{10}),([\da-f]{12}),([\da-f]{12}),([\da-f]{14}),[\da-f]{8}\r\n$/;
+  /^#HF:([dec]),([\da-f]{12}),([\da-f]{10}),([\da-f]{12}),([\da-f]{12}),([-\da-f][\da-f]{13}),[\da-f]{8}\r\n$/;
 const FILE = /^(#HF:s,1,([\da-f]{8}),([\da-f]{12}),([\da-f]{32})),([\da-f]{8})\r\n$/;

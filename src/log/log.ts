@@ -33,7 +33,10 @@ interface OpenIncrement {
   readonly name: LogFileName;
   readonly file: DiskFile;
   readonly id: number;
+  /** The length of the whole frames. */
   bytes: number;
+  /** Whether a write has failed that may have left bytes after them. */
+  hasPart: boolean;
 }
 
 export const MANIFEST = 'appendonly.aof.manifest';
@@ -128,14 +131,17 @@ export class AppendLog implements Persistence {
   /** Ends a turn: writes its changes. Returns the number that `settled` must reach before its replies leave. */
   commit(): number {
     const { changes } = this.#engine;
-    if (this.#isClosed) return 0;
-    if (changes.isEmpty) return this.#failure === undefined ? this.#written : 0;
-    const isAlways = this.mode === 'always';
-    if (isAlways && this.#isSyncing) return this.#written + 1;
+    if (this.#isClosed || this.#current === undefined) return 0;
+    if (changes.isEmpty) {
+      // Frames that were written before CONFIG SET appendfsync always.
+      if (this.#unsynced.size > 0) this.#syncInTime();
+      return this.#failure === undefined ? this.#written : 0;
+    }
+    const waits = this.mode === 'always' && this.#isSyncing && changes.bytes < MAX_WAITING_BYTES;
+    if (waits) return this.#written + 1;
     if (this.#failure === 'write') return 0;
     if (!this.#write()) return this.#written + 1;
-    if (isAlways) this.#sync();
-    else this.#syncLater();
+    this.#syncInTime();
     return this.#written;
   }
 
@@ -155,43 +161,51 @@ export class AppendLog implements Persistence {
     this.#retryTimer?.cancel();
     this.#mustRestart = false;
     while (this.#isSyncing || this.#isRewriting) await this.#turn();
+    await this.#writeEnd();
+    this.#engine.changes.isOn = false;
+    this.#current?.file.close();
+  }
+
+  /** The frame `c` is written only if everything before it is on the disk. */
+  async #writeEnd(): Promise<void> {
     const { changes } = this.#engine;
-    const isWritten = changes.isEmpty || this.#write();
-    if (isWritten && this.#failure === undefined) {
-      await this.#syncFiles();
+    if (!changes.isEmpty) this.#write();
+    if (this.#failure !== undefined || !(await this.#syncFiles())) return;
+    try {
       this.#writeFrame('c', NO_BYTES);
       await this.#syncFiles();
+    } catch (error) {
+      this.#options.report(`could not mark the end of the log (${(error as Error).message})`);
     }
-    changes.isOn = false;
-    this.#current?.file.close();
   }
 
   async #begin(): Promise<void> {
     const { recovery, disk } = this.#options;
     const { tornAt, manifest } = recovery;
-    if (tornAt !== undefined) disk.cut(tornAt.file, tornAt.offset);
-    else {
-      // Written by a server that was killed, perhaps: the disk may not have it yet.
-      for (const { name } of manifest.increments.slice(-1)) disk.cut(name, disk.size(name));
+    // Before the first wait: a key that expires from now on must be deleted in the log too.
+    this.#recordChanges();
+    for (const { name } of manifest.increments) {
+      // Also a file that is not torn: if its server was killed, the disk may not have all of it yet.
+      disk.cut(name, name === tornAt?.file ? tornAt.offset : disk.size(name));
     }
     this.#current = await this.#addIncrement();
     this.#removeOthers();
     this.#baseBytes = manifest.base === undefined ? 0 : disk.size(manifest.base.name);
     this.#currentBytes = fileNames(manifest).reduce((sum, name) => sum + disk.size(name), 0);
-    this.#useCurrent();
-    this.#engine.changes.isOn = true;
-    // Keys also expire when no client is there.
-    this.#engine.changes.onFirstUnit = () => this.#options.clock.defer(() => this.commit());
-    this.#engine.changes.onSwap = () => {
-      this.#mustRestart = true;
-    };
+    if (!this.#engine.changes.isEmpty) this.commit();
     if (recovery.isForeign || manifest.increments.length > MAX_INCREMENTS) this.rewrite();
   }
 
-  #useCurrent(): void {
+  #recordChanges(): void {
     const { changes } = this.#engine;
     changes.clear(this.#engine.wallOffsetMs);
     changes.beginFile();
+    // Keys also expire when no client is there.
+    changes.onFirstUnit = () => this.#options.clock.defer(() => this.commit());
+    changes.onSwap = () => {
+      this.#mustRestart = true;
+    };
+    changes.isOn = true;
   }
 
   /** Writes a frame. Returns false if that failed: then it is tried again. */
@@ -212,12 +226,10 @@ export class AppendLog implements Persistence {
     const current = this.#current!;
     const number = this.#written + 1;
     const line = this.#frameLine(kind, number, current.id, commands);
-    try {
-      current.file.write([Buffer.from(line, 'latin1'), commands]);
-    } catch (error) {
-      current.file.cutTo(current.bytes);
-      throw error;
-    }
+    if (current.hasPart) current.file.cutTo(current.bytes);
+    current.hasPart = true;
+    current.file.write([Buffer.from(line, 'latin1'), commands]);
+    current.hasPart = false;
     this.#written = number;
     current.bytes += line.length + commands.length;
     this.#currentBytes += line.length + commands.length;
@@ -244,15 +256,16 @@ export class AppendLog implements Persistence {
     );
   }
 
-  /** With `everysec`, one sync within a second of the first write that is not on the disk. */
-  #syncLater(): void {
-    if (this.#syncTimer !== undefined || this.mode === 'no') return;
-    this.#syncTimer = this.#options.clock.setTimer(SYNC_MS, () => {
-      this.#syncTimer = undefined;
-      if (this.#isSyncing) this.#delayedSyncs++;
-      this.#sync();
-      this.#rewriteIfGrown();
-    });
+  /** With `always`, at once; else within a second of the first write that is not on the disk. */
+  #syncInTime(): void {
+    if (this.mode === 'always') this.#sync();
+    else
+      this.#syncTimer ??= this.#options.clock.setTimer(SYNC_MS, () => {
+        this.#syncTimer = undefined;
+        if (this.#isSyncing) this.#delayedSyncs++;
+        if (this.mode !== 'no') this.#sync();
+        this.#rewriteIfGrown();
+      });
   }
 
   #sync(): void {
@@ -261,29 +274,34 @@ export class AppendLog implements Persistence {
     void this.#syncFiles().then(() => this.#endSync());
   }
 
-  /** Syncs the files in order, so that no frame is on the disk without those before it. */
-  async #syncFiles(): Promise<void> {
+  /** Syncs the files in order, so that no frame is on the disk without those before it. Returns false if that failed. */
+  async #syncFiles(): Promise<boolean> {
     const number = this.#written;
     const files = [...this.#unsynced];
     this.#unsynced.clear();
     try {
-      for (const file of files) {
-        await file.sync();
-        if (file !== this.#current?.file) file.close();
-      }
+      for (const file of files) await file.sync();
       this.#synced = Math.max(this.#synced, number);
+      return true;
     } catch (error) {
       this.#failSync(error as Error);
+      return false;
+    } finally {
+      for (const file of files) this.#closeIfDone(file);
     }
+  }
+
+  /** Closes the file of an earlier increment, unless frames were written to it during the last sync. */
+  #closeIfDone(file: DiskFile): void {
+    if (file !== this.#current?.file && !this.#unsynced.has(file)) file.close();
   }
 
   #endSync(): void {
     this.#isSyncing = false;
     if (this.#failure === 'sync') return;
-    if (this.mode === 'always') {
-      if (!this.#engine.changes.isEmpty && !this.#isClosed) this.commit();
-      this.#rewriteIfGrown();
-    } else if (this.#unsynced.size > 0) this.#syncLater();
+    // Also frames that were written during the sync.
+    this.commit();
+    if (this.mode === 'always') this.#rewriteIfGrown();
     this.onSettled();
   }
 
@@ -313,7 +331,9 @@ export class AppendLog implements Persistence {
       `the disk could not save the log (${error.message}): writes are refused until the whole state is in new files`,
     );
     this.#refuseWrites('sync', error);
-    if (!this.#isClosed) this.rewrite();
+    // A rewrite that is under way has an increment that may have lost frames.
+    if (this.#isRewriting) this.#mustRestart = true;
+    else this.rewrite();
   }
 
   #refuseWrites(failure: 'write' | 'sync', error: Error): void {
@@ -343,10 +363,8 @@ export class AppendLog implements Persistence {
     this.#rewriteBeganMs = clock.monotonicMs();
     this.#rewrites++;
     try {
-      do {
-        this.#mustRestart = false;
-        await this.#rewriteOnce();
-      } while (this.#mustRestart);
+      await this.#rewriteWhole();
+      if (this.#isClosed) return;
       this.#lastRewrite = 'ok';
       this.#rewriteDelayMs = FIRST_REWRITE_DELAY_MS;
       if (this.#failure === 'sync') this.#recover('the whole state is in new files');
@@ -361,6 +379,16 @@ export class AppendLog implements Persistence {
       this.#lastRewriteSeconds = Math.round((clock.monotonicMs() - this.#rewriteBeganMs) / 1000);
       this.#isRewriting = false;
     }
+  }
+
+  /** Begins again if databases were exchanged or a sync has failed meanwhile. */
+  async #rewriteWhole(): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      this.#mustRestart = false;
+      await this.#rewriteOnce();
+      if (!this.#mustRestart || this.#isClosed) return;
+    }
+    throw new Error(`it had to begin again ${MAX_ATTEMPTS} times (SWAPDB, or errors of the disk)`);
   }
 
   /** After a failed sync the server waits for the rewrite. */
@@ -380,7 +408,6 @@ export class AppendLog implements Persistence {
     try {
       const bytes = await this.#writeBase(file, id);
       if (this.#mustRestart || this.#isClosed) {
-        file.close();
         disk.remove(name.name);
         return;
       }
@@ -392,11 +419,12 @@ export class AppendLog implements Persistence {
       this.#baseBytes = bytes;
       this.#currentBytes = bytes + increment.bytes;
     } catch (error) {
-      file.close();
-      disk.remove(name.name);
+      // The manifest names it if only the sync of the folder has failed.
+      if (this.#manifest.base !== name) disk.remove(name.name);
       throw error;
+    } finally {
+      file.close();
     }
-    file.close();
     this.#removeOthers();
     await disk.syncNames();
   }
@@ -434,10 +462,9 @@ export class AppendLog implements Persistence {
       if (this.#failure === 'write') throw new Error('the log cannot be written');
       if (!this.#isSyncing) {
         this.#isSyncing = true;
-        const failed = this.#failure;
-        await this.#syncFiles();
-        if (this.#failure !== failed) throw new Error('the disk could not save the log');
+        const isSynced = await this.#syncFiles();
         this.#endSync();
+        if (!isSynced) throw new Error('the disk could not save the log');
       } else await this.#turn();
     }
   }
@@ -445,11 +472,16 @@ export class AppendLog implements Persistence {
   #switchTo(increment: OpenIncrement): void {
     const previous = this.#current!;
     if (!this.#engine.changes.isEmpty) this.#write();
-    if (this.#failure === 'write') throw new Error('the log cannot be written');
+    if (this.#failure === 'write') {
+      increment.file.close();
+      throw new Error('the log cannot be written');
+    }
     this.#current = increment;
     this.#engine.changes.beginFile();
-    if (!this.#unsynced.has(previous.file) && !this.#isSyncing) previous.file.close();
-    else this.#unsynced.add(previous.file);
+    // The sync that is under way may have begun before the last frames.
+    if (this.#isSyncing) this.#unsynced.add(previous.file);
+    else this.#closeIfDone(previous.file);
+    if (this.#unsynced.size > 0) this.#syncInTime();
   }
 
   /** Creates the next increment and adds it to the manifest. Nothing is written to it yet. */
@@ -459,13 +491,19 @@ export class AppendLog implements Persistence {
     const id = this.#newId();
     const head = printFileLine({ id, next: 0, bootId: boot.id });
     const file = disk.create(name.name);
-    file.write([Buffer.from(head, 'latin1')]);
-    await file.sync();
-    await this.#saveManifest({
-      base: this.#manifest.base,
-      increments: [...this.#manifest.increments, name],
-    });
-    return { name, file, id, bytes: head.length };
+    try {
+      file.write([Buffer.from(head, 'latin1')]);
+      await file.sync();
+      await this.#saveManifest({
+        base: this.#manifest.base,
+        increments: [...this.#manifest.increments, name],
+      });
+    } catch (error) {
+      file.close();
+      if (!this.#manifest.increments.includes(name)) disk.remove(name.name);
+      throw error;
+    }
+    return { name, file, id, bytes: head.length, hasPart: false };
   }
 
   /** The rename makes the change. The disk has the names of new files before, and the manifest after. */
@@ -473,9 +511,12 @@ export class AppendLog implements Persistence {
     const { disk } = this.#options;
     disk.remove(TEMPORARY);
     const file = disk.create(TEMPORARY);
-    file.write([Buffer.from(printManifest(manifest), 'latin1')]);
-    await file.sync();
-    file.close();
+    try {
+      file.write([Buffer.from(printManifest(manifest), 'latin1')]);
+      await file.sync();
+    } finally {
+      file.close();
+    }
     await disk.syncNames();
     disk.rename(TEMPORARY, MANIFEST);
     this.#manifest = manifest;
@@ -515,5 +556,9 @@ const SLICE_MS = 2;
 const REST_TURNS = 2;
 /** Each start adds an increment. With more than so many, the log is rewritten at the start. */
 const MAX_INCREMENTS = 8;
+/** With `always`, changes of this size do not wait for the sync that is under way: memory is bounded if the disk is slow. */
+const MAX_WAITING_BYTES = 16 * 2 ** 20;
+/** How often a rewrite begins before it fails. */
+const MAX_ATTEMPTS = 4;
 const FIRST_REWRITE_DELAY_MS = 60_000;
 const MAX_REWRITE_DELAY_MS = 3_600_000;

@@ -45,6 +45,10 @@ export function parseManifest(text: string, path: string): Manifest {
     .map((line) => parseLine(line, path));
   const increments = files.filter(({ type }) => type === 'i');
   const bases = files.filter(({ type }) => type === 'b');
+  if (files.length === 0) throw damaged(path, 'it names no file');
+  if (new Set(files.map(({ name }) => name)).size < files.length) {
+    throw damaged(path, 'it names a file twice');
+  }
   if (bases.length > 1) throw damaged(path, 'it has more than one base file');
   for (const [at, { sequence }] of increments.entries()) {
     if (at > 0 && sequence <= increments[at - 1]!.sequence) {

@@ -41,6 +41,11 @@ export async function openLog(options: OpenLogOptions): Promise<OpenedLog> {
       `the end of the log was incomplete: dropped ${recovery.tornBytes} bytes from byte ${offset} of ${file} on, which no disk had confirmed`,
     );
   }
+  if (recovery.skippedBytes > 0) {
+    report(
+      `the log of Redis ends with an incomplete command or transaction: skipped about ${recovery.skippedBytes} bytes`,
+    );
+  }
   const log = await AppendLog.open({
     engine,
     disk,

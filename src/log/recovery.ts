@@ -5,6 +5,7 @@ import type { Boot } from './boot.ts';
 import type { Disk } from './disk.ts';
 import { LogError } from './errors.ts';
 import { visitForeignFile } from './foreign-file.ts';
+import type { FileLine, Frame } from './frame.ts';
 import { fileNames, type LogFileName, type Manifest } from './manifest.ts';
 import { type BadPlace, type FrameEntry, Segment } from './segment.ts';
 
@@ -23,6 +24,8 @@ export interface Recovery {
   readonly isOtherBoot: boolean;
   /** Whether a file was written by Redis. */
   readonly isForeign: boolean;
+  /** About how many bytes at the end of a file of Redis were no whole command or transaction. */
+  readonly skippedBytes: number;
   /** The wall time of the last frame; 0 if there is none. */
   readonly lastWallMs: number;
 }
@@ -62,8 +65,11 @@ class Reading {
   /** The last frame that the base file needs. */
   #required = 0;
   #isForeign = false;
-  #last: FrameEntry | undefined;
-  #isClean = true;
+  #skippedBytes = 0;
+  /** The last increment that Holdfast has written, and its last frame. */
+  #lastFile: FileLine | undefined;
+  #last: Frame | undefined;
+  #lastWallMs = 0;
 
   constructor(
     disk: Disk,
@@ -121,17 +127,24 @@ class Reading {
       this.#readForeign(name);
       return undefined;
     }
+    this.#lastFile = segment.line;
+    this.#last = undefined;
     return segment.visit(this.#next, (entry) => {
       this.#next = entry.frame.number + 1;
-      this.#last = entry;
-      this.#isClean = entry.frame.kind === 'c';
+      this.#last = entry.frame;
+      this.#lastWallMs = entry.frame.wallMs;
       this.#visitor.frame(entry);
     });
   }
 
   #readForeign(name: string): void {
     this.#isForeign = true;
-    visitForeignFile(this.#disk, name, (argv) => this.#visitor.foreignCommand(argv));
+    this.#skippedBytes = visitForeignFile(this.#disk, name, (argv) =>
+      this.#visitor.foreignCommand(argv),
+    );
+    if (this.#skippedBytes > 0 && name !== fileNames(this.#manifest).at(-1)) {
+      throw this.#damage(`the last command of ${name} is not complete`);
+    }
   }
 
   /** The log ends at the bad place, unless a later frame says that more was on the disk. */
@@ -152,16 +165,16 @@ class Reading {
   }
 
   #result(manifest: Manifest, tornAt: BadPlace | undefined, tornBytes: number): Recovery {
-    const last = this.#last;
     return {
       lastFrame: this.#next - 1,
       manifest,
       tornAt,
       tornBytes,
-      isClean: tornAt === undefined && this.#isClean,
-      isOtherBoot: last !== undefined && !this.#boot.isSame(last.file.bootId),
+      isClean: tornAt === undefined && this.#last?.kind === 'c',
+      isOtherBoot: this.#lastFile !== undefined && !this.#boot.isSame(this.#lastFile.bootId),
       isForeign: this.#isForeign,
-      lastWallMs: last?.frame.wallMs ?? 0,
+      skippedBytes: this.#skippedBytes,
+      lastWallMs: this.#lastWallMs,
     };
   }
 
@@ -199,12 +212,15 @@ export function loadLog(
           : frame.wallMs - nowMs;
         loader.setTime({ kind: 'offset', offsetMs });
         decoder.push(commands);
-        for (let argv = decoder.next(); argv !== null; argv = decoder.next()) applyTo(loader, argv);
+        for (let argv = decoder.next(); argv !== null; argv = decoder.next()) {
+          applyTo(loader, argv, disk);
+        }
         if (loader.excessBytes > MAX_EXCESS_BYTES) throw tooLarge(loader.excessBytes);
       },
       foreignCommand(argv) {
         loader.setTime({ kind: 'wall' });
-        loader.apply(argv);
+        const error = loader.apply(argv);
+        if (error !== undefined) throw cannotApply(disk, argv, error.message);
       },
     });
   } finally {
@@ -212,10 +228,28 @@ export function loadLog(
   }
 }
 
-/** A frame is applied as a whole, so that the borders of its groups do not matter. */
-function applyTo(loader: Loader, argv: readonly string[]): void {
+/**
+ * A frame is applied as a whole, so that the borders of its groups do not matter. After a rewrite, a change of a key that had another
+ * type before fails, and a later change in the same file replaces the key. Without its SELECT, a command would change another database.
+ */
+function applyTo(loader: Loader, argv: readonly string[], disk: Disk): void {
   if (argv.length === 1 && (argv[0] === 'MULTI' || argv[0] === 'EXEC')) return;
-  loader.apply(argv);
+  const error = loader.apply(argv);
+  if (error === undefined || argv[0] !== 'SELECT') return;
+  throw new LogError(
+    'format',
+    `the log in ${disk.path} uses database ${argv[1]}, which this server does not have. Start it with --databases ${Number(argv[1]) + 1} or more.`,
+  );
+}
+
+/** Holdfast writes its own files after loading, so that data which cannot be loaded would be lost. */
+function cannotApply({ path }: Disk, argv: readonly string[], message: string): LogError {
+  const command = argv.slice(0, 2).join(' ').slice(0, MAX_SHOWN_CHARS);
+  return new LogError(
+    'format',
+    `the log of Redis in ${path} has a command that Holdfast cannot load: ${command} (${message}). Nothing was changed. ` +
+      'Remove such data on the Redis server, run BGREWRITEAOF there, and copy its folder again.',
+  );
 }
 
 function tooLarge(bytes: number): LogError {
@@ -225,5 +259,6 @@ function tooLarge(bytes: number): LogError {
   );
 }
 
+const MAX_SHOWN_CHARS = 80;
 /** Loaded data needs a little more memory than before. */
 const MAX_EXCESS_BYTES = 64 * 2 ** 20;

@@ -44,9 +44,9 @@ export class KeyWalk {
     if (this.#parts.length > 0) this.#continuePart();
     else {
       const [database] = this.#databases;
-      this.#cursor = database!.scan(this.#cursor, KEYS_PER_STEP, (key, value, deadlineMs) =>
-        this.#write(key, value, deadlineMs),
-      );
+      // Also expired keys, until the log has their DEL: earlier changes in the increment would create them again, without a deadline.
+      const write = this.#write.bind(this);
+      this.#cursor = database!.scan(this.#cursor, KEYS_PER_STEP, write, Number.NEGATIVE_INFINITY);
     }
     if (this.#cursor > 0 || this.#parts.length > 0) return;
     this.#databases.shift();
@@ -102,5 +102,6 @@ interface PartlyWritten {
   cursor: number;
 }
 
-const KEYS_PER_STEP = 8;
+/** The time and the buffer are checked after each: a value may have 512 MB. */
+const KEYS_PER_STEP = 1;
 const ELEMENTS_PER_STEP = 64;

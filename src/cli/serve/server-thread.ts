@@ -102,7 +102,7 @@ async function openData(): Promise<OpenedFolder | undefined> {
 /** How long locks may still be held that this server does not know. */
 function graceFor(graceMs: number): number {
   const recovery = data?.recovery;
-  if (recovery === undefined || (recovery.lastFrame === 0 && !recovery.isForeign)) {
+  if (recovery === undefined || recovery.manifest.increments.length === 0) {
     return mark?.leftMs(graceMs) ?? 0;
   }
   // The machine has crashed, and the disk did not have the last second.

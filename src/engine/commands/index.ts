@@ -58,12 +58,14 @@ const GROUPS: readonly (readonly [Group, CommandTable])[] = [
 /** Every command by its lower-case name. */
 export const COMMANDS: ReadonlyMap<string, Command> = registered();
 
+const EVERY_COMMAND: readonly Command[] = [...COMMANDS.values()].flatMap((command) => [
+  command,
+  ...(command.subcommands?.values() ?? []),
+]);
+
 /** All commands and subcommands. */
-export function everyCommand(): Command[] {
-  return [...COMMANDS.values()].flatMap((command) => [
-    command,
-    ...(command.subcommands?.values() ?? []),
-  ]);
+export function everyCommand(): readonly Command[] {
+  return EVERY_COMMAND;
 }
 
 /** By the spellings that clients use, so that most names need no case folding. */
