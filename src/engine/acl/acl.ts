@@ -91,6 +91,7 @@ export class Acl {
 
   /** Applies the setting requirepass: the password of `default`. Empty: none is needed. */
   setDefaultPassword(password: string): void {
+    if (password === '' && this.defaultUser.state.hasNoPassword) return;
     const rules = password === '' ? ['nopass'] : ['resetpass', `>${password}`];
     this.#change(undefined, this.defaultUser, applyAll(this.defaultUser.state, rules));
   }
@@ -256,10 +257,13 @@ export function denialReply({ name }: Command, { reason }: Denial): ErrorReply {
 }
 
 /** The state of `default` when the engine starts. */
+/** All rights. Made once: the lab creates engines by the thousand. */
 function openState(): UserState {
-  const rules = ['on', 'nopass', '~*', '&*', '+@all'];
-  return applyAll(newUserState(NO_CHANNELS), rules);
+  allRights ??= applyAll(newUserState(NO_CHANNELS), ['on', 'nopass', '~*', '&*', '+@all']);
+  return allRights;
 }
+
+let allRights: UserState | undefined;
 
 /** Applies rules that are known to be right. */
 function applyAll(state: UserState, rules: readonly string[]): UserState {

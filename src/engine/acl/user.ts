@@ -45,7 +45,8 @@ export class User {
     this.#state = state;
     this.selectors = [state.root, ...state.selectors];
     this.isUnrestricted = this.selectors.some((selector) => selector.isUnrestricted);
-    this.#alwaysAllowed = new Uint8Array(everyCommand().length);
+    this.#alwaysAllowed = new Uint8Array(this.isUnrestricted ? 0 : everyCommand().length);
+    if (this.isUnrestricted) return;
     for (const command of everyCommand()) {
       if (this.selectors.some((selector) => selector.allowsAlways(command))) {
         this.#alwaysAllowed[command.number] = 1;
