@@ -36,6 +36,7 @@ export const FLAGS = {
   allow_busy: 1 << 15,
   may_replicate: 1 << 16,
   no_mandatory_keys: 1 << 17,
+  no_async_loading: 1 << 18,
 } as const;
 
 export type Flag = keyof typeof FLAGS;

@@ -61,7 +61,7 @@ export const server = {
   BGREWRITEAOF: {
     arity: 1,
     keys: NO_KEYS,
-    flags: ['admin', 'noscript'],
+    flags: ['admin', 'noscript', 'no_async_loading'],
     run: rewriteLog,
     syntax: '',
     summary: 'Rewrites the append-only file to disk',
