@@ -23,6 +23,7 @@ export const EXEMPT: Readonly<Record<string, string>> = {
       ]),
   ),
   ...Object.fromEntries([...ONLY_HERE].map((name) => [name, 'Redis 7.0 does not have it'])),
+  bgrewriteaof: 'needs a log; tested in src/log/log.test.ts',
   shutdown: 'it would end the server; compared in test/differential-scenes.test.ts',
   quit: 'it ends the connection; compared in test/differential-scenes.test.ts',
   monitor: 'its lines tell times and addresses; compared in test/differential-scenes.test.ts',
