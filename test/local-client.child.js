@@ -13,7 +13,19 @@ let session;
 let locks;
 let lease;
 
+/** Asks again if the server has just moved its socket. */
 async function serverPid(address) {
+  for (let left = 20; ; left--) {
+    try {
+      return await readPid(address);
+    } catch (error) {
+      if (left === 0) throw error;
+      await sleep(50);
+    }
+  }
+}
+
+async function readPid(address) {
   const client = new Redis({ path: address.replace(/^unix:/, ''), lazyConnect: true });
   await client.connect();
   const info = await client.info('server');

@@ -7,7 +7,7 @@ import { ROOT } from './cli-process.ts';
 
 const PROGRAMS = [
   ...['redis-server', 'redis-cli', 'redis-benchmark', 'sqlite3', 'chromium'],
-  ...['python3', 'zsh', 'fish', 'mandoc', 'php', 'javac'],
+  ...['python3', 'zsh', 'fish', 'mandoc', 'strace', 'php', 'javac'],
 ];
 
 /** The first line of what the script prints where only these programs are, and no apt-get. */
