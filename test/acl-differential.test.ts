@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { commandsOfCategory } from '../src/engine/acl/command-rights.ts';
+import { CATEGORIES } from '../src/engine/command-categories.ts';
 import { MapReply, type Reply } from '../src/resp/index.ts';
 import { DISPATCHED, requestOf } from './acl-requests.ts';
 import { ONLY_HERE } from './differential/exemptions.ts';
@@ -175,26 +177,15 @@ describe('the rights of a user over every command', () => {
     await compareRights();
   });
 
-  it.each([
-    ...[
-      'keyspace',
-      'read',
-      'write',
-      'set',
-      'sortedset',
-      'list',
-      'hash',
-      'string',
-      'pubsub',
-      'admin',
-    ],
-    ...['fast', 'slow', 'blocking', 'dangerous', 'connection', 'transaction', 'scripting'],
-  ])('the category %s, added and removed: allows and refuses the same requests', async (name) => {
-    await same('ACL', 'SETUSER', 'a', 'reset', '~*', '&*', `+@${name}`);
-    expect(await compareRights()).toBeGreaterThan(0);
-    await same('ACL', 'SETUSER', 'a', 'reset', '~*', '&*', '+@all', `-@${name}`);
-    expect(await compareRights()).toBeGreaterThan(0);
-  });
+  it.each(CATEGORIES.filter((name) => commandsOfCategory(name)!.length > 0))(
+    'the category %s, added and removed: allows and refuses the same requests',
+    async (name) => {
+      await same('ACL', 'SETUSER', 'a', 'reset', '~*', '&*', `+@${name}`);
+      expect(await compareRights()).toBeGreaterThan(0);
+      await same('ACL', 'SETUSER', 'a', 'reset', '~*', '&*', '+@all', `-@${name}`);
+      expect(await compareRights()).toBeGreaterThan(0);
+    },
+  );
 
   it('SET needs the right to read only with GET', async () => {
     await same('ACL', 'SETUSER', 'a', '+@all', '%W~own:*');

@@ -2,6 +2,7 @@
 import { mutant } from './mutant.js';
 
 const LOG = 'src/log/log.ts';
+const FILES = 'src/log/log-files.ts';
 const RECOVERY = 'src/log/recovery.ts';
 const CHANGES = 'src/engine/changes.ts';
 const CRASH_TEST = 'test/log-crash.virtual.test.ts';
@@ -12,14 +13,14 @@ const FAULTS_TEST = 'src/log/log-faults.test.ts';
 export const LOG_MUTANTS = [
   mutant(
     'log: the folder is not synced before the manifest is replaced',
-    LOG,
+    FILES,
     '    await disk.syncNames();\n    disk.rename(TEMPORARY, MANIFEST);',
     '    disk.rename(TEMPORARY, MANIFEST);',
     [CRASH_TEST],
   ),
   mutant(
     'log: the folder is not synced after the manifest is replaced',
-    LOG,
+    FILES,
     '    this.#manifest = manifest;\n    await disk.syncNames();\n',
     '    this.#manifest = manifest;\n',
     [CRASH_TEST],

@@ -1,6 +1,6 @@
 import { GrowingBytes } from '../resp/index.ts';
 import { NEVER } from './deadline-heap.ts';
-import { wallText, writeAllElements, writeCommand } from './elements.ts';
+import { wallText, writeAllElements, writeCommand, writeString } from './elements.ts';
 import type { Collection, Value } from './value.ts';
 
 /** The commands that describe a change of a collection. */
@@ -76,8 +76,10 @@ export class Changes {
 
   /** The key has a new value. `existed` tells whether it had another before. */
   set(database: number, key: string, value: Value, deadlineMs: number, existed: boolean): void {
-    if (typeof value === 'string') this.#setString(database, key, value, deadlineMs);
-    else {
+    if (typeof value === 'string') {
+      this.#begin(database);
+      writeString(this.#bytes, key, value, deadlineMs, this.wallOffsetMs);
+    } else {
       this.#pending.delete(value);
       this.#setCollection(database, key, value, existed);
       if (deadlineMs !== NEVER) this.deadline(database, key, deadlineMs);
@@ -98,7 +100,7 @@ export class Changes {
   /** The key has a new deadline, or none: NEVER. */
   deadline(database: number, key: string, deadlineMs: number): void {
     if (deadlineMs === NEVER) this.#add(database, 'PERSIST', key, []);
-    else this.#add(database, 'PEXPIREAT', key, [this.#wallText(deadlineMs)]);
+    else this.#add(database, 'PEXPIREAT', key, [wallText(deadlineMs, this.wallOffsetMs)]);
   }
 
   flushed(database: number): void {
@@ -219,17 +221,6 @@ export class Changes {
     this.hasPending = false;
   }
 
-  #setString(database: number, key: string, value: string, deadlineMs: number): void {
-    this.#begin(database);
-    const bytes = this.#bytes;
-    bytes.text(deadlineMs === NEVER ? '*3\r\n$3\r\nSET\r\n' : '*5\r\n$3\r\nSET\r\n');
-    bytes.bulk(key);
-    bytes.bulk(value);
-    if (deadlineMs === NEVER) return;
-    bytes.text('$4\r\nPXAT\r\n');
-    bytes.bulk(this.#wallText(deadlineMs));
-  }
-
   #setCollection(database: number, key: string, value: Collection, existed: boolean): void {
     if (existed || this.#needsWhole(value)) this.deleted(database, key);
     if (value.type === 'list') this.#wholeLists?.add(value);
@@ -254,10 +245,6 @@ export class Changes {
     this.#database = database;
     this.#bytes.text('*2\r\n$6\r\nSELECT\r\n');
     this.#bytes.bulk(String(database));
-  }
-
-  #wallText(deadlineMs: number): string {
-    return wallText(deadlineMs, this.wallOffsetMs);
   }
 }
 

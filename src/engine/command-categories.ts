@@ -1,7 +1,7 @@
 import { type Command, FLAGS, type Flag, type Group } from './command.ts';
 
-/** The ACL categories, in the order in which Redis shows them. */
-const CATEGORIES = [
+/** The ACL categories of Redis 7.0 in its order. Some have no commands here, but rules may name them. */
+export const CATEGORIES = [
   'keyspace',
   'read',
   'write',
@@ -10,6 +10,10 @@ const CATEGORIES = [
   'list',
   'hash',
   'string',
+  'bitmap',
+  'hyperloglog',
+  'geo',
+  'stream',
   'pubsub',
   'admin',
   'fast',

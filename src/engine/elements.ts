@@ -1,4 +1,5 @@
 import type { GrowingBytes } from '../resp/index.ts';
+import { NEVER } from './deadline-heap.ts';
 import { INT64_MAX } from './errors.ts';
 import { formatFloat64 } from './number.ts';
 import type { Collection } from './value.ts';
@@ -45,6 +46,22 @@ export function writeCommand(
   bytes.bulk(name);
   bytes.bulk(key);
   for (let at = 0; at < args.length; at++) bytes.bulk(args[at]!);
+}
+
+/** Appends a command that sets a string, with its deadline as a wall time. */
+export function writeString(
+  bytes: GrowingBytes,
+  key: string,
+  value: string,
+  deadlineMs: number,
+  wallOffsetMs: number,
+): void {
+  bytes.text(deadlineMs === NEVER ? '*3\r\n$3\r\nSET\r\n' : '*5\r\n$3\r\nSET\r\n');
+  bytes.bulk(key);
+  bytes.bulk(value);
+  if (deadlineMs === NEVER) return;
+  bytes.text('$4\r\nPXAT\r\n');
+  bytes.bulk(wallText(deadlineMs, wallOffsetMs));
 }
 
 /** The wall time of a deadline, rounded up: a lock must not expire early. */

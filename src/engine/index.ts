@@ -6,7 +6,7 @@ export type { Command, Outcome } from './command.ts';
 export { COMMANDS } from './commands/index.ts';
 export type { Database } from './database.ts';
 export { NEVER } from './deadline-heap.ts';
-export { wallText, writeElements } from './elements.ts';
+export { wallText, writeElements, writeString } from './elements.ts';
 export { createEngine, type Engine, type EngineOptions, type SyncMode } from './engine.ts';
 export { execute, executeNow, runsManyCommands } from './execute.ts';
 export { argumentBytes } from './footprint.ts';

@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import { argumentBytes, stringBytes } from './footprint.ts';
+import { NewestEntries } from './newest-entries.ts';
 import { withoutSecrets } from './redaction.ts';
 import type { Session } from './session.ts';
 import { moreArguments, shortened } from './shortened.ts';
@@ -15,8 +16,6 @@ export interface SlowLogEntry {
 
 const MAX_ARGUMENTS = 32;
 const MAX_ARGUMENT_BYTES = 128;
-/** Memory limit of all entries: slowlog-max-len has no upper limit, and client names may be long. */
-const MAX_BYTES = 4 * 1024 * 1024;
 const ENTRY_BYTES = 128;
 
 /**
@@ -26,35 +25,30 @@ const ENTRY_BYTES = 128;
 export class SlowLog {
   /** Commands that took at least this long are logged; Infinity: none. */
   thresholdMs = 10;
-  readonly entries: SlowLogEntry[] = [];
-  #maxLength = 128;
+  readonly #newest = new NewestEntries<SlowLogEntry>(entryBytes);
   #nextId = 0;
-  #bytes = 0;
+
+  get entries(): readonly SlowLogEntry[] {
+    return this.#newest.list;
+  }
 
   add(session: Session, command: Command, argv: readonly string[], durationMs: number): void {
-    const entry = {
+    this.#newest.add({
       id: this.#nextId++,
       unixSeconds: Math.floor(session.engine.wallMs() / 1000),
       durationMs,
       argv: shortenedAll(withoutSecrets(command, argv)),
       address: session.address,
       name: session.name,
-    };
-    this.entries.unshift(entry);
-    this.#bytes += entryBytes(entry);
-    this.limit(this.#maxLength);
+    });
   }
 
   limit(maxLength: number): void {
-    this.#maxLength = maxLength;
-    while (this.entries.length > maxLength || this.#bytes > MAX_BYTES) {
-      this.#bytes -= entryBytes(this.entries.pop()!);
-    }
+    this.#newest.limit(maxLength);
   }
 
   reset(): void {
-    this.entries.length = 0;
-    this.#bytes = 0;
+    this.#newest.reset();
   }
 }
 

@@ -4,7 +4,7 @@ import { systemBoot } from './boot.ts';
 import { LogError } from './errors.ts';
 import { fileDisk } from './file-disk.ts';
 import { lockFolder } from './folder-lock.ts';
-import { MANIFEST } from './log.ts';
+import { MANIFEST } from './log-files.ts';
 import { LOG_FOLDER } from './log-folder.ts';
 import { fileNames, printManifest } from './manifest.ts';
 import { readManifest } from './open-log.ts';

@@ -3,14 +3,8 @@ import type { Engine, Persistence, PersistenceStatus, SyncMode } from '../engine
 import { ErrorReply } from '../resp/index.ts';
 import type { Boot } from './boot.ts';
 import type { Disk, DiskFile } from './disk.ts';
-import { type FrameKind, printFileLine, printFrame } from './frame.ts';
-import {
-  fileNames,
-  type LogFileName,
-  lastSequence,
-  type Manifest,
-  printManifest,
-} from './manifest.ts';
+import { type FrameKind, printFrame } from './frame.ts';
+import { LogFiles, type NewFile } from './log-files.ts';
 import type { Recovery } from './recovery.ts';
 import { KeyWalk } from './walk.ts';
 
@@ -29,37 +23,33 @@ export interface LogOptions {
 }
 
 /** An increment that is written to. */
-interface OpenIncrement {
-  readonly name: LogFileName;
-  readonly file: DiskFile;
-  readonly id: number;
+interface OpenIncrement extends NewFile {
   /** The length of the whole frames. */
   bytes: number;
   /** Whether a write has failed that may have left bytes after them. */
   hasPart: boolean;
 }
 
-export const MANIFEST = 'appendonly.aof.manifest';
-const TEMPORARY = 'temp-manifest';
-
 /**
  * The append-only log of an engine.
  *
  * At the end of each turn the server calls `commit`: everything that the turn has changed is written as one frame. Replies
  * of the turn may leave when `settled` has reached the number that `commit` returns: when the frame is written, or,
- * with `always`, when it is on the disk. Then one write and one sync are under way at a time, and turns that end meanwhile share the next.
+ * with `always`, when it is on the disk. With `always` one write and one sync are under way at a time, and turns that end
+ * meanwhile share the next.
  *
- * A write that fails (disk full) is repeated, with the same content; until it succeeds, its replies wait, writes are refused with
- * MISCONF and reads are served. A sync that fails is not repeated: the system may have dropped the bytes. With `always`
- * the process ends; else the whole state is written to new files before writes are accepted again.
+ * A write that fails (disk full) is repeated, with the same content. Until it succeeds, its replies wait, writes are
+ * refused with MISCONF and reads are served. A sync that fails is not repeated: the system may have dropped the bytes.
+ * With `always` the process ends; else the whole state is written to new files before writes are accepted again.
  *
- * A rewrite opens a new increment first, and then writes the state as it is, key by key, to a new base file, while commands go on. The base file so holds
- * some of the changes that are also in the new increment. That does no harm, because changes are absolute.
+ * A rewrite opens a new increment, and then writes the state, key by key, to a new base file, while commands go on. So
+ * the base file holds some of the changes that are in the new increment too. Changes are absolute, so that they may be
+ * applied twice.
  */
 export class AppendLog implements Persistence {
   readonly #options: LogOptions;
   readonly #engine: Engine;
-  #manifest: Manifest;
+  readonly #files: LogFiles;
   #current: OpenIncrement | undefined;
   /** Files that have bytes which the disk may not have. */
   readonly #unsynced = new Set<DiskFile>();
@@ -73,6 +63,7 @@ export class AppendLog implements Persistence {
   /** Boot time minus the engine's time. */
   readonly #bootDeltaMs: number;
   #isRewriting = false;
+  /** The rewrite that is under way must begin again. */
   #mustRestart = false;
   #isClosed = false;
   #baseBytes = 0;
@@ -90,10 +81,11 @@ export class AppendLog implements Persistence {
   private constructor(options: LogOptions) {
     this.#options = options;
     this.#engine = options.engine;
-    this.#manifest = options.recovery.manifest;
-    this.#written = options.recovery.lastFrame;
+    const { disk, boot, random, recovery } = options;
+    this.#files = new LogFiles(disk, boot, random, recovery.manifest);
+    this.#written = recovery.lastFrame;
     this.#synced = this.#written;
-    this.#bootDeltaMs = options.boot.nowMs() - options.clock.monotonicMs();
+    this.#bootDeltaMs = boot.nowMs() - options.clock.monotonicMs();
   }
 
   /** Continues a log that was loaded, in a new increment. */
@@ -188,10 +180,9 @@ export class AppendLog implements Persistence {
       // Also a file that is not torn: if its server was killed, the disk may not have all of it yet.
       disk.cut(name, name === tornAt?.file ? tornAt.offset : disk.size(name));
     }
-    this.#current = await this.#addIncrement();
-    this.#removeOthers();
-    this.#baseBytes = manifest.base === undefined ? 0 : disk.size(manifest.base.name);
-    this.#currentBytes = fileNames(manifest).reduce((sum, name) => sum + disk.size(name), 0);
+    this.#current = openIncrement(await this.#files.addIncrement());
+    this.#files.removeUnused();
+    this.#countFiles();
     if (!this.#engine.changes.isEmpty) this.commit();
     if (recovery.isForeign || manifest.increments.length > MAX_INCREMENTS) this.rewrite();
   }
@@ -398,61 +389,47 @@ export class AppendLog implements Persistence {
   }
 
   async #rewriteOnce(): Promise<void> {
-    const { disk } = this.#options;
-    const increment = await this.#addIncrement();
+    const increment = openIncrement(await this.#files.addIncrement());
     // Between two turns: every earlier frame is in the files before.
     this.#switchTo(increment);
-    const name = this.#nextName('base');
-    const id = this.#newId();
-    const file = disk.create(name.name);
+    const base = this.#files.createBase(this.#written + 1);
     try {
-      const bytes = await this.#writeBase(file, id);
-      if (this.#mustRestart || this.#isClosed) {
-        disk.remove(name.name);
-        return;
-      }
-      await file.sync();
+      await this.#writeBase(base);
+      if (this.#mustRestart || this.#isClosed) return;
+      await base.file.sync();
       // The base file holds effects of the increment: they must not be on the disk without their frames.
       await this.#syncAll();
-      const at = this.#manifest.increments.findIndex((each) => each.name === increment.name.name);
-      await this.#saveManifest({ base: name, increments: this.#manifest.increments.slice(at) });
-      this.#baseBytes = bytes;
-      this.#currentBytes = bytes + increment.bytes;
-    } catch (error) {
-      // The manifest names it if only the sync of the folder has failed.
-      if (this.#manifest.base !== name) disk.remove(name.name);
-      throw error;
+      await this.#files.useBase(base.name, increment.name);
+      this.#countFiles();
     } finally {
-      file.close();
+      this.#files.dropBase(base);
     }
-    this.#removeOthers();
-    await disk.syncNames();
   }
 
-  async #writeBase(file: DiskFile, id: number): Promise<number> {
+  async #writeBase({ file, id }: NewFile): Promise<void> {
     const { changes } = this.#engine;
-    const { boot, clock } = this.#options;
-    const head = printFileLine({ id, next: this.#written + 1, bootId: boot.id });
-    file.write([Buffer.from(head, 'latin1')]);
-    let bytes = head.length;
+    const { clock } = this.#options;
     let number = 0;
     const put = (kind: FrameKind, commands: Buffer, synced = 0): void => {
       const line = this.#frameLine(kind, ++number, id, commands, synced);
       file.write([Buffer.from(line, 'latin1'), commands]);
-      bytes += line.length + commands.length;
     };
     changes.beginRewrite();
     const walk = new KeyWalk(this.#engine);
     while (!walk.isDone) {
-      const commands = walk.slice(clock.monotonicMs() + SLICE_MS);
-      put('d', commands);
+      put('d', walk.slice(clock.monotonicMs() + SLICE_MS));
       for (let turn = 0; turn < REST_TURNS; turn++) await this.#turn();
-      if (this.#mustRestart || this.#isClosed) return bytes;
+      if (this.#mustRestart || this.#isClosed) return;
     }
     changes.endRewrite();
     // The base file is complete only together with the frames that were written meanwhile.
     put('e', NO_BYTES, this.#written);
-    return bytes;
+  }
+
+  #countFiles(): void {
+    const { base, all } = this.#files.sizes();
+    this.#baseBytes = base;
+    this.#currentBytes = all;
   }
 
   /** Waits until every frame that is written now is on the disk. */
@@ -484,70 +461,15 @@ export class AppendLog implements Persistence {
     if (this.#unsynced.size > 0) this.#syncInTime();
   }
 
-  /** Creates the next increment and adds it to the manifest. Nothing is written to it yet. */
-  async #addIncrement(): Promise<OpenIncrement> {
-    const { disk, boot } = this.#options;
-    const name = this.#nextName('incr');
-    const id = this.#newId();
-    const head = printFileLine({ id, next: 0, bootId: boot.id });
-    const file = disk.create(name.name);
-    try {
-      file.write([Buffer.from(head, 'latin1')]);
-      await file.sync();
-      await this.#saveManifest({
-        base: this.#manifest.base,
-        increments: [...this.#manifest.increments, name],
-      });
-    } catch (error) {
-      file.close();
-      if (!this.#manifest.increments.includes(name)) disk.remove(name.name);
-      throw error;
-    }
-    return { name, file, id, bytes: head.length, hasPart: false };
-  }
-
-  /** The rename makes the change. The disk has the names of new files before, and the manifest after. */
-  async #saveManifest(manifest: Manifest): Promise<void> {
-    const { disk } = this.#options;
-    disk.remove(TEMPORARY);
-    const file = disk.create(TEMPORARY);
-    try {
-      file.write([Buffer.from(printManifest(manifest), 'latin1')]);
-      await file.sync();
-    } finally {
-      file.close();
-    }
-    await disk.syncNames();
-    disk.rename(TEMPORARY, MANIFEST);
-    this.#manifest = manifest;
-    await disk.syncNames();
-  }
-
-  /** Removes files of the log that the manifest does not name. */
-  #removeOthers(): void {
-    const { disk } = this.#options;
-    const named = new Set(fileNames(this.#manifest));
-    for (const name of disk.names()) {
-      if (LOG_FILE.test(name) && !named.has(name)) disk.remove(name);
-    }
-  }
-
-  #nextName(kind: 'base' | 'incr'): LogFileName {
-    const taken = this.#options.disk.names().map((name) => Number(LOG_FILE.exec(name)?.[1] ?? 0));
-    const sequence = Math.max(lastSequence(this.#manifest), ...taken) + 1;
-    return { name: `appendonly.aof.${sequence}.${kind}.aof`, sequence };
-  }
-
-  #newId(): number {
-    return Buffer.from(this.#options.random.bytes(4)).readUInt32BE();
-  }
-
   #turn(): Promise<void> {
     return new Promise((resolve) => this.#options.clock.defer(resolve));
   }
 }
 
-const LOG_FILE = /^appendonly\.aof\.(\d+)\.(?:base|incr)\.aof$/;
+function openIncrement(created: NewFile): OpenIncrement {
+  return { ...created, bytes: created.lineBytes, hasPart: false };
+}
+
 const NO_BYTES = Buffer.alloc(0);
 const SYNC_MS = 1000;
 const RETRY_MS = 1000;

@@ -3,7 +3,8 @@ import type { Engine } from '../engine/index.ts';
 import { type Boot, systemBoot } from './boot.ts';
 import type { Disk } from './disk.ts';
 import { LogError } from './errors.ts';
-import { AppendLog, MANIFEST } from './log.ts';
+import { AppendLog } from './log.ts';
+import { MANIFEST } from './log-files.ts';
 import { EMPTY_MANIFEST, type Manifest, parseManifest } from './manifest.ts';
 import { loadLog, type Recovery } from './recovery.ts';
 

@@ -38,10 +38,10 @@ export interface LogVisitor {
 
 /**
  * Reads a whole log. Throws LogError if bytes are wrong that were on the disk. A crash of the machine may leave the end
- * of the log incomplete, in any pages of the last writes: that is a torn end. Damage is told apart by `synced`: an
- * intact frame after the bad place says that the missing one was on the disk.
+ * of the log incomplete, in any pages of the last writes: that is a torn end. It is damage if an intact frame after the
+ * bad place says, by `synced`, that the disk had the missing one.
  *
- * Damage of the very last frames cannot be told apart from a torn end.
+ * Damage of the very last frames looks like a torn end.
  */
 export function readLog(disk: Disk, manifest: Manifest, boot: Boot, visitor: LogVisitor): Recovery {
   return new Reading(disk, manifest, boot, visitor).run();

@@ -6,6 +6,7 @@ import {
   type Value,
   wallText,
   writeElements,
+  writeString,
 } from '../engine/index.ts';
 import { GrowingBytes } from '../resp/index.ts';
 
@@ -54,19 +55,13 @@ export class KeyWalk {
   }
 
   #write(key: string, value: Value, deadlineMs: number): void {
-    const bytes = this.#bytes;
+    const { wallOffsetMs } = this.#engine.changes;
     if (typeof value === 'string') {
-      bytes.text(deadlineMs === NEVER ? '*3\r\n$3\r\nSET\r\n' : '*5\r\n$3\r\nSET\r\n');
-      bytes.bulk(key);
-      bytes.bulk(value);
-      if (deadlineMs !== NEVER) {
-        bytes.text('$4\r\nPXAT\r\n');
-        bytes.bulk(this.#wallText(deadlineMs));
-      }
-    } else {
-      this.#writeCollection(key, value);
-      if (deadlineMs !== NEVER) this.#command('PEXPIREAT', key, this.#wallText(deadlineMs));
+      writeString(this.#bytes, key, value, deadlineMs, wallOffsetMs);
+      return;
     }
+    this.#writeCollection(key, value);
+    if (deadlineMs !== NEVER) this.#command('PEXPIREAT', key, wallText(deadlineMs, wallOffsetMs));
   }
 
   /** A list that is written twice must not have its elements twice. */
@@ -89,10 +84,6 @@ export class KeyWalk {
   #command(...argv: readonly string[]): void {
     this.#bytes.text(`*${argv.length}\r\n`);
     for (const argument of argv) this.#bytes.bulk(argument);
-  }
-
-  #wallText(deadlineMs: number): string {
-    return wallText(deadlineMs, this.#engine.changes.wallOffsetMs);
   }
 }
 

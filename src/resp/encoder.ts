@@ -174,8 +174,12 @@ function isArray(reply: object): reply is readonly Reply[] {
 }
 
 const SPACE = 0x20;
-/** `$0` … `$1023`, and `:-1` … `:1023` at the index one higher. */
-const BULK_HEADERS: readonly string[] = Array.from({ length: 1024 }, (_, size) => `$${size}\r\n`);
+/** `$0` … `$1023`. */
+export const BULK_HEADERS: readonly string[] = Array.from(
+  { length: 1024 },
+  (_, size) => `$${size}\r\n`,
+);
+/** `:-1` … `:1023`, at the index one higher. */
 const INTEGERS: readonly string[] = Array.from({ length: 1025 }, (_, index) => `:${index - 1}\r\n`);
 
 const scratch = new ByteWriter();

@@ -1,4 +1,4 @@
-import './byte-writer.ts';
+import { BULK_HEADERS } from './encoder.ts';
 
 /** Bytes that are appended to, cut and read in place. The memory stays allocated for the next content. */
 export class GrowingBytes {
@@ -63,5 +63,3 @@ const MIN_BYTES = 64 * 1024;
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** For longer texts a call into C++ is faster than a loop. */
 const MAX_LOOP_BYTES = 48;
-/** `$0` … `$1023`. */
-const BULK_HEADERS: readonly string[] = Array.from({ length: 1024 }, (_, size) => `$${size}\r\n`);

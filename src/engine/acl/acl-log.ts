@@ -1,5 +1,6 @@
 import { clientLine } from '../client-line.ts';
 import { stringBytes } from '../footprint.ts';
+import { NewestEntries } from '../newest-entries.ts';
 import type { Session } from '../session.ts';
 import { shortened } from '../shortened.ts';
 
@@ -27,15 +28,15 @@ const GROUP_MS = 60_000;
 /** The number of entries that are compared with a new one. */
 const MAX_COMPARED = 10;
 const MAX_OBJECT_BYTES = 128;
-/** Memory limit of all entries: acllog-max-len has no upper limit. */
-const MAX_BYTES = 4 * 1024 * 1024;
 const ENTRY_BYTES = 256;
 
 /** The requests that ACL rules refused, newest first. */
 export class AclLog {
-  readonly entries: AclLogEntry[] = [];
-  #maxLength = 128;
-  #bytes = 0;
+  readonly #newest = new NewestEntries<AclLogEntry>(entryBytes);
+
+  get entries(): readonly AclLogEntry[] {
+    return this.#newest.list;
+  }
 
   add({ reason, context, object, user, client }: Refusal): void {
     const lastMs = client.engine.nowMs;
@@ -51,9 +52,8 @@ export class AclLog {
           entry.user === name &&
           lastMs - entry.lastMs <= GROUP_MS,
       );
-    const [known] = at < 0 ? [] : this.entries.splice(at, 1);
-    if (known !== undefined) this.#bytes -= entryBytes(known);
-    const entry = {
+    const known = at < 0 ? undefined : this.#newest.take(at);
+    this.#newest.add({
       count: (known?.count ?? 0) + 1,
       reason,
       context,
@@ -61,22 +61,15 @@ export class AclLog {
       user: name,
       lastMs,
       client: clientLine(client),
-    };
-    this.entries.unshift(entry);
-    this.#bytes += entryBytes(entry);
-    this.limit(this.#maxLength);
+    });
   }
 
   limit(maxLength: number): void {
-    this.#maxLength = maxLength;
-    while (this.entries.length > maxLength || this.#bytes > MAX_BYTES) {
-      this.#bytes -= entryBytes(this.entries.pop()!);
-    }
+    this.#newest.limit(maxLength);
   }
 
   reset(): void {
-    this.entries.length = 0;
-    this.#bytes = 0;
+    this.#newest.reset();
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { type Category, categoriesOf } from '../command-categories.ts';
+import { CATEGORIES, type Category, categoriesOf } from '../command-categories.ts';
 import { COMMANDS, everyCommand } from '../commands/index.ts';
 import { lower } from '../text.ts';
 import { LOCK_CATEGORY, lockRight } from './lock-role.ts';
@@ -144,37 +144,11 @@ function commandNamed(name: string): Command | undefined {
   return word === undefined ? command : command?.subcommands?.get(word);
 }
 
-/**
- * The categories of Redis 7.0 in its order, then our own. Some have no commands here, but rules of Redis that name
- * them are valid.
- */
-export const CATEGORY_NAMES = [
-  'keyspace',
-  'read',
-  'write',
-  'set',
-  'sortedset',
-  'list',
-  'hash',
-  'string',
-  'bitmap',
-  'hyperloglog',
-  'geo',
-  'stream',
-  'pubsub',
-  'admin',
-  'fast',
-  'slow',
-  'blocking',
-  'dangerous',
-  'connection',
-  'transaction',
-  'scripting',
-  LOCK_CATEGORY,
-] as const;
+/** The categories of Redis, then our own. */
+export const CATEGORY_NAMES: readonly string[] = [...CATEGORIES, LOCK_CATEGORY];
 
 function isCategory(name: string): name is Category {
-  return (CATEGORY_NAMES as readonly string[]).includes(name);
+  return (CATEGORIES as readonly string[]).includes(name);
 }
 
 /** The names of the commands of a category; undefined if there is no such category. */
