@@ -6,6 +6,7 @@ import { execute } from '../src/engine/execute.ts';
 import type { Session } from '../src/engine/session.ts';
 import { type AppendLog, bootOf, openLog } from '../src/log/index.ts';
 import { encode, type Reply } from '../src/resp/index.ts';
+import { CALL_ALL, CALL_ALL_FOR_EVER, evaluation } from './call-all-script.ts';
 import { readCommandDocs } from './differential/command-docs.ts';
 import { type Argv, commandFrom } from './differential/generators.ts';
 import { BLOCKING_COMMANDS, INITIAL_DATA } from './differential/initial-data.ts';
@@ -136,7 +137,7 @@ class Server {
         for (const argv of [['MULTI'], ...step.commands, ['EXEC']]) this.run(argv);
         break;
       case 'script':
-        this.run(evaluation(step.commands, step.isStopped));
+        this.run(evaluation(step.isStopped ? CALL_ALL_FOR_EVER : CALL_ALL, step.commands));
         break;
       case 'block':
         execute(this.#engine.session(), step.argv);
@@ -198,19 +199,6 @@ const READS: Readonly<Record<string, (key: string) => Argv>> = {
   set: (key) => ['SMEMBERS', key],
   zset: (key) => ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
 };
-
-const CALL_ALL = `
-  local at = 1
-  while at <= #ARGV do
-    local count = tonumber(ARGV[at])
-    redis.pcall(unpack(ARGV, at + 1, at + count))
-    at = at + count + 1
-  end`;
-
-function evaluation(commands: readonly Argv[], isStopped: boolean): Argv {
-  const script = isStopped ? `${CALL_ALL} while true do end` : CALL_ALL;
-  return ['EVAL', script, '0', ...commands.flatMap((argv) => [`${argv.length}`, ...argv])];
-}
 
 async function anyCommand(): Promise<fc.Arbitrary<Argv>> {
   const session = createEngine({ clock: virtualClock() }).session();

@@ -6,6 +6,7 @@ import { execute } from '../src/engine/execute.ts';
 import { parseEventClasses } from '../src/engine/notifications.ts';
 import type { Session } from '../src/engine/session.ts';
 import { encode, type Reply } from '../src/resp/index.ts';
+import { CALL_ALL, CALL_ALL_FOR_EVER, evaluation } from './call-all-script.ts';
 import { readCommandDocs } from './differential/command-docs.ts';
 import { type Argv, commandFrom } from './differential/generators.ts';
 import { BLOCKING_COMMANDS, INITIAL_DATA, SERVING_COMMANDS } from './differential/initial-data.ts';
@@ -25,16 +26,6 @@ const DATABASES = [0, 1, 2];
 /** Some keys expire this soon. A script may begin after that and before the expiry timer fires. */
 const SOON_MS = 500;
 
-/** Calls the commands in ARGV. Each is preceded by its number of arguments. */
-const CALL_ALL = `
-  local at = 1
-  while at <= #ARGV do
-    local count = tonumber(ARGV[at])
-    redis.pcall(unpack(ARGV, at + 1, at + count))
-    at = at + count + 1
-  end`;
-
-const CALL_ALL_FOR_EVER = `${CALL_ALL} while true do end`;
 const UNDONE = 'Everything it wrote was undone';
 
 interface Case {
@@ -91,10 +82,6 @@ function rollsBackInTransaction(tried: Case): void {
   const untouched = new TestedEngine(tried);
   untouched.transact([...before, ...after]);
   expect(tested.state()).toEqual(untouched.state());
-}
-
-function evaluation(script: string, calls: readonly Argv[]): Argv {
-  return ['EVAL', script, '0', ...calls.flatMap((argv) => [`${argv.length}`, ...argv])];
 }
 
 /** An engine with initial data, blocked clients, a client with WATCH and subscribers. */
