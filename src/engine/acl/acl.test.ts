@@ -405,6 +405,24 @@ describe('ACL LOAD and ACL SAVE', () => {
     };
   });
 
+  it('a file without a line for default signs new connections in again', () => {
+    text = 'user default off';
+    expect(admin.send('ACL LOAD')).toBe('+OK');
+    const before = wire.connect();
+    expect(before.send('PING')).toMatch(/^-NOAUTH/);
+    text = 'user app on nopass ~* +@all';
+    wire.engine.acl.load();
+    expect(wire.connect().send('PING')).toBe('+PONG');
+  });
+
+  it('a file without a line for default signs no connection in if there is a password', () => {
+    admin.send('CONFIG SET requirepass secret');
+    const waiting = wire.connect();
+    text = 'user app on';
+    expect(admin.send('ACL LOAD')).toBe('+OK');
+    expect(waiting.send('PING')).toMatch(/^-NOAUTH/);
+  });
+
   it('restore every user', () => {
     setUser(
       'on',

@@ -91,9 +91,9 @@ export class Acl {
 
   /** Applies the setting requirepass: the password of `default`. Empty: none is needed. */
   setDefaultPassword(password: string): void {
-    if (password === '' && this.defaultUser.state.hasNoPassword) return;
-    const rules = password === '' ? ['nopass'] : ['resetpass', `>${password}`];
-    this.#change(undefined, this.defaultUser, applyAll(this.defaultUser.state, rules));
+    const { state } = this.defaultUser;
+    const changed = withPassword(state, password);
+    if (changed !== state) this.#change(undefined, this.defaultUser, changed);
   }
 
   /** The users as the lines of an ACL file. */
@@ -129,8 +129,9 @@ export class Acl {
       else this.#change(caller, user, state);
     }
     if (parsed.users.has(DEFAULT_USER)) return;
-    this.defaultUser.replace(openState());
-    this.setDefaultPassword(this.#engine.settings.text('requirepass'));
+    // In one change: between two, connections without a password would be signed in.
+    const state = withPassword(openState(), this.#engine.settings.text('requirepass'));
+    this.#change(caller, this.defaultUser, state);
   }
 
   /** Why the user may not run the command; undefined if it may. */
@@ -256,14 +257,19 @@ export function denialReply({ name }: Command, { reason }: Denial): ErrorReply {
   return new ErrorReply(`NOPERM this user has no permissions to run the '${name}' command`);
 }
 
-/** The state of `default` when the engine starts. */
-/** All rights. Made once: the lab creates engines by the thousand. */
+/** The state of `default` when the engine starts. Made once: the lab creates engines by the thousand. */
 function openState(): UserState {
   allRights ??= applyAll(newUserState(NO_CHANNELS), ['on', 'nopass', '~*', '&*', '+@all']);
   return allRights;
 }
 
 let allRights: UserState | undefined;
+
+/** The state with this password; empty: none is needed. */
+function withPassword(state: UserState, password: string): UserState {
+  if (password !== '') return applyAll(state, ['resetpass', `>${password}`]);
+  return state.hasNoPassword ? state : applyAll(state, ['nopass']);
+}
 
 /** Applies rules that are known to be right. */
 function applyAll(state: UserState, rules: readonly string[]): UserState {
