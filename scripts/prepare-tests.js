@@ -1,8 +1,8 @@
 // Makes sure that the programs are here which tests run: the real Redis, which many compare with, SQLite,
 // which the examples of the documents write to, a browser, which opens the pages, Python, which has
-// terminals to give, two more shells, a reader of man pages, strace, which shows system calls, and PHP, Python and Java with their Redis
-// clients, which run the recipes of the lab. Installs them where it may (root on Debian or Ubuntu), else
-// says what to install.
+// terminals to give, two more shells, a reader of man pages, strace, which shows system calls, PHP, Python and Java with
+// their Redis clients, which run the recipes of the lab, and the other servers that store locks: PostgreSQL, PgBouncer,
+// etcd and memcached. Installs them where it may (root on Debian or Ubuntu), else says what to install.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -21,10 +21,13 @@ const PACKAGES = {
   strace: 'strace',
   php: 'php-cli',
   javac: 'default-jdk-headless',
+  pgbouncer: 'pgbouncer',
+  etcd: 'etcd-server',
+  memcached: 'memcached',
 };
 /** The versions that the tests need; of the other programs any will do. */
 const VERSIONS = { 'redis-server': '7.0 or later' };
-/** Debian's package of each library, and the commands that find it: one of them is enough. */
+/** Debian's package of what is not on the PATH, and the commands that find it: one of them is enough. */
 const LIBRARIES = {
   phpredis: {
     name: 'php-redis',
@@ -34,6 +37,14 @@ const LIBRARIES = {
     name: 'python3-redis',
     // Debian's own Python need not be the first on the PATH.
     probes: ['python3', '/usr/bin/python3'].map((python) => [python, '-c', 'import redis']),
+  },
+  postgres: {
+    name: 'postgresql',
+    // Debian does not put it on the PATH.
+    probes: [
+      ['postgres', '--version'],
+      ['/bin/sh', '-c', 'for file in /usr/lib/postgresql/*/bin/postgres; do test -x "$file"; done'],
+    ],
   },
 };
 /** Programs that serve as well. */
@@ -47,9 +58,9 @@ if (left.length > 0) {
     [
       `The tests need ${left.map(withVersion).join(', ')}. Install them and run npm test again:`,
       `  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y ${packagesOf(left).join(' ')}`,
-      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh fish mandoc strace php-cli php-pecl-redis6 java-devel',
-      '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh fish mandoc strace php83 php83-pecl-redis openjdk17-jdk',
-      '  macOS:           brew install redis sqlite chromium python3 zsh fish mandoc php openjdk; pecl install redis; pip3 install redis',
+      '  Fedora:          sudo dnf install -y redis sqlite chromium python3 python3-redis zsh fish mandoc strace php-cli php-pecl-redis6 java-devel postgresql-server pgbouncer etcd memcached',
+      '  Alpine:          sudo apk add redis sqlite chromium python3 py3-redis zsh fish mandoc strace php83 php83-pecl-redis openjdk17-jdk postgresql pgbouncer etcd memcached',
+      '  macOS:           brew install redis sqlite chromium python3 zsh fish mandoc php openjdk postgresql pgbouncer etcd memcached; pecl install redis; pip3 install redis',
     ].join('\n'),
   );
   process.exitCode = 1;

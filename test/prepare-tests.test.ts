@@ -8,6 +8,7 @@ import { ROOT } from './cli-process.ts';
 const PROGRAMS = [
   ...['redis-server', 'redis-cli', 'redis-benchmark', 'sqlite3', 'chromium'],
   ...['python3', 'zsh', 'fish', 'mandoc', 'strace', 'php', 'javac'],
+  ...['pgbouncer', 'etcd', 'memcached'],
 ];
 
 /** The first line of what the script prints where only these programs are, and no apt-get. */

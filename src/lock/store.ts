@@ -48,6 +48,8 @@ export interface LockStore {
   /** Ends all leases of a lock, and raises the fence. Returns the number of holders. */
   forceRelease(target: LockTarget): Promise<number>;
   inspect(target: LockTarget): Promise<Inspection>;
+  /** The locks that have a holder or a waiter, for operators. Left out: the store cannot list them. */
+  list?(filter: ListFilter): Promise<LockListing>;
   /** Some holders of the lock, and the place of a request in its queue: costs little, however long the queue is. */
   contention(request: LockRequest): Promise<Contention>;
   /**
@@ -156,6 +158,29 @@ export interface Inspection {
   readonly holders: readonly Holder[];
   /** In the order in which they will be served. */
   readonly waiters: readonly WaiterInfo[];
+}
+
+/** Which locks `list` returns. */
+export interface ListFilter {
+  /** Only the locks of this name. Left out: all. */
+  readonly name?: string;
+  /** The maximum number of locks. */
+  readonly maxLocks: number;
+  /** The maximum number of holders, and of waiters, of each lock. */
+  readonly maxParties: number;
+}
+
+/** In the order of their names. */
+export interface LockListing {
+  readonly locks: readonly LockState[];
+  /** Whether there are more locks than the maximum. */
+  readonly isCut: boolean;
+}
+
+/** A lock with its holders and waiters. The counts are exact; the lists may be truncated. */
+export interface LockState extends LockTarget, Inspection {
+  readonly holderCount: number;
+  readonly waiterCount: number;
 }
 
 /** What keeps a request waiting. */
