@@ -43,8 +43,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'release: a waiter that gives up stays in the queue',
     SCRIPT,
-    "      call('ZREM', lock.queue, memberOf(lock, token, lease))\n    end\n    serve",
-    '    end\n    serve',
+    "elseif call('ZREM', lock.queue, memberOf(lock, token, lease)) == 1 then",
+    'elseif false then',
   ),
   mutant(
     'fence: not raised',
@@ -232,8 +232,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'semaphore: holders whose lease has ended are kept',
     SCRIPT,
-    'for _, token in ipairs(ended) do shared.drop(lock, token) end',
-    '',
+    "        shared.drop(lock, token)\n        event('expired', lock.holder, token)",
+    "        event('expired', lock.holder, token)",
   ),
   mutant(
     'semaphore: permits are not returned',
@@ -341,8 +341,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'steal: the former holders keep the lock',
     SCRIPT,
-    '      kind.drop(lock, each)\n      if isToken',
-    '      if isToken',
+    "      kind.drop(lock, each)\n      event('stolen'",
+    "      event('stolen'",
     [FEATURES_TEST],
   ),
   rare(
@@ -419,8 +419,8 @@ export const SCRIPT_MUTANTS = [
   mutant(
     'steal: permits that are left are not handed over',
     SCRIPT,
-    '    serve(lock, clientOf(token))\n    return fence',
-    '    return fence',
+    '    serve(lock, clientOf(token))\n    return tonumber(fence)',
+    '    return tonumber(fence)',
     [FEATURES_TEST],
   ),
 ];

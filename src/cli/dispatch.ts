@@ -62,6 +62,13 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
     },
   ],
   [
+    'history',
+    {
+      summary: 'prints what happened to locks: grants, waits, losses',
+      load: async () => (await import('./history.ts')).history,
+    },
+  ],
+  [
     'check',
     {
       summary: 'warns of settings and keys that make the locks of a store unsafe',

@@ -17,8 +17,11 @@ export function storeAdvice(error: unknown, store: StoreAddress): string {
 export function replyAdvice(message: string): string | undefined {
   if (/\bNOAUTH a client certificate is required/.test(message)) return CLIENT_CERTIFICATE;
   if (/\bNOAUTH the client certificate/.test(message)) return REFUSED_CERTIFICATE;
+  if (/unknown command 'HOLDFAST\.HISTORY'/i.test(message)) return NO_HISTORY;
   return /\b(?:NOAUTH|WRONGPASS)\b/.test(message) ? PASSWORD_ADVICE : undefined;
 }
+
+const NO_HISTORY = 'A Redis keeps no history of locks: only holdfast serve keeps one.';
 
 const PASSWORD_ADVICE =
   'Put the password into HOLDFAST_PASSWORD, or user and password into the address of the store.';

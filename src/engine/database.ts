@@ -306,6 +306,7 @@ export class Database {
 
   #expire(slot: number): void {
     const key = this.#keyspace.keys[slot]!;
+    if (this.#engine.lockHistory.isOn) this.#recordExpiry(key, this.#keyspace.values[slot]);
     // An expiry inside of a script is rolled back too, so that every slot is restored. The key then expires again.
     if (this.#engine.journal.active) this.#recordSlot(key, slot);
     this.#keyspace.remove(slot);
@@ -313,6 +314,13 @@ export class Database {
     if (this.#engine.changes.isOn) this.#engine.changes.deleted(this.number, key);
     this.changed(key);
     this.notify('expired', 'expired', key);
+  }
+
+  /** The lease of a mutex is the TTL of its key. Other locks report the end of a lease by their script. */
+  #recordExpiry(key: string, value: Value | undefined): void {
+    const { lockHistory, nowMs } = this.#engine;
+    if (typeof value !== 'string' || !lockHistory.has(this.number, key)) return;
+    lockHistory.add(this.number, 'expired', key, value, 0, nowMs);
   }
 
   #recordCollection(key: string): void {

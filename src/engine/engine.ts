@@ -8,6 +8,7 @@ import { NEVER } from './deadline-heap.ts';
 import { ExitCommands } from './exit-commands.ts';
 import { Journal } from './journal.ts';
 import { LatencyMonitor } from './latency.ts';
+import { LockHistory } from './lock-history.ts';
 import { Memory } from './memory.ts';
 import { EVENT_BITS } from './notifications.ts';
 import { Pause } from './pause.ts';
@@ -73,6 +74,7 @@ export class Engine {
   readonly exitCommands = new ExitCommands(this);
   readonly signIns = new SignIns(this);
   readonly slowLog = new SlowLog();
+  readonly lockHistory = new LockHistory(this.memory);
   readonly latency = new LatencyMonitor();
   readonly sessions = new Map<number, Session>();
   readonly monitors = new Set<Session>();

@@ -23,6 +23,7 @@ export class Memory {
   /** Values that a running script has removed, and that a rollback would restore. */
   readonly undo = this.#part(new Footprint());
   readonly exitCommands = this.#part(new Footprint());
+  readonly lockHistory = this.#part(new Footprint());
   readonly clients = this.#part(new ClientPool());
   /** The largest limit that fits into the heap of the process. */
   capacityBytes = Number.POSITIVE_INFINITY;

@@ -11,6 +11,7 @@ import { findCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
 import { OUT_OF_MEMORY } from './errors.ts';
 import { call } from './execute.ts';
+import type { LockEventType } from './lock-history.ts';
 import { Session } from './session.ts';
 import { lower } from './text.ts';
 
@@ -57,6 +58,7 @@ export class Scripts {
       },
       setReplication: () => {},
       mayCall: (argv) => this.#mayCall(argv),
+      event: (type, key, token, fence) => this.#addEvent(type, key, token, fence),
     };
   }
 
@@ -150,7 +152,8 @@ export class Scripts {
   }
 
   #runOrUndo(script: CompiledScript, keys: string[], args: string[]): Reply {
-    const { journal, pubSub, blocking, changes } = this.#engine;
+    const { journal, pubSub, blocking, changes, lockHistory } = this.#engine;
+    const nextEvent = lockHistory.nextId;
     const messages = pubSub.mark();
     const signals = blocking.mark();
     const recorded = changes.mark();
@@ -171,6 +174,7 @@ export class Scripts {
       else {
         journal.rollBack();
         changes.forgetSince(recorded);
+        lockHistory.forgetFrom(nextEvent);
         pubSub.forgetSince(messages);
         // In a transaction, a signal of a rolled back script would change the order in which keys are served.
         blocking.forgetSince(signals);
@@ -238,6 +242,14 @@ export class Scripts {
     const { acl } = this.#engine;
     const denial = acl.refusal(this.#session, command, argv, 'lua', this.#caller, this.#isKnown);
     return denial && DENIED[denial.reason];
+  }
+
+  /** redis.holdfast_event. Only of scripts of the library: others could report what did not happen. */
+  #addEvent(type: string, key: string, token: string, fence: string): void {
+    const { lockHistory, nowMs } = this.#engine;
+    if (!lockHistory.isOn || !this.#isKnown) return;
+    const { number } = this.#session.database;
+    lockHistory.add(number, type as LockEventType, key, token, Number(fence), nowMs);
   }
 
   /** redis.acl_check_cmd. Undefined: there is no such command. */

@@ -120,6 +120,12 @@ const SETTINGS = {
     kind: integer(0),
     apply: (engine, value) => engine.slowLog.limit(Number(value)),
   },
+  // The events of locks that HOLDFAST.HISTORY returns; 0: none.
+  'lock-history-size': {
+    default: '0',
+    kind: memory(0),
+    apply: (engine, value) => engine.lockHistory.limit(Number(value)),
+  },
   'latency-monitor-threshold': {
     default: '0',
     kind: integer(0),

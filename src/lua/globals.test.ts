@@ -25,7 +25,7 @@ math.tanh
 redis redis.LOG_DEBUG redis.LOG_NOTICE redis.LOG_VERBOSE redis.LOG_WARNING redis.REDIS_VERSION
 redis.REDIS_VERSION_NUM redis.REPL_ALL redis.REPL_AOF redis.REPL_NONE redis.REPL_REPLICA
 redis.REPL_SLAVE redis.acl_check_cmd redis.breakpoint redis.call redis.debug redis.error_reply
-redis.log redis.pcall redis.replicate_commands redis.set_repl redis.setresp redis.sha1hex
+redis.holdfast_event redis.log redis.pcall redis.replicate_commands redis.set_repl redis.setresp redis.sha1hex
 redis.status_reply
 string string.byte string.char string.dump string.find string.format string.gfind string.gmatch
 string.gsub string.len string.lower string.match string.rep string.reverse string.sub string.upper
@@ -49,7 +49,7 @@ table.sort(names)
 return names
 `;
 
-it('has exactly the globals of Redis', () => {
+it('has exactly the globals of Redis, and redis.holdfast_event', () => {
   const host = {
     call: () => new ErrorReply('ERR none'),
     log: () => {},

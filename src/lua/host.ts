@@ -14,4 +14,6 @@ export interface LuaHost {
   setReplication(flags: number): void;
   /** redis.acl_check_cmd: undefined when there is no such command. */
   mayCall(argv: string[]): boolean | undefined;
+  /** redis.holdfast_event: the lock script reports what happened to a lock. Left out: events are ignored. */
+  event?(type: string, key: string, token: string, fence: string): void;
 }

@@ -1,5 +1,6 @@
 export { LIBRARY_SCRIPTS } from './library-scripts.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './lists/key-list.ts';
+export { type LockHistoryEvent, readHistory } from './lists/lock-history.ts';
 export {
   type ForcedRelease,
   forceLock,

@@ -4,6 +4,10 @@ import { everyCommand } from '../../src/engine/commands/index.ts';
 export const ONLY_HERE: ReadonlySet<string> = new Set([
   ...['delifeq', 'delex', 'client|setinfo', 'client|no-touch'],
   ...[
+    'holdfast.history',
+    'holdfast.history|all',
+    'holdfast.history|key',
+    'holdfast.history|help',
     'holdfast.session',
     'holdfast.will',
     'holdfast.will|set',

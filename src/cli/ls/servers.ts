@@ -41,6 +41,10 @@ export class Servers {
     }));
   }
 
+  /** Sends a command to the one server, or to the given node of a cluster. */
+  readonly send = async (argv: readonly string[]): Promise<unknown> =>
+    accepted(this.#store, await this.#request(this.#store, argv));
+
   /** Runs a script on the server that has the keys. */
   readonly run: RunScript = async (text, keys, args) => {
     let store = this.#store;

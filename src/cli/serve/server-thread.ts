@@ -21,7 +21,10 @@ import { readTlsFiles, tlsOptions } from './tls-files.ts';
 const input = workerData as ServerThreadData;
 const { values, config } = input;
 const port = parentPort!;
-const engine = createEngine({ lockRole: LOCK_ROLE });
+const engine = createEngine({
+  lockRole: LOCK_ROLE,
+  settings: { 'lock-history-size': '64mb' },
+});
 let server: Server | undefined;
 let data: OpenedFolder | undefined;
 let mark: RunMark | undefined;

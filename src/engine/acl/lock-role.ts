@@ -30,6 +30,7 @@ const PLAIN_COMMANDS: ReadonlySet<string> = new Set([
   'holdfast.session',
   'holdfast.will|set',
   'holdfast.will|drop',
+  'holdfast.history|key',
 ]);
 
 /** The commands that the category allows with scripts of the library only, by the position of the script. */

@@ -8,6 +8,7 @@ import { config } from './config.ts';
 import { connection } from './connection.ts';
 import { expiry } from './expiry.ts';
 import { hashes } from './hashes.ts';
+import { history } from './history.ts';
 import { allKeys, keys } from './keys.ts';
 import { latency } from './latency.ts';
 import { listPops } from './list-pops.ts';
@@ -43,6 +44,7 @@ const GROUPS: readonly (readonly [Group, CommandTable])[] = [
   ['connection', connection],
   ['connection', client],
   ['connection', session],
+  ['server', history],
   ['server', acl],
   ['server', server],
   ['server', allKeys],

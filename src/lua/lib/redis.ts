@@ -23,6 +23,7 @@ export const redisLibrary: LuaTable = makeLibrary(
     call: (args) => command(args, true),
     debug: () => NOTHING,
     error_reply: errorReply,
+    holdfast_event: event,
     log,
     pcall: (args) => command(args, false),
     replicate_commands: () => true,
@@ -176,6 +177,16 @@ function setReplication(args: LuaValue[]): Results {
     fail('Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.');
   }
   state.host.setReplication(flags);
+  return NOTHING;
+}
+
+/** Not in Redis. */
+function event(args: LuaValue[]): Results {
+  const [type, key, token, fence = '0'] = args;
+  const areTexts = typeof type === 'string' && typeof key === 'string';
+  if (areTexts && typeof token === 'string' && typeof fence === 'string') {
+    state.host.event?.(type, key, token, fence);
+  }
   return NOTHING;
 }
 

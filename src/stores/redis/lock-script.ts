@@ -87,6 +87,8 @@ const MAX_EXITS = 500;
  */
 export const LOCK_SCRIPT = `
 local call = redis.call
+-- Only Holdfast has it: HOLDFAST.HISTORY returns the events.
+local event = redis.holdfast_event or function() end
 local DAY = '86400000'
 local FENCE, QUEUE, LAST_BYTE = '${SUFFIX.fence}', '${SUFFIX.queue}', '${LAST_BYTE_READ}'
 ${LUA_BASE}
@@ -249,7 +251,10 @@ ${LUA_KEYS}
       keep(lock.state, lease)
     elseif held > 0 then
       local ended = call('ZRANGEBYSCORE', lock.holder, '-inf', whole(lock.now))
-      for _, token in ipairs(ended) do shared.drop(lock, token) end
+      for _, token in ipairs(ended) do
+        shared.drop(lock, token)
+        event('expired', lock.holder, token)
+      end
     end
     lock.given, lock.slots = lock.slots, tonumber(call('HGET', lock.state, 'slots'))
   end
@@ -374,7 +379,9 @@ ${LUA_KEYS}
 
   local function enqueue(lock, token, lease)
     local last = call('ZRANGE', lock.queue, '-1', '-1', 'WITHSCORES')
-    call('ZADD', lock.queue, 'NX', whole((last[2] or 0) + 1), memberOf(lock, token, lease))
+    if call('ZADD', lock.queue, 'NX', whole((last[2] or 0) + 1), memberOf(lock, token, lease)) == 1 then
+      event('waiting', lock.holder, token)
+    end
     keep(lock.queue, ${DEAD_MS})
     stayAlive(lock, token)
     -- Each holder is notified once.
@@ -396,6 +403,7 @@ ${LUA_KEYS}
         if leftOf[key] > aliveLeft then return member end
         if leftOf[key] < 0 then
           call('ZREM', lock.queue, member)
+          event('left', lock.holder, token)
         else
           silent = silent or member
           index = index + 1
@@ -442,6 +450,7 @@ ${LUA_KEYS}
       local isOwn = clientOf(token) == client
       local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
       local fence = lock.kind.put(lock, token, permits, reserved)
+      event('handed-over', lock.holder, token, fence)
       if not isOwn then expectReply(lock, token, reserved) end
       if token ~= requesting then notify(token, fence, isOwn) end
       count = count + 1
@@ -469,7 +478,9 @@ ${LUA_KEYS}
   local function takeFree(lock, token, lease)
     if call('EXISTS', lock.queue) == 1 or not lock.kind.fits(lock, lock.permits) then return end
     recordSession(lock, token, lease)
-    return tonumber(lock.kind.put(lock, token, lock.permits, lease))
+    local fence = lock.kind.put(lock, token, lock.permits, lease)
+    event('granted', lock.holder, token, fence)
+    return tonumber(fence)
   end
 
   local function acquire(lock, token, lease, queues)
@@ -517,14 +528,16 @@ ${LUA_KEYS}
     if refusal then return refusal end
     for _, each in ipairs(tokens) do
       kind.drop(lock, each)
+      event('stolen', lock.holder, each)
       if isToken(each) then publish(each, 'stolen\\n' .. each .. '\\n' .. token .. '\\n' .. reason) end
     end
     kind.refusal(lock)
     recordSession(lock, token, lease)
-    local fence = tonumber(kind.put(lock, token, lock.permits, lease))
+    local fence = kind.put(lock, token, lock.permits, lease)
+    event('stole', lock.holder, token, fence)
     -- The former holders may have had more permits.
     serve(lock, clientOf(token))
-    return fence
+    return tonumber(fence)
   end
 
   -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue. A former holder gets none.
@@ -541,6 +554,7 @@ ${LUA_KEYS}
     -- The client was silent for DEAD_MS and has lost its places.
     if call('PEXPIRE', aliveKey(lock.base, token), '${DEAD_MS}') == 0 then
       call('ZREM', lock.queue, member)
+      event('left', lock.holder, token)
       return 0
     end
     keep(lock.queue, ${DEAD_MS})
@@ -574,8 +588,9 @@ ${LUA_KEYS}
     local isHeld = lock.kind.owns(lock, token)
     if isHeld then
       lock.kind.drop(lock, token)
-    else
-      call('ZREM', lock.queue, memberOf(lock, token, lease))
+      event(client and 'released' or 'session-ended', lock.holder, token)
+    elseif call('ZREM', lock.queue, memberOf(lock, token, lease)) == 1 then
+      event('left', lock.holder, token)
     end
     serve(lock, client)
     return isHeld
@@ -602,14 +617,20 @@ ${LUA_KEYS}
     if kind.owns(lock, from) then
       kind.drop(lock, from)
       recordSession(lock, token, lease)
-      return tonumber(kind.put(lock, token, lock.permits, lease))
+      local fence = kind.put(lock, token, lock.permits, lease)
+      event('transferred', lock.holder, from)
+      event('adopted', lock.holder, token, fence)
+      return tonumber(fence)
     end
     return kind.owns(lock, token) and acquire(lock, token, lease, false) or 0
   end
 
   function operations.force(lock, token)
     local tokens = lock.kind.tokens(lock)
-    for _, each in ipairs(tokens) do lock.kind.drop(lock, each) end
+    for _, each in ipairs(tokens) do
+      lock.kind.drop(lock, each)
+      event('forced', lock.holder, each)
+    end
     nextFence(lock.base)
     serve(lock, clientOf(token))
     return #tokens
@@ -649,7 +670,7 @@ ${LUA_KEYS}
     end
     for each = index, index + count - 1 do
       local holder, token = KEYS[each], ARGV[3 * each - 1]
-      call('SET', holder, token, 'PX', lease)
+      if not call('SET', holder, token, 'PX', lease, 'GET') then event('granted', holder, token, whole(fence)) end
       call('SET', baseOf(holder) .. FENCE, whole(fence), 'PX', DAY)
       recordSession(lockAt(holder), token, lease)
     end
@@ -703,11 +724,14 @@ for index = 1, count do
   if operation == 'acquire' or operation == 'queue' then
     if call('EXISTS', base .. QUEUE) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
       if session then record(holder, '0', '1', number, token) end
-      reply = tonumber(nextFence(base))
+      local fence = nextFence(base)
+      event('granted', holder, token, fence)
+      reply = tonumber(fence)
     end
   elseif operation == 'release' then
     if call('EXISTS', base .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then
       call('DEL', holder)
+      event('released', holder, token)
       if session then call('HDEL', sessionKey, token) end
       reply = 1
     end
