@@ -131,9 +131,10 @@ export class Changes {
     }
     const last = changes.at(-1);
     if (last?.verb === 'IMAGE') return;
-    if (verb === 'IMAGE') changes.length = 0;
     const args = second === undefined ? [first] : [first, second];
-    if (last === undefined || !joins(last, verb)) changes.push({ verb, args });
+    if (verb === 'IMAGE' || (last !== undefined && wasEmpty(value, verb))) {
+      changes.splice(0, changes.length, { verb: 'IMAGE', args });
+    } else if (last === undefined || !joins(last, verb)) changes.push({ verb, args });
     else if (COUNTED.has(verb)) last.args[0] = String(Number(last.args[0]) + 1);
     else last.args.push(...args);
   }
@@ -256,6 +257,11 @@ const COUNTED: ReadonlySet<Verb> = new Set(['LPOP', 'RPOP']);
 /** Verbs that take arguments of one change only. */
 const SINGLE: ReadonlySet<Verb> = new Set(['LSET', 'LREM', 'IMAGE']);
 const MAX_JOINED_ARGUMENTS = 128;
+
+/** Whether LMOVE has put the only element back: applied one after the other, its changes would delete the key meanwhile. */
+function wasEmpty(value: Collection, verb: Verb): boolean {
+  return value.size === 1 && (verb === 'LPUSH' || verb === 'RPUSH');
+}
 
 /** Whether a change can be added to the arguments of the last one. */
 function joins(last: CollectionChange, verb: Verb): boolean {

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 
 describe('deadlines after a restart', () => {
-  it('are the same, whatever happens to the wall scene.clock, while the machine runs', async () => {
+  it('are the same, whatever happens to the wall clock, while the machine runs', async () => {
     const before = await scene.start();
     before.run('SET', 'lock', 'a', 'PX', '10000');
     await scene.clock.advance(4000);
@@ -35,6 +35,21 @@ describe('deadlines after a restart', () => {
     expect(after.run('PTTL', 'other')).toBe(20_000);
   });
 
+  it.each([
+    ['LMOVE', 'list', 'list', 'LEFT', 'RIGHT'],
+    ['RPOPLPUSH', 'list', 'list'],
+  ])('%s of the only element keeps the deadline of its list', async (...argv) => {
+    const before = await scene.start();
+    before.run('RPUSH', 'list', 'a');
+    before.run('PEXPIRE', 'list', '10000');
+    expect(before.run(...argv)).toBe('a');
+    const after = await scene.restart();
+    expect([after.run('PTTL', 'list'), after.run('LRANGE', 'list', '0', '-1')]).toEqual([
+      10_000,
+      ['a'],
+    ]);
+  });
+
   it('a key that expired before the crash does not come back', async () => {
     const before = await scene.start();
     before.run('SET', 'lock', 'a', 'PX', '1000');
@@ -54,7 +69,7 @@ describe('deadlines after a restart', () => {
 });
 
 describe('a write that fails', () => {
-  it('refuses writes with MISCONF, serves reads, and goes on when the scene.disk has space again', async () => {
+  it('refuses writes with MISCONF, serves reads, and goes on when the disk has space again', async () => {
     const server = await scene.start();
     server.run('SET', 'a', '1');
     scene.disk.fault = { kind: 'write', code: 'ENOSPC', partBytes: 40 };
@@ -98,7 +113,7 @@ describe('a write that fails', () => {
 });
 
 describe('a sync that fails', () => {
-  it('with always: is scene.fatal, and no reply leaves any more', async () => {
+  it('with always: is fatal, and no reply leaves any more', async () => {
     const server = await scene.start();
     server.engine.settings.put('appendfsync', 'always');
     scene.disk.fault = { kind: 'sync', code: 'EIO' };
@@ -140,7 +155,7 @@ describe('damage', () => {
     return { name, ends };
   }
 
-  it('of a frame that was on the scene.disk stops the start, with file, byte and frame', async () => {
+  it('of a frame that was on the disk stops the start, with file, byte and frame', async () => {
     const { name, ends } = await threeFrames();
     scene.disk = scene.disk.crash('killed', seededRandom(1));
     scene.disk.flip(name, ends[1]! + 100);
