@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Script, ScriptRunner } from '../../client/index.ts';
 import type { Clock } from '../../clock/index.ts';
 import { retry } from '../../lock/index.ts';
@@ -47,6 +48,8 @@ export class LockSession {
   readonly #closing = new AbortController();
 
   constructor(options: LockSessionOptions) {
+    // After an outage many sessions may have to end at the same time, each with a listener.
+    setMaxListeners(0, this.#closing.signal);
     this.#options = options;
   }
 
