@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { CATEGORIES, type Category, categoriesOf } from '../command-categories.ts';
 import { COMMANDS, everyCommand } from '../commands/index.ts';
-import { lower } from '../text.ts';
+import { hasSpace, lower } from '../text.ts';
 import { LOCK_CATEGORY, lockRight } from './lock-role.ts';
 import { RuleError } from './rule-error.ts';
 
@@ -119,7 +119,7 @@ export class CommandRights {
     const command = bar < 0 ? undefined : commandNamed(name.slice(0, bar));
     if (command === undefined) throw new RuleError('unknown');
     if (command.name.includes('|')) throw new RuleError('first-argument-of-subcommand');
-    if (bar === name.length - 1) throw new RuleError('syntax');
+    if (bar === name.length - 1 || hasSpace(name)) throw new RuleError('syntax');
     if (command.subcommands !== undefined) throw new RuleError('unknown');
     const { number } = command;
     const earlier = this.#firstArguments.get(number) ?? [];

@@ -70,6 +70,11 @@ const RULE = fc.oneof(
     '>pw',
     '+@lock',
     '+select|0',
+    '%RW~*',
+    '%W~*',
+    '%R~*',
+    '+get|a ~*',
+    '(~a) +get)',
   ),
 );
 
@@ -122,6 +127,10 @@ describe('rules that Redis accepts or crashes on, and that are refused here', ()
     ['%R', 'Syntax error'],
     ['(%)', 'Syntax error'],
     ['(~"a")', 'Syntax error'],
+    ['+get|a ~*', 'Syntax error'],
+    ['+get|a\nuser other on nopass ~* +@all', 'Syntax error'],
+    ['+get|a\0', 'Syntax error'],
+    ['(~a) +get)', 'Syntax error'],
     [`~${'x'.repeat(1025)}`, 'A pattern has at most 1024 bytes'],
     [`&${'x'.repeat(1025)}`, 'A pattern has at most 1024 bytes'],
   ])('%s', (rule, message) => {

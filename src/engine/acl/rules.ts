@@ -1,7 +1,7 @@
 import { MAX_PASSWORD_BYTES } from '../sign-in.ts';
-import { lower } from '../text.ts';
+import { hasSpace, lower } from '../text.ts';
 import { RuleError } from './rule-error.ts';
-import { hasSpace, Selector } from './selector.ts';
+import { Selector } from './selector.ts';
 import { passwordHash, type UserState } from './user.ts';
 
 /** Whether new selectors have all channels: the setting acl-pubsub-default. */
@@ -79,11 +79,15 @@ export function joinSelectors(
   return openAt < 0 ? { rules } : { openAt };
 }
 
-/** Redis unquotes the words of a selector, but does not quote them in ACL LIST. Here quotes are refused. */
+/**
+ * Redis unquotes the words of a selector, but does not quote them in ACL LIST. Here quotes are refused, and words that
+ * end with a parenthesis: in an ACL file that ends the selector.
+ */
 function parseSelector(rule: string, defaults: RuleDefaults): Selector {
   if (!rule.endsWith(')') || /["']/.test(rule)) throw new RuleError('syntax');
   const selector = new Selector(defaults);
   for (const word of rule.slice(1, -1).split(/[\t\n\v\f\r ]+/)) {
+    if (word.endsWith(')')) throw new RuleError('syntax');
     if (word !== '') selector.apply(word);
   }
   return selector;

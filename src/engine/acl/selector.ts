@@ -1,7 +1,7 @@
 import { type Command, FLAGS } from '../command.ts';
 import { matchesGlob } from '../glob.ts';
 import type { KeyReference } from '../key-spec.ts';
-import { lower, MAX_TOKEN_BYTES } from '../text.ts';
+import { hasSpace, lower, MAX_TOKEN_BYTES } from '../text.ts';
 import { CommandRights } from './command-rights.ts';
 import type { LockRole } from './lock-role.ts';
 import { RuleError } from './rule-error.ts';
@@ -118,10 +118,11 @@ export class Selector {
     if (this.#keys === 'all') throw new RuleError('after-all-keys');
     const added = parseKeyRule(rule);
     assertPattern(added.pattern);
-    const isKnown = this.#keys.some(({ pattern }) => pattern === added.pattern);
-    this.#keys = isKnown
-      ? this.#keys.map((each) => (each.pattern === added.pattern ? joined(each, added) : each))
-      : [...this.#keys, added];
+    const at = this.#keys.findIndex(({ pattern }) => pattern === added.pattern);
+    const pattern = at < 0 ? added : joined(this.#keys[at]!, added);
+    // `%RW~*` is `~*`: ACL LIST would show it as that, and no pattern may follow that in an ACL file.
+    if (keyRule(pattern) === '~*') this.#keys = 'all';
+    else this.#keys = at < 0 ? [...this.#keys, pattern] : this.#keys.with(at, pattern);
   }
 
   #addChannels(pattern: string): void {
@@ -200,11 +201,6 @@ function keyRule({ pattern, reads, writes }: KeyPattern): string {
 function assertPattern(pattern: string): void {
   if (hasSpace(pattern)) throw new RuleError('syntax');
   if (pattern.length > MAX_TOKEN_BYTES) throw new RuleError('long-pattern');
-}
-
-/** Whether a text has a space of C, or a NUL byte. */
-export function hasSpace(text: string): boolean {
-  return /[\0\t\n\v\f\r ]/.test(text);
 }
 
 function allowsKey(patterns: readonly KeyPattern[], key: string, { needs }: KeyReference): boolean {
