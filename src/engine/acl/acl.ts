@@ -180,6 +180,16 @@ export class Acl {
     );
   }
 
+  /**
+   * Which keys a SCAN that runs shows to the user. Without the right to SCAN, the user runs it by a script of the library,
+   * and sees the keys of its patterns: a count of the others for any pattern would tell their names.
+   */
+  scanFilter(user: User, argv: readonly string[]): (key: string) => boolean {
+    const isAllowed = this.denial(user, findCommand(SCAN) as Command, argv) === undefined;
+    if (isAllowed) return () => true;
+    return (key) => user.selectors.some((selector) => selector.hasPatternFor(key));
+  }
+
   /** Ends what the session's user may no longer do. Called when the user or its rights have changed. */
   enforce(session: Session, caller: Session | undefined): void {
     const { user, blockedCommand } = session;
@@ -312,6 +322,7 @@ function unmatched(word: string): ErrorReply {
 }
 
 const MONITOR = ['monitor'];
+const SCAN = ['scan'];
 /** redis.LOG_WARNING. */
 const LOG_WARNING = 3;
 

@@ -55,6 +55,11 @@ export class Selector {
     return this.#keys.some(({ pattern, reads }) => pattern === '*' && reads);
   }
 
+  /** Whether a pattern, to read or to write, matches the key. */
+  hasPatternFor(key: string): boolean {
+    return this.#keys === 'all' || allowsKey(this.#keys, key, NEITHER);
+  }
+
   /** Key patterns as rules. */
   get keyRules(): string[] {
     return this.#keys === 'all' ? ['~*'] : this.#keys.map(keyRule);
@@ -145,7 +150,7 @@ export class Selector {
     for (const reference of keys) {
       const key = argv[reference.at]!;
       if (isLibrary && role.ownsKey(key)) continue;
-      if (!allowsKey(this.#keys, key, reference)) return { reason: 'key', at: reference.at };
+      if (!allowsKey(this.#keys, key, reference.needs)) return { reason: 'key', at: reference.at };
     }
     return undefined;
   }
@@ -203,7 +208,11 @@ function assertPattern(pattern: string): void {
   if (pattern.length > MAX_TOKEN_BYTES) throw new RuleError('long-pattern');
 }
 
-function allowsKey(patterns: readonly KeyPattern[], key: string, { needs }: KeyReference): boolean {
+type KeyNeeds = KeyReference['needs'];
+
+const NEITHER: KeyNeeds = { read: false, write: false };
+
+function allowsKey(patterns: readonly KeyPattern[], key: string, needs: KeyNeeds): boolean {
   for (const { pattern, prefix, reads, writes } of patterns) {
     if ((needs.read && !reads) || (needs.write && !writes)) continue;
     if (prefix === undefined ? matchesGlob(pattern, key) : key.startsWith(prefix)) return true;
