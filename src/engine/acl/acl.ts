@@ -12,6 +12,7 @@ import {
   applyRule,
   isUserName,
   joinSelectors,
+  MAX_RULES,
   newUserState,
   type RuleDefaults,
   userLine,
@@ -73,6 +74,7 @@ export class Acl {
   /** ACL SETUSER: applies all rules, or throws an ErrorReply and applies none. */
   setUser(caller: Session, name: string, args: readonly string[]): void {
     if (!isUserName(name)) throw BAD_NAME;
+    if (args.length > MAX_RULES) throw TOO_MANY_RULES;
     const joined = joinSelectors(args);
     if ('openAt' in joined) throw unmatched(args[joined.openAt]!);
     const user = this.#users.get(name);
@@ -333,6 +335,7 @@ const NO_CHANNEL = new ErrorReply(
   'NOPERM this user has no permissions to access one of the channels used as arguments',
 );
 const BAD_NAME = new ErrorReply("ERR Usernames can't contain spaces or null characters");
+const TOO_MANY_RULES = new ErrorReply(`ERR A user has at most ${MAX_RULES} rules`);
 const NOT_THE_DEFAULT = new ErrorReply("ERR The 'default' user cannot be removed");
 const NO_FILE = new ErrorReply(
   'ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration.',

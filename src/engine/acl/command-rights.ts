@@ -33,6 +33,10 @@ export class CommandRights {
     return [this.#base, ...this.#rules].join(' ');
   }
 
+  get ruleCount(): number {
+    return this.#rules.length;
+  }
+
   get allowsAll(): boolean {
     return this.#levels.every((level) => (level & ALLOWED) !== 0);
   }

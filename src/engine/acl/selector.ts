@@ -60,6 +60,12 @@ export class Selector {
     return this.#keys === 'all' || allowsKey(this.#keys, key, NEITHER);
   }
 
+  get ruleCount(): number {
+    const keys = this.#keys === 'all' ? 1 : this.#keys.length;
+    const channels = this.#channels === 'all' ? 1 : this.#channels.length;
+    return keys + channels + this.commands.ruleCount;
+  }
+
   /** Key patterns as rules. */
   get keyRules(): string[] {
     return this.#keys === 'all' ? ['~*'] : this.#keys.map(keyRule);
