@@ -326,6 +326,17 @@ describe('exit commands', () => {
     expect(admin.send('GET mine')).toBe('$1 1');
   });
 
+  it('with EVALSHA need the right to EVAL, by which they run', () => {
+    const sha = admin.send(['SCRIPT', 'LOAD', "return redis.call('set', 'x', 1)"]).slice(-40);
+    const client = signIn('+@all', '-eval', '~*');
+    openSession(client);
+    expect(client.send(`HOLDFAST.WILL SET s w EVALSHA ${sha} 0`)).toBe(NO_COMMAND('eval'));
+    setUser('+eval');
+    expect(client.send(`HOLDFAST.WILL SET s w EVALSHA ${sha} 0`)).toBe('+OK');
+    end(client);
+    expect(admin.send('GET x')).toBe('$1 1');
+  });
+
   it('run with the rights that their user has then', () => {
     const client = signIn('+@all', '~*');
     openSession(client);
