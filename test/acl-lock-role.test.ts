@@ -204,6 +204,14 @@ describe('a user with +@lock cannot', () => {
     expect(await refused()).toContain('lock:{a}:queue');
   });
 
+  it('acquire a lock without the right to its helper keys, which is reported at once', async () => {
+    await admin.call('ACL', 'SETUSER', 'narrow', 'on', '>pw', '+@lock', '~lock:{a}');
+    await using locks = createLocks(`redis://narrow:pw@127.0.0.1:${server.port}`);
+    await expect(locks.mutex('a').acquire({ wait: '60s' })).rejects.toThrow(
+      /^the store of lock 'a' refused it: .*can't access.* Check the client's user, its password and its rights\.$/,
+    );
+  });
+
   it('notify another channel by a script that takes its name', async () => {
     const send = (...args: string[]): Promise<unknown> =>
       app.call('EVAL', CACHE_SCRIPT, '1', 'value:{cache:k}', ...args);
