@@ -7,6 +7,7 @@ import { LOCK_ROLE } from '../src/cli/serve/lock-role.ts';
 import { lockRight } from '../src/engine/acl/lock-role.ts';
 import { createLocks, type Locks, redisStore } from '../src/index.ts';
 import { LIBRARY_SCRIPTS, LOCK_SCRIPT, openSession } from '../src/stores/index.ts';
+import { PAGE_SCRIPT } from '../src/stores/lists/lock-list-script.ts';
 import { DISPATCHED, requestOf } from './acl-requests.ts';
 import { runCli } from './cli-process.ts';
 import { type RunningServer, startHoldfast } from './real-redis.ts';
@@ -203,6 +204,14 @@ describe('a user with +@lock cannot', () => {
     expect(await refused()).toContain('lock:{a}:queue');
   });
 
+  it('acquire a lock without the right to its helper keys, which is reported at once', async () => {
+    await admin.call('ACL', 'SETUSER', 'narrow', 'on', '>pw', '+@lock', '~lock:{a}');
+    await using locks = createLocks(`redis://narrow:pw@127.0.0.1:${server.port}`);
+    await expect(locks.mutex('a').acquire({ wait: '60s' })).rejects.toThrow(
+      /^the store of lock 'a' refused it: .*can't access.* Check the client's user, its password and its rights\.$/,
+    );
+  });
+
   it('notify another channel by a script that takes its name', async () => {
     const send = (...args: string[]): Promise<unknown> =>
       app.call('EVAL', CACHE_SCRIPT, '1', 'value:{cache:k}', ...args);
@@ -240,6 +249,17 @@ describe('a user with +@lock cannot', () => {
     expect(output).toContain('visible');
     expect(output + errors).not.toContain('hidden');
   });
+});
+
+it('a user with +@lock learns nothing about the locks of others by the patterns of the script of ls', async () => {
+  await admin.set('lock:{own}', 'token');
+  await admin.set('bank:lock:{secret}', 'token');
+  await admin.zadd('bank:rw:{secret}:queue', 1, 'waiter');
+  const list = (pattern: string, prefix: string): Promise<unknown> =>
+    app.call('EVAL', PAGE_SCRIPT, '0', '0', pattern, '1000', '10', prefix);
+  expect(await list('bank:*', 'bank:')).toEqual(await list('none:*', 'bank:'));
+  expect(await list('lock:*', '')).toMatchObject(['0', [{ 0: 'lock:{own}' }], '0', '']);
+  await expectNothingRefused();
 });
 
 it('a user with -@lock after +@all cannot run scripts', async () => {

@@ -41,6 +41,7 @@ describe('holdfast serve --aclfile', () => {
   it('has the users of the file, and the scripts of the category lock', async () => {
     await using server = serve();
     const port = await portOf(server);
+    await server.waitFor(/Access: .*; with the name and password of a user\./);
     expect(await ask('', port, 'PING')).toContain('NOAUTH');
     expect(await ask('app:pw@', port, 'PING')).toBe('PONG\n');
     const store = `redis://app:pw@127.0.0.1:${port}`;

@@ -127,4 +127,32 @@ export const ACL_MUTANTS = [
     'this.commands.allowsWithKnownScript(command)',
     ['test/acl-lock-role.test.ts'],
   ),
+  mutant(
+    'acl: lock clients see the names of all keys by the script of ls',
+    ACL,
+    'if (isAllowed) return () => true;',
+    'if (isAllowed || user.selectors.length > 0) return () => true;',
+    ['test/acl-lock-role.test.ts'],
+  ),
+  mutant(
+    'acl: the destination of SORT is read as an option',
+    'src/engine/commands/sort.ts',
+    'store = ++at;',
+    'store = at + 1;',
+    [ACL_TEST],
+  ),
+  mutant(
+    'acl: the first argument of a rule may have blanks',
+    'src/engine/acl/command-rights.ts',
+    ' || hasSpace(name)',
+    '',
+    [RULES_TEST],
+  ),
+  mutant(
+    'acl: passwords are guessed inside of MULTI without a delay',
+    'src/engine/sign-in.ts',
+    'if (!session.mayBlock) throw NOT_IN_MULTI;',
+    'if (!session.mayBlock) return evaluate();',
+    ['src/engine/sign-in.test.ts'],
+  ),
 ];

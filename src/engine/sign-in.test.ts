@@ -114,13 +114,20 @@ describe('after five wrong passwords from an address', () => {
     expect(clients[64]!.send('AUTH secret')).toBe('');
   });
 
-  it('AUTH inside MULTI is evaluated at once', () => {
+  it('AUTH and HELLO inside MULTI are refused, right or wrong, while they would be delayed', () => {
     const client = connectFrom('10.1.1.1:1');
+    const inMulti = (): string => {
+      client.send('MULTI');
+      client.send('AUTH wrong');
+      client.send('AUTH secret');
+      client.send('HELLO 2 AUTH default secret');
+      return client.send('EXEC');
+    };
     client.send('AUTH secret');
-    fail(client, 5);
-    client.send('MULTI');
-    client.send('AUTH wrong');
-    expect(client.send('EXEC')).toBe(`*1 ${WRONG}`);
+    fail(client, 4);
+    expect(inMulti()).toMatch(new RegExp(`^\\*3 ${WRONG}( -ERR too many sign-ins .*){2}$`));
+    wire.clock.advance(60_000);
+    expect(inMulti()).toMatch(new RegExp(`^\\*3 ${WRONG} \\+OK`));
   });
 });
 

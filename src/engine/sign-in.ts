@@ -35,9 +35,8 @@ export class SignIns {
   /** Runs `evaluate` now or after the delay of the session's address. It may throw ErrorReply. */
   evaluate(session: Session, evaluate: () => Reply): Outcome {
     const failures = this.#recent(hostOf(session.address));
-    if (failures === undefined || failures.count < FREE_FAILURES || !session.mayBlock) {
-      return evaluate();
-    }
+    if (failures === undefined || failures.count < FREE_FAILURES) return evaluate();
+    if (!session.mayBlock) throw NOT_IN_MULTI;
     if (failures.held >= MAX_HELD) throw TOO_MANY_WAIT;
     return this.#hold(session, failures, evaluate);
   }
@@ -180,6 +179,10 @@ const NO_FAILURES: Failures = {
 
 const WRONG_PASSWORD = new ErrorReply(
   'WRONGPASS invalid username-password pair or user is disabled.',
+);
+/** EXEC cannot be delayed. Without this error a signed-in client could guess there as fast as it sends. */
+const NOT_IN_MULTI = new ErrorReply(
+  'ERR too many sign-ins from this address failed, sign in outside of MULTI',
 );
 const TOO_MANY_WAIT = new ErrorReply(
   'ERR too many sign-ins from this address failed, try again later',

@@ -36,6 +36,11 @@ export function printed(text: string): string {
   return end < 0 ? head : head.slice(0, end);
 }
 
+/** Whether a text has a space of C, or a NUL byte. */
+export function hasSpace(text: string): boolean {
+  return /[\0\t\n\v\f\r ]/.test(text);
+}
+
 function foldFrom(text: string, begin: number, firstLetter: number, shift: number): string {
   let folded = text.slice(0, begin);
   for (let at = begin; at < text.length; at++) {

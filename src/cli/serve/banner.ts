@@ -36,14 +36,14 @@ interface AccessFacts {
   readonly port: number;
   readonly tlsPort: number;
   readonly hasUnixSocket: boolean;
-  readonly needsPassword: boolean;
+  readonly signIn: keyof typeof SIGN_IN;
   /** The value of `tls-auth-clients`. */
   readonly certificates: string;
 }
 
 /** Says which clients may send commands. */
 export function describeAccess(facts: AccessFacts): string {
-  const { host, port, tlsPort, hasUnixSocket, needsPassword, certificates } = facts;
+  const { host, port, tlsPort, hasUnixSocket, signIn, certificates } = facts;
   const hosts = /^(?:localhost|::1|127\..*)$/.test(host)
     ? 'programs on this machine'
     : 'every host that can connect';
@@ -52,8 +52,15 @@ export function describeAccess(facts: AccessFacts): string {
     ...(tlsPort === 0 ? [] : [`${hosts}, by TLS ${CERTIFICATES[certificates]}`]),
     ...(hasUnixSocket ? ['the user of this process, by the Unix socket'] : []),
   ];
-  return `${entries.join('; ')}; ${needsPassword ? 'with the password' : 'no password is needed'}`;
+  return `${entries.join('; ')}; ${SIGN_IN[signIn]}`;
 }
+
+/** What a connection without a client certificate must send before its first command. */
+const SIGN_IN = {
+  none: 'no password is needed',
+  password: 'with the password',
+  user: 'with the name and password of a user',
+} as const;
 
 const CERTIFICATES: Readonly<Record<string, string>> = {
   yes: 'with a client certificate',

@@ -180,13 +180,13 @@ function rewriter({ path, hasPasswordFile }: NonNullable<typeof config>): () => 
 }
 
 function access(): string {
-  const { settings, needsPassword } = engine;
+  const { settings, needsPassword, acl } = engine;
   return describeAccess({
     host: settings.text('bind'),
     port: server!.port,
     tlsPort: server!.tlsPort,
     hasUnixSocket: settings.text('unixsocket') !== '',
-    needsPassword,
+    signIn: !needsPassword ? 'none' : acl.hasMoreUsers ? 'user' : 'password',
     certificates: settings.text('tls-auth-clients'),
   });
 }

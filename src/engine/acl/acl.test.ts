@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { startWireEngine, type WireClient, type WireEngine } from '../../../test/wire-client.ts';
 
@@ -325,6 +326,17 @@ describe('exit commands', () => {
     expect(admin.send('GET mine')).toBe('$1 1');
   });
 
+  it('with EVALSHA need the right to EVAL, by which they run', () => {
+    const sha = admin.send(['SCRIPT', 'LOAD', "return redis.call('set', 'x', 1)"]).slice(-40);
+    const client = signIn('+@all', '-eval', '~*');
+    openSession(client);
+    expect(client.send(`HOLDFAST.WILL SET s w EVALSHA ${sha} 0`)).toBe(NO_COMMAND('eval'));
+    setUser('+eval');
+    expect(client.send(`HOLDFAST.WILL SET s w EVALSHA ${sha} 0`)).toBe('+OK');
+    end(client);
+    expect(admin.send('GET x')).toBe('$1 1');
+  });
+
   it('run with the rights that their user has then', () => {
     const client = signIn('+@all', '~*');
     openSession(client);
@@ -527,4 +539,19 @@ it('SORT reads the keys of patterns only for a user that may read all keys', () 
   expect(client.send('SORT_RO list ALPHA BY secret_*')).toBe(refused('BY'));
   setUser('%R~*');
   expect(client.send('SORT list ALPHA GET secret_*')).toBe('*1 $5 value');
+});
+
+it('SORT stores only in a key of the user, also if a key has the name of an option', () => {
+  const words = ['GET', 'BY', 'LIMIT', 'STORE', 'ALPHA', '0', 'victim'];
+  const own = ['list', ...words.slice(0, -1)].map((word) => `~${word}`);
+  const client = signIn('+sort', ...own);
+  admin.send('RPUSH list a');
+  const property = fc.property(fc.array(fc.constantFrom(...words), { maxLength: 6 }), (options) => {
+    client.send(['SORT', 'list', 'ALPHA', ...options]);
+    expect(admin.send('EXISTS victim')).toBe(':0');
+  });
+  fc.assert(property, {
+    numRuns: 2000,
+    examples: [[['STORE', 'GET', 'STORE', 'victim']], [['STORE', 'LIMIT', 'STORE', 'victim']]],
+  });
 });

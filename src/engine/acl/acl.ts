@@ -12,6 +12,7 @@ import {
   applyRule,
   isUserName,
   joinSelectors,
+  MAX_RULES,
   newUserState,
   type RuleDefaults,
   userLine,
@@ -73,6 +74,7 @@ export class Acl {
   /** ACL SETUSER: applies all rules, or throws an ErrorReply and applies none. */
   setUser(caller: Session, name: string, args: readonly string[]): void {
     if (!isUserName(name)) throw BAD_NAME;
+    if (args.length > MAX_RULES) throw TOO_MANY_RULES;
     const joined = joinSelectors(args);
     if ('openAt' in joined) throw unmatched(args[joined.openAt]!);
     const user = this.#users.get(name);
@@ -178,6 +180,16 @@ export class Acl {
     return user.selectors.some(
       (selector) => selector.readsAllKeys && selector.denial(request) === undefined,
     );
+  }
+
+  /**
+   * Which keys a SCAN that runs shows to the user. Without the right to SCAN, the user runs it by a script of the library,
+   * and sees the keys of its patterns: a count of the others for any pattern would tell their names.
+   */
+  scanFilter(user: User, argv: readonly string[]): (key: string) => boolean {
+    const isAllowed = this.denial(user, findCommand(SCAN) as Command, argv) === undefined;
+    if (isAllowed) return () => true;
+    return (key) => user.selectors.some((selector) => selector.hasPatternFor(key));
   }
 
   /** Ends what the session's user may no longer do. Called when the user or its rights have changed. */
@@ -312,6 +324,7 @@ function unmatched(word: string): ErrorReply {
 }
 
 const MONITOR = ['monitor'];
+const SCAN = ['scan'];
 /** redis.LOG_WARNING. */
 const LOG_WARNING = 3;
 
@@ -322,6 +335,7 @@ const NO_CHANNEL = new ErrorReply(
   'NOPERM this user has no permissions to access one of the channels used as arguments',
 );
 const BAD_NAME = new ErrorReply("ERR Usernames can't contain spaces or null characters");
+const TOO_MANY_RULES = new ErrorReply(`ERR A user has at most ${MAX_RULES} rules`);
 const NOT_THE_DEFAULT = new ErrorReply("ERR The 'default' user cannot be removed");
 const NO_FILE = new ErrorReply(
   'ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration.',

@@ -1,7 +1,7 @@
 import type { Command } from '../command.ts';
 import { CATEGORIES, type Category, categoriesOf } from '../command-categories.ts';
 import { COMMANDS, everyCommand } from '../commands/index.ts';
-import { lower } from '../text.ts';
+import { hasSpace, lower } from '../text.ts';
 import { LOCK_CATEGORY, lockRight } from './lock-role.ts';
 import { RuleError } from './rule-error.ts';
 
@@ -31,6 +31,10 @@ export class CommandRights {
   /** The rules in the form of ACL SETUSER. */
   get text(): string {
     return [this.#base, ...this.#rules].join(' ');
+  }
+
+  get ruleCount(): number {
+    return this.#rules.length;
   }
 
   get allowsAll(): boolean {
@@ -119,7 +123,7 @@ export class CommandRights {
     const command = bar < 0 ? undefined : commandNamed(name.slice(0, bar));
     if (command === undefined) throw new RuleError('unknown');
     if (command.name.includes('|')) throw new RuleError('first-argument-of-subcommand');
-    if (bar === name.length - 1) throw new RuleError('syntax');
+    if (bar === name.length - 1 || hasSpace(name)) throw new RuleError('syntax');
     if (command.subcommands !== undefined) throw new RuleError('unknown');
     const { number } = command;
     const earlier = this.#firstArguments.get(number) ?? [];

@@ -1,4 +1,4 @@
-/** Why a rule of ACL SETUSER is wrong, with the texts of Redis 7.0. The last two are our own. */
+/** Why a rule of ACL SETUSER is wrong, with the texts of Redis 7.0. The last three are our own. */
 const REASONS = {
   unknown: 'Unknown command or category name in ACL',
   syntax: 'Syntax error',
@@ -12,6 +12,7 @@ const REASONS = {
   'first-argument-of-subcommand': 'Allowing first-arg of a subcommand is not supported',
   'long-pattern': 'A pattern has at most 1024 bytes',
   'long-password': 'A password has at most 1024 bytes',
+  'too-many': 'A user has at most 1000 rules',
 } as const;
 
 export type RuleReason = keyof typeof REASONS;

@@ -70,6 +70,11 @@ const RULE = fc.oneof(
     '>pw',
     '+@lock',
     '+select|0',
+    '%RW~*',
+    '%W~*',
+    '%R~*',
+    '+get|a ~*',
+    '(~a) +get)',
   ),
 );
 
@@ -122,6 +127,10 @@ describe('rules that Redis accepts or crashes on, and that are refused here', ()
     ['%R', 'Syntax error'],
     ['(%)', 'Syntax error'],
     ['(~"a")', 'Syntax error'],
+    ['+get|a ~*', 'Syntax error'],
+    ['+get|a\nuser other on nopass ~* +@all', 'Syntax error'],
+    ['+get|a\0', 'Syntax error'],
+    ['(~a) +get)', 'Syntax error'],
     [`~${'x'.repeat(1025)}`, 'A pattern has at most 1024 bytes'],
     [`&${'x'.repeat(1025)}`, 'A pattern has at most 1024 bytes'],
   ])('%s', (rule, message) => {
@@ -133,6 +142,38 @@ describe('rules that Redis accepts or crashes on, and that are refused here', ()
     expect(admin.send(['ACL', 'SETUSER', 'app', `>${'secret'.repeat(200)}`])).toBe(
       "-ERR Error in ACL SETUSER modifier '>': A password has at most 1024 bytes",
     );
+  });
+});
+
+describe('a user has at most 1000 rules', () => {
+  const LIMIT = 'A user has at most 1000 rules';
+
+  it.each([
+    ['key patterns', (at: number) => `~${at}`],
+    ['channel patterns', (at: number) => `&${at}`],
+    ['first arguments', (at: number) => `+get|${at}`],
+    ['passwords', (at: number) => `>${at}`],
+    ['selectors', () => '(+get)'],
+  ])('%s', (_, ruleOf) => {
+    let state = newUserState(DEFAULTS);
+    for (let at = 0; at < 500; at++) state = applyRule(state, ruleOf(at), DEFAULTS);
+    expect(() => {
+      for (let at = 500; at <= 1000; at++) state = applyRule(state, ruleOf(at), DEFAULTS);
+    }).toThrow(LIMIT);
+  });
+
+  it('in a selector', () => {
+    const words = Array.from({ length: 1001 }, (_, at) => `~${at}`);
+    const rule = (count: number): string => `(${words.slice(0, count).join(' ')})`;
+    expect(() => applyRule(newUserState(DEFAULTS), rule(1001), DEFAULTS)).toThrow(LIMIT);
+    applyRule(newUserState(DEFAULTS), rule(900), DEFAULTS);
+  });
+
+  it('and ACL SETUSER takes no more arguments', () => {
+    const admin = startWireEngine().connect();
+    const rules = (count: number): string[] => new Array(count).fill('+@read');
+    expect(admin.send(['ACL', 'SETUSER', 'app', ...rules(1000)])).toBe('+OK');
+    expect(admin.send(['ACL', 'SETUSER', 'app', ...rules(1001)])).toBe(`-ERR ${LIMIT}`);
   });
 });
 

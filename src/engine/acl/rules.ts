@@ -1,7 +1,7 @@
 import { MAX_PASSWORD_BYTES } from '../sign-in.ts';
-import { lower } from '../text.ts';
+import { hasSpace, lower } from '../text.ts';
 import { RuleError } from './rule-error.ts';
-import { hasSpace, Selector } from './selector.ts';
+import { Selector } from './selector.ts';
 import { passwordHash, type UserState } from './user.ts';
 
 /** Whether new selectors have all channels: the setting acl-pubsub-default. */
@@ -21,8 +21,24 @@ export function newUserState(defaults: RuleDefaults): UserState {
   };
 }
 
+/** Every request is compared with all of them, and adding one takes time for each. */
+export const MAX_RULES = 1000;
+
 /** Applies one rule of ACL SETUSER. Returns the new state, and leaves the old one as it was. Throws RuleError. */
 export function applyRule(state: UserState, rule: string, defaults: RuleDefaults): UserState {
+  const changed = changedBy(state, rule, defaults);
+  if (ruleCount(changed) > MAX_RULES) throw new RuleError('too-many');
+  return changed;
+}
+
+function ruleCount({ passwords, root, selectors }: UserState): number {
+  return selectors.reduce(
+    (sum, each) => sum + 1 + each.ruleCount,
+    passwords.length + root.ruleCount,
+  );
+}
+
+function changedBy(state: UserState, rule: string, defaults: RuleDefaults): UserState {
   if (rule === '') return state;
   const changed = WORDS[lower(rule)]?.(state, defaults);
   if (changed !== undefined) return changed;
@@ -79,11 +95,17 @@ export function joinSelectors(
   return openAt < 0 ? { rules } : { openAt };
 }
 
-/** Redis unquotes the words of a selector, but does not quote them in ACL LIST. Here quotes are refused. */
+/**
+ * Redis unquotes the words of a selector, but does not quote them in ACL LIST. Here quotes are refused, and words that
+ * end with a parenthesis: in an ACL file that ends the selector.
+ */
 function parseSelector(rule: string, defaults: RuleDefaults): Selector {
   if (!rule.endsWith(')') || /["']/.test(rule)) throw new RuleError('syntax');
   const selector = new Selector(defaults);
-  for (const word of rule.slice(1, -1).split(/[\t\n\v\f\r ]+/)) {
+  const words = rule.slice(1, -1).split(/[\t\n\v\f\r ]+/);
+  if (words.length > MAX_RULES) throw new RuleError('too-many');
+  for (const word of words) {
+    if (word.endsWith(')')) throw new RuleError('syntax');
     if (word !== '') selector.apply(word);
   }
   return selector;

@@ -1,7 +1,7 @@
 import { type Command, FLAGS } from '../command.ts';
 import { matchesGlob } from '../glob.ts';
 import type { KeyReference } from '../key-spec.ts';
-import { lower, MAX_TOKEN_BYTES } from '../text.ts';
+import { hasSpace, lower, MAX_TOKEN_BYTES } from '../text.ts';
 import { CommandRights } from './command-rights.ts';
 import type { LockRole } from './lock-role.ts';
 import { RuleError } from './rule-error.ts';
@@ -53,6 +53,17 @@ export class Selector {
   get readsAllKeys(): boolean {
     if (this.#keys === 'all') return true;
     return this.#keys.some(({ pattern, reads }) => pattern === '*' && reads);
+  }
+
+  /** Whether a pattern, to read or to write, matches the key. */
+  hasPatternFor(key: string): boolean {
+    return this.#keys === 'all' || allowsKey(this.#keys, key, NEITHER);
+  }
+
+  get ruleCount(): number {
+    const keys = this.#keys === 'all' ? 1 : this.#keys.length;
+    const channels = this.#channels === 'all' ? 1 : this.#channels.length;
+    return keys + channels + this.commands.ruleCount;
   }
 
   /** Key patterns as rules. */
@@ -118,10 +129,11 @@ export class Selector {
     if (this.#keys === 'all') throw new RuleError('after-all-keys');
     const added = parseKeyRule(rule);
     assertPattern(added.pattern);
-    const isKnown = this.#keys.some(({ pattern }) => pattern === added.pattern);
-    this.#keys = isKnown
-      ? this.#keys.map((each) => (each.pattern === added.pattern ? joined(each, added) : each))
-      : [...this.#keys, added];
+    const at = this.#keys.findIndex(({ pattern }) => pattern === added.pattern);
+    const pattern = at < 0 ? added : joined(this.#keys[at]!, added);
+    // `%RW~*` is `~*`: ACL LIST would show it as that, and no pattern may follow that in an ACL file.
+    if (keyRule(pattern) === '~*') this.#keys = 'all';
+    else this.#keys = at < 0 ? [...this.#keys, pattern] : this.#keys.with(at, pattern);
   }
 
   #addChannels(pattern: string): void {
@@ -144,7 +156,7 @@ export class Selector {
     for (const reference of keys) {
       const key = argv[reference.at]!;
       if (isLibrary && role.ownsKey(key)) continue;
-      if (!allowsKey(this.#keys, key, reference)) return { reason: 'key', at: reference.at };
+      if (!allowsKey(this.#keys, key, reference.needs)) return { reason: 'key', at: reference.at };
     }
     return undefined;
   }
@@ -202,12 +214,11 @@ function assertPattern(pattern: string): void {
   if (pattern.length > MAX_TOKEN_BYTES) throw new RuleError('long-pattern');
 }
 
-/** Whether a text has a space of C, or a NUL byte. */
-export function hasSpace(text: string): boolean {
-  return /[\0\t\n\v\f\r ]/.test(text);
-}
+type KeyNeeds = KeyReference['needs'];
 
-function allowsKey(patterns: readonly KeyPattern[], key: string, { needs }: KeyReference): boolean {
+const NEITHER: KeyNeeds = { read: false, write: false };
+
+function allowsKey(patterns: readonly KeyPattern[], key: string, needs: KeyNeeds): boolean {
   for (const { pattern, prefix, reads, writes } of patterns) {
     if ((needs.read && !reads) || (needs.write && !writes)) continue;
     if (prefix === undefined ? matchesGlob(pattern, key) : key.startsWith(prefix)) return true;

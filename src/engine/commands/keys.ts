@@ -230,11 +230,13 @@ function type({ engine, database }: Session, argv: readonly string[]): Reply {
   return new SimpleReply(value === undefined ? 'none' : typeName(value));
 }
 
-function scan({ database }: Session, argv: readonly string[]): Reply {
+function scan({ database, engine, user }: Session, argv: readonly string[]): Reply {
   const { cursor, count, admits, type } = scanArguments(argv, 1);
+  const isVisible = engine.acl.scanFilter(user, argv);
   const found: string[] = [];
   const next = database.scan(cursor, count, (key, value) => {
-    if (admits(key) && (type === undefined || type === typeName(value))) found.push(key);
+    const matches = admits(key) && (type === undefined || type === typeName(value));
+    if (matches && isVisible(key)) found.push(key);
   });
   return scanReply(next, found);
 }

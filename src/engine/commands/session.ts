@@ -73,14 +73,21 @@ function setExitCommand(session: Session, argv: readonly string[]): Reply {
   if (!canRunAtExit(command)) {
     throw new ErrorReply(`ERR ${printed(upper(command.name))} cannot be a will`);
   }
-  const denial = engine.acl.refusal(session, command, args, 'toplevel');
-  if (denial !== undefined) throw denialReply(command, denial);
+  assertMayRun(session, args);
   assertName(commandId!);
   const bytes = EXIT_COMMAND_BYTES + stringBytes(commandId!) + argumentBytes(args);
   const script = scriptOf(engine, command, args);
   const run = script === '' ? args : [command.name.replace('sha', ''), script, ...args.slice(2)];
+  if (script !== '') assertMayRun(session, run);
   engine.exitCommands.set(id!, commandId!, { argv: run, script, database, user, bytes });
   return OK;
+}
+
+/** Checks the rights of the session's user when it adds a command. They are checked again when the command runs. */
+function assertMayRun(session: Session, argv: readonly string[]): void {
+  const command = findCommand(argv) as Command;
+  const denial = session.engine.acl.refusal(session, command, argv, 'toplevel');
+  if (denial !== undefined) throw denialReply(command, denial);
 }
 
 /** Commands that a script may call, and scripts. Not commands that block, subscribe or change a connection. */

@@ -123,7 +123,8 @@ function parseValue(
 
 /**
  * The key to sort and the key of the last STORE. The keys of patterns are not known in advance: `assertMayFollow`
- * checks the right to read them.
+ * checks the right to read them. Skips the same arguments as `parseOption`: the name of a key may be the word of an
+ * option.
  */
 function sortKeys(argv: readonly string[]): KeyReference[] {
   let store = 0;
@@ -131,7 +132,7 @@ function sortKeys(argv: readonly string[]): KeyReference[] {
     const word = upper(argv[at]!);
     if (word === 'LIMIT') at += 2;
     else if (word === 'GET' || word === 'BY') at++;
-    else if (word === 'STORE' && at + 1 < argv.length) store = at + 1;
+    else if (word === 'STORE' && at + 1 < argv.length) store = ++at;
   }
   return store > 0 ? [SOURCE, keyReference(store, 'OW update')] : [SOURCE];
 }

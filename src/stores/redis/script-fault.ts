@@ -10,7 +10,10 @@ const FINAL_ERRORS: readonly { readonly is: (error: Error) => boolean; readonly 
         'Use another name, or delete the key if no program needs it.',
     },
     {
-      is: matches(/^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b/),
+      // The last two are refusals inside of a script: of Redis 7.2 or later, and of Redis 7.0 and `holdfast serve`.
+      is: matches(
+        /^(NOAUTH|WRONGPASS|NOPERM)\b|\bACL failure in script\b|^ERR The user executing the script can't /,
+      ),
       advice: "Check the client's user, its password and its rights.",
     },
     {
