@@ -65,9 +65,54 @@ describe('a log of Redis', () => {
     expect(scene.reports).toEqual([expect.stringContaining('ends with an incomplete command')]);
   });
 
+  it('with an incomplete command at the end is loaded again if the server is killed before its rewrite', async () => {
+    putRedisLog(commands('SET a 1') + commands('SET b 2').slice(0, -3));
+    const { run } = await scene.start();
+    run('SET', 'c', '3');
+    const next = await scene.restart();
+    expect(next.run('MGET', 'a', 'b', 'c')).toEqual(['1', null, '3']);
+  });
+
   it('with an incomplete file before the last stops the start', async () => {
     putRedisLog(commands('SET a 1').slice(0, -3), commands('SET b 2'));
-    await expect(scene.start()).rejects.toThrow(`the last command of ${FIRST} is not complete`);
+    await expect(scene.start()).rejects.toThrow(
+      `the last command of the file before ${SECOND} is not complete`,
+    );
+  });
+});
+
+describe('a file of Holdfast to which Redis has appended', () => {
+  function append(text: string): void {
+    const { disk } = scene;
+    const before = disk.read(FIRST, 0, disk.size(FIRST)).latin1Slice();
+    disk.remove(FIRST);
+    put(FIRST, before + text);
+  }
+
+  async function stopped(): Promise<void> {
+    const { run, log } = await scene.start();
+    run('SET', 'ours', '1');
+    await scene.clock.until(log.close());
+  }
+
+  it('has the commands of both, and is rewritten', async () => {
+    await stopped();
+    append(commands('SELECT 0', 'SET theirs 2'));
+    const { run, recovery } = await scene.start();
+    expect(run('MGET', 'ours', 'theirs')).toEqual(['1', '2']);
+    expect(recovery).toMatchObject({ isForeign: true, tornAt: undefined });
+    await scene.turns();
+    const next = await scene.restart();
+    expect(next.recovery.isForeign).toBe(false);
+    expect(next.run('MGET', 'ours', 'theirs')).toEqual(['1', '2']);
+  });
+
+  it('is loaded without an incomplete command at the end, and reports that', async () => {
+    await stopped();
+    append(commands('SELECT 0', 'SET theirs 2') + commands('SET part 3').slice(0, -3));
+    const { run } = await scene.start();
+    expect(run('MGET', 'ours', 'theirs', 'part')).toEqual(['1', '2', null]);
+    expect(scene.reports).toEqual([expect.stringContaining('ends with an incomplete command')]);
   });
 });
 
