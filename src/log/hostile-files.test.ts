@@ -129,6 +129,66 @@ describe('a manifest', () => {
   });
 });
 
+describe('a folder of Holdfast', () => {
+  /** Two increments with a key each. */
+  async function stopTwice(): Promise<void> {
+    for (const key of ['a', 'b']) {
+      const { run, log } = await scene.start();
+      run('SET', key, 'x');
+      await scene.clock.until(log.close());
+    }
+  }
+
+  it('whose manifest lacks its last lines stops the start, and no file is removed', async () => {
+    await stopTwice();
+    scene.disk.remove(MANIFEST);
+    put(MANIFEST, `file ${FIRST} seq 1 type i\n`);
+    await expect(scene.start()).rejects.toThrow(`${SECOND} has changes, but`);
+    expect(scene.disk.names()).toContain(SECOND);
+  });
+
+  it('with an empty file stops the start', async () => {
+    await stopTwice();
+    scene.disk.remove(SECOND);
+    put(SECOND, '');
+    await expect(scene.start()).rejects.toThrow(`${SECOND} is empty`);
+  });
+
+  it('starts with an increment that was created but is not in the manifest', async () => {
+    await stopTwice();
+    const line = scene.disk.read(SECOND, 0, 73).latin1Slice();
+    put('appendonly.aof.3.incr.aof', line);
+    put('appendonly.aof.4.incr.aof', '');
+    const { run } = await scene.start();
+    expect(run('MGET', 'a', 'b')).toEqual(['x', 'x']);
+  });
+
+  it('with the last sequence number stops the start, and says so', async () => {
+    put(MANIFEST, 'file last seq 999999999999999 type i\n');
+    put('last', commands('SET a 1'));
+    await expect(scene.start()).rejects.toThrow(
+      'a sequence number that no server reaches: 999999999999999',
+    );
+    expect(scene.disk.names().sort()).toEqual([MANIFEST, 'last']);
+  });
+
+  it('with a file of an impossible sequence number ignores it', async () => {
+    await stopTwice();
+    const name = `appendonly.aof.${'9'.repeat(22)}.incr.aof`;
+    put(name, '');
+    const { run } = await scene.start();
+    expect(run('MGET', 'a', 'b')).toEqual(['x', 'x']);
+    expect(scene.disk.names()).toContain(name);
+  });
+});
+
+it('an empty file of Redis is loaded as one without commands, also if the server is killed then', async () => {
+  putRedisLog('', commands('SET a 1'));
+  await scene.start();
+  const { run } = await scene.restart();
+  expect(run('KEYS', '*')).toEqual(['a']);
+});
+
 it('a log with a database that this server does not have stops the start', async () => {
   const { run, engine } = await scene.start();
   engine.settings.put('databases', '32');
