@@ -163,14 +163,14 @@ function applyConfig(): void {
 }
 
 /** CONFIG REWRITE: writes the settings that have changed since the start, or since it was last called. */
-function rewriter({ path, hasPasswordFile }: NonNullable<typeof config>): () => void {
+function rewriter({ path }: NonNullable<typeof config>): () => void {
   const { settings } = engine;
   let known = settings.values();
   return () => {
     const values = settings.values();
     const changed = new Map([...values].filter(([name, value]) => known.get(name) !== value));
     // The file of the password would contradict it.
-    if (hasPasswordFile) changed.delete('requirepass');
+    if (input.hasPasswordFile) changed.delete('requirepass');
     rewriteFile(path, (text) => rewriteConfig(text, changed, (word) => settings.nameOf(word)));
     known = values;
   };
