@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { LogScene } from '../../test/log-scene.ts';
+import { SimulatedDisk } from '../../test/simulated-disk.ts';
+import { printFrame } from './frame.ts';
 
+const FRAME = { kind: 'd', number: 2, bytes: 0, synced: 2, wallMs: 0, offsetMs: 0 } as const;
 const MANIFEST = 'appendonly.aof.manifest';
 const FIRST = 'appendonly.aof.1.incr.aof';
 const SECOND = 'appendonly.aof.2.incr.aof';
@@ -170,6 +173,28 @@ describe('a folder of Holdfast', () => {
       'a sequence number that no server reaches: 999999999999999',
     );
     expect(scene.disk.names().sort()).toEqual([MANIFEST, 'last']);
+  });
+
+  it('whose torn end has text like many long frames is read a bounded number of times', async () => {
+    const { run } = await scene.start();
+    run('SET', 'a', 'x');
+    const lines = Array.from({ length: 20_000 }, (_, at) =>
+      printFrame({ ...FRAME, bytes: 80 * (20_000 - at) }, 1, Buffer.alloc(0)),
+    );
+    run('SET', 'b', lines.join(''));
+    const { disk } = scene;
+    const bytes = disk.read(FIRST, 0, disk.size(FIRST) - 1).latin1Slice();
+    disk.remove(FIRST);
+    put(FIRST, bytes);
+    let read = 0;
+    disk.read = (name, position, length) => {
+      const piece = SimulatedDisk.prototype.read.call(disk, name, position, length);
+      read += piece.length;
+      return piece;
+    };
+    const next = await scene.start();
+    expect(next.run('MGET', 'a', 'b')).toEqual(['x', null]);
+    expect(read).toBeLessThan(100 * bytes.length);
   });
 
   it('with a file of an impossible sequence number ignores it', async () => {
