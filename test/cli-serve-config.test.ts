@@ -103,6 +103,23 @@ describe('holdfast serve with a configuration file', () => {
     expect(() => readServeOptions([both], {})).toThrow('not both');
   });
 
+  it('may begin with a byte order mark', () => {
+    const path = configFile('\ufeff# a comment', 'timeout 7');
+    expect(readServeOptions([path], {}).values.timeout).toBe('7');
+  });
+
+  it.each([
+    ['a flag', () => ['--password', 'secret'.repeat(200)]],
+    ['a line', () => [configFile(`requirepass ${'secret'.repeat(200)}`)]],
+  ])('does not print a password that %s has and that is too long', async (_, args) => {
+    await using server = CliProcess.node(['serve', '--port', '0', ...args()]);
+    expect(await server.ended()).toBe(2);
+    expect(server.text).toMatch(
+      /cannot be used \(requirepass: argument must have at most \d+ bytes\)/,
+    );
+    expect(server.text).not.toContain('secret');
+  });
+
   it('names every line that it cannot use, and exits with 2', async () => {
     const path = configFile(
       'prt 7001',

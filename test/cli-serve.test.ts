@@ -210,9 +210,21 @@ describe('holdfast serve', () => {
     expect(await askAs('first', port)).toContain('Could not sign in: WRONGPASS');
     writeFileSync(path, '');
     server.child.kill('SIGHUP');
-    await server.waitFor(/reloaded nothing: /);
+    await server.waitFor(/kept the password before: /);
     expect(await askAs('second', port)).toBe('PONG\n');
     expect(server.text).not.toContain('Debugger');
+  });
+
+  it('keeps a password of CONFIG SET at SIGHUP if there is no password file', async () => {
+    await using server = CliProcess.node(['serve', '--port', '0'], {
+      environment: { HOLDFAST_PASSWORD: 'first' },
+    });
+    const port = await portOf(server);
+    const store = `redis://:first@127.0.0.1:${port}`;
+    await runCli(['cli', '--store', store, 'CONFIG', 'SET', 'requirepass', 'second']);
+    server.child.kill('SIGHUP');
+    await server.waitFor(/SIGHUP: nothing to reload/);
+    expect(await askAs('second', port)).toBe('PONG\n');
   });
 });
 

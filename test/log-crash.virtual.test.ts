@@ -3,7 +3,7 @@ import { type Random, seededRandom } from '../src/clock/index.ts';
 import { createEngine, type Engine } from '../src/engine/engine.ts';
 import { execute } from '../src/engine/execute.ts';
 import { type AppendLog, bootOf, LogError, openLog } from '../src/log/index.ts';
-import { readManifest } from '../src/log/open-log.ts';
+import { readManifest } from '../src/log/manifest-file.ts';
 import { loadLog, type Recovery } from '../src/log/recovery.ts';
 import { newSeed } from './new-seed.ts';
 import { type CrashKind, SimulatedDisk } from './simulated-disk.ts';

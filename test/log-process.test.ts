@@ -1,10 +1,21 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Client, parseAddress } from '../src/client/index.ts';
+import { createEngine } from '../src/engine/index.ts';
 import { createLocks } from '../src/index.ts';
+import { bootOf, openLogFolder } from '../src/log/index.ts';
 import { ErrorReply, type Reply } from '../src/resp/index.ts';
 import { CliProcess, MAIN, runCli } from './cli-process.ts';
 import { DurableServer } from './durable-server.ts';
@@ -229,6 +240,56 @@ async function untilAccepted(client: Client): Promise<void> {
     await elapse(100);
     reply = await client.request(['SET', 'later', 'x']);
   } while (reply instanceof ErrorReply);
+}
+
+it('a start that SIGTERM interrupts while the data is loaded ends with 0, and the next one has the data', async () => {
+  await using server = new DurableServer();
+  await server.start();
+  const value = 'x'.repeat(1 << 20);
+  const client = new Client(parseAddress(server.url));
+  for (let key = 0; key < 100; key++) await client.request(['SET', `key${key}`, value]);
+  await client.close();
+  await server.kill('SIGTERM');
+  const args = ['serve', '--port', '0', '--appendonly', 'yes', '--dir', server.dir];
+  await using interrupted = CliProcess.node(args);
+  const lock = join(server.dir, 'server.lock');
+  // The server loads after it has locked the folder.
+  while (!existsSync(lock)) await elapse(1);
+  interrupted.child.kill('SIGTERM');
+  expect(await interrupted.ended()).toBe(0);
+  await server.start();
+  const next = new Client(parseAddress(server.url));
+  expect(await next.request(['DBSIZE'])).toBe(100);
+  await next.close();
+});
+
+it('refuses writes after a crash of the machine, also if the server is killed and restarted meanwhile', async () => {
+  await using server = new DurableServer(['--restart-grace', '30']);
+  await server.start();
+  await server.kill('SIGTERM');
+  const engine = createEngine();
+  const boot = bootOf('2'.repeat(32), () => 1_000_000);
+  const opened = await openLogFolder(server.dir, { engine, boot });
+  await opened.close();
+  engine.close();
+  // Without its last frame, the file is that of a server that has not ended in order.
+  const name = lastIncrement(server.dir);
+  truncateSync(name, statSync(name).size - 81);
+  for (const signal of ['SIGKILL', 'SIGTERM', 'SIGKILL'] as const) {
+    await server.start();
+    const client = new Client(parseAddress(server.url));
+    expect(await client.request(['SET', 'key', 'x'])).toMatchObject({
+      message: expect.stringContaining('LOADING'),
+    });
+    await client.close();
+    await server.kill(signal);
+  }
+});
+
+function lastIncrement(dir: string): string {
+  const folder = join(dir, 'appendonlydir');
+  const names = readdirSync(folder).filter((name) => name.endsWith('.incr.aof'));
+  return join(folder, names.sort().at(-1)!);
 }
 
 it('a second server is kept out of the folder', async () => {

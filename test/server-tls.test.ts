@@ -16,6 +16,7 @@ const authority = new CertificateAuthority(folder, 'own');
 const foreign = new CertificateAuthority(folder, 'foreign');
 const certificate = authority.issue();
 const ca = readFileSync(authority.certFile);
+const BROKEN = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -246,6 +247,16 @@ describe('a port for TLS', () => {
       'the certificate has expired on',
     ],
     ['a bad CA', () => ({ ca: 'text' }), 'the CA certificate is not in PEM format'],
+    [
+      'a file of CAs with one that cannot be read',
+      () => ({ ca: `${ca}${BROKEN}` }),
+      'certificate 2 of the CA certificate file cannot be read',
+    ],
+    [
+      'an intermediate certificate that cannot be read',
+      () => ({ cert: `${contents(certificate).cert}${BROKEN}` }),
+      'certificate 2 of the certificate file cannot be read',
+    ],
     ['no CA', () => ({ ca: undefined }), 'client certificates need the CA certificate'],
   ])(
     'refuses %s at the start, and keeps the certificate before at a reload',
@@ -257,6 +268,14 @@ describe('a port for TLS', () => {
       expect(await ask(open(server, contents(authority.issue())))).toBe('+PONG\r\n');
     },
   );
+
+  it('uses every CA of a file, of which the first may have expired', async () => {
+    const { cert: expired } = contents(authority.issue({ days: -1 }));
+    const server = await serve({ ca: `${expired}${readFileSync(foreign.certFile)}${ca}` });
+    for (const issuer of [authority, foreign]) {
+      expect(await ask(open(server, contents(issuer.issue())))).toBe('+PONG\r\n');
+    }
+  });
 
   it('listens beyond loopback only with a password', async () => {
     const engine = createEngine();

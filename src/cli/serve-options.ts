@@ -209,6 +209,8 @@ export type ServeValues = OptionValues<typeof SERVE_OPTIONS>;
 /** The values of a server and where they come from. */
 export interface ServeInput {
   readonly values: ServeValues;
+  /** Whether the password comes from the file of --password-file. */
+  readonly hasPasswordFile: boolean;
   readonly config?: ConfigSource;
 }
 
@@ -218,8 +220,6 @@ interface ConfigSource {
   readonly lines: Readonly<Record<string, number>>;
   /** The lines that set no option. */
   readonly rest: readonly Directive[];
-  /** Whether the password comes from the file of --password-file. */
-  readonly hasPasswordFile: boolean;
 }
 
 /** Reads the command line, the environment, the configuration file and the password file. Throws UsageError. */
@@ -245,11 +245,11 @@ export function readServeOptions(
     ...given,
     ...(password !== undefined && { password }),
   };
-  if (file === undefined) return { values };
-  const lines = Object.entries(file.lines).filter(([name]) => !(name in given));
   const hasPasswordFile = source?.['password-file'] !== undefined;
-  const config = { path: resolve(path!), rest: file.rest, hasPasswordFile };
-  return { values, config: { ...config, lines: Object.fromEntries(lines) } };
+  if (file === undefined) return { values, hasPasswordFile };
+  const lines = Object.entries(file.lines).filter(([name]) => !(name in given));
+  const config = { path: resolve(path!), rest: file.rest, lines: Object.fromEntries(lines) };
+  return { values, hasPasswordFile, config };
 }
 
 /** Sets the first values of the settings. Throws UsageError. */
@@ -262,7 +262,9 @@ export function applySettings({ values, config }: ServeInput, settings: Engine['
     } catch (error) {
       const line = config?.lines[name];
       const where = line === undefined ? `--${name}` : `${config!.path}:${line}: ${option.setting}`;
-      throw new UsageError(`${where} cannot be '${value}' (${(error as Error).message}).`);
+      // Errors go to logs, which more people can read than the password.
+      const shown = name === 'password' ? 'used' : `'${value}'`;
+      throw new UsageError(`${where} cannot be ${shown} (${(error as Error).message}).`);
     }
   }
 }

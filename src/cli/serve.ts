@@ -45,7 +45,7 @@ Examples:
     const given = readServeOptions(args, io.environment);
     if (given.values.help) return print(io, this.help);
     const input = { ...given, values: { ...DURABLE, ...given.values } };
-    const readAgain = (): ServeValues => readServeOptions(args, io.environment).values;
+    const readAgain = (): ServeInput => readServeOptions(args, io.environment);
     return new ServerProcess(input, io, readAgain).run();
   },
 };
@@ -55,14 +55,14 @@ class ServerProcess {
   readonly #values: ServeValues;
   readonly #io: Io;
   readonly #log: ServerLog;
-  readonly #readAgain: () => ServeValues;
+  readonly #readAgain: () => ServeInput;
   readonly #graceMs: number;
   readonly #thread: Worker;
   #failure: Error | undefined;
   /** 1 unless the thread reports a regular end. */
   #exitCode = 1;
 
-  constructor(input: ServeInput, io: Io, readAgain: () => ServeValues) {
+  constructor(input: ServeInput, io: Io, readAgain: () => ServeInput) {
     const { values } = input;
     this.#values = values;
     this.#io = io;
@@ -132,13 +132,14 @@ class ServerProcess {
     const hasCertificate = this.#values['tls-cert-file'] !== undefined;
     if (hasCertificate) this.#send({ kind: 'reload-certificate' });
     try {
-      const { password } = this.#readAgain();
-      if (password !== undefined) {
-        this.#send({ kind: 'password', password });
+      const { values, hasPasswordFile } = this.#readAgain();
+      // Another password is that of the start: CONFIG SET may have replaced it since.
+      if (hasPasswordFile) {
+        this.#send({ kind: 'password', password: values.password! });
         this.#log.notice('reload', 'reloaded the password');
       } else if (!hasCertificate) this.#log.notice('reload', 'SIGHUP: nothing to reload');
     } catch (error) {
-      this.#log.warn('reload', `reloaded nothing: ${(error as Error).message}`);
+      this.#log.warn('reload', `kept the password before: ${(error as Error).message}`);
     }
   }
 

@@ -23,6 +23,7 @@ export async function lockFolder(path: string): Promise<FolderLock> {
 
 /** The file is there. It belongs to a server, or was left by one that was killed. */
 async function listenAgain(socket: string, path: string): Promise<Server> {
+  if (lstatSync(socket, { throwIfNoEntry: false })?.isSocket() === false) throw noSocket(socket);
   const before = identityOf(socket);
   if (await isUsed(socket)) throw inUse(path);
   // Another server may have started meanwhile.
@@ -65,6 +66,13 @@ function isUsed(socket: string): Promise<boolean> {
       resolve(code !== 'ECONNREFUSED' && code !== 'ENOENT'),
     );
   });
+}
+
+function noSocket(socket: string): LogError {
+  return new LogError(
+    'disk',
+    `cannot lock ${socket}: it is not the socket of a server. Move it away, or choose another folder with --dir.`,
+  );
 }
 
 function inUse(path: string): LogError {

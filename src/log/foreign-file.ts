@@ -5,22 +5,23 @@ import { LINE_BEGIN } from './frame.ts';
 import { Window } from './window.ts';
 
 /**
- * Visits the commands of an append-only file that Redis has written. A command or a transaction that is not complete at
- * the end is skipped, as Redis does. Returns the number of bytes that were skipped.
+ * Visits the commands that Redis has written to an append-only file, from byte `begin` on. A command or a transaction
+ * that is not complete at the end is skipped, as Redis does. Returns the number of bytes that were skipped.
  */
 export function visitForeignFile(
   disk: Disk,
   name: string,
+  begin: number,
   visitor: (argv: readonly string[]) => void,
 ): number {
   const window = new Window(disk, name);
   if (window.text(0, RDB.length) === RDB) throw hasRdb(`${disk.path}/${name}`);
-  if (window.size > 0 && !BEGIN.test(window.text(0, 4))) throw noLog(`${disk.path}/${name}`);
+  if (window.size > 0 && !isForeignAt(window, begin)) throw noLog(`${disk.path}/${name}`);
   const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
   const group = new Group(visitor);
-  let read = 0;
+  let read = begin;
   /** The end of the last command outside of a transaction. */
-  let complete = 0;
+  let complete = begin;
   try {
     while (read < window.size) {
       // The decoder keeps what it has not decoded.
@@ -42,6 +43,11 @@ export function visitForeignFile(
     );
   }
   return window.size - complete;
+}
+
+/** Whether a command of Redis begins here, or its annotation for the time. */
+export function isForeignAt(window: Window, position: number): boolean {
+  return /^(?:\*|#TS:)/.test(window.text(position, 4));
 }
 
 /** Holds the commands of a transaction until it is complete. */
@@ -79,12 +85,12 @@ function noLog(path: string): LogError {
   );
 }
 
-/** A file of ours whose first line is damaged must not pass for one of Redis. */
+/** A file of ours whose first line is damaged must not pass for one of Redis, nor a frame for a command. */
 function checkForeign([first]: readonly string[], { path }: Disk, name: string): void {
   if (!first!.startsWith(LINE_BEGIN)) return;
   throw new LogError(
     'damaged',
-    `${path}/${name} is damaged: its first line is wrong. Restore the folder from a backup.`,
+    `${path}/${name} is damaged: it has frames of Holdfast, but not from its begin on. Restore the folder from a backup.`,
   );
 }
 
@@ -97,6 +103,4 @@ function hasRdb(path: string): LogError {
 }
 
 const RDB = 'REDIS';
-/** A command, or the annotation of Redis for the time. */
-const BEGIN = /^(?:\*|#TS:)/;
 const PIECE_BYTES = 256 * 1024;

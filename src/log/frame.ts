@@ -67,10 +67,17 @@ export function parseFrame(line: string): Frame | undefined {
   };
 }
 
-/** Whether the CRC at the end of a frame line is that of the line and its commands. */
-export function isIntact(line: string, fileId: number, commands: Buffer): boolean {
-  const crc = digits(crc32(commands, crc32(line.slice(0, -CRC_END), fileId)), 8);
-  return line.slice(-CRC_END + 1, -2) === crc;
+/**
+ * Whether the CRC at the end of a frame line is that of the line and its commands. `crcOfCommands` continues the CRC of
+ * the line.
+ */
+export function isIntact(
+  line: string,
+  fileId: number,
+  crcOfCommands: (earlier: number) => number,
+): boolean {
+  const crc = crcOfCommands(crc32(line.slice(0, -CRC_END), fileId));
+  return line.slice(-CRC_END + 1, -2) === digits(crc, 8);
 }
 
 export function printFileLine({ id, next, bootId }: FileLine): string {

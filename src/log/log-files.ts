@@ -1,6 +1,7 @@
 import type { Random } from '../clock/index.ts';
 import type { Boot } from './boot.ts';
 import type { Disk, DiskFile } from './disk.ts';
+import { LogError } from './errors.ts';
 import { printFileLine } from './frame.ts';
 import {
   fileNames,
@@ -90,7 +91,7 @@ export class LogFiles {
   removeUnused(): void {
     const used = new Set(fileNames(this.#manifest));
     for (const name of this.#disk.names()) {
-      if (LOG_FILE.test(name) && !used.has(name)) this.#disk.remove(name);
+      if (sequenceOf(name) !== undefined && !used.has(name)) this.#disk.remove(name);
     }
   }
 
@@ -127,10 +128,28 @@ export class LogFiles {
   }
 
   #nextName(kind: 'base' | 'incr'): LogFileName {
-    const taken = this.#disk.names().map((name) => Number(LOG_FILE.exec(name)?.[1] ?? 0));
-    const sequence = Math.max(lastSequence(this.#manifest), ...taken) + 1;
+    const taken = this.#disk.names().map((name) => sequenceOf(name) ?? 0);
+    const last = Math.max(lastSequence(this.#manifest), ...taken);
+    if (last >= MAX_SEQUENCE) throw noSequence(this.#disk, last);
+    const sequence = last + 1;
     return { name: `appendonly.aof.${sequence}.${kind}.aof`, sequence };
   }
 }
 
-const LOG_FILE = /^appendonly\.aof\.(\d+)\.(?:base|incr)\.aof$/;
+/** The number in the name of a file of the log, of one kind or of both; undefined for other names. */
+export function sequenceOf(name: string, kind = 'base|incr'): number | undefined {
+  const found = LOG_FILE.exec(name);
+  return found !== null && kind.includes(found[2]!) ? Number(found[1]) : undefined;
+}
+
+const LOG_FILE = /^appendonly\.aof\.(\d{1,15})\.(base|incr)\.aof$/;
+/** The highest number that a manifest may have. */
+const MAX_SEQUENCE = 10 ** 15 - 1;
+
+/** The next start could not read the manifest. */
+function noSequence({ path }: Disk, last: number): LogError {
+  return new LogError(
+    'damaged',
+    `a file in ${path} has a sequence number that no server reaches: ${last}, the last one. Restore the folder from a backup.`,
+  );
+}

@@ -58,6 +58,11 @@ export function parseManifest(text: string, path: string): Manifest {
   return { base: bases[0], increments };
 }
 
+/** Whether Holdfast has written the text of a manifest: Redis writes no CRC. */
+export function isOwnManifest(text: string): boolean {
+  return text.includes(CRC_BEGIN);
+}
+
 function parseLine(line: string, path: string): LogFileName & { type: string } {
   const found = LINE.exec(line);
   if (found === null) throw damaged(path, `this line is not one of a manifest: ${line}`);

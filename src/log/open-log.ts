@@ -2,10 +2,8 @@ import { type Clock, type Random, systemClock, systemRandom } from '../clock/ind
 import type { Engine } from '../engine/index.ts';
 import { type Boot, systemBoot } from './boot.ts';
 import type { Disk } from './disk.ts';
-import { LogError } from './errors.ts';
 import { AppendLog } from './log.ts';
-import { MANIFEST } from './log-files.ts';
-import { EMPTY_MANIFEST, type Manifest, parseManifest } from './manifest.ts';
+import { readManifest } from './manifest-file.ts';
 import { loadLog, type Recovery } from './recovery.ts';
 
 export interface OpenLogOptions {
@@ -60,21 +58,3 @@ export async function openLog(options: OpenLogOptions): Promise<OpenedLog> {
   engine.persistence = log;
   return { log, recovery };
 }
-
-/** The manifest of a folder. Throws LogError if it is damaged, or missing beside files of a log. */
-export function readManifest(disk: Disk): Manifest {
-  const names = disk.names();
-  if (names.includes(MANIFEST)) {
-    const text = disk.read(MANIFEST, 0, disk.size(MANIFEST)).latin1Slice();
-    return parseManifest(text, `${disk.path}/${MANIFEST}`);
-  }
-  const file = names.find((name) => name.endsWith('.aof') && disk.size(name) > FIRST_FILE_BYTES);
-  // A first start that was interrupted leaves an increment without frames.
-  if (file === undefined) return EMPTY_MANIFEST;
-  throw new LogError(
-    'damaged',
-    `${disk.path} has ${file}, but no ${MANIFEST}. Restore the folder from a backup, or choose an empty folder.`,
-  );
-}
-
-const FIRST_FILE_BYTES = 73;

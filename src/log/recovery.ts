@@ -4,10 +4,11 @@ import { DEFAULT_REQUEST_LIMITS, RequestDecoder } from '../resp/index.ts';
 import type { Boot } from './boot.ts';
 import type { Disk } from './disk.ts';
 import { LogError } from './errors.ts';
-import { visitForeignFile } from './foreign-file.ts';
+import { isForeignAt, visitForeignFile } from './foreign-file.ts';
 import type { FileLine, Frame } from './frame.ts';
 import { fileNames, type LogFileName, type Manifest } from './manifest.ts';
 import { type BadPlace, type FrameEntry, Segment } from './segment.ts';
+import { Window } from './window.ts';
 
 /** What a log holds, and what was wrong with it. */
 export interface Recovery {
@@ -129,22 +130,27 @@ class Reading {
     }
     this.#lastFile = segment.line;
     this.#last = undefined;
-    return segment.visit(this.#next, (entry) => {
+    const bad = segment.visit(this.#next, (entry) => {
       this.#next = entry.frame.number + 1;
       this.#last = entry.frame;
       this.#lastWallMs = entry.frame.wallMs;
       this.#visitor.frame(entry);
     });
+    // Redis appends to the last file of the folder that it is started with, without frames.
+    if (bad === undefined || !isForeignAt(new Window(this.#disk, name), bad.offset)) return bad;
+    this.#readForeign(name, bad.offset);
+    return undefined;
   }
 
-  #readForeign(name: string): void {
+  #readForeign(name: string, begin = 0): void {
+    // A server of Holdfast may have skipped them before: its own files follow then.
+    if (this.#skippedBytes > 0) {
+      throw this.#damage(`the last command of the file before ${name} is not complete`);
+    }
     this.#isForeign = true;
-    this.#skippedBytes = visitForeignFile(this.#disk, name, (argv) =>
+    this.#skippedBytes = visitForeignFile(this.#disk, name, begin, (argv) =>
       this.#visitor.foreignCommand(argv),
     );
-    if (this.#skippedBytes > 0 && name !== fileNames(this.#manifest).at(-1)) {
-      throw this.#damage(`the last command of ${name} is not complete`);
-    }
   }
 
   /** The log ends at the bad place, unless a later frame says that more was on the disk. */

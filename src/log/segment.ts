@@ -1,3 +1,4 @@
+import { crc32 } from './crc32.ts';
 import type { Disk } from './disk.ts';
 import {
   FILE_LINE_BYTES,
@@ -9,6 +10,7 @@ import {
   parseFileLine,
   parseFrame,
 } from './frame.ts';
+import { RangeCrc } from './range-crc.ts';
 import { Window } from './window.ts';
 
 /** The first place of a file that is not an intact frame with the expected number. */
@@ -31,9 +33,11 @@ export interface FrameEntry {
 export class Segment {
   readonly name: string;
   readonly line: FileLine;
+  readonly #disk: Disk;
   readonly #window: Window;
 
-  private constructor(name: string, line: FileLine, window: Window) {
+  private constructor(disk: Disk, name: string, line: FileLine, window: Window) {
+    this.#disk = disk;
     this.name = name;
     this.line = line;
     this.#window = window;
@@ -43,7 +47,7 @@ export class Segment {
   static open(disk: Disk, name: string): Segment | undefined {
     const window = new Window(disk, name);
     const line = parseFileLine(window.text(0, FILE_LINE_BYTES));
-    return line === undefined ? undefined : new Segment(name, line, window);
+    return line === undefined ? undefined : new Segment(disk, name, line, window);
   }
 
   get size(): number {
@@ -67,21 +71,39 @@ export class Segment {
     return undefined;
   }
 
-  /** Finds intact frames after a bad place, wherever they begin. */
+  /**
+   * Finds intact frames after a bad place, wherever they begin. A client can write text that looks like many long frames,
+   * so that the bytes of a frame are not read to check it.
+   */
   *framesAfter(offset: number): Generator<Frame> {
-    for (let at = offset + 1; at < this.size; ) {
-      const piece = this.#window.text(at, SEARCH_BYTES);
-      const found = piece.indexOf(LINE_BEGIN);
-      if (found < 0) {
-        if (at + piece.length >= this.size) return;
-        at += piece.length - LINE_BEGIN.length;
-        continue;
-      }
-      at += found;
-      const entry = this.#entryAt(at);
-      if (typeof entry !== 'string') yield entry.frame;
-      at += 1;
+    let at = this.#find(offset + 1);
+    if (at === undefined) return;
+    const ranges = new RangeCrc(this.#disk, this.name, offset);
+    while (at !== undefined) {
+      const frame = this.#frameAt(at, ranges);
+      if (frame !== undefined) yield frame;
+      at = this.#find(frame === undefined ? at + 1 : at + FRAME_LINE_BYTES + frame.bytes);
     }
+  }
+
+  #frameAt(offset: number, ranges: RangeCrc): Frame | undefined {
+    const line = this.#window.text(offset, FRAME_LINE_BYTES);
+    const frame = parseFrame(line);
+    const begin = offset + FRAME_LINE_BYTES;
+    if (frame === undefined || begin + frame.bytes > this.size) return undefined;
+    const crcOf = (earlier: number): number => ranges.of(begin, begin + frame.bytes, earlier);
+    return isIntact(line, this.line.id, crcOf) ? frame : undefined;
+  }
+
+  /** Where the next text begins that may be a frame line. */
+  #find(from: number): number | undefined {
+    for (let at = from; at < this.size; at += SEARCH_BYTES) {
+      // Also a text that begins in this piece and ends in the next.
+      const piece = this.#window.at(at, SEARCH_BYTES + LINE_BEGIN.length - 1);
+      const found = piece.indexOf(LINE_BEGIN, 0, 'latin1');
+      if (found >= 0) return at + found;
+    }
+    return undefined;
   }
 
   /** The entry at an offset, or the reason why there is none. */
@@ -91,7 +113,8 @@ export class Segment {
     if (frame === undefined) return 'there is no frame line';
     if (offset + FRAME_LINE_BYTES + frame.bytes > this.size) return 'the frame is not complete';
     const commands = this.#window.at(offset + FRAME_LINE_BYTES, frame.bytes);
-    if (!isIntact(line, this.line.id, commands)) return 'the CRC is wrong';
+    const isRight = isIntact(line, this.line.id, (earlier) => crc32(commands, earlier));
+    if (!isRight) return 'the CRC is wrong';
     return { file: this.line, frame, commands };
   }
 

@@ -149,8 +149,9 @@ function refusalOf(socket: TLSSocket, clients: TlsOptions['clients'] = 'yes'): s
 
 function contextOf(files: TlsFiles, needsCa: boolean, wallMs: number): SecureContextOptions {
   const { cert, key, ca } = files;
-  checkCertificate('certificate', cert, wallMs);
-  if (ca !== undefined) checkCertificate('CA certificate', ca, wallMs);
+  // The others are intermediate ones.
+  checkDates('certificate', certificatesIn('certificate', cert).slice(0, 1), wallMs);
+  if (ca !== undefined) checkDates('CA certificate', certificatesIn('CA certificate', ca), wallMs);
   else if (needsCa) {
     throw badCertificate(
       'client certificates need the CA certificate that they are checked against',
@@ -169,20 +170,27 @@ function contextOf(files: TlsFiles, needsCa: boolean, wallMs: number): SecureCon
   return options;
 }
 
-function checkCertificate(what: string, pem: string | Buffer, wallMs: number): void {
-  const certificate = parseCertificate(pem);
-  if (certificate === undefined) throw badCertificate(`the ${what} is not in PEM format`);
-  const { validTo } = certificate;
-  if (Date.parse(validTo) < wallMs) throw badCertificate(`the ${what} has expired on ${validTo}`);
+/** At least one must be valid: a file of CAs may have an old one beside its successor. */
+function checkDates(what: string, certificates: readonly X509Certificate[], wallMs: number): void {
+  if (certificates.some(({ validTo }) => Date.parse(validTo) >= wallMs)) return;
+  throw badCertificate(`the ${what} has expired on ${certificates[0]!.validTo}`);
 }
 
-function parseCertificate(pem: string | Buffer): X509Certificate | undefined {
-  try {
-    return new X509Certificate(pem);
-  } catch {
-    return undefined;
-  }
+/** All certificates of a file. Node ignores those after the first that it cannot read. */
+function certificatesIn(what: string, pem: string | Buffer): X509Certificate[] {
+  const blocks = pem.toString('latin1').match(PEM_CERTIFICATE) ?? [];
+  if (blocks.length === 0) throw badCertificate(`the ${what} is not in PEM format`);
+  return blocks.map((block, index) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      throw badCertificate(`certificate ${index + 1} of the ${what} file cannot be read`);
+    }
+  });
 }
+
+const PEM_CERTIFICATE =
+  /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]*-----END [A-Z\d ]+-----/g;
 
 function badCertificate(reason: string): ServerError {
   return new ServerError('bad-certificate', `cannot use TLS: ${reason}.`);

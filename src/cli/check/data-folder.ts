@@ -34,18 +34,21 @@ async function runRepair(path: string, io: Io): Promise<void> {
 }
 
 function describe({ path, files, bytes, recovery }: LogCheck): string {
-  const { lastFrame, lastWallMs, tornAt, tornBytes, isClean } = recovery;
+  const { lastFrame, lastWallMs, tornAt, tornBytes, isClean, isForeign } = recovery;
   const until = lastWallMs === 0 ? '' : `, until ${new Date(lastWallMs).toISOString()}`;
+  const checksums = isForeign
+    ? 'It has commands of Redis, which have no checksums.'
+    : 'Every checksum is right.';
   const lines = [
-    `${path}: ${files.length} files, ${bytes} bytes, ${lastFrame} frames${until}. Every checksum is right.`,
+    `${path}: ${files.length} files, ${bytes} bytes, ${lastFrame} frames${until}. ${checksums}`,
   ];
   if (tornAt !== undefined) {
     lines.push(
       `The end is incomplete: ${tornBytes} bytes from byte ${tornAt.offset} of ${tornAt.file} on (${tornAt.reason}). ` +
         'A crash of the machine leaves that. The next start of the server cuts it.',
     );
-  } else if (!isClean) lines.push('The server still runs, or was killed.');
-  return messageText(lines.join('\n'));
+  } else if (!isClean && !isForeign) lines.push('The server still runs, or was killed.');
+  return lines.map(messageText).join('\n');
 }
 
 function asJson({ path, files, bytes, recovery }: LogCheck): string {

@@ -104,6 +104,10 @@ describe('CONFIG REWRITE', () => {
   const rewrite = (text: string, changed: Record<string, string>): string =>
     rewriteConfig(text, new Map(Object.entries(changed)), (word) => settings.nameOf(word));
 
+  it('refuses a value that a file cannot have', () => {
+    expect(() => rewrite('port 1\n', { requirepass: '\xff' })).toThrow('requirepass is not UTF-8');
+  });
+
   it('changes the lines of changed settings, and no other byte', () => {
     const text = '# mine\n\n  Timeout   5   \nport 7001\n# timeout 9\nmaxclients "7"\n';
     expect(rewrite(text, { timeout: '60' })).toBe(

@@ -20,7 +20,7 @@ export function readConfigFile(path: string): Directive[] {
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(`cannot read the configuration file ${path} (${code}).`);
   }
-  const lines = bytes.toString('latin1').split('\n');
+  const lines = bytes.toString('latin1').replace(BYTE_ORDER_MARK, '').split('\n');
   return lines.flatMap((text, index) => {
     try {
       return readDirective(text, index + 1) ?? [];
@@ -29,6 +29,9 @@ export function readConfigFile(path: string): Directive[] {
     }
   });
 }
+
+/** Some editors write it, as the first three bytes. */
+const BYTE_ORDER_MARK = /^\xef\xbb\xbf/;
 
 /** Parses a line, one char a byte. Undefined: a comment or an empty line. */
 export function readDirective(text: string, line: number): Directive | undefined {

@@ -28,6 +28,7 @@ const engine = createEngine({
 let server: Server | undefined;
 let data: OpenedFolder | undefined;
 let mark: RunMark | undefined;
+let starting: Promise<void> | undefined;
 let isEnding = false;
 
 // No object is reached by a name that a client chose; if it were, this name would be the dangerous one.
@@ -43,7 +44,7 @@ engine.requestShutdown = () => void end(0);
 port.on('message', (order: ServerOrder) => {
   switch (order.kind) {
     case 'start':
-      void start(order);
+      starting = start(order);
       break;
     case 'stop':
       void end(0);
@@ -65,10 +66,14 @@ async function start(order: ServerOrder & { kind: 'start' }): Promise<void> {
     mark = order.mark === undefined ? undefined : new RunMark(order.mark);
     data = await openData();
     const graceMs = graceFor(order.graceMs);
+    // A server after this one must wait for the rest of the time: the log shows only how the server before it has ended.
+    if (data !== undefined) attemptMark(() => mark?.end(graceMs));
+    // A signal has come while the data was loaded.
+    if (isEnding) return;
     engine.refuseWritesFor(graceMs);
     server = await listen();
     // Before the first client is accepted.
-    attemptMark(() => (data === undefined ? mark?.set() : mark?.end(0)));
+    if (data === undefined) attemptMark(() => mark?.set());
     engine.settings.put('port', String(server.port));
     engine.settings.put('tls-port', String(server.tlsPort));
     if (graceMs > 0) report('restart-grace', graceNotice(graceMs));
@@ -105,12 +110,9 @@ async function openData(): Promise<OpenedFolder | undefined> {
 /** How long locks may still be held that this server does not know. */
 function graceFor(graceMs: number): number {
   const recovery = data?.recovery;
-  if (recovery === undefined || recovery.manifest.increments.length === 0) {
-    return mark?.leftMs(graceMs) ?? 0;
-  }
   // The machine has crashed, and the disk did not have the last second.
-  const mayLack = recovery.isOtherBoot && !recovery.isClean && engine.syncMode !== 'always';
-  return mayLack ? graceMs : 0;
+  const mayLack = recovery?.isOtherBoot && !recovery.isClean && engine.syncMode !== 'always';
+  return mayLack ? graceMs : (mark?.leftMs(graceMs) ?? 0);
 }
 
 function fail(message: string): void {
@@ -166,14 +168,14 @@ function applyConfig(): void {
 }
 
 /** CONFIG REWRITE: writes the settings that have changed since the start, or since it was last called. */
-function rewriter({ path, hasPasswordFile }: NonNullable<typeof config>): () => void {
+function rewriter({ path }: NonNullable<typeof config>): () => void {
   const { settings } = engine;
   let known = settings.values();
   return () => {
     const values = settings.values();
     const changed = new Map([...values].filter(([name, value]) => known.get(name) !== value));
     // The file of the password would contradict it.
-    if (hasPasswordFile) changed.delete('requirepass');
+    if (input.hasPasswordFile) changed.delete('requirepass');
     rewriteFile(path, (text) => rewriteConfig(text, changed, (word) => settings.nameOf(word)));
     known = values;
   };
@@ -219,12 +221,14 @@ function listen(): Promise<Server> {
 async function end(exitCode: number): Promise<void> {
   if (isEnding) return;
   isEnding = true;
+  // What it has opened must be closed. An error of it has led here.
+  await starting?.catch(() => {});
   // Connections in the backlog are accepted first, and closed like the others.
   for (let turn = 0; turn < 2; turn++) await nextTurn();
   await server?.close();
   await data?.close();
-  const leaseMs = data === undefined ? engine.longestLeaseMs() : 0;
-  if (server !== undefined) attemptMark(() => mark?.end(leaseMs));
+  const leaseMs = engine.longestLeaseMs();
+  if (server !== undefined && data === undefined) attemptMark(() => mark?.end(leaseMs));
   send({ kind: 'ended', exitCode });
   engine.close();
   port.close();
