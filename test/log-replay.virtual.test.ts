@@ -183,7 +183,8 @@ class Server {
     const type = this.run(['TYPE', key]).slice(1, -2);
     const reply = execute(this.#session, READS[type]!(key));
     if (type === 'set' || type === 'hash') return [type, JSON.stringify(sorted(reply, type))];
-    return [type, encode(reply as Reply, 2)];
+    // As in Redis, a sorted set that was large keeps a score of -0. The log makes a small one, which has 0.
+    return [type, encode(reply as Reply, 2).replaceAll('$2\r\n-0\r\n', '$1\r\n0\r\n')];
   }
 }
 
