@@ -13,6 +13,8 @@ export {
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
+export type { PgQueryable, PostgresSql } from './postgres/database.ts';
+export { type PostgresStoreOptions, postgresStore } from './postgres/postgres-store.ts';
 export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,

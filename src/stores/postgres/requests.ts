@@ -1,0 +1,139 @@
+import type { Clock } from '../../clock/index.ts';
+import { Scheduled, TimerQueue } from '../../lock/index.ts';
+import type { Database } from './database.ts';
+import { isRepeatable, withAdvice } from './postgres-errors.ts';
+
+/** The times of both clocks, just before a request was sent. */
+export interface SentTimes {
+  readonly sentMs: number;
+  readonly sentWallMs: number;
+}
+
+/** A reply, parsed, and when its request was sent. */
+export interface Replied {
+  readonly reply: unknown;
+  readonly sent: SentTimes;
+}
+
+/**
+ * Sends requests to a database, each with a timeout that counts from the call. At most `maxQueries` are sent at the same
+ * time; the others wait here in order, and leave when they time out. So a server that does not reply costs no memory.
+ */
+export class Requests {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #timeouts: TimerQueue<PendingRequest>;
+  readonly #queue = new Set<PendingRequest>();
+  #sentCount = 0;
+  #isClosed = false;
+
+  constructor(database: Database, clock: Clock, timeoutMs: number) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#timeouts = new TimerQueue(clock, timeoutMs, (request) => {
+      this.#queue.delete(request);
+      request.fail(new Error(`no answer within ${timeoutMs} ms`));
+    });
+  }
+
+  /** `onLate` receives the reply to a request that has timed out. */
+  send(
+    text: string,
+    values: readonly unknown[],
+    onLate: (late: Replied) => void = IGNORE,
+  ): Promise<Replied> {
+    return new Promise((resolve, reject) => {
+      if (this.#isClosed) {
+        reject(new Error(CLOSED));
+        return;
+      }
+      const request = new PendingRequest(text, values, resolve, reject, onLate);
+      this.#timeouts.add(request, this.#clock.monotonicMs());
+      this.#queue.add(request);
+      this.#sendNext();
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#queue.clear();
+    for (const request of this.#timeouts.close()) request.fail(new Error(CLOSED));
+  }
+
+  #sendNext(): void {
+    const [request] = this.#queue;
+    if (request === undefined || this.#sentCount >= this.#database.maxQueries) return;
+    this.#queue.delete(request);
+    this.#sentCount++;
+    void this.#run(request).finally(() => {
+      this.#sentCount--;
+      this.#sendNext();
+    });
+  }
+
+  async #run(request: PendingRequest): Promise<void> {
+    try {
+      const replied = await this.#query(request);
+      if (request.isOver) request.onLate(replied);
+      else request.succeed(replied);
+    } catch (error) {
+      request.fail(withAdvice(error));
+    }
+  }
+
+  /** Repeats a query that failed because of another transaction. Every request is idempotent. */
+  async #query(request: PendingRequest): Promise<Replied> {
+    for (;;) {
+      const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
+      try {
+        const text = await this.#database.query(request.text, request.values);
+        return { reply: text === undefined ? undefined : JSON.parse(text), sent };
+      } catch (error) {
+        if (!isRepeatable(error) || request.isOver) throw error;
+      }
+    }
+  }
+}
+
+const CLOSED = 'the store was closed';
+const IGNORE = (): void => {};
+
+class PendingRequest extends Scheduled<PendingRequest> {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly onLate: (late: Replied) => void;
+  readonly #resolve: (replied: Replied) => void;
+  readonly #reject: (error: unknown) => void;
+  isOver = false;
+
+  constructor(
+    text: string,
+    values: readonly unknown[],
+    resolve: (replied: Replied) => void,
+    reject: (error: unknown) => void,
+    onLate: (late: Replied) => void,
+  ) {
+    super();
+    this.text = text;
+    this.values = values;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.onLate = onLate;
+  }
+
+  succeed(replied: Replied): void {
+    this.#end();
+    this.#resolve(replied);
+  }
+
+  /** Does nothing if the request has ended before. */
+  fail(error: unknown): void {
+    this.#end();
+    this.#reject(error);
+  }
+
+  #end(): void {
+    this.isOver = true;
+    this.unschedule();
+  }
+}
