@@ -50,17 +50,29 @@ export function databaseOf(client: unknown, timeoutMs: number): Database | undef
   };
 }
 
-/** The same for the client of a transaction. @throws LockArgumentError for a pool, whose queries are not in one. */
-export function transactionOf(tx: unknown, caller: string): Pick<Database, 'query'> {
-  const isKnown = isSql(tx) ? 'savepoint' in tx : isPg(tx) && !isPool(tx);
-  if (!isKnown) throw new LockArgumentError('', `${caller} needs a transaction: ${HOW_TO_BEGIN}`);
-  if (isSql(tx)) return databaseOf(tx, 0)!;
+/** A Client of `pg` after BEGIN, or the `sql` of a transaction of `postgres`. */
+export type TransactionClient = PgTransaction | PostgresSql;
+
+interface PgTransaction extends PgQueryable {
+  getTransactionStatus?(): string | null;
+}
+
+/** Runs queries in a transaction of the caller. @throws LockArgumentError for a pool, whose queries are not in one. */
+export function transactionOf(tx: TransactionClient, caller: string): Pick<Database, 'query'> {
+  if (isSql(tx) && 'savepoint' in tx) return databaseOf(tx, 0)!;
+  if (!isPg(tx) || isPool(tx))
+    throw new LockArgumentError('', `${caller} needs a transaction: ${HOW_TO_BEGIN}`);
   return {
-    query: async (text, values) => {
-      const { rows } = await (tx as PgQueryable).query({ text, values: [...values] });
+    async query(text, values) {
+      const { rows } = await tx.query({ text, values: [...values] });
       return firstColumn(rows);
     },
   };
+}
+
+/** Whether the driver knows that it is in a transaction. False: it is not, or the driver does not know it. */
+export function isInTransaction(tx: TransactionClient): boolean {
+  return isSql(tx) || tx.getTransactionStatus?.() === 'T';
 }
 
 /** How a caller gets a transaction, in messages. */

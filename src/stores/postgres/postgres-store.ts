@@ -54,22 +54,28 @@ export function postgresStore(
   client: PgQueryable | PostgresSql,
   options: PostgresStoreOptions = {},
 ): LockStore {
+  const settings = settingsOf(options);
+  const database = databaseOf(client, settings.requestTimeoutMs);
+  if (database === undefined) throw new LockArgumentError('', WRONG_CLIENT);
+  const openListen = openListenOf(options.listen, client);
+  return new PostgresStore({ ...settings, database, openListen });
+}
+
+/** @throws LockArgumentError */
+export function settingsOf(
+  options: PostgresStoreOptions,
+): Omit<PostgresStoreSettings, 'database' | 'openListen'> {
   for (const name in options) if (!OPTIONS.includes(name)) throw unknownOption(name);
-  const { requestTimeout = '2s', createTables = false } = options;
+  const { requestTimeout = '2s', createTables = false, schema } = options;
   if (typeof createTables !== 'boolean')
     throw new LockArgumentError('', 'createTables must be true or false');
-  const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
-  const database = databaseOf(client, requestTimeoutMs);
-  if (database === undefined) throw new LockArgumentError('', WRONG_CLIENT);
-  return new PostgresStore({
-    database,
-    openListen: openListenOf(options.listen, client),
+  return {
     createTables,
-    schema: schemaName(options.schema),
-    requestTimeoutMs,
+    schema: schemaName(schema),
+    requestTimeoutMs: durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 }),
     clock: systemClock,
     random: systemRandom,
-  });
+  };
 }
 
 export interface PostgresStoreOptions {
@@ -106,6 +112,8 @@ const REFRESH_MS = 2000;
 const POLL_MS = 250;
 /** Between two refreshes, also when a lease has ended. */
 const MIN_REFRESH_MS = 20;
+/** The next refresh, if one of the waiters may have lost its place. */
+const RECHECK_MS = 100;
 /** A lease has ended for the server a little after it has ended by our clock. */
 const MARGIN_MS = 5;
 /** A connection that has received no message for this time is checked by one. */
@@ -484,7 +492,7 @@ export class PostgresStore implements LockStore {
     for (const [kind, name, ...each] of served)
       this.#serve({ kind, name: decodeName(name), slots: 1 }, [each], sent);
     for (const each of granted) this.#waiters.reserved(each);
-    this.#waiters.refreshed(before, new Set(queued), sent);
+    if (this.#waiters.refreshed(before, new Set(queued), sent)) return RECHECK_MS;
     return next === null ? REFRESH_MS : next + MARGIN_MS;
   }
 

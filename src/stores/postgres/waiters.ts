@@ -10,6 +10,10 @@ interface LocalWaiter {
   queuedAt: SentTimes | undefined;
   /** Whether the request was sent only once: then a message is not of an earlier hand-over. */
   isFirst: boolean;
+  /** Whether the last refresh did not find it in the queue. */
+  isMissing: boolean;
+  /** The fence of the last reservation that it was notified of: a message and a refresh may both report it. */
+  reservedFence: number;
 }
 
 /** An owner and the fence of its grant. */
@@ -27,7 +31,7 @@ export class Waiters {
   add(request: LockRequest, waiter: Waiter): void {
     const known = this.#waiters.get(request.owner);
     if (known !== undefined) forgetPlace(known);
-    else this.#waiters.set(request.owner, { request, waiter, queuedAt: undefined, isFirst: true });
+    else this.#waiters.set(request.owner, { request, waiter, ...NEW });
   }
 
   remove(owner: string): void {
@@ -48,16 +52,28 @@ export class Waiters {
   }
 
   /**
-   * Handles the reply to a refresh: which owners are in a queue. A waiter that was in one before the refresh was sent, and
-   * is in none now, has lost its place.
+   * Handles the reply to a refresh: which owners are in a queue. A waiter that two refreshes have not found has lost its
+   * place; after the first, the reply that hands the lock over to it may still be under way. Returns whether one is missing.
    */
-  refreshed(before: ReadonlyMap<string, SentTimes>, owners: ReadonlySet<string>, sent: SentTimes) {
+  refreshed(
+    before: ReadonlyMap<string, SentTimes>,
+    owners: ReadonlySet<string>,
+    sent: SentTimes,
+  ): boolean {
+    let isAnyMissing = false;
     for (const [owner, queuedAt] of before) {
       const found = this.#waiters.get(owner);
       if (found === undefined || found.queuedAt !== queuedAt) continue;
-      if (owners.has(owner)) found.queuedAt = sent;
-      else retry(found);
+      if (owners.has(owner)) {
+        found.queuedAt = sent;
+        found.isMissing = false;
+      } else if (found.isMissing) retry(found);
+      else {
+        found.isMissing = true;
+        isAnyMissing = true;
+      }
     }
+    return isAnyMissing;
   }
 
   /** Hands over to a waiter in the reply to a request that was sent at these times. False: it does not wait here. */
@@ -72,7 +88,8 @@ export class Waiters {
   /** Handles a message, or a refresh, that the lock is reserved for the waiter, since some time after `queuedAt`. */
   reserved([owner, fence]: Granted): void {
     const found = this.#waiters.get(owner);
-    if (found === undefined) return;
+    if (found === undefined || found.reservedFence === fence) return;
+    found.reservedFence = fence;
     const { request, waiter, queuedAt, isFirst } = found;
     if (!isFirst || queuedAt === undefined) {
       retry(found);
@@ -97,6 +114,8 @@ export class Waiters {
   }
 }
 
+const NEW = { queuedAt: undefined, isFirst: true, isMissing: false, reservedFence: 0 } as const;
+
 function retry(waiter: LocalWaiter): void {
   forgetPlace(waiter);
   waiter.waiter.notify({ type: 'retry' });
@@ -105,5 +124,6 @@ function retry(waiter: LocalWaiter): void {
 /** The waiter may have lost its place. It stays registered until it holds the lock or is removed. */
 function forgetPlace(waiter: LocalWaiter): void {
   waiter.isFirst = false;
+  waiter.isMissing = false;
   waiter.queuedAt = undefined;
 }
