@@ -198,8 +198,9 @@ describe('a waiter', () => {
         ...{ owner: `${silent.ownerPrefix}${at}`, info: { host: 'h', pid: 1, label: '' } },
       }) as const;
     const lease = await holders.mutex(name).acquire();
-    // It receives its grant and does nothing.
     for (const at of [1, 2]) await silent.acquire(request(at), { notify() {} });
+    // From now on it sends nothing.
+    await silent.close();
     const waiting = locks.mutex(name).acquire({ wait: '30s' });
     await until(async () => (await waiterCount(holders, name)) === 3);
     const beganMs = performance.now();
@@ -208,7 +209,6 @@ describe('a waiter', () => {
     // One reservation, not two.
     expect(performance.now() - beganMs).toBeGreaterThan(2900);
     expect(performance.now() - beganMs).toBeLessThan(withinMs(5500));
-    await silent.close();
   });
 
   it('is told by the thief in another process that it lost the lock', async () => {
@@ -216,12 +216,14 @@ describe('a waiter', () => {
     await using thieves = open();
     const name = newName();
     const lease = await holders.mutex(name).acquire();
-    void lease.contended;
+    const contended = once(lease.contended, 'abort');
     const lost = once(lease.signal, 'abort');
-    // The connection for messages is open once it has received one.
-    const reason = 'x'.repeat(1000);
+    const [{ client } = {}] = await rows(`select client from holdfast.hold where name = '${name}'`);
+    const listens = `select from pg_stat_activity where query = 'listen "holdfast_${client}"'`;
+    await until(async () => (await rows(`${listens} and state = 'idle'`)).length === 1);
     const waiting = thieves.mutex(name).acquire({ wait: '20s' });
-    await once(lease.contended, 'abort');
+    await contended;
+    const reason = 'x'.repeat(1000);
     const stolen = await thieves.mutex(name).acquire({ steal: true, reason });
     await lost;
     expect(lease.signal.reason).toBeInstanceOf(LockLostError);

@@ -1,6 +1,14 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -43,19 +51,19 @@ export async function startRealPostgres(...settings: readonly string[]): Promise
   ];
   writeFileSync(join(data, 'postgresql.auto.conf'), `${lines.join('\n')}\n`);
   let server = await spawnUntilReady(data);
-  // Its processes are in its process group.
-  const signal = (name: NodeJS.Signals): void => void process.kill(-server.pid!, name);
-  const end = async (name: NodeJS.Signals): Promise<void> => {
+  const signal = (name: NodeJS.Signals): void => {
+    for (const pid of processesOf(server.pid!)) process.kill(pid, name);
+  };
+  const end = async (signalAll: () => unknown): Promise<void> => {
     if (server.exitCode !== null || server.signalCode !== null) return;
     const ended = once(server, 'close');
-    if (name === 'SIGKILL') for (const pid of processesOf(server.pid!)) process.kill(pid, name);
-    else server.kill(name);
+    signalAll();
     await ended;
   };
   return {
     port,
     url: `postgres://holdfast@127.0.0.1:${port}/postgres`,
-    crash: () => end('SIGKILL'),
+    crash: () => end(() => signal('SIGKILL')),
     async start() {
       server = await spawnUntilReady(data);
     },
@@ -63,7 +71,7 @@ export async function startRealPostgres(...settings: readonly string[]): Promise
     resume: () => signal('SIGCONT'),
     async stop() {
       // Immediate: without a checkpoint.
-      await end('SIGQUIT');
+      await end(() => server.kill('SIGQUIT'));
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -102,11 +110,9 @@ export async function startRealPgBouncer(
 }
 
 async function spawnUntilReady(data: string): Promise<ChildProcess> {
-  // detached: a process group of its own.
   const server = spawn(programOf('postgres'), ['-D', data], {
     ...USER,
     stdio: ['ignore', 'ignore', 'pipe'],
-    detached: true,
   });
   await untilLine(server, 'ready to accept connections');
   return server;
@@ -123,12 +129,10 @@ async function untilLine(child: ChildProcess, text: string): Promise<void> {
   throw new Error(`the server ended before it was ready:\n${seen.join('\n')}`);
 }
 
-/** The process itself and its children. */
+/** The process itself, and then its children. */
 function processesOf(pid: number): number[] {
-  const text = execFileSync('ps', ['-o', 'pid=', '--ppid', `${pid}`, '-p', `${pid}`], {
-    encoding: 'utf8',
-  });
-  return text.trim().split(/\s+/).map(Number);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return [pid, ...(children === '' ? [] : children.split(' ').map(Number))];
 }
 
 /** Debian does not put the programs of the server on the PATH. */

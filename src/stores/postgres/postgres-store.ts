@@ -36,7 +36,7 @@ import {
   type RefreshReply,
 } from './lock-reply.ts';
 import { prepareTables, schemaName } from './prepare-tables.ts';
-import { type Replied, Requests, type SentTimes } from './requests.ts';
+import { type Replied, Requests, type SendOptions, type SentTimes } from './requests.ts';
 import { type Granted, Waiters } from './waiters.ts';
 
 /**
@@ -293,7 +293,8 @@ export class PostgresStore implements LockStore {
 
   async #extend({ kind, name, owner, leaseMs }: LockRequest, isExact: boolean): Promise<boolean> {
     const values = [kind, encodeName(name), owner, leaseMs, isExact];
-    const { reply } = await this.#send(this.#call('extend', values));
+    // Before other requests: the lease may be about to end.
+    const { reply } = await this.#send(this.#call('extend', values), { isUrgent: true });
     return reply === true;
   }
 
@@ -314,17 +315,17 @@ export class PostgresStore implements LockStore {
     onLate?: (late: Replied) => void,
   ): Promise<Replied> {
     try {
-      return await this.#send(call, onLate);
+      return await this.#send(call, { onLate });
     } catch (error) {
       this.#waiters.retryAll((request) => request.kind === kind && request.name === name);
       throw error;
     }
   }
 
-  async #send({ text, values }: Call, onLate?: (late: Replied) => void): Promise<Replied> {
+  async #send({ text, values }: Call, options?: SendOptions): Promise<Replied> {
     try {
       await this.#prepare();
-      return await this.#requests.send(text, values, onLate);
+      return await this.#requests.send(text, values, options);
     } finally {
       this.#markConnected();
       this.#sweep();

@@ -15,33 +15,46 @@ export interface Replied {
   readonly sent: SentTimes;
 }
 
+export interface SendOptions {
+  /** Whether it is sent before others. Default false. */
+  readonly isUrgent?: boolean;
+  /** Receives the reply to a request that has timed out. */
+  readonly onLate?: ((late: Replied) => void) | undefined;
+}
+
 /**
- * Sends requests to a database, each with a timeout that counts from the call. At most `maxQueries` are sent at the same
- * time; the others wait here in order, and leave when they time out. So a server that does not reply costs no memory.
+ * Sends requests to a database, at most `maxQueries` at the same time. The others wait here in order, urgent ones first. A
+ * request times out after it was sent, or while it waits and the server replies to none. So a server that does not reply
+ * costs no memory, and one that is busy with many requests fails none of them.
  */
 export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #timeouts: TimerQueue<PendingRequest>;
-  readonly #queue = new Set<PendingRequest>();
+  readonly #urgent = new Set<PendingRequest>();
+  readonly #others = new Set<PendingRequest>();
   #sentCount = 0;
+  #repliedMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(database: Database, clock: Clock, timeoutMs: number) {
     this.#database = database;
     this.#clock = clock;
     this.#timeouts = new TimerQueue(clock, timeoutMs, (request) => {
-      this.#queue.delete(request);
+      const isWaiting = this.#urgent.has(request) || this.#others.has(request);
+      const nowMs = clock.monotonicMs();
+      if (isWaiting && nowMs - this.#repliedMs < timeoutMs) {
+        this.#timeouts.add(request, nowMs);
+        return;
+      }
+      this.#urgent.delete(request);
+      this.#others.delete(request);
       request.fail(new Error(`no answer within ${timeoutMs} ms`));
     });
   }
 
-  /** `onLate` receives the reply to a request that has timed out. */
-  send(
-    text: string,
-    values: readonly unknown[],
-    onLate: (late: Replied) => void = IGNORE,
-  ): Promise<Replied> {
+  send(text: string, values: readonly unknown[], options: SendOptions = {}): Promise<Replied> {
+    const { isUrgent = false, onLate = IGNORE } = options;
     return new Promise((resolve, reject) => {
       if (this.#isClosed) {
         reject(new Error(CLOSED));
@@ -49,22 +62,26 @@ export class Requests {
       }
       const request = new PendingRequest(text, values, resolve, reject, onLate);
       this.#timeouts.add(request, this.#clock.monotonicMs());
-      this.#queue.add(request);
+      (isUrgent ? this.#urgent : this.#others).add(request);
       this.#sendNext();
     });
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#queue.clear();
+    this.#urgent.clear();
+    this.#others.clear();
     for (const request of this.#timeouts.close()) request.fail(new Error(CLOSED));
   }
 
   #sendNext(): void {
-    const [request] = this.#queue;
-    if (request === undefined || this.#sentCount >= this.#database.maxQueries) return;
-    this.#queue.delete(request);
+    if (this.#sentCount >= this.#database.maxQueries) return;
+    const queue = this.#urgent.size > 0 ? this.#urgent : this.#others;
+    const [request] = queue;
+    if (request === undefined) return;
+    queue.delete(request);
     this.#sentCount++;
+    this.#timeouts.add(request, this.#clock.monotonicMs());
     void this.#run(request).finally(() => {
       this.#sentCount--;
       this.#sendNext();
@@ -87,6 +104,7 @@ export class Requests {
       const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
       try {
         const text = await this.#database.query(request.text, request.values);
+        this.#repliedMs = this.#clock.monotonicMs();
         return { reply: text === undefined ? undefined : JSON.parse(text), sent };
       } catch (error) {
         if (!isRepeatable(error) || request.isOver) throw error;
