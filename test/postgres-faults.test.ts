@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type LockLostError, Locks, LockUnavailableError } from '../src/lock/index.ts';
 import { postgresStore } from '../src/stores/index.ts';
 import { schemaSql } from '../src/stores/postgres/schema.ts';
@@ -11,26 +11,33 @@ import { BUILD } from './lock-holder-process.ts';
 import { type RealPostgres, startRealPostgres } from './real-postgres.ts';
 import { withinMs } from './within.ts';
 
-/** Runs each test with a server, a proxy in front of it, and programs behind the proxy. */
+/** A server, a proxy in front of it, and programs behind the proxy. Each test leaves the server running. */
 let server: RealPostgres;
 let proxy: FaultProxy;
 /** A pool that is not affected by the faults of the proxy. */
 let direct: pg.Pool;
 let closers: (() => Promise<unknown>)[];
 
-beforeEach(async () => {
+beforeAll(async () => {
   server = await startRealPostgres();
-  proxy = await FaultProxy.start(server.port);
   direct = newPool(server.url);
   await direct.query(schemaSql('holdfast'));
+});
+afterAll(async () => {
+  await direct.end();
+  await server.stop();
+});
+beforeEach(async () => {
+  proxy = await FaultProxy.start(server.port);
   closers = [];
+  await direct.query(EMPTY);
 });
 afterEach(async () => {
   for (const close of closers) await close();
-  await direct.end();
   await proxy[Symbol.asyncDispose]();
-  await server.stop();
 });
+
+const EMPTY = 'truncate holdfast.lock, holdfast.hold, holdfast.wait, holdfast.client';
 
 function newPool(connectionString: string): pg.Pool {
   const pool = new pg.Pool({ connectionString, connectionTimeoutMillis: 1000 });
@@ -111,7 +118,7 @@ describe('a server that crashes', () => {
     const lease = await locks.mutex('a').acquire({ lease: '3s' });
     const waiting = others.mutex('a').acquire({ wait: '20s' });
     await until(async () => (await waiterCount('a')) === 1);
-    await direct.query('truncate holdfast.lock, holdfast.hold, holdfast.wait, holdfast.client');
+    await direct.query(EMPTY);
     const next = await waiting;
     expect(next.fence).toBeGreaterThan(lease.fence);
     expect(await lossOf(lease)).toMatchObject({ reason: 'stolen' });
