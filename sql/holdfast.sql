@@ -72,20 +72,21 @@ create function holdfast.ms_until(_time timestamptz) returns double precision la
   select (extract(epoch from _time - clock_timestamp()) * 1000)::double precision
 $$;
 
--- The fence after this one: microseconds since 1970, unless the last one is larger. 0: the row of the lock is new.
-create function holdfast.next_fence(_last bigint) returns bigint language plpgsql volatile as $$
+-- A row that was removed is gone only after its fence is in the floor: a statement that begins now reads it. A transaction
+-- with an older snapshot cannot: FOR SHARE makes it fail and start again.
+create function holdfast.read_floor() returns bigint language plpgsql volatile as $$
 begin
-  if _last = 0 then
-    -- A row that was removed is gone only after its fence is in the floor: a statement that begins now reads it. A
-    -- transaction with an older snapshot cannot: FOR SHARE makes it fail and start again.
-    if current_setting('transaction_isolation') = 'read committed' then
-      select floor into _last from holdfast.meta;
-    else
-      select floor into _last from holdfast.meta for share;
-    end if;
+  if current_setting('transaction_isolation') = 'read committed' then
+    return (select floor from holdfast.meta);
   end if;
-  return greatest(_last + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint);
+  return (select floor from holdfast.meta for share);
 end $$;
+
+-- The fence after this one: microseconds since 1970, unless the last one is larger. 0: the row of the lock is new.
+create function holdfast.next_fence(_last bigint) returns bigint language sql volatile as $$
+  select greatest(case when _last = 0 then holdfast.read_floor() else _last end + 1,
+    (extract(epoch from clock_timestamp()) * 1000000)::bigint)
+$$;
 
 -- Locks the row of a lock, and inserts it if there is none.
 create function holdfast.opened(_kind text, _name text, _slots bigint) returns holdfast.lock
@@ -225,15 +226,16 @@ declare
   _fence bigint;
   _used bigint;
 begin
-  -- The lock is free, as nearly always.
-  update holdfast.lock
-  set is_held = true, slots = _slots, fence = holdfast.next_fence(fence), touched = clock_timestamp()
-  where kind = _kind and name = _name and not is_held and not is_queued returning fence into _fence;
-  if found then
-    insert into holdfast.hold values (_kind, _name, _owner, _client, _permits, _fence, clock_timestamp(),
-      clock_timestamp() + _lease_ms * interval '1 millisecond', false, false, _info);
-    return _fence;
-  end if;
+  -- The lock is free, as nearly always. One statement: the time of the lease is read after the row is locked.
+  with free as (
+    update holdfast.lock
+    set is_held = true, slots = _slots, fence = holdfast.next_fence(fence), touched = clock_timestamp()
+    where kind = _kind and name = _name and not is_held and not is_queued returning fence)
+  insert into holdfast.hold
+  select _kind, _name, _owner, _client, _permits, fence, clock_timestamp(),
+    clock_timestamp() + _lease_ms * interval '1 millisecond', false, false, _info
+  from free returning fence into _fence;
+  if found then return _fence; end if;
   _lock := holdfast.opened(_kind, _name, _slots);
   _served := holdfast.serve(_lock, _client);
   _fence := holdfast.renew(_kind, _name, _owner, _lease_ms);
@@ -378,18 +380,19 @@ declare
   _is_released boolean;
 begin
   -- A mutex without waiters, as nearly always.
-  update holdfast.lock set is_held = false, touched = clock_timestamp()
-  where kind = _kind and name = _name and is_held and not is_queued and slots = 1;
+  with free as (
+    update holdfast.lock set is_held = false, touched = clock_timestamp()
+    where kind = _kind and name = _name and is_held and not is_queued and slots = 1 returning name)
+  delete from holdfast.hold using free
+  where hold.kind = _kind and hold.name = free.name and owner = _owner and ends > clock_timestamp();
   if found then
-    delete from holdfast.hold where kind = _kind and name = _name and owner = _owner and ends > clock_timestamp();
-    if found then
-      -- A crash of the server may lose this release: then the lock ends with its lease. So it need not wait for the disk.
-      perform set_config('synchronous_commit', 'off', true);
-      return 'true';
-    end if;
-    update holdfast.lock set is_held = true where kind = _kind and name = _name;
+    -- A crash of the server may lose this release: then the lock ends with its lease. So it need not wait for the disk.
+    set local synchronous_commit = off;
+    return 'true';
   end if;
-  update holdfast.lock set touched = clock_timestamp() where kind = _kind and name = _name returning * into _lock;
+  -- is_held may be wrong now: serve() sets it.
+  update holdfast.lock set touched = clock_timestamp(), is_held = true where kind = _kind and name = _name
+  returning * into _lock;
   if not found then return 'false'; end if;
   delete from holdfast.hold where kind = _kind and name = _name and owner = _owner and ends > clock_timestamp();
   -- Not held: an earlier release may have succeeded while its reply was lost. Then its fence is still the last one.

@@ -90,7 +90,10 @@ describe.concurrent.each(Object.entries(WAYS))('through %s', (_, { schema, conne
   // All cases share the tables, which the first stores create at the same time.
   conform((name) => ({
     open: async () => {
-      const store = postgresStore(client, { createTables: true, schema, ...options(urls) });
+      const store = postgresStore(client, {
+        ...{ createTables: true, schema, requestTimeout: withinMs(2000) },
+        ...options(urls),
+      });
       return inSlowMotion(withPrefix(store, `${name} `), SLOWNESS);
     },
     elapse: (durationMs) => pause(durationMs * SLOWNESS),

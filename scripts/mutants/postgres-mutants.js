@@ -11,8 +11,8 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: now() instead of clock_timestamp()',
     SCHEMA,
-    "clock_timestamp() + _lease_ms * interval '1 millisecond', false, false, _info);",
-    "now() + _lease_ms * interval '1 millisecond', false, false, _info);",
+    "clock_timestamp() + _lease_ms * interval '1 millisecond', false, false, _info\n",
+    "now() + _lease_ms * interval '1 millisecond', false, false, _info\n",
     [STORE_TEST],
   ),
   mutant(
@@ -35,15 +35,15 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: the fence of a removed lock is forgotten',
     SCHEMA,
-    '      select floor into _last from holdfast.meta;\n',
-    '      _last := 0;\n',
+    '    return (select floor from holdfast.meta);\n',
+    '    return 0;\n',
     [STORE_TEST],
   ),
   mutant(
     'postgres: the fence is the time alone',
     SCHEMA,
-    'return greatest(_last + 1, (extract(epoch from clock_timestamp()) * 1000000)::bigint);',
-    'return (extract(epoch from clock_timestamp()) * 1000000)::bigint;',
+    'select greatest(case when _last = 0 then holdfast.read_floor() else _last end + 1,',
+    'select greatest(0,',
     [CONFORMANCE_TEST],
   ),
   mutant(
@@ -106,8 +106,8 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: a free mutex is released by any owner',
     SCHEMA,
-    '    delete from holdfast.hold where kind = _kind and name = _name and owner = _owner and ends > clock_timestamp();\n    if found then\n',
-    '    delete from holdfast.hold where kind = _kind and name = _name;\n    if found then\n',
+    'hold.name = free.name and owner = _owner and ends > clock_timestamp();',
+    'hold.name = free.name;',
     [CONFORMANCE_TEST],
   ),
   mutant(

@@ -167,7 +167,7 @@ export class PostgresStore implements LockStore {
     this.#clock = clock;
     this.#clientId = Buffer.from(random.bytes(12)).toString('hex');
     this.ownerPrefix = `${this.#clientId}.`;
-    this.#requests = new Requests(database, clock, requestTimeoutMs);
+    this.#requests = new Requests(database, clock, random, requestTimeoutMs);
     // Not all processes that start together sweep together.
     this.#sweptMs = clock.monotonicMs() - random.next() * SWEEP_MS;
     this.connected = new Promise((resolve) => {

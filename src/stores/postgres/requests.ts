@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock/index.ts';
+import type { Clock, Random } from '../../clock/index.ts';
 import { Scheduled, TimerQueue } from '../../lock/index.ts';
 import type { Database } from './database.ts';
 import { isRepeatable, withAdvice } from './postgres-errors.ts';
@@ -15,6 +15,9 @@ export interface Replied {
   readonly sent: SentTimes;
 }
 
+/** The longest pause before a query is repeated. */
+const MAX_PAUSE_MS = 64;
+
 export interface SendOptions {
   /** Whether it is sent before others. Default false. */
   readonly isUrgent?: boolean;
@@ -30,6 +33,7 @@ export interface SendOptions {
 export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
+  readonly #random: Random;
   readonly #timeouts: TimerQueue<PendingRequest>;
   readonly #urgent = new Set<PendingRequest>();
   readonly #others = new Set<PendingRequest>();
@@ -37,9 +41,10 @@ export class Requests {
   #repliedMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
-  constructor(database: Database, clock: Clock, timeoutMs: number) {
+  constructor(database: Database, clock: Clock, random: Random, timeoutMs: number) {
     this.#database = database;
     this.#clock = clock;
+    this.#random = random;
     this.#timeouts = new TimerQueue(clock, timeoutMs, (request) => {
       const isWaiting = this.#urgent.has(request) || this.#others.has(request);
       const nowMs = clock.monotonicMs();
@@ -98,9 +103,9 @@ export class Requests {
     }
   }
 
-  /** Repeats a query that failed because of another transaction. Every request is idempotent. */
+  /** Repeats a query that failed because of another transaction, after a random pause. Every request is idempotent. */
   async #query(request: PendingRequest): Promise<Replied> {
-    for (;;) {
+    for (let maxPauseMs = 1; ; maxPauseMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS)) {
       const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
       try {
         const text = await this.#database.query(request.text, request.values);
@@ -109,6 +114,8 @@ export class Requests {
       } catch (error) {
         if (!isRepeatable(error) || request.isOver) throw error;
       }
+      const pauseMs = this.#random.next() * maxPauseMs;
+      await new Promise<void>((resolve) => this.#clock.setTimer(pauseMs, resolve));
     }
   }
 }
