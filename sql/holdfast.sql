@@ -127,8 +127,8 @@ begin
 end $$;
 
 -- Ends expired leases, and hands the lock over to the first live waiters of the queue, until one does not fit. A waiter
--- of the calling client gets its whole lease and is returned as [owner, fence]; that of another gets a reservation and
--- a message. A client that did not confirm a reservation loses its places in this queue.
+-- of the calling client gets its whole lease and is returned as [kind, name, owner, fence]; that of another gets a
+-- reservation and a message. A client that did not confirm a reservation loses its places in this queue.
 create function holdfast.serve(_lock holdfast.lock, _client text) returns jsonb language plpgsql volatile as $$
 declare
   _served jsonb := '[]';
@@ -157,7 +157,7 @@ begin
       _fence := holdfast.put(_lock.kind, _lock.name, _first.owner, _first.client, _first.permits,
         case when _is_own then _first.lease_ms else least(_first.lease_ms, 3000) end, _first.info, not _is_own);
       if _is_own then
-        _served := _served || jsonb_build_array(jsonb_build_array(_first.owner, _fence));
+        _served := _served || jsonb_build_array(jsonb_build_array(_lock.kind, _lock.name, _first.owner, _fence));
       else
         perform holdfast.send(_first.client, json_build_object('type', 'granted', 'owner', _first.owner, 'fence', _fence));
       end if;
@@ -433,13 +433,12 @@ end $$;
 -- holder released them. Returns
 --   queued   the owners that are in a queue
 --   granted  [owner, fence] of the reservations that the client has not confirmed: their messages may be lost
---   served   [kind, name, owner, fence] of the waiters that this call served
+--   served   the waiters that this call served, as serve() returns them
 --   next     the ms until the first lease ends of the locks that the client waits for, or null
 create function holdfast.refresh(_client text, _probes boolean) returns text language plpgsql volatile as $$
 declare
   _target record;
   _lock holdfast.lock;
-  _each jsonb;
   _served jsonb := '[]';
 begin
   for _target in
@@ -454,9 +453,7 @@ begin
   loop
     update holdfast.lock set touched = clock_timestamp() where kind = _target.kind and name = _target.name
     returning * into _lock;
-    for _each in select * from jsonb_array_elements(holdfast.serve(_lock, _client)) loop
-      _served := _served || jsonb_build_array(jsonb_build_array(_target.kind, _target.name) || _each);
-    end loop;
+    _served := _served || holdfast.serve(_lock, _client);
   end loop;
   perform holdfast.stay_alive(_client);
   if _probes then perform holdfast.send(_client, json_build_object('type', 'probe')); end if;

@@ -30,7 +30,7 @@ export const POSTGRES_MUTANTS = [
     SCHEMA,
     'perform holdfast.send(_first.client, ',
     "perform json_build_array('', ",
-    [CONFORMANCE_TEST],
+    [STORE_TEST],
   ),
   mutant(
     'postgres: the fence of a removed lock is forgotten',
@@ -44,7 +44,7 @@ export const POSTGRES_MUTANTS = [
     SCHEMA,
     'select greatest(case when _last = 0 then holdfast.read_floor() else _last end + 1,',
     'select greatest(0,',
-    [CONFORMANCE_TEST],
+    [STORE_TEST],
   ),
   mutant(
     'postgres: adopting keeps the fence',

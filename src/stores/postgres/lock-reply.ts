@@ -11,11 +11,13 @@ import {
 } from '../../lock/index.ts';
 import type { Granted } from './waiters.ts';
 
+/** A waiter of this client that a request has served. */
+export type Served = readonly [kind: LockKind, name: string, owner: string, fence: number];
+
 /** The reply of a function that acquires. */
 export interface AcquireReply {
   readonly result: AcquireResult | { readonly type: 'slots'; readonly slots: number };
-  /** Waiters of this client that the request has served. */
-  readonly served: readonly Granted[];
+  readonly served: readonly Served[];
   /** Former owners of this client. */
   readonly lost: readonly string[];
 }
@@ -34,7 +36,7 @@ export function acquireReply(reply: unknown): AcquireReply {
     fence?: number;
     busy?: number;
     slots?: number;
-    served: Granted[];
+    served: Served[];
     lost?: string[];
   }>;
   if (fence !== undefined) return { result: { type: 'granted', fence }, served, lost };
@@ -46,12 +48,7 @@ export function acquireReply(reply: unknown): AcquireReply {
 export interface RefreshReply {
   readonly queued: readonly string[];
   readonly granted: readonly Granted[];
-  readonly served: readonly (readonly [
-    kind: LockKind,
-    name: string,
-    owner: string,
-    fence: number,
-  ])[];
+  readonly served: readonly Served[];
   readonly next: number | null;
 }
 
@@ -137,6 +134,6 @@ export function encodeName(name: string): string {
   return name.replaceAll('\\', '\\\\').replaceAll('\0', '\\0');
 }
 
-export function decodeName(text: string): string {
+function decodeName(text: string): string {
   return text.replaceAll(/\\(.)/g, (_, char: string) => (char === '0' ? '\0' : char));
 }

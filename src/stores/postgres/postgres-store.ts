@@ -27,17 +27,17 @@ import { Listener, type OpenListen } from './listener.ts';
 import {
   type AcquireReply,
   acquireReply,
-  decodeName,
   encodeName,
   parseContention,
   parseInspection,
   parseListing,
   parseMessage,
   type RefreshReply,
+  type Served,
 } from './lock-reply.ts';
 import { prepareTables, schemaName } from './prepare-tables.ts';
 import { type Replied, Requests, type SendOptions, type SentTimes } from './requests.ts';
-import { type Granted, Waiters } from './waiters.ts';
+import { Waiters } from './waiters.ts';
 
 /**
  * Locks in PostgreSQL, through a Pool or a Client of `pg`, or the `sql` function of `postgres`. Each request is one
@@ -192,7 +192,7 @@ export class PostgresStore implements LockStore {
     if (result.type === 'slots') throw otherSlots(request.name, result.slots, request.slots);
     if (!waiter) return result;
     if (result.type === 'granted') {
-      this.#waiters.remove(request.owner);
+      this.#leave(request.owner);
       return result;
     }
     this.#waiters.queued(request.owner, sent);
@@ -220,7 +220,7 @@ export class PostgresStore implements LockStore {
   }
 
   extend(request: LockRequest): Promise<boolean> {
-    this.#waiters.remove(request.owner);
+    this.#leave(request.owner);
     return this.#extend(request, false);
   }
 
@@ -229,21 +229,21 @@ export class PostgresStore implements LockStore {
   }
 
   async release(request: LockRequest, fence?: number): Promise<boolean> {
-    this.#waiters.remove(request.owner);
+    this.#leave(request.owner);
     const { kind, name, owner } = request;
     const values = [this.#clientId, kind, encodeName(name), owner, fence ?? null];
     const { reply, sent } = await this.#sendFor(request, this.#call('release', values));
     if (typeof reply === 'boolean') return reply;
-    const { released, served } = reply as { released: boolean; served: Granted[] };
-    this.#serve(request, served, sent);
+    const { released, served } = reply as { released: boolean; served: Served[] };
+    this.#serve(served, sent);
     return released;
   }
 
   async forceRelease(target: LockTarget): Promise<number> {
     const values = [this.#clientId, target.kind, encodeName(target.name)];
     const { reply, sent } = await this.#sendFor(target, this.#call('force_release', values));
-    const { count, served } = reply as { count: number; served: Granted[] };
-    this.#serve(target, served, sent);
+    const { count, served } = reply as { count: number; served: Served[] };
+    this.#serve(served, sent);
     return count;
   }
 
@@ -349,26 +349,23 @@ export class PostgresStore implements LockStore {
 
   #isPrepared = false;
 
-  #handle(target: LockTarget, reply: unknown, sent: SentTimes): AcquireReply {
+  #handle({ owner }: LockRequest, reply: unknown, sent: SentTimes): AcquireReply {
     const parsed = acquireReply(reply);
-    this.#serve(target, parsed.served, sent, (target as Partial<LockRequest>).owner);
+    // The owner of the request gets the result of the request.
+    this.#serve(
+      parsed.served.filter(([, , served]) => served !== owner),
+      sent,
+    );
     return parsed;
   }
 
-  /** Waiters of this client that a request has served. The owner of the request itself gets its own reply. */
-  #serve(
-    { kind, name }: LockTarget,
-    served: readonly Granted[],
-    sent: SentTimes,
-    requesting?: string,
-  ): void {
-    for (const granted of served) {
-      const [owner] = granted;
-      if (owner === requesting || this.#waiters.served(granted, sent)) continue;
+  #serve(served: readonly Served[], sent: SentTimes): void {
+    for (const [kind, name, owner, fence] of served) {
+      if (this.#waiters.served([owner, fence], sent)) continue;
       // It does not wait any more, and its release came too early.
-      const values = [this.#clientId, kind, encodeName(name), owner, null];
-      this.#send(this.#call('release', values)).catch(IGNORE);
+      this.#send(this.#call('release', [this.#clientId, kind, name, owner, null])).catch(IGNORE);
     }
+    this.#stopUnlessWaiting();
   }
 
   /** The request has timed out. A lock that the late reply grants must be released or used. */
@@ -441,6 +438,18 @@ export class PostgresStore implements LockStore {
     }, IGNORE);
   }
 
+  #leave(owner: string): void {
+    this.#waiters.remove(owner);
+    this.#stopUnlessWaiting();
+  }
+
+  /** The timer keeps the process alive only while there are waiters. */
+  #stopUnlessWaiting(): void {
+    if (this.#waiters.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
   /** Schedules a refresh, unless one is due earlier: new waiters must not postpone it. */
   #refreshIn(delayMs: number): void {
     if (this.#waiters.size === 0 || this.#isRefreshing || this.#closing !== undefined) return;
@@ -490,8 +499,7 @@ export class PostgresStore implements LockStore {
     probed: boolean,
   ): number {
     if (probed) this.#listener?.expectMessage();
-    for (const [kind, name, ...each] of served)
-      this.#serve({ kind, name: decodeName(name), slots: 1 }, [each], sent);
+    this.#serve(served, sent);
     for (const each of granted) this.#waiters.reserved(each);
     if (this.#waiters.refreshed(before, new Set(queued), sent)) return RECHECK_MS;
     return next === null ? REFRESH_MS : next + MARGIN_MS;
