@@ -21,9 +21,15 @@ export {
   type WaiterInfo,
 } from '../lock/index.ts';
 export {
+  type FencedLease,
+  fenced,
   type IoredisClient,
   type NodeRedisClient,
   openSession,
+  type PgQueryable,
+  type PostgresSql,
+  type PostgresStoreOptions,
+  postgresStore,
   type RedisStoreOptions,
   redisStore,
   type Session,
@@ -31,4 +37,6 @@ export {
   type SessionErrorCode,
   type SessionOptions,
   type StoreAddress,
+  type TransactionClient,
+  withTransactionLock,
 } from '../stores/index.ts';

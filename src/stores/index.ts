@@ -14,6 +14,10 @@ export {
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
+export type { PgQueryable, PostgresSql, TransactionClient } from './postgres/database.ts';
+export { type PostgresStoreOptions, postgresStore } from './postgres/postgres-store.ts';
+export { postgresUrlStore } from './postgres/postgres-url.ts';
+export { type FencedLease, fenced, withTransactionLock } from './postgres/transaction.ts';
 export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,

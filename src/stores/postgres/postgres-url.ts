@@ -1,0 +1,54 @@
+import { LockArgumentError, type LockStore } from '../../lock/index.ts';
+import { type Database, databaseOf } from './database.ts';
+import { openListenOf } from './listen-connection.ts';
+import { loadPg, type OwnPool } from './load-pg.ts';
+import { PostgresStore, type PostgresStoreOptions, settingsOf } from './postgres-store.ts';
+
+/** The connections of a store that has a pool of its own. */
+const MAX_CONNECTIONS = 10;
+
+/**
+ * Locks in the PostgreSQL at an address, on a pool of `pg` that the store opens at its first request and closes with
+ * itself. `listen` and `createTables` are true unless the options say otherwise.
+ *
+ * @throws LockArgumentError if the address is none of PostgreSQL, or an option cannot be right.
+ */
+export function postgresUrlStore(url: string, options: PostgresStoreOptions = {}): LockStore {
+  if (!/^postgres(ql)?:\/\/./.test(url) || !URL.canParse(url)) {
+    // Not the address itself, which may have a password.
+    throw new LockArgumentError(
+      '',
+      'the address must be postgres://user:password@host:5432/database',
+    );
+  }
+  const { listen = true, ...others } = options;
+  const settings = settingsOf({ createTables: true, ...others });
+  const { requestTimeoutMs } = settings;
+  let opening: Promise<OwnPool> | undefined;
+  const open = async (): Promise<OwnPool> => {
+    const { Pool } = await loadPg();
+    const pool = new Pool({
+      connectionString: url,
+      max: MAX_CONNECTIONS,
+      connectionTimeoutMillis: requestTimeoutMs,
+      // An idle connection does not keep the process alive.
+      allowExitOnIdle: true,
+    });
+    // An idle connection that ends is replaced; without a listener the event would end the process.
+    pool.on('error', () => {});
+    return pool;
+  };
+  const database: Database = {
+    async query(text, values) {
+      opening ??= open();
+      return databaseOf(await opening, requestTimeoutMs)!.query(text, values);
+    },
+    maxQueries: MAX_CONNECTIONS,
+  };
+  return new PostgresStore({
+    ...settings,
+    database,
+    openListen: openListenOf(listen === true ? url : listen, undefined),
+    onClose: async () => (await opening)?.end(),
+  });
+}
