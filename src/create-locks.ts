@@ -1,7 +1,14 @@
 import { CachingLocks, type CachingLocksOptions } from './cache/index.ts';
 import { type ClientOptions, parseAddress } from './client/index.ts';
 import { systemClock } from './clock/index.ts';
-import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
+import {
+  LockArgumentError,
+  type LocksOptions,
+  memoryStore,
+  type UnfencedLocks,
+  type UnfencedStore,
+  WorkerRenewals,
+} from './lock/index.ts';
 import {
   type KeyOptions,
   redisUrlStore,
@@ -51,6 +58,9 @@ export interface AddressOptions extends KeyOptions {
  *   await ship(order, { signal: lease.signal });
  * });
  */
+export function createLocks(
+  options: CreateLocksOptions & { readonly store: UnfencedStore },
+): UnfencedLocks;
 export function createLocks(options?: CreateLocksOptions): Locks;
 export function createLocks(
   url: string,

@@ -16,12 +16,15 @@ export {
   type LockTarget,
   memoryStore,
   otherSlots,
+  type UnfencedStore,
   type Waiter,
   type WaiterEvent,
   type WaiterInfo,
 } from '../lock/index.ts';
 export {
   type IoredisClient,
+  type MemcachedStoreOptions,
+  memcachedStore,
   type NodeRedisClient,
   openSession,
   type RedisStoreOptions,

@@ -13,6 +13,7 @@ export {
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
+export { type MemcachedStoreOptions, memcachedStore } from './memcached/memcached-store.ts';
 export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,
