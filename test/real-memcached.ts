@@ -72,7 +72,7 @@ async function command(port: number, text: string): Promise<string> {
   let reply = '';
   for await (const chunk of socket) {
     reply += chunk;
-    if (/(?:^|\r\n)(?:[A-Z]+(?: [^\r]*)?)\r\n$/.test(reply)) break;
+    if (/(?:^|\r\n)(?:[A-Z_]+(?: [^\r]*)?)\r\n$/.test(reply)) break;
   }
   socket.destroy();
   return reply.trimEnd();

@@ -63,13 +63,15 @@ export function memcachedStore(
 
 /** How often a write is repeated whose item has changed since it was read. */
 const MAX_TRIES = 5;
-/** Maximum number of grants whose cas numbers are remembered. */
+/** Maximum number of grants that are remembered. */
 const MAX_GRANTS = 10_000;
 
 /**
- * One item for each mutex. `ms … ME` adds it; a renewal or a release reads it, compares the owner, and writes or deletes
- * it with the cas number that was read, so that no other item is changed. A release of a lease that was granted or
- * renewed on the same connection needs no read, since its cas number is known.
+ * One item for each mutex. `add` takes it, and a read in the same write gives its owner and its cas number. A renewal
+ * reads the item, compares the owner, and writes it with the cas number that was read, so that no other item is changed;
+ * a release deletes it in the same way, and needs no read if the lease was not renewed on another connection.
+ *
+ * `ms` could do it all, but deletes the item of the holder when there is no memory for the new one. `add` and `cas` fail.
  */
 class MemcachedStore implements UnfencedStore {
   readonly hasFences = false;
@@ -175,17 +177,26 @@ class MemcachedStore implements UnfencedStore {
 
   /** Adds the item. If there is one, it may be of an earlier request of this owner whose reply was lost. */
   async #take(key: string, request: LockRequest, seconds: number): Promise<boolean> {
-    const steals = request.stealReason !== undefined;
+    const { owner, stealReason } = request;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const value = itemValue(request, this.#clock.wallMs());
-      const added = await this.#send(setCommand(key, value, `ME T${seconds}`));
-      if (this.#remember(request.owner, added)) return true;
+      const [added, item] = await Promise.all([
+        this.#send(addCommand(key, value, seconds)).catch((error: Error) => error),
+        this.#read(key),
+      ]);
+      const isStored = !(added instanceof Error) && added.reply.code === 'STORED';
+      if (isStored && item?.owner === owner) {
+        this.#remember(owner, item);
+        return true;
+      }
+      if (item === undefined && added instanceof Error) throw added;
       const isTaken = await this.#rewrite(key, request, {
-        accepts: ({ owner }) => steals || owner === request.owner,
+        accepts: (found) => stealReason !== undefined || found.owner === owner,
         secondsOf: ({ leftSeconds }) => Math.max(seconds, leftSeconds),
+        found: item,
       });
       // The item of the former holder may have ended in between.
-      if (isTaken || !steals) return isTaken;
+      if (isTaken || stealReason === undefined) return isTaken;
     }
     throw new Error(CHANGING);
   }
@@ -206,16 +217,21 @@ class MemcachedStore implements UnfencedStore {
   async #rewrite(
     key: string,
     request: LockRequest,
-    { accepts, secondsOf }: Rewrite,
+    { accepts, secondsOf, found }: Rewrite,
   ): Promise<boolean> {
+    let item = found ?? (await this.#read(key));
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const item = await this.#read(key);
       if (item === undefined || !accepts(item)) return false;
       const isOwn = item.owner === request.owner;
       const value = isOwn ? item.value : itemValue(request, this.#clock.wallMs());
-      const command = setCommand(key, value, `C${item.cas} T${secondsOf(item)}`);
-      const answer = await this.#send(command, item.connectionId);
-      if (this.#remember(request.owner, answer)) return true;
+      const command = casCommand(key, value, secondsOf(item), item.cas);
+      const { reply } = await this.#send(command, item.connectionId);
+      if (reply.code === 'STORED') {
+        // The new cas number is not known: a release reads it.
+        this.#remember(request.owner, undefined);
+        return true;
+      }
+      item = await this.#read(key);
     }
     throw new Error(CHANGING);
   }
@@ -224,9 +240,10 @@ class MemcachedStore implements UnfencedStore {
   async #delete(key: string, owner: string): Promise<boolean> {
     const grant = this.#grants.get(owner);
     const wasSent = grant?.isReleased ?? false;
-    if (grant !== undefined && grant.connectionId === this.#client.connectionId) {
+    if (grant?.item !== undefined && grant.item.connectionId === this.#client.connectionId) {
+      const { cas, connectionId } = grant.item;
       grant.isReleased = true;
-      const { reply } = await this.#send(deleteCommand(key, grant.cas), grant.connectionId);
+      const { reply } = await this.#send(deleteCommand(key, cas), connectionId);
       if (reply.code !== 'EX') return reply.code === 'HD' || wasSent;
     }
     for (let tries = 0; tries < MAX_TRIES; tries++) {
@@ -253,13 +270,10 @@ class MemcachedStore implements UnfencedStore {
     };
   }
 
-  /** Remembers the cas number of an item that was written. False: it was not. */
-  #remember(owner: string, { reply, connectionId }: Answer): boolean {
-    if (reply.code !== 'HD') return false;
+  #remember(owner: string, item: LockItem | undefined): void {
     this.#grants.delete(owner);
-    this.#grants.set(owner, { cas: reply.flags.get('c')!, connectionId, isReleased: false });
+    this.#grants.set(owner, { item, isReleased: false });
     if (this.#grants.size > MAX_GRANTS) this.#grants.delete(this.#grants.keys().next().value!);
-    return true;
   }
 
   #send(command: string, connectionId?: number): Promise<Answer> {
@@ -277,10 +291,10 @@ class MemcachedStore implements UnfencedStore {
   }
 }
 
-/** The last write of an item of ours. */
+/** A lease that was granted or renewed. */
 interface Grant {
-  readonly cas: string;
-  readonly connectionId: number;
+  /** The item as it is in memcached, as far as this process knows. Undefined: it must be read. */
+  readonly item: LockItem | undefined;
   /** A command that deletes it was sent. */
   isReleased: boolean;
 }
@@ -288,15 +302,20 @@ interface Grant {
 interface Rewrite {
   accepts(item: LockItem): boolean;
   secondsOf(item: LockItem): number;
+  /** The item, if it was read already. */
+  readonly found?: LockItem | undefined;
 }
 
 const GRANTED: AcquireResult = { type: 'granted', fence: 0 };
 const CHANGING = `the item of the lock changed ${MAX_TRIES} times between a read and a write`;
 const NOT_STORED = { semaphore: 'a semaphore', rw: 'a read/write lock' } as const;
 
-/** The reply to `c` is the new cas number. */
-function setCommand(key: string, value: Buffer, flags: string): string {
-  return `ms ${key} ${value.length} ${flags} c\r\n${value}\r\n`;
+function addCommand(key: string, value: Buffer, seconds: number): string {
+  return `add ${key} 0 ${seconds} ${value.length}\r\n${value}\r\n`;
+}
+
+function casCommand(key: string, value: Buffer, seconds: number, cas: string): string {
+  return `cas ${key} 0 ${seconds} ${value.length} ${cas}\r\n${value}\r\n`;
 }
 
 function deleteCommand(key: string, cas: string): string {

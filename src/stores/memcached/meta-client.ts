@@ -29,10 +29,11 @@ export class MetaClient {
   constructor(options: MetaClientOptions) {
     this.#options = options;
     const { clock, requestTimeoutMs } = options;
-    const late = `no answer within ${requestTimeoutMs} ms`;
-    this.#timeouts = new TimerQueue(clock, requestTimeoutMs, ({ connection }) =>
-      connection.socket.destroy(new Error(late)),
-    );
+    this.#timeouts = new TimerQueue(clock, requestTimeoutMs, (pending) => {
+      const error = new Error(`no answer within ${requestTimeoutMs} ms`);
+      pending.fail(lostError(options.address, error));
+      pending.connection.socket.destroy(error);
+    });
   }
 
   /** The number of the open connection. Undefined: there is none. */
@@ -136,25 +137,23 @@ class Connection {
 
   #receive(chunk: Buffer): void {
     try {
-      const replies = this.#decoder.push(chunk);
-      const answered = this.pending.splice(0, replies.length);
-      if (answered.length < replies.length) throw new Error('a reply without a command');
-      this.#events.answered();
-      for (const [index, pending] of answered.entries()) this.#settle(pending, replies[index]!);
+      for (const reply of this.#decoder.push(chunk)) this.#settle(reply);
     } catch (error) {
+      // The next replies cannot be matched to commands: all pending commands fail with this error.
       this.socket.destroy(error as Error);
     }
   }
 
-  #settle(pending: Pending, reply: MetaReply): void {
-    if (reply.code !== 'error') {
-      pending.succeed({ reply, connectionId: this.id });
-      return;
-    }
-    const error = replyError(reply.line);
-    pending.fail(error);
-    // A server that does not know the command takes its value for another command, and replies to that, too.
-    if (!reply.line.startsWith('SERVER_ERROR')) this.socket.destroy(error);
+  /** A server that does not know a command may take its value for another command, and reply to that, too. */
+  #settle(reply: MetaReply): void {
+    const [next] = this.pending;
+    if (next === undefined) throw new Error('a reply without a command');
+    const error = reply.code === 'error' ? replyError(reply.line) : undefined;
+    if (error !== undefined && 'isFinal' in error) throw error;
+    this.pending.shift();
+    this.#events.answered();
+    if (reply.code === 'error') next.fail(error!);
+    else next.succeed({ reply, connectionId: this.id });
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Decodes replies to meta commands of memcached: a line with a code and flags, and after `VA` a value. Memory is
+ * Decodes replies of memcached to `mg`, `md`, `add` and `cas`: a line with a code and flags, and after `VA` a value. Memory is
  * bounded: a line has at most MAX_LINE_BYTES, and of a value only the first MAX_VALUE_BYTES are kept.
  */
 export class MetaDecoder {
@@ -64,8 +64,20 @@ export class MetaDecoder {
   }
 }
 
-/** `HD` done, `VA` a value, `EN` no such key; `NS` not stored, `EX` another cas number, `NF` no such key. */
-export type MetaCode = 'HD' | 'VA' | 'EN' | 'NS' | 'EX' | 'NF';
+/**
+ * To `mg`: `VA` a value, `EN` no such key. To `md`: `HD` done, `EX` another cas number, `NF` no such key. To `add`:
+ * `STORED`, or `NOT_STORED` if the key exists. To `cas`: `STORED`, `EXISTS` another cas number, `NOT_FOUND` no such key.
+ */
+export type MetaCode =
+  | 'VA'
+  | 'EN'
+  | 'HD'
+  | 'EX'
+  | 'NF'
+  | 'STORED'
+  | 'NOT_STORED'
+  | 'EXISTS'
+  | 'NOT_FOUND';
 
 export type MetaReply =
   | {
@@ -90,7 +102,17 @@ interface Body {
   keepBytes: number;
 }
 
-const CODES: ReadonlySet<string> = new Set<MetaCode>(['HD', 'VA', 'EN', 'NS', 'EX', 'NF']);
+const CODES: ReadonlySet<string> = new Set<MetaCode>([
+  'VA',
+  'EN',
+  'HD',
+  'EX',
+  'NF',
+  'STORED',
+  'NOT_STORED',
+  'EXISTS',
+  'NOT_FOUND',
+]);
 const NOTHING: Buffer = Buffer.alloc(0);
 const MAX_LINE_BYTES = 2048;
 /** Larger than the value of any lock of ours: a label has at most 1024 bytes, 6 for each in JSON. */
