@@ -161,7 +161,7 @@ describe('a restart of memcached', () => {
     const server = await start();
     const locks = open(server.port);
     await locks.mutex('a').acquire();
-    const waiting = [1, 2, 3].map(() => locks.mutex('a').acquire({ wait: withinMs(1500) }));
+    const waiting = [1, 2, 3].map(() => locks.mutex('a').acquire({ wait: withinMs(600) }));
     await pause(200);
     await server.kill();
     for (const outcome of await Promise.allSettled(waiting)) {

@@ -9,6 +9,7 @@ import {
   LockUnavailableError,
   type UnfencedLocks,
 } from '../src/index.ts';
+import type { LockRequest } from '../src/lock/index.ts';
 import { type MemcachedStoreOptions, memcachedStore } from '../src/stores/index.ts';
 import { type RunningMemcached, startMemcached } from './real-memcached.ts';
 import { withinMs } from './within.ts';
@@ -31,6 +32,11 @@ function open(url = server.url, options?: MemcachedStoreOptions): UnfencedLocks 
   const locks = createLocks({ store: memcachedStore(url, options) });
   opened.push(locks);
   return locks;
+}
+
+function requestOf(owner: string): LockRequest {
+  const info = { host: 'h', pid: 1, label: '' };
+  return { kind: 'mutex', name: 'a', slots: 1, permits: 1, owner, leaseMs: 9000, info };
 }
 
 const secondsLeft = async (key: string): Promise<number> =>
@@ -101,15 +107,7 @@ describe('a mutex in memcached', () => {
 
   it('is released after a renewal that its store did not see', async () => {
     const [one, other] = [memcachedStore(server.url), memcachedStore(server.url)];
-    const request = {
-      kind: 'mutex',
-      name: 'a',
-      slots: 1,
-      permits: 1,
-      owner: 'me',
-      leaseMs: 9000,
-      info: { host: 'h', pid: 1, label: '' },
-    } as const;
+    const request = requestOf('me');
     await one.acquire(request);
     expect(await other.extend(request)).toBe(true);
     expect(await one.release(request)).toBe(true);
@@ -225,6 +223,23 @@ describe('a mutex in memcached', () => {
 });
 
 describe('waiters in memcached', () => {
+  it('that held the lock before are notified when it is free again', async () => {
+    const [one, other] = [memcachedStore(server.url), memcachedStore(server.url)];
+    const [former, holder] = [requestOf('former'), requestOf('holder')];
+    await one.acquire(former);
+    await other.forceRelease(former);
+    await other.acquire(holder);
+    const notified = new Promise<void>((resolve) => {
+      const notify = async (): Promise<void> => {
+        if ((await one.acquire(former, { notify })).type === 'granted') resolve();
+      };
+      void notify();
+    });
+    await other.release(holder);
+    await notified;
+    await Promise.all([one.close(), other.close()]);
+  });
+
   it('of one process are served in order', async () => {
     const mutex = open().mutex('a');
     const served: number[] = [];

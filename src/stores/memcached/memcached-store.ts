@@ -69,7 +69,7 @@ const MAX_GRANTS = 10_000;
 /**
  * One item for each mutex. `add` takes it, and a read in the same write gives its owner and its cas number. A renewal
  * reads the item, compares the owner, and writes it with the cas number that was read, so that no other item is changed;
- * a release deletes it in the same way, and needs no read if the lease was not renewed on another connection.
+ * a release deletes it in the same way, and needs no read if the lease was not renewed and the connection is the same.
  *
  * `ms` could do it all, but deletes the item of the holder when there is no memory for the new one. `add` and `cas` fail.
  */
@@ -104,6 +104,9 @@ class MemcachedStore implements UnfencedStore {
     if (waits && !this.#polls.isFirst(key, owner)) return this.#busy(waiter);
     try {
       if (!(await this.#take(key, request, seconds))) {
+        // A holder that has lost the lock waits now.
+        if (waiter !== undefined) this.#polls.enter(key, owner, waiter);
+        this.#grants.delete(owner);
         this.#polls.busy(key);
         return this.#busy(waiter);
       }
