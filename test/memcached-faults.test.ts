@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { seededRandom } from '../src/clock/index.ts';
 import {
   createLocks,
@@ -117,6 +117,8 @@ describe('a restart of memcached', () => {
     await server.kill();
     await server.restart();
     await takeWithCas(server, Number(cas));
+    // Requests fail for a while after the connection has ended.
+    await vi.waitFor(() => store.inspect(request('first')));
     expect(await store.release(request('first'))).toBe(false);
     expect(await store.extend(request('first'))).toBe(false);
     expect(await server.command('mg lock:a c')).toBe(`HD c${cas}`);

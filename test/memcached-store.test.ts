@@ -105,6 +105,18 @@ describe('a mutex in memcached', () => {
     expect(await server.command('mg lock:a v')).toBe('EN');
   });
 
+  it('is neither deleted by a release of its former holder nor shortened by a renewal', async () => {
+    const [one, other] = [memcachedStore(server.url), memcachedStore(server.url)];
+    await one.acquire(requestOf('former'));
+    await other.forceRelease(requestOf('former'));
+    const holder = requestOf('holder');
+    await other.acquire({ ...holder, leaseMs: 60_000 });
+    expect(await one.release(requestOf('former'))).toBe(false);
+    expect(await other.extend(holder)).toBe(true);
+    expect(await secondsLeft('lock:a')).toBeGreaterThan(50);
+    await Promise.all([one.close(), other.close()]);
+  });
+
   it('is released after a renewal that its store did not see', async () => {
     const [one, other] = [memcachedStore(server.url), memcachedStore(server.url)];
     const request = requestOf('me');
