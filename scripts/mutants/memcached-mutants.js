@@ -37,14 +37,14 @@ export const MEMCACHED_MUTANTS = [
   mutant(
     'memcached: a release does not compare the owner',
     STORE,
-    'if (item.owner !== owner) return false;',
+    'if (!isOwnedBy(item, owner)) return false;',
     '',
     [FAULTS_TEST],
   ),
   mutant(
     'memcached: a renewal does not compare the owner',
     STORE,
-    'accepts: ({ owner }) => owner === request.owner,',
+    'accepts: (item) => isOwnedBy(item, request.owner),',
     'accepts: () => true,',
     [STORE_TEST],
   ),
@@ -65,7 +65,7 @@ export const MEMCACHED_MUTANTS = [
   mutant(
     'memcached: a grant is not recognised by its repeated request',
     STORE,
-    'stealReason !== undefined || found.owner === owner',
+    'stealReason !== undefined || isOwnedBy(found, owner)',
     'stealReason !== undefined',
     [FAULTS_TEST],
   ),

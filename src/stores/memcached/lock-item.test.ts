@@ -4,6 +4,7 @@ import {
   checkPrefix,
   expirySeconds,
   holderOf,
+  isOwnedBy,
   itemKey,
   itemValue,
   type LockItem,
@@ -16,7 +17,7 @@ function request(name: string, leaseMs = 1000): LockRequest {
 }
 
 function item(value: string | Buffer, leftSeconds = 5): LockItem {
-  return { owner: undefined, value: Buffer.from(value), cas: '1', leftSeconds, connectionId: 1 };
+  return { value: Buffer.from(value), cas: '1', leftSeconds, connectionId: 1 };
 }
 
 describe('itemKey', () => {
@@ -67,6 +68,19 @@ describe('expirySeconds', () => {
   });
 });
 
+describe('isOwnedBy', () => {
+  it('compares the whole owner', () => {
+    const own = item(itemValue(request('a'), 5000));
+    expect(['me.1', 'me.', 'me.1 ', 'me.11', ''].map((owner) => isOwnedBy(own, owner))).toEqual([
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
 describe('holderOf', () => {
   it('returns the holder of a value of ours', () => {
     const value = itemValue(request('a'), 5000);
@@ -86,11 +100,12 @@ describe('holderOf', () => {
     '',
     '1',
     'token',
-    'a [1]',
+    'a 1 [1]',
     'a ["h",1,"l"]',
-    'a ["h",1,"l",2,3]',
-    'a ["h",1,"l",2',
-    ' ["h",1,"l",2]',
+    'a x ["h",1,"l"]',
+    'a 1 ["h",1,"l",2]',
+    'a 1 ["h",1,"l"',
+    ' 1 ["h",1,"l"]',
   ])('returns a foreign holder for %j', (value) => {
     const leftMs = Number.POSITIVE_INFINITY;
     expect(holderOf(item(value, -1), 0)).toEqual({

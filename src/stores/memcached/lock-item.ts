@@ -8,12 +8,10 @@ import {
 } from '../../lock/index.ts';
 
 /**
- * The layout of a mutex in memcached: one item, `lock:name`, whose value is the owner, a space, and
- * `["host",pid,"label",time of the grant]`. Another program takes part in the lock with `add` and `delete` on that key.
+ * The layout of a mutex in memcached: one item, `lock:name`, whose value is `owner time ["host",pid,"label"]` with the
+ * time of the grant, in milliseconds since 1970. Another program takes part in the lock with `add` and `delete` on that key.
  */
 export interface LockItem {
-  /** Undefined: another program wrote the value. */
-  readonly owner: string | undefined;
   readonly value: Buffer;
   /** Changes with every write. Unique until the server restarts. */
   readonly cas: string;
@@ -68,13 +66,20 @@ const CLOCK_ERROR_SECONDS = 2;
 const MAX_EXPIRY_SECONDS = 30 * 24 * 60 * 60;
 
 export function itemValue({ owner, info }: LockRequest, nowMs: number): Buffer {
-  const { host, pid, label } = info;
-  return Buffer.from(`${owner} ${JSON.stringify([host, pid, label, Math.round(nowMs)])}`);
+  let text = infoTexts.get(info);
+  if (text === undefined) {
+    const { host, pid, label } = info;
+    text = JSON.stringify([host, pid, label]);
+    infoTexts.set(info, text);
+  }
+  return Buffer.from(`${owner} ${Math.round(nowMs)} ${text}`);
 }
 
-/** Undefined: the value is not one of ours. */
-export function ownerOfValue(value: Buffer): string | undefined {
-  return parseValue(value)?.owner;
+/** Cached: most requests of a process share one info object. */
+const infoTexts = new WeakMap<HolderInfo, string>();
+
+export function isOwnedBy({ value }: LockItem, owner: string): boolean {
+  return value.toString('latin1', 0, owner.length + 1) === `${owner} `;
 }
 
 /** The wall clock of the holder gives the age: it is as exact as the clocks of both hosts are equal. */
@@ -104,17 +109,16 @@ interface ParsedValue extends HolderInfo {
 }
 
 function parseValue(value: Buffer): ParsedValue | undefined {
-  const [, owner, json] = /^(\S+) (\[.*\])$/s.exec(value.toString()) ?? [];
+  const [, owner, grantedMs, json] = /^(\S+) (\d{1,15}) (\[.*\])$/s.exec(value.toString()) ?? [];
   if (owner === undefined) return undefined;
   try {
-    const [host, pid, label, grantedMs, ...others]: unknown[] = JSON.parse(json!);
+    const [host, pid, label, ...others]: unknown[] = JSON.parse(json!);
     const isOurs =
       typeof host === 'string' &&
       typeof pid === 'number' &&
       typeof label === 'string' &&
-      typeof grantedMs === 'number' &&
       others.length === 0;
-    return isOurs ? { owner, host, pid, label, grantedMs } : undefined;
+    return isOurs ? { owner, host, pid, label, grantedMs: Number(grantedMs) } : undefined;
   } catch {
     return undefined;
   }

@@ -15,10 +15,10 @@ import {
   checkPrefix,
   expirySeconds,
   holderOf,
+  isOwnedBy,
   itemKey,
   itemValue,
   type LockItem,
-  ownerOfValue,
 } from './lock-item.ts';
 import { parseMemcachedAddress } from './memcached-address.ts';
 import { type Answer, MetaClient } from './meta-client.ts';
@@ -124,9 +124,8 @@ class MemcachedStore implements UnfencedStore {
   }
 
   async adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult> {
-    const owners = [from.owner, request.owner];
     const isAdopted = await this.#rewrite(this.#keyOf(request), request, {
-      accepts: (item) => owners.includes(item.owner ?? ''),
+      accepts: (item) => isOwnedBy(item, from.owner) || isOwnedBy(item, request.owner),
       secondsOf: () => expirySeconds(request),
     });
     return isAdopted ? GRANTED : this.#busy(undefined);
@@ -188,13 +187,13 @@ class MemcachedStore implements UnfencedStore {
         this.#read(key),
       ]);
       const isStored = !(added instanceof Error) && added.reply.code === 'STORED';
-      if (isStored && item?.owner === owner) {
+      if (isStored && item !== undefined && isOwnedBy(item, owner)) {
         this.#remember(owner, item);
         return true;
       }
       if (item === undefined && added instanceof Error) throw added;
       const isTaken = await this.#rewrite(key, request, {
-        accepts: (found) => stealReason !== undefined || found.owner === owner,
+        accepts: (found) => stealReason !== undefined || isOwnedBy(found, owner),
         secondsOf: ({ leftSeconds }) => Math.max(seconds, leftSeconds),
         found: item,
       });
@@ -206,7 +205,7 @@ class MemcachedStore implements UnfencedStore {
 
   async #renew(request: LockRequest, secondsOf: (item: LockItem) => number): Promise<boolean> {
     const isHeld = await this.#rewrite(this.#keyOf(request), request, {
-      accepts: ({ owner }) => owner === request.owner,
+      accepts: (item) => isOwnedBy(item, request.owner),
       secondsOf,
     });
     if (!isHeld) this.#grants.delete(request.owner);
@@ -225,7 +224,7 @@ class MemcachedStore implements UnfencedStore {
     let item = found ?? (await this.#read(key));
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       if (item === undefined || !accepts(item)) return false;
-      const isOwn = item.owner === request.owner;
+      const isOwn = isOwnedBy(item, request.owner);
       const value = isOwn ? item.value : itemValue(request, this.#clock.wallMs());
       const command = casCommand(key, value, secondsOf(item), item.cas);
       const { reply } = await this.#send(command, item.connectionId);
@@ -252,7 +251,7 @@ class MemcachedStore implements UnfencedStore {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const item = await this.#read(key);
       if (item === undefined) return wasSent;
-      if (item.owner !== owner) return false;
+      if (!isOwnedBy(item, owner)) return false;
       if (grant !== undefined) grant.isReleased = true;
       const { reply } = await this.#send(deleteCommand(key, item.cas), item.connectionId);
       if (reply.code === 'HD') return true;
@@ -265,7 +264,6 @@ class MemcachedStore implements UnfencedStore {
     if (reply.code !== 'VA') return undefined;
     const { flags, value } = reply;
     return {
-      owner: ownerOfValue(value),
       value,
       cas: flags.get('c')!,
       leftSeconds: Number(flags.get('t')),
