@@ -45,3 +45,4 @@ export {
   type StoreAddress,
 } from './sessions/session.ts';
 export { startRenewalWorker } from './start-renewal-worker.ts';
+export { findStoreUrl, type StoreUrl, URL_FORMS } from './store-urls.ts';

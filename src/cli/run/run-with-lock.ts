@@ -186,7 +186,8 @@ class Run {
       ...withoutPasswords(environment),
       HOLDFAST_RUN: runIds,
       HOLDFAST_LOCK: this.#request.lock.name,
-      HOLDFAST_FENCE: String(fence),
+      // Undefined also removes the fence of an outer run.
+      HOLDFAST_FENCE: fence === undefined ? undefined : String(fence),
     };
   }
 
@@ -215,7 +216,7 @@ class Run {
 
   #unavailable(error: LockUnavailableError): RunError {
     const { store } = this.#request;
-    const advice = store === undefined ? '' : storeAdvice(error, store);
+    const advice = store === undefined || 'scheme' in store ? '' : storeAdvice(error, store);
     return new RunError('unavailable', `${withStop(error.message)}${advice}`);
   }
 

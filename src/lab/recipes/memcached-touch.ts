@@ -1,9 +1,6 @@
 import type { Doing, Recipe } from '../recipe.ts';
 import { ADD, CAS, CAS_EXPIRED, TOUCH } from './memcached-scripts.ts';
 
-/** With these the work takes as long as the lease, and ends in time only if the lease is renewed. */
-const SECONDS_OF_WORK = 2;
-
 export const memcachedTouch: Recipe = {
   name: 'memcached-touch',
   about: {
@@ -35,16 +32,14 @@ export const memcachedTouch: Recipe = {
       shows: 'two-inside',
     },
   ],
-  *client({ command, token, variant, enter, extend, sleep, write, leave }) {
+  *client({ command, token, variant, enter, extend, sleep, work, leave }) {
     const ok = yield* command`EVAL ${ADD} 2 lock unique ${token} 2`;
     if (ok !== 'STORED') return 'busy';
     yield* enter({ leaseMs: 2000 });
-    for (let second = 1; second <= SECONDS_OF_WORK; second++) {
-      yield* sleep(1000);
-      if (!(yield* variant === 'cas' ? compareAndRenew() : touch())) return 'lost';
-      yield* extend({ leaseMs: 2000 });
-    }
-    yield* write();
+    yield* sleep(1000);
+    if (!(yield* variant === 'cas' ? compareAndRenew() : touch())) return 'lost';
+    yield* extend({ leaseMs: 2000 });
+    yield* work();
     yield* leave();
     const [value, unique] = yield* gets();
     if (value !== token) return 'lost';

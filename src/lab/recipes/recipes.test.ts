@@ -191,10 +191,10 @@ const VERDICTS: Readonly<Record<string, readonly [Steps, schedule?: string]>> = 
     'b.a.bb.a.c',
   ],
   'memcached-touch touch': [
-    { 'two-inside': 5, 'two-live-leases': 7, 'prolonged-by-loser': 8, 'late-write': 14 },
+    { 'two-inside': 5, 'two-live-leases': 7, 'prolonged-by-loser': 8, 'late-write': 12 },
     'a.za.b.waa',
   ],
-  'memcached-touch cas': [{ 'two-inside': 5, 'late-write': 20 }, 'a.za.b'],
+  'memcached-touch cas': [{ 'two-inside': 5, 'late-write': 15 }, 'a.za.b'],
   'memcached-eviction full': [
     {
       'foreign-release': 3,

@@ -239,19 +239,18 @@ token = another one each time
 until EVAL <add> 2 lock unique token 2 gives STORED
     sleep 1 s
 hold lock for 2 s
-    2 times
-        sleep 1 s
-        if variant cas
-            value, number = GET lock
-            unless value = token
-                stop: the lock is lost
-            unless EVAL <cas> 2 lock unique token number 2 gives STORED
-                stop: the lock is lost
-        else
-            unless EVAL <touch> 1 lock 2 gives TOUCHED
-                stop: the lock is lost
-        extend for 2 s
-    write
+    sleep 1 s
+    if variant cas
+        value, number = GET lock
+        unless value = token
+            stop: the lock is lost
+        unless EVAL <cas> 2 lock unique token number 2 gives STORED
+            stop: the lock is lost
+    else
+        unless EVAL <touch> 1 lock 2 gives TOUCHED
+            stop: the lock is lost
+    extend for 2 s
+    work
 value, number = GET lock
 unless value = token
     stop: the lock is lost
