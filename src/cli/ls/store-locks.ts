@@ -1,3 +1,4 @@
+import { globFilter } from '../../engine/index.ts';
 import type { Holder, LockState, LockStore, LockTarget, WaiterInfo } from '../../lock/index.ts';
 import type { ListedHolder, ListedLock, ListedWaiter } from '../../stores/index.ts';
 import { bytesOf, textOf } from '../bytes.ts';
@@ -49,16 +50,10 @@ async function listAll(
   }
   const filter = { maxLocks: MAX_LISTED, maxParties: MAX_IN_LIST };
   const { locks, isCut } = await refusing(label, () => store.list!(filter));
-  const matches = await matcherOf(pattern);
+  // The same patterns as in Redis.
+  const matches = globFilter(pattern ?? '*');
   const shown = locks.map(listed).filter(({ nameBytes }) => matches(nameBytes));
   return { locks: shown, isCut, ...NONE_UNREADABLE };
-}
-
-/** The same patterns as in Redis. */
-async function matcherOf(pattern: string | undefined): Promise<(text: string) => boolean> {
-  if (pattern === undefined) return () => true;
-  const { globFilter } = await import('../../engine/index.ts');
-  return globFilter(pattern);
 }
 
 /** The locks of all kinds with this name that are in use. */
