@@ -10,6 +10,7 @@ export type {
 } from './election.ts';
 export {
   DeadlockError,
+  isFinal,
   LockAbortedError,
   LockArgumentError,
   LockError,

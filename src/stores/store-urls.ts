@@ -7,14 +7,18 @@ import { parseMemcachedAddress } from './memcached/memcached-address.ts';
 export interface UrlStoreOptions {
   readonly prefix?: string | undefined;
   readonly tls?: ClientOptions['tls'];
+  /** The store emits no process warnings: cron sends a mail for each line. Default false. */
+  readonly isQuiet?: boolean;
 }
+
+type AddressOption = 'prefix' | 'tls';
 
 /** A URL whose scheme names a store other than Redis. */
 export interface StoreUrl {
   /** For messages. Does not include a password. */
   readonly label: string;
   readonly scheme: string;
-  readonly options: readonly (keyof UrlStoreOptions)[];
+  readonly options: readonly AddressOption[];
   readonly isMutexOnly: boolean;
   /** Returns the store at once. Its code is loaded by the first request. */
   open(options: UrlStoreOptions): LockStore;
@@ -26,7 +30,7 @@ interface StoreScheme {
   /** For messages. */
   readonly form: string;
   /** The options that the store takes. */
-  readonly options: readonly (keyof UrlStoreOptions)[];
+  readonly options: readonly AddressOption[];
   /** The store has neither semaphores nor read/write locks. */
   readonly isMutexOnly: boolean;
   /** False: see `LockStore.hasFences`. */
@@ -49,8 +53,9 @@ const SCHEMES = {
     hasFences: false,
     check: parseMemcachedAddress,
     async load() {
-      const { memcachedStore } = await import('./memcached/memcached-store.ts');
-      return (url, { prefix = '' }) => memcachedStore(url, { prefix });
+      const { memcachedStore, openMemcached } = await import('./memcached/memcached-store.ts');
+      return (url, { prefix = '', isQuiet }) =>
+        isQuiet ? openMemcached(url, { prefix }) : memcachedStore(url, { prefix });
     },
   },
 } as const satisfies Readonly<Record<string, StoreScheme>>;

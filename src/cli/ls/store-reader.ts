@@ -1,4 +1,5 @@
-import { LockArgumentError } from '../../lock/index.ts';
+import { isFinal, LockArgumentError } from '../../lock/index.ts';
+import type { StoreUrl } from '../../stores/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { readPrefix } from '../prefix-option.ts';
 import { readStore, type StoreValues } from '../store-address.ts';
@@ -7,8 +8,77 @@ import { type LockSource, redisLocks } from './lock-source.ts';
 import { Servers, StoreError, UNAVAILABLE } from './servers.ts';
 import { LOCAL, storeFinder } from './store-option.ts';
 
+/** Calls `act` with the locks of a store. Returns its exit code, or 69 if the store is unreachable or refuses. */
+export function withLocks(
+  given: Given,
+  io: Io,
+  act: (store: StoreReader<LockSource>) => Promise<number>,
+): Promise<number> {
+  const prefix = readPrefix(given.values);
+  const store = readStore(given.values, given.flags, io.environment);
+  const isOther = store !== undefined && 'scheme' in store;
+  const open = isOther ? () => openOther(store, prefix) : redisOpener(given, io, bytesOf(prefix));
+  return reading(new StoreReader(open), io, act);
+}
+
+/** The same with the servers of a Redis. */
+export function withServers(
+  given: Given,
+  io: Io,
+  act: (store: StoreReader<Servers>) => Promise<number>,
+): Promise<number> {
+  return reading(new StoreReader(serversFinder(given, io)), io, act);
+}
+
+interface Given {
+  readonly values: StoreValues & { readonly prefix?: string };
+  readonly flags: StoreValues;
+}
+
+async function openOther(store: StoreUrl, prefix: string): Promise<LockSource> {
+  const { storeLocks } = await import('./store-locks.ts');
+  return storeLocks(await store.load({ prefix, isQuiet: true }), store.label);
+}
+
+function redisOpener(given: Given, io: Io, prefix: string): () => Promise<LockSource | undefined> {
+  const find = serversFinder(given, io);
+  return async () => {
+    const servers = await find();
+    return servers && redisLocks(servers, prefix);
+  };
+}
+
+function serversFinder({ values, flags }: Given, io: Io): () => Promise<Servers | undefined> {
+  const find = storeFinder(values, flags, io.environment);
+  return async () => {
+    const store = await find();
+    return store && new Servers(store);
+  };
+}
+
+async function reading<Source extends { readonly label: string; close(): void }>(
+  store: StoreReader<Source>,
+  io: Io,
+  act: (store: StoreReader<Source>) => Promise<number>,
+): Promise<number> {
+  try {
+    return await act(store);
+  } catch (error) {
+    if (error instanceof LockArgumentError) throw new UsageError(withStop(error.message));
+    if (!(error instanceof StoreError || isFinal(error))) throw error;
+    printError(io, withStop((error as Error).message));
+    return UNAVAILABLE;
+  } finally {
+    store.close();
+  }
+}
+
+function withStop(message: string): string {
+  return message.replace(/\.?$/, '.');
+}
+
 /** Sends queries to a store, once or repeatedly. Connects when needed. */
-export class StoreReader<Source extends { readonly label: string; close(): void }> {
+class StoreReader<Source extends { readonly label: string; close(): void }> {
   /** Undefined: no local server runs. */
   readonly #find: () => Promise<Source | undefined>;
   #source: Source | undefined;
@@ -54,68 +124,4 @@ export class StoreReader<Source extends { readonly label: string; close(): void 
 /** The parser of a reply throws when the reply does not have the form that the script returns. */
 function malformed({ label }: { readonly label: string }, error: unknown): StoreError {
   return new StoreError(`${label} does not answer as a store of locks does (${error}).`);
-}
-
-interface Given {
-  readonly values: StoreValues & { readonly prefix?: string };
-  readonly flags: StoreValues;
-}
-
-/** Calls `act` with the locks of a store. Returns its exit code, or 69 if the store is unreachable or refuses. */
-export function withLocks(
-  given: Given,
-  io: Io,
-  act: (store: StoreReader<LockSource>) => Promise<number>,
-): Promise<number> {
-  const { values, flags } = given;
-  const prefix = readPrefix(values);
-  const other = readStore(values, flags, io.environment);
-  if (other === undefined || !('scheme' in other)) {
-    const find = serversFinder(given, io);
-    const open = async (): Promise<LockSource | undefined> => {
-      const servers = await find();
-      return servers && redisLocks(servers, bytesOf(prefix));
-    };
-    return reading(new StoreReader(open), io, act);
-  }
-  const open = async (): Promise<LockSource> => {
-    const { storeLocks } = await import('./store-locks.ts');
-    return storeLocks(await other.load({ prefix }), other.label);
-  };
-  return reading(new StoreReader(open), io, act);
-}
-
-/** The same with the servers of a Redis. */
-export function withServers(
-  given: Given,
-  io: Io,
-  act: (store: StoreReader<Servers>) => Promise<number>,
-): Promise<number> {
-  return reading(new StoreReader(serversFinder(given, io)), io, act);
-}
-
-function serversFinder({ values, flags }: Given, io: Io): () => Promise<Servers | undefined> {
-  const find = storeFinder(values, flags, io.environment);
-  return async () => {
-    const store = await find();
-    return store && new Servers(store);
-  };
-}
-
-async function reading<Source extends { readonly label: string; close(): void }>(
-  store: StoreReader<Source>,
-  io: Io,
-  act: (store: StoreReader<Source>) => Promise<number>,
-): Promise<number> {
-  try {
-    return await act(store);
-  } catch (error) {
-    if (error instanceof LockArgumentError)
-      throw new UsageError(error.message.replace(/\.?$/, '.'));
-    if (!(error instanceof StoreError)) throw error;
-    printError(io, error.message);
-    return UNAVAILABLE;
-  } finally {
-    store.close();
-  }
 }

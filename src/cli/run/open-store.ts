@@ -30,7 +30,7 @@ export async function openStore(
 ): Promise<OpenStore> {
   const { store, hasSession, prefix } = request;
   if (store === undefined) return openLocal(prefix, environment, signal);
-  if ('scheme' in store) return withoutSession(await store.load({ prefix }));
+  if ('scheme' in store) return withoutSession(await store.load({ prefix, isQuiet: true }));
   return hasSession ? openWithSession(store, prefix, signal) : openWithoutSession(store, prefix);
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
-import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
+import { isFinal, LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
 import { storeAdvice } from '../store-advice.ts';
 import { type Io, printError, UsageError } from '../verb.ts';
 import { acquireAll } from './acquire.ts';
@@ -206,12 +206,18 @@ class Run {
   #explain(error: unknown): End {
     if (this.#signals.interrupted.aborted) return this.#ownEnd('failed');
     if (error instanceof LockArgumentError) throw new UsageError(withStop(error.message));
-    const failure = error instanceof LockUnavailableError ? this.#unavailable(error) : error;
+    const failure = this.#failureOf(error);
     if (!(failure instanceof RunError)) throw error;
     const end = this.#ownEnd(failure.end);
     // --busy-code 0: a busy lock is no failure, and cron sends a mail for each line.
     if (failure.end !== 'busy' || end.code !== 0) this.#report(failure.message);
     return end;
+  }
+
+  #failureOf(error: unknown): unknown {
+    if (error instanceof LockUnavailableError) return this.#unavailable(error);
+    // The code of the store cannot be loaded.
+    return isFinal(error) ? new RunError('failed', withStop((error as Error).message)) : error;
   }
 
   #unavailable(error: LockUnavailableError): RunError {

@@ -48,6 +48,13 @@ export function memcachedStore(
   address: string,
   options: MemcachedStoreOptions = {},
 ): UnfencedStore {
+  const store = openMemcached(address, options);
+  warnOnce();
+  return store;
+}
+
+/** The same without the warning, for the command line: its help has it. */
+export function openMemcached(address: string, options: MemcachedStoreOptions): UnfencedStore {
   checkKeys(options);
   const { requestTimeout = '2s', prefix = '' } = options;
   const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
@@ -56,9 +63,7 @@ export function memcachedStore(
     clock: systemClock,
     requestTimeoutMs,
   });
-  const store = new MemcachedStore(client, checkPrefix(prefix), systemClock, systemRandom);
-  warnOnce();
-  return store;
+  return new MemcachedStore(client, checkPrefix(prefix), systemClock, systemRandom);
 }
 
 /** How often a write is repeated whose item has changed since it was read. */
