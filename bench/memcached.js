@@ -1,6 +1,7 @@
 // The lock of memcached beside that of Redis: `add` and `delete` on memcached, SETNX and DEL, and SET NX EX
 // and DEL, on redis-server and on `holdfast serve`. Raw sockets, one request at a time on each
-// connection, rounds interleaved. Then when a lock of one second really ends on each of them.
+// connection, rounds interleaved. Then when a lock of one second really ends on each of them. Then the store on memcached
+// against its floor, an add and a delete through its own client, and its hand-over between two clients.
 // Needs memcached on the PATH (Debian: memcached).
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -69,6 +70,7 @@ const SIDES = {
 try {
   await printRates();
   await printLeases();
+  await printStore();
 } finally {
   await Promise.all(Object.values(servers).map((server) => server.stop()));
 }
@@ -140,6 +142,76 @@ async function lifeMs(port, { acquire, read, isGone }, key) {
   while (!isGone(await connection.ask(read(key)))) await sleep(5);
   connection.close();
   return performance.now() - beganMs;
+}
+
+/** Mutexes through `memcachedStore`, and the two requests that could make the same cycle, through the same client. */
+async function printStore() {
+  const { memcachedStore } = await import('../build/stores/index.js');
+  const { MetaClient } = await import('../build/stores/memcached/meta-client.js');
+  const { createLocks } = await import('../build/index.js');
+  const { systemClock: clock } = await import('../build/clock/index.js');
+  process.removeAllListeners('warning');
+  const { port } = servers.memcached;
+  const address = { host: '127.0.0.1', port, label: 'memcached' };
+  const client = new MetaClient({ address, clock, requestTimeoutMs: 5000 });
+  const [locks, others] = [1, 2].map(() =>
+    createLocks({ store: memcachedStore(`127.0.0.1:${port}`) }),
+  );
+  const cycles = {
+    floor: async (name) => {
+      await client.request(`add ${name} 0 60 5\r\ntoken\r\n`);
+      await client.request(`md ${name}\r\n`);
+    },
+    store: async (name) => {
+      const lease = await locks.mutex(name).acquire();
+      await lease.release();
+    },
+  };
+  const rows = [];
+  for (const workers of [1, 50]) {
+    const figures = await interleaveTurns(cycles, ROUNDS, TURNS, (cycle) => rateOf(cycle, workers));
+    rows.push([
+      `${workers}`,
+      shownCount(median(figures.store)),
+      shownRatio(ratiosOf(figures.store, figures.floor)),
+    ]);
+  }
+  printTable(['workers on one connection', 'cycles a second', 'of an add and a delete'], rows);
+  const waits = [];
+  for (let turn = 0; turn < EXPIRIES; turn++) waits.push(await handOverMs(locks, others));
+  const shown = [Math.min(...waits), median(waits), Math.max(...waits)].map((ms) => ms.toFixed(0));
+  printTable(
+    ['a hand-over between two clients, ms', 'least', 'median', 'most'],
+    [['store', ...shown]],
+  );
+  client.close();
+  await Promise.all([locks.close(), others.close()]);
+}
+
+async function rateOf(cycle, workers) {
+  const beganMs = performance.now();
+  const endMs = beganMs + TURN_MS;
+  const counts = await Promise.all(
+    Array.from({ length: workers }, async (_, at) => {
+      let count = 0;
+      for (; performance.now() < endMs; count++) await cycle(`cycle:${at}`);
+      return count;
+    }),
+  );
+  return (counts.reduce((sum, count) => sum + count) * 1000) / (performance.now() - beganMs);
+}
+
+/** From the release of one client until another one that waits has the lock. */
+async function handOverMs(one, other) {
+  const lease = await one.mutex('hand-over').acquire();
+  const waiting = other.mutex('hand-over').acquire();
+  await sleep(100 + 50 * Math.random());
+  const beganMs = performance.now();
+  void lease.release();
+  const next = await waiting;
+  const tookMs = performance.now() - beganMs;
+  await next.release();
+  return tookMs;
 }
 
 function redisSecond() {

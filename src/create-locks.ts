@@ -1,12 +1,22 @@
 import { CachingLocks, type CachingLocksOptions } from './cache/index.ts';
 import { type ClientOptions, parseAddress } from './client/index.ts';
 import { systemClock } from './clock/index.ts';
-import { LockArgumentError, type LocksOptions, memoryStore, WorkerRenewals } from './lock/index.ts';
 import {
+  LockArgumentError,
+  type LocksOptions,
+  memoryStore,
+  type UnfencedLocks,
+  type UnfencedStore,
+  WorkerRenewals,
+} from './lock/index.ts';
+import {
+  findStoreUrl,
   type KeyOptions,
   redisUrlStore,
   type Session,
+  type StoreUrl,
   startRenewalWorker,
+  URL_FORMS,
 } from './stores/index.ts';
 
 /** The locks of one store, and a cache beside them. An interface, so that editors show this name. */
@@ -17,13 +27,16 @@ export interface CreateLocksOptions
   extends AddressOptions,
     Partial<Omit<LocksOptions, 'store'>>,
     Pick<CachingLocksOptions, 'cacheLimits'> {
-  /** The Redis, Valkey or `holdfast serve` where the locks live: `redis://`, `rediss://` or `unix:`. */
+  /**
+   * Where the locks live: `redis://`, `rediss://` or `unix:` for Redis, Valkey or `holdfast serve`; `memcached://`. The
+   * code of a store other than Redis is loaded by the first request.
+   */
   readonly url?: string;
   /** A store for the locks, such as `redisStore(client)`. */
   readonly store?: LocksOptions['store'];
 }
 
-/** Options for locks at an address. */
+/** Options for locks at an address. All of them are for Redis; `memcached://` takes `prefix` only. */
 export interface AddressOptions extends KeyOptions {
   /**
    * `worker`: a worker thread with a connection of its own renews leases while the event loop is blocked. A program
@@ -40,8 +53,8 @@ export interface AddressOptions extends KeyOptions {
 }
 
 /**
- * Creates locks. Without an argument they live in this process; with an address they live in that Redis, Valkey or
- * `holdfast serve`; with `{ store }` wherever the store keeps them.
+ * Creates locks. Without an argument they live in this process; with an address they live in that Redis, Valkey,
+ * `holdfast serve` or memcached; with `{ store }` wherever the store keeps them.
  *
  * @throws LockArgumentError for an address or an option that cannot be right, also for an address that is undefined.
  *
@@ -51,7 +64,14 @@ export interface AddressOptions extends KeyOptions {
  *   await ship(order, { signal: lease.signal });
  * });
  */
+export function createLocks(
+  options: CreateLocksOptions & { readonly store: UnfencedStore },
+): UnfencedLocks;
 export function createLocks(options?: CreateLocksOptions): Locks;
+export function createLocks(
+  url: `memcached://${string}`,
+  options?: Omit<CreateLocksOptions, 'url' | 'store'>,
+): UnfencedLocks;
 export function createLocks(
   url: string,
   options?: Omit<CreateLocksOptions, 'url' | 'store'>,
@@ -122,23 +142,57 @@ function locksAt(options: CreateLocksOptions): CachingLocks {
   if (url === undefined) throw unsetUrl();
   if (store !== undefined) throw new LockArgumentError('', 'use url or store, not both');
   if (clock !== undefined) throw new LockArgumentError('', CLOCK_AT_URL);
+  const other = findStoreUrl(url);
+  if (other !== undefined) return locksAtOther(other, options);
   checkUrl(url);
   // A redis:// connection would ignore tls and send the password in the clear.
   if (tls !== undefined && !/^rediss:/i.test(url.trim()))
     throw new LockArgumentError('', TLS_AT_PLAIN);
-  const { defaults, random, telemetry, cacheLimits } = options;
   const locksOptions = {
+    ...commonOptions(options),
     store: redisUrlStore(url, { session, tls, prefix, key }),
-    ...(defaults && { defaults }),
-    ...(random && { random }),
-    ...(telemetry !== undefined && { telemetry }),
-    ...(cacheLimits && { cacheLimits }),
   };
   if (renewFrom === 'main') return new CachingLocks(locksOptions);
   if (renewFrom !== 'worker') throw wrongRenewFrom(renewFrom);
   if (key !== undefined) throw new LockArgumentError('', KEY_IN_WORKER);
   const start = () => startRenewalWorker({ url, tls, prefix });
   return new CachingLocks(locksOptions, new WorkerRenewals(start));
+}
+
+/** Locks at the address of a store other than Redis. */
+function locksAtOther(store: StoreUrl, options: CreateLocksOptions): CachingLocks {
+  const taken: readonly string[] = store.options;
+  for (const name of ADDRESS_OPTIONS) {
+    if (isGiven(options, name) && !taken.includes(name)) throw unfitOption(name, store);
+  }
+  const { prefix, tls } = options;
+  return new CachingLocks({ ...commonOptions(options), store: store.open({ prefix, tls }) });
+}
+
+function unfitOption(
+  name: (typeof ADDRESS_OPTIONS)[number],
+  { scheme }: StoreUrl,
+): LockArgumentError {
+  const forms = name === 'tls' ? 'rediss://' : 'redis://';
+  return new LockArgumentError(
+    '',
+    `${name} is for ${forms} addresses: leave it out with ${scheme}://, or use another store`,
+  );
+}
+
+/** The options that do not depend on the store. */
+function commonOptions({
+  defaults,
+  random,
+  telemetry,
+  cacheLimits,
+}: CreateLocksOptions): Omit<CachingLocksOptions, 'store'> {
+  return {
+    ...(defaults && { defaults }),
+    ...(random && { random }),
+    ...(telemetry !== undefined && { telemetry }),
+    ...(cacheLimits && { cacheLimits }),
+  };
 }
 
 const CLOCK_AT_URL =
@@ -234,7 +288,7 @@ function checkUrl(url: string): void {
     throw new LockArgumentError(
       '',
       `'${schemeOf(url)}…' is not an address of locks. Use redis://host:port, redis://host:port/database, ` +
-        'rediss://host:port or unix:/path.',
+        `rediss://host:port, unix:/path, ${URL_FORMS.join(', ')}.`,
     );
   }
 }

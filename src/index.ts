@@ -42,6 +42,9 @@ export {
   memoryStore,
   NotHeldError,
   type ReleaseOutcome,
+  type UnfencedLease,
+  type UnfencedLock,
+  type UnfencedLocks,
   type WaiterInfo,
 } from './lock/index.ts';
 export {

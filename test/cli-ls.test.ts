@@ -549,7 +549,7 @@ describe('a store that cannot be used', () => {
   });
 
   it.each([
-    [['ls', '--store', 'memcached://host'], 'A store is redis://'],
+    [['ls', '--store', 'mysql://host'], 'A store is redis://'],
     [['ls', '--wach'], "Unknown option '--wach'; did you mean --watch."],
     [['show', 'a', '--jsn'], 'did you mean --json.'],
     [['release', 'a', '--forse'], 'did you mean --force.'],

@@ -6,6 +6,7 @@ import { ACL_MUTANTS } from './acl-mutants.js';
 import { ELECTION_MUTANTS } from './election-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { LOG_MUTANTS } from './log-mutants.js';
+import { MEMCACHED_MUTANTS } from './memcached-mutants.js';
 import { POSTGRES_MUTANTS } from './postgres-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
 import { SESSION_MUTANTS } from './session-mutants.js';
@@ -20,4 +21,5 @@ export const MUTANTS = [
   ...ACL_MUTANTS,
   ...LOG_MUTANTS,
   ...POSTGRES_MUTANTS,
+  ...MEMCACHED_MUTANTS,
 ];

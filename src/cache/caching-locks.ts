@@ -64,7 +64,7 @@ function cacheStoreOf(options: CachingLocksOptions): CacheStore {
   if (runsScripts(store)) return new RedisCacheStore(store, clock);
   throw new LockArgumentError(
     '',
-    'this store keeps locks only. A cache needs createLocks(), an address, or redisStore(client).',
+    'this store keeps locks only. A cache needs createLocks(), an address at redis://, or redisStore(client).',
   );
 }
 

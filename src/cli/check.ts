@@ -8,7 +8,7 @@ import { FOREIGN_PATTERN, type KeyList, listEndless, NO_KEYS } from './ls/key-li
 import { readMixed } from './ls/mixed-arguments.ts';
 import type { Servers } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
-import { withStore } from './ls/store-reader.ts';
+import { withServers } from './ls/store-reader.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { messageText, safeJson } from './printable.ts';
 import { print, UsageError, type Verb } from './verb.ts';
@@ -68,7 +68,7 @@ Examples:
     }
     if (values.repair) throw new UsageError('--repair needs --dir, the data folder of the server.');
     const pattern = words[0] === undefined ? FOREIGN_PATTERN : bytesOf(words[0]);
-    return withStore(given, io, async (store) => {
+    return withServers(given, io, async (store) => {
       const report = await store.query((servers) => examine(servers, pattern), undefined);
       if (values.json) print(io, asJson(store.label, pattern, report));
       else print(io, describe(report, choosePaint(io, values['no-color'])));

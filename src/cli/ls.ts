@@ -4,17 +4,16 @@ import { choosePaint, type Paint } from './console/paint.ts';
 import { keysData, listData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
 import { keyTable } from './ls/key-table.ts';
-import { type LockList, listLocks, NO_LOCKS } from './ls/lock-list.ts';
+import { type LockList, NO_LOCKS } from './ls/lock-list.ts';
 import { lockRows } from './ls/lock-rows.ts';
 import { lockTable } from './ls/lock-table.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
 import { StoreError } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
-import { withStore } from './ls/store-reader.ts';
+import { withLocks, withServers } from './ls/store-reader.ts';
 import { unreadableText } from './ls/unreadable.ts';
 import { pause, Watch } from './ls/watch.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
-import { readPrefix } from './prefix-option.ts';
 import { printable, safeJson } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
@@ -75,10 +74,8 @@ Examples:
     if (values.json && values.quiet) throw new UsageError('Choose --json or --quiet.');
     const pattern = words[0] === undefined ? undefined : bytesOf(words[0]);
     if (values.foreign) return listForeignKeys(pattern, given, io);
-    const prefix = bytesOf(readPrefix(values));
-    return withStore(given, io, async (store) => {
-      const read = (): Promise<LockList> =>
-        store.query((servers) => listLocks(servers, { pattern, prefix }), NO_LOCKS);
+    return withLocks(given, io, async (store) => {
+      const read = (): Promise<LockList> => store.query((locks) => locks.list(pattern), NO_LOCKS);
       const paint = choosePaint(io, values['no-color']);
       const show = (list: LockList): void => {
         printList(list, store.label, values, io, paint);
@@ -104,7 +101,7 @@ async function listForeignKeys(
   if (flags.prefix !== undefined) {
     throw new UsageError('With --foreign the pattern is for whole keys: write the prefix there.');
   }
-  return withStore(given, io, async (store) => {
+  return withServers(given, io, async (store) => {
     const list = await store.query((servers) => listForeign(servers, pattern), NO_KEYS);
     const nowMs = systemClock.wallMs();
     if (values.json) print(io, safeJson(keysData(store.label, nowMs, list), 2));

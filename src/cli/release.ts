@@ -1,20 +1,12 @@
 import { hostname, userInfo } from 'node:os';
-import {
-  type ForcedRelease,
-  forceLock,
-  type ListedLock,
-  LOCK_KINDS,
-  readLocks,
-} from '../stores/index.ts';
-import { bytesOf } from './bytes.ts';
+import { type ListedLock, LOCK_KINDS } from '../stores/index.ts';
 import { type LockRow, lockRows } from './ls/lock-rows.ts';
+import type { DoneRelease, FoundLock, LockSource, OperatorNote } from './ls/lock-source.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import type { Servers } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
-import { withStore } from './ls/store-reader.ts';
+import { withLocks } from './ls/store-reader.ts';
 import { durationText, holdingText, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable, type OptionValues } from './options.ts';
-import { readPrefix } from './prefix-option.ts';
 import { printable } from './printable.ts';
 import { type Io, print, printError, UsageError, type Verb } from './verb.ts';
 
@@ -64,27 +56,27 @@ Examples:
     const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
-    const prefix = bytesOf(readPrefix(values));
     check(values);
-    return withStore(given, io, async (store) => {
-      const found = await store.query(({ run }) => readLocks(run, name, prefix), []);
+    return withLocks(given, io, async (store) => {
+      const found = await store.query((locks) => locks.read(name), []);
       const held = heldOnes(found, values.kind);
       if (held.length > 0 && !values.force) return refuse(held, io);
-      const releases: Release[] = [];
+      const releases: DoneRelease[] = [];
+      let keepsReasons = true;
       for (const lock of held) {
-        const force = ({ run }: Servers): Promise<Release | undefined> =>
-          forceLock(run, lock, note(values), prefix);
+        const force = (locks: LockSource): Promise<DoneRelease | undefined> => {
+          keepsReasons = locks.keepsReasons;
+          return locks.force(lock, note(values));
+        };
         const done = await store.query(force, undefined);
         if (done !== undefined && done.before.holderCount > 0) releases.push(done);
       }
       if (releases.length === 0) return free(name, io);
+      if (!keepsReasons) printError(io, `${store.label} does not keep the reason.`);
       return print(io, releases.flatMap(describe).join('\n'));
     });
   },
 };
-
-type FoundLocks = Awaited<ReturnType<typeof readLocks>>;
-type Release = Awaited<ReturnType<typeof forceLock>>;
 
 const MAX_REASON = 1000;
 
@@ -104,7 +96,7 @@ function check({ force, reason, kind }: ReleaseValues): void {
  * The held locks of the given kind. Without one, of all kinds, if the same processes hold them: an exclusive
  * `holdfast run` holds a mutex and a read/write lock of one name. Throws UsageError if different processes do.
  */
-function heldOnes(found: FoundLocks, kind: string | undefined): ListedLock[] {
+function heldOnes(found: readonly FoundLock[], kind: string | undefined): ListedLock[] {
   const locks = found.map(({ lock }) => lock).filter(({ holderCount }) => holderCount > 0);
   const held = locks.filter((lock) => kind === undefined || lock.kind === kind);
   if (new Set(held.map(programsOf)).size < 2) return held;
@@ -151,8 +143,11 @@ function holdersText({ holders, holderCount }: LockRow): string {
   return `${named.join('; ')}${more}`;
 }
 
-function describe({ before, after }: Release): string[] {
-  const next = after.holders.map((holder) => `  ${partyText(holder)}, fence ${holder.fence}`);
+function describe({ before, after }: DoneRelease): string[] {
+  const next = after.holders.map((holder) => {
+    const fence = holder.fence === undefined ? '' : `, fence ${holder.fence}`;
+    return `  ${partyText(holder)}${fence}`;
+  });
   return [
     `${nameOf(before)} (${kindText(before)}) was taken from`,
     ...before.holders.map((holder) => `  ${partyText(holder)}: ${holdingText(holder)}`),
@@ -165,7 +160,7 @@ function nameOf({ nameBytes }: Pick<ListedLock, 'nameBytes'>): string {
   return printable(nameBytes);
 }
 
-function note({ reason = '' }: ReleaseValues): Omit<ForcedRelease, 'atMs' | 'holders'> {
+function note({ reason = '' }: ReleaseValues): OperatorNote {
   return { host: hostname(), pid: process.pid, user: userName(), reason };
 }
 

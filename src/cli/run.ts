@@ -17,8 +17,9 @@ Usage: holdfast run <name> [options] -- command [argument …]
 ${describeOptions(RUN_OPTIONS)}
 
 Durations are written 500ms, 30s, 5m, 1h or 2d. A store is redis://[user:password@]host[:port][/database],
-rediss://… or unix:/path. HOLDFAST_STORE, HOLDFAST_PREFIX, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set
-the options too. HOLDFAST_PASSWORD is sent if the address has no password.
+rediss://…, unix:/path or memcached://host[:port]. HOLDFAST_STORE, HOLDFAST_PREFIX, HOLDFAST_CA,
+HOLDFAST_CERT and HOLDFAST_KEY set the options too. HOLDFAST_PASSWORD is sent if the address has no password.
+memcached has neither --shared nor --permits, and no HOLDFAST_FENCE; it may lose a lock that is held.
 
 With --keep-for 5m, of several machines that start the command at about the same time, one runs it: once
 per tick of cron. If the run is killed, the lock is not kept. Without --store it is kept on this machine.

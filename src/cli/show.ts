@@ -1,20 +1,13 @@
 import { systemClock } from '../clock/index.ts';
-import {
-  type ListedHolder,
-  type ListedLock,
-  type ListedWaiter,
-  readLocks,
-} from '../stores/index.ts';
-import { bytesOf } from './bytes.ts';
+import type { ListedHolder, ListedLock, ListedWaiter } from '../stores/index.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
+import type { FoundLock } from './ls/lock-source.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
-import type { Servers } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
-import { withStore } from './ls/store-reader.ts';
+import { withLocks } from './ls/store-reader.ts';
 import { durationText, forcedText, holdingText, isInUse, kindText, partyText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
-import { readPrefix } from './prefix-option.ts';
 import { printable, safeJson } from './printable.ts';
 import { print, type Verb } from './verb.ts';
 
@@ -25,8 +18,6 @@ const SHOW_OPTIONS = {
   'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
   help: HELP,
 } as const satisfies OptionTable;
-
-type FoundLocks = Awaited<ReturnType<typeof readLocks>>;
 
 /** `holdfast show`: the holders and waiters of the locks of one name. */
 export const show: Verb = {
@@ -60,10 +51,8 @@ Examples:
     const { values, words } = given;
     if (values.help) return print(io, this.help);
     const name = nameBytesOf(words, values.escaped);
-    const prefix = bytesOf(readPrefix(values));
-    return withStore(given, io, async (store) => {
-      const read = ({ run }: Servers): Promise<FoundLocks> => readLocks(run, name, prefix);
-      const found = await store.query(read, []);
+    return withLocks(given, io, async (store) => {
+      const found = await store.query((locks) => locks.read(name), []);
       const shown = found.filter(({ lock, forced }) => isInUse(lock) || forced.length > 0);
       const isFree = !shown.some(({ lock }) => isInUse(lock));
       const paint = choosePaint(io, values['no-color']);
@@ -76,7 +65,12 @@ Examples:
 
 const FREE = 1;
 
-function asJson(store: string, nameBytes: string, shown: FoundLocks, isFree: boolean): string {
+function asJson(
+  store: string,
+  nameBytes: string,
+  shown: readonly FoundLock[],
+  isFree: boolean,
+): string {
   const at = new Date(systemClock.wallMs()).toISOString();
   const locks = shown.map(({ lock, forced }) => ({
     ...lockData(lock),
@@ -85,7 +79,7 @@ function asJson(store: string, nameBytes: string, shown: FoundLocks, isFree: boo
   return safeJson({ store, at, ...textData('name', nameBytes), free: isFree, locks }, 2);
 }
 
-function describe(nameBytes: string, shown: FoundLocks, paint: Paint): string[] {
+function describe(nameBytes: string, shown: readonly FoundLock[], paint: Paint): string[] {
   const title = paint('strong', printable(nameBytes));
   if (shown.length === 0) return [`${title} is free.`];
   return shown.flatMap(({ lock, forced }) => [
@@ -109,7 +103,9 @@ function holderLines(holder: ListedHolder): string[] {
 }
 
 function waiterLine(waiter: ListedWaiter, index: number): string {
-  return `  waits   ${index + 1}. ${partyText(waiter)}, wants ${durationText(waiter.leaseMs)}`;
+  const { leaseMs } = waiter;
+  const wish = leaseMs === undefined ? '' : `, wants ${durationText(leaseMs)}`;
+  return `  waits   ${index + 1}. ${partyText(waiter)}${wish}`;
 }
 
 function moreLine(count: number, verb: string): string[] {

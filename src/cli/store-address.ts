@@ -2,6 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { type Address, AddressError, parseAddress } from '../client/index.ts';
+import { LockArgumentError } from '../lock/index.ts';
+import { findStoreUrl, type StoreUrl } from '../stores/index.ts';
 import { bytesOf } from './bytes.ts';
 import type { OptionTable, OptionValues } from './options.ts';
 import { type Environment, UsageError } from './verb.ts';
@@ -53,9 +55,30 @@ export function readStoreAddress(
 ): StoreAddress | undefined {
   const address = values.store === undefined ? undefined : parseStoreAddress(values.store);
   if (address?.isSecure) return { ...withPassword(address, environment), tls: readFiles(values) };
-  const unused = TLS_NAMES.find((name) => flags[name] !== undefined);
-  if (unused !== undefined) throw new UsageError(`--${unused} needs a store at rediss://….`);
+  refuseTls(flags);
   return address && withPassword(address, environment);
+}
+
+/**
+ * Reads `--store`: an address as above, or the URL of a store other than Redis. Throws UsageError.
+ */
+export function readStore(
+  values: StoreValues,
+  flags: StoreValues,
+  environment: Environment,
+): StoreAddress | StoreUrl | undefined {
+  const other = values.store === undefined ? undefined : findOther(values.store);
+  if (other === undefined) return readStoreAddress(values, flags, environment);
+  refuseTls(flags);
+  return other;
+}
+
+function findOther(text: string): StoreUrl | undefined {
+  try {
+    return findStoreUrl(text);
+  } catch (error) {
+    throw error instanceof LockArgumentError ? new UsageError(`${error.message}.`) : error;
+  }
 }
 
 /** Reads the address of a store without its password from the environment. Throws UsageError. */
@@ -65,6 +88,11 @@ export function parseStoreAddress(text: string): StoreAddress {
   } catch (error) {
     throw error instanceof AddressError ? new UsageError(error.message) : error;
   }
+}
+
+function refuseTls(flags: StoreValues): void {
+  const unused = TLS_NAMES.find((name) => flags[name] !== undefined);
+  if (unused !== undefined) throw new UsageError(`--${unused} needs a store at rediss://….`);
 }
 
 function withPassword(

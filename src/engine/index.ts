@@ -10,6 +10,7 @@ export { wallText, writeElements, writeString } from './elements.ts';
 export { createEngine, type Engine, type EngineOptions, type SyncMode } from './engine.ts';
 export { execute, executeNow, runsManyCommands } from './execute.ts';
 export { argumentBytes } from './footprint.ts';
+export { globFilter } from './glob.ts';
 export { Loader, type LoadTime } from './loader.ts';
 export type { Persistence, PersistenceStatus } from './persistence.ts';
 export type { Session, SessionListener } from './session.ts';

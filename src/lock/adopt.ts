@@ -85,7 +85,7 @@ async function requestAdoption(
 
 /** All members get the largest fence, as in `all()`. */
 async function groupOf(core: LockCore, leases: readonly StoreLease[]): Promise<Lease> {
-  const fence = Math.max(...leases.map((lease) => lease.fence));
+  const fence = Math.max(...leases.map((lease) => lease.grantFence));
   try {
     for (const lease of leases) await raise(core, lease, fence);
     return new GroupLease(leases, fence);
@@ -101,7 +101,7 @@ async function raise(core: LockCore, lease: StoreLease, fence: number): Promise<
   const { request, name } = lease;
   const result = await withRetries(core, name, () => core.store.acquireAll([request], fence));
   if (result?.type !== 'granted' || result.fence !== fence) throw new NotHeldError(name);
-  lease.fence = fence;
+  lease.grantFence = fence;
 }
 
 /** Repeats a request for RETRY_MS. Every request to a store is idempotent. */

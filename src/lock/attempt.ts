@@ -331,7 +331,7 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
       if (result === undefined) lease.renew();
       return;
     }
-    const isLater = result?.type === 'granted' && result.fence !== lease?.fence;
+    const isLater = result?.type === 'granted' && result.fence !== lease?.grantFence;
     if (!lease?.isTransferred || isLater) this.core.releaseUnused(this.request);
   }
 

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../clock/index.ts';
 import { AbortHub } from './abort-hub.ts';
 import type { Attempt } from './attempt.ts';
-import { LockArgumentError, LockTimeoutError, LockUnavailableError } from './errors.ts';
+import { LockArgumentError, LockError, LockTimeoutError, LockUnavailableError } from './errors.ts';
 import { announce } from './events.ts';
 import { memoryStore } from './memory-store.ts';
 import { OptionReader } from './options.ts';
@@ -234,12 +234,12 @@ export class LockCore {
     return this.#wrapFailure(target, this.store.inspect(target));
   }
 
-  /** Rejects with a LockUnavailableError if the store fails. */
+  /** Rejects with a LockUnavailableError if the store fails. An error of the library, such as of a wrong argument, stays. */
   async #wrapFailure<Result>({ name }: LockTarget, reply: Promise<Result>): Promise<Result> {
     try {
       return await reply;
     } catch (error) {
-      throw new LockUnavailableError(name, error);
+      throw error instanceof LockError ? error : new LockUnavailableError(name, error);
     }
   }
 

@@ -121,7 +121,15 @@ export class Election implements AsyncDisposable {
     // It may have ended after the grant, before this function was called.
     if (signal.aborted) return;
     try {
-      await this.#callback({ name: this.name, fence: lease.fence, signal });
+      const leader: Leader = {
+        name: this.name,
+        // Read when the callback reads it: it throws if the store has no fences.
+        get fence() {
+          return lease.fence;
+        },
+        signal,
+      };
+      await this.#callback(leader);
     } catch (error) {
       if (!isCausedBy(signal, error)) term.failure = { error };
     }
@@ -175,7 +183,11 @@ export type LeaderCallback = (leader: Leader) => Promise<void> | void;
 /** What a callback of `locks.elect()` receives. */
 export interface Leader {
   readonly name: string;
-  /** Larger than that of every earlier leader: pass it to what you write to, and refuse smaller ones there. */
+  /**
+   * Larger than that of every earlier leader: pass it to what you write to, and refuse smaller ones there.
+   *
+   * @throws LockArgumentError if the store has no fences, such as memcached.
+   */
   readonly fence: number;
   /**
    * Aborts before another process can become the leader, on `stop()`, on `locks.close()`, and when the callback has

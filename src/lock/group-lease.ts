@@ -1,6 +1,12 @@
 import { inspect } from 'node:util';
 import type { Duration } from './duration.ts';
-import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
+import {
+  checkFence,
+  type Lease,
+  type ReleaseOutcome,
+  type ShownLease,
+  shownLease,
+} from './lease.ts';
 import type { StoreLease } from './store-lease.ts';
 import { transferText } from './transfer.ts';
 
@@ -9,14 +15,18 @@ export class GroupLease implements Lease {
   readonly members: readonly StoreLease[];
   readonly name: string;
   /** The same for all members: larger than the fence of every earlier holder of any of them. */
-  readonly fence: number;
+  readonly grantFence: number;
   #signal: AbortSignal | undefined;
   #contended: AbortSignal | undefined;
 
   constructor(members: readonly StoreLease[], fence: number) {
     this.members = members;
     this.name = members.map(({ name }) => name).join(',');
-    this.fence = fence;
+    this.grantFence = fence;
+  }
+
+  get fence(): number {
+    return checkFence(this.name, this.grantFence);
   }
 
   get signal(): AbortSignal {
@@ -66,11 +76,11 @@ export class GroupLease implements Lease {
   }
 
   toJSON(): ShownLease {
-    return shownLease(this);
+    return shownLease(this, this.grantFence);
   }
 
   [inspect.custom](): ShownLease {
-    return shownLease(this);
+    return shownLease(this, this.grantFence);
   }
 
   #joinSignals(): AbortSignal {

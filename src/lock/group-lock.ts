@@ -271,8 +271,8 @@ export class GroupLock extends Lock {
 
   /** Raises all fences to the largest one, also in the store: otherwise a later holder could get a smaller fence. */
   async #raise(members: readonly StoreLease[]): Promise<number> {
-    const highest = Math.max(...members.map(({ fence }) => fence));
-    const lower = members.filter(({ fence }) => fence < highest);
+    const highest = Math.max(...members.map(({ grantFence }) => grantFence));
+    const lower = members.filter(({ grantFence }) => grantFence < highest);
     const results = await Promise.all(
       lower.map(({ request }) => this.core.store.acquireAll([request], highest)),
     ).catch((error: unknown) => {
@@ -280,7 +280,7 @@ export class GroupLock extends Lock {
     });
     const areRaised = results.every((each) => each?.type === 'granted' && each.fence === highest);
     if (!areRaised) throw new LockLostError(this.name, 'stolen');
-    for (const lease of lower) lease.fence = highest;
+    for (const lease of lower) lease.grantFence = highest;
     return highest;
   }
 

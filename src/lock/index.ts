@@ -10,6 +10,7 @@ export type {
 } from './election.ts';
 export {
   DeadlockError,
+  isFinal,
   LockAbortedError,
   LockArgumentError,
   LockError,
@@ -53,9 +54,11 @@ export type {
   LockState,
   LockStore,
   LockTarget,
+  UnfencedStore,
   Waiter,
   WaiterEvent,
   WaiterInfo,
 } from './store.ts';
 export { Scheduled, TimerQueue, TimerQueues } from './timer-queue.ts';
+export type { UnfencedLease, UnfencedLock, UnfencedLocks } from './unfenced-locks.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

@@ -1,4 +1,5 @@
 import type { Duration } from './duration.ts';
+import { LockArgumentError } from './errors.ts';
 
 /**
  * A lock that is held. The holder's own clock decides when it must stop: the deadline counts from before the request was
@@ -7,7 +8,11 @@ import type { Duration } from './duration.ts';
 export interface Lease extends AsyncDisposable {
   /** The name of the lock; of several locks, their names joined by commas. */
   readonly name: string;
-  /** Larger than the fence of every earlier holder: pass it to the system you write to, which refuses smaller ones. */
+  /**
+   * Larger than the fence of every earlier holder: pass it to the system you write to, which refuses smaller ones.
+   *
+   * @throws LockArgumentError if the store has no fences, such as memcached.
+   */
   readonly fence: number;
   /** Aborts before the lease can end; `reason` is a LockLostError. */
   readonly signal: AbortSignal;
@@ -41,11 +46,28 @@ export interface Lease extends AsyncDisposable {
   toJSON(): ShownLease;
 }
 
+/** The fence is 0 if the store has none. */
 export type ShownLease = Pick<Lease, 'name' | 'fence' | 'isHeld' | 'expiresInMs'>;
 
 /** Only these fields: the private ones lead to other leases, in cycles that JSON cannot represent. */
-export function shownLease({ name, fence, isHeld, expiresInMs }: ShownLease): ShownLease {
+export function shownLease(
+  { name, isHeld, expiresInMs }: Omit<ShownLease, 'fence'>,
+  fence: number,
+): ShownLease {
   return { name, fence, isHeld, expiresInMs };
+}
+
+/**
+ * Returns the fence of a grant to the caller.
+ *
+ * @throws LockArgumentError if it is 0: a resource that compares it would accept every write.
+ */
+export function checkFence(lock: string, fence: number): number {
+  if (fence > 0) return fence;
+  throw new LockArgumentError(
+    lock,
+    `the lease of lock '${lock}' has no fence: its store has none. Use a store with fences, or do not read lease.fence.`,
+  );
 }
 
 /**

@@ -72,10 +72,10 @@ export class SharedLease implements Lease {
   }
 
   toJSON(): ShownLease {
-    return shownLease(this);
+    return shownLease(this, this.#outer.toJSON().fence);
   }
 
   [inspect.custom](): ShownLease {
-    return shownLease(this);
+    return shownLease(this, this.#outer.toJSON().fence);
   }
 }

@@ -12,7 +12,13 @@ import {
   withCallerFrames,
 } from './errors.ts';
 import { announce, requestEvent } from './events.ts';
-import { type Lease, type ReleaseOutcome, type ShownLease, shownLease } from './lease.ts';
+import {
+  checkFence,
+  type Lease,
+  type ReleaseOutcome,
+  type ShownLease,
+  shownLease,
+} from './lease.ts';
 import { loseSignal } from './lose-signal.ts';
 import { leaseMsOf } from './options.ts';
 import { release } from './release.ts';
@@ -37,7 +43,8 @@ const RETRY_PART = 1 / 20;
 export class StoreLease extends Scheduled<StoreLease> implements Lease {
   /** Sent by renewals. Its lease may be longer than the one that the store has confirmed: see extend(). */
   request: LockRequest;
-  fence = 0;
+  /** The fence of the grant. 0: the store has no fences. */
+  grantFence = 0;
   #isSettled = false;
   /**
    * The request that gives the lease its end: the times of both clocks just before it was sent, and the lease that it
@@ -71,7 +78,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
    * `grantedMs`.
    */
   begin(fence: number, sentMs: number, sentWallMs: number, grantedMs = sentMs): void {
-    this.fence = fence;
+    this.grantFence = fence;
     this.#grantedMs = grantedMs;
     this.sentMs = sentMs;
     this.#sentWallMs = sentWallMs;
@@ -100,6 +107,10 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
 
   get name(): string {
     return this.request.name;
+  }
+
+  get fence(): number {
+    return checkFence(this.name, this.grantFence);
   }
 
   /** How long the holder may use the lease, from `sentMs` on. */
@@ -198,11 +209,11 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
   }
 
   toJSON(): ShownLease {
-    return shownLease(this);
+    return shownLease(this, this.grantFence);
   }
 
   [inspect.custom](): ShownLease {
-    return shownLease(this);
+    return shownLease(this, this.grantFence);
   }
 
   /** Called by the watchdog when a third of the lease has passed. */
@@ -318,7 +329,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     if (this.#end instanceof LockLostError && this.#end.reason === 'stolen')
       return OUTCOMES['not-held'];
     const { store } = this.#core;
-    const { request, fence } = this;
+    const { request, grantFence: fence } = this;
     if (this.#end === undefined && this.#keptMs > 0) return this.#keep();
     const outcome = release(this.#core, () => store.release(request, fence), request.leaseMs);
     this.#settle();
@@ -330,7 +341,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
   /** Leaves the lock taken for the rest of `keepFor`, also when this process ends. A late try may find nothing left of it. */
   async #keep(): Promise<ReleaseOutcome> {
     const { store } = this.#core;
-    const { request, fence } = this;
+    const { request, grantFence: fence } = this;
     let isKept = false;
     const keepOrRelease = (): boolean | Promise<boolean> => {
       const leaseMs = this.#keptMs;
@@ -376,7 +387,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
   }
 
   #event(): { lock: string; kind: LockRequest['kind']; owner: string; fence: number } {
-    return { ...requestEvent(this.request), fence: this.fence };
+    return { ...requestEvent(this.request), fence: this.grantFence };
   }
 }
 

@@ -16,6 +16,8 @@ export interface LockStore {
    * Left out: the store is in this process.
    */
   readonly connected?: Promise<void>;
+  /** False: all grants have the fence 0, and reading `lease.fence` throws. Left out: the store has fences. */
+  readonly hasFences?: false;
   /**
    * Takes the lock if it is free. If it is busy and there is a waiter, the request enters the queue, or keeps its
    * place, and the waiter is notified when the lock is handed over. A request that steals takes the lock from its holders.
@@ -68,6 +70,11 @@ export interface LockStore {
   close(): Promise<void>;
 }
 
+/** A store without fences: `createLocks({ store })` returns UnfencedLocks. */
+export interface UnfencedStore extends LockStore {
+  readonly hasFences: false;
+}
+
 export type LockKind = 'mutex' | 'semaphore' | 'rw';
 
 /** Identifies a lock. */
@@ -90,6 +97,7 @@ export interface LockRequest extends LockTarget {
 }
 
 export type AcquireResult =
+  /** The fence is 0 if the store has none. */
   | { readonly type: 'granted'; readonly fence: number }
   /** When to send the request again, unless the waiter is notified before. Infinity: only when notified. */
   | { readonly type: 'busy'; readonly retryInMs: number };
@@ -130,6 +138,7 @@ export interface HoldfastHolder extends HolderInfo {
   /** The id of its acquisition, as in its events. */
   readonly owner: string;
   readonly permits: number;
+  /** 0 if the store has no fences. */
   readonly fence: number;
   /** How long ago it was granted. */
   readonly ageMs: number;

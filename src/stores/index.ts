@@ -14,6 +14,7 @@ export {
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
+export { type MemcachedStoreOptions, memcachedStore } from './memcached/memcached-store.ts';
 export type { PgQueryable, PostgresSql, TransactionClient } from './postgres/database.ts';
 export { type PostgresStoreOptions, postgresStore } from './postgres/postgres-store.ts';
 export { postgresUrlStore } from './postgres/postgres-url.ts';
@@ -49,3 +50,4 @@ export {
   type StoreAddress,
 } from './sessions/session.ts';
 export { startRenewalWorker } from './start-renewal-worker.ts';
+export { findStoreUrl, type StoreUrl, URL_FORMS } from './store-urls.ts';

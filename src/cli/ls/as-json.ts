@@ -68,7 +68,7 @@ function holderData(holder: ListedHolder): object {
 }
 
 function waiterData(waiter: ListedWaiter): object {
-  return { ...partyData(waiter), leaseMs: waiter.leaseMs };
+  return { ...partyData(waiter), leaseMs: waiter.leaseMs ?? null };
 }
 
 function partyData({ info, owner, permits }: ListedHolder | ListedWaiter): object {

@@ -23,10 +23,11 @@ export const STORE_OPTIONS = {
 } as const satisfies OptionTable;
 
 /** Printed under the options of each of these verbs. */
-export const STORE_HELP = `A store is redis://[user:password@]host[:port][/database], rediss://… or unix:/path. HOLDFAST_STORE,
-HOLDFAST_PREFIX, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the options too. Any node of a cluster will
-do. HOLDFAST_PASSWORD is sent if the address has no password. A mutex whose key a program chooses by the
-option key of createLocks has no name here: holdfast ls --foreign lists its key.`;
+export const STORE_HELP = `A store is redis://[user:password@]host[:port][/database], rediss://…, unix:/path or
+memcached://host[:port]. HOLDFAST_STORE, HOLDFAST_PREFIX, HOLDFAST_CA, HOLDFAST_CERT and HOLDFAST_KEY set the
+options too. Any node of a cluster will do. HOLDFAST_PASSWORD is sent if the address has no password. A
+mutex whose key a program chooses by the option key of createLocks has no name here: holdfast ls --foreign
+lists its key. memcached cannot list its locks, and keeps no reason of a release.`;
 
 /** Label of the local server: its socket has another name each time that it starts. */
 export const LOCAL = 'local';

@@ -8,7 +8,6 @@ import { type LockList, NO_LOCKS } from './lock-list.ts';
 import { type LockRow, lockRows } from './lock-rows.ts';
 import { lockTable } from './lock-table.ts';
 import { StoreError } from './servers.ts';
-import type { StoreReader } from './store-reader.ts';
 import { counted, timeText } from './words.ts';
 
 const REFRESH_MS = 1000;
@@ -28,7 +27,7 @@ export function pause(end?: Promise<void>): Promise<void> {
 /** The list on the alternate screen, drawn again every second until q or Ctrl-C. */
 export class Watch {
   readonly #read: () => Promise<LockList>;
-  readonly #store: StoreReader;
+  readonly #store: { readonly label: string };
   readonly #io: Io;
   readonly #paint: Paint;
   #list = NO_LOCKS;
@@ -39,7 +38,12 @@ export class Watch {
   #top = 0;
   #hasEnded = false;
 
-  constructor(read: () => Promise<LockList>, store: StoreReader, io: Io, paint: Paint) {
+  constructor(
+    read: () => Promise<LockList>,
+    store: { readonly label: string },
+    io: Io,
+    paint: Paint,
+  ) {
     this.#read = read;
     this.#store = store;
     this.#io = io;

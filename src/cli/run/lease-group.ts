@@ -11,8 +11,10 @@ export class LeaseGroup {
     this.lost = AbortSignal.any(leases.map(({ signal }) => signal));
   }
 
-  get fence(): number {
-    return Math.max(...this.#leases.map(({ fence }) => fence));
+  /** Undefined: the store has no fences. */
+  get fence(): number | undefined {
+    const fence = Math.max(...this.#leases.map((lease) => lease.toJSON().fence));
+    return fence === 0 ? undefined : fence;
   }
 
   get leftMs(): number {
@@ -34,10 +36,11 @@ export class LeaseGroup {
 /**
  * The locks that a run acquires, in this order. An exclusive run acquires two of the same name, the mutex and the
  * write side of the read/write lock: it excludes clients of either, and shared runs. Only runs acquire both, and all
- * of them in the same order, so that no two runs wait for each other.
+ * of them in the same order, so that no two runs wait for each other. A store that has mutexes only has no other clients.
  */
-export function locksOf(locks: Locks, { lock }: RunRequest): readonly [Lock, ...Lock[]] {
+export function locksOf(locks: Locks, { lock, store }: RunRequest): readonly [Lock, ...Lock[]] {
   const { name, kind, permits } = lock;
+  if (store !== undefined && 'scheme' in store && store.isMutexOnly) return [locks.mutex(name)];
   if (kind === 'permits') return [locks.semaphore(name, permits)];
   if (kind === 'shared') return [locks.readWrite(name).read];
   return [locks.mutex(name), locks.readWrite(name).write];

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Socket, type SocketConnectOpts } from 'node:net';
-import { Locks } from '../../lock/index.ts';
+import { type LockStore, Locks } from '../../lock/index.ts';
 import { addressStore, openSession, type Session, SessionError } from '../../stores/index.ts';
 import { textOf } from '../bytes.ts';
 import { parseStoreAddress, type StoreAddress } from '../store-address.ts';
@@ -23,18 +23,22 @@ export interface OpenStore extends AsyncDisposable {
 }
 
 /** Opens the store of `--store`, else the local server, which is started if none runs. Throws RunError. */
-export function openStore(
+export async function openStore(
   request: Pick<RunRequest, 'store' | 'hasSession' | 'prefix'>,
   environment: Environment,
   signal: AbortSignal,
 ): Promise<OpenStore> {
   const { store, hasSession, prefix } = request;
   if (store === undefined) return openLocal(prefix, environment, signal);
+  if ('scheme' in store) return withoutSession(await store.load({ prefix, isQuiet: true }));
   return hasSession ? openWithSession(store, prefix, signal) : openWithoutSession(store, prefix);
 }
 
 async function openWithoutSession(address: StoreAddress, prefix: string): Promise<OpenStore> {
-  const store = addressStore(address, { tls: address.tls, prefix });
+  return withoutSession(addressStore(address, { tls: address.tls, prefix }));
+}
+
+function withoutSession(store: LockStore): OpenStore {
   const locks = new Locks({ store, telemetry: false });
   const { signal: ended } = new AbortController();
   return { locks, ended, graceMs: 0, [Symbol.asyncDispose]: () => locks.close() };

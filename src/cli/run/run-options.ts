@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
 import { type Duration, durationMs } from '../../lock/index.ts';
+import type { StoreUrl } from '../../stores/index.ts';
 import { HELP, type OptionTable, type OptionValues, readOptions } from '../options.ts';
 import { PREFIX_OPTION, readPrefix } from '../prefix-option.ts';
-import { readStoreAddress, type StoreAddress, TLS_OPTIONS } from '../store-address.ts';
+import { readStore, type StoreAddress, TLS_OPTIONS } from '../store-address.ts';
 import { type Environment, UsageError } from '../verb.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 
@@ -62,7 +63,7 @@ export interface RunRequest {
   readonly busyCode: number;
   readonly label: string;
   /** Undefined: the local server. */
-  readonly store: StoreAddress | undefined;
+  readonly store: StoreAddress | StoreUrl | undefined;
   /** Prefix of the keys of the locks. */
   readonly prefix: string;
   /** Whether the lock ends with the session of the run. On the local server it always does. */
@@ -94,17 +95,28 @@ export function readRunRequest(
   const given = separator < 0 ? undefined : args.slice(separator + 1);
   if (after.rest.length > 0) throw strayWord(name, after.rest, values.command, given);
   const [command, ...rest] = readCommand(name, values.command, given);
+  const store = readStore(values, flags, environment);
+  if (store !== undefined && 'scheme' in store) checkOther(store, values);
   return {
     lock: { name, ...readKind(values) },
     ...readTimes(values),
     busyCode: readBusyCode(values['busy-code']),
     label: values.label ?? basename(command),
-    store: readStoreAddress(values, flags, environment),
+    store,
     prefix: readPrefix(values),
     hasSession: values.session ?? false,
     command,
     args: rest,
   };
+}
+
+/** Throws for options that a store other than Redis cannot fulfil. */
+function checkOther({ scheme, isMutexOnly }: StoreUrl, values: RunValues): void {
+  if (values.session) throw new UsageError('--session needs a store at redis://… or unix:/path.');
+  const unfit = (['shared', 'permits'] as const).find((name) => values[name] !== undefined);
+  if (isMutexOnly && unfit !== undefined) {
+    throw new UsageError(`--${unfit} does not work with ${scheme}://, which has mutexes only.`);
+  }
 }
 
 function readName(name: string | undefined): string {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../../clock/index.ts';
-import { LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
+import { isFinal, LockArgumentError, LockUnavailableError } from '../../lock/index.ts';
 import { storeAdvice } from '../store-advice.ts';
 import { type Io, printError, UsageError } from '../verb.ts';
 import { acquireAll } from './acquire.ts';
@@ -186,7 +186,8 @@ class Run {
       ...withoutPasswords(environment),
       HOLDFAST_RUN: runIds,
       HOLDFAST_LOCK: this.#request.lock.name,
-      HOLDFAST_FENCE: String(fence),
+      // Undefined also removes the fence of an outer run.
+      HOLDFAST_FENCE: fence === undefined ? undefined : String(fence),
     };
   }
 
@@ -205,7 +206,7 @@ class Run {
   #explain(error: unknown): End {
     if (this.#signals.interrupted.aborted) return this.#ownEnd('failed');
     if (error instanceof LockArgumentError) throw new UsageError(withStop(error.message));
-    const failure = error instanceof LockUnavailableError ? this.#unavailable(error) : error;
+    const failure = this.#failureOf(error);
     if (!(failure instanceof RunError)) throw error;
     const end = this.#ownEnd(failure.end);
     // --busy-code 0: a busy lock is no failure, and cron sends a mail for each line.
@@ -213,9 +214,15 @@ class Run {
     return end;
   }
 
+  #failureOf(error: unknown): unknown {
+    if (error instanceof LockUnavailableError) return this.#unavailable(error);
+    // The code of the store cannot be loaded.
+    return isFinal(error) ? new RunError('failed', withStop((error as Error).message)) : error;
+  }
+
   #unavailable(error: LockUnavailableError): RunError {
     const { store } = this.#request;
-    const advice = store === undefined ? '' : storeAdvice(error, store);
+    const advice = store === undefined || 'scheme' in store ? '' : storeAdvice(error, store);
     return new RunError('unavailable', `${withStop(error.message)}${advice}`);
   }
 

@@ -5,6 +5,8 @@ import { holdfastReadWrite } from './holdfast-read-write.ts';
 import { holdfastSemaphore } from './holdfast-semaphore.ts';
 import { luaSetnxExpire } from './lua-setnx-expire.ts';
 import { memcachedAdd } from './memcached-add.ts';
+import { memcachedEviction } from './memcached-eviction.ts';
+import { memcachedTouch } from './memcached-touch.ts';
 import { multiSetnxExpire } from './multi-setnx-expire.ts';
 import { setNxExDel } from './set-nx-ex-del.ts';
 import { setNxPxGetDel } from './set-nx-px-get-del.ts';
@@ -33,6 +35,8 @@ export const RECIPES: readonly Recipe[] = [
   timestampGetsetChecked,
   timestampGetsetSlow,
   memcachedAdd,
+  memcachedTouch,
+  memcachedEviction,
   watchdog,
   fenced,
   holdfastMutex,

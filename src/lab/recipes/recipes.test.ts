@@ -190,6 +190,22 @@ const VERDICTS: Readonly<Record<string, readonly [Steps, schedule?: string]>> = 
     },
     'b.a.bb.a.c',
   ],
+  'memcached-touch touch': [
+    { 'two-inside': 5, 'two-live-leases': 7, 'prolonged-by-loser': 8, 'late-write': 12 },
+    'a.za.b.waa',
+  ],
+  'memcached-touch cas': [{ 'two-inside': 5, 'late-write': 15 }, 'a.za.b'],
+  'memcached-eviction full': [
+    {
+      'foreign-release': 3,
+      'two-live-leases': 4,
+      'two-awake-inside': 4,
+      'two-inside': 4,
+      'late-write': 7,
+    },
+    'aabb',
+  ],
+  'memcached-eviction own-memory': [{}],
   'watchdog pause': [{ 'two-inside': 5, 'late-write': 20 }, 'a.za.b'],
   'watchdog no-pause': [{}],
   'watchdog no-renewal': [{ 'two-awake-inside': 4, 'two-inside': 4 }, 'a..b'],
@@ -266,6 +282,7 @@ describe('the recipes that are right', () => {
   const RIGHT = {
     'set-nx-px-lua-del pause': ['two-inside', 'late-write'],
     'memcached-add cas': ['two-inside', 'late-write'],
+    'memcached-touch cas': ['two-inside', 'late-write'],
     'watchdog pause': ['two-inside', 'late-write'],
     'fenced pause': ['two-inside'],
     'holdfast-mutex pause': ['two-inside'],

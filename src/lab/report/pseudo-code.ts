@@ -233,6 +233,48 @@ hold lock for 1 s
 DEL lock`,
   ],
   [
+    'memcached-touch',
+    `variants touch, cas
+token = another one each time
+until EVAL <add> 2 lock unique token 2 gives STORED
+    sleep 1 s
+hold lock for 2 s
+    sleep 1 s
+    if variant cas
+        value, number = GET lock
+        unless value = token
+            stop: the lock is lost
+        unless EVAL <cas> 2 lock unique token number 2 gives STORED
+            stop: the lock is lost
+    else
+        unless EVAL <touch> 1 lock 2 gives TOUCHED
+            stop: the lock is lost
+    extend for 2 s
+    work
+value, number = GET lock
+unless value = token
+    stop: the lock is lost
+unless EVAL <cas with an expiry in the past> 1 lock number gives STORED
+    stop: the lock is lost`,
+  ],
+  [
+    'memcached-eviction',
+    `variants full, own-memory
+token = another one each time
+repeat, each second
+    unless variant own-memory
+        EVAL <set of another key, in full memory> 1 lock
+    if EVAL <add> 2 lock unique token 2 gives STORED
+        leave the loop
+hold lock for 2 s
+    work
+value, number = GET lock
+unless value = token
+    stop: the lock is lost
+unless EVAL <cas with an expiry in the past> 1 lock number gives STORED
+    stop: the lock is lost`,
+  ],
+  [
     'watchdog',
     `variants pause, no-pause, no-renewal
 token = another one each time

@@ -42,7 +42,8 @@ export interface ListedHolder extends Party {
 }
 
 export interface ListedWaiter extends Party {
-  readonly leaseMs: number;
+  /** Undefined: the store does not return it. */
+  readonly leaseMs: number | undefined;
 }
 
 /** A forced release of a lock by an operator. */

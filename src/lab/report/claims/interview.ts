@@ -172,17 +172,18 @@ export const INTERVIEW: readonly Row[] = [
     ),
     verdict: 'conditional',
     reason: text(
-      'add sets value and expiry in one step, which SETNX does not. But its expiry is in whole seconds of a clock that ticks once a second, so a lease of 1 s can end almost at once; and delete has the weakness of DEL. gets and cas release safely.',
-      'add 一步写入值和过期时间，这点胜过 SETNX。但过期时间以整秒计，时钟一秒跳一次，1 秒的租约可能几乎立刻到期；delete 与 DEL 有同样的问题，要用 gets 和 cas 才能安全释放。',
+      'add sets value and expiry in one step, which SETNX does not. But its expiry is in whole seconds of a clock that ticks once a second, so a lease of 1 s can end almost at once; and delete has the weakness of DEL. gets and cas release safely, and renew safely, which touch does not.',
+      'add 一步写入值和过期时间，这点胜过 SETNX。但过期时间以整秒计，时钟一秒跳一次，1 秒的租约可能几乎立刻到期；delete 与 DEL 有同样的问题，要用 gets 和 cas 才能安全释放；续期也要用 gets 和 cas，不能用 touch。',
     ),
     rightForm: text(
-      'add with an expiry at least 1 s longer than needed; release with gets and cas, or from memcached 1.6 on with `md` and the cas number that `ms` returned.',
-      'add 的过期时间至少多给 1 秒；用 gets 和 cas 释放，memcached 1.6 起可用 `md` 加上 `ms` 返回的 cas 编号一步释放。',
+      'add with an expiry at least 2 s longer than needed; renew with gets and cas; release with gets and cas, or from memcached 1.6 on with `md` and the cas number that `mg` returned.',
+      'add 的过期时间至少多给 2 秒；用 gets 和 cas 续期；用 gets 和 cas 释放，memcached 1.6 起可用 `md` 加上 `mg` 返回的 cas 编号释放。',
     ),
     evidence: [
       replayed('memcached-add', 'delete', 'a.aza.bwaa', 'foreign-release'),
       searched('memcached-add', 'cas', ['two-inside', 'late-write']),
       replayed('memcached-add', 'whole-seconds', 'b.a.bb.a.c', 'two-live-leases'),
+      replayed('memcached-touch', 'touch', 'a.za.b.waa', 'prolonged-by-loser'),
       measured(
         'bench/memcached.js',
         'Of 40 locks of 1 s, memcached 1.6.18 kept the shortest for 12 ms, the longest for 987 ms; redis-server kept them for 1,001 to 1,007 ms.',
@@ -236,6 +237,8 @@ export const INTERVIEW: readonly Row[] = [
         '50 个连接反复加锁、解锁，交替测量：redis-server 的 SETNX 加 DEL 是 memcached 的 add 加 delete 的 1.03（0.92–1.18）倍，SET NX EX 加 DEL 是 1.05（0.94–1.23）倍。',
       ),
       searched('memcached-add', 'cas', ['two-inside', 'late-write']),
+      replayed('memcached-eviction', 'full', 'aabb', 'two-live-leases'),
+      searched('memcached-eviction', 'own-memory'),
     ],
   },
   {

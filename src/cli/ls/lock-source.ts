@@ -1,0 +1,43 @@
+import type { ForcedRelease, ListedLock } from '../../stores/index.ts';
+import { forceLock, readLocks } from '../../stores/index.ts';
+import { type LockList, listLocks } from './lock-list.ts';
+import type { Servers } from './servers.ts';
+
+/** The locks of a store, for operators. Names and patterns are bytes, one char each. */
+export interface LockSource {
+  /** The address for messages, without a password. */
+  readonly label: string;
+  /** Whether the store keeps the reason of a forced release. */
+  readonly keepsReasons: boolean;
+  list(pattern: string | undefined): Promise<LockList>;
+  /** The locks of all kinds with one name. */
+  read(nameBytes: string): Promise<readonly FoundLock[]>;
+  force(lock: ListedLock, note: OperatorNote): Promise<DoneRelease>;
+  close(): void;
+}
+
+export interface FoundLock {
+  readonly lock: ListedLock;
+  readonly forced: readonly ForcedRelease[];
+}
+
+/** A lock before and after a forced release. */
+export interface DoneRelease {
+  readonly before: ListedLock;
+  readonly after: ListedLock;
+}
+
+export type OperatorNote = Omit<ForcedRelease, 'atMs' | 'holders'>;
+
+/** The locks of Redis, or of the servers of a cluster. */
+export function redisLocks(servers: Servers, prefix: string): LockSource {
+  const { label, run } = servers;
+  return {
+    label,
+    keepsReasons: true,
+    list: (pattern) => listLocks(servers, { pattern, prefix }),
+    read: (name) => readLocks(run, name, prefix),
+    force: (lock, note) => forceLock(run, lock, note, prefix),
+    close: () => servers.close(),
+  };
+}

@@ -1,0 +1,99 @@
+import type { ClientOptions } from '../client/index.ts';
+import { LockArgumentError, type LockStore } from '../lock/index.ts';
+import { LoadedStore } from './loaded-store.ts';
+import { parseMemcachedAddress } from './memcached/memcached-address.ts';
+
+/** Options of a store at a URL. Each store takes some of them: `options` of its row. */
+export interface UrlStoreOptions {
+  readonly prefix?: string | undefined;
+  readonly tls?: ClientOptions['tls'];
+  /** The store emits no process warnings: cron sends a mail for each line. Default false. */
+  readonly isQuiet?: boolean;
+}
+
+type AddressOption = 'prefix' | 'tls';
+
+/** A URL whose scheme names a store other than Redis. */
+export interface StoreUrl {
+  /** For messages. Does not include a password. */
+  readonly label: string;
+  readonly scheme: string;
+  readonly options: readonly AddressOption[];
+  readonly isMutexOnly: boolean;
+  /** Returns the store at once. Its code is loaded by the first request. */
+  open(options: UrlStoreOptions): LockStore;
+  /** Loads the code of the store, and opens it. */
+  load(options: UrlStoreOptions): Promise<LockStore>;
+}
+
+interface StoreScheme {
+  /** For messages. */
+  readonly form: string;
+  /** The options that the store takes. */
+  readonly options: readonly AddressOption[];
+  /** The store has neither semaphores nor read/write locks. */
+  readonly isMutexOnly: boolean;
+  /** False: see `LockStore.hasFences`. */
+  readonly hasFences?: false;
+  /**
+   * Checks the URL without loading the store.
+   *
+   * @throws LockArgumentError
+   */
+  check(url: string): void;
+  /** Imports the store: a program loads the code of the store that it uses, and no other. */
+  load(): Promise<(url: string, options: UrlStoreOptions) => LockStore>;
+}
+
+const SCHEMES = {
+  memcached: {
+    form: 'memcached://host:port',
+    options: ['prefix'],
+    isMutexOnly: true,
+    hasFences: false,
+    check: parseMemcachedAddress,
+    async load() {
+      const { memcachedStore, openMemcached } = await import('./memcached/memcached-store.ts');
+      return (url, { prefix = '', isQuiet }) =>
+        isQuiet ? openMemcached(url, { prefix }) : memcachedStore(url, { prefix });
+    },
+  },
+} as const satisfies Readonly<Record<string, StoreScheme>>;
+
+/** The forms of the URLs, for messages. */
+export const URL_FORMS: readonly string[] = Object.values(SCHEMES).map(({ form }) => form);
+
+/**
+ * Finds the store of a URL. Undefined: the scheme is not one of the table, such as `redis:`.
+ *
+ * @throws LockArgumentError if the rest of the URL is wrong.
+ */
+export function findStoreUrl(text: string): StoreUrl | undefined {
+  const url = text.trim();
+  const name = /^([a-z+]+):\/\//i.exec(url)?.[1]?.toLowerCase() ?? '';
+  if (!Object.hasOwn(SCHEMES, name)) return undefined;
+  const scheme: StoreScheme = SCHEMES[name as keyof typeof SCHEMES];
+  scheme.check(url);
+  const load = async (options: UrlStoreOptions): Promise<LockStore> => {
+    const open = await scheme.load().catch((error: unknown) => {
+      throw notLoaded(name, error);
+    });
+    return open(url, options);
+  };
+  return {
+    label: url.replace(/\/\/[^/]*@/, '//'),
+    scheme: name,
+    options: scheme.options,
+    isMutexOnly: scheme.isMutexOnly,
+    open: (options) => new LoadedStore(() => load(options), scheme.hasFences),
+    load,
+  };
+}
+
+/** Permanent: Node does not import a module again that has failed. */
+function notLoaded(scheme: string, error: unknown): Error {
+  if (error instanceof LockArgumentError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = `the code of the store ${scheme}:// cannot be loaded: ${reason}`;
+  return Object.assign(new Error(message, { cause: error }), { isFinal: true });
+}
