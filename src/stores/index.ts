@@ -13,6 +13,16 @@ export {
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
+export {
+  BALLOT_RULES,
+  type Ballot,
+  type BallotRules,
+  majorityOf,
+  type NodeLock,
+  needsConfirm,
+  VOTING_RULES,
+  type VotingRules,
+} from './quorum/voting.ts';
 export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,
