@@ -24,6 +24,8 @@ export {
   type IoredisClient,
   type NodeRedisClient,
   openSession,
+  type QuorumStoreOptions,
+  quorumStore,
   type RedisStoreOptions,
   redisStore,
   type Session,

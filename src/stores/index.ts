@@ -13,6 +13,7 @@ export {
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
 export type { Unreadable } from './lists/scan-pages.ts';
+export { type QuorumStoreOptions, quorumStore, quorumUrlStore } from './quorum/quorum-store.ts';
 export {
   BALLOT_RULES,
   type Ballot,
