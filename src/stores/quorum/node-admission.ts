@@ -67,6 +67,8 @@ export class NodeAdmission {
 
   #begin(members: readonly Member[]): Promise<Member[]> {
     const isNew = areNew(members);
+    // The other nodes decide whether these are new, and how long they wait.
+    if (!isNew && mayBeNew(members)) return Promise.resolve([...members]);
     const leases = members.map(({ state }) => state?.leaseMs ?? 0);
     // As long as a holder with a slow clock may take to notice the end of its lease, and a little more.
     const waitMs = Math.ceil(Math.max(this.#maxLeaseMs, ...leases) * 1.02) + MIN_PAUSE_MS;
@@ -152,17 +154,15 @@ function tooFew(members: readonly Member[]): Error | undefined {
   const kept = members.length - others.filter(({ state }) => state !== undefined).length;
   const reasons = others.map((member) => `${member.node.label}: ${reasonOf(member)}`).join('; ');
   const text = `${voting} of ${members.length} nodes vote, and ${majority} must. ${reasons}.`;
-  if (areNew(members) || kept >= majority) return new Error(text);
-  if (members.some(({ state }) => state === undefined) && isPossiblyNew(members))
-    return new Error(text);
+  if (mayBeNew(members) || kept >= majority) return new Error(text);
   return finalError(
     `${text} Too many nodes have restarted at once, so that no majority knows the locks. When no program holds one any ` +
       `more, delete the key ${NODE_KEY} on every node: the store then starts anew.`,
   );
 }
 
-/** Whether all nodes that replied are new: the others may be, too. */
-function isPossiblyNew(members: readonly Member[]): boolean {
+/** Whether no node that replied has ever voted for a lock. */
+function mayBeNew(members: readonly Member[]): boolean {
   return members.every(({ state }) => state === undefined || state.max === 0);
 }
 
