@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { Redis } from 'ioredis';
 import { Locks } from '../src/lock/index.ts';
 import { quorumUrlStore } from '../src/stores/index.ts';
 import { freePort, spawnRealRedis, stopProcess } from './real-redis.ts';
@@ -52,6 +53,17 @@ export class RealNode {
     const exited = once(this.#process!, 'exit');
     this.#process!.kill('SIGKILL');
     await exited;
+  }
+
+  /** Whether the server was admitted since it started. */
+  async votes(): Promise<boolean> {
+    const client = new Redis(this.port, '127.0.0.1');
+    const [run, info] = await Promise.all([
+      client.hget('quorum:node', 'run'),
+      client.info('server'),
+    ]);
+    client.disconnect();
+    return run !== null && info.includes(`run_id:${run}`);
   }
 
   pause(): void {

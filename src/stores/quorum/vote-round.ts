@@ -45,6 +45,8 @@ class VoteRound {
   readonly #majority: number;
   /** Replies that may still arrive, to votes and confirmations. At most one for each node. */
   #pending = 0;
+  /** The nodes that voted, for this owner or another. */
+  #voters = 0;
   /** The votes for the owner that the nodes already had before. */
   #kept = 0;
   readonly #leftMs: number[] = [];
@@ -95,7 +97,10 @@ class VoteRound {
     if (code === CODES.out) {
       this.#onOut();
       this.#failed(index, new Error('it has restarted, and does not vote yet'));
-    } else if (code === CODES.refused) this.#leftMs.push(Math.max(0, number));
+      return;
+    }
+    this.#voters++;
+    if (code === CODES.refused) this.#leftMs.push(Math.max(0, number));
     else {
       if (code === CODES.kept) this.#kept++;
       this.#count(index, number);
@@ -145,12 +150,16 @@ class VoteRound {
     this.#resolve({ type: 'won', fence });
   }
 
+  /** Whether other clients have the votes, or too few nodes reply, is known when a majority did one or the other. */
   #lose(): void {
-    this.#isOver = true;
-    const replied = this.#nodes.length - this.#failures.length;
-    if (replied >= this.#majority) {
+    const { length } = this.#nodes;
+    if (this.#voters >= this.#majority) {
+      this.#isOver = true;
       this.#resolve({ type: 'lost', leftMs: Math.min(...this.#leftMs, MAX_LEFT_MS) });
-    } else this.#reject(noMajority(this.#nodes.length, this.#failures));
+    } else if (this.#failures.length > length - this.#majority) {
+      this.#isOver = true;
+      this.#reject(noMajority(length, this.#failures));
+    }
   }
 }
 
