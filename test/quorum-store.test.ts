@@ -59,8 +59,10 @@ describe('quorumStore', () => {
     await locks.close();
     expect(clients.map((client) => client.eventNames().length)).toEqual(listeners);
     for (const client of clients) {
-      expect(await client.ping()).toBe('PONG');
-      if ('disconnect' in client) client.disconnect();
+      expect(await ('isOpen' in client ? client.sendCommand(['PING']) : client.ping())).toBe(
+        'PONG',
+      );
+      client.disconnect();
     }
   });
 

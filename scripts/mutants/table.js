@@ -6,6 +6,7 @@ import { ACL_MUTANTS } from './acl-mutants.js';
 import { ELECTION_MUTANTS } from './election-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { LOG_MUTANTS } from './log-mutants.js';
+import { QUORUM_MUTANTS } from './quorum-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
 import { SESSION_MUTANTS } from './session-mutants.js';
 import { STORE_MUTANTS } from './store-mutants.js';
@@ -18,4 +19,5 @@ export const MUTANTS = [
   ...ELECTION_MUTANTS,
   ...ACL_MUTANTS,
   ...LOG_MUTANTS,
+  ...QUORUM_MUTANTS,
 ];
