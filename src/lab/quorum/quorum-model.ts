@@ -91,7 +91,8 @@ interface ModelClient {
 
 /** A step, as a function of a state that it may change. */
 export interface ModelStep {
-  readonly text: string;
+  /** A function: only the steps of a failure are printed. */
+  text(): string;
   run(state: ModelState): void;
 }
 
@@ -121,8 +122,9 @@ function newLink(): ModelLink {
   return { requests: 0, reply: 0, isConfirmSent: false, hasConfirmed: false };
 }
 
-/** All steps that can happen next. */
+/** All steps that can happen next. None, if no client can be granted the lock any more. */
 export function stepsOf(model: QuorumModel, state: ModelState): ModelStep[] {
+  if (state.clients.every(({ phase }) => phase === 'granted' || phase === 'over')) return [];
   const steps: ModelStep[] = [];
   for (const client of state.clients.keys()) steps.push(...clientSteps(model, state, client));
   for (const node of state.nodes.keys()) steps.push(...nodeSteps(model, state, node));
@@ -133,11 +135,12 @@ function clientSteps(model: QuorumModel, state: ModelState, client: number): Mod
   const { phase } = state.clients[client]!;
   const name = clientName(client);
   if (phase === 'idle') {
-    return [{ text: `${name} requests votes`, run: (next) => begin(next, client) }];
+    return [{ text: () => `${name} requests votes`, run: (next) => begin(next, client) }];
   }
   const links = state.nodes.flatMap((_, node) => linkSteps(model, state, client, node));
   if (phase === 'over') return links;
-  const text = phase === 'granted' ? `${name} releases the lock` : `${name} gives up`;
+  const text = (): string =>
+    phase === 'granted' ? `${name} releases the lock` : `${name} gives up`;
   return [...links, { text, run: (next) => end(next, client) }];
 }
 
@@ -177,16 +180,16 @@ function linkSteps(
   const steps: ModelStep[] = [];
   if (!isOut && requests === 0) {
     steps.push({
-      text: `the request of ${owner} arrives at ${name}`,
+      text: () => `the request of ${owner} arrives at ${name}`,
       run: (next) => receiveRequest(model, next, client, node),
     });
   }
   if (!isOut && requests === 1 && state.repeatsLeft > 0) {
-    const text = `the request of ${owner} arrives at ${name} again`;
+    const text = (): string => `the request of ${owner} arrives at ${name} again`;
     steps.push({ text, run: (next) => receiveRequest(model, next, client, node) });
     if (reply > 0) {
       steps.push({
-        text: `${text}, and the first reply is lost`,
+        text: () => `${text()}, and the first reply is lost`,
         run: (next) => {
           next.nodes[node]!.links[client]!.reply = 0;
           receiveRequest(model, next, client, node);
@@ -196,13 +199,13 @@ function linkSteps(
   }
   if (phase === 'voting' && reply > 0) {
     steps.push({
-      text: `${owner} receives the vote of ${name} with fence ${reply}`,
+      text: () => `${owner} receives the vote of ${name} with fence ${reply}`,
       run: (next) => receiveVote(model, next, client, node),
     });
   }
   if (!isOut && isConfirmSent) {
     steps.push({
-      text: `the fence of ${owner} arrives at ${name}`,
+      text: () => `the fence of ${owner} arrives at ${name}`,
       run: (next) => {
         const { fence } = next.clients[client]!.ballot;
         const isConfirmed = rules.confirm(next.nodes[node]!, owner, fence);
@@ -213,13 +216,13 @@ function linkSteps(
   }
   if (phase === 'voting' && hasConfirmed) {
     steps.push({
-      text: `${owner} receives the confirmation of ${name}`,
+      text: () => `${owner} receives the confirmation of ${name}`,
       run: (next) => receiveConfirmation(model, next, client, node),
     });
   }
   if (phase === 'over') {
     steps.push({
-      text: `the release of ${owner} arrives at ${name}`,
+      text: () => `the release of ${owner} arrives at ${name}`,
       run: (next) => {
         const { fence } = next.clients[client]!.ballot;
         rules.release(next.nodes[node]!, owner, fence);
@@ -298,13 +301,13 @@ function nodeSteps(model: QuorumModel, state: ModelState, node: number): ModelSt
   const steps: ModelStep[] = [];
   if (owner !== '' && mayEnd(model, state, owner)) {
     steps.push({
-      text: `${name} ends the lease of ${owner}`,
+      text: () => `${name} ends the lease of ${owner}`,
       run: ({ nodes }) => rules.expire(nodes[node]!),
     });
   }
   if (state.restartsLeft > 0 && !isOut) {
     steps.push({
-      text: `${name} restarts without its data`,
+      text: () => `${name} restarts without its data`,
       run: (next) => restart(model, next, node),
     });
   }
@@ -312,7 +315,7 @@ function nodeSteps(model: QuorumModel, state: ModelState, node: number): ModelSt
     const floor = floorFor(model, state);
     if (floor !== undefined) {
       steps.push({
-        text: `${name} votes again, with the floor ${floor} of the others`,
+        text: () => `${name} votes again, with the floor ${floor} of the others`,
         run: (next) => admit(model, next, node, floor),
       });
     }
@@ -367,19 +370,23 @@ function isActive({ phase }: ModelClient): boolean {
 
 /** Nodes are interchangeable: states that differ only in their order have the same key. */
 export function keyOf(state: ModelState): string {
-  const { nodes, clients, granted, violation, repeatsLeft, restartsLeft } = state;
-  const columns = nodes.map((node, index) => {
-    const links = node.links.map(
-      ({ requests, reply, isConfirmSent, hasConfirmed }, client) =>
-        `${requests}.${reply}.${isConfirmSent ? 1 : 0}${hasConfirmed ? 1 : 0}.${clients[client]!.ballot.votes[index]}`,
-    );
-    const { owner, fence, floor, isOut, earlier } = node;
-    return `${owner}${fence}.${floor}${isOut ? `x${earlier.join('')}` : ''}|${links.join('|')}`;
-  });
-  const heads = clients.map(
-    ({ phase, ballot, grantedBefore }) => `${phase[0]}${ballot.fence}.${grantedBefore}`,
-  );
-  return `${columns.sort().join('\n')}\n${heads.join()} ${granted}${violation} ${repeatsLeft} ${restartsLeft}`;
+  const { clients, granted, violation, repeatsLeft, restartsLeft } = state;
+  let key = `${granted}${violation} ${repeatsLeft}${restartsLeft}`;
+  for (const { phase, ballot, grantedBefore } of clients) {
+    key += ` ${phase}${ballot.fence}.${grantedBefore}`;
+  }
+  const columns = state.nodes.map((node, index) => columnOf(node, clients, index));
+  return key + columns.sort().join('');
+}
+
+function columnOf(node: ModelNode, clients: readonly ModelClient[], index: number): string {
+  let column = `\n${node.owner}${node.fence}.${node.floor}`;
+  if (node.isOut) column += `x${node.earlier.join('')}`;
+  for (const [client, link] of node.links.entries()) {
+    const sent = (link.isConfirmSent ? 1 : 0) + (link.hasConfirmed ? 2 : 0);
+    column += `|${link.requests}${sent}${link.reply}.${clients[client]!.ballot.votes[index]}`;
+  }
+  return column;
 }
 
 export function copyOf(state: ModelState): ModelState {

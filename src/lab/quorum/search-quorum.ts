@@ -66,7 +66,7 @@ function replay(model: QuorumModel, path: readonly string[]): QuorumFailure {
     const found = stepsOf(model, state)
       .map((step) => ({ step, after: performed(state, step) }))
       .find(({ after }) => keyOf(after) === key)!;
-    steps.push(found.step.text);
+    steps.push(found.step.text());
     state = found.after;
   }
   return { steps, violation: state.violation };
