@@ -7,7 +7,8 @@ describe('holdfast lab quorum', () => {
   it('prints the states of the scheme and a schedule for each broken variant', {
     timeout: withinMs(60_000),
   }, async () => {
-    const { code, stdout } = await runCli(['lab', 'quorum']);
+    const { code, output } = await runCli(['lab', 'quorum']);
+    const stdout = Buffer.from(output, 'latin1').toString('utf8');
     expect(code).toBe(0);
     for (const { name, about } of QUORUM_VARIANTS)
       expect(stdout).toContain(`\n${name}: ${about}\n`);

@@ -58,8 +58,12 @@ export class VirtualQuorum {
         await this.#delay();
         return reply;
       },
-      async listen(channel, onMessage, onGap) {
-        const listener = { channel, onMessage, onGap };
+      listen: async (channel, onMessage, onGap) => {
+        const deliver = (text: string): void => {
+          if (this.#maxDelayMs === 0) onMessage(text);
+          else void this.#delay()?.then(() => onMessage(text));
+        };
+        const listener = { channel, onMessage: deliver, onGap };
         listeners.push(listener);
         await node.listen(listener);
       },

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { describe, expect, it } from 'vitest';
 import { newSeed } from '../../../test/new-seed.ts';
 import { VirtualQuorum } from '../../../test/virtual-quorum.ts';
@@ -64,7 +65,8 @@ describe('a quorum', () => {
     await elapse(quorum.clock, 400);
     expect((await granted).type).toBe('granted');
     quorum.nodes[1]!.isDown = true;
-    const refused = expect(store.acquire({ ...request('client2.2'), name: 'b' })).rejects.toThrow(
+    // The third server votes for the holder, which does not make the lock busy.
+    const refused = expect(store.acquire(request('client2.2'))).rejects.toThrow(
       /1 of 3 nodes replied, and 2 must. node \d: no answer within 200 ms; node \d: no answer/,
     );
     await elapse(quorum.clock, 400);
@@ -85,9 +87,8 @@ describe('a quorum', () => {
     await elapse(quorum.clock, 2 * MAX_LEASE_MS);
     const before = await held;
     const after = await other.acquire(request('client3.2'));
-    expect(
-      after.type === 'granted' && before.type === 'granted' && after.fence > before.fence,
-    ).toBe(true);
+    assert(before.type === 'granted' && after.type === 'granted');
+    expect(after.fence).toBeGreaterThan(before.fence);
   });
 
   it('refuses all requests when a majority of servers lost its data, and says what to do', async () => {
@@ -117,16 +118,44 @@ describe('a quorum', () => {
     for (const node of quorum.nodes) node.isDown = false;
     quorum.nodes[0]!.restart();
     quorum.nodes[1]!.restart();
-    await store.acquire({ ...request('client2.2'), name: 'b' }).catch(() => {});
+    await store.extend(request('client2.1'));
     await elapse(quorum.clock, 2 * MAX_LEASE_MS);
     quorum.clock.jumpWall(-3_600_000);
     // Without the two, the fence would be known to one node only, which does not vote now.
     quorum.nodes[2]!.isDown = true;
     const after = quorum.open().acquire(request('client3.1'));
     await elapse(quorum.clock, 600);
-    expect(before.type === 'granted' && before.fence).toBeLessThan(
-      Number((await after).type === 'granted' && ((await after) as { fence: number }).fence),
-    );
+    const next = await after;
+    assert(before.type === 'granted' && next.type === 'granted');
+    expect(next.fence).toBeGreaterThan(before.fence);
+  });
+
+  it('drops the votes for a client that was refused', async () => {
+    const quorum = await admitted();
+    const [holder, other] = [quorum.open(), quorum.open()];
+    quorum.nodes[2]!.isDown = true;
+    await holder.acquire(request('client2.1'));
+    quorum.nodes[2]!.isDown = false;
+    // The third server is free, and votes for it.
+    expect((await other.acquire(request('client3.1'))).type).toBe('busy');
+    await holder.release(request('client2.1'));
+    quorum.nodes[1]!.isDown = true;
+    expect((await quorum.open().acquire(request('client4.1'))).type).toBe('granted');
+  });
+
+  it('returns the same fence to a repeated request, and the larger one that all() needs', async () => {
+    const quorum = await admitted(5);
+    const store = quorum.open();
+    const first = await store.acquire(request('client2.1'));
+    assert(first.type === 'granted');
+    expect(await store.acquire(request('client2.1'))).toEqual(first);
+    const fence = first.fence + 1000;
+    const raised = await store.acquireAll([request('client2.1')], fence);
+    expect(raised).toEqual({ type: 'granted', fence });
+    expect(await store.acquire(request('client2.1'))).toEqual(raised);
+    await store.release(request('client2.1'));
+    const next = await quorum.open().acquire(request('client3.1'));
+    expect(next.type === 'granted' && next.fence).toBeGreaterThan(fence);
   });
 
   it('refuses the same server twice, and another number of nodes', async () => {
@@ -201,6 +230,27 @@ describe('a quorum', () => {
     await Promise.all([store.close(), store.close()]);
     await elapse(quorum.clock, 1);
     await expect(store.acquire(request('client2.2'))).rejects.toThrow(/closed/);
+  });
+
+  it('grants a lock 100 times a second to six clients whose messages take 0 to 4 ms', {
+    timeout: 60_000,
+  }, async () => {
+    const quorum = new VirtualQuorum({ nodeCount: 5, maxDelayMs: 4 });
+    await elapse(quorum.clock, 2 * MAX_LEASE_MS);
+    let isOver = false;
+    let grants = 0;
+    const clients = Array.from({ length: 6 }, async () => {
+      const locks = quorum.openLocks();
+      while (!isOver) await locks.mutex('a').run(() => ++grants, { lease: MAX_LEASE_MS });
+      await locks.close();
+    });
+    await quorum.clock.advanceAsync(500);
+    grants = 0;
+    await quorum.clock.advanceAsync(1000);
+    expect(grants).toBeGreaterThan(100);
+    isOver = true;
+    await quorum.clock.advanceAsync(1000);
+    await Promise.all(clients);
   });
 
   it(`keeps the order of fences under faults and delays, seed ${SEED}`, {
