@@ -7,7 +7,7 @@ import { majorityOf } from './voting.ts';
 /**
  * Decides which nodes vote. A node that has restarted may have lost votes and fences, and does not vote until
  * - the longest lease has passed, so that no client holds a lock by a vote that the node has forgotten, and
- * - its floor is the largest fence that a majority of voting nodes know.
+ * - its floor is the largest fence that a majority of voting nodes know then.
  * If fewer than a majority vote, their fences do not suffice, and the store refuses all requests: an operator decides.
  * Exception: if no node has ever voted, as on the first start, all nodes are admitted together.
  *
@@ -51,7 +51,7 @@ export class NodeAdmission {
 
   async #check(): Promise<void> {
     this.#timer?.cancel();
-    let members = await this.#each((node) => node.admission('state'));
+    let members = await this.#read();
     this.#failure = wrongNodes(members);
     if (this.#failure !== undefined) return;
     members = await this.#begin(members);
@@ -61,34 +61,41 @@ export class NodeAdmission {
       state?.status === 'waiting' ? [state.waitMs] : [],
     );
     if (waits.length === 0 || this.#isClosed) return;
-    const delayMs = Math.max(...[Math.min(...waits), MIN_PAUSE_MS]);
+    const delayMs = Math.max(MIN_PAUSE_MS, Math.min(...waits));
     this.#timer = this.#clock.setTimer(delayMs, () => void this.check());
   }
 
+  #read(): Promise<Member[]> {
+    return this.#each((node) => node.admission('state'));
+  }
+
+  /** A majority of voting nodes knows the longest lease of all clients that hold a lock. */
   #begin(members: readonly Member[]): Promise<Member[]> {
     const isNew = areNew(members);
-    // The other nodes decide whether these are new, and how long they wait.
-    if (!isNew && mayBeNew(members)) return Promise.resolve([...members]);
+    if (!isNew && !isKnown(members)) return Promise.resolve([...members]);
     const leases = members.map(({ state }) => state?.leaseMs ?? 0);
     // As long as a holder with a slow clock may take to notice the end of its lease, and a little more.
     const waitMs = Math.ceil(Math.max(this.#maxLeaseMs, ...leases) * 1.02) + MIN_PAUSE_MS;
     return this.#each((node, state) => {
       if (state?.status !== 'out') return undefined;
-      return node.admission('begin', isNew ? Math.max(0, waitMs - state.uptimeMs) : waitMs);
+      const leftMs = isNew ? Math.max(0, waitMs - state.uptimeMs) : waitMs;
+      return node.admission('begin', state.runId, leftMs);
     }, members);
   }
 
-  #admit(members: readonly Member[]): Promise<Member[]> {
-    const voting = members.flatMap(({ state }) => (state?.status === 'voting' ? [state.max] : []));
-    const isKnown = voting.length >= majorityOf(members.length);
-    if (!isKnown && !areNew(members)) return Promise.resolve([...members]);
-    const isTogether = members.every(({ state }) =>
-      ['voting', 'due'].includes(state?.status ?? ''),
-    );
+  /** Reads the fences again: those from before the end of the wait may be too small. */
+  async #admit(members: readonly Member[]): Promise<Member[]> {
+    const due = members.map(({ state }) => state?.status === 'due' && state.runId);
+    if (!due.some(Boolean)) return [...members];
+    const latest = await this.#read();
+    const isTogether = areNew(latest) && latest.every(({ state }) => IS_PAST_WAIT[state!.status]);
+    if (!isKnown(latest) && !isTogether) return latest;
+    const floor = Math.max(...votingStates(latest).map(({ max }) => max), 0);
     return this.#each((node, state) => {
-      if (state?.status !== 'due' || !(isKnown || isTogether)) return undefined;
-      return node.admission('admit', Math.max(0, ...voting), members.length);
-    }, members);
+      const runId = due[this.#nodes.indexOf(node)];
+      if (!runId || state === undefined) return undefined;
+      return node.admission('admit', runId, floor, latest.length);
+    }, latest);
   }
 
   /** Sends a request to each node at the same time. Where there is none, the state stays as it is. */
@@ -113,12 +120,28 @@ export class NodeAdmission {
 /** The shortest time between two checks. */
 const MIN_PAUSE_MS = 20;
 
+const IS_PAST_WAIT = {
+  voting: true,
+  due: true,
+  waiting: false,
+  out: false,
+} as const satisfies Record<NodeState['status'], boolean>;
+
 /** A node as the last check found it. */
 interface Member {
   readonly node: QuorumNode;
   /** Undefined: it did not reply. */
   readonly state: NodeState | undefined;
   readonly error?: unknown;
+}
+
+function votingStates(members: readonly Member[]): NodeState[] {
+  return members.flatMap(({ state }) => (state?.status === 'voting' ? [state] : []));
+}
+
+/** Whether a majority of nodes votes: together they know all locks. */
+function isKnown(members: readonly Member[]): boolean {
+  return votingStates(members).length >= majorityOf(members.length);
 }
 
 /** Whether all nodes have replied, and none has ever voted for a lock. */
@@ -148,8 +171,8 @@ function wrongNodes(members: readonly Member[]): Error | undefined {
 
 function tooFew(members: readonly Member[]): Error | undefined {
   const majority = majorityOf(members.length);
-  const voting = members.filter(({ state }) => state?.status === 'voting').length;
-  if (voting >= majority) return undefined;
+  if (isKnown(members)) return undefined;
+  const voting = votingStates(members).length;
   const others = members.filter(({ state }) => state?.status !== 'voting');
   const kept = members.length - others.filter(({ state }) => state !== undefined).length;
   const reasons = others.map((member) => `${member.node.label}: ${reasonOf(member)}`).join('; ');

@@ -47,39 +47,44 @@ end
  * Executes one request on a lock: the voting rules of voting.ts, with leases.
  *
  * KEYS  node, owner, fence: see voteKeys().
- * ARGV  verb, token, number, hint, other token or longest lease.
- *         vote     the number is the lease in ms. The hint is the client's clock in µs; the last is the longest lease.
+ * ARGV  verb, token, number, round, hint, other token or longest lease.
+ *         vote     the number is the lease in ms. The round is larger than those of the client's earlier requests. The hint
+ *                  is the client's clock in µs; the last is the longest lease.
  *         steal    the same, also if the node votes for another owner.
  *         adopt    the same, only if the node votes for the other token.
  *         confirm  the number is the fence.
  *         extend   makes the lease end so many ms from now, or later if it ends later already.
  *         keep     sets the end of the lease.
  *         release  the number is the fence, or 0.
+ *         drop     ends the vote of this round and of earlier ones. The client may request votes again before it arrives,
+ *                  on another connection: it does not end a vote that a later round has counted.
  *         force    ends any vote, and raises the fence.
  *         read     returns { token, fence, ms left }; the token is empty if there is no vote.
  * Reply { code, number }
  *         vote, steal, adopt: 1 and the fence of a new vote, 2 and the fence of an earlier one, or 0 and the ms that
  *           are left of another owner's lease.
  *         confirm, extend, keep: 1, or 0 if the node does not vote for this token.
- *         release: 1 if the vote ended, now or by an earlier release with this fence; else 0.
+ *         release, drop: 1 if the vote ended, now or by an earlier release with this fence; else 0.
  *         force: 1 and the token, else 0.
- *       -1: the node does not vote. Only release, force and read do something all the same.
+ *       -1: the node does not vote. Only release, drop, force and read do something all the same.
  *
  * node   a hash. run: the run id of the server when it was admitted. max: the largest fence of all locks. floor: votes
  *        have larger fences. turn: when the floor rises to max. A fence that has expired is older than two of these
  *        turns, so that the floor replaces it. lease: the longest lease that a client uses.
  * owner  the token that the node votes for; its TTL is the lease.
- * fence  the fence of the lock.
+ * fence  the fence of the lock, and the last round that the owner requested.
  */
 export const VOTE_SCRIPT = scriptOf(`${LUA_NODE}
 local OWNER, FENCE = KEYS[2], KEYS[3]
-local verb, token, number, hint, other = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local verb, token, number, hint, other = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
 local owner = call('GET', OWNER)
-local fence = tonumber(call('GET', FENCE) or '0')
+local fence, round = string.match(call('GET', FENCE) or '0 0', '^(%d+) (%d+)$')
+fence, round = tonumber(fence), tonumber(round)
+local given = tonumber(ARGV[4] or '0')
 
 local function setFence(value)
   fence = value
-  call('SET', FENCE, whole(fence), 'PX', '${FENCE_TTL_MS}')
+  call('SET', FENCE, whole(fence) .. ' ' .. whole(round), 'PX', '${FENCE_TTL_MS}')
   if fence > max then call('HSET', NODE, 'max', whole(fence)) end
 end
 
@@ -99,11 +104,14 @@ end
 local function vote(isFree)
   if owner == token and fence > 0 then
     renew(false)
+    round = math.max(round, given)
+    setFence(fence)
     return { 2, whole(fence) }
   end
   if not isFree then return { 0, owner and whole(call('PTTL', OWNER)) or '0' } end
   raiseFloor()
   call('SET', OWNER, token, 'PX', number)
+  round = given
   setFence(math.max(fence + 1, floor + 1, tonumber(hint)))
   return { 1, whole(fence) }
 end
@@ -142,13 +150,19 @@ function operations.keep()
 end
 
 function operations.release()
-  local given = tonumber(number)
-  if given > fence then setFence(given) end
+  local held = tonumber(number)
+  if held > fence then setFence(held) end
   if owner == token then
     call('DEL', OWNER)
     return { 1, '0' }
   end
-  return { not owner and given > 0 and given == fence and 1 or 0, '0' }
+  return { not owner and held > 0 and held == fence and 1 or 0, '0' }
+end
+
+function operations.drop()
+  if owner ~= token or round > given then return { 0, '0' } end
+  call('DEL', OWNER)
+  return { 1, '0' }
 end
 
 function operations.force()
@@ -164,6 +178,7 @@ end
 
 if verb == 'read' then return operations.read() end
 if isVoting then return operations[verb]() end
+if verb == 'drop' then operations.drop() end
 if verb == 'force' or (verb == 'release' and owner == token) then call('DEL', OWNER) end
 return { -1, '0' }
 `);
@@ -172,7 +187,7 @@ return { -1, '0' }
  * Reads and changes whether a node votes.
  *
  * KEYS  node, wait.
- * ARGV  verb, number, nodes.
+ * ARGV  verb, run id, number, nodes. A request for an earlier run of the server changes nothing: it may arrive late.
  *         state  changes nothing.
  *         begin  a node that was not admitted since it started waits from now on, for the number of ms.
  *         admit  a node that has waited votes from now on, with at least this floor, as one of so many nodes.
@@ -181,7 +196,8 @@ return { -1, '0' }
  */
 export const ADMIT_SCRIPT = scriptOf(`${LUA_NODE}
 local WAIT = KEYS[2]
-local verb, number, size = ARGV[1], ARGV[2], ARGV[3]
+local verb, number, size = ARGV[1], ARGV[3], ARGV[4]
+if ARGV[2] ~= run then verb = 'state' end
 
 local function state()
   if isVoting then return 'voting' end

@@ -51,6 +51,8 @@ export class QuorumLocks implements LockStore {
   #sweepAtCount = MIN_SWEEP_COUNT;
   /** Until when a client that requests a lock waits for its turn first, by the name of the lock. */
   readonly #contended = new Map<string, number>();
+  /** Numbers the requests for votes of this client. */
+  #roundCount = 0;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -90,9 +92,10 @@ export class QuorumLocks implements LockStore {
   async adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult> {
     await this.#prepare(request);
     const entry = this.#entryOf(request);
+    entry.hasTurn = true;
     entry.node.queue.adopt(request, from).catch(IGNORE);
-    const round = this.#round(request, entry, 'adopt', tokenOf(from.owner, from.info));
-    return this.#finish(request, entry, undefined, round);
+    const other = tokenOf(from.owner, from.info);
+    return this.#vote(request, entry, { verb: 'adopt', other });
   }
 
   async extend(request: LockRequest): Promise<boolean> {
@@ -212,25 +215,19 @@ export class QuorumLocks implements LockStore {
   ): Promise<AcquireResult> {
     const entry = this.#entryOf(request);
     const turn = this.#takeTurn(entry, request, waiter);
+    const vote: Vote = { verb: 'vote', other: this.#maxLeaseMs, minFence, waiter };
     const isDirect = entry.hasTurn || !this.#isContended(request.name);
-    const round = isDirect
-      ? this.#round(request, entry, 'vote', this.#maxLeaseMs, minFence)
-      : undefined;
-    round?.catch(IGNORE);
+    const voting = isDirect ? this.#vote(request, entry, vote) : undefined;
+    voting?.catch(IGNORE);
     const result = await turn;
     if (result.type === 'busy' && !entry.hasTurn) {
       this.#contend(request.name);
-      if (round !== undefined) this.#dropVotes(request);
+      if (voting !== undefined) this.#abandon(request, entry);
       if (waiter === undefined) this.#entries.delete(request.owner);
       return result;
     }
     entry.hasTurn = true;
-    return this.#finish(
-      request,
-      entry,
-      waiter,
-      round ?? this.#round(request, entry, 'vote', this.#maxLeaseMs, minFence),
-    );
+    return voting ?? this.#vote(request, entry, vote);
   }
 
   /** Enters the queue. A queue that cannot be reached keeps no client from requesting votes. */
@@ -267,8 +264,8 @@ export class QuorumLocks implements LockStore {
     const sentMs = this.#clock.monotonicMs();
     const sentWallMs = this.#clock.wallMs();
     try {
-      const round = this.#round(request, entry, 'vote', this.#maxLeaseMs);
-      const result = await this.#finish(request, entry, waiter, round);
+      const vote: Vote = { verb: 'vote', other: this.#maxLeaseMs, waiter };
+      const result = await this.#vote(request, entry, vote);
       if (result.type === 'granted') {
         waiter.notify({
           type: 'granted',
@@ -288,51 +285,60 @@ export class QuorumLocks implements LockStore {
     entry.hasTurn = true;
     // Notifies the former holder.
     entry.node.queue.acquire(request).catch(IGNORE);
-    const round = this.#round(request, entry, 'steal', this.#maxLeaseMs);
-    return this.#finish(request, entry, undefined, round);
+    return this.#vote(request, entry, { verb: 'steal', other: this.#maxLeaseMs });
   }
 
-  #round(
-    request: LockRequest,
-    { fence: heldFence }: Entry,
-    verb: 'vote' | 'steal' | 'adopt',
-    other: string | number,
-    minFence = 0,
-  ): Promise<RoundResult> {
-    const token = tokenOfRequest(request);
-    const hint = Math.floor(this.#clock.wallMs() * 1000);
-    const args = [verb, token, leaseOf(request), hint, other];
+  /**
+   * Requests votes, and records a grant. One round at a time for each owner: a round that is lost drops all votes for the
+   * owner, also those that another round has counted.
+   */
+  #vote(request: LockRequest, entry: Entry, vote: Vote): Promise<AcquireResult> {
+    const next = (): Promise<AcquireResult> => this.#round(request, entry, vote);
+    const result = entry.voting === undefined ? next() : entry.voting.then(next, next);
+    entry.voting = result;
+    const ended = (): void => {
+      if (entry.voting === result) entry.voting = undefined;
+    };
+    result.then(ended, ended);
+    return result;
+  }
+
+  async #round(request: LockRequest, entry: Entry, vote: Vote): Promise<AcquireResult> {
+    const { verb, other, minFence = 0, waiter } = vote;
     const { name } = request;
-    return voteRound(this.#nodes, { name, token, args, minFence, heldFence }, this.#checkNodes);
-  }
-
-  /** Records a grant. Otherwise drops the votes, unless an earlier grant may still hold. */
-  async #finish(
-    request: LockRequest,
-    entry: Entry,
-    waiter: Waiter | undefined,
-    round: Promise<RoundResult>,
-  ): Promise<AcquireResult> {
+    const token = tokenOfRequest(request);
+    const round = ++this.#roundCount;
+    entry.round = round;
+    const hint = Math.floor(this.#clock.wallMs() * 1000);
+    const args = [verb, token, leaseOf(request), round, hint, other];
     let result: RoundResult;
     try {
-      result = await round;
+      const details = { name, token, args, minFence, heldFence: entry.fence };
+      result = await voteRound(this.#nodes, details, this.#checkNodes);
     } catch (error) {
-      if (entry.fence === 0) this.#dropVotes(request);
+      if (entry.fence === 0) this.#dropVotes(request, round);
       throw error;
     }
+    if (round !== entry.round) return ABANDONED;
     if (result.type === 'won') {
       entry.fence = result.fence;
       entry.tries = 0;
       return { type: 'granted', fence: result.fence };
     }
-    this.#contend(request.name);
-    if (entry.fence === 0) this.#dropVotes(request);
-    if (waiter === undefined) {
-      this.#entries.delete(request.owner);
-      entry.node.queue.release(request).catch(IGNORE);
-      return { type: 'busy', retryInMs: result.leftMs };
-    }
-    return { type: 'busy', retryInMs: this.#pauseMs(entry) };
+    this.#contend(name);
+    if (entry.fence === 0) this.#dropVotes(request, round);
+    if (waiter !== undefined) return { type: 'busy', retryInMs: this.#pauseMs(entry) };
+    this.#entries.delete(request.owner);
+    entry.node.queue.release(request).catch(IGNORE);
+    return { type: 'busy', retryInMs: result.leftMs };
+  }
+
+  /** Another client has its turn first: gives up the votes, also those that may still arrive. */
+  #abandon(request: LockRequest, entry: Entry): void {
+    this.#dropVotes(request, entry.round);
+    entry.round = 0;
+    entry.fence = 0;
+    entry.voting = undefined;
   }
 
   /** A release that is under way frees the nodes soon; another holder may keep them for long. */
@@ -342,8 +348,8 @@ export class QuorumLocks implements LockStore {
   }
 
   /** In the background. If it fails, the votes end with the lease. */
-  #dropVotes(request: LockRequest): void {
-    this.#tally(request, ['release', tokenOfRequest(request), 0]).catch(IGNORE);
+  #dropVotes(request: LockRequest, round: number): void {
+    this.#tally(request, ['drop', tokenOfRequest(request), 0, round]).catch(IGNORE);
   }
 
   /** Whether a majority of nodes votes for the token of a request. */
@@ -440,7 +446,15 @@ export class QuorumLocks implements LockStore {
     const endsMs = this.#clock.monotonicMs() + leaseMs + IDLE_MS;
     if (entry === undefined) {
       if (this.#entries.size >= this.#sweepAtCount) this.#sweep();
-      entry = { node: this.#firstUp(), fence: 0, hasTurn: false, tries: 0, endsMs };
+      entry = {
+        node: this.#firstUp(),
+        fence: 0,
+        hasTurn: false,
+        voting: undefined,
+        round: 0,
+        tries: 0,
+        endsMs,
+      };
       this.#entries.set(owner, entry);
     }
     entry.endsMs = endsMs;
@@ -480,11 +494,25 @@ interface Entry {
   fence: number;
   /** Whether it is first in the queue, and requests votes. */
   hasTurn: boolean;
-  /** How often it has lost a vote since. */
+  /** The result of the round that is under way. */
+  voting: Promise<AcquireResult> | undefined;
+  /** The number of its last round. An earlier one is abandoned. */
+  round: number;
+  /** How often it has lost a vote since its last grant. */
   tries: number;
   /** After this time, the entry can be removed. */
   endsMs: number;
 }
+
+/** What a request for votes asks for: see VOTE_SCRIPT. */
+interface Vote {
+  readonly verb: 'vote' | 'steal' | 'adopt';
+  readonly other: string | number;
+  readonly minFence?: number;
+  readonly waiter?: Waiter | undefined;
+}
+
+const ABANDONED: AcquireResult = { type: 'busy', retryInMs: 0 };
 
 /** The result of a queue that cannot be reached. Its fence is not used. */
 const NO_QUEUE: AcquireResult = { type: 'granted', fence: 0 };

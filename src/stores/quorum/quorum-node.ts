@@ -49,9 +49,9 @@ export class QuorumNode {
   }
 
   /** Reads or changes whether the node votes: see ADMIT_SCRIPT. */
-  async admission(verb: string, number = 0, nodeCount = 0): Promise<NodeState> {
+  async admission(verb: string, run = '', number = 0, nodeCount = 0): Promise<NodeState> {
     const keys = [NODE_KEY, WAIT_KEY];
-    const reply = await this.run(ADMIT_SCRIPT, keys, [verb, number, nodeCount]);
+    const reply = await this.run(ADMIT_SCRIPT, keys, [verb, run, number, nodeCount]);
     const [state, runId, ...numbers] = reply;
     const [max, waitMs, uptimeMs, leaseMs, size] = numbers.map(Number) as [
       number,
