@@ -5,7 +5,7 @@ import { VirtualQuorum } from '../../../test/virtual-quorum.ts';
 import { elapse } from '../../../test/virtual-time.ts';
 import { seededRandom } from '../../clock/index.ts';
 import { LockArgumentError, type LockRequest, LockUnavailableError } from '../../lock/index.ts';
-import { VOTE_SCRIPT, voteKeys } from './node-script.ts';
+import { ADMIT_SCRIPT, NODE_KEY, VOTE_SCRIPT, voteKeys, WAIT_KEY } from './node-script.ts';
 
 const SEED = process.env['HOLDFAST_SEED'] ?? newSeed();
 const MAX_LEASE_MS = 1000;
@@ -128,6 +128,31 @@ describe('a quorum', () => {
     const next = await after;
     assert(before.type === 'granted' && next.type === 'granted');
     expect(next.fence).toBeGreaterThan(before.fence);
+  });
+
+  it('reads the fences of the others after the wait of a server, not before its end', async () => {
+    const quorum = await admitted();
+    const [first, , third] = quorum.nodes;
+    const store = quorum.open();
+    third!.restart();
+    await store.acquire(request('client2.1'));
+    const fence = 2 ** 52;
+    const run = third!.run.bind(third);
+    // A fence that the first server gets after it was read, and before the third one says that its wait is over.
+    third!.run = async (...call) => {
+      third!.run = run;
+      const vote = ['vote', 'late', '1000', '1', String(fence), '0'];
+      await first!.run(VOTE_SCRIPT, voteKeys('late'), vote);
+      return run(...call);
+    };
+    await elapse(quorum.clock, 2 * MAX_LEASE_MS);
+    expect(await votingNodes(quorum)).toBe(3);
+    const [, , max] = (await third!.run(
+      ADMIT_SCRIPT,
+      [NODE_KEY, WAIT_KEY],
+      ['state', '', '0', '0'],
+    )) as unknown[];
+    expect(Number(max)).toBe(fence);
   });
 
   it('drops the votes for a client that was refused', async () => {
