@@ -11,6 +11,8 @@ export interface VirtualQuorumOptions {
   readonly maxLeaseMs?: number;
   /** The longest time that a message takes, one way. Default 0: requests are executed at once. */
   readonly maxDelayMs?: number;
+  /** Whether messages arrive in the order in which they were sent, as on one connection. Default true. */
+  readonly keepsOrder?: boolean;
   readonly random?: Random;
 }
 
@@ -21,13 +23,16 @@ export class VirtualQuorum {
   readonly random: Random;
   readonly #maxLeaseMs: number;
   readonly #maxDelayMs: number;
+  readonly #keepsOrder: boolean;
   #clientCount = 0;
 
   constructor(options: VirtualQuorumOptions = {}) {
-    const { nodeCount = 3, maxLeaseMs = 1000, maxDelayMs = 0, random = seededRandom(1) } = options;
+    const { nodeCount = 3, maxLeaseMs = 1000, maxDelayMs = 0 } = options;
+    const { keepsOrder = true, random = seededRandom(1) } = options;
     this.random = random;
     this.#maxLeaseMs = maxLeaseMs;
     this.#maxDelayMs = maxDelayMs;
+    this.#keepsOrder = keepsOrder;
     this.nodes = Array.from({ length: nodeCount }, () => new VirtualNode(this.clock));
   }
 
@@ -51,18 +56,16 @@ export class VirtualQuorum {
 
   #runner(node: VirtualNode): ScriptRunner {
     const listeners: Listener[] = [];
+    const [requests, replies, messages] = [this.#way(), this.#way(), this.#way()];
     return {
       run: async (...call) => {
-        await this.#delay();
+        await requests();
         const reply = await node.run(...call);
-        await this.#delay();
+        await replies();
         return reply;
       },
       listen: async (channel, onMessage, onGap) => {
-        const deliver = (text: string): void => {
-          if (this.#maxDelayMs === 0) onMessage(text);
-          else void this.#delay()?.then(() => onMessage(text));
-        };
+        const deliver = (text: string): void => void messages().then(() => onMessage(text));
         const listener = { channel, onMessage: deliver, onGap };
         listeners.push(listener);
         await node.listen(listener);
@@ -71,10 +74,17 @@ export class VirtualQuorum {
     };
   }
 
-  #delay(): Promise<void> | undefined {
-    if (this.#maxDelayMs === 0) return undefined;
-    const delayMs = this.random.next() * this.#maxDelayMs;
-    return new Promise((resolve) => this.clock.setTimer(delayMs, resolve));
+  /** One way of a connection: resolves when a message that is sent now arrives. */
+  #way(): () => Promise<void> {
+    let lastMs = 0;
+    return async () => {
+      if (this.#maxDelayMs === 0) return;
+      const nowMs = this.clock.monotonicMs();
+      const dueMs = nowMs + this.random.next() * this.#maxDelayMs;
+      lastMs = this.#keepsOrder ? Math.max(dueMs, lastMs) : dueMs;
+      const delayMs = lastMs - nowMs;
+      await new Promise<void>((resolve) => this.clock.setTimer(delayMs, resolve));
+    };
   }
 }
 

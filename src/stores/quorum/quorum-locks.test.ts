@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { newSeed } from '../../../test/new-seed.ts';
 import { VirtualQuorum } from '../../../test/virtual-quorum.ts';
 import { elapse } from '../../../test/virtual-time.ts';
+import { scriptOf } from '../../client/index.ts';
 import { seededRandom } from '../../clock/index.ts';
 import { LockArgumentError, type LockRequest, LockUnavailableError } from '../../lock/index.ts';
 import { ADMIT_SCRIPT, NODE_KEY, VOTE_SCRIPT, voteKeys, WAIT_KEY } from './node-script.ts';
@@ -172,6 +173,17 @@ describe('a quorum', () => {
     expect((await next.acquire(request('client4.1'))).type).toBe('granted');
   });
 
+  it('gives up a majority of votes when another client has its turn', async () => {
+    const quorum = await admitted();
+    const [first] = quorum.nodes;
+    const queueKey = ['quorum:queue:lock:{a}'];
+    const take = scriptOf("return redis.call('SET', KEYS[1], 'other', 'PX', '60000')");
+    await first!.run(take, queueKey, []);
+    expect((await quorum.open().acquire(request('client2.1'))).type).toBe('busy');
+    await first!.run(scriptOf("return redis.call('DEL', KEYS[1])"), queueKey, []);
+    expect((await quorum.open().acquire(request('client3.1'))).type).toBe('granted');
+  });
+
   it('returns the same fence to a repeated request, and the larger one that all() needs', async () => {
     const quorum = await admitted(5);
     const store = quorum.open();
@@ -286,7 +298,13 @@ describe('a quorum', () => {
     timeout: 120_000,
   }, async () => {
     const random = seededRandom(Number(SEED));
-    const quorum = new VirtualQuorum({ nodeCount: 5, maxDelayMs: 4, maxLeaseMs: 400, random });
+    const quorum = new VirtualQuorum({
+      nodeCount: 5,
+      maxDelayMs: 4,
+      maxLeaseMs: 400,
+      keepsOrder: false,
+      random,
+    });
     const register = { fence: 0, holders: 0, grants: 0 };
     await elapse(quorum.clock, 2 * MAX_LEASE_MS);
     let isOver = false;
