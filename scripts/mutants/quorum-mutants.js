@@ -166,6 +166,13 @@ export const QUORUM_MUTANTS = [
     [LOCKS_TEST],
   ),
   mutant(
+    'quorum: votes that came back count as those of the earlier grant',
+    ROUND,
+    'code === CODES.kept && number <= this.#request.heldFence',
+    'code === CODES.kept',
+    [LOCKS_TEST],
+  ),
+  mutant(
     'quorum: a lease may be longer than maxLease',
     LOCKS,
     'if (leaseMs <= this.#maxLeaseMs) return;',

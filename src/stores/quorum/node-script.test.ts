@@ -58,11 +58,11 @@ describe('the vote script', () => {
 
   it('adopts only from the given owner, and does not take a free lock', async () => {
     const { vote } = await openNode();
-    expect(await vote('adopt', 'y', LEASE_MS, 1, 5, 'x')).toEqual([0, '0']);
+    expect(await vote('adopt', 'y', LEASE_MS, 1, 5, 0, 'x')).toEqual([0, '0']);
     await vote('vote', 'x', LEASE_MS, 1, 5, 0);
-    expect((await vote('adopt', 'y', LEASE_MS, 1, 1, 'z'))[0]).toBe(0);
-    expect(await vote('adopt', 'y', LEASE_MS, 1, 1, 'x')).toEqual([1, '6']);
-    expect(await vote('adopt', 'y', LEASE_MS, 1, 1, 'x')).toEqual([2, '6']);
+    expect((await vote('adopt', 'y', LEASE_MS, 1, 1, 0, 'z'))[0]).toBe(0);
+    expect(await vote('adopt', 'y', LEASE_MS, 1, 1, 0, 'x')).toEqual([1, '6']);
+    expect(await vote('adopt', 'y', LEASE_MS, 1, 1, 0, 'x')).toEqual([2, '6']);
   });
 
   it('does not create a vote by extend, keep or confirm', async () => {

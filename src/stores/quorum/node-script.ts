@@ -47,9 +47,9 @@ end
  * Executes one request on a lock: the voting rules of voting.ts, with leases.
  *
  * KEYS  node, owner, fence: see voteKeys().
- * ARGV  verb, token, number, round, hint, other token or longest lease.
+ * ARGV  verb, token, number, round, hint, longest lease, other token.
  *         vote     the number is the lease in ms. The round is larger than those of the client's earlier requests. The hint
- *                  is the client's clock in µs; the last is the longest lease.
+ *                  is the client's clock in µs. The longest lease is that of the client.
  *         steal    the same, also if the node votes for another owner.
  *         adopt    the same, only if the node votes for the other token.
  *         confirm  the number is the fence.
@@ -76,17 +76,11 @@ end
  */
 export const VOTE_SCRIPT = scriptOf(`${LUA_NODE}
 local OWNER, FENCE = KEYS[2], KEYS[3]
-local verb, token, number, hint, other = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6]
+local verb, token, number, hint, longest, other = ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6], ARGV[7]
 local owner = call('GET', OWNER)
 local fence, round = string.match(call('GET', FENCE) or '0 0', '^(%d+) (%d+)$')
 fence, round = tonumber(fence), tonumber(round)
 local given = tonumber(ARGV[4] or '0')
-
-local function setFence(value)
-  fence = value
-  call('SET', FENCE, whole(fence) .. ' ' .. whole(round), 'PX', '${FENCE_TTL_MS}')
-  if fence > max then call('HSET', NODE, 'max', whole(fence)) end
-end
 
 -- A turn in the far future is that of a clock that was set back since.
 local function raiseFloor()
@@ -96,12 +90,20 @@ local function raiseFloor()
   call('HSET', NODE, 'floor', whole(floor), 'turn', whole(now + ${FLOOR_PERIOD_S}))
 end
 
+local function setFence(value)
+  raiseFloor()
+  fence = value
+  call('SET', FENCE, whole(fence) .. ' ' .. whole(round), 'PX', '${FENCE_TTL_MS}')
+  if fence > max then call('HSET', NODE, 'max', whole(fence)) end
+end
+
 local function renew(isExact)
   if isExact or call('PTTL', OWNER) < tonumber(number) then call('PEXPIRE', OWNER, number) end
   call('PEXPIRE', FENCE, '${FENCE_TTL_MS}')
 end
 
 local function vote(isFree)
+  if tonumber(longest) > tonumber(field[6] or '0') then call('HSET', NODE, 'lease', longest) end
   if owner == token and fence > 0 then
     renew(false)
     round = math.max(round, given)
@@ -119,7 +121,6 @@ end
 local operations = {}
 
 function operations.vote()
-  if tonumber(other) > tonumber(field[6] or '0') then call('HSET', NODE, 'lease', other) end
   return vote(not owner or owner == token)
 end
 

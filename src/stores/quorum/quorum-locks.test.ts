@@ -142,7 +142,7 @@ describe('a quorum', () => {
     // A fence that the first server gets after it was read, and before the third one says that its wait is over.
     third!.run = async (...call) => {
       third!.run = run;
-      const vote = ['vote', 'late', '1000', '1', String(fence), '0'];
+      const vote = ['vote', 'late', '1000', '1', String(fence), '0', ''];
       await first!.run(VOTE_SCRIPT, voteKeys('late'), vote);
       return run(...call);
     };
@@ -271,6 +271,22 @@ describe('a quorum', () => {
     await Promise.all([store.close(), store.close()]);
     await elapse(quorum.clock, 1);
     await expect(store.acquire(request('client2.2'))).rejects.toThrow(/closed/);
+  });
+
+  it('returns a larger fence when the votes for a holder ended and came back', async () => {
+    const quorum = await admitted();
+    const store = quorum.open();
+    const before = await store.acquire(request('client2.1'));
+    await elapse(quorum.clock, 2 * MAX_LEASE_MS);
+    const other = await quorum.open().acquire(request('client3.1'));
+    await elapse(quorum.clock, 2 * MAX_LEASE_MS);
+    // The request of the former holder is sent again, as a client does after a reconnection.
+    const token = 'client2.1 ["h",1,""]';
+    const vote = ['vote', token, '1000', '1', '1', '0', ''];
+    for (const node of quorum.nodes) await node.run(VOTE_SCRIPT, voteKeys('a'), vote);
+    const after = await store.acquire(request('client2.1'));
+    assert(before.type === 'granted' && other.type === 'granted' && after.type === 'granted');
+    expect(after.fence).toBeGreaterThan(other.fence);
   });
 
   it('grants a lock 100 times a second to six clients whose messages take 0 to 4 ms', {

@@ -215,7 +215,7 @@ export class QuorumLocks implements LockStore {
   ): Promise<AcquireResult> {
     const entry = this.#entryOf(request);
     const turn = this.#takeTurn(entry, request, waiter);
-    const vote: Vote = { verb: 'vote', other: this.#maxLeaseMs, minFence, waiter };
+    const vote: Vote = { verb: 'vote', minFence, waiter };
     const isDirect = entry.hasTurn || !this.#isContended(request.name);
     const voting = isDirect ? this.#vote(request, entry, vote) : undefined;
     voting?.catch(IGNORE);
@@ -264,7 +264,7 @@ export class QuorumLocks implements LockStore {
     const sentMs = this.#clock.monotonicMs();
     const sentWallMs = this.#clock.wallMs();
     try {
-      const vote: Vote = { verb: 'vote', other: this.#maxLeaseMs, waiter };
+      const vote: Vote = { verb: 'vote', waiter };
       const result = await this.#vote(request, entry, vote);
       if (result.type === 'granted') {
         waiter.notify({
@@ -285,7 +285,7 @@ export class QuorumLocks implements LockStore {
     entry.hasTurn = true;
     // Notifies the former holder.
     entry.node.queue.acquire(request).catch(IGNORE);
-    return this.#vote(request, entry, { verb: 'steal', other: this.#maxLeaseMs });
+    return this.#vote(request, entry, { verb: 'steal' });
   }
 
   /**
@@ -304,13 +304,13 @@ export class QuorumLocks implements LockStore {
   }
 
   async #round(request: LockRequest, entry: Entry, vote: Vote): Promise<AcquireResult> {
-    const { verb, other, minFence = 0, waiter } = vote;
+    const { verb, other = '', minFence = 0, waiter } = vote;
     const { name } = request;
     const token = tokenOfRequest(request);
     const round = ++this.#roundCount;
     entry.round = round;
     const hint = Math.floor(this.#clock.wallMs() * 1000);
-    const args = [verb, token, leaseOf(request), round, hint, other];
+    const args = [verb, token, leaseOf(request), round, hint, this.#maxLeaseMs, other];
     let result: RoundResult;
     try {
       const details = { name, token, args, minFence, heldFence: entry.fence };
@@ -507,7 +507,8 @@ interface Entry {
 /** What a request for votes asks for: see VOTE_SCRIPT. */
 interface Vote {
   readonly verb: 'vote' | 'steal' | 'adopt';
-  readonly other: string | number;
+  /** The token that `adopt` takes the lock from. */
+  readonly other?: string;
   readonly minFence?: number;
   readonly waiter?: Waiter | undefined;
 }

@@ -47,7 +47,10 @@ class VoteRound {
   #pending = 0;
   /** The nodes that voted, for this owner or another. */
   #voters = 0;
-  /** The votes for the owner that the nodes already had before. */
+  /**
+   * Nodes that voted for the owner before, and for no other since its earlier grant. One with a larger fence may have
+   * voted for another in between: a request that was sent again can make it vote for the owner once more.
+   */
   #kept = 0;
   readonly #leftMs: number[] = [];
   readonly #failures: NodeFailure[] = [];
@@ -102,7 +105,7 @@ class VoteRound {
     this.#voters++;
     if (code === CODES.refused) this.#leftMs.push(Math.max(0, number));
     else {
-      if (code === CODES.kept) this.#kept++;
+      if (code === CODES.kept && number <= this.#request.heldFence) this.#kept++;
       this.#count(index, number);
     }
   }
@@ -128,7 +131,7 @@ class VoteRound {
     this.#failures.push({ node: this.#nodes[index]!, error });
   }
 
-  /** A majority of nodes has voted for the owner since its earlier grant, whose fence stays. */
+  /** The earlier grant still holds. */
   get #isKept(): boolean {
     const { heldFence, minFence } = this.#request;
     return heldFence > 0 && heldFence >= minFence && this.#kept >= this.#majority;
