@@ -8,6 +8,7 @@ import { LOCK_MUTANTS } from './lock-mutants.js';
 import { LOG_MUTANTS } from './log-mutants.js';
 import { MEMCACHED_MUTANTS } from './memcached-mutants.js';
 import { POSTGRES_MUTANTS } from './postgres-mutants.js';
+import { QUORUM_MUTANTS } from './quorum-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
 import { SESSION_MUTANTS } from './session-mutants.js';
 import { STORE_MUTANTS } from './store-mutants.js';
@@ -22,4 +23,5 @@ export const MUTANTS = [
   ...LOG_MUTANTS,
   ...POSTGRES_MUTANTS,
   ...MEMCACHED_MUTANTS,
+  ...QUORUM_MUTANTS,
 ];

@@ -1,6 +1,7 @@
 import { LabError, RECIPES } from '../lab/index.ts';
 import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS, STAMPEDE_OPTIONS } from './lab/lab-options.ts';
 import { listRecipes } from './lab/list.ts';
+import { showQuorum } from './lab/quorum.ts';
 import { isFile } from './lab/recipe-file.ts';
 import { replayRecipe } from './lab/replay.ts';
 import { writeReport } from './lab/report.ts';
@@ -18,6 +19,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
   ['replay', replayRecipe],
   ['report', writeReport],
   ['stampede', showStampede],
+  ['quorum', showQuorum],
 ]);
 
 /** `holdfast lab`: searches lock recipes in every interleaving, and shows schedules that fail. */
@@ -34,6 +36,7 @@ Usage: holdfast lab list [options]                   prints the recipes, at once
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
        holdfast lab stampede [options]               an expired cache entry that many clients request
+       holdfast lab quorum [options]                 the votes of quorumStore, and what breaks them
 
 Options of run and replay (replay knows neither --check nor --most-states):
 ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}

@@ -33,6 +33,8 @@ export type { LibraryStep } from './library/replay.ts';
 export { SCENARIOS, type Scenario } from './library/scenario.ts';
 export { LIBRARY_CHECKS, type LibraryCheck } from './library/watcher.ts';
 export type { WorldOptions } from './options.ts';
+export { QUORUM_VARIANTS, type QuorumVariant } from './quorum/quorum-variants.ts';
+export { type QuorumSearch, searchQuorum } from './quorum/search-quorum.ts';
 export type {
   Algorithm,
   Answer,

@@ -33,6 +33,8 @@ export {
   type PostgresSql,
   type PostgresStoreOptions,
   postgresStore,
+  type QuorumStoreOptions,
+  quorumStore,
   type RedisStoreOptions,
   redisStore,
   type Session,

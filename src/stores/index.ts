@@ -19,6 +19,17 @@ export type { PgQueryable, PostgresSql, TransactionClient } from './postgres/dat
 export { type PostgresStoreOptions, postgresStore } from './postgres/postgres-store.ts';
 export { postgresUrlStore } from './postgres/postgres-url.ts';
 export { type FencedLease, fenced, withTransactionLock } from './postgres/transaction.ts';
+export { type QuorumStoreOptions, quorumStore, quorumUrlStore } from './quorum/quorum-store.ts';
+export {
+  BALLOT_RULES,
+  type Ballot,
+  type BallotRules,
+  majorityOf,
+  type NodeLock,
+  needsConfirm,
+  VOTING_RULES,
+  type VotingRules,
+} from './quorum/voting.ts';
 export { engineRunner } from './redis/engine-runner.ts';
 export {
   channelOf,
