@@ -1,0 +1,970 @@
+import { Batcher } from '../../client/index.ts';
+import { type Clock, type Random, systemClock, systemRandom } from '../../clock/index.ts';
+import {
+  type AcquireResult,
+  type Contention,
+  type Duration,
+  durationMs,
+  type Inspection,
+  type ListFilter,
+  LockArgumentError,
+  type LockListing,
+  type LockRequest,
+  type LockStore,
+  type LockTarget,
+  otherSlots,
+  StolenError,
+  TimerQueues,
+  type Waiter,
+} from '../../lock/index.ts';
+import {
+  admitted,
+  byPlace,
+  decoded,
+  type Entry,
+  entryOf,
+  isAbsent,
+  isPresent,
+  isUnchanged,
+  LockKeys,
+  storedValue,
+} from './entry.ts';
+import { EtcdClient } from './etcd-client.ts';
+import { type EtcdTls, parseEndpoints } from './etcd-endpoints.ts';
+import { holderOf, listLocks, shown } from './etcd-list.ts';
+import {
+  type KeyValue,
+  NO_DELETE,
+  NO_PUT,
+  type Operation,
+  TXN,
+  type TxnReply,
+  type TxnRequest,
+} from './etcd-messages.ts';
+import { LockQueue } from './lock-queue.ts';
+import { OwnEntry } from './own-entry.ts';
+import { isLeaseEnded, type SharedLease, SharedLeases } from './shared-lease.ts';
+import { WatchStream } from './watch-stream.ts';
+
+/**
+ * Locks in etcd 3.4 or later. The store connects to one member at a time, and to the next one when that member fails.
+ * Its requests are linearizable: two clients never hold a lock at the same time while no process is paused. The fence is
+ * the revision of etcd at the grant.
+ *
+ * @throws LockArgumentError for a wrong address or option.
+ * @example
+ * const locks = createLocks({ store: etcdStore('etcd://a:2379,b:2379,c:2379') });
+ */
+export function etcdStore(
+  endpoints: string | readonly string[],
+  options: EtcdStoreOptions = {},
+): LockStore {
+  checkOptions(options);
+  const { tls, prefix = 'holdfast/', requestTimeout = '5s' } = options;
+  const parsed = parseEndpoints(endpoints, tls);
+  const { user = parsed.user, password = parsed.password } = options;
+  const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
+  const login = { endpoints: parsed.endpoints, user, password, tls };
+  const client = new EtcdClient({ clock: systemClock, requestTimeoutMs, ...login });
+  return new EtcdStore(client, systemClock, systemRandom, prefix);
+}
+
+export interface EtcdStoreOptions {
+  /** The user of etcd. Default: the one of the address, or none. */
+  readonly user?: string;
+  readonly password?: string;
+  /** The CA, certificate and key for TLS. Default: the CAs of the system, for `etcds://` and `https://`. */
+  readonly tls?: EtcdTls;
+  /** Put before all keys. Default `holdfast/`. */
+  readonly prefix?: string;
+  /** How long one request may take, with its attempts at other members. Default 5 s. */
+  readonly requestTimeout?: Duration;
+}
+
+const OPTIONS = ['user', 'password', 'tls', 'prefix', 'requestTimeout'];
+
+function checkOptions(options: EtcdStoreOptions): void {
+  for (const name in options) {
+    if (OPTIONS.includes(name)) continue;
+    const known = OPTIONS.join(', ');
+    throw new LockArgumentError('', `etcdStore does not know '${name}'. Its options are ${known}.`);
+  }
+  for (const name of ['user', 'password', 'prefix'] as const) {
+    const value = options[name];
+    if (value === undefined || (typeof value === 'string' && value.isWellFormed())) continue;
+    throw new LockArgumentError('', `${name} of etcdStore must be a string of whole characters`);
+  }
+}
+
+/**
+ * Each request has one entry, a key of etcd: see Entry. The entries of one process share leases of etcd: see SharedLease.
+ * The process ends an entry whose lease is over by its own clock; when the process dies, etcd ends all its entries.
+ *
+ * Every request can be sent again: the key of an entry is named for its owner, so that a repeated request finds it. A
+ * write to an existing key compares its mod revision, so that a write that etcd executes late cannot undo a later one. After a
+ * request whose outcome is unknown, the lease is abandoned, so that an entry that it creates late ends with that lease.
+ */
+class EtcdStore implements LockStore {
+  readonly connected: Promise<void>;
+  readonly #client: EtcdClient;
+  readonly #clock: Clock;
+  readonly #prefix: string;
+  readonly #leases: SharedLeases;
+  readonly #watches: WatchStream;
+  readonly #reads: Batcher<PendingRead>;
+  /** By owner. */
+  readonly #own = new Map<string, OwnEntry>();
+  readonly #deadlines: TimerQueues<OwnEntry>;
+  /** By the key of the lock. */
+  readonly #queues = new Map<string, LockQueue<OwnEntry>>();
+  /** Ends the watches for `lease.contended`, by owner. */
+  readonly #contended = new Map<string, () => void>();
+  #onLost: (reason: Error, owner?: string) => void = IGNORE;
+
+  constructor(client: EtcdClient, clock: Clock, random: Random, prefix: string) {
+    this.connected = client.connected;
+    this.#client = client;
+    this.#clock = clock;
+    this.#prefix = prefix;
+    this.#leases = new SharedLeases(client, clock, random, prefix);
+    this.#watches = new WatchStream(client, clock);
+    this.#reads = new Batcher(MAX_READS, (batch) => this.#sendReads(batch));
+    this.#deadlines = new TimerQueues(clock, (own) => this.#due(own));
+  }
+
+  async acquire(request: LockRequest, waiter?: Waiter): Promise<AcquireResult> {
+    const sentMs = this.#clock.monotonicMs();
+    const known = this.#own.get(request.owner);
+    await known?.confirming;
+    if (known?.state === 'held' && (await this.extend(request))) return granted(known.fence);
+    if (request.stealReason !== undefined) return this.#steal(request, sentMs);
+    return waiter ? this.#enqueue(request, waiter, sentMs) : this.#tryOnce(request, sentMs);
+  }
+
+  /** Puts the entry and reads the queue, in one transaction. */
+  async #enqueue(request: LockRequest, waiter: Waiter, sentMs: number): Promise<AcquireResult> {
+    const known = this.#own.get(request.owner);
+    const own = known ?? this.#newEntry(request);
+    const { queue } = own;
+    const { keys } = queue;
+    own.waiter = waiter;
+    // While entries of this process wait, the queue is complete up to its synced revision: read only what is new.
+    const from = known === undefined && queue.waiting.size > 0 ? queue.syncedRevision + 1 : 0;
+    return this.#asking(own, async () => {
+      const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
+        compare: [isAbsent(own.key)],
+        success: [this.#put(own, lease), ...keys.read(from)],
+        failure: keys.read(),
+      }));
+      const { revision } = reply.header;
+      const entries = entriesOf(reply);
+      const mine = entries.find(({ key }) => key === own.key);
+      own.lease = lease;
+      own.modRevision = mine?.modRevision ?? 0;
+      this.#checkState(own);
+      const isFull = from === 0 || !reply.succeeded;
+      if (!queue.merge(entries, revision, isFull ? 0 : from)) throw new Error(CHANGED);
+      this.#checkSlots(own, isFull ? entries : queue.admitted());
+      // A grant by the transaction that put the entry. Its fence is larger than all before only if it saw all entries.
+      const isGranted = reply.succeeded && isFull && isAdmitted(entries, own.key);
+      if (isGranted) return this.#hold(own, revision, sentMs);
+      this.#wait(own);
+      if (mine !== undefined && mine.lease !== lease.id) await this.#move(own, sentMs);
+      return isAdmitted(queue.admitted(), own.key) ? this.#confirm(own) : QUEUED;
+    });
+  }
+
+  /** Puts the entry only if it is admitted at once. Otherwise it reads the queue, and sees whether another attempt is. */
+  async #tryOnce(request: LockRequest, sentMs: number): Promise<AcquireResult> {
+    const known = this.#own.get(request.owner);
+    if (known?.state === 'waiting') return QUEUED;
+    const own = known ?? this.#newEntry(request);
+    const { keys } = own.queue;
+    return this.#asking(own, async () => {
+      let revision = 0;
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
+          compare: [keys.unchangedSince(revision)],
+          success: [this.#put(own, lease)],
+          failure: request.slots === 1 ? keys.readFirst(1) : keys.read(),
+        }));
+        own.lease = lease;
+        this.#checkState(own);
+        revision = reply.header.revision;
+        if (reply.succeeded) return this.#hold(own, revision, sentMs);
+        const entries = entriesOf(reply);
+        this.#checkSlots(own, entries);
+        const mine = entries.find(({ key }) => key === own.key);
+        if (mine !== undefined) {
+          // An earlier attempt was executed, and its reply was lost.
+          const isConfirmed = await this.#confirmAt(own, mine.modRevision, revision, sentMs);
+          if (isConfirmed) return granted(own.fence);
+        } else if (!fits(request, entries)) {
+          this.#forget(own);
+          return { type: 'busy', retryInMs: Math.max(1, Math.min(...entries.map(leaseMsOf))) };
+        }
+      }
+      this.#forget(own);
+      return { type: 'busy', retryInMs: 0 };
+    });
+  }
+
+  async acquireAll(
+    requests: readonly LockRequest[],
+    minFence: number,
+  ): Promise<AcquireResult | undefined> {
+    if (requests.length > MAX_GROUP) return undefined;
+    const sentMs = this.#clock.monotonicMs();
+    const keys = requests.map((request) => this.#keysOf(request));
+    let revision = 0;
+    let heads: readonly (Entry | undefined)[] = requests.map(() => undefined);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const fence = raisedFence(heads, minFence, revision);
+      const owns = requests.map((request, index) => this.#entryAt(request, heads[index]));
+      const { reply, lease } = await this.#write(requests[0]!, sentMs, (lease) => ({
+        compare: keys.map((each, index) => {
+          const head = heads[index];
+          return head === undefined
+            ? each.unchangedSince(revision)
+            : isUnchanged(head.key, head.modRevision);
+        }),
+        success: owns.map((own) => this.#put(own, lease, fence)),
+        failure: keys.flatMap((each) => each.readFirst(1)),
+      }));
+      revision = reply.header.revision;
+      if (reply.succeeded) {
+        for (const own of owns) {
+          own.lease = lease;
+          this.#hold(own, revision, sentMs, fence);
+        }
+        return granted(fence ?? revision);
+      }
+      for (const own of owns) if (own.state === 'requested') this.#forget(own);
+      heads = requests.map((_, index) => entriesOf(reply, 2 * index, 2 * index + 2)[0]);
+      const isBusy = heads.some((head, index) => head && head.owner !== requests[index]!.owner);
+      if (isBusy) break;
+    }
+    return { type: 'busy', retryInMs: 0 };
+  }
+
+  /** Replaces the entry of the giver by one with the same place, so that the waiters stay behind it. */
+  async adopt(request: LockRequest, from: LockRequest): Promise<AcquireResult> {
+    const sentMs = this.#clock.monotonicMs();
+    const keys = this.#keysOf(request);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { entries, revision } = await this.#read(keys);
+      const held = admitted(entries);
+      const mine = held.find(({ owner }) => owner === request.owner);
+      if (mine !== undefined) return this.#adopted(request, mine, sentMs);
+      const giver = held.find(({ owner }) => owner === from.owner);
+      if (giver === undefined) break;
+      const own = this.#newEntry({ ...request, permits: giver.permits }, giver.place);
+      const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
+        compare: [isUnchanged(giver.key, giver.modRevision), keys.frontUnchangedSince(revision)],
+        success: [{ delete: { key: giver.key } }, this.#put(own, lease)],
+        failure: [],
+      }));
+      if (reply.succeeded) {
+        own.lease = lease;
+        this.#dropOwn(giver.owner);
+        return this.#hold(own, reply.header.revision, sentMs);
+      }
+      this.#forget(own);
+    }
+    return { type: 'busy', retryInMs: 0 };
+  }
+
+  /** The reply to an earlier attempt was lost, or the request is repeated. */
+  async #adopted(request: LockRequest, mine: Entry, sentMs: number): Promise<AcquireResult> {
+    const known = this.#own.get(request.owner);
+    const own = known ?? this.#entryAt(request, mine);
+    if (known === undefined) this.#hold(own, mine.modRevision, sentMs, mine.fence);
+    return (await this.extend(request)) ? granted(own.fence) : { type: 'busy', retryInMs: 0 };
+  }
+
+  /** Deletes the admitted entries and takes the place of the first one. */
+  async #steal(request: LockRequest, sentMs: number): Promise<AcquireResult> {
+    const keys = this.#keysOf(request);
+    const reason = new StolenError(request.info, request.stealReason!);
+    const markLease = await this.#leases.of(MARK_MS);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { entries, revision } = await this.#read(keys);
+      const held = admitted(entries);
+      const mine = held.find(({ owner }) => owner === request.owner);
+      if (mine !== undefined) return this.#adopted(request, mine, sentMs);
+      const [waiter] = entries.slice(held.length);
+      if (waiter !== undefined && waiter.slots !== request.slots) {
+        throw otherSlots(request.name, waiter.slots, request.slots);
+      }
+      if (held.length > MAX_DELETES) {
+        await this.#deleteKeys(held.slice(MAX_DELETES).map(({ key }) => key));
+        continue;
+      }
+      const own = this.#newEntry(request, held[0]?.place ?? revision);
+      const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
+        // Not only those entries: another one that was admitted and confirmed since must not be passed over.
+        compare: [keys.unchangedSince(revision)],
+        success: [
+          ...held.map(({ key }) => ({ delete: { key } })),
+          this.#put(own, lease),
+          { put: { key: keys.forced, value: '', lease: markLease.id } },
+        ],
+        failure: [],
+      }));
+      if (reply.succeeded) {
+        own.lease = lease;
+        for (const { owner } of held) this.#dropOwn(owner, reason);
+        return this.#hold(own, reply.header.revision, sentMs);
+      }
+      this.#forget(own);
+    }
+    throw new Error(CHANGED);
+  }
+
+  async extend(request: LockRequest): Promise<boolean> {
+    const own = this.#own.get(request.owner);
+    if (own?.state !== 'held') return false;
+    const sentMs = this.#clock.monotonicMs();
+    const { lease } = own;
+    if (request.leaseMs > own.request.leaseMs) own.request = request;
+    try {
+      if (!(await this.#renew(own, request.leaseMs, sentMs))) {
+        if (own.state === 'held') this.#forget(own);
+        return false;
+      }
+    } catch (error) {
+      if (!isLeaseEnded(error)) throw error;
+      this.#leaseEnded(lease!);
+      return false;
+    }
+    if (own.state !== 'held') return false;
+    const { leaseMs } = request;
+    if (sentMs + leaseMs > own.dueMs) this.#deadlines.add(own, leaseMs, sentMs);
+    // A lock that is held for long learns at once that its entry was deleted.
+    this.#watchQueue(own.queue, own.modRevision + 1);
+    return true;
+  }
+
+  /** False: the key does not exist any more. */
+  async #renew(own: OwnEntry, leaseMs: number, sentMs: number): Promise<boolean> {
+    const lease = own.lease!;
+    if (lease.isAbandoned || lease.ttlMs < leaseMs) return this.#move(own, sentMs);
+    const [kv] = await Promise.all([this.#readKey(own.key), lease.ensure(sentMs + leaseMs)]);
+    if (kv === undefined) return false;
+    return kv.lease === lease.id || this.#move(own, sentMs);
+  }
+
+  /** Puts the key with another lease. The value keeps the fence. */
+  async #move(own: OwnEntry, sentMs: number): Promise<boolean> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const kv = await this.#readKey(own.key);
+      if (kv === undefined) return false;
+      const { reply, lease } = await this.#write(own.request, sentMs, (lease) => ({
+        compare: [isUnchanged(own.key, kv.modRevision)],
+        success: [this.#put(own, lease, own.fence || undefined)],
+        failure: [],
+      }));
+      if (!reply.succeeded) continue;
+      own.lease = lease;
+      own.modRevision = reply.header.revision;
+      return true;
+    }
+    throw new Error(CHANGED);
+  }
+
+  /** Puts the key with a lease of its own, which this process does not renew. */
+  async keep(request: LockRequest): Promise<boolean> {
+    const own = this.#own.get(request.owner);
+    if (own?.state !== 'held' && own?.state !== 'kept') return false;
+    const sentMs = this.#clock.monotonicMs();
+    const kv = await this.#readKey(own.key);
+    if (kv === undefined) return false;
+    const lease = await this.#leases.alone(request.leaseMs);
+    const reply = await this.#txn(
+      {
+        compare: [isUnchanged(own.key, kv.modRevision)],
+        success: [this.#put(own, lease, own.fence)],
+        failure: [],
+      },
+      own.lease,
+    );
+    if (!reply.succeeded) throw new Error(CHANGED);
+    own.state = 'kept';
+    own.lease = lease;
+    own.modRevision = reply.header.revision;
+    this.#deadlines.add(own, request.leaseMs, sentMs);
+    return true;
+  }
+
+  async release(request: LockRequest, fence?: number): Promise<boolean> {
+    const own = this.#own.get(request.owner);
+    const keys = own?.queue.keys ?? this.#keysOf(request);
+    const key = own?.key ?? keys.inQueue(request.owner);
+    if (own !== undefined) this.#leave(own);
+    const reply = await this.#txn(
+      {
+        compare: [isPresent(key)],
+        success: [{ delete: { key } }],
+        failure: [...keys.readFirst(1), { range: { key: keys.forced } }],
+      },
+      own?.lease,
+    );
+    if (own !== undefined) this.#deleted(own, reply.header.revision);
+    if (reply.succeeded) return own === undefined ? fence !== undefined : own.fence > 0;
+    return fence !== undefined && !wasGrantedSince(reply, fence);
+  }
+
+  async forceRelease(target: LockTarget): Promise<number> {
+    const keys = this.#keysOf(target);
+    const lease = await this.#leases.of(MARK_MS);
+    const held = admitted((await this.#read(keys)).entries);
+    if (held.length === 0) return 0;
+    const mark = { put: { key: keys.forced, value: '', lease: lease.id } };
+    await this.#deleteKeys(
+      held.map(({ key }) => key),
+      mark,
+    );
+    for (const { owner } of held) this.#dropOwn(owner, new Error(FORCED));
+    return held.length;
+  }
+
+  async inspect(target: LockTarget): Promise<Inspection> {
+    const { entries } = await this.#read(this.#keysOf(target));
+    return shown(this.#client, this.#clock, entries);
+  }
+
+  list(filter: ListFilter): Promise<LockListing> {
+    return listLocks(this.#client, this.#clock, this.#prefix, filter);
+  }
+
+  /** The place is that in the queue as this process knows it. */
+  async contention(request: LockRequest): Promise<Contention> {
+    const own = this.#own.get(request.owner);
+    const keys = this.#keysOf(request);
+    const reply = await this.#txn({ compare: [], success: keys.readFirst(MAX_SHOWN), failure: [] });
+    const holders = admitted(entriesOf(reply)).slice(0, MAX_SHOWN);
+    return {
+      holders: holders.map((entry) => holderOf(entry, entry.leaseMs, this.#clock.wallMs())),
+      place: own?.state === 'waiting' ? own.queue.placeOf(own.key) : undefined,
+    };
+  }
+
+  onLost(listener: (reason: Error, owner?: string) => void): void {
+    this.#onLost = listener;
+  }
+
+  watch(request: LockRequest, onContended: () => void): void {
+    const own = this.#own.get(request.owner);
+    if (own?.state !== 'held') return;
+    let stop = IGNORE;
+    this.#contended.set(request.owner, () => {
+      this.#contended.delete(request.owner);
+      stop();
+    });
+    const isOver = (): boolean => own.state !== 'held' || !this.#contended.has(request.owner);
+    const check = async (): Promise<void> => {
+      const { entries, revision } = await this.#read(own.queue.keys);
+      if (isOver()) return;
+      if (entries.length > admitted(entries).length) {
+        this.unwatch(request);
+        onContended();
+        return;
+      }
+      const { first: key, end: rangeEnd } = own.queue.keys;
+      const range = { key, rangeEnd, startRevision: revision + 1, filter: NO_DELETE };
+      const again = (): void => {
+        stop();
+        retry();
+      };
+      stop = this.#watches.watch(range, { changed: again, gap: again });
+    };
+    const retry = (): void => {
+      check().catch(() => {
+        if (!isOver() && !this.#client.isClosed) this.#clock.setTimer(RETRY_MS, retry);
+      });
+    };
+    retry();
+  }
+
+  unwatch({ owner }: LockRequest): void {
+    this.#contended.get(owner)?.();
+  }
+
+  /** The locks that are still held end with their leases. */
+  async close(): Promise<void> {
+    if (this.#client.isClosed) return;
+    this.#watches.close();
+    this.#leases.close();
+    this.#deadlines.close();
+    this.#client.close();
+  }
+
+  #keysOf(target: LockTarget): LockKeys {
+    return new LockKeys(this.#prefix, target);
+  }
+
+  #newEntry(request: LockRequest, place?: number): OwnEntry {
+    const keys = this.#keysOf(request);
+    let queue = this.#queues.get(keys.lock);
+    if (queue === undefined) {
+      queue = new LockQueue(keys);
+      this.#queues.set(keys.lock, queue);
+    }
+    const { owner } = request;
+    const key = place === undefined ? keys.inQueue(owner) : keys.inFront(owner);
+    const own = new OwnEntry(request, queue, key, place);
+    this.#own.set(owner, own);
+    queue.owners.add(owner);
+    return own;
+  }
+
+  /** The own entry that is in etcd already, or a new one. */
+  #entryAt(request: LockRequest, entry: Entry | undefined): OwnEntry {
+    const known = this.#own.get(request.owner);
+    if (known !== undefined) return known;
+    const isInFront = entry !== undefined && entry.place !== entry.createRevision;
+    return this.#newEntry(request, isInFront ? entry.place : undefined);
+  }
+
+  #put(own: OwnEntry, lease: SharedLease, fence?: number): Operation {
+    const { key, request, place } = own;
+    const value = storedValue(request, { at: this.#clock.wallMs(), place, fence });
+    return { put: { key, value, lease: lease.id } };
+  }
+
+  /** Sends a transaction, and renews the lease at the same time if necessary. On a lease that has ended, sends it again. */
+  async #write(
+    { leaseMs }: LockRequest,
+    sentMs: number,
+    build: (lease: SharedLease) => TxnRequest,
+  ): Promise<{ readonly reply: TxnReply; readonly lease: SharedLease }> {
+    for (let attempt = 0; ; attempt++) {
+      const lease = await this.#leases.of(leaseMs);
+      try {
+        const [reply] = await Promise.all([
+          this.#client.call(TXN, build(lease), () => lease.abandon()),
+          lease.ensure(sentMs + leaseMs),
+        ]);
+        return { reply, lease };
+      } catch (error) {
+        const isEnded = isLeaseEnded(error);
+        if (isEnded) this.#leaseEnded(lease);
+        else lease.abandon();
+        if (!isEnded || attempt > 0) throw error;
+      }
+    }
+  }
+
+  /** Sends a transaction about a key with this lease. If it fails, the key ends with the lease. */
+  async #txn(request: TxnRequest, lease?: SharedLease): Promise<TxnReply> {
+    try {
+      return await this.#client.call(TXN, request, () => lease?.abandon());
+    } catch (error) {
+      lease?.abandon();
+      throw error;
+    }
+  }
+
+  async #read(keys: LockKeys): Promise<{ readonly entries: Entry[]; readonly revision: number }> {
+    const reply = await this.#txn({ compare: [], success: keys.read(), failure: [] });
+    return { entries: entriesOf(reply), revision: reply.header.revision };
+  }
+
+  /** Keys that are read in one turn, such as for renewals, are read in one request. */
+  #readKey(key: string): Promise<KeyValue | undefined> {
+    return new Promise((resolve, reject) => this.#reads.add(0, [{ key, resolve, reject }]));
+  }
+
+  #sendReads(batch: readonly PendingRead[]): void {
+    const success = batch.map(({ key }) => ({ range: { key } }));
+    this.#txn({ compare: [], success, failure: [] }).then(
+      ({ responses }) => {
+        for (const [index, { resolve }] of batch.entries()) {
+          resolve(responses[index]?.range?.kvs[0]);
+        }
+      },
+      (error: unknown) => {
+        for (const { reject } of batch) reject(error);
+      },
+    );
+  }
+
+  async #deleteKeys(keys: readonly string[], ...others: readonly Operation[]): Promise<void> {
+    for (let start = 0; start < keys.length; start += MAX_DELETES) {
+      const deletes = keys.slice(start, start + MAX_DELETES).map((key) => ({ delete: { key } }));
+      await this.#txn({ compare: [], success: [...deletes, ...others], failure: [] });
+    }
+  }
+
+  /** Runs a request that acquires. If it fails, the entry may exist: etcd ends it with its lease, which is abandoned. */
+  async #asking(own: OwnEntry, send: () => Promise<AcquireResult>): Promise<AcquireResult> {
+    own.queue.pendingCount++;
+    try {
+      return await send();
+    } catch (error) {
+      if (own.state === 'requested') this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
+      throw error;
+    } finally {
+      own.queue.requestEnded();
+      this.#tidy(own.queue);
+    }
+  }
+
+  /** The request was released while it was under way: the entry must not stay. */
+  #checkState(own: OwnEntry): void {
+    if (own.state !== 'released') return;
+    this.#deleteKeys([own.key]).catch(() => own.lease?.abandon());
+    throw new Error('the request was released');
+  }
+
+  /** The first entry decides how many slots the lock has. An entry with another number is removed. */
+  #checkSlots(own: OwnEntry, entries: readonly Entry[]): void {
+    const first = entries.find(({ key }) => key !== own.key);
+    const { name, slots } = own.request;
+    if (first === undefined || first.slots === slots) return;
+    const isBehind = entries[0] === first;
+    if (!isBehind) return;
+    this.#leave(own);
+    this.#txn(
+      { compare: [isPresent(own.key)], success: [{ delete: { key: own.key } }], failure: [] },
+      own.lease,
+    ).then(({ header }) => this.#deleted(own, header.revision), IGNORE);
+    throw otherSlots(name, first.slots, slots);
+  }
+
+  #hold(own: OwnEntry, revision: number, sentMs: number, fence = revision): AcquireResult {
+    own.state = 'held';
+    own.fence = fence;
+    own.modRevision = revision;
+    own.queue.waiting.delete(own.key);
+    this.#deadlines.add(own, own.request.leaseMs, sentMs);
+    return granted(fence);
+  }
+
+  #wait(own: OwnEntry): void {
+    const { queue, lease } = own;
+    own.state = 'waiting';
+    own.unschedule();
+    queue.waiting.set(own.key, own);
+    this.#watchQueue(queue);
+    this.#keepAlive(lease!);
+  }
+
+  /** A lease with waiting entries is renewed by this store. Held entries are renewed by extend(). */
+  #keepAlive(lease: SharedLease): void {
+    const waiting = (): OwnEntry[] =>
+      [...this.#own.values()].filter((own) => own.lease === lease && own.state === 'waiting');
+    const isNeeded = (): boolean => {
+      if (lease.isAbandoned) for (const own of waiting()) this.#moveWaiting(own);
+      return !lease.isAbandoned && waiting().length > 0;
+    };
+    this.#leases.keepAlive(lease, isNeeded, () => this.#leaseEnded(lease));
+  }
+
+  #moveWaiting(own: OwnEntry): void {
+    this.#move(own, this.#clock.monotonicMs()).then(
+      (isThere) => {
+        if (!isThere) this.#entryGone(own);
+        else if (own.state === 'waiting') this.#keepAlive(own.lease!);
+      },
+      () => own.waiter?.notify({ type: 'retry' }),
+    );
+  }
+
+  /** Confirms the waiting entries of this process that are admitted. */
+  #serve(queue: LockQueue<OwnEntry>): void {
+    if (queue.waiting.size === 0) return;
+    for (const { key } of queue.admitted()) {
+      const own = queue.waiting.get(key);
+      if (own === undefined || own.confirming !== undefined) continue;
+      this.#confirm(own).catch(() => own.waiter?.notify({ type: 'retry' }));
+    }
+  }
+
+  /** Grants the lock to a waiting entry that is admitted. The fence is the revision of this transaction. */
+  #confirm(own: OwnEntry): Promise<AcquireResult> {
+    own.confirming ??= this.#sendConfirm(own).finally(() => {
+      own.confirming = undefined;
+      own.queue.requestEnded();
+      this.#serve(own.queue);
+    });
+    return own.confirming;
+  }
+
+  async #sendConfirm(own: OwnEntry): Promise<AcquireResult> {
+    own.queue.pendingCount++;
+    const sentMs = this.#clock.monotonicMs();
+    const { modRevision, queue, waiter, request } = own;
+    if (!(await this.#confirmAt(own, modRevision, queue.syncedRevision, sentMs))) return QUEUED;
+    const nowMs = this.#clock.monotonicMs();
+    // The lease was last renewed some time ago: the holder counts from then, and renews it at once.
+    const startMs = Math.min(sentMs, own.lease!.aliveUntilMs - request.leaseMs);
+    const sentWallMs = this.#clock.wallMs() - (nowMs - startMs);
+    const isReserved = startMs < sentMs;
+    waiter?.notify({ type: 'granted', fence: own.fence, sentMs: startMs, sentWallMs, isReserved });
+    return granted(own.fence);
+  }
+
+  /** False: the entry or the front has changed after these revisions. */
+  async #confirmAt(
+    own: OwnEntry,
+    modRevision: number,
+    revision: number,
+    sentMs: number,
+  ): Promise<boolean> {
+    const { queue, request } = own;
+    const { leaseMs } = request;
+    const isUsable = own.lease !== undefined && !own.lease.isAbandoned;
+    const lease = isUsable ? own.lease! : await this.#leases.of(leaseMs);
+    const reply = await this.#txn(
+      {
+        compare: [isUnchanged(own.key, modRevision), queue.keys.frontUnchangedSince(revision)],
+        success: [this.#put(own, lease)],
+        failure: queue.keys.read(),
+      },
+      lease,
+    );
+    if (own.state === 'released') return false;
+    if (!reply.succeeded) {
+      this.#changed(own, reply);
+      return false;
+    }
+    own.lease = lease;
+    if (lease.aliveUntilMs < this.#clock.monotonicMs() + leaseMs / 2) {
+      await lease.ensure(sentMs + leaseMs);
+    }
+    this.#hold(own, reply.header.revision, sentMs);
+    return true;
+  }
+
+  #changed(own: OwnEntry, reply: TxnReply): void {
+    const entries = entriesOf(reply);
+    const mine = entries.find(({ key }) => key === own.key);
+    own.queue.merge(entries, reply.header.revision);
+    // An earlier confirmation may have been executed, and its reply lost: confirm again.
+    if (mine !== undefined) own.modRevision = mine.modRevision;
+    else this.#entryGone(own);
+  }
+
+  #watchQueue(queue: LockQueue<OwnEntry>, fromRevision?: number): void {
+    if (queue.unwatch !== undefined) return;
+    // Without a watch, the queue is out of date, unless it was just read.
+    if (fromRevision !== undefined) queue.clear();
+    const { first: key, end: rangeEnd } = queue.keys;
+    const startRevision = fromRevision ?? queue.syncedRevision + 1;
+    queue.unwatch = this.#watches.watch(
+      { key, rangeEnd, startRevision, filter: NO_PUT },
+      {
+        changed: (kvs) => {
+          for (const { key, modRevision } of kvs) this.#keyDeleted(queue, key, modRevision);
+          this.#serve(queue);
+        },
+        gap: () => this.#resync(queue),
+      },
+    );
+  }
+
+  #keyDeleted(queue: LockQueue<OwnEntry>, key: string, revision: number): void {
+    queue.delete(key, revision);
+    const own = this.#own.get(decoded(key.slice(key.lastIndexOf('/') + 1)));
+    if (own?.key === key && own.modRevision < revision) this.#entryGone(own);
+  }
+
+  /** Events were lost: reads the whole queue and watches it from there. */
+  #resync(queue: LockQueue<OwnEntry>): void {
+    queue.unwatch = undefined;
+    if (queue.owners.size === 0 || this.#client.isClosed) return;
+    queue.pendingCount++;
+    this.#read(queue.keys)
+      .then(
+        ({ entries, revision }) => {
+          queue.merge(entries, revision);
+          this.#watchQueue(queue);
+          const found = new Set(entries.map(({ key }) => key));
+          for (const owner of [...queue.owners]) {
+            const own = this.#own.get(owner);
+            const isOlder = own !== undefined && own.modRevision <= revision;
+            if (isOlder && !found.has(own.key)) this.#entryGone(own);
+          }
+          this.#serve(queue);
+        },
+        () => void this.#clock.setTimer(RETRY_MS, () => this.#resync(queue)),
+      )
+      .finally(() => queue.requestEnded());
+  }
+
+  /** The entry was deleted, and not by its owner. */
+  #entryGone(own: OwnEntry): void {
+    if (own.state === 'waiting') {
+      this.#forget(own);
+      own.waiter?.notify({ type: 'retry' });
+    } else if (own.state === 'held') {
+      this.#forget(own);
+      this.#reportLoss(own);
+    }
+  }
+
+  /** Finds out whether the lock was stolen. */
+  #reportLoss({ request, queue }: OwnEntry): void {
+    const report = (reason: Error): void => this.#onLost(reason, request.owner);
+    this.#read(queue.keys).then(
+      ({ entries }) => {
+        const thief = entries.find(({ stealReason }) => stealReason !== undefined);
+        report(thief ? new StolenError(thief.info, thief.stealReason!) : new Error(GONE));
+      },
+      () => report(new Error(GONE)),
+    );
+  }
+
+  /** This process has deleted the entry of an owner, which may be its own. */
+  #dropOwn(owner: string, reason?: Error): void {
+    const own = this.#own.get(owner);
+    if (own === undefined) return;
+    const { state } = own;
+    this.#forget(own);
+    if (state === 'waiting') own.waiter?.notify({ type: 'retry' });
+    // Later: the caller receives its lease first.
+    if (state === 'held' && reason) this.#clock.defer(() => this.#onLost(reason, owner));
+  }
+
+  /** etcd has ended the lease, and deleted its keys. */
+  #leaseEnded(lease: SharedLease): void {
+    lease.markDead();
+    for (const own of [...this.#own.values()]) if (own.lease === lease) this.#entryGone(own);
+  }
+
+  /** The lease of a held entry is over, or etcd has ended an entry that this process does not use any more. */
+  #due(own: OwnEntry): void {
+    const isInUse = own.state === 'held' || own.state === 'kept';
+    this.#forget(own);
+    if (!isInUse) return;
+    // Compares the revision: the owner may acquire again before a late execution of this transaction.
+    this.#txn(
+      {
+        compare: [isUnchanged(own.key, own.modRevision)],
+        success: [{ delete: { key: own.key } }],
+        failure: [],
+      },
+      own.lease,
+    ).then(({ header }) => this.#deleted(own, header.revision), IGNORE);
+  }
+
+  /** The caller does not use the entry any more. It is forgotten when etcd has deleted it, or has ended its lease. */
+  #leave(own: OwnEntry): void {
+    own.state = 'released';
+    own.waiter = undefined;
+    own.queue.waiting.delete(own.key);
+    this.unwatch(own.request);
+    this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
+  }
+
+  #deleted(own: OwnEntry, revision: number): void {
+    this.#forget(own);
+    own.queue.delete(own.key, revision);
+    this.#serve(own.queue);
+  }
+
+  #forget(own: OwnEntry): void {
+    const { queue, request, key } = own;
+    own.unschedule();
+    own.state = 'released';
+    queue.waiting.delete(key);
+    if (this.#own.get(request.owner) !== own) return;
+    this.unwatch(request);
+    this.#own.delete(request.owner);
+    queue.owners.delete(request.owner);
+    this.#tidy(queue);
+  }
+
+  /** Removes a queue without entries of this process, some time later if it is watched: it may be used again. */
+  #tidy(queue: LockQueue<OwnEntry>): void {
+    if (queue.owners.size > 0 || queue.pendingCount > 0) return;
+    if (queue.unwatch === undefined) this.#queues.delete(queue.keys.lock);
+    else if (!queue.isLingering) {
+      queue.isLingering = true;
+      this.#clock.setTimer(LINGER_MS, () => {
+        queue.isLingering = false;
+        if (queue.owners.size > 0) return;
+        queue.unwatch?.();
+        queue.unwatch = undefined;
+        this.#tidy(queue);
+      });
+    }
+  }
+}
+
+interface PendingRead {
+  readonly key: string;
+  readonly resolve: (kv: KeyValue | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const QUEUED: AcquireResult = { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
+const CHANGED = 'the lock has changed meanwhile';
+const GONE = 'its key in etcd was deleted, or its lease there has ended';
+const FORCED = 'the lock was released by force';
+const IGNORE = (): void => {};
+/** etcd executes at most 128 operations in a transaction. */
+const MAX_READS = 100;
+const MAX_DELETES = 100;
+/** Each lock takes two ranges of a transaction. */
+const MAX_GROUP = 60;
+/** Maximum number of holders that a LockTimeoutError names. */
+const MAX_SHOWN = 10;
+/** How often a transaction is sent again because the queue has changed. */
+const MAX_ATTEMPTS = 10;
+/** How long the mark of a forced release stays: longer than holders repeat a release whose reply was lost. */
+const MARK_MS = 60_000;
+/** How long an entry is remembered whose release has failed. */
+const FORGET_MS = 60_000;
+const LINGER_MS = 1000;
+const RETRY_MS = 500;
+
+function granted(fence: number): AcquireResult {
+  return { type: 'granted', fence };
+}
+
+/** The entries in some replies of a transaction, in the order of their places. */
+function entriesOf({ responses }: TxnReply, start = 0, end = responses.length): Entry[] {
+  return responses
+    .slice(start, end)
+    .flatMap(({ range }) => range?.kvs ?? [])
+    .map(entryOf)
+    .sort(byPlace);
+}
+
+function isAdmitted(entries: Iterable<Entry>, key: string): boolean {
+  return admitted(entries).some((entry) => entry.key === key);
+}
+
+function fits({ permits, slots }: LockRequest, entries: readonly Entry[]): boolean {
+  return entries.reduce((sum, entry) => sum + entry.permits, permits) <= slots;
+}
+
+function leaseMsOf({ leaseMs }: Entry): number {
+  return leaseMs;
+}
+
+/** Whether a holder has a larger fence, or a forced release came later. */
+function wasGrantedSince(reply: TxnReply, fence: number): boolean {
+  const [head] = entriesOf(reply, 0, 2);
+  const mark = reply.responses[2]?.range?.kvs[0];
+  return (head?.fence ?? 0) > fence || (mark?.modRevision ?? 0) > fence;
+}
+
+/** The fence of locks that are all held already. Undefined: some are not, and the fence is the next revision. */
+function raisedFence(
+  heads: readonly (Entry | undefined)[],
+  minFence: number,
+  revision: number,
+): number | undefined {
+  if (revision > 0 && minFence > revision) {
+    throw new LockArgumentError(
+      '',
+      `the fence ${minFence} is larger than the revision ${revision} of etcd: it is not a fence of this store`,
+    );
+  }
+  const fences = heads.map((head) => head?.fence);
+  if (fences.includes(undefined)) return undefined;
+  return Math.max(minFence, ...(fences as number[]));
+}
