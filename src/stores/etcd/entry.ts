@@ -79,7 +79,7 @@ export function entryOf({ key, value, createRevision, modRevision, lease }: KeyV
   const { host = '?', pid = 0, label = '' } = stored;
   return {
     key,
-    owner: decoded(key.slice(key.lastIndexOf('/') + 1)),
+    owner: ownerOf(key),
     permits,
     slots,
     place: stored.place ?? createRevision,
@@ -101,6 +101,10 @@ function parsed(value: string): Partial<StoredValue> {
   } catch {
     return {};
   }
+}
+
+export function ownerOf(key: string): string {
+  return decoded(key.slice(key.lastIndexOf('/') + 1));
 }
 
 export function decoded(text: string): string {
@@ -136,6 +140,11 @@ export class LockKeys {
 
   constructor(prefix: string, { kind, name }: LockTarget) {
     this.lock = `${prefix}${kind}/${encodeURIComponent(name)}/`;
+  }
+
+  /** Identifies the request of an owner for this lock, wherever its entry is. */
+  idOf(owner: string): string {
+    return `${this.lock}${owner}`;
   }
 
   inQueue(owner: string): string {

@@ -20,13 +20,13 @@ import {
 import {
   admitted,
   byPlace,
-  decoded,
   type Entry,
   entryOf,
   isAbsent,
   isPresent,
   isUnchanged,
   LockKeys,
+  ownerOf,
   storedValue,
 } from './entry.ts';
 import { EtcdClient } from './etcd-client.ts';
@@ -112,12 +112,12 @@ class EtcdStore implements LockStore {
   readonly #leases: SharedLeases;
   readonly #watches: WatchStream;
   readonly #reads: Batcher<PendingRead>;
-  /** By owner. */
+  /** By id. */
   readonly #own = new Map<string, OwnEntry>();
   readonly #deadlines: TimerQueues<OwnEntry>;
   /** By the key of the lock. */
   readonly #queues = new Map<string, LockQueue<OwnEntry>>();
-  /** Ends the watches for `lease.contended`, by owner. */
+  /** Ends the watches for `lease.contended`, by the id of the entry. */
   readonly #contended = new Map<string, () => void>();
   #onLost: (reason: Error, owner?: string) => void = IGNORE;
 
@@ -134,7 +134,7 @@ class EtcdStore implements LockStore {
 
   async acquire(request: LockRequest, waiter?: Waiter): Promise<AcquireResult> {
     const sentMs = this.#clock.monotonicMs();
-    const known = this.#own.get(request.owner);
+    const known = this.#find(request);
     await known?.confirming;
     if (known?.state === 'held' && (await this.extend(request))) return granted(known.fence);
     if (request.stealReason !== undefined) return this.#steal(request, sentMs);
@@ -143,7 +143,7 @@ class EtcdStore implements LockStore {
 
   /** Puts the entry and reads the queue, in one transaction. */
   async #enqueue(request: LockRequest, waiter: Waiter, sentMs: number): Promise<AcquireResult> {
-    const known = this.#own.get(request.owner);
+    const known = this.#find(request);
     const own = known ?? this.#newEntry(request);
     const { queue } = own;
     const { keys } = queue;
@@ -176,7 +176,7 @@ class EtcdStore implements LockStore {
 
   /** Puts the entry only if it is admitted at once. Otherwise it reads the queue, and sees whether another attempt is. */
   async #tryOnce(request: LockRequest, sentMs: number): Promise<AcquireResult> {
-    const known = this.#own.get(request.owner);
+    const known = this.#find(request);
     if (known?.state === 'waiting') return QUEUED;
     const own = known ?? this.#newEntry(request);
     const { keys } = own.queue;
@@ -216,9 +216,19 @@ class EtcdStore implements LockStore {
     if (requests.length > MAX_GROUP) return undefined;
     const sentMs = this.#clock.monotonicMs();
     const keys = requests.map((request) => this.#keysOf(request));
+    const readHeads = keys.flatMap((each) => each.readFirst(1));
+    const headsOf = (reply: TxnReply): (Entry | undefined)[] =>
+      keys.map((_, index) => entriesOf(reply, 2 * index, 2 * index + 2)[0]);
     let revision = 0;
-    let heads: readonly (Entry | undefined)[] = requests.map(() => undefined);
+    let heads: readonly (Entry | undefined)[] = keys.map(() => undefined);
+    if (minFence > 0) {
+      const reply = await this.#txn({ compare: [], success: readHeads, failure: [] });
+      revision = reply.header.revision;
+      heads = headsOf(reply);
+    }
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const isBusy = heads.some((head, index) => head && head.owner !== requests[index]!.owner);
+      if (isBusy) break;
       const fence = raisedFence(heads, minFence, revision);
       const owns = requests.map((request, index) => this.#entryAt(request, heads[index]));
       const { reply, lease } = await this.#write(requests[0]!, sentMs, (lease) => ({
@@ -229,7 +239,7 @@ class EtcdStore implements LockStore {
             : isUnchanged(head.key, head.modRevision);
         }),
         success: owns.map((own) => this.#put(own, lease, fence)),
-        failure: keys.flatMap((each) => each.readFirst(1)),
+        failure: readHeads,
       }));
       revision = reply.header.revision;
       if (reply.succeeded) {
@@ -240,9 +250,7 @@ class EtcdStore implements LockStore {
         return granted(fence ?? revision);
       }
       for (const own of owns) if (own.state === 'requested') this.#forget(own);
-      heads = requests.map((_, index) => entriesOf(reply, 2 * index, 2 * index + 2)[0]);
-      const isBusy = heads.some((head, index) => head && head.owner !== requests[index]!.owner);
-      if (isBusy) break;
+      heads = headsOf(reply);
     }
     return { type: 'busy', retryInMs: 0 };
   }
@@ -266,7 +274,7 @@ class EtcdStore implements LockStore {
       }));
       if (reply.succeeded) {
         own.lease = lease;
-        this.#dropOwn(giver.owner);
+        this.#dropOwn(giver, keys);
         return this.#hold(own, reply.header.revision, sentMs);
       }
       this.#forget(own);
@@ -276,7 +284,7 @@ class EtcdStore implements LockStore {
 
   /** The reply to an earlier attempt was lost, or the request is repeated. */
   async #adopted(request: LockRequest, mine: Entry, sentMs: number): Promise<AcquireResult> {
-    const known = this.#own.get(request.owner);
+    const known = this.#find(request);
     const own = known ?? this.#entryAt(request, mine);
     if (known === undefined) this.#hold(own, mine.modRevision, sentMs, mine.fence);
     return (await this.extend(request)) ? granted(own.fence) : { type: 'busy', retryInMs: 0 };
@@ -313,7 +321,7 @@ class EtcdStore implements LockStore {
       }));
       if (reply.succeeded) {
         own.lease = lease;
-        for (const { owner } of held) this.#dropOwn(owner, reason);
+        for (const entry of held) this.#dropOwn(entry, keys, reason);
         return this.#hold(own, reply.header.revision, sentMs);
       }
       this.#forget(own);
@@ -322,7 +330,7 @@ class EtcdStore implements LockStore {
   }
 
   async extend(request: LockRequest): Promise<boolean> {
-    const own = this.#own.get(request.owner);
+    const own = this.#find(request);
     if (own?.state !== 'held') return false;
     const sentMs = this.#clock.monotonicMs();
     const { lease } = own;
@@ -374,7 +382,7 @@ class EtcdStore implements LockStore {
 
   /** Puts the key with a lease of its own, which this process does not renew. */
   async keep(request: LockRequest): Promise<boolean> {
-    const own = this.#own.get(request.owner);
+    const own = this.#find(request);
     if (own?.state !== 'held' && own?.state !== 'kept') return false;
     const sentMs = this.#clock.monotonicMs();
     const kv = await this.#readKey(own.key);
@@ -397,7 +405,7 @@ class EtcdStore implements LockStore {
   }
 
   async release(request: LockRequest, fence?: number): Promise<boolean> {
-    const own = this.#own.get(request.owner);
+    const own = this.#find(request);
     const keys = own?.queue.keys ?? this.#keysOf(request);
     const key = own?.key ?? keys.inQueue(request.owner);
     if (own !== undefined) this.#leave(own);
@@ -424,7 +432,7 @@ class EtcdStore implements LockStore {
       held.map(({ key }) => key),
       mark,
     );
-    for (const { owner } of held) this.#dropOwn(owner, new Error(FORCED));
+    for (const entry of held) this.#dropOwn(entry, keys, new Error(FORCED));
     return held.length;
   }
 
@@ -439,7 +447,7 @@ class EtcdStore implements LockStore {
 
   /** The place is that in the queue as this process knows it. */
   async contention(request: LockRequest): Promise<Contention> {
-    const own = this.#own.get(request.owner);
+    const own = this.#find(request);
     const keys = this.#keysOf(request);
     const reply = await this.#txn({ compare: [], success: keys.readFirst(MAX_SHOWN), failure: [] });
     const holders = admitted(entriesOf(reply)).slice(0, MAX_SHOWN);
@@ -454,19 +462,19 @@ class EtcdStore implements LockStore {
   }
 
   watch(request: LockRequest, onContended: () => void): void {
-    const own = this.#own.get(request.owner);
+    const own = this.#find(request);
     if (own?.state !== 'held') return;
     let stop = IGNORE;
-    this.#contended.set(request.owner, () => {
-      this.#contended.delete(request.owner);
+    this.#contended.set(own.id, () => {
+      this.#contended.delete(own.id);
       stop();
     });
-    const isOver = (): boolean => own.state !== 'held' || !this.#contended.has(request.owner);
+    const isOver = (): boolean => own.state !== 'held' || !this.#contended.has(own.id);
     const check = async (): Promise<void> => {
       const { entries, revision } = await this.#read(own.queue.keys);
       if (isOver()) return;
       if (entries.length > admitted(entries).length) {
-        this.unwatch(request);
+        this.#contended.get(own.id)?.();
         onContended();
         return;
       }
@@ -486,8 +494,8 @@ class EtcdStore implements LockStore {
     retry();
   }
 
-  unwatch({ owner }: LockRequest): void {
-    this.#contended.get(owner)?.();
+  unwatch(request: LockRequest): void {
+    this.#contended.get(this.#keysOf(request).idOf(request.owner))?.();
   }
 
   /** The locks that are still held end with their leases. */
@@ -503,6 +511,10 @@ class EtcdStore implements LockStore {
     return new LockKeys(this.#prefix, target);
   }
 
+  #find(request: LockRequest): OwnEntry | undefined {
+    return this.#own.get(this.#keysOf(request).idOf(request.owner));
+  }
+
   #newEntry(request: LockRequest, place?: number): OwnEntry {
     const keys = this.#keysOf(request);
     let queue = this.#queues.get(keys.lock);
@@ -513,14 +525,15 @@ class EtcdStore implements LockStore {
     const { owner } = request;
     const key = place === undefined ? keys.inQueue(owner) : keys.inFront(owner);
     const own = new OwnEntry(request, queue, key, place);
-    this.#own.set(owner, own);
-    queue.owners.add(owner);
+    this.#own.set(own.id, own);
+    queue.ownCount++;
+    this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
     return own;
   }
 
   /** The own entry that is in etcd already, or a new one. */
   #entryAt(request: LockRequest, entry: Entry | undefined): OwnEntry {
-    const known = this.#own.get(request.owner);
+    const known = this.#find(request);
     if (known !== undefined) return known;
     const isInFront = entry !== undefined && entry.place !== entry.createRevision;
     return this.#newEntry(request, isInFront ? entry.place : undefined);
@@ -596,14 +609,11 @@ class EtcdStore implements LockStore {
     }
   }
 
-  /** Runs a request that acquires. If it fails, the entry may exist: etcd ends it with its lease, which is abandoned. */
+  /** Runs a request whose reply is merged into the queue. */
   async #asking(own: OwnEntry, send: () => Promise<AcquireResult>): Promise<AcquireResult> {
     own.queue.pendingCount++;
     try {
       return await send();
-    } catch (error) {
-      if (own.state === 'requested') this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
-      throw error;
     } finally {
       own.queue.requestEnded();
       this.#tidy(own.queue);
@@ -766,14 +776,14 @@ class EtcdStore implements LockStore {
 
   #keyDeleted(queue: LockQueue<OwnEntry>, key: string, revision: number): void {
     queue.delete(key, revision);
-    const own = this.#own.get(decoded(key.slice(key.lastIndexOf('/') + 1)));
+    const own = this.#own.get(queue.keys.idOf(ownerOf(key)));
     if (own?.key === key && own.modRevision < revision) this.#entryGone(own);
   }
 
   /** Events were lost: reads the whole queue and watches it from there. */
   #resync(queue: LockQueue<OwnEntry>): void {
     queue.unwatch = undefined;
-    if (queue.owners.size === 0 || this.#client.isClosed) return;
+    if (queue.ownCount === 0 || this.#client.isClosed) return;
     queue.pendingCount++;
     this.#read(queue.keys)
       .then(
@@ -781,9 +791,8 @@ class EtcdStore implements LockStore {
           queue.merge(entries, revision);
           this.#watchQueue(queue);
           const found = new Set(entries.map(({ key }) => key));
-          for (const owner of [...queue.owners]) {
-            const own = this.#own.get(owner);
-            const isOlder = own !== undefined && own.modRevision <= revision;
+          for (const own of [...this.#own.values()]) {
+            const isOlder = own.queue === queue && own.modRevision <= revision;
             if (isOlder && !found.has(own.key)) this.#entryGone(own);
           }
           this.#serve(queue);
@@ -817,8 +826,8 @@ class EtcdStore implements LockStore {
   }
 
   /** This process has deleted the entry of an owner, which may be its own. */
-  #dropOwn(owner: string, reason?: Error): void {
-    const own = this.#own.get(owner);
+  #dropOwn({ owner }: Entry, keys: LockKeys, reason?: Error): void {
+    const own = this.#own.get(keys.idOf(owner));
     if (own === undefined) return;
     const { state } = own;
     this.#forget(own);
@@ -854,7 +863,7 @@ class EtcdStore implements LockStore {
     own.state = 'released';
     own.waiter = undefined;
     own.queue.waiting.delete(own.key);
-    this.unwatch(own.request);
+    this.#contended.get(own.id)?.();
     this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
   }
 
@@ -865,26 +874,26 @@ class EtcdStore implements LockStore {
   }
 
   #forget(own: OwnEntry): void {
-    const { queue, request, key } = own;
+    const { queue, id, key } = own;
     own.unschedule();
     own.state = 'released';
     queue.waiting.delete(key);
-    if (this.#own.get(request.owner) !== own) return;
-    this.unwatch(request);
-    this.#own.delete(request.owner);
-    queue.owners.delete(request.owner);
+    if (this.#own.get(id) !== own) return;
+    this.#contended.get(id)?.();
+    this.#own.delete(id);
+    queue.ownCount--;
     this.#tidy(queue);
   }
 
   /** Removes a queue without entries of this process, some time later if it is watched: it may be used again. */
   #tidy(queue: LockQueue<OwnEntry>): void {
-    if (queue.owners.size > 0 || queue.pendingCount > 0) return;
+    if (queue.ownCount > 0 || queue.pendingCount > 0) return;
     if (queue.unwatch === undefined) this.#queues.delete(queue.keys.lock);
     else if (!queue.isLingering) {
       queue.isLingering = true;
       this.#clock.setTimer(LINGER_MS, () => {
         queue.isLingering = false;
-        if (queue.owners.size > 0) return;
+        if (queue.ownCount > 0) return;
         queue.unwatch?.();
         queue.unwatch = undefined;
         this.#tidy(queue);

@@ -10,8 +10,8 @@ export class LockQueue<Waiting> {
   readonly keys: LockKeys;
   /** Entries of this process that wait, by key. */
   readonly waiting = new Map<string, Waiting>();
-  /** The owners of this process that have, or may have, an entry. */
-  readonly owners = new Set<string>();
+  /** How many entries this process has, or may have. */
+  ownCount = 0;
   /** Requests under way whose replies will be merged. */
   pendingCount = 0;
   /** Ends the watch of deletions. Undefined: it is not watched. */

@@ -8,6 +8,8 @@ import type { SharedLease } from './shared-lease.ts';
  */
 export class OwnEntry extends Scheduled<OwnEntry> {
   request: LockRequest;
+  /** Unique in this process. An owner may have entries of several locks. */
+  readonly id: string;
   readonly queue: LockQueue<OwnEntry>;
   readonly key: string;
   /** Undefined: it has the place of its create revision. */
@@ -26,6 +28,7 @@ export class OwnEntry extends Scheduled<OwnEntry> {
   constructor(request: LockRequest, queue: LockQueue<OwnEntry>, key: string, place?: number) {
     super();
     this.request = request;
+    this.id = queue.keys.idOf(request.owner);
     this.queue = queue;
     this.key = key;
     this.place = place;
