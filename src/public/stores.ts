@@ -21,6 +21,9 @@ export {
   type WaiterInfo,
 } from '../lock/index.ts';
 export {
+  type EtcdStoreOptions,
+  type EtcdTls,
+  etcdStore,
   type IoredisClient,
   type NodeRedisClient,
   openSession,
