@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   LockArgumentError,
   LockLostError,
@@ -25,24 +25,29 @@ import { withinMs } from './within.ts';
 
 const STORES = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'public', 'stores.js')).href;
 
+vi.setConfig({ maxConcurrency: 100 });
+
 let etcd: EtcdCluster;
+/** Ends what the tests have opened. */
+const cleanups: (() => unknown)[] = [];
 beforeAll(async () => {
   etcd = await startEtcd(1);
 });
-afterAll(() => etcd.stop());
+afterAll(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+  await etcd.stop();
+});
 
 let prefixes = 0;
 let owners = 0;
 
+/** Unique for each test. */
+const newPrefix = (): string => `test ${++prefixes}/`;
+
 /** Stores that share the locks of one test. */
-function openStores(count: number, options: EtcdStoreOptions = {}): LockStore[] {
-  const prefix = `test ${++prefixes}/`;
-  const stores = Array.from({ length: count }, () =>
-    etcdStore(etcd.endpoints, { prefix, ...options }),
-  );
-  onTestFinished(async () => {
-    for (const store of stores) await store.close();
-  });
+function openStores(count: number, prefix = newPrefix()): LockStore[] {
+  const stores = Array.from({ length: count }, () => etcdStore(etcd.endpoints, { prefix }));
+  for (const store of stores) cleanups.push(() => store.close());
   return stores;
 }
 
@@ -118,7 +123,7 @@ describe('acquireAll', () => {
   });
 });
 
-describe('a lease', () => {
+describe.concurrent('a lease', () => {
   it('ends in a live process that does not renew it, while others of the process are renewed', async () => {
     const [store, other] = openStores(2) as [LockStore, LockStore];
     const [kept, left] = [mutex('kept', 1000), mutex('left', 1000)];
@@ -171,14 +176,14 @@ describe('a lease', () => {
   });
 });
 
-describe('a waiter', () => {
+describe.concurrent('a waiter', () => {
   it('waits again after its entry was deleted', async () => {
-    const [store, other] = openStores(2) as [LockStore, LockStore];
+    const prefix = newPrefix();
+    const [store, other] = openStores(2, prefix) as [LockStore, LockStore];
     const [holder, waiting] = [mutex('a'), mutex('a')];
     const waiter = collector();
     await store.acquire(holder);
     await other.acquire(waiting, waiter);
-    const prefix = `test ${prefixes}/`;
     const key = `${prefix}mutex/a/1/${encodeURIComponent(waiting.owner)}`;
     await etcd.control('kv/deleterange', { key: Buffer.from(key).toString('base64') });
     expect(await waiter.next()).toEqual({ type: 'retry' });
@@ -188,9 +193,9 @@ describe('a waiter', () => {
   });
 
   it('is served after the events that it missed were compacted', async () => {
-    const [store] = openStores(1) as [LockStore];
+    const prefix = newPrefix();
+    const [store] = openStores(1, prefix) as [LockStore];
     await using proxy = await FaultProxy.start(etcd.members[0]!.port);
-    const prefix = `test ${prefixes}/`;
     const cut = etcdStore(`127.0.0.1:${proxy.port}`, { prefix });
     const [holder, waiting] = [mutex('a'), mutex('a')];
     const waiter = collector();
@@ -205,16 +210,23 @@ describe('a waiter', () => {
     expect(await waiter.next()).toMatchObject({ type: 'granted' });
     await cut.close();
   });
+});
 
-  it('is served when a thousand wait in one process, without a watch for each', async () => {
+async function watcherCount(): Promise<number> {
+  const response = await fetch(`http://${etcd.members[0]!.endpoint}/metrics`);
+  return Number(/^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(await response.text())![1]);
+}
+
+describe('waiters of one process', () => {
+  it('are served in order, with one watch for all of them', async () => {
     const [store, other] = openStores(2) as [LockStore, LockStore];
-    const COUNT = 1000;
+    const COUNT = 200;
     await using locks = new Locks({ store });
     const first = await fenceOf(other.acquire(mutex('a')));
     const before = await watcherCount();
     const fences: number[] = [];
     const done = Array.from({ length: COUNT }, () =>
-      locks.mutex('a').run(({ fence }) => void fences.push(fence), { wait: '120s' }),
+      locks.mutex('a').run(({ fence }) => void fences.push(fence), { wait: '60s' }),
     );
     while ((await other.inspect(mutex('a'))).waiters.length < COUNT) await pause(50);
     expect((await watcherCount()) - before).toBe(1);
@@ -225,11 +237,6 @@ describe('a waiter', () => {
     expect(fences[0]).toBeGreaterThan(first);
   });
 });
-
-async function watcherCount(): Promise<number> {
-  const response = await fetch(`http://${etcd.members[0]!.endpoint}/metrics`);
-  return Number(/^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(await response.text())![1]);
-}
 
 describe('list', () => {
   it('returns locks of all kinds in the order of their names, with exact counts', async () => {
@@ -256,27 +263,23 @@ describe('list', () => {
   });
 });
 
-describe('a process', () => {
-  const children: ChildProcess[] = [];
-  const start = (): { child: ChildProcess; fence: Promise<number> } => {
+describe.concurrent('a process', () => {
+  const start = (name: string): { child: ChildProcess; fence: Promise<number> } => {
     const env = { HOLDFAST_BUILD: BUILD, HOLDFAST_STORES: STORES };
     const child = fork(join(import.meta.dirname, 'etcd-process.child.js'), {
-      env: { ...process.env, ...env, HOLDFAST_ETCD: etcd.endpoints[0] },
+      env: { ...process.env, ...env, HOLDFAST_ETCD: etcd.endpoints[0], HOLDFAST_LOCK: name },
       execArgv: [],
     });
-    children.push(child);
+    cleanups.push(() => child.kill('SIGKILL'));
     return { child, fence: once(child, 'message').then(([{ fence }]) => fence as number) };
   };
-  afterAll(() => {
-    for (const child of children) child.kill('SIGKILL');
-  });
 
   it('that is killed loses its lock to the next one by the end of its lease', async () => {
-    const first = start();
+    const first = start('killed');
     const fence = await first.fence;
-    const second = start();
+    const second = start('killed');
     await using locks = new Locks({ store: etcdStore(etcd.endpoints) });
-    while ((await locks.mutex('a').inspect()).waiters.length === 0) await pause(20);
+    while ((await locks.mutex('killed').inspect()).waiters.length === 0) await pause(20);
     first.child.kill('SIGKILL');
     const beganMs = performance.now();
     expect(await second.fence).toBeGreaterThan(fence);
@@ -285,11 +288,11 @@ describe('a process', () => {
   });
 
   it('that is paused for longer than its lease learns that it has lost the lock', async () => {
-    const { child, fence } = start();
+    const { child, fence } = start('paused');
     await fence;
     child.kill('SIGSTOP');
     await using locks = new Locks({ store: etcdStore(etcd.endpoints) });
-    const lease = await locks.mutex('a').acquire({ wait: '20s' });
+    const lease = await locks.mutex('paused').acquire({ wait: '20s' });
     expect(lease.fence).toBeGreaterThan(await fence);
     const lost = once(child, 'message');
     child.kill('SIGCONT');
@@ -298,28 +301,36 @@ describe('a process', () => {
   });
 });
 
-describe('a member that starts again', () => {
+describe.concurrent('a member that starts again', () => {
   it('keeps the locks when it was killed, and has none without its data', async () => {
     const own = await startEtcd(1);
-    onTestFinished(() => own.stop());
-    await using locks = new Locks({ store: etcdStore(own.endpoints, { requestTimeout: '1s' }) });
-    await using others = new Locks({ store: etcdStore(own.endpoints) });
-    const lease = await locks.mutex('a').acquire({ lease: '60s' });
+    cleanups.push(() => own.stop());
+    const store = etcdStore(own.endpoints, { requestTimeout: '1s' });
+    const other = etcdStore(own.endpoints);
+    cleanups.push(
+      () => store.close(),
+      () => other.close(),
+    );
+    const request = mutex('a');
+    const fence = await fenceOf(store.acquire(request));
     const [member] = own.members;
     await member!.kill();
-    await expect(lease.extend()).rejects.toThrow(LockUnavailableError);
+    await expect(store.extend(request)).rejects.toThrow(/ECONNREFUSED/);
     await member!.start();
-    await lease.extend();
-    expect(await others.mutex('a').tryAcquire()).toBeNull();
+    await own.leader();
+    expect(await store.extend(request)).toBe(true);
+    expect(await other.acquire(mutex('a'))).toMatchObject({ type: 'busy' });
+    expect((await other.inspect(request)).holders).toMatchObject([{ fence }]);
     await member!.kill();
     member!.forgetData();
     await member!.start();
-    await expect(lease.extend()).rejects.toThrow(LockLostError);
-    expect(await others.mutex('a').tryAcquire()).not.toBeNull();
+    await own.leader();
+    expect(await store.extend(request)).toBe(false);
+    expect(await other.acquire(mutex('a'))).toMatchObject({ type: 'granted' });
   });
 });
 
-describe('users', () => {
+describe.concurrent('users', () => {
   let own: EtcdCluster;
   beforeAll(async () => {
     own = await startEtcd(1, '--auth-token-ttl', '1');
@@ -340,7 +351,7 @@ describe('users', () => {
 
   const open = (address: string, options: EtcdStoreOptions): Locks => {
     const locks = new Locks({ store: etcdStore(address, options) });
-    onTestFinished(() => locks.close());
+    cleanups.push(() => locks.close());
     return locks;
   };
 
@@ -369,16 +380,16 @@ describe('users', () => {
   });
 });
 
-describe('TLS', () => {
+describe.concurrent('TLS', () => {
   it('connects with a private CA and a client certificate, and not without the CA', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-etcd-tls-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    cleanups.push(() => rmSync(folder, { recursive: true }));
     const authority = new CertificateAuthority(folder, 'etcd');
     const { certFile, keyFile } = authority.issue();
     const trust = ['--client-cert-auth', '--trusted-ca-file', authority.certFile];
     const files = ['--cert-file', certFile, '--key-file', keyFile];
     const own = await startEtcd(1, ...files, ...trust);
-    onTestFinished(() => own.stop());
+    cleanups.push(() => own.stop());
     const ca = readFileSync(authority.certFile);
     const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)];
     await using locks = new Locks({ store: etcdStore(own.endpoints, { tls: { ca, cert, key } }) });
@@ -426,7 +437,7 @@ describe('etcdStore', () => {
 
   it('uses the next member when the first one refuses connections', async () => {
     await using locks = new Locks({ store: etcdStore(['127.0.0.1:1', etcd.endpoints[0]!]) });
-    const name = `failover ${prefixes}`;
+    const name = newPrefix();
     const lease = await locks.mutex(name).acquire({ wait: 0 });
     await expect(locks.mutex(name).acquire({ wait: 50 })).rejects.toThrow(LockTimeoutError);
     await lease.release();

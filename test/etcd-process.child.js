@@ -2,6 +2,6 @@
 const { createLocks } = await import(process.env.HOLDFAST_BUILD);
 const { etcdStore } = await import(process.env.HOLDFAST_STORES);
 const locks = createLocks({ store: etcdStore(process.env.HOLDFAST_ETCD) });
-const lease = await locks.mutex('a').acquire({ lease: '3s', wait: '60s' });
+const lease = await locks.mutex(process.env.HOLDFAST_LOCK).acquire({ lease: '3s', wait: '60s' });
 lease.signal.addEventListener('abort', () => process.send({ lost: lease.signal.reason.reason }));
 process.send({ fence: lease.fence });

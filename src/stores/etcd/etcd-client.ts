@@ -31,6 +31,8 @@ export class EtcdClient {
   #markConnected = (): void => {};
   readonly #settings: EtcdClientSettings;
   #connection: GrpcConnection | undefined;
+  /** All that are open, with those whose last calls are pending. */
+  readonly #connections = new Set<GrpcConnection>();
   #endpointIndex = 0;
   /** How many attempts have failed since the last reply. */
   #failureCount = 0;
@@ -76,6 +78,7 @@ export class EtcdClient {
         try {
           const result = await work(await this.#member(connection, untilMs));
           this.#failureCount = 0;
+          this.#pausedUntilMs = 0;
           return result;
         } catch (error) {
           if (isFaultOfMember(error)) onUnknown?.();
@@ -108,8 +111,8 @@ export class EtcdClient {
 
   close(): void {
     this.#isClosed = true;
-    this.#connection?.destroy();
     this.#connection = undefined;
+    for (const connection of this.#connections) connection.destroy();
     for (const end of [...this.#pauses]) end();
   }
 
@@ -133,8 +136,12 @@ export class EtcdClient {
     if (this.#isClosed) throw new Error(CLOSED);
     if (this.#connection?.isOpen) return this.#connection;
     const endpoint = endpoints[this.#endpointIndex % endpoints.length]!;
-    const connection = new GrpcConnection(clock, endpoint, tls, () => this.#retire(connection));
+    const connection = new GrpcConnection(clock, endpoint, tls, {
+      retired: () => this.#retire(connection),
+      closed: () => this.#connections.delete(connection),
+    });
     this.#connection = connection;
+    this.#connections.add(connection);
     return connection;
   }
 

@@ -696,7 +696,6 @@ class EtcdStore implements LockStore {
     own.confirming ??= this.#sendConfirm(own).finally(() => {
       own.confirming = undefined;
       own.queue.requestEnded();
-      this.#serve(own.queue);
     });
     return own.confirming;
   }
@@ -705,7 +704,11 @@ class EtcdStore implements LockStore {
     own.queue.pendingCount++;
     const sentMs = this.#clock.monotonicMs();
     const { modRevision, queue, waiter, request } = own;
-    if (!(await this.#confirmAt(own, modRevision, queue.syncedRevision, sentMs))) return QUEUED;
+    if (!(await this.#confirmAt(own, modRevision, queue.syncedRevision, sentMs))) {
+      // The queue was read again. Another turn: this confirmation is over by then.
+      this.#clock.defer(() => this.#serve(queue));
+      return QUEUED;
+    }
     const nowMs = this.#clock.monotonicMs();
     // The lease was last renewed some time ago: the holder counts from then, and renews it at once.
     const startMs = Math.min(sentMs, own.lease!.aliveUntilMs - request.leaseMs);

@@ -15,15 +15,23 @@ export class GrpcConnection {
   #failure: Error | undefined;
   #isRetired = false;
 
-  constructor(clock: Clock, endpoint: Endpoint, tls: EtcdTls | undefined, onEnd: () => void) {
+  constructor(
+    clock: Clock,
+    endpoint: Endpoint,
+    tls: EtcdTls | undefined,
+    listener: ConnectionListener,
+  ) {
     this.endpoint = endpoint;
     this.#clock = clock;
     this.#session = connect(endpoint.url, { ...tls });
     this.#session.on('error', (error) => {
       this.#failure = error;
     });
-    this.#session.on('goaway', onEnd);
-    this.#session.on('close', onEnd);
+    this.#session.on('goaway', () => listener.retired());
+    this.#session.on('close', () => {
+      listener.retired();
+      listener.closed();
+    });
   }
 
   /** Whether it accepts calls. */
@@ -34,23 +42,23 @@ export class GrpcConnection {
   call(path: string, metadata: Metadata, body: Buffer, timeoutMs: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       let reply: Buffer | undefined;
-      const stream = this.#open(path, metadata, {
-        received: (bytes) => {
-          reply = bytes;
-        },
-        ended: (error) => {
-          timer.cancel();
-          if (error !== undefined) reject(error);
-          else if (reply === undefined) reject(new GrpcError(INTERNAL, 'a reply has no message'));
-          else resolve(reply);
-        },
-      });
+      let stream: ClientHttp2Stream | undefined;
       const timer = this.#clock.setTimer(timeoutMs, () => {
         reject(new ConnectionFault(`no answer within ${Math.round(timeoutMs)} ms`));
         stream?.close(constants.NGHTTP2_CANCEL);
       });
       // A call keeps the process alive until its reply or its timeout.
       timer.keepAlive(true);
+      const ended = (error: Error | undefined): void => {
+        timer.cancel();
+        if (error !== undefined) reject(error);
+        else if (reply === undefined) reject(new GrpcError(INTERNAL, 'a reply has no message'));
+        else resolve(reply);
+      };
+      const received = (bytes: Buffer): void => {
+        reply = bytes;
+      };
+      stream = this.#open(path, metadata, { received, ended });
       stream?.end(framed(body));
     });
   }
@@ -70,6 +78,7 @@ export class GrpcConnection {
   retire(): void {
     this.#isRetired = true;
     this.#session.close();
+    this.#session.unref();
   }
 
   destroy(): void {
@@ -91,6 +100,12 @@ export class GrpcConnection {
   #endText(): string {
     return this.#failure === undefined ? 'the connection ended' : textOf(this.#failure);
   }
+}
+
+export interface ConnectionListener {
+  /** The member accepts no more calls on this connection. May be called more than once. */
+  retired(): void;
+  closed(): void;
 }
 
 export type Metadata = Readonly<Record<string, string>>;

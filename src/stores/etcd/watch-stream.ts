@@ -14,6 +14,8 @@ export class WatchStream {
   #lastId = 0;
   #stream: GrpcStream | undefined;
   #isOpening = false;
+  /** Counts the connections that were retired: a stream that was opened on one of them is of no use. */
+  #retiredCount = 0;
   #retryTimer: Timer | undefined;
   #pauseMs = MIN_PAUSE_MS;
 
@@ -47,6 +49,7 @@ export class WatchStream {
     if (this.#isOpening || this.#client.isClosed || this.#watches.size === 0) return;
     this.#isOpening = true;
     this.#retryTimer?.cancel();
+    const retiredCount = this.#retiredCount;
     let stream: GrpcStream | undefined;
     let isOver = false;
     const ended = (): void => {
@@ -61,7 +64,8 @@ export class WatchStream {
     this.#client.stream(WATCH.path, { received, ended }).then(
       (opened) => {
         this.#isOpening = false;
-        if (isOver || opened === undefined) {
+        if (isOver || opened === undefined || retiredCount !== this.#retiredCount) {
+          opened?.close();
           this.#reopen();
           return;
         }
@@ -85,6 +89,7 @@ export class WatchStream {
   }
 
   #restart(): void {
+    this.#retiredCount++;
     const stream = this.#stream;
     this.#stream = undefined;
     stream?.close();
