@@ -160,6 +160,39 @@ describe.concurrent('a lease', () => {
     expect(await waiter.next()).toMatchObject({ type: 'granted' });
   });
 
+  it('lasts for the whole duration, also on a lease of etcd that is older', async () => {
+    const [store, other] = openStores(2) as [LockStore, LockStore];
+    await store.acquire(mutex('first', 2000));
+    await pause(2500);
+    const request = mutex('second', 2000);
+    await store.acquire(request);
+    const sentMs = performance.now();
+    // As if the process had died.
+    await store.close();
+    while ((await other.inspect(request)).holders.length > 0) await pause(50);
+    expect(performance.now() - sentMs).toBeGreaterThan(2000);
+  });
+
+  it('ends for a request whose reply was lost, while others of the process are renewed', async () => {
+    const prefix = newPrefix();
+    const [other] = openStores(1, prefix) as [LockStore];
+    await using proxy = await FaultProxy.start(etcd.members[0]!.port);
+    const store = etcdStore(`127.0.0.1:${proxy.port}`, { prefix, requestTimeout: 300 });
+    cleanups.push(() => store.close());
+    const [kept, unknown] = [mutex('kept', 1500), mutex('unknown', 1500)];
+    await store.acquire(kept);
+    await proxy.set({ kind: 'swallow', way: 'replies' });
+    await expect(store.acquire(unknown)).rejects.toThrow(/no answer within/);
+    await proxy.set(PASS);
+    expect((await other.inspect(unknown)).holders).toHaveLength(1);
+    const beganMs = performance.now();
+    while ((await other.inspect(unknown)).holders.length > 0) {
+      expect(performance.now() - beganMs).toBeLessThan(withinMs(5000));
+      await pause(300);
+      expect(await store.extend(kept)).toBe(true);
+    }
+  });
+
   it('is reported as stolen at once, with the reason, after its first renewal', async () => {
     const [store, other] = openStores(2) as [LockStore, LockStore];
     await using locks = new Locks({ store });
@@ -190,6 +223,19 @@ describe.concurrent('a waiter', () => {
     expect(await other.acquire(waiting, waiter)).toMatchObject({ type: 'busy' });
     await store.release(holder);
     expect(await waiter.next()).toMatchObject({ type: 'granted' });
+  });
+
+  it('gets a larger fence than a client that stole the lock while it waited', async () => {
+    const [store, other] = openStores(2) as [LockStore, LockStore];
+    const [holder, waiting] = [mutex('a'), mutex('a')];
+    const thief = { ...mutex('a'), stealReason: 'the host is gone' };
+    const waiter = collector();
+    await store.acquire(holder);
+    await other.acquire(waiting, waiter);
+    const fence = await fenceOf(store.acquire(thief));
+    await store.release(thief, fence);
+    const event = await waiter.next();
+    expect(event.type === 'granted' && event.fence > fence).toBe(true);
   });
 
   it('is served after the events that it missed were compacted', async () => {
@@ -321,12 +367,16 @@ describe.concurrent('a member that starts again', () => {
     expect(await store.extend(request)).toBe(true);
     expect(await other.acquire(mutex('a'))).toMatchObject({ type: 'busy' });
     expect((await other.inspect(request)).holders).toMatchObject([{ fence }]);
+    const waiter = collector();
+    const waiting = mutex('a', 1500);
+    await other.acquire(waiting, waiter);
     await member!.kill();
     member!.forgetData();
     await member!.start();
     await own.leader();
     expect(await store.extend(request)).toBe(false);
-    expect(await other.acquire(mutex('a'))).toMatchObject({ type: 'granted' });
+    expect(await waiter.next()).toEqual({ type: 'retry' });
+    expect(await other.acquire(waiting, waiter)).toMatchObject({ type: 'granted' });
   });
 });
 

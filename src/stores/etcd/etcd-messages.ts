@@ -224,6 +224,7 @@ export interface WatchCreate {
 
 export const NO_PUT = 0;
 export const NO_DELETE = 1;
+export const DELETE = 1;
 
 const WATCH_CREATE = new Message<WatchCreate>({
   key: text(1),
@@ -239,7 +240,9 @@ interface WatchRequest {
   readonly cancel?: { readonly watchId: number };
 }
 
-interface WatchEvent {
+export interface WatchEvent {
+  /** 0 for a put, or DELETE. */
+  readonly type: number;
   readonly kv: KeyValue;
 }
 
@@ -251,7 +254,7 @@ export interface WatchReply {
   readonly events: readonly WatchEvent[];
 }
 
-const WATCH_EVENT = new Message<WatchEvent>({ kv: message(2, KEY_VALUE) });
+const WATCH_EVENT = new Message<WatchEvent>({ type: int(1), kv: message(2, KEY_VALUE) });
 
 export const WATCH: Method<WatchRequest, WatchReply> = {
   path: '/etcdserverpb.Watch/Watch',

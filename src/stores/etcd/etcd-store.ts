@@ -33,6 +33,7 @@ import { EtcdClient } from './etcd-client.ts';
 import { type EtcdTls, parseEndpoints } from './etcd-endpoints.ts';
 import { holderOf, listLocks, shown } from './etcd-list.ts';
 import {
+  DELETE,
   type KeyValue,
   NO_DELETE,
   NO_PUT,
@@ -768,8 +769,9 @@ class EtcdStore implements LockStore {
     queue.unwatch = this.#watches.watch(
       { key, rangeEnd, startRevision, filter: NO_PUT },
       {
-        changed: (kvs) => {
-          for (const { key, modRevision } of kvs) this.#keyDeleted(queue, key, modRevision);
+        changed: (events) => {
+          // The filter leaves out puts. To take one for a deletion would grant the lock twice.
+          for (const { type, kv } of events) if (type === DELETE) this.#keyDeleted(queue, kv);
           this.#serve(queue);
         },
         gap: () => this.#resync(queue),
@@ -777,7 +779,7 @@ class EtcdStore implements LockStore {
     );
   }
 
-  #keyDeleted(queue: LockQueue<OwnEntry>, key: string, revision: number): void {
+  #keyDeleted(queue: LockQueue<OwnEntry>, { key, modRevision: revision }: KeyValue): void {
     queue.delete(key, revision);
     const own = this.#own.get(queue.keys.idOf(ownerOf(key)));
     if (own?.key === key && own.modRevision < revision) this.#entryGone(own);

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock/index.ts';
 import type { EtcdClient } from './etcd-client.ts';
-import { type KeyValue, WATCH, type WatchReply } from './etcd-messages.ts';
+import { WATCH, type WatchEvent, type WatchReply } from './etcd-messages.ts';
 import type { GrpcStream } from './grpc-connection.ts';
 
 /**
@@ -112,7 +112,7 @@ export class WatchStream {
     if (watch === undefined || events.length === 0) return;
     // Not the revision of the header: a watch that catches up gets older events in several replies.
     watch.nextRevision = events.at(-1)!.kv.modRevision + 1;
-    watch.listener.changed(events.map(({ kv }) => kv));
+    watch.listener.changed(events);
   }
 
   /**
@@ -138,8 +138,8 @@ interface WatchRange {
 }
 
 export interface WatchListener {
-  /** The keys that were put or deleted, in order. `modRevision` is the revision of the event. */
-  changed(kvs: readonly KeyValue[]): void;
+  /** Keys were put or deleted, in this order. `modRevision` is the revision of the event. */
+  changed(events: readonly WatchEvent[]): void;
   /** Events may have been lost, and the watch has ended. */
   gap(): void;
 }
