@@ -152,12 +152,14 @@ describe.concurrent('a lease', () => {
     const [store, other] = openStores(2) as [LockStore, LockStore];
     const request = mutex('a', 1000);
     await store.acquire(request);
-    expect(await store.keep({ ...request, leaseMs: 2000 })).toBe(true);
+    const sentMs = performance.now();
+    expect(await store.keep({ ...request, leaseMs: 4000 })).toBe(true);
     await store.close();
     expect((await other.inspect(request)).holders).toHaveLength(1);
     const waiter = collector();
     expect(await other.acquire(mutex('a'), waiter)).toMatchObject({ type: 'busy' });
     expect(await waiter.next()).toMatchObject({ type: 'granted' });
+    expect(performance.now() - sentMs).toBeGreaterThan(4000);
   });
 
   it('lasts for the whole duration, also on a lease of etcd that is older', async () => {

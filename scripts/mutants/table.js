@@ -4,6 +4,7 @@
 // and further than elsewhere.
 import { ACL_MUTANTS } from './acl-mutants.js';
 import { ELECTION_MUTANTS } from './election-mutants.js';
+import { ETCD_MUTANTS } from './etcd-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { LOG_MUTANTS } from './log-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
@@ -18,4 +19,5 @@ export const MUTANTS = [
   ...ELECTION_MUTANTS,
   ...ACL_MUTANTS,
   ...LOG_MUTANTS,
+  ...ETCD_MUTANTS,
 ];
