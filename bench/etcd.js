@@ -20,9 +20,11 @@ import {
 } from './measure.js';
 
 const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 7);
-const TURNS = 3;
-const CYCLES = 150;
-const HAND_OVERS = 60;
+const TURNS = 8;
+const CYCLES = 40;
+const HAND_OVERS = 40;
+/** Before each hand-over and each round trip: a request after a pause takes longer than one after another. */
+const PAUSE_MS = 10;
 const WAITERS = 1000;
 
 const root = join(import.meta.dirname, '..');
@@ -107,8 +109,7 @@ async function handOver(one, other) {
     const locks = turn % 2 === 0 ? other : one;
     const waiting = locks.mutex('hand-over').acquire();
     while ((await one.mutex('hand-over').inspect()).waiters.length === 0) await sleep(1);
-    // The watch may still be on its way.
-    await sleep(5);
+    await sleep(PAUSE_MS);
     const beganMs = performance.now();
     const released = lease.release();
     lease = await waiting;
@@ -124,10 +125,13 @@ async function manyWaiters(one, other) {
   const done = Array.from({ length: WAITERS }, () =>
     one.mutex('many').run(() => {}, { wait: '120s' }),
   );
+  const served = Promise.all(done);
+  // Awaited below, unless something fails before.
+  served.catch(() => {});
   while ((await other.mutex('many').inspect()).waiters.length < WAITERS) await sleep(50);
   const beganMs = performance.now();
   await lease.release();
-  await Promise.all(done);
+  await served;
   return `${((performance.now() - beganMs) / WAITERS).toFixed(2)} ms each`;
 }
 
@@ -160,6 +164,7 @@ async function openFloor(endpoints) {
     async tripMs() {
       const times = [];
       for (let turn = 0; turn < HAND_OVERS; turn++) {
+        await sleep(PAUSE_MS);
         const beganMs = performance.now();
         await client.call(TXN, turn % 2 === 0 ? put : remove);
         times.push(performance.now() - beganMs);

@@ -53,8 +53,8 @@ export const ETCD_MUTANTS = [
   mutant(
     'etcd: a request that does not wait passes over the waiters',
     STORE,
-    'compare: [keys.unchangedSince(revision)],\n          success: [this.#put(own, lease)],',
-    'compare: [],\n          success: [this.#put(own, lease)],',
+    'compare: [keys.unchangedSince(revision)],\n        success: [this.#put(own, lease)],',
+    'compare: [],\n        success: [this.#put(own, lease)],',
     [CONFORMANCE],
   ),
   mutant(

@@ -134,11 +134,12 @@ async function leasesLeftMs(
   held: readonly Entry[],
 ): Promise<Map<number, number>> {
   const ids = [...new Set(held.map(({ lease }) => lease))].slice(0, MAX_LEASES);
-  const pairs = await Promise.all(
-    ids.map(async (id): Promise<[number, number]> => {
+  const leftMs = new Map<number, number>();
+  await Promise.allSettled(
+    ids.map(async (id) => {
       const { ttl } = await client.call(LEASE_TIME_TO_LIVE, { id });
-      return [id, Number.isSafeInteger(ttl) ? ttl * 1000 : 0];
+      leftMs.set(id, Number.isSafeInteger(ttl) ? ttl * 1000 : 0);
     }),
   );
-  return new Map(pairs);
+  return leftMs;
 }

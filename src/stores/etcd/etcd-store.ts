@@ -142,37 +142,48 @@ class EtcdStore implements LockStore {
     return waiter ? this.#enqueue(request, waiter, sentMs) : this.#tryOnce(request, sentMs);
   }
 
-  /** Puts the entry and reads the queue, in one transaction. */
   async #enqueue(request: LockRequest, waiter: Waiter, sentMs: number): Promise<AcquireResult> {
     const known = this.#find(request);
     const own = known ?? this.#newEntry(request);
     const { queue } = own;
-    const { keys } = queue;
     own.waiter = waiter;
-    // While entries of this process wait, the queue is complete up to its synced revision: read only what is new.
-    const from = known === undefined && queue.waiting.size > 0 ? queue.syncedRevision + 1 : 0;
-    return this.#asking(own, async () => {
-      const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
-        compare: [isAbsent(own.key)],
-        success: [this.#put(own, lease), ...keys.read(from)],
-        failure: keys.read(),
-      }));
-      const { revision } = reply.header;
-      const entries = entriesOf(reply);
-      const mine = entries.find(({ key }) => key === own.key);
-      own.lease = lease;
-      own.modRevision = mine?.modRevision ?? 0;
-      this.#checkState(own);
-      const isFull = from === 0 || !reply.succeeded;
-      if (!queue.merge(entries, revision, isFull ? 0 : from)) throw new Error(CHANGED);
-      this.#checkSlots(own, isFull ? entries : queue.admitted());
-      // A grant by the transaction that put the entry. Its fence is larger than all before only if it saw all entries.
-      const isGranted = reply.succeeded && isFull && isAdmitted(entries, own.key);
-      if (isGranted) return this.#hold(own, revision, sentMs);
-      this.#wait(own);
-      if (mine !== undefined && mine.lease !== lease.id) await this.#move(own, sentMs);
-      return isAdmitted(queue.admitted(), own.key) ? this.#confirm(own) : QUEUED;
-    });
+    queue.pendingCount++;
+    // A repeated request reads the whole queue: its entry may have been added long ago.
+    const from = known === undefined ? await queue.startReading() : 0;
+    try {
+      return await this.#enter(own, from, sentMs);
+    } finally {
+      if (known === undefined) queue.endReading(from);
+      queue.requestEnded();
+      this.#tidy(queue);
+    }
+  }
+
+  /** Puts the entry and reads the queue, in one transaction. */
+  async #enter(own: OwnEntry, from: number, sentMs: number): Promise<AcquireResult> {
+    const { queue } = own;
+    const { keys } = queue;
+    const { reply, lease } = await this.#write(own.request, sentMs, (lease) => ({
+      compare: [isAbsent(own.key)],
+      success: [this.#put(own, lease), ...keys.read(from)],
+      failure: keys.read(),
+    }));
+    const { revision } = reply.header;
+    const entries = entriesOf(reply);
+    const mine = entries.find(({ key }) => key === own.key);
+    own.lease = lease;
+    own.modRevision = mine?.modRevision ?? 0;
+    this.#checkState(own);
+    const isFull = from === 0 || !reply.succeeded;
+    if (!queue.merge(entries, revision, isFull ? 0 : from)) throw new Error(CHANGED);
+    this.#checkSlots(own, isFull ? entries : queue.admitted());
+    if (queue.isLong) this.#watchQueue(queue);
+    // The fence is larger than all before only if the transaction that put the entry saw all entries.
+    const isGranted = reply.succeeded && isFull && isAdmitted(entries, own.key);
+    if (isGranted) return this.#hold(own, revision, sentMs);
+    this.#wait(own);
+    if (mine !== undefined && mine.lease !== lease.id) await this.#move(own, sentMs);
+    return isAdmitted(queue.admitted(), own.key) ? this.#confirm(own) : QUEUED;
   }
 
   /** Puts the entry only if it is admitted at once. Otherwise it reads the queue, and sees whether another attempt is. */
@@ -181,33 +192,31 @@ class EtcdStore implements LockStore {
     if (known?.state === 'waiting') return QUEUED;
     const own = known ?? this.#newEntry(request);
     const { keys } = own.queue;
-    return this.#asking(own, async () => {
-      let revision = 0;
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
-          compare: [keys.unchangedSince(revision)],
-          success: [this.#put(own, lease)],
-          failure: request.slots === 1 ? keys.readFirst(1) : keys.read(),
-        }));
-        own.lease = lease;
-        this.#checkState(own);
-        revision = reply.header.revision;
-        if (reply.succeeded) return this.#hold(own, revision, sentMs);
-        const entries = entriesOf(reply);
-        this.#checkSlots(own, entries);
-        const mine = entries.find(({ key }) => key === own.key);
-        if (mine !== undefined) {
-          // An earlier attempt was executed, and its reply was lost.
-          const isConfirmed = await this.#confirmAt(own, mine.modRevision, revision, sentMs);
-          if (isConfirmed) return granted(own.fence);
-        } else if (!fits(request, entries)) {
-          this.#forget(own);
-          return { type: 'busy', retryInMs: Math.max(1, Math.min(...entries.map(leaseMsOf))) };
-        }
+    let revision = 0;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const { reply, lease } = await this.#write(request, sentMs, (lease) => ({
+        compare: [keys.unchangedSince(revision)],
+        success: [this.#put(own, lease)],
+        failure: request.slots === 1 ? keys.readFirst(1) : keys.read(),
+      }));
+      own.lease = lease;
+      this.#checkState(own);
+      revision = reply.header.revision;
+      if (reply.succeeded) return this.#hold(own, revision, sentMs);
+      const entries = entriesOf(reply);
+      this.#checkSlots(own, entries);
+      const mine = entries.find(({ key }) => key === own.key);
+      if (mine !== undefined) {
+        // An earlier attempt was executed, and its reply was lost.
+        const isConfirmed = await this.#confirmAt(own, mine.modRevision, revision, sentMs);
+        if (isConfirmed) return granted(own.fence);
+      } else if (!fits(request, entries)) {
+        this.#forget(own);
+        return { type: 'busy', retryInMs: Math.max(1, Math.min(...entries.map(leaseMsOf))) };
       }
-      this.#forget(own);
-      return { type: 'busy', retryInMs: 0 };
-    });
+    }
+    this.#forget(own);
+    return { type: 'busy', retryInMs: 0 };
   }
 
   async acquireAll(
@@ -607,17 +616,6 @@ class EtcdStore implements LockStore {
     for (let start = 0; start < keys.length; start += MAX_DELETES) {
       const deletes = keys.slice(start, start + MAX_DELETES).map((key) => ({ delete: { key } }));
       await this.#txn({ compare: [], success: [...deletes, ...others], failure: [] });
-    }
-  }
-
-  /** Runs a request whose reply is merged into the queue. */
-  async #asking(own: OwnEntry, send: () => Promise<AcquireResult>): Promise<AcquireResult> {
-    own.queue.pendingCount++;
-    try {
-      return await send();
-    } finally {
-      own.queue.requestEnded();
-      this.#tidy(own.queue);
     }
   }
 

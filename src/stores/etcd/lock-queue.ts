@@ -18,6 +18,9 @@ export class LockQueue<Waiting> {
   unwatch: (() => void) | undefined;
   /** No entry of this process is left, and the watch will end soon. */
   isLingering = false;
+  /** Requests under way that read the whole queue. */
+  #fullCount = 0;
+  #wakeAll: (() => void)[] = [];
   #entries = new Map<string, Entry>();
   #syncedRevision = 0;
   #isSorted = true;
@@ -67,6 +70,40 @@ export class LockQueue<Waiting> {
     if (this.pendingCount === 0) this.#deleted.clear();
   }
 
+  /** Whether the queue is long, so that it should be watched, and read only in part. */
+  get isLong(): boolean {
+    return this.#entries.size > MAX_SHORT;
+  }
+
+  /**
+   * From which create revision on a request must read. 0: all. That is so unless the queue is watched, and only if it
+   * is long or entries of this process wait: a request that reads all can be granted the lock at once.
+   */
+  get readFrom(): number {
+    const isPartial = this.unwatch !== undefined && (this.waiting.size > 0 || this.isLong);
+    return isPartial && this.#syncedRevision > 0 ? this.#syncedRevision + 1 : 0;
+  }
+
+  /**
+   * Starts a request that adds an entry, and returns its `readFrom`. A few requests at a time read the whole queue: the
+   * others wait, since after the replies they need to read only what is new.
+   */
+  async startReading(): Promise<number> {
+    while (this.readFrom === 0 && this.#fullCount >= MAX_FULL) {
+      await new Promise<void>((resolve) => this.#wakeAll.push(resolve));
+    }
+    const from = this.readFrom;
+    if (from === 0) this.#fullCount++;
+    return from;
+  }
+
+  /** Ends a request with this `readFrom`. */
+  endReading(from: number): void {
+    if (from > 0) return;
+    this.#fullCount--;
+    for (const wake of this.#wakeAll.splice(0)) wake();
+  }
+
   /** From 1 on, without the admitted entries. Undefined: the entry is not in the queue, or admitted. */
   placeOf(key: string): number | undefined {
     let place = 1 - this.admitted().length;
@@ -98,3 +135,8 @@ export class LockQueue<Waiting> {
     return this.#entries;
   }
 }
+
+/** Requests of one process that read the whole queue of a lock at the same time. */
+const MAX_FULL = 8;
+/** A queue with more entries is long. */
+const MAX_SHORT = 32;
