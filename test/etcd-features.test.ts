@@ -56,6 +56,8 @@ function mutex(name: string, leaseMs = 60_000): LockRequest {
   return { kind: 'mutex', name, slots: 1, permits: 1, owner: `owner ${++owners}/%`, leaseMs, info };
 }
 
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
 /** A waiter that collects its events. */
 function collector(): {
   events: WaiterEvent[];
@@ -219,8 +221,11 @@ describe.concurrent('a waiter', () => {
     const waiter = collector();
     await store.acquire(holder);
     await other.acquire(waiting, waiter);
-    const key = `${prefix}mutex/a/1/${encodeURIComponent(waiting.owner)}`;
-    await etcd.control('kv/deleterange', { key: Buffer.from(key).toString('base64') });
+    // The entries of the queue, without that of the holder.
+    const range = { key: base64(`${prefix}mutex/a/1/`), range_end: base64(`${prefix}mutex/a/10`) };
+    const { kvs = [] } = await etcd.control('kv/range', range);
+    const waits = kvs.find(({ value }) => Buffer.from(value, 'base64').includes(waiting.owner));
+    await etcd.control('kv/deleterange', { key: waits!.key });
     expect(await waiter.next()).toEqual({ type: 'retry' });
     expect(await other.acquire(waiting, waiter)).toMatchObject({ type: 'busy' });
     await store.release(holder);
@@ -394,7 +399,7 @@ describe.concurrent('users', () => {
       ['auth/user/grant', { user: 'locker', role: 'locks' }],
     ];
     for (const [path, body] of steps) await own.control(path, body);
-    const [key, end] = ['locks/', 'locks0'].map((text) => Buffer.from(text).toString('base64'));
+    const [key, end] = ['locks/', 'locks0'].map(base64);
     const perm = { permType: 'READWRITE', key, range_end: end };
     await own.control('auth/role/grant', { name: 'locks', perm });
     await own.control('auth/enable');

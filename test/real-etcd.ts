@@ -124,6 +124,8 @@ export class EtcdCluster {
 interface Control {
   readonly header: { readonly member_id: string; readonly revision: string };
   readonly leader?: string;
+  /** In base64. */
+  readonly kvs?: readonly { readonly key: string; readonly value: string }[];
 }
 
 async function freePorts(count: number): Promise<number[]> {

@@ -67,8 +67,8 @@ export const ETCD_MUTANTS = [
   mutant(
     'etcd: a lease that is over by the clock of its process is not ended',
     STORE,
-    '    if (!isInUse) return;\n',
-    '    if (isInUse) return;\n',
+    "if (own.state !== 'held' && own.state !== 'kept') {",
+    "if (own.state !== 'kept') {",
     [CONFORMANCE],
   ),
   mutant(

@@ -42,6 +42,7 @@ export interface Entry {
 
 /** What the value of a key holds, in JSON. */
 interface StoredValue {
+  readonly owner: string;
   readonly permits: number;
   readonly slots: number;
   readonly leaseMs: number;
@@ -64,11 +65,12 @@ export interface ValueOptions {
 }
 
 export function storedValue(
-  { permits, slots, leaseMs, info, stealReason }: LockRequest,
+  { owner, permits, slots, leaseMs, info, stealReason }: LockRequest,
   { at, place, fence }: ValueOptions,
 ): string {
   const { host, pid, label } = info;
-  const value = { permits, slots, leaseMs, host, pid, label, at, place, fence, stealReason };
+  const holder = { host, pid, label, at, place, fence, stealReason };
+  const value = { owner, permits, slots, leaseMs, ...holder };
   return JSON.stringify(value satisfies StoredValue);
 }
 
@@ -79,7 +81,7 @@ export function entryOf({ key, value, createRevision, modRevision, lease }: KeyV
   const { host = '?', pid = 0, label = '' } = stored;
   return {
     key,
-    owner: ownerOf(key),
+    owner: stored.owner ?? key.slice(key.lastIndexOf('/') + 1),
     permits,
     slots,
     place: stored.place ?? createRevision,
@@ -101,10 +103,6 @@ function parsed(value: string): Partial<StoredValue> {
   } catch {
     return {};
   }
-}
-
-export function ownerOf(key: string): string {
-  return decoded(key.slice(key.lastIndexOf('/') + 1));
 }
 
 export function decoded(text: string): string {
@@ -132,8 +130,9 @@ export function admitted(entries: Iterable<Entry>): Entry[] {
 }
 
 /**
- * The keys of one lock: `<prefix><kind>/<name>/1/<owner>` for entries at the end of the queue, and `…/0/<owner>` for
- * those that took the place of another. `…/f` marks the last forced release.
+ * The keys of one lock: `<prefix><kind>/<name>/1/<slot>` for entries at the end of the queue, and `…/0/<slot>` for those
+ * that took the place of another. `…/f` marks the last forced release. A slot names the client, and is used again by its
+ * next entry: until a compaction, etcd visits all keys of a range that ever existed.
  */
 export class LockKeys {
   readonly lock: string;
@@ -147,16 +146,21 @@ export class LockKeys {
     return `${this.lock}${owner}`;
   }
 
-  inQueue(owner: string): string {
-    return `${this.lock}1/${encodeURIComponent(owner)}`;
+  inQueue(slot: string): string {
+    return `${this.lock}1/${slot}`;
   }
 
-  inFront(owner: string): string {
-    return `${this.lock}0/${encodeURIComponent(owner)}`;
+  inFront(slot: string): string {
+    return `${this.lock}0/${slot}`;
   }
 
   get forced(): string {
     return `${this.lock}f`;
+  }
+
+  /** A key that no entry has. */
+  get none(): string {
+    return `${this.lock}n`;
   }
 
   get first(): string {
@@ -167,8 +171,9 @@ export class LockKeys {
     return `${this.lock}10`;
   }
 
-  /** Two ranges: all entries in front, and those of the queue that were created from this revision on. */
+  /** All entries; or all in front, and those of the queue that were created from this revision on. */
   read(minCreateRevision = 0): Operation[] {
+    if (minCreateRevision <= 1) return [{ range: { key: this.first, rangeEnd: this.end } }];
     const queue = { key: `${this.lock}1/`, rangeEnd: this.end, minCreateRevision };
     return [this.#readFront(), { range: queue }];
   }

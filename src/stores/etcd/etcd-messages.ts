@@ -90,19 +90,25 @@ export interface Operation {
   readonly range?: RangeRequest;
   readonly put?: PutRequest;
   readonly delete?: DeleteRequest;
+  readonly txn?: TxnRequest;
 }
 
 const OPERATION = new Message<Operation>({
   range: message(1, RANGE_REQUEST),
   put: message(2, PUT_REQUEST),
   delete: message(3, DELETE_REQUEST),
+  txn: message(4, () => TXN.request),
 });
 
 interface OperationReply {
   readonly range: RangeReply | undefined;
+  readonly txn: TxnReply | undefined;
 }
 
-const OPERATION_REPLY = new Message<OperationReply>({ range: message(1, RANGE_REPLY) });
+const OPERATION_REPLY = new Message<OperationReply>({
+  range: message(1, RANGE_REPLY),
+  txn: message(4, () => TXN.reply),
+});
 
 /** With `rangeEnd`, all keys of the range must pass. A key that does not exist has the revisions 0. */
 export interface Compare {

@@ -26,7 +26,6 @@ import {
   isPresent,
   isUnchanged,
   LockKeys,
-  ownerOf,
   storedValue,
 } from './entry.ts';
 import { EtcdClient } from './etcd-client.ts';
@@ -101,9 +100,10 @@ function checkOptions(options: EtcdStoreOptions): void {
  * Each request has one entry, a key of etcd: see Entry. The entries of one process share leases of etcd: see SharedLease.
  * The process ends an entry whose lease is over by its own clock; when the process dies, etcd ends all its entries.
  *
- * Every request can be sent again: the key of an entry is named for its owner, so that a repeated request finds it. A
- * write to an existing key compares its mod revision, so that a write that etcd executes late cannot undo a later one. After a
- * request whose outcome is unknown, the lease is abandoned, so that an entry that it creates late ends with that lease.
+ * Every request can be sent again: this process knows the key of each owner, and an entry names its owner. A write to an
+ * existing key compares its mod revision, so that a write that etcd executes late cannot undo a later one. After a request
+ * whose outcome is unknown, the lease is abandoned, so that an entry that it creates late ends with that lease; and later
+ * entries have other keys, so that a late deletion does not end one of them.
  */
 class EtcdStore implements LockStore {
   readonly connected: Promise<void>;
@@ -121,12 +121,16 @@ class EtcdStore implements LockStore {
   /** Ends the watches for `lease.contended`, by the id of the entry. */
   readonly #contended = new Map<string, () => void>();
   #onLost: (reason: Error, owner?: string) => void = IGNORE;
+  readonly #clientId: string;
+  /** How many requests had an unknown outcome. Part of the keys of later entries. */
+  #doubtCount = 0;
 
   constructor(client: EtcdClient, clock: Clock, random: Random, prefix: string) {
     this.connected = client.connected;
     this.#client = client;
     this.#clock = clock;
     this.#prefix = prefix;
+    this.#clientId = Buffer.from(random.bytes(12)).toString('base64url');
     this.#leases = new SharedLeases(client, clock, random, prefix);
     this.#watches = new WatchStream(client, clock);
     this.#reads = new Batcher(MAX_READS, (batch) => this.#sendReads(batch));
@@ -149,41 +153,69 @@ class EtcdStore implements LockStore {
     own.waiter = waiter;
     queue.pendingCount++;
     // A repeated request reads the whole queue: its entry may have been added long ago.
-    const from = known === undefined ? await queue.startReading() : 0;
+    const isPartial = known === undefined && (await queue.startReading());
     try {
-      return await this.#enter(own, from, sentMs);
+      return await this.#enter(own, isPartial, sentMs);
     } finally {
-      if (known === undefined) queue.endReading(from);
+      if (known === undefined) queue.endReading(isPartial);
       queue.requestEnded();
       this.#tidy(queue);
     }
   }
 
-  /** Puts the entry and reads the queue, in one transaction. */
-  async #enter(own: OwnEntry, from: number, sentMs: number): Promise<AcquireResult> {
+  /** Puts the entry and reads the queue, in one transaction; in two, if other entries of this process share the read. */
+  async #enter(own: OwnEntry, isPartial: boolean, sentMs: number): Promise<AcquireResult> {
     const { queue } = own;
     const { keys } = queue;
-    const { reply, lease } = await this.#write(own.request, sentMs, (lease) => ({
-      compare: [isAbsent(own.key)],
-      success: [this.#put(own, lease), ...keys.read(from)],
-      failure: keys.read(),
-    }));
+    const { reply, lease } = await this.#write(own.request, sentMs, (lease) => {
+      const put = this.#put(own, lease);
+      const success = isPartial ? [put] : [put, ...keys.read()];
+      const enter = { compare: [isAbsent(own.key)], success, failure: keys.read() };
+      if (isPartial) return enter;
+      // A lock without entries is not read.
+      return { compare: [keys.unchangedSince(0)], success: [put], failure: [{ txn: enter }] };
+    });
     const { revision } = reply.header;
-    const entries = entriesOf(reply);
-    const mine = entries.find(({ key }) => key === own.key);
     own.lease = lease;
-    own.modRevision = mine?.modRevision ?? 0;
+    own.modRevision = revision;
     this.#checkState(own);
-    const isFull = from === 0 || !reply.succeeded;
-    if (!queue.merge(entries, revision, isFull ? 0 : from)) throw new Error(CHANGED);
+    if (!isPartial && reply.succeeded) return this.#hold(own, revision, sentMs);
+    const { succeeded, responses } = reply.responses[0]?.txn ?? reply;
+    const entries = entriesOf(responses);
+    const mine = entries.find(({ key }) => key === own.key);
+    const isFull = !isPartial || !succeeded;
+    if (!succeeded) own.modRevision = mine?.modRevision ?? 0;
+    if (mine !== undefined && mine.owner !== own.request.owner) throw this.#occupied(own);
+    if (isFull) queue.merge(entries, revision);
+    else await this.#readNew(queue, revision);
+    this.#checkState(own);
     this.#checkSlots(own, isFull ? entries : queue.admitted());
     if (queue.isLong) this.#watchQueue(queue);
     // The fence is larger than all before only if the transaction that put the entry saw all entries.
-    const isGranted = reply.succeeded && isFull && isAdmitted(entries, own.key);
+    const isGranted = succeeded && isFull && isAdmitted(entries, own.key);
     if (isGranted) return this.#hold(own, revision, sentMs);
     this.#wait(own);
-    if (mine !== undefined && mine.lease !== lease.id) await this.#move(own, sentMs);
+    // Deleted before this process could know it.
+    if (!queue.has(own.key)) this.#entryGone(own);
+    else if (mine !== undefined && mine.lease !== lease.id) await this.#move(own, sentMs);
     return isAdmitted(queue.admitted(), own.key) ? this.#confirm(own) : QUEUED;
+  }
+
+  /** Reads what was added up to this revision. Requests at the same time share one read. */
+  async #readNew(queue: LockQueue<OwnEntry>, revision: number): Promise<void> {
+    while (queue.syncedRevision < revision) {
+      queue.reading ??= this.#mergeNew(queue).finally(() => {
+        queue.reading = undefined;
+      });
+      await queue.reading;
+    }
+  }
+
+  async #mergeNew(queue: LockQueue<OwnEntry>): Promise<void> {
+    const from = queue.syncedRevision + 1;
+    const success = queue.keys.read(from);
+    const reply = await this.#txn({ compare: [], success, failure: [] });
+    queue.merge(entriesOf(reply.responses), reply.header.revision, from);
   }
 
   /** Puts the entry only if it is admitted at once. Otherwise it reads the queue, and sees whether another attempt is. */
@@ -203,10 +235,10 @@ class EtcdStore implements LockStore {
       this.#checkState(own);
       revision = reply.header.revision;
       if (reply.succeeded) return this.#hold(own, revision, sentMs);
-      const entries = entriesOf(reply);
+      const entries = entriesOf(reply.responses);
       this.#checkSlots(own, entries);
-      const mine = entries.find(({ key }) => key === own.key);
-      if (mine !== undefined) {
+      const mine = entries.find(({ owner }) => owner === request.owner);
+      if (mine !== undefined && mine.key === own.key) {
         // An earlier attempt was executed, and its reply was lost.
         const isConfirmed = await this.#confirmAt(own, mine.modRevision, revision, sentMs);
         if (isConfirmed) return granted(own.fence);
@@ -228,7 +260,7 @@ class EtcdStore implements LockStore {
     const keys = requests.map((request) => this.#keysOf(request));
     const readHeads = keys.flatMap((each) => each.readFirst(1));
     const headsOf = (reply: TxnReply): (Entry | undefined)[] =>
-      keys.map((_, index) => entriesOf(reply, 2 * index, 2 * index + 2)[0]);
+      keys.map((_, index) => entriesOf(reply.responses.slice(2 * index, 2 * index + 2))[0]);
     let revision = 0;
     let heads: readonly (Entry | undefined)[] = keys.map(() => undefined);
     if (minFence > 0) {
@@ -292,12 +324,13 @@ class EtcdStore implements LockStore {
     return { type: 'busy', retryInMs: 0 };
   }
 
-  /** The reply to an earlier attempt was lost, or the request is repeated. */
+  /** The request is repeated: its entry has taken the place of another already. */
   async #adopted(request: LockRequest, mine: Entry, sentMs: number): Promise<AcquireResult> {
-    const known = this.#find(request);
-    const own = known ?? this.#entryAt(request, mine);
-    if (known === undefined) this.#hold(own, mine.modRevision, sentMs, mine.fence);
-    return (await this.extend(request)) ? granted(own.fence) : { type: 'busy', retryInMs: 0 };
+    const own = this.#entryAt(request, mine);
+    const isHeld = own.state === 'held';
+    if (!isHeld) this.#hold(own, mine.modRevision, sentMs, mine.fence);
+    const isThere = await (isHeld ? this.extend(request) : this.#move(own, sentMs));
+    return isThere ? granted(own.fence) : { type: 'busy', retryInMs: 0 };
   }
 
   /** Deletes the admitted entries and takes the place of the first one. */
@@ -315,7 +348,7 @@ class EtcdStore implements LockStore {
         throw otherSlots(request.name, waiter.slots, request.slots);
       }
       if (held.length > MAX_DELETES) {
-        await this.#deleteKeys(held.slice(MAX_DELETES).map(({ key }) => key));
+        await this.#deleteEntries(held.slice(0, MAX_DELETES), keys);
         continue;
       }
       const own = this.#newEntry(request, held[0]?.place ?? revision);
@@ -416,8 +449,9 @@ class EtcdStore implements LockStore {
 
   async release(request: LockRequest, fence?: number): Promise<boolean> {
     const own = this.#find(request);
-    const keys = own?.queue.keys ?? this.#keysOf(request);
-    const key = own?.key ?? keys.inQueue(request.owner);
+    const keys = this.#keysOf(request);
+    // Without an entry in this process there is none in etcd, or one that ends with its lease: only read the lock.
+    const key = own?.key ?? keys.none;
     if (own !== undefined) this.#leave(own);
     const reply = await this.#txn(
       {
@@ -428,22 +462,38 @@ class EtcdStore implements LockStore {
       own?.lease,
     );
     if (own !== undefined) this.#deleted(own, reply.header.revision);
-    if (reply.succeeded) return own === undefined ? fence !== undefined : own.fence > 0;
+    if (reply.succeeded) return own !== undefined && own.fence > 0;
     return fence !== undefined && !wasGrantedSince(reply, fence);
   }
 
   async forceRelease(target: LockTarget): Promise<number> {
     const keys = this.#keysOf(target);
-    const lease = await this.#leases.of(MARK_MS);
-    const held = admitted((await this.#read(keys)).entries);
-    if (held.length === 0) return 0;
-    const mark = { put: { key: keys.forced, value: '', lease: lease.id } };
-    await this.#deleteKeys(
-      held.map(({ key }) => key),
-      mark,
-    );
-    for (const entry of held) this.#dropOwn(entry, keys, new Error(FORCED));
-    return held.length;
+    const { id: lease } = await this.#leases.of(MARK_MS);
+    const mark = { put: { key: keys.forced, value: '', lease } };
+    let count = 0;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const held = admitted((await this.#read(keys)).entries);
+      const deleted = await this.#deleteEntries(held.slice(0, MAX_DELETES), keys, mark);
+      if (deleted) count += Math.min(held.length, MAX_DELETES);
+      if (deleted && held.length <= MAX_DELETES) return count;
+    }
+    throw new Error(CHANGED);
+  }
+
+  /** Ends leases, unless one of the entries has changed. */
+  async #deleteEntries(
+    entries: readonly Entry[],
+    keys: LockKeys,
+    ...others: readonly Operation[]
+  ): Promise<boolean> {
+    if (entries.length === 0) return true;
+    const { succeeded } = await this.#txn({
+      compare: entries.map(({ key, modRevision }) => isUnchanged(key, modRevision)),
+      success: [...entries.map(({ key }) => ({ delete: { key } })), ...others],
+      failure: [],
+    });
+    if (succeeded) for (const entry of entries) this.#dropOwn(entry, keys, new Error(FORCED));
+    return succeeded;
   }
 
   async inspect(target: LockTarget): Promise<Inspection> {
@@ -460,7 +510,7 @@ class EtcdStore implements LockStore {
     const own = this.#find(request);
     const keys = this.#keysOf(request);
     const reply = await this.#txn({ compare: [], success: keys.readFirst(MAX_SHOWN), failure: [] });
-    const holders = admitted(entriesOf(reply)).slice(0, MAX_SHOWN);
+    const holders = admitted(entriesOf(reply.responses)).slice(0, MAX_SHOWN);
     return {
       holders: holders.map((entry) => holderOf(entry, entry.leaseMs, this.#clock.wallMs())),
       place: own?.state === 'waiting' ? own.queue.placeOf(own.key) : undefined,
@@ -526,27 +576,36 @@ class EtcdStore implements LockStore {
   }
 
   #newEntry(request: LockRequest, place?: number): OwnEntry {
-    const keys = this.#keysOf(request);
-    let queue = this.#queues.get(keys.lock);
-    if (queue === undefined) {
-      queue = new LockQueue(keys);
-      this.#queues.set(keys.lock, queue);
-    }
-    const { owner } = request;
-    const key = place === undefined ? keys.inQueue(owner) : keys.inFront(owner);
-    const own = new OwnEntry(request, queue, key, place);
-    this.#own.set(own.id, own);
-    queue.ownCount++;
-    this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
-    return own;
+    const queue = this.#queueOf(request);
+    const slot = queue.takeSlot(`${this.#clientId}.${this.#doubtCount.toString(36)}.`);
+    const key = place === undefined ? queue.keys.inQueue(slot) : queue.keys.inFront(slot);
+    return this.#register(new OwnEntry(request, queue, key, place));
   }
 
-  /** The own entry that is in etcd already, or a new one. */
+  /** The own entry of a key that is in etcd already. Undefined: a new one. */
   #entryAt(request: LockRequest, entry: Entry | undefined): OwnEntry {
     const known = this.#find(request);
+    if (entry === undefined) return known ?? this.#newEntry(request);
+    if (known?.key === entry.key) return known;
+    if (known !== undefined) this.#forget(known);
+    const place = entry.place === entry.createRevision ? undefined : entry.place;
+    return this.#register(new OwnEntry(request, this.#queueOf(request), entry.key, place));
+  }
+
+  #queueOf(request: LockRequest): LockQueue<OwnEntry> {
+    const keys = this.#keysOf(request);
+    const known = this.#queues.get(keys.lock);
     if (known !== undefined) return known;
-    const isInFront = entry !== undefined && entry.place !== entry.createRevision;
-    return this.#newEntry(request, isInFront ? entry.place : undefined);
+    const queue = new LockQueue<OwnEntry>(keys);
+    this.#queues.set(keys.lock, queue);
+    return queue;
+  }
+
+  #register(own: OwnEntry): OwnEntry {
+    this.#own.set(own.id, own);
+    own.queue.own.set(own.key, own);
+    this.#deadlines.add(own, FORGET_MS, this.#clock.monotonicMs());
+    return own;
   }
 
   #put(own: OwnEntry, lease: SharedLease, fence?: number): Operation {
@@ -565,14 +624,14 @@ class EtcdStore implements LockStore {
       const lease = await this.#leases.of(leaseMs);
       try {
         const [reply] = await Promise.all([
-          this.#client.call(TXN, build(lease), () => lease.abandon()),
+          this.#client.call(TXN, build(lease), () => this.#doubt(lease)),
           lease.ensure(sentMs + leaseMs),
         ]);
         return { reply, lease };
       } catch (error) {
         const isEnded = isLeaseEnded(error);
         if (isEnded) this.#leaseEnded(lease);
-        else lease.abandon();
+        else this.#doubt(lease);
         if (!isEnded || attempt > 0) throw error;
       }
     }
@@ -581,16 +640,22 @@ class EtcdStore implements LockStore {
   /** Sends a transaction about a key with this lease. If it fails, the key ends with the lease. */
   async #txn(request: TxnRequest, lease?: SharedLease): Promise<TxnReply> {
     try {
-      return await this.#client.call(TXN, request, () => lease?.abandon());
+      return await this.#client.call(TXN, request, () => lease && this.#doubt(lease));
     } catch (error) {
-      lease?.abandon();
+      if (lease !== undefined) this.#doubt(lease);
       throw error;
     }
   }
 
+  /** The outcome of a request about a key with this lease is not known: etcd may still execute it. */
+  #doubt(lease: SharedLease | undefined): void {
+    this.#doubtCount++;
+    lease?.abandon();
+  }
+
   async #read(keys: LockKeys): Promise<{ readonly entries: Entry[]; readonly revision: number }> {
     const reply = await this.#txn({ compare: [], success: keys.read(), failure: [] });
-    return { entries: entriesOf(reply), revision: reply.header.revision };
+    return { entries: entriesOf(reply.responses), revision: reply.header.revision };
   }
 
   /** Keys that are read in one turn, such as for renewals, are read in one request. */
@@ -612,17 +677,17 @@ class EtcdStore implements LockStore {
     );
   }
 
-  async #deleteKeys(keys: readonly string[], ...others: readonly Operation[]): Promise<void> {
-    for (let start = 0; start < keys.length; start += MAX_DELETES) {
-      const deletes = keys.slice(start, start + MAX_DELETES).map((key) => ({ delete: { key } }));
-      await this.#txn({ compare: [], success: [...deletes, ...others], failure: [] });
-    }
+  /** The key belongs to an earlier entry, which ends with its lease: use another key. */
+  #occupied(own: OwnEntry): Error {
+    this.#doubt(own.lease);
+    this.#forget(own);
+    return new Error(CHANGED);
   }
 
-  /** The request was released while it was under way: the entry must not stay. */
+  /** The request was released while it was under way: its entry ends with its lease. */
   #checkState(own: OwnEntry): void {
     if (own.state !== 'released') return;
-    this.#deleteKeys([own.key]).catch(() => own.lease?.abandon());
+    this.#doubt(own.lease);
     throw new Error('the request was released');
   }
 
@@ -750,7 +815,7 @@ class EtcdStore implements LockStore {
   }
 
   #changed(own: OwnEntry, reply: TxnReply): void {
-    const entries = entriesOf(reply);
+    const entries = entriesOf(reply.responses);
     const mine = entries.find(({ key }) => key === own.key);
     own.queue.merge(entries, reply.header.revision);
     // An earlier confirmation may have been executed, and its reply lost: confirm again.
@@ -779,14 +844,14 @@ class EtcdStore implements LockStore {
 
   #keyDeleted(queue: LockQueue<OwnEntry>, { key, modRevision: revision }: KeyValue): void {
     queue.delete(key, revision);
-    const own = this.#own.get(queue.keys.idOf(ownerOf(key)));
-    if (own?.key === key && own.modRevision < revision) this.#entryGone(own);
+    const own = queue.own.get(key);
+    if (own !== undefined && own.modRevision < revision) this.#entryGone(own);
   }
 
   /** Events were lost: reads the whole queue and watches it from there. */
   #resync(queue: LockQueue<OwnEntry>): void {
     queue.unwatch = undefined;
-    if (queue.ownCount === 0 || this.#client.isClosed) return;
+    if (queue.own.size === 0 || this.#client.isClosed) return;
     queue.pendingCount++;
     this.#read(queue.keys)
       .then(
@@ -794,8 +859,8 @@ class EtcdStore implements LockStore {
           queue.merge(entries, revision);
           this.#watchQueue(queue);
           const found = new Set(entries.map(({ key }) => key));
-          for (const own of [...this.#own.values()]) {
-            const isOlder = own.queue === queue && own.modRevision <= revision;
+          for (const own of [...queue.own.values()]) {
+            const isOlder = own.modRevision <= revision;
             if (isOlder && !found.has(own.key)) this.#entryGone(own);
           }
           this.#serve(queue);
@@ -847,22 +912,23 @@ class EtcdStore implements LockStore {
 
   /** The lease of a held entry is over, or etcd has ended an entry that this process does not use any more. */
   #due(own: OwnEntry): void {
-    const isInUse = own.state === 'held' || own.state === 'kept';
-    this.#forget(own);
-    if (!isInUse) return;
-    // Compares the revision: the owner may acquire again before a late execution of this transaction.
-    this.#txn(
-      {
-        compare: [isUnchanged(own.key, own.modRevision)],
-        success: [{ delete: { key: own.key } }],
-        failure: [],
-      },
-      own.lease,
-    ).then(({ header }) => this.#deleted(own, header.revision), IGNORE);
+    if (own.state !== 'held' && own.state !== 'kept') {
+      this.#forget(own);
+      return;
+    }
+    this.#leave(own);
+    this.#own.delete(own.id);
+    // Compares the revision: the owner may acquire again, before a late execution of this transaction.
+    const compare = [isUnchanged(own.key, own.modRevision)];
+    this.#txn({ compare, success: [{ delete: { key: own.key } }], failure: [] }, own.lease).then(
+      ({ header }) => this.#deleted(own, header.revision),
+      () => this.#forget(own),
+    );
   }
 
   /** The caller does not use the entry any more. It is forgotten when etcd has deleted it, or has ended its lease. */
   #leave(own: OwnEntry): void {
+    if (own.state === 'requested') this.#doubt(own.lease);
     own.state = 'released';
     own.waiter = undefined;
     own.queue.waiting.delete(own.key);
@@ -872,6 +938,7 @@ class EtcdStore implements LockStore {
 
   #deleted(own: OwnEntry, revision: number): void {
     this.#forget(own);
+    if (own.modRevision > 0) own.queue.returnSlot(own.key.slice(own.key.lastIndexOf('/') + 1));
     own.queue.delete(own.key, revision);
     this.#serve(own.queue);
   }
@@ -880,23 +947,23 @@ class EtcdStore implements LockStore {
     const { queue, id, key } = own;
     own.unschedule();
     own.state = 'released';
+    if (queue.own.get(key) !== own) return;
     queue.waiting.delete(key);
-    if (this.#own.get(id) !== own) return;
+    queue.own.delete(key);
     this.#contended.get(id)?.();
-    this.#own.delete(id);
-    queue.ownCount--;
+    if (this.#own.get(id) === own) this.#own.delete(id);
     this.#tidy(queue);
   }
 
   /** Removes a queue without entries of this process, some time later if it is watched: it may be used again. */
   #tidy(queue: LockQueue<OwnEntry>): void {
-    if (queue.ownCount > 0 || queue.pendingCount > 0) return;
+    if (queue.own.size > 0 || queue.pendingCount > 0) return;
     if (queue.unwatch === undefined) this.#queues.delete(queue.keys.lock);
     else if (!queue.isLingering) {
       queue.isLingering = true;
       this.#clock.setTimer(LINGER_MS, () => {
         queue.isLingering = false;
-        if (queue.ownCount > 0) return;
+        if (queue.own.size > 0) return;
         queue.unwatch?.();
         queue.unwatch = undefined;
         this.#tidy(queue);
@@ -936,10 +1003,9 @@ function granted(fence: number): AcquireResult {
   return { type: 'granted', fence };
 }
 
-/** The entries in some replies of a transaction, in the order of their places. */
-function entriesOf({ responses }: TxnReply, start = 0, end = responses.length): Entry[] {
-  return responses
-    .slice(start, end)
+/** The entries in replies to operations, in the order of their places. */
+function entriesOf(replies: TxnReply['responses']): Entry[] {
+  return replies
     .flatMap(({ range }) => range?.kvs ?? [])
     .map(entryOf)
     .sort(byPlace);
@@ -959,7 +1025,7 @@ function leaseMsOf({ leaseMs }: Entry): number {
 
 /** Whether a holder has a larger fence, or a forced release came later. */
 function wasGrantedSince(reply: TxnReply, fence: number): boolean {
-  const [head] = entriesOf(reply, 0, 2);
+  const [head] = entriesOf(reply.responses.slice(0, 2));
   const mark = reply.responses[2]?.range?.kvs[0];
   return (head?.fence ?? 0) > fence || (mark?.modRevision ?? 0) > fence;
 }

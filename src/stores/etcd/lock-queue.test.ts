@@ -6,7 +6,7 @@ const KEYS = new LockKeys('', { kind: 'semaphore', name: 's', slots: 2 });
 
 function entry(owner: string, createRevision: number, permits = 1, place?: number): Entry {
   const key = place === undefined ? KEYS.inQueue(owner) : KEYS.inFront(owner);
-  const value = JSON.stringify({ permits, slots: 2, place });
+  const value = JSON.stringify({ owner, permits, slots: 2, place });
   return entryOf({ key, value, createRevision, modRevision: createRevision, lease: 1 });
 }
 

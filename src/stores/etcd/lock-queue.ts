@@ -6,20 +6,26 @@ import { admitted, byPlace, type Entry, type LockKeys } from './entry.ts';
  * were created since. It may still have entries that etcd has deleted, but lacks none that counts: an entry that is
  * admitted here is admitted in etcd, unless the front has changed after `syncedRevision`.
  */
-export class LockQueue<Waiting> {
+export class LockQueue<Own> {
   readonly keys: LockKeys;
   /** Entries of this process that wait, by key. */
-  readonly waiting = new Map<string, Waiting>();
-  /** How many entries this process has, or may have. */
-  ownCount = 0;
+  readonly waiting = new Map<string, Own>();
+  /** Entries that this process has, or may have, by key. */
+  readonly own = new Map<string, Own>();
   /** Requests under way whose replies will be merged. */
   pendingCount = 0;
   /** Ends the watch of deletions. Undefined: it is not watched. */
   unwatch: (() => void) | undefined;
+  /** A read of what is new is under way. */
+  reading: Promise<void> | undefined;
   /** No entry of this process is left, and the watch will end soon. */
   isLingering = false;
   /** Requests under way that read the whole queue. */
   #fullCount = 0;
+  /** The slots that entries of this process can use again, and how many there are. */
+  #freeSlots: string[] = [];
+  #slotCount = 0;
+  #slotPrefix = '';
   #wakeAll: (() => void)[] = [];
   #entries = new Map<string, Entry>();
   #syncedRevision = 0;
@@ -70,38 +76,57 @@ export class LockQueue<Waiting> {
     if (this.pendingCount === 0) this.#deleted.clear();
   }
 
+  /** A slot that no entry of this process uses. Those with another prefix are not used any more. */
+  takeSlot(prefix: string): string {
+    if (prefix !== this.#slotPrefix) {
+      this.#slotPrefix = prefix;
+      this.#freeSlots = [];
+      this.#slotCount = 0;
+    }
+    return this.#freeSlots.pop() ?? `${prefix}${(this.#slotCount++).toString(36)}`;
+  }
+
+  /** etcd has deleted the key of this slot, and no request about it is under way. */
+  returnSlot(slot: string): void {
+    if (slot.startsWith(this.#slotPrefix)) this.#freeSlots.push(slot);
+  }
+
   /** Whether the queue is long, so that it should be watched, and read only in part. */
   get isLong(): boolean {
     return this.#entries.size > MAX_SHORT;
   }
 
   /**
-   * From which create revision on a request must read. 0: all. That is so unless the queue is watched, and only if it
-   * is long or entries of this process wait: a request that reads all can be granted the lock at once.
+   * Whether a request needs to read only what is new. That is so if the queue is watched and long, or entries of this
+   * process wait: otherwise a request reads all, so that it can be granted the lock at once.
    */
-  get readFrom(): number {
-    const isPartial = this.unwatch !== undefined && (this.waiting.size > 0 || this.isLong);
-    return isPartial && this.#syncedRevision > 0 ? this.#syncedRevision + 1 : 0;
+  get #isPartial(): boolean {
+    const isKnown = this.unwatch !== undefined && this.#syncedRevision > 0;
+    return isKnown && (this.waiting.size > 0 || this.isLong);
   }
 
   /**
-   * Starts a request that adds an entry, and returns its `readFrom`. A few requests at a time read the whole queue: the
-   * others wait, since after the replies they need to read only what is new.
+   * Starts a request that adds an entry. True: it needs to read only what is new. A few requests at a time read all: the
+   * others wait for their replies.
    */
-  async startReading(): Promise<number> {
-    while (this.readFrom === 0 && this.#fullCount >= MAX_FULL) {
+  async startReading(): Promise<boolean> {
+    while (!this.#isPartial && this.#fullCount >= MAX_FULL) {
       await new Promise<void>((resolve) => this.#wakeAll.push(resolve));
     }
-    const from = this.readFrom;
-    if (from === 0) this.#fullCount++;
-    return from;
+    const isPartial = this.#isPartial;
+    if (!isPartial) this.#fullCount++;
+    return isPartial;
   }
 
-  /** Ends a request with this `readFrom`. */
-  endReading(from: number): void {
-    if (from > 0) return;
+  /** Ends a request for which `startReading` returned this. */
+  endReading(isPartial: boolean): void {
+    if (isPartial) return;
     this.#fullCount--;
     for (const wake of this.#wakeAll.splice(0)) wake();
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
   }
 
   /** From 1 on, without the admitted entries. Undefined: the entry is not in the queue, or admitted. */

@@ -43,7 +43,8 @@ export class Message<Value extends object> {
 
 export interface Field {
   readonly number: number;
-  readonly type: 'int' | 'bool' | 'text' | Message<never>;
+  /** A message is given by a function: a type may contain itself. */
+  readonly type: 'int' | 'bool' | 'text' | (() => Message<never>);
   readonly isRepeated: boolean;
 }
 
@@ -51,8 +52,12 @@ export const int = (number: number): Field => ({ number, type: 'int', isRepeated
 export const bool = (number: number): Field => ({ number, type: 'bool', isRepeated: false });
 export const text = (number: number): Field => ({ number, type: 'text', isRepeated: false });
 
-export function message<Value extends object>(number: number, type: Message<Value>): Field {
-  return { number, type: type as unknown as Message<never>, isRepeated: false };
+export function message<Value extends object>(
+  number: number,
+  type: Message<Value> | (() => Message<Value>),
+): Field {
+  const get = typeof type === 'function' ? type : () => type;
+  return { number, type: get as unknown as () => Message<never>, isRepeated: false };
 }
 
 export function repeated(field: Field): Field {
@@ -90,7 +95,7 @@ class Writer {
       return;
     }
     this.#varint(number * 8 + BYTES);
-    const bytes = type === 'text' ? Buffer.from(value as string) : type.encode(value as never);
+    const bytes = type === 'text' ? Buffer.from(value as string) : type().encode(value as never);
     this.#varint(bytes.length);
     this.#reserve(bytes.length);
     bytes.copy(this.#bytes, this.#length);
@@ -132,7 +137,7 @@ class Reader {
     if (type === 'int') return this.varint();
     if (type === 'bool') return this.varint() !== 0;
     const bytes = this.#take(this.varint());
-    return type === 'text' ? bytes.toString() : type.decode(bytes);
+    return type === 'text' ? bytes.toString() : type().decode(bytes);
   }
 
   /** A negative number has ten bytes and becomes a huge positive one: no field that this client reads is negative. */
