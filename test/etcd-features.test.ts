@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
+  type AcquireResult,
   LockArgumentError,
   LockLostError,
   type LockRequest,
@@ -197,6 +198,23 @@ describe.concurrent('a lease', () => {
     }
   });
 
+  it('is not ended by a release of the request before, which etcd executes late', async () => {
+    const prefix = newPrefix();
+    const [other] = openStores(1, prefix) as [LockStore];
+    await using proxy = await FaultProxy.start(etcd.members[0]!.port);
+    const store = etcdStore(`127.0.0.1:${proxy.port}`, { prefix, requestTimeout: 300 });
+    cleanups.push(() => store.close());
+    const [first, second] = [mutex('a'), mutex('a')];
+    const fence = await fenceOf(store.acquire(first));
+    await proxy.set({ kind: 'delay', delayMs: 1000, way: 'requests' });
+    await expect(store.release(first, fence)).rejects.toThrow(/no answer within/);
+    await proxy.set(PASS);
+    expect(await store.release(first, fence)).toBe(true);
+    await store.acquire(second);
+    await pause(1000);
+    expect((await other.inspect(second)).holders).toHaveLength(1);
+  });
+
   it('is reported as stolen at once, with the reason, after its first renewal', async () => {
     const [store, other] = openStores(2) as [LockStore, LockStore];
     await using locks = new Locks({ store });
@@ -268,6 +286,49 @@ describe.concurrent('a waiter', () => {
 async function watcherCount(): Promise<number> {
   const response = await fetch(`http://${etcd.members[0]!.endpoint}/metrics`);
   return Number(/^etcd_debugging_mvcc_watcher_total (\d+)/m.exec(await response.text())![1]);
+}
+
+describe.concurrent('a request whose connection ends during its replies', () => {
+  /** After so many bytes of each connection: within the settings, the reads, or the reply to the grant. */
+  const CUTS = [20, 60, 100, 140, 180, 220, 300, 400, 500];
+
+  it.each<[string, (store: LockStore, holder: LockRequest) => () => Promise<AcquireResult>]>([
+    ['acquires', (store, { name }) => acquireOf(store, mutex(name))],
+    ['steals', (store, { name }) => acquireOf(store, { ...mutex(name), stealReason: 'gone' })],
+    [
+      'adopts',
+      (store, holder) => {
+        const request = mutex(holder.name);
+        return () => store.adopt(request, holder);
+      },
+    ],
+  ])('%s the lock once when it is repeated', async (verb, sender) => {
+    const prefix = newPrefix();
+    const [other] = openStores(1, prefix) as [LockStore];
+    await using proxy = await FaultProxy.start(etcd.members[0]!.port);
+    const store = etcdStore(`127.0.0.1:${proxy.port}`, { prefix });
+    cleanups.push(() => store.close());
+    for (const afterBytes of CUTS) {
+      const holder = mutex(`cut ${afterBytes}`);
+      if (verb !== 'acquires') await other.acquire(holder);
+      const send = sender(store, holder);
+      await proxy.set({ kind: 'cut', way: 'replies', afterBytes });
+      await send().then(IGNORE, IGNORE);
+      await proxy.set(PASS);
+      const result = await send();
+      expect(result.type).toBe('granted');
+      expect(await send()).toEqual(result);
+      const { holders, waiters } = await other.inspect(holder);
+      expect(holders).toMatchObject([result.type === 'granted' ? { fence: result.fence } : {}]);
+      expect(waiters).toEqual([]);
+    }
+  });
+});
+
+const IGNORE = (): void => {};
+
+function acquireOf(store: LockStore, request: LockRequest) {
+  return async () => store.acquire(request);
 }
 
 describe('waiters of one process', () => {

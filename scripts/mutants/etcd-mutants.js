@@ -100,6 +100,13 @@ export const ETCD_MUTANTS = [
     [LEASE_TEST, FEATURES],
   ),
   mutant(
+    'etcd: the key of a request with an unknown outcome is used again',
+    STORE,
+    '    this.#doubtCount++;\n    lease?.abandon();',
+    '    lease?.abandon();',
+    [FEATURES],
+  ),
+  mutant(
     'etcd: a repeated release does not see that the lock was released by force',
     STORE,
     ' || (mark?.modRevision ?? 0) > fence',
