@@ -4,6 +4,7 @@
 // and further than elsewhere.
 import { ACL_MUTANTS } from './acl-mutants.js';
 import { ELECTION_MUTANTS } from './election-mutants.js';
+import { ETCD_MUTANTS } from './etcd-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { LOG_MUTANTS } from './log-mutants.js';
 import { MEMCACHED_MUTANTS } from './memcached-mutants.js';
@@ -24,4 +25,5 @@ export const MUTANTS = [
   ...POSTGRES_MUTANTS,
   ...MEMCACHED_MUTANTS,
   ...QUORUM_MUTANTS,
+  ...ETCD_MUTANTS,
 ];

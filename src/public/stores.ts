@@ -22,6 +22,9 @@ export {
   type WaiterInfo,
 } from '../lock/index.ts';
 export {
+  type EtcdStoreOptions,
+  type EtcdTls,
+  etcdStore,
   type FencedLease,
   fenced,
   type IoredisClient,

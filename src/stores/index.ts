@@ -1,3 +1,5 @@
+export type { EtcdTls } from './etcd/etcd-endpoints.ts';
+export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { LIBRARY_SCRIPTS } from './library-scripts.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './lists/key-list.ts';
 export { type LockHistoryEvent, readHistory } from './lists/lock-history.ts';
