@@ -6,7 +6,7 @@ import { choosePaint, type Paint } from './console/paint.ts';
 import { textData } from './ls/as-json.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
-import { withStore } from './ls/store-reader.ts';
+import { withServers } from './ls/store-reader.ts';
 import { durationText } from './ls/words.ts';
 import { describeOptions, HELP, type OptionTable } from './options.ts';
 import { readPrefix } from './prefix-option.ts';
@@ -58,7 +58,7 @@ Examples:
     const prefix = bytesOf(readPrefix(values));
     const count = readCount(values.count);
     const sinceMs = values.since === undefined ? 0 : readSince(values.since);
-    return withStore(given, io, async (store) => {
+    return withServers(given, io, async (store) => {
       const read = await store.query(
         ({ send }) => readHistory(send, { nameBytes, prefix, count }),
         [],

@@ -19,9 +19,8 @@ export type { Unreadable } from './lists/scan-pages.ts';
 export { type MemcachedStoreOptions, memcachedStore } from './memcached/memcached-store.ts';
 export type { PgQueryable, PostgresSql, TransactionClient } from './postgres/database.ts';
 export { type PostgresStoreOptions, postgresStore } from './postgres/postgres-store.ts';
-export { postgresUrlStore } from './postgres/postgres-url.ts';
 export { type FencedLease, fenced, withTransactionLock } from './postgres/transaction.ts';
-export { type QuorumStoreOptions, quorumStore, quorumUrlStore } from './quorum/quorum-store.ts';
+export { type QuorumStoreOptions, quorumStore } from './quorum/quorum-store.ts';
 export {
   BALLOT_RULES,
   type Ballot,

@@ -1,7 +1,10 @@
 import type { ClientOptions } from '../client/index.ts';
 import { LockArgumentError, type LockStore } from '../lock/index.ts';
+import { parseEndpoints } from './etcd/etcd-endpoints.ts';
 import { LoadedStore } from './loaded-store.ts';
 import { parseMemcachedAddress } from './memcached/memcached-address.ts';
+import { checkPostgresUrl } from './postgres/check-postgres-url.ts';
+import { parseQuorumUrl } from './quorum/quorum-url.ts';
 
 /** Options of a store at a URL. Each store takes some of them: `options` of its row. */
 export interface UrlStoreOptions {
@@ -45,7 +48,47 @@ interface StoreScheme {
   load(): Promise<(url: string, options: UrlStoreOptions) => LockStore>;
 }
 
+const POSTGRES = {
+  form: 'postgres://user:password@host:port/database',
+  options: [],
+  isMutexOnly: false,
+  check: checkPostgresUrl,
+  async load() {
+    const { postgresUrlStore } = await import('./postgres/postgres-url.ts');
+    return (url) => postgresUrlStore(url);
+  },
+} as const satisfies StoreScheme;
+
+const ETCD = {
+  form: 'etcd://host:port,host:port',
+  options: ['prefix'],
+  isMutexOnly: false,
+  check: (url: string) => void parseEndpoints(url, undefined),
+  async load() {
+    const { etcdStore } = await import('./etcd/etcd-store.ts');
+    return (url, { prefix = '', tls }) =>
+      etcdStore(url, { ...(prefix !== '' && { prefix }), ...(tls && { tls }) });
+  },
+} as const satisfies StoreScheme;
+
+const QUORUM = {
+  form: 'redis+quorum://host:port,host:port,host:port',
+  options: [],
+  isMutexOnly: true,
+  check: (url: string) => void parseQuorumUrl(url),
+  async load() {
+    const { quorumUrlStore } = await import('./quorum/quorum-store.ts');
+    return (url, { tls }) => quorumUrlStore(url, { tls });
+  },
+} as const satisfies StoreScheme;
+
 const SCHEMES = {
+  postgres: POSTGRES,
+  postgresql: POSTGRES,
+  etcd: ETCD,
+  etcds: { ...ETCD, form: 'etcds://host:port', options: ['prefix', 'tls'] },
+  'redis+quorum': QUORUM,
+  'rediss+quorum': { ...QUORUM, options: ['tls'] },
   memcached: {
     form: 'memcached://host:port',
     options: ['prefix'],
@@ -61,7 +104,9 @@ const SCHEMES = {
 } as const satisfies Readonly<Record<string, StoreScheme>>;
 
 /** The forms of the URLs, for messages. */
-export const URL_FORMS: readonly string[] = Object.values(SCHEMES).map(({ form }) => form);
+export const URL_FORMS: readonly string[] = [
+  ...new Set(Object.values(SCHEMES).map(({ form }) => form)),
+];
 
 /**
  * Finds the store of a URL. Undefined: the scheme is not one of the table, such as `redis:`.

@@ -1,4 +1,5 @@
-import { LockArgumentError, type LockStore } from '../../lock/index.ts';
+import type { LockStore } from '../../lock/index.ts';
+import { checkPostgresUrl } from './check-postgres-url.ts';
 import { type Database, databaseOf } from './database.ts';
 import { openListenOf } from './listen-connection.ts';
 import { loadPg, type OwnPool } from './load-pg.ts';
@@ -14,13 +15,7 @@ const MAX_CONNECTIONS = 10;
  * @throws LockArgumentError if the address is none of PostgreSQL, or an option cannot be right.
  */
 export function postgresUrlStore(url: string, options: PostgresStoreOptions = {}): LockStore {
-  if (!/^postgres(ql)?:\/\/./.test(url) || !URL.canParse(url)) {
-    // Not the address itself, which may have a password.
-    throw new LockArgumentError(
-      '',
-      'the address must be postgres://user:password@host:5432/database',
-    );
-  }
+  checkPostgresUrl(url);
   const { listen = true, ...others } = options;
   const settings = settingsOf({ createTables: true, ...others });
   const { requestTimeoutMs } = settings;

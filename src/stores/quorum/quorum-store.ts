@@ -1,6 +1,5 @@
 import {
   type Address,
-  AddressError,
   Client,
   type ClientOptions,
   parseAddress,
@@ -14,6 +13,7 @@ import { linkRunner } from '../clients/link-runner.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from '../clients/node-redis-link.ts';
 import { QuorumLocks } from './quorum-locks.ts';
 import { QuorumNode } from './quorum-node.ts';
+import { parseQuorumUrl } from './quorum-url.ts';
 
 /**
  * Mutexes on a majority of independent Redis servers, without replication between them. The loss of a minority of servers
@@ -56,21 +56,6 @@ export function quorumUrlStore(
   const nodes = parseQuorumUrl(url).map((address) => addressRunner(address, tls));
   return storeOn(nodes, options);
 }
-
-/** The user, the password and the database are those of all nodes. */
-function parseQuorumUrl(url: string): Address[] {
-  const match = /^(rediss?)\+quorum:\/\/(?:([^@/]*)@)?([^@/]+)(\/\d*)?$/.exec(url);
-  if (match === null) throw new AddressError(URL_FORM);
-  const [, scheme, user, hosts = '', database = ''] = match;
-  const credentials = user === undefined ? '' : `${user}@`;
-  return hosts.split(',').map((host) => {
-    if (host === '') throw new AddressError(URL_FORM);
-    return parseAddress(`${scheme}://${credentials}${host}${database}`);
-  });
-}
-
-const URL_FORM =
-  'A quorum is redis+quorum://[user:password@]host[:port],host[:port],host[:port][/database], or rediss+quorum://… for TLS.';
 
 interface LabelledRunner {
   readonly label: string;
