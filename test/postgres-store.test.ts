@@ -15,9 +15,9 @@ import {
   fenced,
   type PostgresStoreOptions,
   postgresStore,
-  postgresUrlStore,
   withTransactionLock,
 } from '../src/stores/index.ts';
+import { postgresUrlStore } from '../src/stores/postgres/postgres-url.ts';
 import { schemaSql } from '../src/stores/postgres/schema.ts';
 import { startRealPgBouncer, startRealPostgres } from './real-postgres.ts';
 import { withinMs } from './within.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, it } from 'vitest';
 import { type Lease, LockError, Locks, LockUnavailableError } from '../src/lock/index.ts';
-import { quorumUrlStore } from '../src/stores/index.ts';
+import { quorumUrlStore } from '../src/stores/quorum/quorum-store.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { quorumUrl, startRealQuorum } from './real-quorum.ts';
 import { withinMs } from './within.ts';

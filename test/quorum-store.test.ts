@@ -10,7 +10,8 @@ import {
   type LockTarget,
   memoryStore,
 } from '../src/lock/index.ts';
-import { quorumStore, quorumUrlStore } from '../src/stores/index.ts';
+import { quorumStore } from '../src/stores/index.ts';
+import { quorumUrlStore } from '../src/stores/quorum/quorum-store.ts';
 import { conform } from './conform.ts';
 import { type RealQuorum, startRealQuorum } from './real-quorum.ts';
 import { inSlowMotion } from './slow-motion.ts';

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { Locks } from '../src/lock/index.ts';
-import { quorumUrlStore } from '../src/stores/index.ts';
+import { quorumUrlStore } from '../src/stores/quorum/quorum-store.ts';
 import { freePort, spawnRealRedis, stopProcess } from './real-redis.ts';
 
 /** Redis servers that know nothing of each other. Without persistence: a restart loses all data. */
