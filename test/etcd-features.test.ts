@@ -513,8 +513,8 @@ describe.concurrent('TLS', () => {
     await using locks = new Locks({ store: etcdStore(own.endpoints, { tls: { ca, cert, key } }) });
     expect((await locks.mutex('a').acquire()).fence).toBeGreaterThan(0);
     const store = etcdStore(`etcds://${own.endpoints[0]}`);
-    await using strangers = new Locks({ store });
-    await expect(strangers.mutex('a').acquire({ wait: 500 })).rejects.toThrow(/certificate/);
+    await using untrusting = new Locks({ store });
+    await expect(untrusting.mutex('a').acquire({ wait: 500 })).rejects.toThrow(/certificate/);
   });
 });
 

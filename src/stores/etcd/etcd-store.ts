@@ -244,7 +244,7 @@ class EtcdStore implements LockStore {
         if (isConfirmed) return granted(own.fence);
       } else if (!fits(request, entries)) {
         this.#forget(own);
-        return { type: 'busy', retryInMs: Math.max(1, Math.min(...entries.map(leaseMsOf))) };
+        return { type: 'busy', retryInMs: shortestMs(entries) };
       }
     }
     this.#forget(own);
@@ -684,25 +684,29 @@ class EtcdStore implements LockStore {
     return new Error(CHANGED);
   }
 
-  /** The request was released while it was under way: its entry ends with its lease. */
+  /** The request was released, or its entry deleted, while a request that may have put the entry was under way. */
   #checkState(own: OwnEntry): void {
     if (own.state !== 'released') return;
     this.#doubt(own.lease);
-    throw new Error('the request was released');
+    this.#remove(own);
+    throw new Error(CHANGED);
+  }
+
+  /** Deletes the entry in the background. If that fails, the entry ends with its lease. */
+  #remove(own: OwnEntry): void {
+    const { key, lease } = own;
+    const request = { compare: [isPresent(key)], success: [{ delete: { key } }], failure: [] };
+    this.#txn(request, lease).then(({ header }) => this.#deleted(own, header.revision), IGNORE);
   }
 
   /** The first entry decides how many slots the lock has. An entry with another number is removed. */
   #checkSlots(own: OwnEntry, entries: readonly Entry[]): void {
     const first = entries.find(({ key }) => key !== own.key);
     const { name, slots } = own.request;
-    if (first === undefined || first.slots === slots) return;
-    const isBehind = entries[0] === first;
-    if (!isBehind) return;
+    const isBehind = first !== undefined && entries[0] === first;
+    if (!isBehind || first.slots === slots) return;
     this.#leave(own);
-    this.#txn(
-      { compare: [isPresent(own.key)], success: [{ delete: { key: own.key } }], failure: [] },
-      own.lease,
-    ).then(({ header }) => this.#deleted(own, header.revision), IGNORE);
+    this.#remove(own);
     throw otherSlots(name, first.slots, slots);
   }
 
@@ -741,8 +745,13 @@ class EtcdStore implements LockStore {
         if (!isThere) this.#entryGone(own);
         else if (own.state === 'waiting') this.#keepAlive(own.lease!);
       },
-      () => own.waiter?.notify({ type: 'retry' }),
+      () => this.#retry(own),
     );
+  }
+
+  /** Makes the waiter send its request again. */
+  #retry(own: OwnEntry): void {
+    if (!this.#client.isClosed) own.waiter?.notify({ type: 'retry' });
   }
 
   /** Confirms the waiting entries of this process that are admitted. */
@@ -751,7 +760,7 @@ class EtcdStore implements LockStore {
     for (const { key } of queue.admitted()) {
       const own = queue.waiting.get(key);
       if (own === undefined || own.confirming !== undefined) continue;
-      this.#confirm(own).catch(() => own.waiter?.notify({ type: 'retry' }));
+      this.#confirm(own).catch(() => this.#retry(own));
     }
   }
 
@@ -809,6 +818,7 @@ class EtcdStore implements LockStore {
     own.lease = lease;
     if (lease.aliveUntilMs < this.#clock.monotonicMs() + leaseMs / 2) {
       await lease.ensure(sentMs + leaseMs);
+      this.#checkState(own);
     }
     this.#hold(own, reply.header.revision, sentMs);
     return true;
@@ -874,7 +884,7 @@ class EtcdStore implements LockStore {
   #entryGone(own: OwnEntry): void {
     if (own.state === 'waiting') {
       this.#forget(own);
-      own.waiter?.notify({ type: 'retry' });
+      this.#retry(own);
     } else if (own.state === 'held') {
       this.#forget(own);
       this.#reportLoss(own);
@@ -899,7 +909,7 @@ class EtcdStore implements LockStore {
     if (own === undefined) return;
     const { state } = own;
     this.#forget(own);
-    if (state === 'waiting') own.waiter?.notify({ type: 'retry' });
+    if (state === 'waiting') this.#retry(own);
     // Later: the caller receives its lease first.
     if (state === 'held' && reason) this.#clock.defer(() => this.#onLost(reason, owner));
   }
@@ -1019,8 +1029,10 @@ function fits({ permits, slots }: LockRequest, entries: readonly Entry[]): boole
   return entries.reduce((sum, entry) => sum + entry.permits, permits) <= slots;
 }
 
-function leaseMsOf({ leaseMs }: Entry): number {
-  return leaseMs;
+/** The end of the first lease, if none of them was renewed. */
+function shortestMs(entries: readonly Entry[]): number {
+  const shortest = (least: number, { leaseMs }: Entry): number => Math.min(least, leaseMs);
+  return Math.max(1, entries.reduce(shortest, Number.MAX_SAFE_INTEGER));
 }
 
 /** Whether a holder has a larger fence, or a forced release came later. */
