@@ -28,8 +28,8 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: no NOTIFY to the new holder',
     SCHEMA,
-    'perform holdfast.send(_first.client, ',
-    "perform json_build_array('', ",
+    'perform holdfast.send(_first.client,\n',
+    "perform json_build_array('',\n",
     [STORE_TEST],
   ),
   mutant(
@@ -56,15 +56,16 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: the last waiter is served first',
     SCHEMA,
-    'name = _lock.name order by place limit 1;',
-    'name = _lock.name order by place desc limit 1;',
+    'w.name = _lock.name order by w.place limit 1;',
+    'w.name = _lock.name order by w.place desc limit 1;',
     [CONFORMANCE_TEST],
   ),
   mutant(
     'postgres: a dead client is served',
     SCHEMA,
-    'if holdfast.is_alive(_first.client) then',
-    'if true then',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text of the source.
+    'c.alive > holdfast.later(-${DEAD_MS})) as is_alive\n',
+    'true) as is_alive\n',
     [STORE_TEST],
   ),
   mutant(
@@ -137,6 +138,20 @@ export const POSTGRES_MUTANTS = [
     'return REPEATABLE.has(sqlStateOf(error));',
     'return error === REPEATABLE;',
     [CONFORMANCE_TEST],
+  ),
+  mutant(
+    'postgres: a waiter that has its grant from another reply is released',
+    STORE,
+    '      if (!this.#abandoned.has(owner)) continue;\n',
+    '',
+    ['src/stores/postgres/postgres-store.test.ts'],
+  ),
+  mutant(
+    'postgres: waiters do not send again after a lost reply',
+    STORE,
+    '      this.#waiters.retryAll((request) => request.kind === kind && request.name === name);\n',
+    '',
+    ['src/stores/postgres/postgres-store.test.ts'],
   ),
   mutant(
     'postgres: a deaf connection counts as working',

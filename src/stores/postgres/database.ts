@@ -38,14 +38,17 @@ export function databaseOf(client: unknown, timeoutMs: number): Database | undef
     };
   }
   if (!isPg(client)) return undefined;
+  const query_timeout = timeoutMs + LATE_MS;
   return {
-    async query(text, values) {
-      const query_timeout = timeoutMs + LATE_MS;
-      // Without values pg sends a simple query, which may have several statements.
-      const query = values.length === 0 ? { text } : { text, values: [...values] };
-      const { rows } = await client.query({ ...query, query_timeout });
-      return firstColumn(rows ?? []);
-    },
+    // Without values pg sends a simple query, which may have several statements. Their result has no rows.
+    query: (text, values) =>
+      client
+        .query(
+          values.length === 0
+            ? { text, query_timeout }
+            : { text, values: [...values], query_timeout },
+        )
+        .then(({ rows }) => firstColumn(rows ?? [])),
     maxQueries: isPool(client) ? maxOf(client) : 1,
   };
 }
@@ -112,6 +115,10 @@ function maxOf(client: object): number {
 /** Undefined for several statements, whose result is a list of lists or has no rows. */
 function firstColumn([row]: readonly unknown[]): string | undefined {
   if (Array.isArray(row)) return undefined;
-  const [value] = Object.values((row ?? {}) as Record<string, unknown>);
-  return typeof value === 'string' ? value : undefined;
+  const columns = row as Readonly<Record<string, unknown>> | undefined;
+  for (const name in columns) {
+    const value = columns[name];
+    return typeof value === 'string' ? value : undefined;
+  }
+  return undefined;
 }

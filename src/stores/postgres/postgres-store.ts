@@ -118,6 +118,8 @@ const RECHECK_MS = 100;
 const MARGIN_MS = 5;
 /** A connection that has received no message for this time is checked by one. */
 const PROBE_MS = 10_000;
+/** Maximum number of owners that are remembered after they left a queue. */
+const MAX_ABANDONED = 1000;
 /** At most so often this process removes rows of locks that are not in use. */
 const SWEEP_MS = 3_600_000;
 
@@ -149,12 +151,17 @@ export class PostgresStore implements LockStore {
   readonly #clientId: string;
   readonly #requests: Requests;
   readonly #waiters = new Waiters();
+  /** The last owners that were released while they waited. An owner is not used again. */
+  readonly #abandoned = new Set<string>();
   /** Callbacks of holders that use `lease.contended`, by owner. */
   readonly #watchers = new Map<string, { request: LockRequest; onContended: () => void }>();
   #onLost: (reason: Error, owner?: string) => void = IGNORE;
   #listener: Listener | undefined;
   #hasWarned = false;
   #preparing: Promise<void> | undefined;
+  #isPrepared = false;
+  /** The statement that calls a function, by its name. */
+  readonly #texts = new Map<string, string>();
   #timer: Timer | undefined;
   #timerMs = 0;
   #isRefreshing = false;
@@ -229,8 +236,9 @@ export class PostgresStore implements LockStore {
   }
 
   async release(request: LockRequest, fence?: number): Promise<boolean> {
-    this.#leave(request.owner);
     const { kind, name, owner } = request;
+    if (this.#waiters.has(owner)) this.#abandon(owner);
+    this.#leave(owner);
     const values = [this.#clientId, kind, encodeName(name), owner, fence ?? null];
     const { reply, sent } = await this.#sendFor(request, this.#call('release', values));
     if (typeof reply === 'boolean') return reply;
@@ -304,37 +312,36 @@ export class PostgresStore implements LockStore {
   }
 
   #call(name: string, values: readonly unknown[]): Call {
-    const places = values.map((_, index) => `$${index + 1}`);
-    return { text: `select ${this.#settings.schema}.${name}(${places.join(', ')})`, values };
+    let text = this.#texts.get(name);
+    if (text === undefined) {
+      const places = values.map((_, index) => `$${index + 1}`);
+      text = `select ${this.#settings.schema}.${name}(${places.join(', ')})`;
+      this.#texts.set(name, text);
+    }
+    return { text, values };
   }
 
   /** Sends a request that may hand a lock over. If its reply is lost, the waiters of the lock send their requests again. */
-  async #sendFor(
-    { kind, name }: LockTarget,
-    call: Call,
-    onLate?: (late: Replied) => void,
-  ): Promise<Replied> {
-    try {
-      return await this.#send(call, { onLate });
-    } catch (error) {
+  #sendFor(target: LockTarget, call: Call, onLate?: (late: Replied) => void): Promise<Replied> {
+    return this.#send(call, { onLate }).catch((error: unknown) => {
+      const { kind, name } = target;
       this.#waiters.retryAll((request) => request.kind === kind && request.name === name);
       throw error;
-    }
+    });
   }
 
-  async #send({ text, values }: Call, options?: SendOptions): Promise<Replied> {
-    try {
-      await this.#prepare();
-      return await this.#requests.send(text, values, options);
-    } finally {
-      this.#markConnected();
+  #send({ text, values }: Call, options?: SendOptions): Promise<Replied> {
+    if (this.#isPrepared) {
       this.#sweep();
+      return this.#requests.send(text, values, options);
     }
+    return this.#prepare()
+      .finally(this.#markConnected)
+      .then(() => this.#requests.send(text, values, options));
   }
 
   /** Once, before the first request. If it fails, the next request tries again. */
-  #prepare(): Promise<void> | undefined {
-    if (this.#isPrepared) return undefined;
+  #prepare(): Promise<void> {
     this.#preparing ??= prepareTables(this.#requests, this.#settings).then(
       () => {
         this.#isPrepared = true;
@@ -346,8 +353,6 @@ export class PostgresStore implements LockStore {
     );
     return this.#preparing;
   }
-
-  #isPrepared = false;
 
   #handle({ owner }: LockRequest, reply: unknown, sent: SentTimes): AcquireReply {
     const parsed = acquireReply(reply);
@@ -362,7 +367,9 @@ export class PostgresStore implements LockStore {
   #serve(served: readonly Served[], sent: SentTimes): void {
     for (const [kind, name, owner, fence] of served) {
       if (this.#waiters.served([owner, fence], sent)) continue;
-      // It does not wait any more, and its release came too early.
+      // Replies on several connections arrive in any order: an owner that does not wait any more may have its grant from
+      // another reply. Only one that was released, before it was served, does not hold the lock.
+      if (!this.#abandoned.has(owner)) continue;
       this.#send(this.#call('release', [this.#clientId, kind, name, owner, null])).catch(IGNORE);
     }
     this.#stopUnlessWaiting();
@@ -436,6 +443,12 @@ export class PostgresStore implements LockStore {
     this.#send(this.#call('watch', [kind, encodeName(name), owner])).then(({ reply }) => {
       if (reply === true) this.#contended(owner);
     }, IGNORE);
+  }
+
+  #abandon(owner: string): void {
+    this.#abandoned.add(owner);
+    const [oldest] = this.#abandoned;
+    if (this.#abandoned.size > MAX_ABANDONED) this.#abandoned.delete(oldest!);
   }
 
   #leave(owner: string): void {

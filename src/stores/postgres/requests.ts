@@ -87,36 +87,45 @@ export class Requests {
     queue.delete(request);
     this.#sentCount++;
     this.#timeouts.add(request, this.#clock.monotonicMs());
-    void this.#run(request).finally(() => {
-      this.#sentCount--;
-      this.#sendNext();
-    });
+    this.#query(request, 1);
   }
 
-  async #run(request: PendingRequest): Promise<void> {
+  #query(request: PendingRequest, maxPauseMs: number): void {
+    const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
+    this.#start(request).then(
+      (reply) => {
+        this.#repliedMs = this.#clock.monotonicMs();
+        request.replied(reply, sent);
+        this.#ended();
+      },
+      (error: unknown) => {
+        if (isRepeatable(error) && !request.isOver) this.#repeat(request, maxPauseMs);
+        else {
+          request.fail(withAdvice(error));
+          this.#ended();
+        }
+      },
+    );
+  }
+
+  /** Rejects if the driver throws synchronously. */
+  #start({ text, values }: PendingRequest): Promise<string | undefined> {
     try {
-      const replied = await this.#query(request);
-      if (request.isOver) request.onLate(replied);
-      else request.succeed(replied);
+      return this.#database.query(text, values);
     } catch (error) {
-      request.fail(withAdvice(error));
+      return Promise.reject(error);
     }
   }
 
   /** Repeats a query that failed because of another transaction, after a random pause. Every request is idempotent. */
-  async #query(request: PendingRequest): Promise<Replied> {
-    for (let maxPauseMs = 1; ; maxPauseMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS)) {
-      const sent = { sentMs: this.#clock.monotonicMs(), sentWallMs: this.#clock.wallMs() };
-      try {
-        const text = await this.#database.query(request.text, request.values);
-        this.#repliedMs = this.#clock.monotonicMs();
-        return { reply: text === undefined ? undefined : JSON.parse(text), sent };
-      } catch (error) {
-        if (!isRepeatable(error) || request.isOver) throw error;
-      }
-      const pauseMs = this.#random.next() * maxPauseMs;
-      await new Promise<void>((resolve) => this.#clock.setTimer(pauseMs, resolve));
-    }
+  #repeat(request: PendingRequest, maxPauseMs: number): void {
+    const nextMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS);
+    this.#clock.setTimer(this.#random.next() * maxPauseMs, () => this.#query(request, nextMs));
+  }
+
+  #ended(): void {
+    this.#sentCount--;
+    this.#sendNext();
   }
 }
 
@@ -146,9 +155,16 @@ class PendingRequest extends Scheduled<PendingRequest> {
     this.onLate = onLate;
   }
 
-  succeed(replied: Replied): void {
-    this.#end();
-    this.#resolve(replied);
+  replied(text: string | undefined, sent: SentTimes): void {
+    try {
+      const replied = { reply: text === undefined ? undefined : JSON.parse(text), sent };
+      if (this.isOver) this.onLate(replied);
+      else this.#resolve(replied);
+      this.#end();
+    } catch (error) {
+      // It is no JSON: another function of that name has replied.
+      this.fail(error);
+    }
   }
 
   /** Does nothing if the request has ended before. */

@@ -148,8 +148,7 @@ $$;
 
 -- Inserts a holder of a lock whose row is locked, with the next fence.
 create function holdfast.put(
-  _kind text, _name text, _owner text, _client text, _permits bigint, _lease_ms double precision, _info text,
-  _is_reserved boolean
+  _kind text, _name text, _owner text, _client text, _permits bigint, _lease_ms double precision, _info text
 ) returns bigint language plpgsql volatile as $$
 declare
   _fence bigint;
@@ -157,22 +156,20 @@ begin
   update holdfast.lock set fence = holdfast.next_fence(fence), is_held = true
   where kind = _kind and name = _name returning fence into _fence;
   insert into holdfast.hold
-  values (_kind, _name, _owner, _client, _permits, _fence, clock_timestamp(), holdfast.later(_lease_ms), _is_reserved,
-    false, _info);
+  values (_kind, _name, _owner, _client, _permits, _fence, clock_timestamp(), holdfast.later(_lease_ms), false, false,
+    _info);
   return _fence;
 end $$;
 
--- Ends expired leases, and hands the lock over to the first live waiters of the queue, until one does not fit. A waiter
+-- Call it with the row of the lock as it is now. Ends expired leases, and hands the lock over to the first live waiters of the queue, until one does not fit. A waiter
 -- of the calling client gets its whole lease and is returned as [kind, name, owner, fence]; that of another gets a
 -- reservation and a message. A client that did not confirm a reservation loses its places in this queue.
 create function holdfast.serve(_lock holdfast.lock, _client text) returns jsonb language plpgsql volatile as $$
 declare
   _served jsonb := '[]';
-  _used bigint;
+  _used bigint := 0;
   _ended holdfast.hold;
-  _first holdfast.wait;
-  _is_own boolean;
-  _fence bigint;
+  _first record;
 begin
   if _lock.is_held then
     for _ended in
@@ -182,27 +179,32 @@ begin
         delete from holdfast.wait where kind = _lock.kind and name = _lock.name and client = _ended.client;
       end if;
     end loop;
+    select coalesce(sum(permits), 0) into _used from holdfast.hold where kind = _lock.kind and name = _lock.name;
   end if;
-  select coalesce(sum(permits), 0) into _used from holdfast.hold where kind = _lock.kind and name = _lock.name;
   while _lock.is_queued and _used < _lock.slots loop
-    select * into _first from holdfast.wait where kind = _lock.kind and name = _lock.name order by place limit 1;
-    exit when not found;
-    if holdfast.is_alive(_first.client) then
-      exit when _used + _first.permits > _lock.slots;
-      _is_own := _first.client = _client;
-      _fence := holdfast.put(_lock.kind, _lock.name, _first.owner, _first.client, _first.permits,
-        case when _is_own then _first.lease_ms else least(_first.lease_ms, ${RESERVED_MS}) end, _first.info, not _is_own);
-      if _is_own then
-        _served := _served || jsonb_build_array(jsonb_build_array(_lock.kind, _lock.name, _first.owner, _fence));
-      else
-        perform holdfast.send(_first.client, json_build_object('type', 'granted', 'owner', _first.owner, 'fence', _fence));
-      end if;
-      _used := _used + _first.permits;
-    end if;
+    select w.*, w.client = _client as is_own, exists (
+      select from holdfast.client c where c.client = w.client and c.alive > holdfast.later(-${DEAD_MS})) as is_alive
+    into _first from holdfast.wait w
+    where w.kind = _lock.kind and w.name = _lock.name order by w.place limit 1;
+    _lock.is_queued := found;
+    exit when not found or _first.is_alive and _used + _first.permits > _lock.slots;
     delete from holdfast.wait where kind = _lock.kind and name = _lock.name and owner = _first.owner;
+    continue when not _first.is_alive;
+    _lock.fence := holdfast.next_fence(_lock.fence);
+    insert into holdfast.hold values (_lock.kind, _lock.name, _first.owner, _first.client, _first.permits, _lock.fence,
+      clock_timestamp(),
+      holdfast.later(case when _first.is_own then _first.lease_ms else least(_first.lease_ms, ${RESERVED_MS}) end),
+      not _first.is_own, false, _first.info);
+    if _first.is_own then
+      _served := _served || jsonb_build_array(jsonb_build_array(_lock.kind, _lock.name, _first.owner, _lock.fence));
+    else
+      perform holdfast.send(_first.client,
+        json_build_object('type', 'granted', 'owner', _first.owner, 'fence', _lock.fence));
+    end if;
+    _used := _used + _first.permits;
   end loop;
-  update holdfast.lock set is_held = _used > 0,
-    is_queued = exists (select from holdfast.wait where kind = _lock.kind and name = _lock.name)
+  update holdfast.lock set fence = _lock.fence, is_held = _used > 0,
+    is_queued = _lock.is_queued and exists (select from holdfast.wait where kind = _lock.kind and name = _lock.name)
   where kind = _lock.kind and name = _lock.name;
   return _served;
 end $$;
@@ -285,7 +287,7 @@ begin
     end if;
     select coalesce(sum(permits), 0) into _used from holdfast.hold where kind = _kind and name = _name;
     if not _lock.is_queued and _used + _permits <= _slots then
-      _fence := holdfast.put(_kind, _name, _owner, _client, _permits, _lease_ms, _info, false);
+      _fence := holdfast.put(_kind, _name, _owner, _client, _permits, _lease_ms, _info);
     elsif _queues then
       perform holdfast.enqueue(_client, _kind, _name, _owner, _permits, _lease_ms, _info);
     end if;
@@ -328,7 +330,7 @@ begin
     end if;
   end loop;
   update holdfast.lock set slots = _slots where kind = _kind and name = _name;
-  _fence := holdfast.put(_kind, _name, _owner, _client, _permits, _lease_ms, _info, false);
+  _fence := holdfast.put(_kind, _name, _owner, _client, _permits, _lease_ms, _info);
   -- The former holders may have had more permits.
   select * into _lock from holdfast.lock where kind = _kind and name = _name;
   _served := _served || holdfast.serve(_lock, _client);
@@ -381,7 +383,7 @@ declare
 begin
   if _fence is null then
     delete from holdfast.hold where kind = _kind and name = _name and owner = _from;
-    if found then _fence := holdfast.put(_kind, _name, _owner, _client, _permits, _lease_ms, _info, false); end if;
+    if found then _fence := holdfast.put(_kind, _name, _owner, _client, _permits, _lease_ms, _info); end if;
   end if;
   if _fence is not null then return json_build_object('fence', _fence, 'served', _served); end if;
   return json_build_object('busy', 0, 'served', _served);
@@ -431,9 +433,12 @@ begin
   returning * into _lock;
   if not found then return 'false'; end if;
   delete from holdfast.hold where kind = _kind and name = _name and owner = _owner and ends > clock_timestamp();
-  -- Not held: an earlier release may have succeeded while its reply was lost. Then its fence is still the last one.
-  _is_released := found or coalesce(_lock.fence = _fence, false);
-  delete from holdfast.wait where kind = _kind and name = _name and owner = _owner;
+  _is_released := found;
+  if not found then
+    delete from holdfast.wait where kind = _kind and name = _name and owner = _owner;
+    -- An earlier release may have succeeded while its reply was lost. Then its fence is still the last one.
+    _is_released := coalesce(_lock.fence = _fence, false);
+  end if;
   return json_build_object('released', _is_released, 'served', holdfast.serve(_lock, _client));
 end $$;
 

@@ -34,6 +34,10 @@ export class Waiters {
     else this.#waiters.set(request.owner, { request, waiter, ...NEW });
   }
 
+  has(owner: string): boolean {
+    return this.#waiters.has(owner);
+  }
+
   remove(owner: string): void {
     this.#waiters.delete(owner);
   }
