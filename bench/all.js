@@ -13,6 +13,9 @@ runInTurn([
   'run',
   'lab',
   'memcached',
+  'postgres',
+  'etcd',
+  'quorum',
   'log',
   'restart',
 ]);
