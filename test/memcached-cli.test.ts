@@ -79,11 +79,11 @@ describe('createLocks(memcached://…)', () => {
 describe('holdfast run --store memcached://…', () => {
   it('runs a command with the lock and without a fence', async () => {
     await using run = startRun(
-      ['a', '--store', server.url, '-c', 'echo "$HOLDFAST_LOCK ${HOLDFAST_FENCE-none}"; exit 3'],
+      ['a', '--store', server.url, '-c', 'echo "$HOLDFAST_LOCK [$HOLDFAST_FENCE]"; exit 3'],
       { HOLDFAST_FENCE: '7' },
     );
     expect(await run.ended()).toBe(3);
-    expect(run.text).toBe('a none\n');
+    expect(run.text).toBe('a []\n');
     expect(await server.command('mg lock:a v')).toBe('EN');
   });
 

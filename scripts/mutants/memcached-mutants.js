@@ -30,8 +30,8 @@ export const MEMCACHED_MUTANTS = [
   mutant(
     'memcached: a release deletes whatever item there is',
     STORE,
-    'return `md ${key} C${cas}\\r\\n`;',
-    'return cas && `md ${key}\\r\\n`;',
+    'deleteCommand(key, cas), connectionId',
+    "deleteCommand(key, cas).replace(/ C.*/, ''), connectionId",
     [STORE_TEST],
   ),
   mutant(

@@ -103,7 +103,7 @@ class MemcachedStore implements UnfencedStore {
     const key = this.#keyOf(request);
     const { owner } = request;
     const seconds = expirySeconds(request);
-    // A repeated request of a holder does not wait for others, nor does a thief.
+    // Neither a repeated request of a holder nor a request that steals waits for others.
     const waits = request.stealReason === undefined && !this.#grants.has(owner);
     if (waits && waiter !== undefined) this.#polls.enter(key, owner, waiter);
     if (waits && !this.#polls.isFirst(key, owner)) return this.#busy(waiter);
