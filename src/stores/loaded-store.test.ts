@@ -27,7 +27,7 @@ function scene(changes: Partial<LockStore> = {}) {
     loads++;
     await opened;
     return new Proxy(made, { get: (target, name) => bound(inner, target, name) });
-  }, undefined);
+  }, 'client');
   return { clock, store, open, calls, loads: () => loads, locks: new Locks({ store, clock }) };
 }
 
@@ -86,7 +86,7 @@ describe('LoadedStore', () => {
   it('rejects with the reason if the store cannot be loaded', async () => {
     const clock = virtualClock();
     const failure = Object.assign(new Error('no such package'), { isFinal: true });
-    const store = new LoadedStore(() => Promise.reject(failure), false);
+    const store = new LoadedStore(() => Promise.reject(failure), 'client', false);
     const locks = new Locks({ store, clock });
     const error = await locks
       .mutex('a')
@@ -135,4 +135,12 @@ describe('findStoreUrl', () => {
     expect(() => findStoreUrl('memcached://user:secret@host')).toThrow(LockArgumentError);
     expect(() => findStoreUrl('memcached://user:secret@host')).not.toThrow(/secret/);
   });
+});
+
+it('has the owners of the quorum at its address, which sends messages to the client of an owner', async () => {
+  const url = findStoreUrl('redis+quorum://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3')!;
+  const loaded = await url.load({ clientId: 'x' });
+  expect(loaded.ownerPrefix).toBe('x.');
+  expect(url.open({}).ownerPrefix).toMatch(/^[\w-]{16}\.$/);
+  await loaded.close();
 });

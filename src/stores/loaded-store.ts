@@ -7,12 +7,14 @@ import type {
   LockTarget,
   Waiter,
 } from '../lock/index.ts';
+import { ownerPrefixOf } from './redis/lock-keys.ts';
 
 /**
  * A store whose code is loaded by the first request. Requests wait until it is loaded, and reject if it cannot be. It has
  * no session, and does not list locks: a caller that needs these awaits the loaded store itself.
  */
 export class LoadedStore implements LockStore {
+  readonly ownerPrefix: string;
   readonly hasFences?: false;
   readonly connected: Promise<void>;
   #markConnected = (): void => {};
@@ -22,8 +24,9 @@ export class LoadedStore implements LockStore {
   readonly #lossListeners: ((reason: Error, owner?: string) => void)[] = [];
   #closing: Promise<void> | undefined;
 
-  constructor(load: () => Promise<LockStore>, hasFences: false | undefined) {
+  constructor(load: () => Promise<LockStore>, clientId: string, hasFences?: false) {
     this.#load = load;
+    this.ownerPrefix = ownerPrefixOf(clientId);
     if (hasFences === false) this.hasFences = hasFences;
     this.connected = new Promise((resolve) => {
       this.#markConnected = resolve;

@@ -1,4 +1,5 @@
 import type { ClientOptions } from '../client/index.ts';
+import { systemRandom } from '../clock/index.ts';
 import { LockArgumentError, type LockStore } from '../lock/index.ts';
 import { parseEndpoints } from './etcd/etcd-endpoints.ts';
 import { LoadedStore } from './loaded-store.ts';
@@ -12,6 +13,8 @@ export interface UrlStoreOptions {
   readonly tls?: ClientOptions['tls'];
   /** The store emits no process warnings: cron sends a mail for each line. Default false. */
   readonly isQuiet?: boolean;
+  /** The id of this client, with which its owners begin. Default: the store chooses one. */
+  readonly clientId?: string;
 }
 
 type AddressOption = 'prefix' | 'tls';
@@ -78,7 +81,7 @@ const QUORUM = {
   check: (url: string) => void parseQuorumUrl(url),
   async load() {
     const { quorumUrlStore } = await import('./quorum/quorum-store.ts');
-    return (url, { tls }) => quorumUrlStore(url, { tls });
+    return (url, { tls, clientId }) => quorumUrlStore(url, { tls }, clientId);
   },
 } as const satisfies StoreScheme;
 
@@ -130,9 +133,17 @@ export function findStoreUrl(text: string): StoreUrl | undefined {
     scheme: name,
     options: scheme.options,
     isMutexOnly: scheme.isMutexOnly,
-    open: (options) => new LoadedStore(() => load(options), scheme.hasFences),
+    open(options) {
+      // Owners are made before the store is loaded, and the quorum sends its messages to the client of an owner.
+      const clientId = newClientId();
+      return new LoadedStore(() => load({ ...options, clientId }), clientId, scheme.hasFences);
+    },
     load,
   };
+}
+
+function newClientId(): string {
+  return Buffer.from(systemRandom.bytes(12)).toString('base64url');
 }
 
 /** Permanent: Node does not import a module again that has failed. */

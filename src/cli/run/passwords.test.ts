@@ -17,6 +17,8 @@ describe('withoutPasswords', () => {
     ['redis:user:secret@10.0.0.7', '10.0.0.7'],
     ['user:secret@10.0.0.7', '10.0.0.7'],
     ['redis://user:secret@', ''],
+    ['redis+quorum://user:se,cr@et@a:1,b:2/3', 'redis+quorum://a:1,b:2/3'],
+    ['etcd://a:1,b:2', 'etcd://a:1,b:2'],
   ])('passes on HOLDFAST_STORE=%s as %s', (store, passed) => {
     expect(withoutPasswords({ HOLDFAST_STORE: store })).toEqual({ HOLDFAST_STORE: passed });
   });

@@ -13,6 +13,9 @@ export function withoutPasswords(environment: Environment): Environment {
 function withoutPassword(store: string): string {
   const url = URL.canParse(store) ? new URL(store) : undefined;
   if (url?.protocol === 'unix:') return store;
+  // A list of hosts, which is no URL: any part before the last @ may be the password.
+  const [, scheme] = /^([a-z+]+:\/\/).*,/is.exec(store) ?? [];
+  if (scheme !== undefined && url === undefined) return store.replace(/^.*(?:\/\/|@)/s, scheme);
   // A mistyped address: any part before the @ may be the password. The rest is refused when it is used.
   if (url === undefined || url.host === '') return store.replace(/^.*@/s, '');
   if (url.password === '') return store;

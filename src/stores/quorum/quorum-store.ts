@@ -52,9 +52,10 @@ export interface QuorumStoreOptions {
 export function quorumUrlStore(
   url: string,
   { tls, ...options }: QuorumStoreOptions & Pick<ClientOptions, 'tls'> = {},
+  clientId?: string,
 ): LockStore {
   const nodes = parseQuorumUrl(url).map((address) => addressRunner(address, tls));
-  return storeOn(nodes, options);
+  return storeOn(nodes, options, clientId);
 }
 
 interface LabelledRunner {
@@ -62,7 +63,11 @@ interface LabelledRunner {
   readonly scripts: ScriptRunner;
 }
 
-function storeOn(runners: readonly LabelledRunner[], options: QuorumStoreOptions): LockStore {
+function storeOn(
+  runners: readonly LabelledRunner[],
+  options: QuorumStoreOptions,
+  clientId = Buffer.from(systemRandom.bytes(12)).toString('base64url'),
+): LockStore {
   if (runners.length < MIN_NODES) throw new LockArgumentError('', NODES);
   const { maxLease = '30s', requestTimeout = '1s' } = options;
   const requestTimeoutMs = durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 });
@@ -70,7 +75,6 @@ function storeOn(runners: readonly LabelledRunner[], options: QuorumStoreOptions
   if (maxLeaseMs > MAX_LEASE_MS) {
     throw new LockArgumentError('', `maxLease is at most a day; got ${String(maxLease)}`);
   }
-  const clientId = Buffer.from(systemRandom.bytes(12)).toString('base64url');
   const settings = { clock: systemClock, clientId, requestTimeoutMs };
   const nodes = runners.map(({ label, scripts }) => new QuorumNode(label, scripts, settings));
   return new QuorumLocks(nodes, { ...settings, random: systemRandom, maxLeaseMs });
