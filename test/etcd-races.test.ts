@@ -123,3 +123,25 @@ describe.concurrent('a store of etcd', () => {
     }
   });
 });
+
+describe('a token that has expired', () => {
+  it('is replaced by one login for all requests that it fails', async () => {
+    const own = await startEtcd(1, '--auth-token-ttl', '1');
+    await using proxy = await GrpcProxy.start(own.members[0]!.port);
+    try {
+      await own.control('auth/user/add', { name: 'root', password: 'r' });
+      await own.control('auth/user/grant', { user: 'root', role: 'root' });
+      await own.control('auth/enable');
+      const store = open(proxy.port, { user: 'root', password: 'r' });
+      await store.acquire(mutex('first'));
+      // etcd removes expired tokens once a second.
+      await pause(3500);
+      const before = proxy.count('Authenticate');
+      const requests = Array.from({ length: 50 }, (_, index) => mutex(`${index}`));
+      await Promise.all(requests.map((request) => store.acquire(request)));
+      expect(proxy.count('Authenticate') - before).toBe(1);
+    } finally {
+      await own.stop();
+    }
+  });
+});
