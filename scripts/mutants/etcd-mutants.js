@@ -137,7 +137,7 @@ export const ETCD_MUTANTS = [
   mutant(
     'etcd: an expired token is used again',
     CLIENT,
-    'else if (isOldToken(error)) this.#login = undefined;',
+    '      this.#login = undefined;\n      this.#metadata = undefined;',
     '',
     [FEATURES],
   ),

@@ -74,29 +74,44 @@ export function storedValue(
   return JSON.stringify(value satisfies StoredValue);
 }
 
-/** A key whose value is not that of an entry, which another program has put, counts as one permit of one slot. */
+/**
+ * A key whose value is not that of an entry, which another program has put, counts as one permit of one slot. So does each
+ * field with a wrong value: an entry of no permits would let another client pass, and one of a text would let none.
+ */
 export function entryOf({ key, value, createRevision, modRevision, lease }: KeyValue): Entry {
   const stored = parsed(value);
-  const { permits = 1, slots = 1, leaseMs = 0, at = 0, stealReason } = stored;
-  const { host = '?', pid = 0, label = '' } = stored;
+  const { stealReason } = stored;
+  const slot = key.slice(key.lastIndexOf('/') + 1);
   return {
     key,
-    owner: stored.owner ?? key.slice(key.lastIndexOf('/') + 1),
-    permits,
-    slots,
-    place: stored.place ?? createRevision,
-    fence: stored.fence ?? modRevision,
+    owner: textOr(slot, stored.owner),
+    permits: countOr(1, stored.permits),
+    slots: countOr(1, stored.slots),
+    place: countOr(createRevision, stored.place),
+    fence: countOr(modRevision, stored.fence),
     createRevision,
     modRevision,
     lease,
-    leaseMs,
-    info: { host, pid, label },
-    grantedWallMs: at,
-    stealReason,
+    leaseMs: countOr(0, stored.leaseMs),
+    info: {
+      host: textOr('?', stored.host),
+      pid: countOr(0, stored.pid),
+      label: textOr('', stored.label),
+    },
+    grantedWallMs: countOr(0, stored.at),
+    stealReason: typeof stealReason === 'string' ? stealReason : undefined,
   };
 }
 
-function parsed(value: string): Partial<StoredValue> {
+function countOr(other: number, given: unknown): number {
+  return typeof given === 'number' && given >= 1 ? given : other;
+}
+
+function textOr(other: string, given: unknown): string {
+  return typeof given === 'string' ? given : other;
+}
+
+function parsed(value: string): { readonly [Name in keyof StoredValue]?: unknown } {
   try {
     const stored: unknown = JSON.parse(value);
     return typeof stored === 'object' && stored !== null ? stored : {};

@@ -39,6 +39,8 @@ export class EtcdClient {
   #pausedUntilMs = 0;
   /** Resolves with the metadata of all requests, with the token of the user. */
   #login: Promise<Metadata> | undefined;
+  /** The metadata of the last login. Undefined: none has resolved since its token has expired. */
+  #metadata: Metadata | undefined;
   #onRetired = (): void => {};
   readonly #pauses = new Set<() => void>();
   #isClosed = false;
@@ -75,14 +77,16 @@ export class EtcdClient {
       for (let attempt = 0; ; attempt++) {
         const connection = await this.#connect(deadlineMs);
         const untilMs = this.#attemptEndMs(attempt, deadlineMs);
+        let member: Member | undefined;
         try {
-          const result = await work(await this.#member(connection, untilMs));
+          member = await this.#member(connection, untilMs);
+          const result = await work(member);
           this.#failureCount = 0;
           this.#pausedUntilMs = 0;
           return result;
         } catch (error) {
           if (isFaultOfMember(error)) onUnknown?.();
-          this.#failed(connection, error);
+          this.#failed(connection, error, member?.metadata);
           if (!this.#canRetry(error, attempt, deadlineMs)) throw withAdvice(error);
         }
       }
@@ -151,7 +155,9 @@ export class EtcdClient {
     this.#login ??= this.#logIn(new Member(connection, REQUIRE_LEADER, timeLeftMs));
     const login = this.#login;
     try {
-      return new Member(connection, await login, timeLeftMs);
+      const metadata = await login;
+      if (this.#login === login) this.#metadata = metadata;
+      return new Member(connection, metadata, timeLeftMs);
     } catch (error) {
       if (this.#login === login) this.#login = undefined;
       throw error;
@@ -172,9 +178,13 @@ export class EtcdClient {
     }
   }
 
-  #failed(connection: GrpcConnection, error: unknown): void {
+  /** A token that has expired fails many requests at once: the first one that fails logs in for all. */
+  #failed(connection: GrpcConnection, error: unknown, metadata?: Metadata): void {
     if (isFaultOfMember(error)) this.#retire(connection);
-    else if (isOldToken(error)) this.#login = undefined;
+    else if (isOldToken(error) && metadata === this.#metadata) {
+      this.#login = undefined;
+      this.#metadata = undefined;
+    }
   }
 
   #canRetry(error: unknown, attempt: number, deadlineMs: number): boolean {

@@ -131,7 +131,7 @@ class EtcdStore implements LockStore {
     this.#clock = clock;
     this.#prefix = prefix;
     this.#clientId = Buffer.from(random.bytes(12)).toString('base64url');
-    this.#leases = new SharedLeases(client, clock, random, prefix);
+    this.#leases = new SharedLeases(client, clock, random, `${prefix}mutex/`);
     this.#watches = new WatchStream(client, clock);
     this.#reads = new Batcher(MAX_READS, (batch) => this.#sendReads(batch));
     this.#deadlines = new TimerQueues(clock, (own) => this.#due(own));
@@ -232,8 +232,9 @@ class EtcdStore implements LockStore {
         failure: request.slots === 1 ? keys.readFirst(1) : keys.read(),
       }));
       own.lease = lease;
-      this.#checkState(own);
       revision = reply.header.revision;
+      if (reply.succeeded) own.modRevision = revision;
+      this.#checkState(own);
       if (reply.succeeded) return this.#hold(own, revision, sentMs);
       const entries = entriesOf(reply.responses);
       this.#checkSlots(own, entries);
@@ -418,7 +419,10 @@ class EtcdStore implements LockStore {
       if (!reply.succeeded) continue;
       own.lease = lease;
       own.modRevision = reply.header.revision;
-      return true;
+      if (own.state !== 'released') return true;
+      // Its lease ended, or it was released, before this reply: that deletion may have compared the revision before.
+      this.#remove(own);
+      return false;
     }
     throw new Error(CHANGED);
   }
@@ -692,11 +696,20 @@ class EtcdStore implements LockStore {
     throw new Error(CHANGED);
   }
 
-  /** Deletes the entry in the background. If that fails, the entry ends with its lease. */
+  /**
+   * Deletes the entry in the background. If that fails, the entry ends with its lease. Compares the revision: the entry may
+   * be deleted already, and a later request may use its key.
+   */
   #remove(own: OwnEntry): void {
-    const { key, lease } = own;
-    const request = { compare: [isPresent(key)], success: [{ delete: { key } }], failure: [] };
-    this.#txn(request, lease).then(({ header }) => this.#deleted(own, header.revision), IGNORE);
+    const { key, lease, modRevision } = own;
+    const compare = [isUnchanged(key, modRevision)];
+    this.#txn({ compare, success: [{ delete: { key } }], failure: [] }, lease).then(
+      ({ succeeded, header }) => {
+        if (succeeded) this.#deleted(own, header.revision);
+        else this.#forget(own);
+      },
+      () => this.#forget(own),
+    );
   }
 
   /** The first entry decides how many slots the lock has. An entry with another number is removed. */
@@ -769,6 +782,7 @@ class EtcdStore implements LockStore {
     own.confirming ??= this.#sendConfirm(own).finally(() => {
       own.confirming = undefined;
       own.queue.requestEnded();
+      this.#tidy(own.queue);
     });
     return own.confirming;
   }
@@ -860,8 +874,14 @@ class EtcdStore implements LockStore {
 
   /** Events were lost: reads the whole queue and watches it from there. */
   #resync(queue: LockQueue<OwnEntry>): void {
+    // When an earlier read has failed, a request may have begun another watch since.
+    queue.unwatch?.();
     queue.unwatch = undefined;
-    if (queue.own.size === 0 || this.#client.isClosed) return;
+    if (this.#client.isClosed) return;
+    if (queue.own.size === 0) {
+      this.#tidy(queue);
+      return;
+    }
     queue.pendingCount++;
     this.#read(queue.keys)
       .then(
@@ -877,7 +897,10 @@ class EtcdStore implements LockStore {
         },
         () => void this.#clock.setTimer(RETRY_MS, () => this.#resync(queue)),
       )
-      .finally(() => queue.requestEnded());
+      .finally(() => {
+        queue.requestEnded();
+        this.#tidy(queue);
+      });
   }
 
   /** The entry was deleted, and not by its owner. */
@@ -928,12 +951,7 @@ class EtcdStore implements LockStore {
     }
     this.#leave(own);
     this.#own.delete(own.id);
-    // Compares the revision: the owner may acquire again, before a late execution of this transaction.
-    const compare = [isUnchanged(own.key, own.modRevision)];
-    this.#txn({ compare, success: [{ delete: { key: own.key } }], failure: [] }, own.lease).then(
-      ({ header }) => this.#deleted(own, header.revision),
-      () => this.#forget(own),
-    );
+    this.#remove(own);
   }
 
   /** The caller does not use the entry any more. It is forgotten when etcd has deleted it, or has ended its lease. */
@@ -947,8 +965,10 @@ class EtcdStore implements LockStore {
   }
 
   #deleted(own: OwnEntry, revision: number): void {
+    const isKnown = own.queue.own.get(own.key) === own;
     this.#forget(own);
-    if (own.modRevision > 0) own.queue.returnSlot(own.key.slice(own.key.lastIndexOf('/') + 1));
+    if (isKnown && own.modRevision > 0)
+      own.queue.returnSlot(own.key.slice(own.key.lastIndexOf('/') + 1));
     own.queue.delete(own.key, revision);
     this.#serve(own.queue);
   }
@@ -968,8 +988,11 @@ class EtcdStore implements LockStore {
   /** Removes a queue without entries of this process, some time later if it is watched: it may be used again. */
   #tidy(queue: LockQueue<OwnEntry>): void {
     if (queue.own.size > 0 || queue.pendingCount > 0) return;
-    if (queue.unwatch === undefined) this.#queues.delete(queue.keys.lock);
-    else if (!queue.isLingering) {
+    const { lock } = queue.keys;
+    if (queue.unwatch === undefined) {
+      // Another queue of this lock may have replaced it since.
+      if (this.#queues.get(lock) === queue) this.#queues.delete(lock);
+    } else if (!queue.isLingering) {
       queue.isLingering = true;
       this.#clock.setTimer(LINGER_MS, () => {
         queue.isLingering = false;

@@ -36,6 +36,14 @@ describe('a queue of etcd', () => {
     expect(admittedOwners(queue)).toEqual(['thief']);
   });
 
+  it('orders an entry by its own place when its key was used before and that deletion arrives late', () => {
+    const queue = watched();
+    queue.merge([entry('a', 1, 2), entry('b', 2, 2)], 2);
+    queue.merge([entry('a', 4, 2)], 4, 3);
+    queue.delete(KEYS.inQueue('a'), 3);
+    expect(admittedOwners(queue)).toEqual(['b']);
+  });
+
   it('does not add an entry whose deletion arrived before the reply', () => {
     const queue = watched();
     queue.pendingCount = 1;

@@ -147,6 +147,8 @@ export class LockQueue<Own> {
     const isLast = this.#isSorted && entry.place > this.#lastPlace;
     this.#isSorted &&= isLast || this.#entries.size === 0;
     this.#lastPlace = entry.place;
+    // Another client uses its keys again: a Map would keep the place of the entry that had this key before.
+    this.#entries.delete(entry.key);
     this.#entries.set(entry.key, entry);
   }
 
