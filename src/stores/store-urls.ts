@@ -126,13 +126,18 @@ export function findStoreUrl(text: string): StoreUrl | undefined {
     return open(url, options);
   };
   return {
-    label: url.replace(/\/\/[^/]*@/, '//'),
+    label: labelOf(url),
     scheme: name,
     options: scheme.options,
     isMutexOnly: scheme.isMutexOnly,
     open: (options) => new LoadedStore(() => load(options), scheme.hasFences),
     load,
   };
+}
+
+/** The options of a URL may include a password, and a mistyped one may have its password anywhere before an `@`. */
+function labelOf(url: string): string {
+  return url.replace(/[?#].*$/s, '').replace(/\/\/.*@/s, '//');
 }
 
 /** Permanent: Node does not import a module again that has failed. */
