@@ -64,20 +64,30 @@ export function readStoreAddress(
  */
 export function readStore(
   values: StoreValues,
-  flags: StoreValues,
+  flags: StoreValues & { readonly prefix?: string },
   environment: Environment,
 ): StoreAddress | StoreUrl | undefined {
   const other = values.store === undefined ? undefined : findOther(values.store);
   if (other === undefined) return readStoreAddress(values, flags, environment);
+  if (flags.prefix !== undefined && !other.options.includes('prefix')) {
+    throw new UsageError(`--prefix does not work with ${other.scheme}://.`);
+  }
+  if (other.options.includes('tls')) return withTls(other, readFiles(values));
   refuseTls(flags);
   return other;
+}
+
+function withTls(store: StoreUrl, tls: TlsFiles): StoreUrl {
+  return { ...store, load: (options) => store.load({ ...options, tls }) };
 }
 
 function findOther(text: string): StoreUrl | undefined {
   try {
     return findStoreUrl(text);
   } catch (error) {
-    throw error instanceof LockArgumentError ? new UsageError(`${error.message}.`) : error;
+    throw error instanceof LockArgumentError
+      ? new UsageError(error.message.replace(/\.?$/, '.'))
+      : error;
   }
 }
 
@@ -92,7 +102,10 @@ export function parseStoreAddress(text: string): StoreAddress {
 
 function refuseTls(flags: StoreValues): void {
   const unused = TLS_NAMES.find((name) => flags[name] !== undefined);
-  if (unused !== undefined) throw new UsageError(`--${unused} needs a store at rediss://….`);
+  if (unused !== undefined)
+    throw new UsageError(
+      `--${unused} needs a store at rediss://…, rediss+quorum://… or etcds://….`,
+    );
 }
 
 function withPassword(

@@ -129,7 +129,7 @@ export function findStoreUrl(text: string): StoreUrl | undefined {
     return open(url, options);
   };
   return {
-    label: url.replace(/\/\/[^/]*@/, '//'),
+    label: labelOf(url),
     scheme: name,
     options: scheme.options,
     isMutexOnly: scheme.isMutexOnly,
@@ -144,6 +144,11 @@ export function findStoreUrl(text: string): StoreUrl | undefined {
 
 function newClientId(): string {
   return Buffer.from(systemRandom.bytes(12)).toString('base64url');
+}
+
+/** The options of a URL may include a password, and a mistyped one may have its password anywhere before an `@`. */
+function labelOf(url: string): string {
+  return url.replace(/[?#].*$/s, '').replace(/\/\/.*@/s, '//');
 }
 
 /** Permanent: Node does not import a module again that has failed. */

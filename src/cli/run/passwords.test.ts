@@ -17,8 +17,12 @@ describe('withoutPasswords', () => {
     ['redis:user:secret@10.0.0.7', '10.0.0.7'],
     ['user:secret@10.0.0.7', '10.0.0.7'],
     ['redis://user:secret@', ''],
-    ['redis+quorum://user:se,cr@et@a:1,b:2/3', 'redis+quorum://a:1,b:2/3'],
-    ['etcd://a:1,b:2', 'etcd://a:1,b:2'],
+    ['redis+quorum://user:sec:ret@a:1,b:2,c:3/1', 'redis+quorum://user@a:1,b:2,c:3/1'],
+    ['redis+quorum://:secret@a,b,c', 'redis+quorum://a,b,c'],
+    ['etcd://user:secret@a:1,b:2', 'etcd://user@a:1,b:2'],
+    ['etcd://user:secret@a:1,user:secret@b:2', 'etcd://user@b:2'],
+    ['postgres://user:secret@a:1/b', 'postgres://user@a:1/b'],
+    ['postgres://user@a:1/b?password=secret&x=1', 'postgres://user@a:1/b?x=1'],
   ])('passes on HOLDFAST_STORE=%s as %s', (store, passed) => {
     expect(withoutPasswords({ HOLDFAST_STORE: store })).toEqual({ HOLDFAST_STORE: passed });
   });

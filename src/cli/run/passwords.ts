@@ -13,12 +13,15 @@ export function withoutPasswords(environment: Environment): Environment {
 function withoutPassword(store: string): string {
   const url = URL.canParse(store) ? new URL(store) : undefined;
   if (url?.protocol === 'unix:') return store;
-  // A list of hosts, which is no URL: any part before the last @ may be the password.
-  const [, scheme] = /^([a-z+]+:\/\/).*,/is.exec(store) ?? [];
-  if (scheme !== undefined && url === undefined) return store.replace(/^.*(?:\/\/|@)/s, scheme);
+  const [, start, user, hosts] = HOST_LIST.exec(store) ?? [];
+  if (hosts !== undefined) return `${start}${user === '' ? '' : `${user}@`}${hosts}`;
   // A mistyped address: any part before the @ may be the password. The rest is refused when it is used.
   if (url === undefined || url.host === '') return store.replace(/^.*@/s, '');
-  if (url.password === '') return store;
+  if (url.password === '' && !url.searchParams.has('password')) return store;
   url.password = '';
+  url.searchParams.delete('password');
   return url.href;
 }
+
+/** Several hosts, such as those of redis+quorum:// and etcd://, with one user and password before them. */
+const HOST_LIST = /^([a-z+]+:\/\/)([^:@/]*)(?::[^@/]*)?@([^@/]+,[^@/]+(?:\/\d*)?)$/i;

@@ -45,6 +45,7 @@ describe('MetaDecoder', () => {
   it.each([
     ['a line without an end', 'x'.repeat(3000)],
     ['a size that is no number', 'VA x\r\n'],
+    ['a negative size', 'VA -9 c1\r\nabcdef'],
   ])('throws for %s', (_, text) => {
     expect(() => decode(Buffer.from(text))).toThrow(MetaError);
   });

@@ -39,7 +39,7 @@ export class MetaDecoder {
     const flags = new Map(words.map((word) => [word.slice(0, 1), word.slice(1)]));
     const reply = { code: code as MetaCode, flags, value: NOTHING };
     if (code !== 'VA') replies.push(reply);
-    else if (Number.isSafeInteger(size)) {
+    else if (Number.isSafeInteger(size) && size >= 0) {
       this.#body = {
         reply,
         parts: [],

@@ -44,6 +44,7 @@ export function postgresUrlStore(url: string, options: PostgresStoreOptions = {}
     ...settings,
     database,
     openListen: openListenOf(listen === true ? url : listen, undefined),
-    onClose: async () => (await opening)?.end(),
+    // If pg could not be loaded, the requests have reported it.
+    onClose: async () => (await opening?.catch(() => undefined))?.end(),
   });
 }

@@ -39,6 +39,11 @@ export interface NodeFailure {
   readonly error: unknown;
 }
 
+/** The node replied that it does not vote: -1, see VOTE_SCRIPT. */
+export function outFailure(node: QuorumNode): NodeFailure {
+  return { node, error: new Error('it has restarted, and does not vote yet') };
+}
+
 /** Too few nodes have replied. Retries do not help if one of the errors is permanent. */
 export function noMajority(nodeCount: number, failures: readonly NodeFailure[]): Error {
   const replied = nodeCount - failures.length;

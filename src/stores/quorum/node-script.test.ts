@@ -96,6 +96,17 @@ describe('the vote script', () => {
     expect(await vote('drop', 'y', 0, 1)).toEqual([1, '0']);
   });
 
+  it('votes for larger fences after the clock of a client was centuries ahead', async () => {
+    const { vote } = await openNode();
+    const fences: number[] = [];
+    for (const owner of ['x', 'y', 'z']) {
+      const [, fence] = await vote('vote', owner, LEASE_MS, 1, 1e18, 0);
+      fences.push(Number(fence));
+      await vote('release', owner, Number(fence));
+    }
+    expect(fences).toEqual([2 ** 52, 2 ** 52 + 1, 2 ** 52 + 2]);
+  });
+
   it('votes for a larger fence after the fence of the lock has expired', async () => {
     const { vote, clock } = await openNode();
     for (const hint of [1e15, 1, 1]) {

@@ -4,6 +4,12 @@ import { scriptOf } from '../../client/index.ts';
 const FENCE_TTL_MS = 2 * 86_400_000;
 const FLOOR_PERIOD_S = 86_400;
 
+/**
+ * The year 2112, in µs. A larger clock is wrong, and the fences after it would soon be too large for a double, which is exact
+ * up to 2^53: the next fence would be the same.
+ */
+const MAX_HINT = 2 ** 52;
+
 /** The keys that a node has once. Operators delete NODE_KEY on all nodes to start anew. */
 export const NODE_KEY = 'quorum:node';
 export const WAIT_KEY = 'quorum:wait';
@@ -114,7 +120,7 @@ local function vote(isFree)
   raiseFloor()
   call('SET', OWNER, token, 'PX', number)
   round = given
-  setFence(math.max(fence + 1, floor + 1, tonumber(hint)))
+  setFence(math.max(fence + 1, floor + 1, math.min(tonumber(hint), ${MAX_HINT})))
   return { 1, whole(fence) }
 end
 

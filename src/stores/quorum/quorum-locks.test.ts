@@ -92,6 +92,27 @@ describe('a quorum', () => {
     expect(after.fence).toBeGreaterThan(before.fence);
   });
 
+  it('names the server that is down and the one that has restarted when a lease cannot be extended', async () => {
+    const quorum = await admitted();
+    const store = quorum.open();
+    await store.acquire(request('client2.1'));
+    quorum.nodes[0]!.restart();
+    quorum.nodes[1]!.isDown = true;
+    const refused = expect(store.extend(request('client2.1'))).rejects.toThrow(
+      '1 of 3 nodes replied, and 2 must. node 1: it has restarted, and does not vote yet; node 2: no answer',
+    );
+    await elapse(quorum.clock, 400);
+    await refused;
+  });
+
+  it('returns 0 for the forced release of a free lock while a majority of servers does not vote', async () => {
+    const quorum = await admitted();
+    const store = quorum.open();
+    quorum.nodes[0]!.restart();
+    quorum.nodes[1]!.restart();
+    expect(await store.forceRelease({ kind: 'mutex', name: 'a', slots: 1 })).toBe(0);
+  });
+
   it('refuses all requests when a majority of servers lost its data, and says what to do', async () => {
     const quorum = await admitted();
     const store = quorum.open();

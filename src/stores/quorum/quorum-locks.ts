@@ -15,7 +15,7 @@ import {
   type WaiterEvent,
 } from '../../lock/index.ts';
 import { ownerPrefixOf, parseToken, tokenOf } from '../redis/lock-keys.ts';
-import { gather, noMajority } from './gather.ts';
+import { gather, type NodeFailure, noMajority, outFailure } from './gather.ts';
 import { NodeAdmission } from './node-admission.ts';
 import { LOCK_PATTERN, nameOfKey, SCAN_SCRIPT } from './node-script.ts';
 import type { QuorumNode } from './quorum-node.ts';
@@ -128,7 +128,7 @@ export class QuorumLocks implements LockStore {
     this.#checkKind(target);
     const replies = await this.#majorityOf(target, ['force', ''], () => false);
     await Promise.allSettled(this.#nodes.map(({ queue }) => queue.forceRelease(target)));
-    const tokens = replies.map(([, token]) => String(token)).filter((token) => token !== '');
+    const tokens = replies.flatMap(([code, token]) => (Number(code) === 1 ? [String(token)] : []));
     return tokens.some((token) => this.#isMajority(tokens, token)) ? 1 : 0;
   }
 
@@ -360,15 +360,17 @@ export class QuorumLocks implements LockStore {
       replies.length - yes(replies) > this.#nodes.length - this.#majority;
     const isEnough = (replies: readonly unknown[][]): boolean =>
       yes(replies) >= this.#majority || isNo(replies);
-    const { replies, failures } = await gather(
-      this.#nodes,
-      (node) => node.vote(request.name, args),
-      isEnough,
-    );
-    if (replies.some(([code]) => Number(code) === -1)) this.#checkNodes();
+    const out: NodeFailure[] = [];
+    const send = async (node: QuorumNode): Promise<unknown[]> => {
+      const reply = await node.vote(request.name, args);
+      if (Number(reply[0]) === -1) out.push(outFailure(node));
+      return reply;
+    };
+    const { replies, failures } = await gather(this.#nodes, send, isEnough);
+    if (out.length > 0) this.#checkNodes();
     if (yes(replies) >= this.#majority) return true;
     if (isNo(replies)) return false;
-    throw noMajority(this.#nodes.length, failures);
+    throw noMajority(this.#nodes.length, [...out, ...failures]);
   }
 
   /** The replies of a majority of nodes, or of more. */

@@ -13,7 +13,7 @@ import { linkRunner } from '../clients/link-runner.ts';
 import { isNodeRedis, type NodeRedisClient, nodeRedisLink } from '../clients/node-redis-link.ts';
 import { QuorumLocks } from './quorum-locks.ts';
 import { QuorumNode } from './quorum-node.ts';
-import { parseQuorumUrl } from './quorum-url.ts';
+import { MIN_NODES, parseQuorumUrl } from './quorum-url.ts';
 
 /**
  * Mutexes on a majority of independent Redis servers, without replication between them. The loss of a minority of servers
@@ -80,7 +80,6 @@ function storeOn(
   return new QuorumLocks(nodes, { ...settings, random: systemRandom, maxLeaseMs });
 }
 
-const MIN_NODES = 3;
 /** Shorter than the TTL of a fence. */
 const MAX_LEASE_MS = 86_400_000;
 

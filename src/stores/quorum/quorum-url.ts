@@ -12,7 +12,9 @@ export function parseQuorumUrl(url: string): Address[] {
   if (match === null) throw new LockArgumentError('', URL_FORM);
   const [, scheme, user, hosts = '', database = ''] = match;
   const credentials = user === undefined ? '' : `${user}@`;
-  return hosts.split(',').map((host) => {
+  const list = hosts.split(',');
+  if (list.length < MIN_NODES) throw new LockArgumentError('', TOO_FEW);
+  return list.map((host) => {
     if (host === '') throw new LockArgumentError('', URL_FORM);
     try {
       return parseAddress(`${scheme}://${credentials}${host}${database}`);
@@ -22,6 +24,11 @@ export function parseQuorumUrl(url: string): Address[] {
     }
   });
 }
+
+export const MIN_NODES = 3;
+
+const TOO_FEW =
+  'a quorum needs three or more servers: a majority of two is both. Use redis+quorum://host,host,host, or redis://host for one server';
 
 const URL_FORM =
   'a quorum is redis+quorum://[user:password@]host[:port],host[:port],host[:port][/database], or rediss+quorum://… for TLS';

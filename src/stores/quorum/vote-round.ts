@@ -1,4 +1,4 @@
-import { type NodeFailure, noMajority } from './gather.ts';
+import { type NodeFailure, noMajority, outFailure } from './gather.ts';
 import type { QuorumNode } from './quorum-node.ts';
 import { BALLOT_RULES, type Ballot, majorityOf, needsConfirm } from './voting.ts';
 
@@ -99,7 +99,7 @@ class VoteRound {
     const [code, number] = reply.map(Number) as [number, number];
     if (code === CODES.out) {
       this.#onOut();
-      this.#failed(index, new Error('it has restarted, and does not vote yet'));
+      this.#failures.push(outFailure(this.#nodes[index]!));
       return;
     }
     this.#voters++;
