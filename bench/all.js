@@ -13,6 +13,7 @@ runInTurn([
   'run',
   'lab',
   'memcached',
+  'postgres',
   'log',
   'restart',
 ]);
