@@ -265,7 +265,7 @@ describe('a waiter', () => {
     const waiting = thieves.mutex(name).acquire({ wait: '20s' });
     await contended;
     const reason = 'x'.repeat(1000);
-    const stolen = await thieves.mutex(name).acquire({ steal: true, reason });
+    const stolen = await thieves.mutex(name).acquire({ steal: true, reason: `${reason}\0` });
     await lost;
     expect(lease.signal.reason).toBeInstanceOf(LockLostError);
     expect(String(lease.signal.reason.cause)).toContain(reason);

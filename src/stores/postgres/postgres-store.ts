@@ -83,7 +83,7 @@ export interface PostgresStoreOptions {
    * Where the store receives messages, on one connection that it opens when a request first has to wait: `true`, beside
    * the connections of the given Pool or `sql`; or an address; or a function that returns a new Client of `pg`. It must be
    * a direct connection: through a pooler in transaction mode no message arrives. Default false: while requests wait,
-   * the store polls, four times a second.
+   * the store polls, four times a second, and `lease.contended` aborts only if a client waits when it is first read.
    */
   readonly listen?: Listen;
   /** Create the schema with its tables and functions, if it is not there. Default false. */
@@ -188,7 +188,7 @@ export class PostgresStore implements LockStore {
     const call =
       stealReason === undefined
         ? this.#call('acquire', [...this.#args(request), waiter !== undefined])
-        : this.#call('steal', [...this.#args(request), stealReason]);
+        : this.#call('steal', [...this.#args(request), stealReason.replaceAll('\0', '\ufffd')]);
     const { reply, sent } = await this.#sendFor(request, call, (late) =>
       this.#grantedLate(request, waiter, late),
     );
