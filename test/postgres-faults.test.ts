@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -209,6 +210,54 @@ describe('connections', () => {
     await first.release();
     expect((await waiting).isHeld).toBe(true);
     expect(performance.now() - beganMs).toBeLessThan(withinMs(3000));
+  });
+});
+
+describe('a server of listen that accepts connections and never replies', () => {
+  async function startSilentServer(): Promise<{
+    readonly url: string;
+    readonly clients: Set<Socket>;
+  }> {
+    const clients = new Set<Socket>();
+    const listener = createServer({ allowHalfOpen: true }, (client) => {
+      clients.add(client);
+      client.on('error', () => {}).on('close', () => clients.delete(client));
+      // A socket that the client has destroyed resets the connection: the second write fails.
+      client.resume().on('end', async () => {
+        client.write('\0');
+        await elapse(10);
+        client.write('\0');
+      });
+    });
+    await once(listener.listen(0, '127.0.0.1'), 'listening');
+    closers.push(async () => {
+      listener.close();
+      for (const client of clients) client.destroy();
+    });
+    const { port } = listener.address() as AddressInfo;
+    return { url: server.url.replace(`${server.port}`, `${port}`), clients };
+  }
+
+  it('has one connection at a time, and none after close()', async () => {
+    const silent = await startSilentServer();
+    const pool = newPool(server.url);
+    const store = postgresStore(pool, { listen: silent.url, requestTimeout: 200 });
+    const locks = new Locks({ store });
+    const first = await locks.mutex('a').acquire();
+    const waiting = locks.mutex('a').acquire({ wait: '20s' });
+    let maxCount = 0;
+    const seen = new Set<Socket>();
+    await until(() => {
+      maxCount = Math.max(maxCount, silent.clients.size);
+      for (const client of silent.clients) seen.add(client);
+      return seen.size >= 3;
+    });
+    await first.release();
+    await (await waiting).release();
+    await locks.close();
+    await pool.end();
+    expect(maxCount).toBe(1);
+    await until(() => silent.clients.size === 0);
   });
 });
 

@@ -17,19 +17,32 @@ export interface PgClient {
 /** Where the store receives messages: see PostgresStoreOptions.listen. */
 export type Listen = boolean | string | (() => PgClient | Promise<PgClient>);
 
-/** How to open the connection that receives messages. Undefined: there is none. @throws LockArgumentError */
-export function openListenOf(listen: unknown, client: unknown): OpenListen | undefined {
+/**
+ * How to open the connection that receives messages, within a timeout. Undefined: there is none.
+ *
+ * @throws LockArgumentError
+ */
+export function openListenOf(
+  listen: unknown,
+  client: unknown,
+  timeoutMs: number,
+): OpenListen | undefined {
+  const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
   if (listen === undefined || listen === false) return undefined;
   if (typeof listen === 'string') {
     if (!/^postgres(ql)?:\/\//.test(listen)) throw new LockArgumentError('', WRONG_LISTEN);
     return fromPg(async () => {
       const { Client } = await loadPg();
-      return new Client({ connectionString: listen });
+      return new Client({ connectionString: listen, ...timeouts });
     });
   }
   if (typeof listen === 'function') return fromPg(listen as () => PgClient | Promise<PgClient>);
   if (listen !== true) throw new LockArgumentError('', WRONG_LISTEN);
-  if (isPool(client)) return fromPg(() => new client.Client(client.options) as PgClient);
+  if (isPool(client)) {
+    // Not a spread: the password of a pool is not enumerable.
+    const options = Object.create(null, Object.getOwnPropertyDescriptors(client.options));
+    return fromPg(() => new client.Client(Object.assign(options, timeouts)) as PgClient);
+  }
   if (canListen(client)) return fromSql(client);
   throw new LockArgumentError('', CANNOT_DUPLICATE);
 }
@@ -44,12 +57,16 @@ const CANNOT_DUPLICATE =
 function fromPg(create: () => PgClient | Promise<PgClient>): OpenListen {
   return async (channel, onMessage) => {
     const client = await create();
+    let close = (): void => {};
     const ended = new Promise<void>((resolve) => {
       client.on('end', resolve);
       client.on('error', () => resolve());
+      close = () => {
+        resolve();
+        client.end().catch(() => {});
+      };
     });
     client.on('notification', ({ payload = '' }) => onMessage(payload));
-    const close = (): void => void client.end().catch(() => {});
     try {
       await client.connect();
       await client.query(`listen "${channel}"`);

@@ -6,11 +6,12 @@ const MAX_PAUSE_MS = 5000;
 
 /** A connection that receives the messages of one channel. */
 export interface ListenConnection {
+  /** Resolves when the connection has ended, or was closed: a server that is gone does not confirm the end. */
   readonly ended: Promise<unknown>;
   close(): void;
 }
 
-/** Opens a connection. Resolves when the server has confirmed LISTEN. */
+/** Opens a connection. Resolves when the server has confirmed LISTEN, and rejects if it does not in time. */
 export type OpenListen = (
   channel: string,
   onMessage: (text: string) => void,
@@ -87,11 +88,10 @@ export class Listener {
   /** Opens the connection, and resolves when it has ended. */
   async #listen(): Promise<void> {
     const { open, channel, onMessage, onOpen } = this.#options;
-    const opening = open(channel, (text) => {
+    const connection = await open(channel, (text) => {
       this.#received();
       onMessage(text);
     });
-    const connection = await this.#inTime(opening);
     if (this.#isClosed) {
       connection.close();
       return;
@@ -99,29 +99,6 @@ export class Listener {
     this.#connection = connection;
     onOpen();
     await connection.ended;
-  }
-
-  /** A connection that is opened too late is closed. */
-  #inTime(opening: Promise<ListenConnection>): Promise<ListenConnection> {
-    const { clock, timeoutMs } = this.#options;
-    return new Promise((resolve, reject) => {
-      let isLate = false;
-      const timer = clock.setTimer(timeoutMs, () => {
-        isLate = true;
-        reject(new Error(`no connection within ${timeoutMs} ms`));
-      });
-      opening.then(
-        (connection) => {
-          timer.cancel();
-          if (isLate) connection.close();
-          else resolve(connection);
-        },
-        (error: unknown) => {
-          timer.cancel();
-          reject(error);
-        },
-      );
-    });
   }
 
   #received(): void {

@@ -57,7 +57,7 @@ export function postgresStore(
   const settings = settingsOf(options);
   const database = databaseOf(client, settings.requestTimeoutMs);
   if (database === undefined) throw new LockArgumentError('', WRONG_CLIENT);
-  const openListen = openListenOf(options.listen, client);
+  const openListen = openListenOf(options.listen, client, settings.requestTimeoutMs);
   return new PostgresStore({ ...settings, database, openListen });
 }
 
@@ -81,9 +81,10 @@ export function settingsOf(
 export interface PostgresStoreOptions {
   /**
    * Where the store receives messages, on one connection that it opens when a request first has to wait: `true`, beside
-   * the connections of the given Pool or `sql`; or an address; or a function that returns a new Client of `pg`. It must be
-   * a direct connection: through a pooler in transaction mode no message arrives. Default false: while requests wait,
-   * the store polls, four times a second, and `lease.contended` aborts only if a client waits when it is first read.
+   * the connections of the given Pool or `sql`; or an address; or a function that returns a new Client of `pg`, with a
+   * `connectionTimeoutMillis` and a `query_timeout`. It must be a direct connection: through a pooler in transaction mode
+   * no message arrives. Default false: while requests wait, the store polls, four times a second, and `lease.contended`
+   * aborts only if a client waits when it is first read.
    */
   readonly listen?: Listen;
   /** Create the schema with its tables and functions, if it is not there. Default false. */

@@ -43,7 +43,7 @@ export function postgresUrlStore(url: string, options: PostgresStoreOptions = {}
   return new PostgresStore({
     ...settings,
     database,
-    openListen: openListenOf(listen === true ? url : listen, undefined),
+    openListen: openListenOf(listen === true ? url : listen, undefined, requestTimeoutMs),
     // If pg could not be loaded, the requests have reported it.
     onClose: async () => (await opening?.catch(() => undefined))?.end(),
   });
