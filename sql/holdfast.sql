@@ -447,8 +447,8 @@ declare
   _served jsonb := '[]';
 begin
   for _target in
-    select distinct w.kind, w.name from holdfast.wait w where w.client = _client
-    and (
+    select w.kind, w.name from (select distinct kind, name from holdfast.wait where client = _client) as w
+    where (
       not exists (select from holdfast.hold h where h.kind = w.kind and h.name = w.name)
       or exists (
         select from holdfast.hold h where h.kind = w.kind and h.name = w.name and h.ends <= clock_timestamp())

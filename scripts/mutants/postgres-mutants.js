@@ -86,8 +86,8 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: a lock whose holder died is not handed over',
     SCHEMA,
-    '    select distinct w.kind, w.name from holdfast.wait w where w.client = _client\n',
-    '    select distinct w.kind, w.name from holdfast.wait w where false\n',
+    'select distinct kind, name from holdfast.wait where client = _client) as w',
+    'select distinct kind, name from holdfast.wait where false) as w',
     [STORE_TEST],
   ),
   mutant(
