@@ -17,7 +17,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   '42P01': NO_TABLES,
   '42883': NO_TABLES,
   '42501':
-    'Grant the user USAGE on the schema of Holdfast, EXECUTE on its functions, and SELECT, INSERT, UPDATE and DELETE on its tables.',
+    'Grant the user USAGE on the schema of Holdfast, EXECUTE on its functions, and SELECT, INSERT, UPDATE and DELETE on its tables. ' +
+    'If they are not there yet: CREATE on the database, or run sql/holdfast.sql of the package as another user.',
   '22021': 'The encoding of the database must be UTF8.',
   '22P05': 'The encoding of the database must be UTF8.',
 };
