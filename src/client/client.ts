@@ -10,7 +10,10 @@ export interface ClientOptions {
   readonly connectTimeoutMs?: number;
   /** How long a reply may take. Default 5 s. */
   readonly requestTimeoutMs?: number;
-  /** The time without a byte from the server after which it sends a PING. Default 3 s: a dead peer is noticed within 9 s. */
+  /**
+   * The time without a byte from the server after which it sends a PING. Default 3 s: a dead peer is noticed within 9
+   * s.
+   */
   readonly heartbeatMs?: number;
   readonly clock?: Clock;
 }

@@ -39,8 +39,9 @@ export interface ChangesMark {
  *
  * A collection does not know its key. It records its changes here, and `changed(key)` of the database adds the key.
  *
- * Changes of lists are relative (RPUSH). While the log is rewritten, they cannot be applied to the new base file, which may have
- * been written before or after them. So the first change of each list after `beginRewrite` records the whole list.
+ * Changes of lists are relative (RPUSH). While the log is rewritten, they cannot be applied to the new base file, which
+ * may have been written before or after them. So the first change of each list after `beginRewrite` records the whole
+ * list.
  */
 export class Changes {
   /** False: nothing is recorded. */

@@ -179,8 +179,8 @@ export class Database {
   }
 
   /**
-   * A step of SCAN; see Dictionary for the order and its guarantee. Keys that have expired by `nowMs` and are not deleted yet
-   * are skipped.
+   * A step of SCAN; see Dictionary for the order and its guarantee. Keys that have expired by `nowMs` and are not
+   * deleted yet are skipped.
    */
   scan(
     cursor: number,

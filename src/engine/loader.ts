@@ -39,8 +39,8 @@ export class Loader {
   }
 
   /**
-   * Applies a command. Returns the error if it failed. Only commands that change data, and SELECT: a file must not shut the server down
-   * or change its settings.
+   * Applies a command. Returns the error if it failed. Only commands that change data, and SELECT: a file must not shut
+   * the server down or change its settings.
    */
   apply(argv: readonly string[]): ErrorReply | undefined {
     const command = findCommand(argv);

@@ -68,7 +68,10 @@ export class World {
     return choices;
   }
 
-  /** The next choice of a fair run without faults: resume paused clients, then step ready ones, then tick. No time limit. */
+  /**
+   * The next choice of a fair run without faults: resume paused clients, then step ready ones, then tick. No time
+   * limit.
+   */
   fairChoice({ clients }: State): Choice | undefined {
     const find = (status: string): number => clients.findIndex((each) => each.status === status);
     const [paused, ready] = [find('paused'), find('ready')];

@@ -234,7 +234,10 @@ export class LockCore {
     return this.#wrapFailure(target, this.store.inspect(target));
   }
 
-  /** Rejects with a LockUnavailableError if the store fails. An error of the library, such as of a wrong argument, stays. */
+  /**
+   * Rejects with a LockUnavailableError if the store fails. An error of the library, such as of a wrong argument,
+   * stays.
+   */
   async #wrapFailure<Result>({ name }: LockTarget, reply: Promise<Result>): Promise<Result> {
     try {
       return await reply;

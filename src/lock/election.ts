@@ -205,7 +205,10 @@ export type CurrentLeader =
   | Pick<ForeignHolder, 'foreign' | 'type' | 'value'>;
 
 export interface ElectOptions {
-  /** How long the store keeps the leadership of a process that died or that cannot reach the store. Default: as for acquire(), 30 s. */
+  /**
+   * How long the store keeps the leadership of a process that died or that cannot reach the store. Default: as for
+   * acquire(), 30 s.
+   */
   readonly lease?: Duration;
   /** What `election.leader()` shows of this candidate, at most 1024 bytes. Default: none. */
   readonly label?: string;

@@ -71,7 +71,7 @@ export function checkFence(lock: string, fence: number): number {
 }
 
 /**
- * The result of a release. `kept`: the lock stays taken for the rest of `keepFor`. `not-held`: the lease had ended before.
- * `unknown`: the store did not reply; the lock ends with its lease.
+ * The result of a release. `kept`: the lock stays taken for the rest of `keepFor`. `not-held`: the lease had ended
+ * before. `unknown`: the store did not reply; the lock ends with its lease.
  */
 export type ReleaseOutcome = 'released' | 'kept' | 'not-held' | 'unknown';

@@ -77,8 +77,8 @@ export class Locks implements AsyncDisposable {
   }
 
   /**
-   * A lock with `count` permits; each holder has one, or `permits` of them (default 1). While it is in use, acquire() with
-   * another count throws a LockArgumentError that names both.
+   * A lock with `count` permits; each holder has one, or `permits` of them (default 1). While it is in use, acquire()
+   * with another count throws a LockArgumentError that names both.
    *
    * @throws LockArgumentError if a number is not whole, or `permits` is larger than `count`.
    * @example

@@ -204,9 +204,10 @@ export function findDeadlock(
 }
 
 /**
- * The contexts that cannot end before ours do. Starts with ours, the holders, and all contexts that these wait for, at any
- * depth. Then removes each context whose wait would end if all contexts outside of the set released their locks, and
- * repeats that until none is removed. A context that waits for one of several holders stays only if all of them stay.
+ * The contexts that cannot end before ours do. Starts with ours, the holders, and all contexts that these wait for, at
+ * any depth. Then removes each context whose wait would end if all contexts outside of the set released their locks,
+ * and repeats that until none is removed. A context that waits for one of several holders stays only if all of them
+ * stay.
  */
 function findStuck(
   holders: Iterable<RunContext>,

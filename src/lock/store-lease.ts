@@ -338,7 +338,10 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
       : outcome.then((later) => this.#outcomeOf(later));
   }
 
-  /** Leaves the lock taken for the rest of `keepFor`, also when this process ends. A late try may find nothing left of it. */
+  /**
+   * Leaves the lock taken for the rest of `keepFor`, also when this process ends. A late try may find nothing left of
+   * it.
+   */
   async #keep(): Promise<ReleaseOutcome> {
     const { store } = this.#core;
     const { request, grantFence: fence } = this;

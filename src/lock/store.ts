@@ -20,7 +20,8 @@ export interface LockStore {
   readonly hasFences?: false;
   /**
    * Takes the lock if it is free. If it is busy and there is a waiter, the request enters the queue, or keeps its
-   * place, and the waiter is notified when the lock is handed over. A request that steals takes the lock from its holders.
+   * place, and the waiter is notified when the lock is handed over. A request that steals takes the lock from its
+   * holders.
    *
    * @throws LockArgumentError if the lock is in use with another number of slots.
    */

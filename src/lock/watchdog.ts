@@ -8,9 +8,9 @@ const RENEWAL_PART = 1 / 3;
 
 /**
  * Renews the leases of one LockCore at a third of their duration, so that two renewals may fail before a lease ends.
- * Leases that are due together are renewed in the same turn, so that a store can batch them. While a renewal is under way,
- * and for a lease that is not renewed, it checks the deadline instead. A worker can renew leases while this thread is
- * blocked.
+ * Leases that are due together are renewed in the same turn, so that a store can batch them. While a renewal is under
+ * way, and for a lease that is not renewed, it checks the deadline instead. A worker can renew leases while this thread
+ * is blocked.
  */
 export class Watchdog {
   readonly #renewals: TimerQueues<StoreLease>;

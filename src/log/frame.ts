@@ -2,18 +2,19 @@ import { crc32 } from './crc32.ts';
 
 /**
  * The lines that Holdfast adds to an append-only file. Redis skips lines that begin with `#`, so that the file is a
- * valid one for Redis too. A file begins with a file line. Each write to it is a frame: a frame line, and the commands of
- * the units of work that it holds. All numbers are hexadecimal, of fixed width.
+ * valid one for Redis too. A file begins with a file line. Each write to it is a frame: a frame line, and the commands
+ * of the units of work that it holds. All numbers are hexadecimal, of fixed width.
  *
  *     #HF:s,<version>,<file id>,<next>,<boot id>,<CRC>
  *     #HF:d,<number>,<bytes that follow>,<synced>,<wall time>,<offset>,<CRC>
  *
- * Kinds of frames: `d` has data; `e` is the end of a base file; `c` is the end of a server that was stopped in order. Frames are numbered
- * without a gap across files; those of a base file from 1 on, and `next` is the number of the first frame after it. `synced` is the number of the last frame that was on the disk when this one was written:
- * what is missing up to there was lost by the disk, and not by a crash. That of the end of a base file is the last frame that was
- * written meanwhile: without it the base file is not complete. `wall time` is in milliseconds, `offset` is the wall time
- * minus the time since the machine has started, in microseconds; a negative one begins with `-`. The CRC covers the line and the commands, and begins with the
- * file id, so that bytes of another file cannot pass.
+ * Kinds of frames: `d` has data; `e` is the end of a base file; `c` is the end of a server that was stopped in order.
+ * Frames are numbered without a gap across files; those of a base file from 1 on, and `next` is the number of the first
+ * frame after it. `synced` is the number of the last frame that was on the disk when this one was written: what is
+ * missing up to there was lost by the disk, and not by a crash. That of the end of a base file is the last frame that
+ * was written meanwhile: without it the base file is not complete. `wall time` is in milliseconds, `offset` is the wall
+ * time minus the time since the machine has started, in microseconds; a negative one begins with `-`. The CRC covers
+ * the line and the commands, and begins with the file id, so that bytes of another file cannot pass.
  */
 export interface Frame {
   readonly kind: FrameKind;

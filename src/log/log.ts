@@ -33,10 +33,10 @@ interface OpenIncrement extends NewFile {
 /**
  * The append-only log of an engine.
  *
- * At the end of each turn the server calls `commit`: everything that the turn has changed is written as one frame. Replies
- * of the turn may leave when `settled` has reached the number that `commit` returns: when the frame is written, or,
- * with `always`, when it is on the disk. With `always` one write and one sync are under way at a time, and turns that end
- * meanwhile share the next.
+ * At the end of each turn the server calls `commit`: everything that the turn has changed is written as one frame.
+ * Replies of the turn may leave when `settled` has reached the number that `commit` returns: when the frame is written,
+ * or, with `always`, when it is on the disk. With `always` one write and one sync are under way at a time, and turns
+ * that end meanwhile share the next.
  *
  * A write that fails (disk full) is repeated, with the same content. Until it succeeds, its replies wait, writes are
  * refused with MISCONF and reads are served. A sync that fails is not repeated: the system may have dropped the bytes.
@@ -478,7 +478,10 @@ const SLICE_MS = 2;
 const REST_TURNS = 2;
 /** Each start adds an increment. With more than so many, the log is rewritten at the start. */
 const MAX_INCREMENTS = 8;
-/** With `always`, changes of this size do not wait for the sync that is under way: memory is bounded if the disk is slow. */
+/**
+ * With `always`, changes of this size do not wait for the sync that is under way: memory is bounded if the disk is
+ * slow.
+ */
 const MAX_WAITING_BYTES = 16 * 2 ** 20;
 /** How often a rewrite begins before it fails. */
 const MAX_ATTEMPTS = 4;

@@ -33,7 +33,10 @@ function manifestOfNewFolder(disk: Disk, names: readonly string[]): Manifest {
   );
 }
 
-/** The manifest names an increment before frames are written to it, so that a newer one with frames shows that lines are missing. */
+/**
+ * The manifest names an increment before frames are written to it, so that a newer one with frames shows that lines are
+ * missing.
+ */
 function checkNewerFiles(disk: Disk, names: readonly string[], { increments }: Manifest): void {
   const last = increments.at(-1)?.sequence ?? 0;
   const newer = names.find(

@@ -235,8 +235,9 @@ export function loadLog(
 }
 
 /**
- * A frame is applied as a whole, so that the borders of its groups do not matter. After a rewrite, a change of a key that had another
- * type before fails, and a later change in the same file replaces the key. Without its SELECT, a command would change another database.
+ * A frame is applied as a whole, so that the borders of its groups do not matter. After a rewrite, a change of a key
+ * that had another type before fails, and a later change in the same file replaces the key. Without its SELECT, a
+ * command would change another database.
  */
 function applyTo(loader: Loader, argv: readonly string[], disk: Disk): void {
   if (argv.length === 1 && (argv[0] === 'MULTI' || argv[0] === 'EXEC')) return;

@@ -2,8 +2,8 @@ import { FORCE_SCRIPT, PAGE_SCRIPT, READ_SCRIPT } from './lists/lock-list-script
 import { LOCK_SCRIPT } from './redis/lock-script.ts';
 
 /**
- * Every script that locks, `ls`, `show` and `release` run on a server that is not in a cluster. `ls --foreign`, which shows
- * the keys of other programs, is not among them.
+ * Every script that locks, `ls`, `show` and `release` run on a server that is not in a cluster. `ls --foreign`, which
+ * shows the keys of other programs, is not among them.
  */
 export const LIBRARY_SCRIPTS: readonly string[] = [
   LOCK_SCRIPT,

@@ -3,9 +3,9 @@ import { lineForTerminal, pageForTerminal } from '../printable.ts';
 import { type Paint, PLAIN } from './paint.ts';
 
 /**
- * A reply as redis-cli 7.0 shows it to a person: `(integer) 1`, `"text"` with its bytes escaped, and
- * numbered lines for what has items. Other than there, control characters in errors, statuses and pages are
- * escaped too, since a server could move the cursor with them. Ends without a line break; lines after the first are indented.
+ * A reply as redis-cli 7.0 shows it to a person: `(integer) 1`, `"text"` with its bytes escaped, and numbered lines for
+ * what has items. Other than there, control characters in errors, statuses and pages are escaped too, since a server
+ * could move the cursor with them. Ends without a line break; lines after the first are indented.
  */
 export function formatReply(reply: Reply, paint: Paint = PLAIN, indent = ''): string {
   if (typeof reply === 'string') return quote(reply);

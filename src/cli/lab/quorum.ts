@@ -11,8 +11,8 @@ import { LIST_OPTIONS, readWords } from './lab-options.ts';
 const UNEXPECTED = 3;
 
 /**
- * `holdfast lab quorum`: searches the voting scheme of quorumStore through all interleavings of its messages, and shows what
- * happens without each of its rules. It is no recipe: its nodes are a model, not servers.
+ * `holdfast lab quorum`: searches the voting scheme of quorumStore through all interleavings of its messages, and shows
+ * what happens without each of its rules. It is no recipe: its nodes are a model, not servers.
  */
 export async function showQuorum(args: readonly string[], io: Io, help: string): Promise<number> {
   const { values } = readWords(LIST_OPTIONS, [], args);

@@ -183,8 +183,8 @@ export class Acl {
   }
 
   /**
-   * Which keys a SCAN that runs shows to the user. Without the right to SCAN, the user runs it by a script of the library,
-   * and sees the keys of its patterns: a count of the others for any pattern would tell their names.
+   * Which keys a SCAN that runs shows to the user. Without the right to SCAN, the user runs it by a script of the
+   * library, and sees the keys of its patterns: a count of the others for any pattern would tell their names.
    */
   scanFilter(user: User, argv: readonly string[]): (key: string) => boolean {
     const isAllowed = this.denial(user, findCommand(SCAN) as Command, argv) === undefined;

@@ -10,9 +10,9 @@ import {
 } from '../../stores/index.ts';
 
 /**
- * A model of the quorum store: some clients request one lock of some nodes, once each. Messages arrive late or never, and
- * a request for a vote may arrive twice. A node may restart and lose its data. The rules are those of the store; a variant
- * replaces some of them.
+ * A model of the quorum store: some clients request one lock of some nodes, once each. Messages arrive late or never,
+ * and a request for a vote may arrive twice. A node may restart and lose its data. The rules are those of the store; a
+ * variant replaces some of them.
  */
 export interface QuorumModel {
   /**

@@ -75,8 +75,9 @@ export function storedValue(
 }
 
 /**
- * A key whose value is not that of an entry, which another program has put, counts as one permit of one slot. So does each
- * field with a wrong value: an entry of no permits would let another client pass, and one of a text would let none.
+ * A key whose value is not that of an entry, which another program has put, counts as one permit of one slot. So does
+ * each field with a wrong value: an entry of no permits would let another client pass, and one of a text would let
+ * none.
  */
 export function entryOf({ key, value, createRevision, modRevision, lease }: KeyValue): Entry {
   const stored = parsed(value);

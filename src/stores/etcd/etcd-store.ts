@@ -97,13 +97,14 @@ function checkOptions(options: EtcdStoreOptions): void {
 }
 
 /**
- * Each request has one entry, a key of etcd: see Entry. The entries of one process share leases of etcd: see SharedLease.
- * The process ends an entry whose lease is over by its own clock; when the process dies, etcd ends all its entries.
+ * Each request has one entry, a key of etcd: see Entry. The entries of one process share leases of etcd: see
+ * SharedLease. The process ends an entry whose lease is over by its own clock; when the process dies, etcd ends all its
+ * entries.
  *
- * Every request can be sent again: this process knows the key of each owner, and an entry names its owner. A write to an
- * existing key compares its mod revision, so that a write that etcd executes late cannot undo a later one. After a request
- * whose outcome is unknown, the lease is abandoned, so that an entry that it creates late ends with that lease; and later
- * entries have other keys, so that a late deletion does not end one of them.
+ * Every request can be sent again: this process knows the key of each owner, and an entry names its owner. A write to
+ * an existing key compares its mod revision, so that a write that etcd executes late cannot undo a later one. After a
+ * request whose outcome is unknown, the lease is abandoned, so that an entry that it creates late ends with that lease;
+ * and later entries have other keys, so that a late deletion does not end one of them.
  */
 class EtcdStore implements LockStore {
   readonly connected: Promise<void>;
@@ -697,8 +698,8 @@ class EtcdStore implements LockStore {
   }
 
   /**
-   * Deletes the entry in the background. If that fails, the entry ends with its lease. Compares the revision: the entry may
-   * be deleted already, and a later request may use its key.
+   * Deletes the entry in the background. If that fails, the entry ends with its lease. Compares the revision: the entry
+   * may be deleted already, and a later request may use its key.
    */
   #remove(own: OwnEntry): void {
     const { key, lease, modRevision } = own;

@@ -45,9 +45,9 @@ export class SharedLease {
   }
 
   /**
-   * Whether a request on this lease has failed: etcd may execute it later, when the store does not expect it any more, and
-   * leave a key that no request deletes. So the lease is not renewed for long: its entries move to another lease, and
-   * the key ends with this one.
+   * Whether a request on this lease has failed: etcd may execute it later, when the store does not expect it any more,
+   * and leave a key that no request deletes. So the lease is not renewed for long: its entries move to another lease,
+   * and the key ends with this one.
    */
   get isAbandoned(): boolean {
     return this.#isAbandoned;

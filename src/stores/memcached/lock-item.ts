@@ -9,7 +9,8 @@ import {
 
 /**
  * The layout of a mutex in memcached: one item, `lock:name`, whose value is `owner time ["host",pid,"label"]` with the
- * time of the grant, in milliseconds since 1970. Another program takes part in the lock with `add` and `delete` on that key.
+ * time of the grant, in milliseconds since 1970. Another program takes part in the lock with `add` and `delete` on that
+ * key.
  */
 export interface LockItem {
   readonly value: Buffer;

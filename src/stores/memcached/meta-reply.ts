@@ -1,6 +1,6 @@
 /**
- * Decodes replies of memcached to `mg`, `md`, `add` and `cas`: a line with a code and flags, and after `VA` a value. Memory is
- * bounded: a line has at most MAX_LINE_BYTES, and of a value only the first MAX_VALUE_BYTES are kept.
+ * Decodes replies of memcached to `mg`, `md`, `add` and `cas`: a line with a code and flags, and after `VA` a value.
+ * Memory is bounded: a line has at most MAX_LINE_BYTES, and of a value only the first MAX_VALUE_BYTES are kept.
  */
 export class MetaDecoder {
   /** The start of a line whose end has not arrived. */

@@ -31,7 +31,8 @@ export interface ListenerOptions {
 
 /**
  * Keeps one channel subscribed until it is closed: when the connection ends, or is deaf, it opens another. A connection
- * through a pooler in transaction mode accepts LISTEN and never receives a message, so only a message shows that it works.
+ * through a pooler in transaction mode accepts LISTEN and never receives a message, so only a message shows that it
+ * works.
  */
 export class Listener {
   readonly #options: ListenerOptions;

@@ -139,8 +139,8 @@ export interface PostgresStoreSettings {
 }
 
 /**
- * Locks in PostgreSQL. The functions of the schema do all the work: see schema.ts. While requests of this process wait, one
- * timer refreshes them all by one query.
+ * Locks in PostgreSQL. The functions of the schema do all the work: see schema.ts. While requests of this process wait,
+ * one timer refreshes them all by one query.
  */
 export class PostgresStore implements LockStore {
   readonly ownerPrefix: string;

@@ -26,9 +26,9 @@ export interface SendOptions {
 }
 
 /**
- * Sends requests to a database, at most `maxQueries` at the same time. The others wait here in order, urgent ones first. A
- * request times out after it was sent, or while it waits and the server replies to none. So a server that does not reply
- * costs no memory, and one that is busy with many requests fails none of them.
+ * Sends requests to a database, at most `maxQueries` at the same time. The others wait here in order, urgent ones
+ * first. A request times out after it was sent, or while it waits and the server replies to none. So a server that does
+ * not reply costs no memory, and one that is busy with many requests fails none of them.
  */
 export class Requests {
   readonly #database: Database;

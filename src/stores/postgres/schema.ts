@@ -14,14 +14,15 @@ export const STALE_FENCE = 'HF001';
 const MAX_SWEPT = 1000;
 
 /**
- * The tables and functions of the store, as SQL for one schema. `sql/holdfast.sql` is this text for the schema `holdfast`.
+ * The tables and functions of the store, as SQL for one schema. `sql/holdfast.sql` is this text for the schema
+ * `holdfast`.
  *
  * Each request is one call of one function, and so one transaction: it needs no session and no prepared statement, and
  * works behind a pooler. All functions return JSON as text, which every driver returns unchanged.
  *
  * Locking: every function that changes a lock updates the row of the lock first, in the order of kind and name, and the
- * row of a client or of `meta` last. So there are no deadlocks, and requests on one lock run one after the other. It is an
- * update, not SELECT FOR UPDATE: with REPEATABLE READ or SERIALIZABLE, a request that waited for it fails with 40001
+ * row of a client or of `meta` last. So there are no deadlocks, and requests on one lock run one after the other. It is
+ * an update, not SELECT FOR UPDATE: with REPEATABLE READ or SERIALIZABLE, a request that waited for it fails with 40001
  * instead of reading holders that have changed, and is sent again.
  *
  * Time is clock_timestamp(): now() is the start of the transaction, which may have waited for the row.

@@ -13,8 +13,9 @@ import { STALE_FENCE } from './schema.ts';
 
 /**
  * Takes a lock that ends with the transaction: by its commit or rollback, never before, and with its connection. Waits
- * for other transactions that have it, as long as `lock_timeout` of PostgreSQL allows. It needs no table and no lease, and
- * has no fence. Transactions that take several such locks in different orders can deadlock; PostgreSQL then ends one.
+ * for other transactions that have it, as long as `lock_timeout` of PostgreSQL allows. It needs no table and no lease,
+ * and has no fence. Transactions that take several such locks in different orders can deadlock; PostgreSQL then ends
+ * one.
  *
  * @throws LockArgumentError outside of a transaction.
  *

@@ -56,8 +56,9 @@ export class Waiters {
   }
 
   /**
-   * Handles the reply to a refresh: which owners are in a queue. A waiter that two refreshes have not found has lost its
-   * place; after the first, the reply that hands the lock over to it may still be under way. Returns whether one is missing.
+   * Handles the reply to a refresh: which owners are in a queue. A waiter that two refreshes have not found has lost
+   * its place; after the first, the reply that hands the lock over to it may still be under way. Returns whether one is
+   * missing.
    */
   refreshed(
     before: ReadonlyMap<string, SentTimes>,
@@ -106,7 +107,10 @@ export class Waiters {
     waiter.notify({ type: 'granted', fence, sentMs, sentWallMs, isReserved: true });
   }
 
-  /** Makes the waiters of one lock, or all, send their requests again: a lost reply may have handed a lock to one of them. */
+  /**
+   * Makes the waiters of one lock, or all, send their requests again: a lost reply may have handed a lock to one of
+   * them.
+   */
   retryAll(isOf: (request: LockRequest) => boolean = () => true): void {
     for (const each of [...this.#waiters.values()]) {
       if (each.queuedAt !== undefined && isOf(each.request)) retry(each);

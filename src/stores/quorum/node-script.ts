@@ -5,8 +5,8 @@ const FENCE_TTL_MS = 2 * 86_400_000;
 const FLOOR_PERIOD_S = 86_400;
 
 /**
- * The year 2112, in µs. A larger clock is wrong, and the fences after it would soon be too large for a double, which is exact
- * up to 2^53: the next fence would be the same.
+ * The year 2112, in µs. A larger clock is wrong, and the fences after it would soon be too large for a double, which is
+ * exact up to 2^53: the next fence would be the same.
  */
 const MAX_HINT = 2 ** 52;
 

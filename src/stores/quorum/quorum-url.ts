@@ -2,8 +2,8 @@ import { type Address, AddressError, parseAddress } from '../../client/index.ts'
 import { LockArgumentError } from '../../lock/index.ts';
 
 /**
- * Parses `redis+quorum://[user:password@]host[:port],host[:port],…[/database]`. The user, the password and the database are
- * those of all nodes.
+ * Parses `redis+quorum://[user:password@]host[:port],host[:port],…[/database]`. The user, the password and the database
+ * are those of all nodes.
  *
  * @throws LockArgumentError. The message does not repeat the address, which may include a password.
  */

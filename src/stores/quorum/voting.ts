@@ -1,10 +1,10 @@
 /**
- * The voting scheme of the quorum store. A client that gets the votes of a majority of nodes holds the lock, and its fence
- * is larger than those of all earlier holders.
+ * The voting scheme of the quorum store. A client that gets the votes of a majority of nodes holds the lock, and its
+ * fence is larger than those of all earlier holders.
  *
- * A node votes for one owner at a time, until that owner's lease ends, and each vote raises the fence of the lock on that
- * node. The client takes the largest fence of a majority of votes, and has the nodes with a smaller one confirm it. A node
- * confirms a fence only while it still votes for this owner, and only if its own fence is not larger.
+ * A node votes for one owner at a time, until that owner's lease ends, and each vote raises the fence of the lock on
+ * that node. The client takes the largest fence of a majority of votes, and has the nodes with a smaller one confirm
+ * it. A node confirms a fence only while it still votes for this owner, and only if its own fence is not larger.
  *
  * Why the fences rise: two majorities share a node, and that node voted for both owners, one after the other. The later
  * vote came after the confirmation of the earlier fence and is larger. No clock is involved, except after a node lost
