@@ -11,6 +11,7 @@ import { MEMCACHED_MUTANTS } from './memcached-mutants.js';
 import { POSTGRES_MUTANTS } from './postgres-mutants.js';
 import { QUORUM_MUTANTS } from './quorum-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
+import { SERVER_MUTANTS } from './server-mutants.js';
 import { SESSION_MUTANTS } from './session-mutants.js';
 import { STORE_MUTANTS } from './store-mutants.js';
 
@@ -26,4 +27,5 @@ export const MUTANTS = [
   ...MEMCACHED_MUTANTS,
   ...QUORUM_MUTANTS,
   ...ETCD_MUTANTS,
+  ...SERVER_MUTANTS,
 ];

@@ -44,6 +44,11 @@ export class Database {
     return this.#keyspace.deadlines.size;
   }
 
+  /** Loads the keys of requests that will run next into the processor's cache. Their second words are the keys. */
+  prefetch(requests: readonly (readonly string[])[]): void {
+    this.#keyspace.prefetch(requests);
+  }
+
   /** The value of a key; undefined if there is none or if it has expired. Counts as a hit or a miss. */
   get(key: string): Value | undefined {
     const slot = this.#find(key);

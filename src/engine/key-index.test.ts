@@ -33,6 +33,28 @@ class IndexedKeys {
 const keyOf = (number: number): string => `key:${number}`;
 
 describe('KeyIndex against a Map', () => {
+  test('gives the same results for keys that were prefetched, in any order and after any change', () => {
+    const random = seededRandom(9);
+    const indexed = new IndexedKeys(42);
+    const model = new Map<string, number>();
+    const draw = (): string => keyOf(Math.floor(random.next() * 300));
+    for (let batch = 0; batch < 2000; batch++) {
+      const keys = Array.from({ length: 1 + Math.floor(random.next() * 64) }, draw);
+      keys.forEach((key, at) => {
+        const slot = indexed.index.prefetch(key, at);
+        expect(slot === -1 || indexed.keys[slot] !== undefined).toBe(true);
+      });
+      // Some commands use another key than the one that was prefetched for them, or none.
+      for (const prefetched of keys) {
+        if (random.next() < 0.1) continue;
+        const key = random.next() < 0.1 ? draw() : prefetched;
+        expect(indexed.index.find(key, indexed.keys)).toBe(model.get(key) ?? -1);
+        if (model.delete(key)) indexed.take(key);
+        else model.set(key, indexed.add(key));
+      }
+    }
+  });
+
   test('gives the same results after any insertions, removals and moves', () => {
     const random = seededRandom(7);
     const indexed = new IndexedKeys(42);

@@ -17,6 +17,10 @@ export class KeyIndex {
   /** The hash of the last key. A command that looks a key up and then inserts or removes it hashes it once. */
   #lastKey = '';
   #lastHash: number;
+  /** The keys that were prefetched, in the order in which commands will use them, and their hashes. */
+  readonly #nextKeys: string[] = [];
+  readonly #nextHashes: number[] = [];
+  #nextAt = 0;
 
   constructor(seed: number) {
     this.#seed = seed | 0;
@@ -34,6 +38,19 @@ export class KeyIndex {
       if (slot === EMPTY) return -1;
       if (cells[2 * at + 1] === hash && keys[slot] === key) return slot;
     }
+  }
+
+  /**
+   * Reads the first cell that `find` will read, and keeps the hash for it: `at` is the place of the key in its batch.
+   * Returns the slot in the cell, which may be that of another key, or -1.
+   */
+  prefetch(key: string, at: number): number {
+    const hash = nameHash(key, this.#seed);
+    this.#nextKeys[at] = key;
+    this.#nextHashes[at] = hash;
+    this.#nextAt = 0;
+    const { cells, mask } = this.#segments[hash >>> SEGMENT_SHIFT]!;
+    return cells[2 * (hash & mask)]!;
   }
 
   /** Adds a key. It must not exist. */
@@ -60,7 +77,8 @@ export class KeyIndex {
   #hashOf(key: string): number {
     if (key === this.#lastKey) return this.#lastHash;
     this.#lastKey = key;
-    this.#lastHash = nameHash(key, this.#seed);
+    const isNext = key === this.#nextKeys[this.#nextAt];
+    this.#lastHash = isNext ? this.#nextHashes[this.#nextAt++]! : nameHash(key, this.#seed);
     return this.#lastHash;
   }
 }

@@ -30,6 +30,31 @@ export class Keyspace {
     return this.#index.find(key, this.keys);
   }
 
+  /**
+   * Reads what commands on the keys of these requests will read: their second words. Each loop reads for all requests,
+   * so that the processor waits for memory once and not once for each: among 100,000 keys, a lookup alone waits for 300
+   * to 400 ns.
+   */
+  prefetch(requests: readonly (readonly string[])[]): void {
+    // A small key space is in the processor's cache already.
+    if (this.keys.length < MIN_PREFETCHED_KEYS) return;
+    const count = Math.min(requests.length, MAX_PREFETCHED);
+    for (let at = 0; at < count; at++) {
+      const key = requests[at]![1] ?? '';
+      prefetchedSlots[at] = key.length > MAX_PREFETCHED_LENGTH ? -1 : this.#index.prefetch(key, at);
+    }
+    let sum = 0;
+    for (let at = 0; at < count; at++) {
+      const slot = prefetchedSlots[at]!;
+      if (slot < 0) continue;
+      const value = this.values[slot]!;
+      sum += this.keys[slot]!.length + this.usedSeconds(slot) + this.deadlines.get(slot);
+      if (typeof value === 'string') sum += value.length;
+    }
+    // The compiler must not remove the reads.
+    prefetchedSlots[0] = sum;
+  }
+
   /** Adds a key, which must not exist. Returns its slot. */
   insert(key: string, value: Value, deadlineMs: number): number {
     this.footprint.grow(SLOT_BYTES + stringBytes(key));
@@ -110,3 +135,9 @@ export class Keyspace {
 
 /** The memory of a key with a deadline in the arrays and the index, just after they have grown. */
 export const SLOT_BYTES = 80;
+
+/** The most requests whose keys are read together, and the longest key: its hash costs more than the wait. */
+const MAX_PREFETCHED = 64;
+const MIN_PREFETCHED_KEYS = 4096;
+const MAX_PREFETCHED_LENGTH = 128;
+const prefetchedSlots = new Int32Array(MAX_PREFETCHED);

@@ -126,7 +126,8 @@ export class Session {
     this.authenticated = !engine.needsPassword;
     this.user = engine.acl.defaultUser;
     this.name = '';
-    this.replies = 'on';
+    // As in Redis, the reply of RESET itself is skipped after CLIENT REPLY SKIP.
+    if (this.replies !== 'skip') this.replies = 'on';
     this.noEvict = false;
     this.noTouch = false;
   }

@@ -14,7 +14,7 @@ export class ByteReader {
   piece: Buffer = NO_BYTES;
   pieceStart = 0;
   pieceEnd = 0;
-  /** Bytes taken since the caller last set this to zero. */
+  /** Bytes taken since the last `dropPiece`. */
   takenBytes = 0;
 
   #queuedChunks: Buffer[] = [];
@@ -26,7 +26,8 @@ export class ByteReader {
 
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
-    if (this.position < this.chunk.length) {
+    // The current chunk may be used up while later ones wait for `advance`.
+    if (this.position < this.chunk.length || this.#queuedChunks.length > 0) {
       this.#queuedChunks.push(chunk);
       this.#queuedBytes += chunk.length;
       return;
@@ -91,6 +92,12 @@ export class ByteReader {
     if (end > this.chunk.length) return this.#keepRest(count);
     this.#takeTo(end);
     return true;
+  }
+
+  /** Frees the piece: the caller may not read again for long, such as while a command is blocked. */
+  dropPiece(): void {
+    this.takenBytes = 0;
+    this.piece = NO_BYTES;
   }
 
   /** Drops all bytes. */

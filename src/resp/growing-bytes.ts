@@ -5,6 +5,11 @@ export class GrowingBytes {
   #bytes: Buffer = NO_BYTES;
   length = 0;
 
+  /** The allocated memory. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   /** Appends a text, one latin1 char per byte. */
   text(text: string): void {
     const { length } = text;
@@ -39,6 +44,11 @@ export class GrowingBytes {
     this.length = length;
   }
 
+  /** A part of the content as a text. */
+  slice(start: number, end: number): string {
+    return this.#bytes.latin1Slice(start, end);
+  }
+
   /** The content, without a copy: valid until the next change. */
   view(): Buffer {
     return this.#bytes.subarray(0, this.length);
@@ -62,4 +72,4 @@ const MIN_BYTES = 64 * 1024;
 /** A larger buffer is given back after use. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** For longer texts a call into C++ is faster than a loop. */
-const MAX_LOOP_BYTES = 48;
+const MAX_LOOP_BYTES = 32;

@@ -144,6 +144,16 @@ describe('the decoder', () => {
     expect(decoder.bufferedBytes).toBe(0);
   });
 
+  it('keeps the order of chunks that arrive after the last one was used up and others wait', () => {
+    const decoder = new RequestDecoder(DEFAULT_REQUEST_LIMITS);
+    const push = (word: string): void => decoder.push(Buffer.from(`*1\r\n$1\r\n${word}\r\n`));
+    push('a');
+    push('b');
+    expect(decoder.next()).toEqual(['a']);
+    push('c');
+    expect([decoder.next(), decoder.next(), decoder.next()]).toEqual([['b'], ['c'], null]);
+  });
+
   it('throws again after an invalid frame, and keeps no bytes', () => {
     const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
     decoder.push(Buffer.from('*1\r\n$4\r\nPING\r\n*x\r\nPING\r\n'));

@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import {
-  argumentBytes,
   BLOCKED,
   type Engine,
   executeNow,
@@ -16,13 +15,13 @@ import {
   ManyReply,
   ProtocolError,
   type Reply,
-  RequestDecoder,
   type RequestLimits,
   WriteLimitError,
   writeReply,
 } from '../resp/index.ts';
 import type { LogEntry } from './log-entry.ts';
 import { Output } from './output.ts';
+import { RequestQueue } from './request-queue.ts';
 import type { SharedEncoder } from './shared-chunks.ts';
 import type { Runner, Turns } from './turns.ts';
 
@@ -67,7 +66,7 @@ export class Connection implements Runner {
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
   readonly #limits: RequestLimits;
-  readonly #decoder: RequestDecoder;
+  readonly #requests: RequestQueue;
   readonly #output: Output;
   #isWorking = false;
   #blocked = false;
@@ -75,8 +74,6 @@ export class Connection implements Runner {
   #isPaused = false;
   #turn = -1;
   #sliceEndMs = 0;
-  /** A script or a transaction that waits for a later turn. */
-  #deferred: string[] | null = null;
   #flushScheduled = false;
   #ending = false;
   /** The socket ends when the log has released the last replies. */
@@ -88,7 +85,7 @@ export class Connection implements Runner {
     this.#owner = owner;
     this.#socket = socket;
     this.#limits = requestLimits(owner.engine);
-    this.#decoder = new RequestDecoder(this.#limits);
+    this.#requests = new RequestQueue(this.#limits);
     this.session = owner.engine.session({
       push: (reply) => this.#guard(() => this.#push(reply)),
       resume: (reply) => this.#guard(() => this.#resume(reply)),
@@ -198,7 +195,7 @@ export class Connection implements Runner {
       return;
     }
     try {
-      this.#decoder.push(chunk);
+      this.#requests.push(chunk);
       if (this.#hasYielded || this.#blocked) this.#accountMemory();
       else this.run();
     } catch (error) {
@@ -208,7 +205,7 @@ export class Connection implements Runner {
 
   /** Whether the client begins with a ClientHello, which has no line end that would make it a bad request. */
   #beginsTls(chunk: Buffer): boolean {
-    const isFirst = this.#decoder.bufferedBytes === 0 && this.session.lastCommand === 'NULL';
+    const isFirst = this.#requests.bytes === 0 && this.session.lastCommand === 'NULL';
     return isFirst && chunk[1] === TLS_MAJOR_VERSION;
   }
 
@@ -216,8 +213,7 @@ export class Connection implements Runner {
   #accountMemory(): void {
     if (this.#ending) return;
     const { memory } = this.session;
-    const deferredBytes = this.#deferred === null ? 0 : argumentBytes(this.#deferred);
-    const bufferedBytes = this.#decoder.bufferedBytes + deferredBytes;
+    const bufferedBytes = this.#requests.bytes;
     memory.set('input', bufferedBytes);
     if (memory.totalBytes <= MIN_CHECKED_BYTES) return;
     const limitBytes = this.#inputLimitBytes();
@@ -250,13 +246,13 @@ export class Connection implements Runner {
   /** The engine's time changes only after commands that may take long, so that most commands check one number. */
   #runSlice(): void {
     const { session } = this;
+    const requests = this.#requests;
     const { engine, writer, turns } = this.#owner;
     let seenMs = engine.nowMs;
     let defersScripts = turns.defersScripts(seenMs);
-    for (let argv = this.#deferred ?? this.#next(); argv !== null; argv = this.#next()) {
-      this.#deferred = null;
+    for (let argv = requests.next(session); argv !== null; argv = requests.next(session)) {
       if (defersScripts && runsManyCommands(argv)) {
-        this.#deferred = argv;
+        requests.putBack(argv);
         this.#yield();
         return;
       }
@@ -274,11 +270,6 @@ export class Connection implements Runner {
       }
       defersScripts = turns.defersScripts(seenMs);
     }
-  }
-
-  #next(): string[] | null {
-    this.#limits.signedIn = this.session.authenticated;
-    return this.#decoder.next();
   }
 
   /** Continues in a later turn. Until then bytes stay in the socket, which slows the client down. */

@@ -120,6 +120,25 @@ describe('replies', () => {
     await waiter.expect('*2\r\n$4\r\nlist\r\n$1\r\nx\r\n+PONG\r\n$-1\r\n');
   });
 
+  it('keeps the order of requests that arrive one by one around two blocked commands', async () => {
+    const { port } = await serve();
+    const [client, other] = [new Client({ port }), new Client({ port })];
+    /** Sends the request as a chunk of its own: the server has read it when it has replied to another client. */
+    const send = async (...argv: string[]): Promise<void> => {
+      client.command(...argv);
+      for (let turn = 0; turn < 3; turn++) await other.command('PING').expect('+PONG\r\n');
+    };
+    await send('BLPOP', 'x', '0');
+    await send('BLPOP', 'y', '0');
+    await send('PING');
+    await send('ECHO', 'first');
+    await other.command('RPUSH', 'x', '1').expect(':1\r\n');
+    await client.expect('*2\r\n$1\r\nx\r\n$1\r\n1\r\n');
+    await send('ECHO', 'second');
+    await other.command('RPUSH', 'y', '2').expect(':1\r\n');
+    await client.expect('*2\r\n$1\r\ny\r\n$1\r\n2\r\n+PONG\r\n$5\r\nfirst\r\n$6\r\nsecond\r\n');
+  });
+
   it('removes a blocked client that disconnects', async () => {
     const server = await serve();
     const waiter = new Client(server).command('BLPOP', 'list', '0');

@@ -232,6 +232,23 @@ export const REQUEST_ATTACKS = [
     },
   },
   {
+    name: 'blocked-after-large-requests',
+    family: 'requests',
+    what: 'Three hundred clients send ECHO of 8 MB without a reply, then BLPOP, and stay blocked.',
+    async run(context) {
+      const bytes = Buffer.concat([
+        request('CLIENT', 'REPLY', 'SKIP'),
+        request('ECHO', text(8 * MIB)),
+        request('BLPOP', 'nothing', '0'),
+      ]);
+      for (const client of await context.clients(300)) {
+        if (context.isOver) break;
+        await client.write(bytes);
+      }
+      await context.pause(1000);
+    },
+  },
+  {
     name: 'one-byte-at-a-time',
     family: 'requests',
     what: 'Two hundred clients send requests of 2 kB one byte at a time.',

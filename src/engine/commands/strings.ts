@@ -295,6 +295,7 @@ function set(session: Session, argv: readonly string[]): Reply {
     store(session, argv[1]!, argv[2]!, NEVER);
     return OK;
   }
+  if (argv.length === 6 && argv[3] === 'NX' && argv[4] === 'PX') return setLock(session, argv);
   const options = parseSetOptions(session, argv);
   const { database } = session;
   const key = argv[1]!;
@@ -305,6 +306,17 @@ function set(session: Session, argv: readonly string[]): Reply {
   store(session, key, argv[2]!, deadlineMs);
   if (options.deadlineMs !== NEVER) database.notify('generic', 'expire', key);
   return old === undefined ? OK : old;
+}
+
+/** `SET key token NX PX time`, as every lock on Redis is taken: without the options of the general form. */
+function setLock(session: Session, argv: readonly string[]): Reply {
+  const { database } = session;
+  const key = argv[1]!;
+  const deadlineMs = relativeDeadline(session, 'PX', argv[5]!, 'set');
+  if (database.has(key)) return null;
+  store(session, key, argv[2]!, deadlineMs);
+  database.notify('generic', 'expire', key);
+  return OK;
 }
 
 function admits({ condition, expected }: SetOptions, current: Value | undefined): boolean {

@@ -1,0 +1,43 @@
+// Bugs in how the server decodes requests ahead. The lab has no sockets: tests on real ones catch them.
+import { mutant } from './mutant.js';
+
+const QUEUE = 'src/server/request-queue.ts';
+const TESTS = ['test/pipelines.test.ts'];
+
+export const SERVER_MUTANTS = [
+  mutant(
+    'server: the last of the requests that were decoded together is dropped',
+    QUEUE,
+    '    if (requests.length > 1) database.prefetch(requests);',
+    '    if (requests.length > 1) database.prefetch(requests.splice(-1));',
+    TESTS,
+  ),
+  mutant(
+    'server: a request that was decoded ahead runs twice',
+    QUEUE,
+    '        if (last === null) break;\n',
+    '        if (last === null) break;\n        if (requests.length === 2) requests.push(last);\n',
+    TESTS,
+  ),
+  mutant(
+    'server: an invalid frame is reported before the requests ahead of it have run',
+    QUEUE,
+    '    } catch {\n',
+    '    } catch {\n      this.#requests = NO_REQUESTS;\n',
+    TESTS,
+  ),
+  mutant(
+    'server: requests behind AUTH are decoded with the limits of a client that has not signed in',
+    QUEUE,
+    '    if (!authenticated) return;\n',
+    '',
+    TESTS,
+  ),
+  mutant(
+    'server: requests behind RESET are decoded with the limits of a client that has signed in',
+    QUEUE,
+    'while (last.length > 1 && ',
+    'while (',
+    TESTS,
+  ),
+];
