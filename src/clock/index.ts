@@ -1,4 +1,5 @@
 export type { Clock, Timer } from './clock.ts';
+export { DURATION_BOUNDS_S, DurationHistogram } from './duration-histogram.ts';
 export { processMs } from './process-time.ts';
 export { type Random, seededRandom } from './random.ts';
 export { systemClock, systemRandom } from './system.ts';

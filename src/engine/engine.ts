@@ -74,7 +74,7 @@ export class Engine {
   readonly exitCommands = new ExitCommands(this);
   readonly signIns = new SignIns(this);
   readonly slowLog = new SlowLog();
-  readonly lockHistory = new LockHistory(this.memory);
+  readonly lockHistory: LockHistory;
   readonly latency = new LatencyMonitor();
   readonly sessions = new Map<number, Session>();
   readonly monitors = new Set<Session>();
@@ -129,6 +129,7 @@ export class Engine {
     this.clock = clock;
     this.random = random;
     this.hashSeed = Math.floor(random.next() * 2 ** 32);
+    this.lockHistory = new LockHistory(this.memory, this.hashSeed);
     this.nowMs = clock.monotonicMs();
     this.startedMs = this.nowMs;
     this.#wallOffsetMs = Math.round(clock.wallMs() - this.nowMs);
@@ -143,6 +144,17 @@ export class Engine {
     session.memory.moveInto(this.memory.clients);
     this.sessions.set(session.id, session);
     this.stats.sessions++;
+    return session;
+  }
+
+  /**
+   * Opens a session for a part of the server itself, with all rights. It is no client: it is neither listed, counted nor
+   * killed, and no user of the ACL is its own.
+   */
+  internalSession(listener: SessionListener): Session {
+    const session = new Session(this, 0, listener);
+    session.authenticated = true;
+    session.user = this.acl.internalUser;
     return session;
   }
 

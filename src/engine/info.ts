@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
+import { DURATION_BOUNDS_S, type DurationHistogram } from '../clock/index.ts';
 import { everyCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
 import { lower } from './text.ts';
@@ -21,13 +23,14 @@ const SECTIONS = {
   Errorstats: errorFields,
   Cluster: () => ({ cluster_enabled: 0 }),
   Keyspace: keyspaceFields,
+  Holdfast: holdfastFields,
 } as const satisfies Record<string, (engine: Engine) => Fields>;
 
 /** Longer section names are unknown. */
 const MAX_NAME_LENGTH = 32;
 
-/** Only returned for its own name, `all` and `everything`. */
-const EXTRA = 'commandstats';
+/** Only returned for their own names, `all` and `everything`. */
+const EXTRA: ReadonlySet<string> = new Set(['commandstats', 'holdfast']);
 
 /** The text of INFO: the named sections, or those of `default`. Unknown names are skipped. */
 export function infoText(engine: Engine, names: readonly string[]): string {
@@ -41,7 +44,7 @@ export function infoText(engine: Engine, names: readonly string[]): string {
 
 function isWanted(name: string, wanted: ReadonlySet<string>): boolean {
   if (wanted.has(name) || wanted.has('all') || wanted.has('everything')) return true;
-  return wanted.has('default') && name !== EXTRA;
+  return wanted.has('default') && !EXTRA.has(name);
 }
 
 function sectionText(title: string, fields: Fields): string {
@@ -101,7 +104,7 @@ function clientFields(engine: Engine): Fields {
  * `used_memory` is the estimate that `maxmemory` limits. The size of the JavaScript heap, with garbage, and the
  * resident memory of the process follow it.
  */
-function memoryFields({ memory, scripts, settings }: Engine): Fields {
+function memoryFields({ memory, scripts, settings, persistence }: Engine): Fields {
   const { heapUsed, external, rss } = process.memoryUsage();
   const usedBytes = memory.used.bytes;
   const maxBytes = Number.isFinite(memory.limitBytes) ? memory.limitBytes : 0;
@@ -114,12 +117,25 @@ function memoryFields({ memory, scripts, settings }: Engine): Fields {
     used_memory_peak: peakBytes,
     used_memory_peak_human: humanBytes(peakBytes),
     used_memory_peak_perc: `${((usedBytes / peakBytes) * 100).toFixed(2)}%`,
+    used_memory_overhead: usedBytes - memory.data.bytes,
+    used_memory_startup: 0,
     used_memory_dataset: memory.data.bytes,
+    total_system_memory: totalmem(),
+    used_memory_lua: memory.scripts.bytes,
+    used_memory_vm_eval: memory.scripts.bytes,
     used_memory_scripts_eval: memory.scripts.bytes,
     number_of_cached_scripts: scripts.count,
+    number_of_functions: 0,
+    number_of_libraries: 0,
+    used_memory_vm_functions: 0,
+    used_memory_functions: 0,
     used_memory_scripts: memory.scripts.bytes,
     used_memory_scripts_human: humanBytes(memory.scripts.bytes),
+    mem_not_counted_for_evict: 0,
+    mem_replication_backlog: 0,
+    mem_clients_slaves: 0,
     mem_clients_normal: memory.clients.bytes,
+    mem_aof_buffer: persistence?.status.bufferBytes ?? 0,
     maxmemory: maxBytes,
     maxmemory_human: humanBytes(maxBytes),
     maxmemory_policy: settings.text('maxmemory-policy'),
@@ -128,9 +144,11 @@ function memoryFields({ memory, scripts, settings }: Engine): Fields {
     holdfast_heap_limit: getHeapStatistics().heap_size_limit,
     holdfast_external: external,
     mem_fragmentation_ratio: (rss / Math.max(usedBytes, 1)).toFixed(2),
+    mem_fragmentation_bytes: rss - usedBytes,
     mem_allocator: 'v8',
     active_defrag_running: 0,
     lazyfree_pending_objects: 0,
+    lazyfreed_objects: 0,
   };
 }
 
@@ -152,7 +170,12 @@ function persistenceFields(engine: Engine): Fields {
     rdb_last_bgsave_status: 'ok',
     rdb_last_bgsave_time_sec: -1,
     rdb_current_bgsave_time_sec: -1,
+    rdb_saves: 0,
+    rdb_last_cow_size: 0,
     ...logFields(engine),
+    aof_last_cow_size: 0,
+    module_fork_in_progress: 0,
+    module_fork_last_cow_size: 0,
   };
 }
 
@@ -192,8 +215,11 @@ function statisticsFields(engine: Engine): Fields {
     sync_partial_ok: 0,
     sync_partial_err: 0,
     expired_keys: stats.expiredKeys,
+    expired_stale_perc: '0.00',
+    expired_time_cap_reached_count: 0,
     evicted_keys: 0,
     evicted_clients: stats.evictedSessions,
+    total_eviction_exceeded_time: 0,
     keyspace_hits: stats.keyspaceHits,
     keyspace_misses: stats.keyspaceMisses,
     pubsub_channels: pubSub.channels.subscribers.size,
@@ -201,7 +227,14 @@ function statisticsFields(engine: Engine): Fields {
     pubsubshard_channels: pubSub.shardChannels.subscribers.size,
     latest_fork_usec: 0,
     total_forks: 0,
+    migrate_cached_sockets: 0,
+    slave_expires_tracked_keys: 0,
+    active_defrag_hits: 0,
+    active_defrag_misses: 0,
+    active_defrag_key_hits: 0,
+    active_defrag_key_misses: 0,
     tracking_total_keys: 0,
+    dump_payload_sanitizations: 0,
     unexpected_error_replies: 0,
     total_error_replies: stats.errors,
   };
@@ -253,6 +286,31 @@ function errorFields({ statistics }: Engine): Fields {
     fields[`errorstat_${code}`] = `count=${count}`;
   }
   return fields;
+}
+
+/** What Redis does not have: the events of locks that the history has seen, and the syncs of the log. */
+function holdfastFields({ lockHistory, memory, persistence }: Engine): Fields {
+  const counts = [...lockHistory.counts()].map(([type, count]) => {
+    return [`holdfast_lock_events_${type.replace('-', '_')}`, count];
+  });
+  return {
+    holdfast_lock_history: lockHistory.isOn ? 1 : 0,
+    holdfast_lock_history_memory: memory.lockHistory.bytes,
+    ...Object.fromEntries(counts),
+    ...(persistence !== undefined && {
+      holdfast_log_sync_seconds: histogramText(persistence.status.syncs),
+    }),
+  };
+}
+
+/** `sum=0.5,0.001=2,0.005=3,…,inf=4`: how many took up to that long. */
+function histogramText({ counts, sumSeconds }: DurationHistogram): string {
+  let count = 0;
+  const parts = counts.map((each, at) => {
+    count += each;
+    return `${DURATION_BOUNDS_S[at] ?? 'inf'}=${count}`;
+  });
+  return [`sum=${sumSeconds.toFixed(6)}`, ...parts].join(',');
 }
 
 function keyspaceFields(engine: Engine): Fields {

@@ -1,13 +1,16 @@
 import { expect, it } from 'vitest';
 import { seededRandom } from '../clock/index.ts';
 import { Footprint } from './footprint.ts';
-import { type LockEvent, LockHistory } from './lock-history.ts';
+import type { LockEvent } from './lock-event.ts';
+import { LockHistory } from './lock-history.ts';
 
 const ALL = Number.POSITIVE_INFINITY;
+/** Some 3,000 events. */
+const MAX_BYTES = 1e6;
 
 function open(maxBytes = 1e6, limitBytes = ALL): { history: LockHistory; memory: Footprint } {
   const memory = new Footprint();
-  const history = new LockHistory({ lockHistory: memory, limitBytes });
+  const history = new LockHistory({ lockHistory: memory, limitBytes }, 7);
   history.limit(maxBytes);
   return { history, memory };
 }
@@ -42,7 +45,7 @@ it('keeps no event with a size of 0', () => {
 
 it('returns the same as a plain list while events are added, dropped and taken back', () => {
   const random = seededRandom(3);
-  const { history, memory } = open(20_000);
+  const { history, memory } = open(MAX_BYTES);
   let list: LockEvent[] = [];
   for (let step = 0; step < 20_000; step++) {
     const key = `lock ${Math.floor(random.next() * 30)}`;
@@ -51,35 +54,58 @@ it('returns the same as a plain list while events are added, dropped and taken b
       history.forgetFrom(id);
       list = list.filter((event) => event.id < id);
     } else {
-      const token = 't'.repeat(Math.floor(random.next() * 60));
-      list.push({ id: history.nextId, atMs: step, type: 'waiting', key, token, fence: 0 });
-      history.add(0, 'waiting', key, token, 0, step);
+      const token = 't'.repeat(Math.floor(random.next() ** 20 * 5000));
+      list.push({ id: history.nextId, atMs: step, type: 'waiting', key, token, fence: step });
+      history.add(0, 'waiting', key, token, step, step);
     }
-    if (random.next() < 0.01) history.limit(random.next() < 0.1 ? 0 : 20_000);
+    if (random.next() < 0.001) history.limit(0);
+    history.limit(MAX_BYTES);
+    expect(memory.bytes).toBeLessThanOrEqual(MAX_BYTES);
+    if (random.next() > 0.02) continue;
     const kept = history.ofAll(0, undefined, ALL);
-    if (step % 50 === 0) {
-      expect(kept).toEqual(list.slice(list.length - kept.length));
-      const ofKey = kept.filter((event) => event.key === key);
-      expect(history.ofLock(0, key, 0, ALL)).toEqual(ofKey);
-    }
     list = list.slice(list.length - kept.length);
-    expect(memory.bytes).toBeLessThanOrEqual(20_000);
+    expect(kept).toEqual(list);
+    expect(history.ofLock(0, key, 0, ALL)).toEqual(list.filter((event) => event.key === key));
+    expect(history.has(0, key)).toBe(list.some((event) => event.key === key));
   }
   history.limit(0);
   expect(memory.bytes).toBe(0);
 });
 
 it('keeps as many events as fit', () => {
-  const { history } = open(1e6);
-  for (let count = 0; count < 50_000; count++) history.add(0, 'granted', 'a', 'token', count, 0);
+  const { history } = open(8e6);
+  for (let count = 0; count < 100_000; count++) history.add(0, 'granted', 'a', 'token', count, 0);
   const kept = history.ofAll(0, undefined, ALL).length;
-  expect(kept).toBeGreaterThan(5000);
-  expect(kept).toBeLessThan(10_000);
+  expect(kept).toBeGreaterThan(40_000);
+  expect(kept).toBeLessThan(60_000);
 });
 
 it('keeps no more than a sixteenth of the memory of the engine', () => {
-  const { history, memory } = open(1e6, 160_000);
-  for (let count = 0; count < 1000; count++) history.add(0, 'granted', 'a', 'token', count, 0);
-  expect(memory.bytes).toBeLessThanOrEqual(10_000);
-  expect(history.ofAll(0, undefined, ALL).length).toBeGreaterThan(50);
+  const { history, memory } = open(1e9, 16 * MAX_BYTES);
+  for (let count = 0; count < 10_000; count++) history.add(0, 'granted', 'a', 'token', count, 0);
+  expect(memory.bytes).toBeLessThanOrEqual(MAX_BYTES);
+  expect(history.ofAll(0, undefined, ALL).length).toBeGreaterThan(1000);
+});
+
+it('counts long tokens before more of them come', () => {
+  const { history, memory } = open(8e6);
+  for (let count = 0; count < 100; count++) {
+    history.add(0, 'granted', 'a', String(count).padStart(1e6), 0, 0);
+    expect(memory.bytes).toBeLessThan(8e6);
+  }
+});
+
+it('counts the events of each type, without those that are taken back', () => {
+  const { history } = open(MAX_BYTES);
+  for (let count = 0; count < 10_000; count++) history.add(0, 'granted', 'a', 'token', count, 0);
+  const id = history.nextId;
+  history.add(0, 'released', 'a', 'token', 0, 0);
+  history.add(0, 'expired', 'b', 'token', 0, 0);
+  history.forgetFrom(id);
+  history.add(0, 'released', 'a', 'token', 0, 0);
+  const counts = [...history.counts()].filter(([, count]) => count > 0);
+  expect(counts).toEqual([
+    ['granted', 10_000],
+    ['released', 1],
+  ]);
 });

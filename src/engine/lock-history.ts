@@ -1,68 +1,37 @@
-import { stringBytes } from './footprint.ts';
+import { BLOCK_EVENTS, EventBlock } from './event-block.ts';
+import { LOCK_EVENT_TYPES, type LockEvent, type LockEventType } from './lock-event.ts';
 import type { Memory } from './memory.ts';
-
-/** What happened to a request for a lock, or to a lease. */
-export type LockEventType =
-  /** Enters the queue, and leaves it without the lock. */
-  | 'waiting'
-  | 'left'
-  /** Becomes the holder of a free lock, by its place in the queue, by stealing it, or by adopting a lease. */
-  | 'granted'
-  | 'handed-over'
-  | 'stole'
-  | 'adopted'
-  /** Is the holder no longer. */
-  | 'released'
-  | 'expired'
-  | 'stolen'
-  | 'forced'
-  | 'transferred'
-  | 'session-ended';
-
-export interface LockEvent {
-  /** Rises by one with each event. */
-  readonly id: number;
-  /** The time of the engine. */
-  readonly atMs: number;
-  readonly type: LockEventType;
-  /** The key of the lock. */
-  readonly key: string;
-  readonly token: string;
-  /** The fence of a grant; else 0. */
-  readonly fence: number;
-}
-
-interface StoredEvent extends Omit<LockEvent, 'key'> {
-  readonly lock: LockEvents;
-  /** The event of the same lock before this one; 0: none. */
-  readonly previousId: number;
-}
-
-/** The events of one lock form a chain, from the newest back. */
-interface LockEvents {
-  readonly key: string;
-  readonly database: number;
-  newestId: number;
-  count: number;
-}
+import { nameHash } from './name-hash.ts';
 
 /**
  * The latest events of locks, as the lock script reports them. Its memory is limited: the oldest events
- * are dropped.
- * Adding an event takes constant time; reading the events of one lock takes as many steps as it returns.
+ * are dropped, a block at a time.
+ *
+ * Adding an event takes constant time, and leaves no object and no string for the garbage collector. Events whose keys
+ * have the same hash form a chain, from the newest back: reading the events of one lock takes as many steps as its chain
+ * has events. An event enters its chain when the first reader comes after it, since most have none.
  */
 export class LockHistory {
   readonly #memory: Pick<Memory, 'lockHistory' | 'limitBytes'>;
+  readonly #seed: number;
   #maxBytes = 0;
-  /** A ring: the event with the id `n` is at `n % length`. */
-  #ring: (StoredEvent | undefined)[] = [];
+  /** The event with the id `n` is in the block with the number `n / BLOCK_EVENTS`, rounded down. */
+  readonly #blocks: EventBlock[] = [];
+  #firstBlock = 0;
+  /** A block that was dropped, for the next. */
+  #spare: EventBlock | undefined;
   #oldestId = 1;
   #nextId = 1;
-  /** For each database, by the key of the lock. */
-  readonly #locks: Map<string, LockEvents>[] = [];
+  /** The newest event of each chain, by hash. An id below `#oldestId` is that of an event that was dropped. */
+  #newestIds = NO_CHAINS;
+  /** Events from this id on are in no chain yet. */
+  #unchainedId = 1;
+  /** By the number of the type. */
+  readonly #counts = new Float64Array(LOCK_EVENT_TYPES.length);
 
-  constructor(memory: Pick<Memory, 'lockHistory' | 'limitBytes'>) {
+  constructor(memory: Pick<Memory, 'lockHistory' | 'limitBytes'>, seed: number) {
     this.#memory = memory;
+    this.#seed = seed;
   }
 
   get isOn(): boolean {
@@ -74,10 +43,19 @@ export class LockHistory {
     return this.#nextId;
   }
 
+  /** How many events of each type there were while the history was on, those that were dropped included. */
+  counts(): ReadonlyMap<LockEventType, number> {
+    return new Map(LOCK_EVENT_TYPES.map((type, number) => [type, this.#counts[number]!]));
+  }
+
   /** Limits the memory. 0: no events are kept. */
   limit(maxBytes: number): void {
     this.#maxBytes = maxBytes;
-    this.#dropOldest();
+    this.#dropToFit();
+    if (maxBytes > 0 || this.#newestIds === NO_CHAINS) return;
+    this.#spare = undefined;
+    this.#newestIds = NO_CHAINS;
+    this.#memory.lockHistory.grow(-CHAINS_BYTES);
   }
 
   add(
@@ -88,38 +66,49 @@ export class LockHistory {
     fence: number,
     atMs: number,
   ): void {
-    const lock = this.#lockOf(database, key);
+    if (this.#maxBytes === 0) return;
     const id = this.#nextId++;
-    this.#put({ id, atMs, type, lock, token, fence, previousId: lock.newestId });
-    lock.newestId = id;
-    lock.count++;
-    this.#memory.lockHistory.grow(EVENT_BYTES + stringBytes(token));
-    this.#dropOldest();
+    const at = id % BLOCK_EVENTS;
+    if (at === 0 || this.#blocks.length === 0) this.#addBlock(id);
+    const block = this.#blocks[this.#blocks.length - 1];
+    if (block === undefined) return;
+    const number = TYPE_NUMBERS.get(type)!;
+    this.#counts[number]!++;
+    block.put(at, database, number, key, token, fence, atMs);
+    if (block.capacity !== block.countedBytes) this.#count(block);
   }
 
   /** Whether there are events of a lock with this key. */
   has(database: number, key: string): boolean {
-    return this.#locks[database]?.has(key) === true;
+    return this.ofLock(database, key, 0, 1).length > 0;
   }
 
   /** Drops the newest events, from this id on: the script that has reported them is rolled back. */
   forgetFrom(id: number): void {
     while (this.#nextId > id && this.#nextId > this.#oldestId) {
-      const event = this.#at(--this.#nextId);
-      event.lock.newestId = event.previousId;
-      this.#remove(event);
+      const at = --this.#nextId % BLOCK_EVENTS;
+      const block = this.#blocks[this.#blocks.length - 1]!;
+      this.#counts[block.typeAt(at)]!--;
+      if (this.#nextId < this.#unchainedId) {
+        this.#newestIds[this.#chainOf(block.keyAt(at))] = block.previousOf(at);
+        this.#unchainedId = this.#nextId;
+      }
+      block.cut(at);
+      if (at === 0 || this.#nextId === this.#oldestId) this.#removed(this.#blocks.pop()!);
     }
   }
 
   /** The newest events of one lock with ids above `afterId`, oldest first. */
   ofLock(database: number, key: string, afterId: number, count: number): LockEvent[] {
-    const lock = this.#locks[database]?.get(key);
+    this.#chainNew();
+    const firstId = Math.max(afterId + 1, this.#oldestId);
     const found: LockEvent[] = [];
-    let id = lock?.newestId ?? 0;
-    while (id >= this.#oldestId && id > afterId && found.length < count) {
-      const event = this.#at(id);
-      found.push(asEvent(event));
-      id = event.previousId;
+    let id = this.#newestIds[this.#chainOf(key)] ?? 0;
+    while (id >= firstId && found.length < count) {
+      const block = this.#blockOf(id);
+      const at = id % BLOCK_EVENTS;
+      if (block.isIn(at, database) && block.hasKey(at, key)) found.push(block.event(id));
+      id = block.previousOf(at);
     }
     return found.reverse();
   }
@@ -141,62 +130,72 @@ export class LockHistory {
   }
 
   #collect(id: number, database: number, found: LockEvent[]): void {
-    const event = this.#at(id);
-    if (event.lock.database === database) found.push(asEvent(event));
+    const block = this.#blockOf(id);
+    if (block.isIn(id % BLOCK_EVENTS, database)) found.push(block.event(id));
   }
 
-  #lockOf(database: number, key: string): LockEvents {
-    this.#locks[database] ??= new Map();
-    const locks = this.#locks[database];
-    const known = locks.get(key);
-    if (known !== undefined) return known;
-    const lock = { key, database, newestId: 0, count: 0 };
-    locks.set(key, lock);
-    this.#memory.lockHistory.grow(LOCK_BYTES + stringBytes(key));
-    return lock;
+  #chainNew(): void {
+    for (let id = Math.max(this.#unchainedId, this.#oldestId); id < this.#nextId; id++) {
+      const block = this.#blockOf(id);
+      const at = id % BLOCK_EVENTS;
+      const chain = this.#chainOf(block.keyAt(at));
+      block.setPrevious(at, this.#newestIds[chain]!);
+      this.#newestIds[chain] = id;
+    }
+    this.#unchainedId = this.#nextId;
   }
 
-  #at(id: number): StoredEvent {
-    return this.#ring[id % this.#ring.length]!;
+  #chainOf(key: string): number {
+    return nameHash(key, this.#seed) & (CHAINS - 1);
   }
 
-  #put(event: StoredEvent): void {
-    if (event.id - this.#oldestId >= this.#ring.length) this.#enlarge();
-    this.#ring[event.id % this.#ring.length] = event;
+  #blockOf(id: number): EventBlock {
+    return this.#blocks[Math.floor(id / BLOCK_EVENTS) - this.#firstBlock]!;
   }
 
-  #enlarge(): void {
-    const ring = new Array<StoredEvent | undefined>(Math.max(this.#ring.length * 2, MIN_EVENTS));
-    for (let id = this.#oldestId; id < this.#nextId - 1; id++)
-      ring[id % ring.length] = this.#at(id);
-    this.#ring = ring;
+  #addBlock(id: number): void {
+    if (this.#newestIds === NO_CHAINS) {
+      this.#newestIds = new Float64Array(CHAINS);
+      this.#memory.lockHistory.grow(CHAINS_BYTES);
+    }
+    if (this.#blocks.length === 0) {
+      this.#firstBlock = Math.floor(id / BLOCK_EVENTS);
+      this.#oldestId = id;
+    }
+    const block = this.#spare ?? new EventBlock();
+    this.#spare = undefined;
+    this.#blocks.push(block);
+    this.#count(block);
   }
 
-  #dropOldest(): void {
+  #count(block: EventBlock): void {
+    this.#memory.lockHistory.grow(block.capacity - block.countedBytes);
+    block.countedBytes = block.capacity;
+    this.#dropToFit();
+  }
+
+  #dropToFit(): void {
     const { lockHistory, limitBytes } = this.#memory;
     const maxBytes = Math.min(this.#maxBytes, limitBytes * MAX_SHARE);
-    while (lockHistory.bytes > maxBytes && this.#oldestId < this.#nextId) {
-      this.#remove(this.#at(this.#oldestId++));
+    while (lockHistory.bytes > maxBytes && this.#blocks.length > 0) {
+      this.#removed(this.#blocks.shift()!);
+      this.#firstBlock++;
+      this.#oldestId = Math.min(this.#firstBlock * BLOCK_EVENTS, this.#nextId);
     }
   }
 
-  #remove(event: StoredEvent): void {
-    const { lock, id, token } = event;
-    this.#ring[id % this.#ring.length] = undefined;
-    this.#memory.lockHistory.grow(-EVENT_BYTES - stringBytes(token));
-    if (--lock.count > 0) return;
-    this.#locks[lock.database]!.delete(lock.key);
-    this.#memory.lockHistory.grow(-LOCK_BYTES - stringBytes(lock.key));
+  #removed(block: EventBlock): void {
+    this.#memory.lockHistory.grow(-block.countedBytes);
+    block.countedBytes = 0;
+    block.cut(0);
+    this.#spare = block;
   }
 }
 
-function asEvent({ lock, id, atMs, type, token, fence }: StoredEvent): LockEvent {
-  return { id, atMs, type, key: lock.key, token, fence };
-}
-
-/** The memory of an event beside its token, with its place in a ring that is half full; and of a lock beside its key. */
-const EVENT_BYTES = 112 + 16;
-const LOCK_BYTES = 150;
-const MIN_EVENTS = 1024;
+const TYPE_NUMBERS = new Map(LOCK_EVENT_TYPES.map((type, number) => [type, number]));
+/** A power of two. */
+const CHAINS = 65_536;
+const CHAINS_BYTES = CHAINS * 8;
+const NO_CHAINS = new Float64Array(0);
 /** Of the memory of the engine: the rest is for locks. */
 const MAX_SHARE = 1 / 16;

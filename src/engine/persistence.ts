@@ -1,3 +1,5 @@
+import type { DurationHistogram } from '../clock/index.ts';
+
 /** The log of an engine, as its commands use it. */
 export interface Persistence {
   /** Starts to rewrite the log. Returns false if that is under way. */
@@ -21,4 +23,6 @@ export interface PersistenceStatus {
   readonly rewrites: number;
   /** Syncs that took longer than a second. */
   readonly delayedSyncs: number;
+  /** How long syncs took. */
+  readonly syncs: DurationHistogram;
 }

@@ -11,7 +11,7 @@ import { findCommand } from './commands/index.ts';
 import type { Engine } from './engine.ts';
 import { OUT_OF_MEMORY } from './errors.ts';
 import { call } from './execute.ts';
-import type { LockEventType } from './lock-history.ts';
+import type { LockEventType } from './lock-event.ts';
 import { Session } from './session.ts';
 import { lower } from './text.ts';
 
@@ -245,11 +245,11 @@ export class Scripts {
   }
 
   /** redis.holdfast_event. Only of scripts of the library: others could report what did not happen. */
-  #addEvent(type: string, key: string, token: string, fence: string): void {
+  #addEvent(type: string, key: string, token: string, fence: number): void {
     const { lockHistory, nowMs } = this.#engine;
     if (!lockHistory.isOn || !this.#isKnown) return;
     const { number } = this.#session.database;
-    lockHistory.add(number, type as LockEventType, key, token, Number(fence), nowMs);
+    lockHistory.add(number, type as LockEventType, key, token, fence, nowMs);
   }
 
   /** redis.acl_check_cmd. Undefined: there is no such command. */

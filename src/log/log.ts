@@ -1,4 +1,4 @@
-import type { Clock, Random, Timer } from '../clock/index.ts';
+import { type Clock, DurationHistogram, type Random, type Timer } from '../clock/index.ts';
 import type { Engine, Persistence, PersistenceStatus, SyncMode } from '../engine/index.ts';
 import { ErrorReply } from '../resp/index.ts';
 import type { Boot } from './boot.ts';
@@ -69,6 +69,7 @@ export class AppendLog implements Persistence {
   #baseBytes = 0;
   #currentBytes = 0;
   #delayedSyncs = 0;
+  readonly #syncs = new DurationHistogram();
   #lastRewrite: 'ok' | 'err' = 'ok';
   #lastRewriteSeconds = -1;
   #rewriteBeganMs = 0;
@@ -117,6 +118,7 @@ export class AppendLog implements Persistence {
       rewriteBeganMs: this.#rewriteBeganMs,
       rewrites: this.#rewrites,
       delayedSyncs: this.#delayedSyncs,
+      syncs: this.#syncs,
     };
   }
 
@@ -269,9 +271,11 @@ export class AppendLog implements Persistence {
   async #syncFiles(): Promise<boolean> {
     const number = this.#written;
     const files = [...this.#unsynced];
+    const beganMs = this.#options.clock.monotonicMs();
     this.#unsynced.clear();
     try {
       for (const file of files) await file.sync();
+      if (files.length > 0) this.#syncs.add((this.#options.clock.monotonicMs() - beganMs) / 1000);
       this.#synced = Math.max(this.#synced, number);
       return true;
     } catch (error) {

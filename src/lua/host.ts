@@ -15,5 +15,5 @@ export interface LuaHost {
   /** redis.acl_check_cmd: undefined when there is no such command. */
   mayCall(argv: string[]): boolean | undefined;
   /** redis.holdfast_event: the lock script reports what happened to a lock. Left out: events are ignored. */
-  event?(type: string, key: string, token: string, fence: string): void;
+  event?(type: string, key: string, token: string, fence: number): void;
 }

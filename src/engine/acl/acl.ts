@@ -39,6 +39,8 @@ export class Acl {
   readonly log = new AclLog();
   readonly role: LockRole;
   readonly defaultUser: User;
+  /** Has all rights. No client can sign in as this user, and no rule changes it. */
+  readonly internalUser: User;
   /** Set by the server. */
   file: AclFile | undefined;
   readonly #engine: Engine;
@@ -49,6 +51,7 @@ export class Acl {
     this.role = new LockRole(role);
     this.defaultUser = new User(DEFAULT_USER, openState());
     this.#users.set(DEFAULT_USER, this.defaultUser);
+    this.internalUser = new User('(internal)', openState());
   }
 
   /** The users in the order of their names. */

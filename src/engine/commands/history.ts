@@ -2,7 +2,7 @@ import { ErrorReply, type Reply } from '../../resp/index.ts';
 import { type CommandTable, NO_KEYS } from '../command.ts';
 import { SYNTAX_ERROR } from '../errors.ts';
 import { oneKey } from '../key-spec.ts';
-import type { LockEvent } from '../lock-history.ts';
+import type { LockEvent } from '../lock-event.ts';
 import { parseInteger } from '../number.ts';
 import type { Session } from '../session.ts';
 import { upper } from '../text.ts';

@@ -18,7 +18,9 @@ describe('INFO', () => {
   it('has the sections of Redis in their order', () => {
     expect(titles('INFO')).toEqual(shown(...USUAL, 'Modules', ...REST));
     expect(titles('INFO default')).toEqual(shown(...USUAL, 'Modules', ...REST));
-    expect(titles('INFO everything')).toEqual(shown(...USUAL, 'Modules', 'Commandstats', ...REST));
+    expect(titles('INFO everything')).toEqual(
+      shown(...USUAL, 'Modules', 'Commandstats', ...REST, 'Holdfast'),
+    );
     expect(titles('INFO ALL')).toContain('# Commandstats');
     expect(titles('INFO keyspace nonsense CPU')).toEqual(shown('CPU', 'Keyspace'));
     expect(client.send('INFO nonsense')).toBe('$0');

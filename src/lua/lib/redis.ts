@@ -182,9 +182,9 @@ function setReplication(args: LuaValue[]): Results {
 
 /** Not in Redis. */
 function event(args: LuaValue[]): Results {
-  const [type, key, token, fence = '0'] = args;
+  const [type, key, token, fence = 0] = args;
   const areTexts = typeof type === 'string' && typeof key === 'string';
-  if (areTexts && typeof token === 'string' && typeof fence === 'string') {
+  if (areTexts && typeof token === 'string' && typeof fence === 'number') {
     state.host.event?.(type, key, token, fence);
   }
   return NOTHING;
