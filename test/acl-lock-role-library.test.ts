@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createCache } from '../src/cache/index.ts';
 import { LOCK_ROLE } from '../src/cli/serve/lock-role.ts';
-import { createLocks, type Election, type Locks } from '../src/index.ts';
+import { createLocks, type Election, type LockError, type Locks } from '../src/index.ts';
 import { redisUrlStore } from '../src/stores/index.ts';
 import { conform } from './conform.ts';
 import { BUILD } from './lock-holder-process.ts';
@@ -77,6 +77,26 @@ it('renewal by a worker thread', async () => {
   expect(lease.isHeld).toBe(true);
   expect(warnings).toEqual([]);
   await lease.release();
+});
+
+it('a deadlock between clients', async () => {
+  await using one = open();
+  await using other = open();
+  const nest = async (locks: Locks, outer: string, inner: string): Promise<string> => {
+    try {
+      return await locks.mutex(outer).run(async () => {
+        await vi.waitUntil(async () => (await locks.mutex(inner).inspect()).holders.length > 0);
+        return locks.mutex(inner).run(() => 'done');
+      });
+    } catch (error) {
+      return (error as LockError).code;
+    }
+  };
+  const results = await Promise.all([
+    nest(one, 'dead-a', 'dead-b'),
+    nest(other, 'dead-b', 'dead-a'),
+  ]);
+  expect(results.sort()).toEqual(['deadlock', 'done']);
 });
 
 it('an election whose leader stops', async () => {

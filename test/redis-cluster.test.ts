@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../src/clock/index.ts';
-import { type Lease, Locks } from '../src/lock/index.ts';
+import { DeadlockError, type Lease, Locks } from '../src/lock/index.ts';
 import { slotOf } from '../src/stores/clients/slot.ts';
 import { redisStore } from '../src/stores/redis.ts';
 import { newSeed } from './new-seed.ts';
@@ -66,6 +66,27 @@ describe('slotOf', () => {
 const KINDS = Object.keys(CLUSTER_CLIENTS) as (keyof typeof CLUSTER_CLIENTS)[];
 
 describe.each(KINDS)('locks in a cluster, through %s', (kind) => {
+  it('of three slots, in a deadlock of three processes, are reported to one of them', async () => {
+    const names = ['a', 'b', 'c'].map((name) => `${kind} ${name}`);
+    expect(new Set(names.map((name) => slotOf(`lock:{${name}}`))).size).toBe(3);
+    let heldCount = 0;
+    let open = (): void => {};
+    const allHeld = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const nest = async (name: string, index: number): Promise<string> => {
+      const locks = await connect(kind);
+      return locks.mutex(name).run(async () => {
+        if (++heldCount === names.length) open();
+        await allHeld;
+        return locks.mutex(names[(index + 1) % names.length]!).run(() => 'done');
+      });
+    };
+    const outcomes = await Promise.allSettled(names.map(nest));
+    const failures = outcomes.filter(({ status }) => status === 'rejected');
+    expect(failures).toEqual([{ status: 'rejected', reason: expect.any(DeadlockError) }]);
+  });
+
   it('of many slots are acquired with one call for each slot', async () => {
     const locks = await connect(kind);
     const names = Array.from({ length: 300 }, (_, index) => `${kind} ${index}`);

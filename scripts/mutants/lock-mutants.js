@@ -11,6 +11,10 @@ const LOCK_TEST = 'src/lock/lock.test.ts';
 const GROUP_TEST = 'src/lock/group-lock.test.ts';
 const LOOSE_END_TEST = 'src/lock/loose-end.test.ts';
 const HAND_OVER_TEST = 'src/stores/redis/hand-over.test.ts';
+const GRAPH = 'src/lock/wait-graph.ts';
+const NESTED = 'src/lock/nested-wait.ts';
+const GRAPH_TEST = 'src/lock/wait-graph.test.ts';
+const PROCESSES_TEST = 'src/stores/redis/wait-graph.test.ts';
 
 export const LOCK_MUTANTS = [
   mutant(
@@ -252,5 +256,47 @@ export const LOCK_MUTANTS = [
     '    this.confirmedMs = leaseMs;\n    return true;',
     '    this.confirmedMs = this.request.leaseMs;\n    return true;',
     ['src/stores/redis/redis-store.test.ts'],
+  ),
+  mutant(
+    'deadlock between processes: reported after one read',
+    GRAPH,
+    'const confirmed = cycleOf(second, owner);',
+    'const confirmed = cycleOf(first, owner);',
+    [GRAPH_TEST],
+  ),
+  mutant(
+    'deadlock between processes: every member that finds it fails',
+    NESTED,
+    'if (cycle?.victim === this.#request.owner) this.#onDeadlock(cycle);',
+    'if (cycle) this.#onDeadlock(cycle);',
+    [PROCESSES_TEST],
+  ),
+  mutant(
+    'deadlock between processes: holders that can release count as stuck',
+    GRAPH,
+    'if (held.has(leaseId(id, owner))) left -= permits;',
+    'left -= permits;',
+    [PROCESSES_TEST],
+  ),
+  mutant(
+    'deadlock between processes: the member that should fail is not notified',
+    NESTED,
+    '      await this.#store.checkWait(this.#request, cycle.victim);\n',
+    '',
+    [PROCESSES_TEST],
+  ),
+  mutant(
+    'deadlock between processes: requests in front are ignored',
+    GRAPH,
+    'return left < waiter.permits || left < waiter.aheadPermits;',
+    'return left < waiter.permits;',
+    [PROCESSES_TEST],
+  ),
+  mutant(
+    'deadlock between processes: waiters of dead clients count',
+    'src/stores/redis/wait-script.ts',
+    'if leftOf[alive] > ${PASSED_OVER_MS} then',
+    'if leftOf[alive] > 0 then',
+    [PROCESSES_TEST],
   ),
 ];

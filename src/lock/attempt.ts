@@ -17,6 +17,7 @@ import {
   announceWait,
   isObserved,
 } from './events.ts';
+import { type NestedWait, nestedWait } from './nested-wait.ts';
 import type { ResolvedOptions } from './options.ts';
 import { MAX_PAUSE_MS, MIN_PAUSE_MS } from './retry.ts';
 import { findDeadlock, type RunContext } from './run-context.ts';
@@ -83,6 +84,7 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
   #failure: unknown = NO_REPLY_YET;
   #pauseMs = MIN_PAUSE_MS;
   #retryTimer: Timer | undefined = undefined;
+  #nested: NestedWait | undefined = undefined;
   #onReply: (() => void) | undefined = undefined;
   /** The fence of a grant that arrived too late. A later message about the same grant does not count as a grant. */
   #lateFence = 0;
@@ -126,6 +128,7 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
       return;
     }
     if (event.type === 'failed') this.#failed(event.error);
+    else if (event.type === 'check') this.#nested?.check();
     else if (event.type === 'retry' || event.fence <= this.#lateFence) this.#retry();
     else {
       // The event may arrive before the reply that the lock is busy.
@@ -230,6 +233,9 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
     else {
       this.core.runContexts.enqueue(this.request);
       this.#wait(retryInMs);
+      this.#nested ??= nestedWait(this.core, this.request, this.#context, (cycle) =>
+        this.#giveUp(new DeadlockError(this.request.name, cycle)),
+      );
     }
   }
 
@@ -338,6 +344,7 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
   #end(state: 'granted' | 'over'): void {
     this.#state = state;
     this.#retryTimer?.cancel();
+    this.#nested?.end();
     this.#context?.stopWaiting(this);
     this.core.runContexts.leave(this.request);
     this.unschedule();

@@ -31,7 +31,8 @@ export class LockCore {
   readonly aborts = new AbortHub<{ aborted(): void }>();
   readonly #random: Random;
   readonly #info: HolderInfo;
-  readonly #ownerPrefix: string;
+  /** All owners of this core begin with it. */
+  readonly ownerPrefix: string;
   #ownerCount = 0;
   /** All attempts, by their wait timeout. They keep the process alive. */
   readonly #attempts: TimerQueues<Attempt>;
@@ -53,7 +54,7 @@ export class LockCore {
     this.#random = random;
     this.#info = { ...info, label: '' };
     // 96 random bits for each process and a counter: cheaper than random bits for each acquisition.
-    this.#ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
+    this.ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
     this.watchdog = new Watchdog(clock, worker);
     this.#attempts = new TimerQueues(clock, (attempt) => attempt.timedOut(), true);
     this.#releases = new TimerQueue(
@@ -93,7 +94,7 @@ export class LockCore {
 
   /** Returns a unique id for one acquisition. */
   newOwner(): string {
-    return this.#ownerPrefix + (this.#ownerCount++).toString(36);
+    return this.ownerPrefix + (this.#ownerCount++).toString(36);
   }
 
   infoOf(label: string): HolderInfo {

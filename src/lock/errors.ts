@@ -1,4 +1,5 @@
 import type { Contention, Holder, HolderInfo } from './store.ts';
+import type { WaitCycle } from './wait-graph.ts';
 
 export type LockErrorCode =
   | 'timeout'
@@ -75,9 +76,11 @@ function heldBy(holders: readonly Holder[]): string {
 
 function holderText(holder: Holder): string {
   if (holder.foreign) return 'another program';
-  const { host, pid, label, ageMs } = holder;
-  const labelText = label === '' ? '' : ` (${label})`;
-  return `${host} pid ${pid}${labelText} for ${(ageMs / 1000).toFixed(1)} s`;
+  return `${clientText(holder)} for ${(holder.ageMs / 1000).toFixed(1)} s`;
+}
+
+function clientText({ host, pid, label }: HolderInfo): string {
+  return `${host} pid ${pid}${label === '' ? '' : ` (${label})`}`;
 }
 
 function placeText(place: number | undefined): string {
@@ -126,9 +129,8 @@ export class SlowStoreError extends Error {
 
 /** Why a lease was lost: another client took the lock by `acquire({ steal: true, reason })`. */
 export class StolenError extends Error {
-  constructor({ host, pid, label }: HolderInfo, reason: string) {
-    const labelText = label === '' ? '' : ` (${label})`;
-    super(`${host} pid ${pid}${labelText} stole it: ${reason}`);
+  constructor(by: HolderInfo, reason: string) {
+    super(`${clientText(by)} stole it: ${reason}`);
   }
 }
 
@@ -151,13 +153,26 @@ export class LockAbortedError extends LockError {
 /** The request would never be granted: the caller would wait for itself, or for callers that wait for it. */
 export class DeadlockError extends LockError {
   protected static override readonly codeOf = 'deadlock';
-  constructor(lock: string, deadlock: Deadlock) {
-    super('deadlock', lock, `waiting for lock '${lock}' would never end: ${DEADLOCKS[deadlock]}`);
+  constructor(lock: string, deadlock: Deadlock | WaitCycle) {
+    const reason = typeof deadlock === 'string' ? DEADLOCKS[deadlock] : cycleText(deadlock);
+    super('deadlock', lock, `waiting for lock '${lock}' would never end: ${reason}`);
   }
 }
 
 /** The cause of a deadlock: see findDeadlock(). */
 export type Deadlock = 'own' | 'upgrade' | 'behind' | 'cycle';
+
+/** Maximum number of members of a deadlock that a message names. */
+const MAX_MEMBERS = 8;
+const IN_ORDER = 'Take locks in one order, or with all().';
+
+function cycleText({ path }: WaitCycle): string {
+  const named = path.slice(0, MAX_MEMBERS).map(({ waiter, holds, waitsFor }) => {
+    return `${clientText(waiter)} holds '${holds}' and waits for '${waitsFor}'`;
+  });
+  const others = path.length - named.length;
+  return `${named.join('; ')}${others > 0 ? `; and ${others} more` : ''}. ${IN_ORDER}`;
+}
 
 const DEADLOCKS = {
   own: 'the callback of run() that requests it holds it. Pass { reentrant: true }, or request it after that callback.',
@@ -165,8 +180,7 @@ const DEADLOCKS = {
     'the callback of run() that requests to write holds it for reading. Request to write from the start, or after that callback.',
   behind:
     'a request in front of it (a writer, or one for more permits) waits for the callback of run() that requests it. Pass { reentrant: true }, or request all permits at once.',
-  cycle:
-    'its holder waits for a lock that this task holds. Take locks in one order, or with all().',
+  cycle: `its holder waits for a lock that this task holds. ${IN_ORDER}`,
 } as const satisfies Record<Deadlock, string>;
 
 /** An argument or option is wrong. */

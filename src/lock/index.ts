@@ -27,7 +27,7 @@ export type { LockEvents } from './events.ts';
 export type { Lease, ReleaseOutcome } from './lease.ts';
 export { type Linked, LinkedList } from './linked-list.ts';
 export type { Lock } from './lock.ts';
-export { Locks, type LocksOptions } from './locks.ts';
+export { type InsideLocks, insideLocks, Locks, type LocksOptions } from './locks.ts';
 export { memoryStore } from './memory-store.ts';
 export {
   type Attributes,
@@ -43,6 +43,7 @@ export type {
   AcquireResult,
   Contention,
   ForeignHolder,
+  HeldLock,
   Holder,
   HolderInfo,
   HoldfastHolder,
@@ -54,11 +55,14 @@ export type {
   LockState,
   LockStore,
   LockTarget,
+  LockWaits,
+  NestedWaiter,
   UnfencedStore,
   Waiter,
   WaiterEvent,
   WaiterInfo,
 } from './store.ts';
+export { MAX_HELD } from './store.ts';
 export { Scheduled, TimerQueue, TimerQueues } from './timer-queue.ts';
 export type { UnfencedLease, UnfencedLock, UnfencedLocks } from './unfenced-locks.ts';
 export { WorkerRenewals } from './worker-renewals.ts';

@@ -31,6 +31,21 @@ export interface LocksOptions {
 
 const HOST = hostname();
 
+/** The same in all copies of the package, such as one loaded as ESM and one as CommonJS. */
+const INSIDE: unique symbol = Symbol.for('holdfast.Locks.inside');
+
+/** What lies behind locks, for the dashboard. */
+export interface InsideLocks {
+  readonly store: LockStore;
+  /** All owners of these locks begin with it. */
+  readonly ownerPrefix: string;
+}
+
+/** Undefined: they are not the result of createLocks(). */
+export function insideLocks(locks: object): InsideLocks | undefined {
+  return (locks as { readonly [INSIDE]?: InsideLocks })[INSIDE];
+}
+
 /** The slots of a read/write lock: a reader takes one, a writer takes all. */
 const READERS = 2 ** 30;
 
@@ -48,6 +63,11 @@ export class Locks implements AsyncDisposable {
     const options = new OptionReader(defaults);
     this.#core = new LockCore({ store, clock, random, info, worker, options });
     if (telemetry) observeLocks();
+  }
+
+  /** @internal */
+  get [INSIDE](): InsideLocks {
+    return this.#core;
   }
 
   /**

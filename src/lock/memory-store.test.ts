@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock, virtualClock } from '../clock/index.ts';
+import { virtualClock } from '../clock/index.ts';
 import { CONFORMANCE } from '../stores/conformance.ts';
 import { Locks } from './index.ts';
 import { memoryStore } from './memory-store.ts';
@@ -13,20 +13,6 @@ describe('the memory store', () => {
       elapse: async (durationMs) => clock.advance(durationMs),
     });
     expect(clock.pendingTimers).toBe(0);
-  });
-
-  it('keeps the process alive while a caller waits without a timeout', async () => {
-    const locks = new Locks({ store: memoryStore(systemClock) });
-    const timers = (): number =>
-      process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-    const lease = await locks.mutex('a').acquire({ renew: false });
-    const before = timers();
-    const waiting = locks.mutex('a').acquire({ wait: Number.POSITIVE_INFINITY });
-    expect(timers()).toBe(before + 1);
-    await lease.release();
-    await waiting;
-    expect(timers()).toBe(before);
-    await locks.close();
   });
 
   it('removes locks that are not in use, but none that all() is about to grant', async () => {

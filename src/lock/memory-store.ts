@@ -6,7 +6,9 @@ import type {
   Contention,
   HoldfastHolder,
   Inspection,
+  ListFilter,
   LockKind,
+  LockListing,
   LockRequest,
   LockStore,
   LockTarget,
@@ -105,6 +107,30 @@ class MemoryStore implements LockStore {
 
   async contention(request: LockRequest): Promise<Contention> {
     return this.#find(request)?.contention(request) ?? { holders: [], place: undefined };
+  }
+
+  async list({ name, maxLocks, maxParties }: ListFilter): Promise<LockListing> {
+    const found: (LockTarget & { readonly lock: MemoryLock })[] = [];
+    for (const [kind, locks] of Object.entries(this.#locks)) {
+      const named: Iterable<[string, MemoryLock | undefined]> =
+        name === undefined ? locks : [[name, locks.get(name)]];
+      for (const [each, lock] of named) {
+        if (lock === undefined || lock.isIdle) continue;
+        found.push({ kind: kind as LockKind, name: each, slots: lock.slots, lock });
+      }
+    }
+    found.sort((one, other) => (one.name < other.name ? -1 : 1));
+    const locks = found.slice(0, maxLocks).map(({ lock, ...target }) => {
+      const { holders, waiters } = lock.inspect();
+      return {
+        ...target,
+        holders: holders.slice(0, maxParties),
+        waiters: waiters.slice(0, maxParties),
+        holderCount: holders.length,
+        waiterCount: waiters.length,
+      };
+    });
+    return { locks, isCut: found.length > maxLocks };
   }
 
   async close(): Promise<void> {

@@ -182,7 +182,7 @@ function keyOf({ kind, name }: LockTarget): string {
  * - `cycle`: the holders wait, directly or through others, for locks that the context holds.
  *
  * Only leases of run() count: a lease of acquire() may be released by any code. Leases of other processes are not
- * visible here; a deadlock with them ends by the wait timeout.
+ * visible here: nested-wait.ts looks for deadlocks with them while the request waits.
  */
 export function findDeadlock(
   core: LockCore,

@@ -64,6 +64,16 @@ export interface LockStore {
   watch?(request: LockRequest, onContended: () => void): void;
   /** Cancels `watch`. */
   unwatch?(request: LockRequest): void;
+  /**
+   * Records the leases that the callback of a request in the queue holds, for ten seconds, for `readWaits` and for operators. False:
+   * the request is not in the queue, or too many of its lock are recorded. Left out, with the next two: a deadlock with
+   * other processes ends by the wait timeout.
+   */
+  reportWait?(request: LockRequest, holds: readonly HeldLock[]): Promise<boolean>;
+  /** Reads locks for deadlock detection, in the order of the targets. */
+  readWaits?(targets: readonly LockTarget[]): Promise<LockWaits[]>;
+  /** Sends the event `check` to the waiter of another owner. It may be lost. `request` is that of the caller. */
+  checkWait?(request: LockRequest, owner: string): Promise<void>;
   /** Opens the session that the locks end with, unless it is open. Left out: the store has no session. */
   openSession?(): Promise<unknown>;
   /** Removes a lease from the session of this process, so that the end of the session does not release it. */
@@ -122,6 +132,8 @@ export type WaiterEvent =
     }
   /** The lock may be free, or the place in the queue lost: send the request again. */
   | { readonly type: 'retry' }
+  /** The request is part of a deadlock that another process has found, and should be the one that fails. */
+  | { readonly type: 'check' }
   /** The store cannot notify waiters, such as after a failed subscription. */
   | { readonly type: 'failed'; readonly error: unknown };
 
@@ -204,4 +216,26 @@ export interface WaiterInfo extends HolderInfo {
   /** The id of its acquisition, as in its events. */
   readonly owner: string;
   readonly permits: number;
+}
+
+/** A lease that a waiting callback of run() holds. */
+export interface HeldLock extends LockTarget {
+  readonly owner: string;
+}
+
+/** The maximum number of leases that are recorded for a waiter: the innermost ones. */
+export const MAX_HELD = 16;
+
+/** A lock, as deadlock detection reads it. The lists may be truncated. */
+export interface LockWaits {
+  readonly slots: number;
+  readonly holders: readonly { readonly owner: string; readonly permits: number }[];
+  /** The live waiters for which `reportWait` recorded leases. */
+  readonly waiters: readonly NestedWaiter[];
+}
+
+export interface NestedWaiter extends WaiterInfo {
+  /** The largest number of permits that a live waiter in front of it requests. */
+  readonly aheadPermits: number;
+  readonly holds: readonly HeldLock[];
 }

@@ -1,5 +1,5 @@
 import diagnostics from 'node:diagnostics_channel';
-import { systemClock } from '../clock/index.ts';
+import { DURATION_BOUNDS_S, systemClock } from '../clock/index.ts';
 import type { LockEvents } from './events.ts';
 import {
   type Attributes,
@@ -161,16 +161,13 @@ const KIND = 'holdfast.lock.kind';
 const OUTCOME = 'holdfast.lock.outcome';
 const LOSS_REASON = 'holdfast.lock.loss_reason';
 
-/** Bucket boundaries: from a lock in memory to one that is busy for minutes. */
-const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
-
 type Instruments = ReturnType<typeof createInstruments>;
 
 function createInstruments({ meter }: OpenTelemetry) {
   const seconds = (description: string) => ({
     description,
     unit: 's',
-    advice: { explicitBucketBoundaries: SECONDS },
+    advice: { explicitBucketBoundaries: [...DURATION_BOUNDS_S] },
   });
   return {
     waitDuration: meter.createHistogram(

@@ -1,16 +1,19 @@
 import {
   type AcquireResult,
   type Contention,
+  type HeldLock,
   type Holder,
   type HolderInfo,
   type Inspection,
   type LockRequest,
   type LockTarget,
+  type LockWaits,
+  type NestedWaiter,
   otherSlots,
   StolenError,
   type WaiterInfo,
 } from '../../lock/index.ts';
-import { ownerOf, parseToken, tokenOf } from './lock-keys.ts';
+import { ownerOf, parseHeld, parseToken, tokenOf } from './lock-keys.ts';
 
 /** One request to the lock script: see the comment of LOCK_SCRIPT. */
 export interface LockCall {
@@ -89,6 +92,8 @@ export type LockMessage =
   | { readonly type: 'contended'; readonly owner: string }
   /** The lock may become free earlier than the waiter expects. */
   | { readonly type: 'refresh'; readonly owner: string }
+  /** The waiter is part of a deadlock, which it should report. */
+  | { readonly type: 'check'; readonly owner: string }
   | { readonly type: 'stolen'; readonly owner: string; readonly reason: Error };
 
 /** Undefined: the text is no message of the lock script. */
@@ -99,7 +104,7 @@ export function parseMessage(text: string): LockMessage | undefined {
   }
   const [type, token = '', by = '', ...reason] = text.split('\n');
   const owner = ownerOf(token);
-  if (type === 'contended' || type === 'refresh') return { type, owner };
+  if (type === 'contended' || type === 'refresh' || type === 'check') return { type, owner };
   if (type !== 'stolen') return undefined;
   const info = parseToken(by)?.info ?? NO_INFO;
   return { type, owner, reason: new StolenError(info, reason.join('\n')) };
@@ -164,3 +169,25 @@ function parseWaiter([token, permits]: unknown[]): WaiterInfo {
 }
 
 const NO_INFO: HolderInfo = { host: '', pid: 0, label: '' };
+
+/** The text of the leases that the callback of a waiter holds: see parseHeld(). */
+export function heldText(holds: readonly HeldLock[]): string {
+  return JSON.stringify(holds.map(({ kind, name, slots, owner }) => [kind, name, slots, owner]));
+}
+
+export function parseWaits(reply: unknown): LockWaits {
+  const [holders, waiters, slots] = reply as [unknown[][], unknown[][], unknown];
+  return {
+    slots: Number(slots),
+    holders: holders.map(([token, permits]) => ({
+      owner: ownerOf(String(token)),
+      permits: Number(permits),
+    })),
+    waiters: waiters.map(parseNested),
+  };
+}
+
+function parseNested([token, permits, ahead, text]: unknown[]): NestedWaiter {
+  const waiter = parseWaiter([token, permits]);
+  return { ...waiter, aheadPermits: Number(ahead), holds: parseHeld(String(text)) };
+}

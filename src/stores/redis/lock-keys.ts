@@ -1,4 +1,10 @@
-import { type HolderInfo, LockArgumentError, type LockKind } from '../../lock/index.ts';
+import {
+  type HeldLock,
+  type HolderInfo,
+  LockArgumentError,
+  type LockKind,
+  MAX_HELD,
+} from '../../lock/index.ts';
 
 /**
  * The layout of locks in Redis: names of keys and channels, and the form of tokens. docs/key-layout.md describes it for
@@ -84,11 +90,12 @@ export const SUFFIX = {
   clock: ':clock',
   forced: ':forced',
   watchers: ':watchers',
+  holds: ':holds',
 } as const;
 
 /** Helper keys, which stay for a while when a lock has neither holders nor waiters. With any prefix. */
 export const HELPER_KEY =
-  /^[^{]*(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|watchers|queue(?::.*)?)$/s;
+  /^[^{]*(?:lock|semaphore|rw):\{.*\}:(?:fence|state|clock|forced|watchers|holds|queue(?::.*)?)$/s;
 /** Holder keys of locks with several holders. They outlive the leases: the next request removes expired holders. */
 export const SHARED_KEY = /^[^{]*(?:semaphore|rw):\{.*\}$/s;
 
@@ -141,6 +148,24 @@ function parseInfo(text: string): HolderInfo | undefined {
   return { host, pid, label };
 }
 
+/** Parses the leases that the callback of a waiter holds. Leaves out what another program may have written there. */
+export function parseHeld(text: string): HeldLock[] {
+  return parseList(text)
+    .slice(0, MAX_HELD)
+    .flatMap((entry) => {
+      const [kind, name, slots, owner] = Array.isArray(entry) ? (entry as unknown[]) : [];
+      if (!isKind(kind) || typeof name !== 'string' || typeof owner !== 'string') return [];
+      return typeof slots === 'number' ? [{ kind, name, slots, owner }] : [];
+    });
+}
+
+/** Maximum size of that text: names of 1,024 bytes, each of which JSON may write as six. */
+export const MAX_HELD_BYTES = 2 ** 17;
+
+function isKind(kind: unknown): kind is LockKind {
+  return typeof kind === 'string' && Object.hasOwn(PREFIXES, kind);
+}
+
 /** Parses a JSON list. Empty if the text is no list. */
 export function parseList(text: string): readonly unknown[] {
   try {
@@ -185,7 +210,7 @@ end
 /** The same in Lua, for every script that reads or writes locks. */
 export const LUA_KEYS = `
 local FENCE, QUEUE, STATE, CLOCK = '${SUFFIX.fence}', '${SUFFIX.queue}', '${SUFFIX.state}', '${SUFFIX.clock}'
-local FORCED, WATCHERS = '${SUFFIX.forced}', '${SUFFIX.watchers}'
+local FORCED, WATCHERS, HOLDS = '${SUFFIX.forced}', '${SUFFIX.watchers}', '${SUFFIX.holds}'
 local LAST_BYTE = '${LAST_BYTE_READ}'
 
 local function clientOf(token)

@@ -7,7 +7,7 @@ export const RESERVED_MS = 2000;
 export const REFRESH_MS = 1000;
 /** A client is passed over after this time without a refresh, and loses its places in the queue after DEAD_MS. */
 const SILENT_MS = 2000;
-const DEAD_MS = 10_000;
+export const DEAD_MS = 10_000;
 /** A lock that became free without a release goes to a client that sent a request within this time. */
 const RECENT_MS = 100;
 /** Maximum number of waiters of silent clients that are passed over to find a live one. They are read in pages. */
@@ -73,7 +73,7 @@ const MAX_EXITS = 500;
  *         end, and the next renewal of each holder fails.
  * watchers  the holders that get a message when a client enters the queue: of a mutex a string, else a set.
  * queue   a sorted set of the waiters by ticket, each with its permits, lease and token. Each client with waiters has a
- *         key of its own beside it, which it refreshes.
+ *         key of its own beside it, which it refreshes. wait-script.ts records beside it which leases waiters hold.
  *
  * A release hands the lock over inside this script, to the first waiter whose client is alive. If that is a waiter of the
  * calling client, the reply includes it. Otherwise its client gets a message, the fence and the token, and the lock is
@@ -450,7 +450,7 @@ ${LUA_KEYS}
       local isOwn = clientOf(token) == client
       local reserved = isOwn and lease or whole(math.min(lease, ${RESERVED_MS}))
       local fence = lock.kind.put(lock, token, permits, reserved)
-      event('handed-over', lock.holder, token, fence)
+      event('handed-over', lock.holder, token, tonumber(fence))
       if not isOwn then expectReply(lock, token, reserved) end
       if token ~= requesting then notify(token, fence, isOwn) end
       count = count + 1
@@ -478,9 +478,9 @@ ${LUA_KEYS}
   local function takeFree(lock, token, lease)
     if call('EXISTS', lock.queue) == 1 or not lock.kind.fits(lock, lock.permits) then return end
     recordSession(lock, token, lease)
-    local fence = lock.kind.put(lock, token, lock.permits, lease)
+    local fence = tonumber(lock.kind.put(lock, token, lock.permits, lease))
     event('granted', lock.holder, token, fence)
-    return tonumber(fence)
+    return fence
   end
 
   local function acquire(lock, token, lease, queues)
@@ -533,11 +533,11 @@ ${LUA_KEYS}
     end
     kind.refusal(lock)
     recordSession(lock, token, lease)
-    local fence = kind.put(lock, token, lock.permits, lease)
+    local fence = tonumber(kind.put(lock, token, lock.permits, lease))
     event('stole', lock.holder, token, fence)
     -- The former holders may have had more permits.
     serve(lock, clientOf(token))
-    return tonumber(fence)
+    return fence
   end
 
   -- Returns 1 if a client waits. Otherwise the holder gets a message when one enters the queue. A former holder gets none.
@@ -617,10 +617,10 @@ ${LUA_KEYS}
     if kind.owns(lock, from) then
       kind.drop(lock, from)
       recordSession(lock, token, lease)
-      local fence = kind.put(lock, token, lock.permits, lease)
+      local fence = tonumber(kind.put(lock, token, lock.permits, lease))
       event('transferred', lock.holder, from)
       event('adopted', lock.holder, token, fence)
-      return tonumber(fence)
+      return fence
     end
     return kind.owns(lock, token) and acquire(lock, token, lease, false) or 0
   end
@@ -670,7 +670,7 @@ ${LUA_KEYS}
     end
     for each = index, index + count - 1 do
       local holder, token = KEYS[each], ARGV[3 * each - 1]
-      if not call('SET', holder, token, 'PX', lease, 'GET') then event('granted', holder, token, whole(fence)) end
+      if not call('SET', holder, token, 'PX', lease, 'GET') then event('granted', holder, token, fence) end
       call('SET', baseOf(holder) .. FENCE, whole(fence), 'PX', DAY)
       recordSession(lockAt(holder), token, lease)
     end
@@ -724,9 +724,8 @@ for index = 1, count do
   if operation == 'acquire' or operation == 'queue' then
     if call('EXISTS', base .. QUEUE) == 0 and call('SET', holder, token, 'NX', 'PX', number) then
       if session then record(holder, '0', '1', number, token) end
-      local fence = nextFence(base)
-      event('granted', holder, token, fence)
-      reply = tonumber(fence)
+      reply = tonumber(nextFence(base))
+      event('granted', holder, token, reply)
     end
   elseif operation == 'release' then
     if call('EXISTS', base .. QUEUE) == 0 and call('GETRANGE', holder, '0', LAST_BYTE) == token then

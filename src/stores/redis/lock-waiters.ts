@@ -140,6 +140,11 @@ export class LockWaiters {
     if (waiter !== undefined) this.#refresh(waiter);
   }
 
+  /** Makes this waiter look for a deadlock: another client has found one that it should report. */
+  checkOwner(owner: string): void {
+    this.#waiters.get(owner)?.waiter.notify({ type: 'check' });
+  }
+
   /** Refreshes all locks now, since messages may have been lost. */
   refreshAll(): void {
     for (const lock of this.#locks.values()) this.#refreshNow(lock);

@@ -1,13 +1,14 @@
-import { Batcher, isWrongType, type ScriptRunner } from '../../client/index.ts';
+import { Batcher, isWrongType, type Script, type ScriptRunner } from '../../client/index.ts';
 import type { Clock } from '../../clock/index.ts';
 import {
   type AcquireResult,
   type Contention,
+  type HeldLock,
   type Inspection,
   type LockRequest,
   type LockStore,
   type LockTarget,
-  Scheduled,
+  type LockWaits,
   TimerQueue,
   type Waiter,
 } from '../../lock/index.ts';
@@ -15,6 +16,7 @@ import type { LockSession } from '../sessions/lock-session.ts';
 import {
   acquireResult,
   argsOf,
+  heldText,
   isOne,
   type LockCall,
   lockCall,
@@ -22,6 +24,7 @@ import {
   parseInspection,
   parseMessage,
   parseReplies,
+  parseWaits,
   targetCall,
   toResult,
 } from './lock-call.ts';
@@ -35,7 +38,17 @@ import {
 } from './lock-keys.ts';
 import { SCRIPT } from './lock-script.ts';
 import { type LockWaiter, LockWaiters, type SentTimes } from './lock-waiters.ts';
+import {
+  failAll,
+  groupsOf,
+  type Parse,
+  type PendingCall,
+  pendingCall,
+  SentBatch,
+  settle,
+} from './pending-call.ts';
 import { withAdvice } from './script-fault.ts';
+import { WAIT_SCRIPT } from './wait-script.ts';
 
 export interface RedisStoreSettings {
   readonly clock: Clock;
@@ -72,6 +85,8 @@ export class RedisStore implements LockStore {
   readonly #clock: Clock;
   readonly #channel: string;
   readonly #batcher: Batcher<PendingCall>;
+  /** Calls of the wait script: of nested waits only. */
+  readonly #waitBatcher: Batcher<PendingCall>;
   readonly #keyOf: KeyOf;
   readonly #waiters: LockWaiters;
   /** Callbacks of holders that use `lease.contended`, by owner. */
@@ -101,6 +116,7 @@ export class RedisStore implements LockStore {
     this.prefix = keys.prefix ?? '';
     this.#channel = channelOf(clientId);
     this.#batcher = new Batcher(MAX_BATCH, (calls) => this.#sendBatch(calls));
+    this.#waitBatcher = new Batcher(MAX_BATCH, (calls) => this.#run(calls, undefined, WAIT_SCRIPT));
     this.#waiters = new LockWaiters(clock, this.#keyOf, (waiter) => this.#refresh(waiter));
     this.connected = new Promise((resolve) => {
       this.#markConnected = resolve;
@@ -205,6 +221,24 @@ export class RedisStore implements LockStore {
     return this.#send(call, parseContention);
   }
 
+  reportWait(request: LockRequest, holds: readonly HeldLock[]): Promise<boolean> {
+    const call = this.#call('holds', request, request.leaseMs, `:${heldText(holds)}`);
+    return this.#sendWait(call, isOne);
+  }
+
+  readWaits(targets: readonly LockTarget[]): Promise<LockWaits[]> {
+    return Promise.all(
+      targets.map((target) => {
+        const call = this.#foreignCall('nested', target);
+        return call ? this.#sendWait(call, parseWaits) : NO_WAITS;
+      }),
+    );
+  }
+
+  async checkWait(request: LockRequest, owner: string): Promise<void> {
+    await this.#sendWait(this.#call('check', request, request.leaseMs, `:${owner}`), isOne);
+  }
+
   onLost(listener: (reason: Error, owner?: string) => void): void {
     this.#onLost = listener;
     this.session?.onEnded((reason) => {
@@ -269,6 +303,7 @@ export class RedisStore implements LockStore {
     if (message?.type === 'granted') this.#waiters.reserved(message.served);
     else if (message?.type === 'contended') this.#contended(message.owner);
     else if (message?.type === 'refresh') this.#waiters.refreshOwner(message.owner);
+    else if (message?.type === 'check') this.#waiters.checkOwner(message.owner);
     else if (message !== undefined) this.#onLost(message.reason, message.owner);
   }
 
@@ -300,10 +335,26 @@ export class RedisStore implements LockStore {
     return targetCall(this.#keyOf(target), verb, target, this.ownerPrefix);
   }
 
+  /** The name is that of another program. Undefined: the key function of this one rejects it. */
+  #foreignCall(verb: string, target: LockTarget): LockCall | undefined {
+    try {
+      return this.#targetCall(verb, target);
+    } catch {
+      return undefined;
+    }
+  }
+
   #send<Result>(call: LockCall, parse: Parse<Result>, acquires = false): Promise<Result> {
     return new Promise((resolve, reject) =>
       this.#add(pendingCall(call, parse, resolve, reject, acquires)),
     );
+  }
+
+  #sendWait<Result>(call: LockCall, parse: Parse<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const pending = pendingCall(call, parse, resolve, reject, false);
+      this.#waitBatcher.add(this.#slotOf(call.key), [pending]);
+    });
   }
 
   #add(call: PendingCall): void {
@@ -338,7 +389,7 @@ export class RedisStore implements LockStore {
     );
   }
 
-  #run(calls: readonly PendingCall[], sessionId: string | undefined): void {
+  #run(calls: readonly PendingCall[], sessionId: string | undefined, script = SCRIPT): void {
     if (this.#isClosed) {
       failAll(calls, new Error(CLOSED));
       return;
@@ -347,19 +398,19 @@ export class RedisStore implements LockStore {
       failAll(calls, this.session!.ended);
       return;
     }
-    const batch = new SentBatch(calls, this.#times(), this.#lossCount, sessionId);
+    const batch = new SentBatch(calls, this.#times(), this.#lossCount, sessionId, script);
     this.#calls.add(batch, batch.times.sentMs);
     const keys = calls.map(({ key }) => key);
-    this.#runScript(keys, argsOf(calls, sessionId)).then(
+    this.#runScript(script, keys, argsOf(calls, sessionId)).then(
       (reply) => this.#answered(batch, reply),
       (error: unknown) => this.#failed(batch, error),
     );
   }
 
   /** Rejects if the client throws synchronously. */
-  #runScript(keys: string[], args: string[]): Promise<unknown> {
+  #runScript(script: Script, keys: string[], args: string[]): Promise<unknown> {
     try {
-      return this.scripts.run(SCRIPT, keys, args);
+      return this.scripts.run(script, keys, args);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -405,12 +456,14 @@ export class RedisStore implements LockStore {
     const parts = isWrongType(error) && !batch.isOver ? groupsOf(batch.calls) : [];
     if (parts.length > 1) {
       batch.unschedule();
-      for (const calls of parts) this.#run(calls, batch.sessionId);
+      for (const calls of parts) this.#run(calls, batch.sessionId, batch.script);
     } else batch.fail(withAdvice(error));
     this.#checkWaiters(batch);
   }
 
-  #checkWaiters({ calls }: SentBatch): void {
+  /** The wait script hands no lock over, so that its failure concerns no waiter. */
+  #checkWaiters({ calls, script }: SentBatch): void {
+    if (script !== SCRIPT) return;
     for (const key of new Set(calls.map((call) => call.key))) this.#waiters.retryLock(key);
   }
 
@@ -421,81 +474,5 @@ export class RedisStore implements LockStore {
 
 const CLOSED = 'the store was closed';
 const QUEUED: AcquireResult = { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
+const NO_WAITS: LockWaits = { slots: 0, holders: [], waiters: [] };
 const IGNORE = (): void => {};
-
-/** Converts the reply to one request. */
-type Parse<Result> = (reply: unknown, sent: SentTimes) => Result;
-
-/** A call, and the callbacks for its result. */
-interface PendingCall extends LockCall {
-  readonly parse: Parse<unknown>;
-  readonly resolve: (result: never) => void;
-  readonly reject: (error: unknown) => void;
-  /** Whether the call may take the lock or enter its queue. */
-  readonly acquires: boolean;
-  /** Receives the fence of a grant whose reply arrived after the timeout. */
-  readonly onLate: ((fence: number, sent: SentTimes) => void) | undefined;
-}
-
-function pendingCall<Result>(
-  { key, operation, token, number }: LockCall,
-  parse: Parse<Result>,
-  resolve: (result: Result) => void,
-  reject: (error: unknown) => void,
-  acquires: boolean,
-  onLate?: PendingCall['onLate'],
-): PendingCall {
-  return { key, operation, token, number, parse, resolve, reject, acquires, onLate };
-}
-
-/** If the reply cannot be parsed, only this call is rejected. */
-function settle({ parse, resolve, reject }: PendingCall, reply: unknown, sent: SentTimes): void {
-  try {
-    resolve(parse(reply, sent) as never);
-  } catch (error) {
-    reject(error);
-  }
-}
-
-function failAll(calls: readonly PendingCall[], error: unknown): void {
-  for (const { reject } of calls) reject(error);
-}
-
-/** Splits calls into groups: `all` with its `also` calls, and each other call alone. */
-function groupsOf(calls: readonly PendingCall[]): PendingCall[][] {
-  const groups: PendingCall[][] = [];
-  for (const call of calls) {
-    if (call.operation.startsWith('also')) groups.at(-1)!.push(call);
-    else groups.push([call]);
-  }
-  return groups;
-}
-
-/** The requests of one call, until its reply arrives or it times out. */
-class SentBatch extends Scheduled<SentBatch> {
-  readonly calls: readonly PendingCall[];
-  readonly times: SentTimes;
-  readonly lossCount: number;
-  readonly sessionId: string | undefined;
-  isOver = false;
-
-  constructor(
-    calls: readonly PendingCall[],
-    times: SentTimes,
-    lossCount: number,
-    sessionId: string | undefined,
-  ) {
-    super();
-    this.calls = calls;
-    this.times = times;
-    this.lossCount = lossCount;
-    this.sessionId = sessionId;
-  }
-
-  fail(error: unknown): void {
-    this.unschedule();
-    if (this.isOver) return;
-    this.isOver = true;
-    failAll(this.calls, error);
-  }
-}
