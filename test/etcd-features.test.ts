@@ -378,8 +378,8 @@ describe('list', () => {
 });
 
 describe.concurrent('a process', () => {
-  const start = (name: string): { child: ChildProcess; fence: Promise<number> } => {
-    const env = { HOLDFAST_BUILD: BUILD, HOLDFAST_STORES: STORES };
+  const start = (name: string, more = {}): { child: ChildProcess; fence: Promise<number> } => {
+    const env = { HOLDFAST_BUILD: BUILD, HOLDFAST_STORES: STORES, ...more };
     const child = fork(join(import.meta.dirname, 'etcd-process.child.js'), {
       env: { ...process.env, ...env, HOLDFAST_ETCD: etcd.endpoints[0], HOLDFAST_LOCK: name },
       execArgv: [],
@@ -399,6 +399,30 @@ describe.concurrent('a process', () => {
     expect(await second.fence).toBeGreaterThan(fence);
     expect(performance.now() - beganMs).toBeLessThan(withinMs(8000));
     second.child.kill('SIGKILL');
+  });
+
+  it('that has released its lock exits by itself, without close()', async () => {
+    const { child, fence } = start('exits', { HOLDFAST_RELEASE: '1' });
+    const exited = once(child, 'exit');
+    await fence;
+    expect(await exited).toEqual([0, null]);
+  });
+
+  it('that waits or holds stays alive until then', async () => {
+    await using locks = new Locks({ store: etcdStore(etcd.endpoints) });
+    const lease = await locks.mutex('stays').acquire();
+    const { child, fence } = start('stays');
+    while ((await locks.mutex('stays').inspect()).waiters.length === 0) await pause(20);
+    // Longer than the requests and timers of a process that has begun to wait.
+    await pause(1500);
+    await lease.release();
+    expect(await fence).toBeGreaterThan(lease.fence);
+    await pause(1500);
+    expect([child.exitCode, (await locks.mutex('stays').inspect()).holders.length]).toEqual([
+      null,
+      1,
+    ]);
+    child.kill('SIGKILL');
   });
 
   it('that is paused for longer than its lease learns that it has lost the lock', async () => {

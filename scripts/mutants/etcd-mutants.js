@@ -2,6 +2,12 @@
 import { mutant, mutantOf } from './mutant.js';
 
 const STORE = 'src/stores/etcd/etcd-store.ts';
+const REQUESTS = 'src/stores/etcd/etcd-requests.ts';
+const ENTRIES = 'src/stores/etcd/own-entries.ts';
+const WATCHER = 'src/stores/etcd/queue-watcher.ts';
+const ACQUISITIONS = 'src/stores/etcd/acquisitions.ts';
+const TAKEOVERS = 'src/stores/etcd/takeovers.ts';
+const RENEWALS = 'src/stores/etcd/renewals.ts';
 const ENTRY = 'src/stores/etcd/entry.ts';
 const QUEUE = 'src/stores/etcd/lock-queue.ts';
 const LEASE = 'src/stores/etcd/shared-lease.ts';
@@ -16,29 +22,29 @@ const CODEC_TEST = 'src/stores/etcd/protobuf.test.ts';
 export const ETCD_MUTANTS = [
   mutant(
     'etcd: the fence of a waiter is the revision at which it entered the queue',
-    STORE,
-    '    this.#hold(own, reply.header.revision, sentMs);\n    return true;',
-    '    this.#hold(own, reply.header.revision, sentMs, modRevision);\n    return true;',
+    WATCHER,
+    '    this.#entries.hold(own, reply.header.revision, sentMs);\n    return true;',
+    '    this.#entries.hold(own, reply.header.revision, sentMs, modRevision);\n    return true;',
     [FEATURES],
   ),
   mutant(
     'etcd: a waiter is confirmed although the front has changed',
-    STORE,
+    WATCHER,
     'compare: [isUnchanged(own.key, modRevision), queue.keys.frontUnchangedSince(revision)],',
     'compare: [isUnchanged(own.key, modRevision)],',
     [CONFORMANCE],
   ),
   mutant(
     'etcd: an adopted lock goes to the end of the queue',
-    STORE,
-    'const own = this.#newEntry({ ...request, permits: giver.permits }, giver.place);',
-    'const own = this.#newEntry({ ...request, permits: giver.permits });',
+    TAKEOVERS,
+    'const own = this.#entries.add({ ...request, permits: giver.permits }, giver.place);',
+    'const own = this.#entries.add({ ...request, permits: giver.permits });',
     [CONFORMANCE],
   ),
   mutantOf(
     'etcd: put events count as deletions',
     [
-      [STORE, 'if (type === DELETE) this.#keyDeleted', 'if (type <= DELETE) this.#keyDeleted'],
+      [WATCHER, 'if (type === DELETE) this.#keyDeleted', 'if (type <= DELETE) this.#keyDeleted'],
       [WATCH, 'filters: [filter]', 'filters: []'],
     ],
     [CONFORMANCE],
@@ -52,9 +58,9 @@ export const ETCD_MUTANTS = [
   ),
   mutant(
     'etcd: a request that does not wait passes over the waiters',
-    STORE,
-    'compare: [keys.unchangedSince(revision)],\n        success: [this.#put(own, lease)],',
-    'compare: [],\n        success: [this.#put(own, lease)],',
+    ACQUISITIONS,
+    'compare: [keys.unchangedSince(revision)],\n        success: [this.#entries.put(own, lease)],',
+    'compare: [],\n        success: [this.#entries.put(own, lease)],',
     [CONFORMANCE],
   ),
   mutant(
@@ -66,7 +72,7 @@ export const ETCD_MUTANTS = [
   ),
   mutant(
     'etcd: a lease that is over by the clock of its process is not ended',
-    STORE,
+    ENTRIES,
     "if (own.state !== 'held' && own.state !== 'kept') {",
     "if (own.state !== 'kept') {",
     [CONFORMANCE],
@@ -87,7 +93,7 @@ export const ETCD_MUTANTS = [
   ),
   mutant(
     'etcd: an acquisition does not renew a lease that ends too early for it',
-    STORE,
+    REQUESTS,
     '          lease.ensure(sentMs + leaseMs),\n        ]);\n        return { reply, lease };',
     '        ]);\n        return { reply, lease };',
     [FEATURES],
@@ -101,7 +107,7 @@ export const ETCD_MUTANTS = [
   ),
   mutant(
     'etcd: the key of a request with an unknown outcome is used again',
-    STORE,
+    REQUESTS,
     '    this.#doubtCount++;\n    lease?.abandon();',
     '    lease?.abandon();',
     [FEATURES],
@@ -143,8 +149,8 @@ export const ETCD_MUTANTS = [
   ),
   mutant(
     'etcd: a kept lock ends with the leases of its process',
-    STORE,
-    'const lease = await this.#leases.alone(request.leaseMs);',
+    RENEWALS,
+    'const lease = await this.#requests.leases.alone(request.leaseMs);',
     'const lease = own.lease!;',
     [FEATURES],
   ),

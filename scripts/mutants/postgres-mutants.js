@@ -107,8 +107,8 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: a free mutex is released by any owner',
     SCHEMA,
-    'hold.name = free.name and owner = _owner and ends > clock_timestamp();',
-    'hold.name = free.name;',
+    'hold.name = _name and owner = _owner and ends > clock_timestamp();',
+    'hold.name = _name;',
     [CONFORMANCE_TEST],
   ),
   mutant(

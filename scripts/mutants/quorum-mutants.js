@@ -112,8 +112,8 @@ export const QUORUM_MUTANTS = [
   mutant(
     'quorum: a server is admitted without the fences of the others',
     ADMISSION,
-    "node.admission('admit', runId, floor, latest.length)",
-    "node.admission('admit', runId, 0 * floor, latest.length)",
+    "node.admission('admit', runId, floor, latest.length, index + 1)",
+    "node.admission('admit', runId, 0 * floor, latest.length, index + 1)",
     [LOCKS_TEST],
   ),
   mutant(

@@ -1,8 +1,22 @@
 export type { EtcdTls } from './etcd/etcd-endpoints.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { LIBRARY_SCRIPTS } from './library-scripts.ts';
+export { clientLocks } from './lists/client-locks.ts';
 export { type KeyGuess, type ListedKey, scanKeys } from './lists/key-list.ts';
-export { type LockHistoryEvent, readHistory } from './lists/lock-history.ts';
+export {
+  type LockList,
+  MAX_LISTED,
+  NO_LOCKS,
+  type ScriptServers,
+} from './lists/list-locks.ts';
+export {
+  HistoryReader,
+  type LockHistoryEvent,
+  type NewEvents,
+  ReplyTooLargeError,
+  readHistory,
+  type SendCommand,
+} from './lists/lock-history.ts';
 export {
   type ForcedRelease,
   forceLock,
@@ -15,10 +29,20 @@ export {
   scanLocks,
   WRITER_PERMITS,
 } from './lists/lock-list.ts';
-export type { Unreadable } from './lists/scan-pages.ts';
+export {
+  type DoneRelease,
+  type FoundLock,
+  type LockSource,
+  type OperatorNote,
+  redisLocks,
+} from './lists/lock-source.ts';
+export { addUnreadable, NONE_UNREADABLE, type Unreadable } from './lists/scan-pages.ts';
+export { StoreError } from './lists/store-error.ts';
+export { storeLocks } from './lists/store-locks.ts';
 export { type MemcachedStoreOptions, memcachedStore } from './memcached/memcached-store.ts';
 export type { PgQueryable, PostgresSql, TransactionClient } from './postgres/database.ts';
-export { type PostgresStoreOptions, postgresStore } from './postgres/postgres-store.ts';
+export type { PostgresStoreOptions } from './postgres/postgres-options.ts';
+export { postgresStore } from './postgres/postgres-store.ts';
 export { type FencedLease, fenced, withTransactionLock } from './postgres/transaction.ts';
 export { type QuorumStoreOptions, quorumStore } from './quorum/quorum-store.ts';
 export {

@@ -86,7 +86,7 @@ describe('LoadedStore', () => {
   it('rejects with the reason if the store cannot be loaded', async () => {
     const clock = virtualClock();
     const failure = Object.assign(new Error('no such package'), { isFinal: true });
-    const store = new LoadedStore(() => Promise.reject(failure), 'client', false);
+    const store = new LoadedStore(() => Promise.reject(failure), 'client', { hasFences: false });
     const locks = new Locks({ store, clock });
     const error = await locks
       .mutex('a')

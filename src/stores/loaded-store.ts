@@ -11,11 +11,12 @@ import { ownerPrefixOf } from './redis/lock-keys.ts';
 
 /**
  * A store whose code is loaded by the first request. Requests wait until it is loaded, and reject if it cannot be. It has
- * no session, and does not list locks: a caller that needs these awaits the loaded store itself.
+ * no session: a caller that needs one awaits the loaded store itself.
  */
 export class LoadedStore implements LockStore {
   readonly ownerPrefix: string;
   readonly hasFences?: false;
+  readonly list?: NonNullable<LockStore['list']>;
   readonly connected: Promise<void>;
   #markConnected = (): void => {};
   readonly #load: () => Promise<LockStore>;
@@ -24,10 +25,15 @@ export class LoadedStore implements LockStore {
   readonly #lossListeners: ((reason: Error, owner?: string) => void)[] = [];
   #closing: Promise<void> | undefined;
 
-  constructor(load: () => Promise<LockStore>, clientId: string, hasFences?: false) {
+  constructor(
+    load: () => Promise<LockStore>,
+    clientId: string,
+    { hasFences, canList }: { readonly hasFences?: false; readonly canList?: false } = {},
+  ) {
     this.#load = load;
     this.ownerPrefix = ownerPrefixOf(clientId);
     if (hasFences === false) this.hasFences = hasFences;
+    if (canList !== false) this.list = async (filter) => this.#with((store) => store.list!(filter));
     this.connected = new Promise((resolve) => {
       this.#markConnected = resolve;
     });

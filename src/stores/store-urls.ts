@@ -41,6 +41,8 @@ interface StoreScheme {
   readonly isMutexOnly: boolean;
   /** False: see `LockStore.hasFences`. */
   readonly hasFences?: false;
+  /** False: the store has no `list`. */
+  readonly canList?: false;
   /**
    * Checks the URL without loading the store.
    *
@@ -97,6 +99,7 @@ const SCHEMES = {
     options: ['prefix'],
     isMutexOnly: true,
     hasFences: false,
+    canList: false,
     check: parseMemcachedAddress,
     async load() {
       const { memcachedStore, openMemcached } = await import('./memcached/memcached-store.ts');
@@ -136,7 +139,7 @@ export function findStoreUrl(text: string): StoreUrl | undefined {
     open(options) {
       // Owners are made before the store is loaded, and the quorum sends its messages to the client of an owner.
       const clientId = newClientId();
-      return new LoadedStore(() => load({ ...options, clientId }), clientId, scheme.hasFences);
+      return new LoadedStore(() => load({ ...options, clientId }), clientId, scheme);
     },
     load,
   };

@@ -4,9 +4,9 @@ import type {
   ListedKey,
   ListedLock,
   ListedWaiter,
+  LockList,
 } from '../../stores/index.ts';
 import type { KeyList } from './key-list.ts';
-import type { LockList } from './lock-list.ts';
 
 /** The list as JSON data: times in milliseconds, numbers as numbers. */
 export function listData(store: string, atMs: number, list: LockList): object {
@@ -68,7 +68,7 @@ function holderData(holder: ListedHolder): object {
 }
 
 function waiterData(waiter: ListedWaiter): object {
-  return { ...partyData(waiter), leaseMs: waiter.leaseMs ?? null };
+  return { ...partyData(waiter), leaseMs: waiter.leaseMs ?? null, holds: waiter.holds ?? [] };
 }
 
 function partyData({ info, owner, permits }: ListedHolder | ListedWaiter): object {

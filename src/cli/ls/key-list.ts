@@ -1,7 +1,12 @@
-import { type ListedKey, scanKeys, type Unreadable } from '../../stores/index.ts';
-import { MAX_LISTED } from './lock-list.ts';
+import {
+  addUnreadable,
+  type ListedKey,
+  MAX_LISTED,
+  NONE_UNREADABLE,
+  scanKeys,
+  type Unreadable,
+} from '../../stores/index.ts';
 import type { Servers } from './servers.ts';
-import { addUnreadable, NONE_UNREADABLE } from './unreadable.ts';
 
 /** Keys that may be locks, in the order of their names. */
 export interface KeyList extends Unreadable {

@@ -1,15 +1,10 @@
 import { systemClock } from '../../clock/index.ts';
 import { ErrorReply, type Reply } from '../../resp/index.ts';
-import type { RunScript } from '../../stores/index.ts';
+import { type RunScript, type ScriptServers, StoreError } from '../../stores/index.ts';
 import { textOf } from '../bytes.ts';
 import { Client, ConnectionError } from '../console/client.ts';
 import type { StoreAddress } from '../store-address.ts';
 import { replyAdvice, storeAdvice } from '../store-advice.ts';
-
-/** The store is unreachable, or its reply is no reply of a store. The message says what to do. */
-export class StoreError extends Error {
-  override readonly name = 'StoreError';
-}
 
 /** The exit code of a StoreError, as of `holdfast run`. */
 export const UNAVAILABLE = 69;
@@ -19,7 +14,7 @@ const TIMEOUT_MS = 5000;
 const MAX_REDIRECTIONS = 5;
 
 /** The servers of a store: one, or those of a cluster. Connections are opened when needed. */
-export class Servers {
+export class Servers implements ScriptServers {
   readonly label: string;
   readonly #store: StoreAddress;
   readonly #connections = new Map<string, Connection>();

@@ -1,4 +1,4 @@
-import { SessionError } from '../../stores/index.ts';
+import { SessionError, StoreError } from '../../stores/index.ts';
 import type { OptionTable } from '../options.ts';
 import { PREFIX_OPTION } from '../prefix-option.ts';
 import {
@@ -9,7 +9,6 @@ import {
   TLS_OPTIONS,
 } from '../store-address.ts';
 import type { Environment } from '../verb.ts';
-import { StoreError } from './servers.ts';
 
 /** The options of the verbs that read or change the locks of a store. */
 export const STORE_OPTIONS = {

@@ -1,11 +1,16 @@
 import { isFinal, LockArgumentError } from '../../lock/index.ts';
-import type { StoreUrl } from '../../stores/index.ts';
+import {
+  type LockSource,
+  redisLocks,
+  StoreError,
+  type StoreUrl,
+  storeLocks,
+} from '../../stores/index.ts';
 import { bytesOf } from '../bytes.ts';
 import { readPrefix } from '../prefix-option.ts';
 import { readStore, type StoreValues } from '../store-address.ts';
 import { type Io, printError, UsageError } from '../verb.ts';
-import { type LockSource, redisLocks } from './lock-source.ts';
-import { Servers, StoreError, UNAVAILABLE } from './servers.ts';
+import { Servers, UNAVAILABLE } from './servers.ts';
 import { LOCAL, storeFinder } from './store-option.ts';
 
 /** Calls `act` with the locks of a store. Returns its exit code, or 69 if the store is unreachable or refuses. */
@@ -30,13 +35,12 @@ export function withServers(
   return reading(new StoreReader(serversFinder(given, io)), io, act);
 }
 
-interface Given {
+export interface Given {
   readonly values: StoreValues & { readonly prefix?: string };
   readonly flags: StoreValues;
 }
 
 async function openOther(store: StoreUrl, prefix: string): Promise<LockSource> {
-  const { storeLocks } = await import('./store-locks.ts');
   return storeLocks(await store.load({ prefix, isQuiet: true }), store.label);
 }
 
@@ -48,7 +52,10 @@ function redisOpener(given: Given, io: Io, prefix: string): () => Promise<LockSo
   };
 }
 
-function serversFinder({ values, flags }: Given, io: Io): () => Promise<Servers | undefined> {
+export function serversFinder(
+  { values, flags }: Given,
+  io: Io,
+): () => Promise<Servers | undefined> {
   const find = storeFinder(values, flags, io.environment);
   return async () => {
     const store = await find();
@@ -62,14 +69,21 @@ async function reading<Source extends { readonly label: string; close(): void }>
   act: (store: StoreReader<Source>) => Promise<number>,
 ): Promise<number> {
   try {
-    return await act(store);
+    return await exitCodeOf(io, () => act(store));
+  } finally {
+    store.close();
+  }
+}
+
+/** Returns the exit code of `act`, or 69 after an error of a store, which it prints. */
+export async function exitCodeOf(io: Io, act: () => Promise<number>): Promise<number> {
+  try {
+    return await act();
   } catch (error) {
     if (error instanceof LockArgumentError) throw new UsageError(withStop(error.message));
     if (!(error instanceof StoreError || isFinal(error))) throw error;
     printError(io, withStop((error as Error).message));
     return UNAVAILABLE;
-  } finally {
-    store.close();
   }
 }
 
@@ -101,9 +115,8 @@ class StoreReader<Source extends { readonly label: string; close(): void }> {
       return await run(source);
     } catch (error) {
       this.close();
-      throw error instanceof StoreError || error instanceof UsageError
-        ? error
-        : malformed(source, error);
+      const isKnown = error instanceof StoreError || error instanceof LockArgumentError;
+      throw isKnown || error instanceof UsageError ? error : malformed(source, error);
     }
   }
 

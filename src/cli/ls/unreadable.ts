@@ -3,16 +3,6 @@ import { textOf } from '../bytes.ts';
 import { messageText, printable } from '../printable.ts';
 import { counted } from './words.ts';
 
-export const NONE_UNREADABLE: Unreadable = { unreadableCount: 0, failureBytes: '' };
-
-/** Adds the counts of two parts of a list. */
-export function addUnreadable(one: Unreadable, other: Unreadable): Unreadable {
-  return {
-    unreadableCount: one.unreadableCount + other.unreadableCount,
-    failureBytes: one.failureBytes || other.failureBytes,
-  };
-}
-
 /** The number of unreadable locks or keys, as a sentence; empty if there are none. */
 export function unreadableText(
   { unreadableCount, failureBytes }: Unreadable,

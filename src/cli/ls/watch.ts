@@ -1,13 +1,12 @@
 import { emitKeypressEvents, type Key } from 'node:readline';
 import { systemClock } from '../../clock/index.ts';
+import { type LockList, NO_LOCKS, StoreError } from '../../stores/index.ts';
 import type { Paint } from '../console/paint.ts';
 import { shorten } from '../lab/text-width.ts';
 import { messageText } from '../printable.ts';
 import type { Io } from '../verb.ts';
-import { type LockList, NO_LOCKS } from './lock-list.ts';
 import { type LockRow, lockRows } from './lock-rows.ts';
 import { lockTable } from './lock-table.ts';
-import { StoreError } from './servers.ts';
 import { counted, timeText } from './words.ts';
 
 const REFRESH_MS = 1000;

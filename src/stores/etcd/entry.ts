@@ -10,6 +10,7 @@ import {
   LESS,
   MOD_REVISION,
   type Operation,
+  type TxnReply,
 } from './etcd-messages.ts';
 
 /**
@@ -129,6 +130,14 @@ export function decoded(text: string): string {
   }
 }
 
+/** The entries in replies to operations, in the order of their places. */
+export function entriesOf(replies: TxnReply['responses']): Entry[] {
+  return replies
+    .flatMap(({ range }) => range?.kvs ?? [])
+    .map(entryOf)
+    .sort(byPlace);
+}
+
 export function byPlace(one: Entry, other: Entry): number {
   return one.place - other.place;
 }
@@ -143,6 +152,10 @@ export function admitted(entries: Iterable<Entry>): Entry[] {
     held.push(entry);
   }
   return held;
+}
+
+export function isAdmitted(entries: Iterable<Entry>, key: string): boolean {
+  return admitted(entries).some((entry) => entry.key === key);
 }
 
 /**

@@ -4,7 +4,8 @@ import type { Endpoint, EtcdTls } from './etcd-endpoints.ts';
 
 /**
  * One HTTP/2 connection to a member of etcd, for gRPC calls with one request and one reply, and for streams. A call fails
- * when its timeout ends, when the connection ends, or with the gRPC status of the reply.
+ * when its timeout ends, when the connection ends, or with the gRPC status of the reply. A call keeps the process alive,
+ * a stream and the connection do not.
  */
 export class GrpcConnection {
   readonly endpoint: Endpoint;
@@ -24,6 +25,7 @@ export class GrpcConnection {
     this.endpoint = endpoint;
     this.#clock = clock;
     this.#session = connect(endpoint.url, { ...tls });
+    this.#session.unref();
     this.#session.on('error', (error) => {
       this.#failure = error;
     });
@@ -47,7 +49,6 @@ export class GrpcConnection {
         reject(new ConnectionFault(`no answer within ${Math.round(timeoutMs)} ms`));
         stream?.close(constants.NGHTTP2_CANCEL);
       });
-      // A call keeps the process alive until its reply or its timeout.
       timer.keepAlive(true);
       const ended = (error: Error | undefined): void => {
         timer.cancel();
@@ -78,7 +79,6 @@ export class GrpcConnection {
   retire(): void {
     this.#isRetired = true;
     this.#session.close();
-    this.#session.unref();
   }
 
   destroy(): void {

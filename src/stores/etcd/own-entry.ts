@@ -14,7 +14,8 @@ export class OwnEntry extends Scheduled<OwnEntry> {
   readonly key: string;
   /** Undefined: it has the place of its create revision. */
   readonly place: number | undefined;
-  state: 'requested' | 'waiting' | 'held' | 'kept' | 'released' = 'requested';
+  /** Changed by OwnEntries only. */
+  state: EntryState = 'requested';
   /** The lease that its key was put with. Undefined: no request has succeeded. */
   lease: SharedLease | undefined;
   /** Of its key, in the last reply. */
@@ -24,6 +25,8 @@ export class OwnEntry extends Scheduled<OwnEntry> {
   waiter: Waiter | undefined;
   /** A confirmation is under way. */
   confirming: Promise<AcquireResult> | undefined;
+  /** Ends the watch for `lease.contended`, if there is one. */
+  unwatch = (): void => {};
 
   constructor(request: LockRequest, queue: LockQueue<OwnEntry>, key: string, place?: number) {
     super();
@@ -33,4 +36,13 @@ export class OwnEntry extends Scheduled<OwnEntry> {
     this.key = key;
     this.place = place;
   }
+}
+
+export type EntryState = 'requested' | 'waiting' | 'held' | 'kept' | 'released';
+
+/** The entry is in the queue: its waiter is notified when the lock is granted. */
+export const QUEUED: AcquireResult = { type: 'busy', retryInMs: Number.POSITIVE_INFINITY };
+
+export function granted(fence: number): AcquireResult {
+  return { type: 'granted', fence };
 }

@@ -144,7 +144,7 @@ function isHelper(keyBytes: string): boolean {
   return HOLDER_NAMES.some((name) => keyBytes.lastIndexOf(name, end) >= 0);
 }
 
-const HELPER_NAME = /^(?:fence|queue|queue:.*|state|clock|forced|watchers)$/s;
+const HELPER_NAME = /^(?:fence|queue|queue:.*|state|clock|forced|watchers|holds)$/s;
 const SHARED_NAMES = ['semaphore:{', 'rw:{'] as const;
 const HOLDER_NAMES = ['lock:{', ...SHARED_NAMES] as const;
 

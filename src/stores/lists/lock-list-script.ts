@@ -1,14 +1,15 @@
-import { LUA_KEYS } from '../redis/lock-keys.ts';
+import { LUA_KEYS, MAX_HELD_BYTES } from '../redis/lock-keys.ts';
 import { LOCK_SCRIPT } from '../redis/lock-script.ts';
 
 /**
  * Reads locks for an operator, without writing. `readLock(holder, max)` returns for a holder key
  *
- *   { key, server's time in microseconds, number of holders, holders, number of waiters, waiters }
+ *   { key, server's time in microseconds, number of holders, holders, number of waiters, waiters, leases }
  *
- * Both lists have at max `max` entries. A holder is { token, permits, fence, left, age, type }, all strings. The age of a
+ * The lists have at max `max` entries. A holder is { token, permits, fence, left, age, type }, all strings. The age of a
  * mutex is empty: its fence shows it. Only a mutex has a type: if that is not `string`, another program holds it, and the
- * token is empty. Waiters are the members of the queue whose clients are alive.
+ * token is empty. Waiters are the members of the queue whose clients are alive. Leases are those that their callbacks hold,
+ * as text, one for each waiter (`` if it has none); the list is empty if no waiter has any.
  *
  * `try` returns false for a key of another type, and for a key that has moved to another node of a cluster.
  */
@@ -72,6 +73,16 @@ local function waitersOf(holder, max)
   return count, waiters
 end
 
+local function leasesOf(holder, waiters)
+  if #waiters == 0 or try('EXISTS', holder .. HOLDS) ~= 1 then return {} end
+  local leases = {}
+  for index, member in ipairs(waiters) do
+    local size = try('HSTRLEN', holder .. HOLDS, member) or 0
+    leases[index] = size > 0 and size <= ${MAX_HELD_BYTES} and try('HGET', holder .. HOLDS, member) or ''
+  end
+  return leases
+end
+
 -- The prefix of a key has no brace.
 local function isMutex(holder)
   return string.find(holder, '^[^{]*lock:{') ~= nil
@@ -80,7 +91,7 @@ end
 local function readLock(holder, max)
   local holderCount, holders = (isMutex(holder) and mutexHolders or sharedHolders)(holder, max)
   local waiterCount, waiters = waitersOf(holder, max)
-  return { holder, time, whole(holderCount), holders, whole(waiterCount), waiters }
+  return { holder, time, whole(holderCount), holders, whole(waiterCount), waiters, leasesOf(holder, waiters) }
 end
 `;
 

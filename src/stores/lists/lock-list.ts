@@ -1,5 +1,12 @@
 import type { HolderInfo, LockKind } from '../../lock/index.ts';
-import { keyOf, lockOfKey, parseList, parseQueued, parseToken } from '../redis/lock-keys.ts';
+import {
+  keyOf,
+  lockOfKey,
+  parseHeld,
+  parseList,
+  parseQueued,
+  parseToken,
+} from '../redis/lock-keys.ts';
 import { FORCE_SCRIPT, PAGE_SCRIPT, READ_SCRIPT } from './lock-list-script.ts';
 import { parseUnreadable, scanPages, type Unreadable } from './scan-pages.ts';
 
@@ -44,6 +51,13 @@ export interface ListedHolder extends Party {
 export interface ListedWaiter extends Party {
   /** Undefined: the store does not return it. */
   readonly leaseMs: number | undefined;
+  /**
+   * The owners of leases that the callback which waits holds: the edges of the wait-for graph. Left out: it holds none, or
+   * waits since less than 100 ms, or the store does not record them.
+   */
+  readonly holds?: readonly string[];
+  /** The names of the locks of these leases, in the same order, each char a byte. */
+  readonly heldNames?: readonly string[];
 }
 
 /** A forced release of a lock by an operator. */
@@ -132,11 +146,11 @@ export async function forceLock(
 }
 
 /** Encodes a text as UTF-8, each char a byte. */
-function bytesOf(text: string): string {
+export function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
-function textOf(bytes: string): string {
+export function textOf(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
@@ -146,7 +160,7 @@ function marked(pattern: string): string {
 }
 
 function parseLock(reply: unknown, prefix: string): ListedLock {
-  const [key, timeUs, holderCount, holders, waiterCount, waiters] = reply as LockReply;
+  const [key, timeUs, holderCount, holders, waiterCount, waiters, leases] = reply as LockReply;
   const { kind, name } = lockOfKey(key.slice(prefix.length));
   return {
     kind,
@@ -154,11 +168,11 @@ function parseLock(reply: unknown, prefix: string): ListedLock {
     holderCount: Number(holderCount),
     holders: holders.map((holder) => parseHolder(holder, Number(timeUs))).sort(byFence),
     waiterCount: Number(waiterCount),
-    waiters: waiters.map(parseWaiter),
+    waiters: waiters.map((member, index) => parseWaiter(member, leases[index] ?? '')),
   };
 }
 
-type LockReply = [string, string, string, HolderReply[], string, string[]];
+type LockReply = [string, string, string, HolderReply[], string, string[], string[]];
 /** token, permits, fence, time left, age (empty for a mutex, whose fence shows it), and the type of a mutex. */
 type HolderReply = [string, string, string, string, string, string?];
 
@@ -183,9 +197,13 @@ function byFence(one: ListedHolder, other: ListedHolder): number {
   return (one.fence ?? 0) - (other.fence ?? 0);
 }
 
-function parseWaiter(member: string): ListedWaiter {
+function parseWaiter(member: string, leases: string): ListedWaiter {
   const { permits, leaseMs, token } = parseQueued(member);
-  return { ...parseParty(token, permits), leaseMs };
+  const waiter = { ...parseParty(token, permits), leaseMs };
+  const held = parseHeld(textOf(leases));
+  if (held.length === 0) return waiter;
+  const heldNames = held.map(({ name }) => bytesOf(name));
+  return { ...waiter, holds: held.map(({ owner }) => owner), heldNames };
 }
 
 function parseParty(token: string, permits: number): Party {

@@ -7,6 +7,16 @@ export interface Unreadable {
   readonly failureBytes: string;
 }
 
+export const NONE_UNREADABLE: Unreadable = { unreadableCount: 0, failureBytes: '' };
+
+/** Adds the counts of two parts of a list. */
+export function addUnreadable(one: Unreadable, other: Unreadable): Unreadable {
+  return {
+    unreadableCount: one.unreadableCount + other.unreadableCount,
+    failureBytes: one.failureBytes || other.failureBytes,
+  };
+}
+
 /** Enough for 500 million keys, in steps of 500. */
 const MAX_STEPS = 1_000_000;
 

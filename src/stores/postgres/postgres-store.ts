@@ -1,15 +1,7 @@
-import {
-  type Clock,
-  type Random,
-  systemClock,
-  systemRandom,
-  type Timer,
-} from '../../clock/index.ts';
+import type { Clock, Timer } from '../../clock/index.ts';
 import {
   type AcquireResult,
   type Contention,
-  type Duration,
-  durationMs,
   type Inspection,
   type ListFilter,
   LockArgumentError,
@@ -21,9 +13,9 @@ import {
   StolenError,
   type Waiter,
 } from '../../lock/index.ts';
-import { type Database, databaseOf, type PgQueryable, type PostgresSql } from './database.ts';
-import { type Listen, openListenOf } from './listen-connection.ts';
-import { Listener, type OpenListen } from './listener.ts';
+import { databaseOf, type PgQueryable, type PostgresSql } from './database.ts';
+import { openListenOf } from './listen-connection.ts';
+import { Listener } from './listener.ts';
 import {
   type AcquireReply,
   acquireReply,
@@ -35,7 +27,12 @@ import {
   type RefreshReply,
   type Served,
 } from './lock-reply.ts';
-import { prepareTables, schemaName } from './prepare-tables.ts';
+import {
+  type PostgresStoreOptions,
+  type PostgresStoreSettings,
+  settingsOf,
+} from './postgres-options.ts';
+import { prepareTables } from './prepare-tables.ts';
 import { type Replied, Requests, type SendOptions, type SentTimes } from './requests.ts';
 import { Waiters } from './waiters.ts';
 
@@ -61,51 +58,8 @@ export function postgresStore(
   return new PostgresStore({ ...settings, database, openListen });
 }
 
-/** @throws LockArgumentError */
-export function settingsOf(
-  options: PostgresStoreOptions,
-): Omit<PostgresStoreSettings, 'database' | 'openListen'> {
-  for (const name in options) if (!OPTIONS.includes(name)) throw unknownOption(name);
-  const { requestTimeout = '2s', createTables = false, schema } = options;
-  if (typeof createTables !== 'boolean')
-    throw new LockArgumentError('', 'createTables must be true or false');
-  return {
-    createTables,
-    schema: schemaName(schema),
-    requestTimeoutMs: durationMs(requestTimeout, 'requestTimeout', '', { leastMs: 1 }),
-    clock: systemClock,
-    random: systemRandom,
-  };
-}
-
-export interface PostgresStoreOptions {
-  /**
-   * Where the store receives messages, on one connection that it opens when a request first has to wait: `true`, beside
-   * the connections of the given Pool or `sql`; or an address; or a function that returns a new Client of `pg`, with a
-   * `connectionTimeoutMillis` and a `query_timeout`. It must be a direct connection: through a pooler in transaction mode
-   * no message arrives. Default false: while requests wait, the store polls, four times a second, and `lease.contended`
-   * aborts only if a client waits when it is first read.
-   */
-  readonly listen?: Listen;
-  /** Create the schema with its tables and functions, if it is not there. Default false. */
-  readonly createTables?: boolean;
-  /** The schema of the tables. Default `holdfast`. */
-  readonly schema?: string;
-  /** How long one request may take. Default 2 s. */
-  readonly requestTimeout?: Duration;
-}
-
-const OPTIONS: readonly string[] = ['listen', 'createTables', 'schema', 'requestTimeout'];
-
 const WRONG_CLIENT =
   'postgresStore needs a client: new Pool() or new Client() of pg, or the sql function that postgres() returns';
-
-function unknownOption(name: string): LockArgumentError {
-  return new LockArgumentError(
-    '',
-    `postgresStore does not know '${name}'. Its options are ${OPTIONS.join(', ')}.`,
-  );
-}
 
 /** With LISTEN, waiters are refreshed at least this often, and when a lease ends. */
 const REFRESH_MS = 2000;
@@ -123,20 +77,6 @@ const PROBE_MS = 10_000;
 const MAX_ABANDONED = 1000;
 /** At most so often this process removes rows of locks that are not in use. */
 const SWEEP_MS = 3_600_000;
-
-export interface PostgresStoreSettings {
-  readonly database: Database;
-  /** Undefined: the store polls. */
-  readonly openListen: OpenListen | undefined;
-  readonly createTables: boolean;
-  /** As SQL, quoted. */
-  readonly schema: string;
-  readonly requestTimeoutMs: number;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Called by close(). */
-  readonly onClose?: () => Promise<void>;
-}
 
 /**
  * Locks in PostgreSQL. The functions of the schema do all the work: see schema.ts. While requests of this process wait,

@@ -3,7 +3,8 @@ import { checkPostgresUrl } from './check-postgres-url.ts';
 import { type Database, databaseOf } from './database.ts';
 import { openListenOf } from './listen-connection.ts';
 import { loadPg, type OwnPool } from './load-pg.ts';
-import { PostgresStore, type PostgresStoreOptions, settingsOf } from './postgres-store.ts';
+import { type PostgresStoreOptions, settingsOf } from './postgres-options.ts';
+import { PostgresStore } from './postgres-store.ts';
 
 /** The connections of a store that has a pool of its own. */
 const MAX_CONNECTIONS = 10;

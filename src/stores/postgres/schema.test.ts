@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { schemaSql } from './schema.ts';
 
-it('is the SQL file of the package (vitest -u writes it)', async () => {
+it('is the SQL file of the package (vitest run <this file> -u writes it)', async () => {
   await expect(schemaSql('holdfast')).toMatchFileSnapshot('../../../sql/holdfast.sql');
 });
 

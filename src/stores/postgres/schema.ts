@@ -422,8 +422,9 @@ begin
   with free as (
     update holdfast.lock set is_held = false, touched = clock_timestamp()
     where kind = _kind and name = _name and is_held and not is_queued and slots = 1 returning name)
+  -- By _name, not free.name: else the plan reads the index entries of all locks of this kind.
   delete from holdfast.hold using free
-  where hold.kind = _kind and hold.name = free.name and owner = _owner and ends > clock_timestamp();
+  where hold.kind = _kind and hold.name = _name and owner = _owner and ends > clock_timestamp();
   if found then
     -- A crash of the server may lose this release: then the lock ends with its lease. So it need not wait for the disk.
     set local synchronous_commit = off;
@@ -435,7 +436,10 @@ begin
   if not found then return 'false'; end if;
   delete from holdfast.hold where kind = _kind and name = _name and owner = _owner and ends > clock_timestamp();
   _is_released := found;
-  if not found then
+  if found then
+    -- A lock of one slot had no other holder, so that serve() need not read any.
+    _lock.is_held := _lock.slots > 1;
+  else
     delete from holdfast.wait where kind = _kind and name = _name and owner = _owner;
     -- An earlier release may have succeeded while its reply was lost. Then its fence is still the last one.
     _is_released := coalesce(_lock.fence = _fence, false);

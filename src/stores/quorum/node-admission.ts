@@ -92,9 +92,10 @@ export class NodeAdmission {
     if (!isKnown(latest) && !isTogether) return latest;
     const floor = Math.max(...votingStates(latest).map(({ max }) => max), 0);
     return this.#each((node, state) => {
-      const runId = due[this.#nodes.indexOf(node)];
+      const index = this.#nodes.indexOf(node);
+      const runId = due[index];
       if (!runId || state === undefined) return undefined;
-      return node.admission('admit', runId, floor, latest.length);
+      return node.admission('admit', runId, floor, latest.length, index + 1);
     }, latest);
   }
 
@@ -163,6 +164,14 @@ function wrongNodes(members: readonly Member[]): Error | undefined {
       return finalError(
         `${node.label} is one of ${state.size} nodes, and this program lists ${members.length}. List the same nodes ` +
           'in every program.',
+      );
+    }
+    // With two orders there are two queues, and clients of one split the votes of the other: safe, but slow and unfair.
+    if (state?.status === 'voting' && state.place > 0 && state.place !== index + 1) {
+      return finalError(
+        `${node.label} is number ${state.place} of the nodes for another program, and number ${index + 1} for this one. ` +
+          `List the nodes in the same order in every program. To change the order, stop them all and delete the key ` +
+          `${NODE_KEY} on every node.`,
       );
     }
   }

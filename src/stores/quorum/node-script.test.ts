@@ -16,7 +16,7 @@ async function openNode(floor = 0) {
   const engine = createEngine({ clock, random: seededRandom(1) });
   const runner = engineRunner(engine);
   const admit = async (verb: string, run = '', number = 0): Promise<unknown[]> => {
-    const args = [verb, run, String(number), '3'];
+    const args = [verb, run, String(number), '3', '1'];
     return (await runner.run(ADMIT_SCRIPT, [NODE_KEY, WAIT_KEY], args)) as unknown[];
   };
   const run = String((await admit('state'))[1]);
@@ -160,8 +160,8 @@ describe('the admission script', () => {
     const [, run] = (await send('state', '', '0', '0')) as [string, string];
     expect(await send('begin', 'earlier', '0', '3')).toEqual(['out', run]);
     expect(await send('begin', run, '0', '3')).toEqual(['due', run]);
-    expect(await send('admit', 'earlier', '7', '3')).toEqual(['due', run]);
-    expect(await send('admit', run, '7', '3')).toEqual(['voting', run]);
+    expect(await send('admit', 'earlier', '7', '3', '1')).toEqual(['due', run]);
+    expect(await send('admit', run, '7', '3', '1')).toEqual(['voting', run]);
   });
 });
 

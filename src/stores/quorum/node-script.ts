@@ -40,7 +40,7 @@ local call = redis.call
 local NODE = KEYS[1]
 local server = call('INFO', 'server')
 local run = string.match(server, 'run_id:(%w+)')
-local field = call('HMGET', NODE, 'run', 'max', 'floor', 'turn', 'joining', 'lease', 'size')
+local field = call('HMGET', NODE, 'run', 'max', 'floor', 'turn', 'joining', 'lease', 'size', 'place')
 local isVoting = field[1] == run
 local max, floor = tonumber(field[2] or '0'), tonumber(field[3] or '0')
 
@@ -194,16 +194,17 @@ return { -1, '0' }
  * Reads and changes whether a node votes.
  *
  * KEYS  node, wait.
- * ARGV  verb, run id, number, nodes. A request for an earlier run of the server changes nothing: it may arrive late.
+ * ARGV  verb, run id, number, nodes, place. A request for an earlier run of the server changes nothing: it may arrive late.
  *         state  changes nothing.
  *         begin  a node that was not admitted since it started waits from now on, for the number of ms.
- *         admit  a node that has waited votes from now on, with at least this floor, as one of so many nodes.
- * Reply { state, run id, largest fence, ms left to wait, ms since the start of the server, longest lease, nodes }. The
- *       state is `voting`, `out` before begin, `waiting`, or `due` after the wait.
+ *         admit  a node that has waited votes from now on, with at least this floor, as one of so many nodes, and at
+ *                this place of the client's list, from 1 on.
+ * Reply { state, run id, largest fence, ms left to wait, ms since the start of the server, longest lease, nodes,
+ *       place }. The state is `voting`, `out` before begin, `waiting`, or `due` after the wait.
  */
 export const ADMIT_SCRIPT = scriptOf(`${LUA_NODE}
 local WAIT = KEYS[2]
-local verb, number, size = ARGV[1], ARGV[3], ARGV[4]
+local verb, number, size, place = ARGV[1], ARGV[3], ARGV[4], ARGV[5]
 if ARGV[2] ~= run then verb = 'state' end
 
 local function state()
@@ -219,12 +220,14 @@ if verb == 'begin' and state() == 'out' then
 elseif verb == 'admit' and state() == 'due' then
   max = math.max(max, floor, tonumber(number))
   floor = max
-  call('HSET', NODE, 'run', run, 'max', whole(max), 'floor', whole(floor), 'size', size)
+  call('HSET', NODE, 'run', run, 'max', whole(max), 'floor', whole(floor), 'size', size, 'place', place)
   isVoting = true
 end
 local left = state() == 'waiting' and call('PTTL', WAIT) or 0
 local uptime = string.match(server, 'uptime_in_seconds:(%d+)')
-return { state(), run, whole(math.max(max, floor)), left, uptime * 1000, field[6] or '0', field[7] or '0' }
+return {
+  state(), run, whole(math.max(max, floor)), left, uptime * 1000, field[6] or '0', field[7] or '0', field[8] or '0'
+}
 `);
 
 /**

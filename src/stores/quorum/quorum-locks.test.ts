@@ -232,6 +232,16 @@ describe('a quorum', () => {
     ).rejects.toThrow('node 1 is one of 3 nodes, and this program lists 5. List the same nodes');
   });
 
+  it('refuses another order of the nodes', async () => {
+    const quorum = await admitted();
+    const [one, two, three] = quorum.nodes;
+    const turned = quorum.open([two!, one!, three!]);
+    await expect(turned.acquire(request('client2.1'))).rejects.toThrow(
+      'node 1 is number 2 of the nodes for another program, and number 1 for this one. List the nodes in the same order',
+    );
+    expect(await quorum.open().acquire(request('client3.1'))).toMatchObject({ type: 'granted' });
+  });
+
   it('refuses other kinds of locks and leases that are longer than maxLease', async () => {
     const quorum = await admitted();
     const store = quorum.open();

@@ -2,7 +2,6 @@ import type { Clock, Random } from '../../clock/index.ts';
 import {
   type AcquireResult,
   type Contention,
-  type Holder,
   type Inspection,
   type ListFilter,
   LockArgumentError,
@@ -14,11 +13,11 @@ import {
   type Waiter,
   type WaiterEvent,
 } from '../../lock/index.ts';
-import { ownerPrefixOf, parseToken, tokenOf } from '../redis/lock-keys.ts';
+import { ownerPrefixOf, tokenOf } from '../redis/lock-keys.ts';
 import { gather, type NodeFailure, noMajority, outFailure } from './gather.ts';
 import { NodeAdmission } from './node-admission.ts';
-import { LOCK_PATTERN, nameOfKey, SCAN_SCRIPT } from './node-script.ts';
 import type { QuorumNode } from './quorum-node.ts';
+import { QuorumReader } from './quorum-reader.ts';
 import { type RoundResult, voteRound } from './vote-round.ts';
 import { majorityOf } from './voting.ts';
 
@@ -43,6 +42,7 @@ export class QuorumLocks implements LockStore {
   readonly #nodes: readonly QuorumNode[];
   readonly #majority: number;
   readonly #admission: NodeAdmission;
+  readonly #reader: QuorumReader;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #maxLeaseMs: number;
@@ -64,6 +64,7 @@ export class QuorumLocks implements LockStore {
     this.#clock = clock;
     this.#random = random;
     this.#maxLeaseMs = maxLeaseMs;
+    this.#reader = new QuorumReader(nodes, clock);
     this.#admission = new NodeAdmission(nodes, clock, maxLeaseMs);
     this.ownerPrefix = ownerPrefixOf(clientId);
     this.connected = new Promise((resolve) => {
@@ -126,17 +127,17 @@ export class QuorumLocks implements LockStore {
 
   async forceRelease(target: LockTarget): Promise<number> {
     this.#checkKind(target);
-    const replies = await this.#majorityOf(target, ['force', ''], () => false);
+    const replies = await this.#reader.replies(target, ['force', ''], () => false);
     await Promise.allSettled(this.#nodes.map(({ queue }) => queue.forceRelease(target)));
     const tokens = replies.flatMap(([code, token]) => (Number(code) === 1 ? [String(token)] : []));
-    return tokens.some((token) => this.#isMajority(tokens, token)) ? 1 : 0;
+    return tokens.some((token) => this.#reader.isMajority(tokens, token)) ? 1 : 0;
   }
 
   async inspect(target: LockTarget): Promise<Inspection> {
     this.#checkKind(target);
     const { queue } = this.#firstUp();
     const [holders, queued] = await Promise.all([
-      this.#holders(target),
+      this.#reader.holders(target),
       queue.inspect(target).catch(() => ({ waiters: [] })),
     ]);
     return { holders, waiters: queued.waiters };
@@ -146,14 +147,14 @@ export class QuorumLocks implements LockStore {
     this.#checkKind(request);
     const { queue } = this.#entries.get(request.owner)?.node ?? this.#firstUp();
     const [holders, { place }] = await Promise.all([
-      this.#holders(request),
+      this.#reader.holders(request),
       queue.contention(request).catch(() => ({ place: undefined })),
     ]);
     return { holders, place };
   }
 
   async list({ name, maxLocks, maxParties }: ListFilter): Promise<LockListing> {
-    const names = name === undefined ? await this.#names(maxLocks) : [name];
+    const names = name === undefined ? await this.#reader.names(maxLocks) : [name];
     const states = await Promise.all(
       names.slice(0, maxLocks).map((each) => this.#stateOf(each, maxParties)),
     );
@@ -373,49 +374,6 @@ export class QuorumLocks implements LockStore {
     throw noMajority(this.#nodes.length, [...out, ...failures]);
   }
 
-  /** The replies of a majority of nodes, or of more. */
-  async #majorityOf(
-    { name }: Pick<LockTarget, 'name'>,
-    args: readonly string[],
-    isEnough: (replies: readonly unknown[][]) => boolean,
-  ): Promise<readonly unknown[][]> {
-    const { replies, failures } = await gather(
-      this.#nodes,
-      (node) => node.vote(name, args),
-      isEnough,
-    );
-    if (replies.length < this.#majority) throw noMajority(this.#nodes.length, failures);
-    return replies;
-  }
-
-  /** The holder is the client that a majority votes for. */
-  async #holders(target: Pick<LockTarget, 'name'>): Promise<Holder[]> {
-    const tokensOf = (replies: readonly unknown[][]): string[] =>
-      replies.map(([token]) => String(token));
-    const isEnough = (replies: readonly unknown[][]): boolean => {
-      const tokens = tokensOf(replies);
-      return tokens.some((token) => this.#isMajority(tokens, token));
-    };
-    const replies = await this.#majorityOf(target, ['read', ''], isEnough);
-    const tokens = tokensOf(replies);
-    const token = tokens.find((each) => this.#isMajority(tokens, each));
-    const parsed = token && parseToken(token);
-    if (!parsed) return [];
-    const votes = replies.filter(([each]) => each === token);
-    // A majority has at least this fence, and this much time.
-    const last = this.#majority - 1;
-    const [fence, leftMs] = [1, 2].map(
-      (field) => votes.map((vote) => Number(vote[field])).sort((a, b) => b - a)[last]!,
-    ) as [number, number];
-    const ageMs = Math.max(0, this.#clock.wallMs() - fence / 1000);
-    const { owner, info } = parsed;
-    return [{ foreign: false, owner, ...info, permits: 1, fence, ageMs, leftMs }];
-  }
-
-  #isMajority(tokens: readonly string[], token: string): boolean {
-    return tokens.filter((each) => each === token).length >= this.#majority;
-  }
-
   async #stateOf(name: string, maxParties: number): Promise<LockState> {
     const target = { kind: 'mutex', name, slots: 1 } as const;
     const { holders, waiters } = await this.inspect(target);
@@ -426,17 +384,6 @@ export class QuorumLocks implements LockStore {
       holderCount: holders.length,
       waiterCount: waiters.length,
     };
-  }
-
-  /** The first names of locks that some node votes for, in order, and one more than the maximum. */
-  async #names(maxCount: number): Promise<string[]> {
-    const found = await Promise.allSettled(this.#nodes.map((node) => namesOn(node, maxCount + 1)));
-    const names = found.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
-    const failures = found.flatMap((each, index) =>
-      each.status === 'rejected' ? [{ node: this.#nodes[index]!, error: each.reason }] : [],
-    );
-    if (names.length < this.#majority) throw noMajority(this.#nodes.length, failures);
-    return firstOf(new Set(names.flat()), maxCount + 1);
   }
 
   #firstUp(): QuorumNode {
@@ -541,23 +488,4 @@ function tokenOfRequest({ owner, info }: LockRequest): string {
 
 function leaseOf({ leaseMs }: LockRequest): number {
   return Math.max(1, Math.round(leaseMs));
-}
-
-/** Keys that one call visits: less than a millisecond of a server's time. */
-const SCAN_COUNT = 500;
-
-async function namesOn(node: QuorumNode, maxCount: number): Promise<string[]> {
-  const names = new Set<string>();
-  let cursor = '0';
-  do {
-    const reply = await node.run(SCAN_SCRIPT, [LOCK_PATTERN], [cursor, SCAN_COUNT]);
-    cursor = String(reply[0]);
-    for (const key of reply[1] as string[]) names.add(nameOfKey(key));
-    for (const extra of [...names].sort().slice(maxCount)) names.delete(extra);
-  } while (cursor !== '0');
-  return [...names];
-}
-
-function firstOf(names: ReadonlySet<string>, count: number): string[] {
-  return [...names].sort().slice(0, count);
 }

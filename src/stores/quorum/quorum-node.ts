@@ -49,19 +49,20 @@ export class QuorumNode {
   }
 
   /** Reads or changes whether the node votes: see ADMIT_SCRIPT. */
-  async admission(verb: string, run = '', number = 0, nodeCount = 0): Promise<NodeState> {
+  async admission(verb: string, ...args: readonly (string | number)[]): Promise<NodeState> {
     const keys = [NODE_KEY, WAIT_KEY];
-    const reply = await this.run(ADMIT_SCRIPT, keys, [verb, run, number, nodeCount]);
-    const [state, runId, ...numbers] = reply;
-    const [max, waitMs, uptimeMs, leaseMs, size] = numbers.map(Number) as [
-      number,
-      number,
-      number,
-      number,
-      number,
-    ];
-    const status = String(state) as NodeState['status'];
-    return { status, runId: String(runId), max, waitMs, uptimeMs, leaseMs, size };
+    const reply = await this.run(ADMIT_SCRIPT, keys, [verb, ...args]);
+    const [state, runId, max, waitMs, uptimeMs, leaseMs, size, place] = reply;
+    return {
+      status: String(state) as NodeState['status'],
+      runId: String(runId),
+      max: Number(max),
+      waitMs: Number(waitMs),
+      uptimeMs: Number(uptimeMs),
+      leaseMs: Number(leaseMs),
+      size: Number(size),
+      place: Number(place),
+    };
   }
 
   run(script: Script, keys: string[], args: readonly (string | number)[]): Promise<unknown[]> {
@@ -107,4 +108,6 @@ export interface NodeState {
   readonly leaseMs: number;
   /** The number of nodes of its quorum. 0: it was not admitted yet. */
   readonly size: number;
+  /** Its place in the list of the client that admitted it, from 1 on. 0: it was not admitted yet. */
+  readonly place: number;
 }

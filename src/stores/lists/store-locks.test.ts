@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { virtualClock } from '../../clock/index.ts';
 import type { ListFilter, LockListing, LockState, LockStore } from '../../lock/index.ts';
-import { Locks, memoryStore } from '../../lock/index.ts';
-import { UsageError } from '../verb.ts';
-import { StoreError } from './servers.ts';
+import { LockArgumentError, Locks, memoryStore } from '../../lock/index.ts';
+import { StoreError } from './store-error.ts';
 import { storeLocks } from './store-locks.ts';
 
 /** A store in memory that lists these locks. */
@@ -80,7 +79,7 @@ describe('storeLocks', () => {
   });
 
   it('reads mutexes of a store that cannot list, and says that it cannot', async () => {
-    const store = memoryStore(virtualClock());
+    const store = Object.assign(memoryStore(virtualClock()), { list: undefined });
     const locks = new Locks({ store, clock: virtualClock() });
     await locks.mutex('a').acquire();
     const source = storeLocks(store, 'test://host');
@@ -91,13 +90,13 @@ describe('storeLocks', () => {
     expect(await source.read('b')).toEqual([]);
   });
 
-  it('rejects with a StoreError if the store fails, and a UsageError for a name in other bytes', async () => {
+  it('rejects with a StoreError if the store fails, and a LockArgumentError for a name in other bytes', async () => {
     const store = Object.assign(memoryStore(virtualClock()), {
-      inspect: () => Promise.reject(new Error('no connection')),
+      list: () => Promise.reject(new Error('no connection')),
     });
     const source = storeLocks(store, 'test://host');
     await expect(source.read('a')).rejects.toThrow(StoreError);
     await expect(source.read('a')).rejects.toThrow('test://host does not answer: no connection.');
-    await expect(source.read('\xff')).rejects.toThrow(UsageError);
+    await expect(source.read('\xff')).rejects.toThrow(LockArgumentError);
   });
 });

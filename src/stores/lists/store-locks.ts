@@ -1,12 +1,23 @@
 import { globFilter } from '../../engine/index.ts';
-import type { Holder, LockState, LockStore, LockTarget, WaiterInfo } from '../../lock/index.ts';
-import type { ListedHolder, ListedLock, ListedWaiter } from '../../stores/index.ts';
-import { bytesOf, textOf } from '../bytes.ts';
-import { UsageError } from '../verb.ts';
-import { type LockList, MAX_LISTED } from './lock-list.ts';
+import {
+  type Holder,
+  LockArgumentError,
+  type LockState,
+  type LockStore,
+  type LockTarget,
+  type WaiterInfo,
+} from '../../lock/index.ts';
+import { type LockList, MAX_LISTED } from './list-locks.ts';
+import {
+  bytesOf,
+  type ListedHolder,
+  type ListedLock,
+  type ListedWaiter,
+  textOf,
+} from './lock-list.ts';
 import type { LockSource } from './lock-source.ts';
-import { StoreError } from './servers.ts';
-import { NONE_UNREADABLE } from './unreadable.ts';
+import { NONE_UNREADABLE } from './scan-pages.ts';
+import { StoreError } from './store-error.ts';
 
 /** The maximum number of holders, and of waiters, of each lock: in a list, and of one name. */
 const MAX_IN_LIST = 10;
@@ -17,7 +28,8 @@ export function storeLocks(store: LockStore, label: string): LockSource {
   const source: LockSource = {
     label,
     keepsReasons: false,
-    list: (pattern) => listAll(store, label, pattern),
+    hasWaitGraph: false,
+    list: (pattern, maxLocks) => listAll(store, label, pattern, maxLocks),
     async read(nameBytes) {
       const states = await refusing(label, () => statesOf(store, nameOf(nameBytes)));
       return states.map((state) => ({ lock: listed(state), forced: [] }));
@@ -42,13 +54,14 @@ async function listAll(
   store: LockStore,
   label: string,
   pattern: string | undefined,
+  maxLocks = MAX_LISTED,
 ): Promise<LockList> {
   if (store.list === undefined) {
     throw new StoreError(
       `${label} cannot list its locks. Name one: holdfast show <name> or holdfast release <name>.`,
     );
   }
-  const filter = { maxLocks: MAX_LISTED, maxParties: MAX_IN_LIST };
+  const filter = { maxLocks, maxParties: MAX_IN_LIST };
   const { locks, isCut } = await refusing(label, () => store.list!(filter));
   // The same patterns as in Redis.
   const matches = globFilter(pattern ?? '*');
@@ -77,14 +90,14 @@ function mutexOf(name: string): LockTarget {
 function nameOf(nameBytes: string): string {
   const name = textOf(nameBytes);
   if (bytesOf(name) === nameBytes) return name;
-  throw new UsageError('The name is not UTF-8: this store has no lock with that name.');
+  throw new LockArgumentError('', 'The name is not UTF-8: this store has no lock with that name.');
 }
 
 async function refusing<Result>(label: string, ask: () => Promise<Result>): Promise<Result> {
   try {
     return await ask();
   } catch (error) {
-    if (error instanceof UsageError) throw error;
+    if (error instanceof LockArgumentError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StoreError(`${label} does not answer: ${reason.replace(/\.?$/, '.')}`);
   }

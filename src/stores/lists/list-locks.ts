@@ -1,6 +1,16 @@
-import { type ListedLock, scanLocks, type Unreadable } from '../../stores/index.ts';
-import type { Servers } from './servers.ts';
-import { addUnreadable, NONE_UNREADABLE } from './unreadable.ts';
+import { type ListedLock, type RunScript, scanLocks } from './lock-list.ts';
+import { addUnreadable, NONE_UNREADABLE, type Unreadable } from './scan-pages.ts';
+
+/** The servers of a store: one, or those of a cluster. */
+export interface ScriptServers {
+  /** The address for messages, without a password. */
+  readonly label: string;
+  /** Runs a script on the server that has the keys. */
+  readonly run: RunScript;
+  /** Every master of a cluster, or the one server. */
+  masters(): Promise<readonly { readonly run: RunScript }[]>;
+  close(): void;
+}
 
 /** Locks in the order of their names. */
 export interface LockList extends Unreadable {
@@ -16,7 +26,7 @@ export const MAX_LISTED = 100_000;
 
 /** The locks of a store that have a holder or a waiter, each once. */
 export async function listLocks(
-  servers: Servers,
+  servers: ScriptServers,
   { pattern, prefix }: { readonly pattern?: string | undefined; readonly prefix: string },
   maxLocks = MAX_LISTED,
 ): Promise<LockList> {

@@ -1,7 +1,5 @@
-import type { ForcedRelease, ListedLock } from '../../stores/index.ts';
-import { forceLock, readLocks } from '../../stores/index.ts';
-import { type LockList, listLocks } from './lock-list.ts';
-import type { Servers } from './servers.ts';
+import { type LockList, listLocks, type ScriptServers } from './list-locks.ts';
+import { type ForcedRelease, forceLock, type ListedLock, readLocks } from './lock-list.ts';
 
 /** The locks of a store, for operators. Names and patterns are bytes, one char each. */
 export interface LockSource {
@@ -9,7 +7,10 @@ export interface LockSource {
   readonly label: string;
   /** Whether the store keeps the reason of a forced release. */
   readonly keepsReasons: boolean;
-  list(pattern: string | undefined): Promise<LockList>;
+  /** Whether waiters report the leases that they hold. */
+  readonly hasWaitGraph: boolean;
+  /** Without a maximum: MAX_LISTED. */
+  list(pattern: string | undefined, maxLocks?: number): Promise<LockList>;
   /** The locks of all kinds with one name. */
   read(nameBytes: string): Promise<readonly FoundLock[]>;
   force(lock: ListedLock, note: OperatorNote): Promise<DoneRelease>;
@@ -30,12 +31,13 @@ export interface DoneRelease {
 export type OperatorNote = Omit<ForcedRelease, 'atMs' | 'holders'>;
 
 /** The locks of Redis, or of the servers of a cluster. */
-export function redisLocks(servers: Servers, prefix: string): LockSource {
+export function redisLocks(servers: ScriptServers, prefix: string): LockSource {
   const { label, run } = servers;
   return {
     label,
     keepsReasons: true,
-    list: (pattern) => listLocks(servers, { pattern, prefix }),
+    hasWaitGraph: true,
+    list: (pattern, maxLocks) => listLocks(servers, { pattern, prefix }, maxLocks),
     read: (name) => readLocks(run, name, prefix),
     force: (lock, note) => forceLock(run, lock, note, prefix),
     close: () => servers.close(),
