@@ -1,12 +1,14 @@
 // Builds the package: see docs/adr/0017-package.md.
 //   build/   every file of src/ as JavaScript with declarations, for the tools of this repository
-//   dist/    what is published: bundles as ES modules and as CommonJS, the command line, declarations
+//   dist/    what is published: bundles as ES modules and as CommonJS, the command line, declarations, web pages
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { bundle } from './build/bundle.js';
+import { buildLearn } from './build/learn.js';
 import { copyTypes } from './build/types.js';
+import { buildPage } from './build/web.js';
 
 const root = join(import.meta.dirname, '..');
 const require = createRequire(import.meta.url);
@@ -53,6 +55,8 @@ for (const { module } of entries) {
 }
 chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755);
 await writeCompletions();
+await buildPage('page');
+await buildLearn(join(root, 'dist', 'learn'));
 
 function compile() {
   const compiler = join(dirname(require.resolve('typescript/package.json')), 'bin', 'tsc');

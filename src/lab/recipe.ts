@@ -109,9 +109,11 @@ export type Lease = { readonly leaseMs: number } | { readonly until: number };
 /** A message, and how long the client had listened when it arrived. */
 export type ReceivedMessage = readonly [text: string, waitedMs: number];
 
-/** What a client does next. */
-export type Action = Step | Mark | SleepAction;
-export type Step = CommandAction | ClockAction | WriteAction | ListenAction;
+/** What a client does next. `line` is its line in a recipe that was parsed from a text. */
+export type Action = (Step | Mark | SleepAction) & { readonly line?: number };
+export type Step = (CommandAction | ClockAction | WriteAction | ListenAction) & {
+  readonly line?: number;
+};
 
 export interface CommandAction {
   readonly kind: 'command';

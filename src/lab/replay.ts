@@ -20,6 +20,8 @@ export interface Replay extends Setting {
   readonly trace: readonly TraceStep[];
   /** The first failure of each check that failed, in the order of the steps. */
   readonly violations: readonly Violation[];
+  /** The line of the recipe for each step; null if the recipe is not a text, or the step is not one of a client. */
+  readonly lines: readonly (number | null)[];
   /** The choices that are possible after the schedule. */
   readonly next: readonly string[];
 }
@@ -49,6 +51,7 @@ export function replay(
     schedule: scheduleText(choices),
     trace: moves.map((move, index) => traceStep(index + 1, move)),
     violations: firstViolations(world, moves, setting),
+    lines: moves.map(({ step }) => step?.line ?? null),
     next: world.choices(last).map(({ label }) => label),
   };
 }

@@ -20,25 +20,34 @@ export type Sign = '✗' | '~';
  * selects the step. `id` must be unique on the page.
  */
 export function runFigure(id: string, { trace, sentence }: Failure, sign: Sign): Html {
-  const clients = trace[0]?.clients ?? [];
-  const rows = trace.map((step, at) => row(step, trace[at - 1]));
+  const names = (trace[0]?.clients ?? []).map(({ name }) => name);
   return html`
-<figure class="run n${clients.length}">
+<figure class="run n${names.length}">
   <div class="diagram">
-    <div class="lanes" aria-hidden="true">${clients.map(laneName)}${STORE_NAME}</div>
-    <ol class="steps">${rows}</ol>
+    ${diagram(names, trace)}
     <p class="violation${sign === '~' ? ' beyond' : ''}">${sign} ${both(sentence)}</p>
   </div>
   <div class="panel">
     ${controls(id, trace.length)}
-    ${[beginning(clients), ...trace.map(momentOf)]}
+    ${moments(names, trace)}
   </div>
 </figure>`;
 }
 
+/** The lines of the clients and of the store, and one item for each step. */
+export function diagram(names: readonly string[], trace: readonly TraceStep[]): Html {
+  return html`<div class="lanes" aria-hidden="true">${names.map(laneName)}${STORE_NAME}</div>
+    <ol class="steps">${trace.map((step, at) => row(step, trace[at - 1]))}</ol>`;
+}
+
+/** What happened, the keys and the clients: before the first step, and after each one. Only the last is not hidden. */
+export function moments(names: readonly string[], trace: readonly TraceStep[]): Html[] {
+  return [beginning(names, trace.length === 0), ...trace.map(momentOf)];
+}
+
 const STORE_NAME = html`<b class="name store">${both({ en: 'store', zh: '存储' })}</b>`;
 
-function laneName({ name }: TraceClient, index: number): Html {
+function laneName(name: string, index: number): Html {
   return html`<b class="name c${index}">${name}</b>`;
 }
 
@@ -136,17 +145,10 @@ interface Moment {
   readonly isShown: boolean;
 }
 
-function beginning(clients: readonly TraceClient[]): Html {
+function beginning(names: readonly string[], isShown: boolean): Html {
   const spoken = { en: 'Nothing has happened yet.', zh: '还没有发生任何事情。' };
-  const fresh = clients.map(({ name }) => newcomer(name));
-  return momentPart({
-    spoken,
-    what: both(spoken),
-    seconds: 0,
-    keys: [],
-    clients: fresh,
-    isShown: false,
-  });
+  const clients = names.map(newcomer);
+  return momentPart({ spoken, what: both(spoken), seconds: 0, keys: [], clients, isShown });
 }
 
 function momentOf(step: TraceStep, at: number, trace: readonly TraceStep[]): Html {

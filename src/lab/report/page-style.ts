@@ -1,3 +1,92 @@
+/** The style of a run: its diagram, and the panel beside it. */
+export const RUN_STYLE = `
+.run { margin: 0; padding: 0.5rem 1rem 1rem; display: grid; gap: 1.5rem; --gutter: 4.25rem; --lane: 2.25rem; --edge: 2.25rem; }
+.n1 { --lanes: 1; } .n2 { --lanes: 2; } .n3 { --lanes: 3; } .n4 { --lanes: 4; }
+.n5 { --lanes: 5; } .n6 { --lanes: 6; } .n7 { --lanes: 7; } .n8 { --lanes: 8; }
+.c0 { --at: 0; --own: var(--a); } .c1 { --at: 1; --own: var(--b); } .c2 { --at: 2; --own: var(--c); } .c3 { --at: 3; --own: var(--d); }
+.c4 { --at: 4; --own: var(--e); } .c5 { --at: 5; --own: var(--f); } .c6 { --at: 6; --own: var(--g); } .c7 { --at: 7; --own: var(--h); }
+.diagram { min-width: 0; font-size: 0.9375rem; }
+.lanes { position: relative; height: 1.75rem; }
+.name { position: absolute; width: var(--lane); left: calc(var(--gutter) + var(--at) * var(--lane)); text-align: center; color: var(--own); }
+.name.store { left: auto; right: 0; width: auto; color: var(--soft); font-weight: 600; }
+.steps { list-style: none; margin: 0; padding: 0; }
+.step { position: relative; }
+.step, .violation { scroll-margin: 1rem 0; }
+.part { position: relative; isolation: isolate; padding: 0.3125rem 0; }
+.part p { position: relative; margin: 0; }
+.when { position: absolute; left: 0.5rem; top: 0.4375rem; z-index: 1; width: calc(var(--gutter) - 0.5rem); font-size: 0.8125rem; color: var(--soft); font-variant-numeric: tabular-nums; }
+.when b { display: inline-block; min-width: 1.375rem; color: var(--ink); }
+.lane { position: absolute; top: 0; bottom: 0; left: calc(var(--gutter) + var(--at) * var(--lane)); width: var(--lane); }
+.lane::before { content: ""; position: absolute; top: 0; bottom: 0; left: calc(50% - 1px); width: 2px; background: var(--line); }
+.lane.inside::before { left: calc(50% - 5px); width: 10px; background: var(--own); }
+.lane.paused::before { background: repeating-linear-gradient(135deg, var(--wire) 0 2px, transparent 2px 6px); left: calc(50% - 3px); width: 6px; }
+.lane.paused.inside::before { background: repeating-linear-gradient(135deg, var(--own) 0 3px, transparent 3px 7px); left: calc(50% - 5px); width: 10px; }
+.lane.crashed::before, .lane.finished::before { background: none; }
+.lane.crashed.inside::before { background: none; border: 1px dotted var(--own); }
+.lane.store { left: auto; right: 0; width: var(--edge); }
+
+.part .request, .part .reply, .part .own, .part .fault { margin-left: calc(var(--gutter) + var(--at) * var(--lane)); padding-left: calc((var(--lanes) - var(--at)) * var(--lane) + 0.375rem); padding-right: calc(var(--edge) + 0.25rem); }
+.request, .reply { padding-bottom: 0.1875rem; }
+.request::after, .reply::after { content: ""; position: absolute; left: calc(var(--lane) / 2 + 6px); right: calc(var(--edge) / 2 + 2px); bottom: -1px; border-bottom: 2px solid var(--own); }
+.reply::after { border-bottom-style: dashed; }
+.request::before, .reply::before { content: ""; position: absolute; bottom: -5px; border: 5px solid transparent; z-index: 1; }
+.request::before { right: calc(var(--edge) / 2); border-left: 9px solid var(--own); border-right-width: 0; }
+.reply::before { left: calc(var(--lane) / 2 + 5px); border-right: 9px solid var(--own); border-left-width: 0; }
+.reply.lost::after { left: calc((var(--lanes) - var(--at)) * var(--lane) + 0.375rem); border-bottom-color: var(--fault); }
+.reply.lost::before { content: "✕"; border: 0; line-height: 1; bottom: -0.5em; left: calc((var(--lanes) - var(--at)) * var(--lane) - 0.5rem); color: var(--fault); font-weight: 700; }
+.reply.lost code, .fault { color: var(--fault); }
+.own::before { content: ""; position: absolute; left: calc(var(--lane) / 2 - 7px); top: 0.4em; width: 14px; height: 14px; border-radius: 50%; background: var(--own); border: 2px solid var(--raised); }
+.fault { font-weight: 600; }
+.fault i { position: absolute; left: calc(var(--lane) / 2 - 0.625rem); top: 0.125rem; width: 1.25rem; height: 1.25rem; line-height: 1.25rem; border-radius: 50%; text-align: center; font-style: normal; font-size: 0.75rem; background: var(--fault); color: var(--raised); }
+.part .tick, .after { margin-left: calc(var(--gutter) + var(--lanes) * var(--lane) + 0.375rem); padding-right: calc(var(--edge) + 0.25rem); color: var(--soft); }
+.tick::before { content: ""; position: absolute; left: calc(-1 * (var(--lanes) * var(--lane) + 0.375rem)); right: 0; top: 50%; border-bottom: 1px dotted var(--wire); z-index: -1; }
+.tick > * { background: var(--raised); padding-right: 0.5rem; }
+.after { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; font-size: 0.875rem; padding-top: 0.3125rem; }
+.keys { margin-left: auto !important; text-align: right; }
+.moves .step.now { background: var(--shade); border-radius: 6px; }
+.moves .later { opacity: 0.22; }
+.violation { margin: 0.5rem 0 0; padding: 0.5rem 0.75rem; border-radius: 6px; background: var(--bad-shade); color: var(--bad); font-weight: 600; }
+.violation.beyond { background: var(--fault-shade); color: var(--fault); }
+
+.panel { background: var(--raised); font-size: 0.875rem; min-width: 0; }
+.controls { display: none; grid-template-columns: auto minmax(0, 1fr) auto; align-items: center; gap: 0.375rem 0.5rem; }
+.moves .controls { display: grid; }
+.count { grid-column: 1 / -1; margin: 0; display: flex; justify-content: space-between; }
+.count label { font-weight: 600; }
+.count output { font-variant-numeric: tabular-nums; }
+.controls input { width: 100%; min-width: 0; accent-color: var(--link); height: 1.5rem; margin: 0; }
+.controls button { font: inherit; line-height: 1; width: 2.25rem; height: 2.25rem; border: 1px solid var(--line); border-radius: 8px; background: var(--raised); color: var(--ink); cursor: pointer; position: relative; }
+.controls button:hover { background: var(--shade); }
+.moment .what { margin: 0.5rem 0; min-height: 1.55em; }
+.moment b { color: var(--own); }
+.moment caption { text-align: left; color: var(--soft); padding: 0.25rem 0; }
+.moment th, .moment td { padding: 0.1875rem 0.5rem 0.1875rem 0; border-top: 1px solid var(--line); }
+.moment th { color: var(--soft); font-weight: normal; }
+.moment td:last-child { white-space: nowrap; }
+.clients { list-style: none; margin: 0.75rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.125rem 1rem; }
+@media (min-width: 60rem) {
+  .run { grid-template-columns: minmax(0, 1fr) 18rem; gap: 2.5rem; }
+  .panel { position: sticky; top: 1rem; align-self: start; }
+  .clients { display: block; }
+}
+@media (max-width: 59.99rem) {
+  .run { --gutter: 3.75rem; --lane: 1.75rem; --edge: 1.5rem; padding: 0.25rem 0.75rem 0; gap: 0; }
+  .when { left: 0.25rem; }
+  .run.n5, .run.n6, .run.n7, .run.n8 { --gutter: 3.5rem; --lane: 0.9375rem; }
+  .step, .violation { scroll-margin-bottom: 12rem; }
+  .panel { position: sticky; bottom: 0; border-top: 1px solid var(--line); padding: 0.5rem 0 0.75rem; margin-top: 0.75rem; z-index: 2; }
+  .controls { grid-template-columns: auto minmax(0, 1fr) auto auto; }
+  .count { grid-column: 4; grid-row: 1; }
+  .count label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .moment .what { margin: 0.375rem 0 0.25rem; }
+  .moment caption { display: none; }
+  .moment thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .moment td { padding: 0.125rem 0.5rem 0.125rem 0; }
+  .clients { margin-top: 0.25rem; }
+  .moment { max-height: 34vh; overflow-y: auto; }
+}
+`;
+
 /**
  * The page's style sheet. `--at` is the index of a client's lane. Elements of a client start at its lane, so
  * that an arrow from it to the store has the right length.
@@ -118,71 +207,7 @@ th, td { text-align: left; vertical-align: baseline; }
 .unpromised { margin: 0; padding: 0 1rem 0.875rem; font-size: 0.875rem; color: var(--soft); max-width: 46rem; }
 .unpromised b { color: var(--fault); }
 
-.run { margin: 0; padding: 0.5rem 1rem 1rem; display: grid; gap: 1.5rem; --gutter: 4.25rem; --lane: 2.25rem; --edge: 2.25rem; }
-.n1 { --lanes: 1; } .n2 { --lanes: 2; } .n3 { --lanes: 3; } .n4 { --lanes: 4; }
-.n5 { --lanes: 5; } .n6 { --lanes: 6; } .n7 { --lanes: 7; } .n8 { --lanes: 8; }
-.c0 { --at: 0; --own: var(--a); } .c1 { --at: 1; --own: var(--b); } .c2 { --at: 2; --own: var(--c); } .c3 { --at: 3; --own: var(--d); }
-.c4 { --at: 4; --own: var(--e); } .c5 { --at: 5; --own: var(--f); } .c6 { --at: 6; --own: var(--g); } .c7 { --at: 7; --own: var(--h); }
-.diagram { min-width: 0; font-size: 0.9375rem; }
-.lanes { position: relative; height: 1.75rem; }
-.name { position: absolute; width: var(--lane); left: calc(var(--gutter) + var(--at) * var(--lane)); text-align: center; color: var(--own); }
-.name.store { left: auto; right: 0; width: auto; color: var(--soft); font-weight: 600; }
-.steps { list-style: none; margin: 0; padding: 0; }
-.step { position: relative; }
-.step, .violation { scroll-margin: 1rem 0; }
-.part { position: relative; isolation: isolate; padding: 0.3125rem 0; }
-.part p { position: relative; margin: 0; }
-.when { position: absolute; left: 0.5rem; top: 0.4375rem; z-index: 1; width: calc(var(--gutter) - 0.5rem); font-size: 0.8125rem; color: var(--soft); font-variant-numeric: tabular-nums; }
-.when b { display: inline-block; min-width: 1.375rem; color: var(--ink); }
-.lane { position: absolute; top: 0; bottom: 0; left: calc(var(--gutter) + var(--at) * var(--lane)); width: var(--lane); }
-.lane::before { content: ""; position: absolute; top: 0; bottom: 0; left: calc(50% - 1px); width: 2px; background: var(--line); }
-.lane.inside::before { left: calc(50% - 5px); width: 10px; background: var(--own); }
-.lane.paused::before { background: repeating-linear-gradient(135deg, var(--wire) 0 2px, transparent 2px 6px); left: calc(50% - 3px); width: 6px; }
-.lane.paused.inside::before { background: repeating-linear-gradient(135deg, var(--own) 0 3px, transparent 3px 7px); left: calc(50% - 5px); width: 10px; }
-.lane.crashed::before, .lane.finished::before { background: none; }
-.lane.crashed.inside::before { background: none; border: 1px dotted var(--own); }
-.lane.store { left: auto; right: 0; width: var(--edge); }
-
-.part .request, .part .reply, .part .own, .part .fault { margin-left: calc(var(--gutter) + var(--at) * var(--lane)); padding-left: calc((var(--lanes) - var(--at)) * var(--lane) + 0.375rem); padding-right: calc(var(--edge) + 0.25rem); }
-.request, .reply { padding-bottom: 0.1875rem; }
-.request::after, .reply::after { content: ""; position: absolute; left: calc(var(--lane) / 2 + 6px); right: calc(var(--edge) / 2 + 2px); bottom: -1px; border-bottom: 2px solid var(--own); }
-.reply::after { border-bottom-style: dashed; }
-.request::before, .reply::before { content: ""; position: absolute; bottom: -5px; border: 5px solid transparent; z-index: 1; }
-.request::before { right: calc(var(--edge) / 2); border-left: 9px solid var(--own); border-right-width: 0; }
-.reply::before { left: calc(var(--lane) / 2 + 5px); border-right: 9px solid var(--own); border-left-width: 0; }
-.reply.lost::after { left: calc((var(--lanes) - var(--at)) * var(--lane) + 0.375rem); border-bottom-color: var(--fault); }
-.reply.lost::before { content: "✕"; border: 0; line-height: 1; bottom: -0.5em; left: calc((var(--lanes) - var(--at)) * var(--lane) - 0.5rem); color: var(--fault); font-weight: 700; }
-.reply.lost code, .fault { color: var(--fault); }
-.own::before { content: ""; position: absolute; left: calc(var(--lane) / 2 - 7px); top: 0.4em; width: 14px; height: 14px; border-radius: 50%; background: var(--own); border: 2px solid var(--raised); }
-.fault { font-weight: 600; }
-.fault i { position: absolute; left: calc(var(--lane) / 2 - 0.625rem); top: 0.125rem; width: 1.25rem; height: 1.25rem; line-height: 1.25rem; border-radius: 50%; text-align: center; font-style: normal; font-size: 0.75rem; background: var(--fault); color: var(--raised); }
-.part .tick, .after { margin-left: calc(var(--gutter) + var(--lanes) * var(--lane) + 0.375rem); padding-right: calc(var(--edge) + 0.25rem); color: var(--soft); }
-.tick::before { content: ""; position: absolute; left: calc(-1 * (var(--lanes) * var(--lane) + 0.375rem)); right: 0; top: 50%; border-bottom: 1px dotted var(--wire); z-index: -1; }
-.tick > * { background: var(--raised); padding-right: 0.5rem; }
-.after { display: flex; flex-wrap: wrap; gap: 0 1rem; justify-content: space-between; font-size: 0.875rem; padding-top: 0.3125rem; }
-.keys { margin-left: auto !important; text-align: right; }
-.moves .step.now { background: var(--shade); border-radius: 6px; }
-.moves .later { opacity: 0.22; }
-.violation { margin: 0.5rem 0 0; padding: 0.5rem 0.75rem; border-radius: 6px; background: var(--bad-shade); color: var(--bad); font-weight: 600; }
-.violation.beyond { background: var(--fault-shade); color: var(--fault); }
-
-.panel { background: var(--raised); font-size: 0.875rem; min-width: 0; }
-.controls { display: none; grid-template-columns: auto minmax(0, 1fr) auto; align-items: center; gap: 0.375rem 0.5rem; }
-.moves .controls { display: grid; }
-.count { grid-column: 1 / -1; margin: 0; display: flex; justify-content: space-between; }
-.count label { font-weight: 600; }
-.count output { font-variant-numeric: tabular-nums; }
-.controls input { width: 100%; min-width: 0; accent-color: var(--link); height: 1.5rem; margin: 0; }
-.controls button { font: inherit; line-height: 1; width: 2.25rem; height: 2.25rem; border: 1px solid var(--line); border-radius: 8px; background: var(--raised); color: var(--ink); cursor: pointer; position: relative; }
-.controls button:hover { background: var(--shade); }
-.moment .what { margin: 0.5rem 0; min-height: 1.55em; }
-.moment b { color: var(--own); }
-.moment caption { text-align: left; color: var(--soft); padding: 0.25rem 0; }
-.moment th, .moment td { padding: 0.1875rem 0.5rem 0.1875rem 0; border-top: 1px solid var(--line); }
-.moment th { color: var(--soft); font-weight: normal; }
-.moment td:last-child { white-space: nowrap; }
-.clients { list-style: none; margin: 0.75rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.125rem 1rem; }
-
+${RUN_STYLE}
 .questions { padding-left: 1.25rem; max-width: 52rem; }
 .questions li { margin-bottom: 0.375rem; }
 .filters { display: none; }
@@ -210,9 +235,6 @@ th, td { text-align: left; vertical-align: baseline; }
   .columns { display: grid; grid-template-columns: 19rem minmax(0, 1fr); gap: 3rem; margin-top: 2rem; }
   nav { position: sticky; top: 1rem; align-self: start; max-height: calc(100vh - 2rem); overflow-y: auto; padding-right: 0.5rem; }
   .recipe { grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 2rem; }
-  .run { grid-template-columns: minmax(0, 1fr) 18rem; gap: 2.5rem; }
-  .panel { position: sticky; top: 1rem; align-self: start; }
-  .clients { display: block; }
 }
 @media (max-width: 59.99rem) {
   .head, .columns, .foot { padding-left: 1rem; padding-right: 1rem; }
@@ -220,20 +242,6 @@ th, td { text-align: left; vertical-align: baseline; }
   .head h1 { font-size: 2rem; }
   pre code { font-size: 0.75rem; }
   nav { margin: 1.25rem 0; }
-  .run { --gutter: 3.75rem; --lane: 1.75rem; --edge: 1.5rem; padding: 0.25rem 0.75rem 0; gap: 0; }
-  .when { left: 0.25rem; }
-  .run.n5, .run.n6, .run.n7, .run.n8 { --gutter: 3.5rem; --lane: 0.9375rem; }
-  .step, .violation { scroll-margin-bottom: 12rem; }
-  .panel { position: sticky; bottom: 0; border-top: 1px solid var(--line); padding: 0.5rem 0 0.75rem; margin-top: 0.75rem; z-index: 2; }
-  .controls { grid-template-columns: auto minmax(0, 1fr) auto auto; }
-  .count { grid-column: 4; grid-row: 1; }
-  .count label { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  .moment .what { margin: 0.375rem 0 0.25rem; }
-  .moment caption { display: none; }
-  .moment thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-  .moment td { padding: 0.125rem 0.5rem 0.125rem 0; }
-  .clients { margin-top: 0.25rem; }
-  .moment { max-height: 34vh; overflow-y: auto; }
   .verdicts thead { display: none; }
   .verdicts tr { display: block; padding: 0.375rem 1rem; }
   .verdicts th, .verdicts td { display: block; padding: 0; }

@@ -11,6 +11,7 @@ import {
   type Tools,
 } from '../index.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
+import { recipeText } from './recipe-text.ts';
 import { scriptsOf, sentAlone } from './scripts.ts';
 
 /** A command as a list of arguments. `isValue` marks those that come from a variable of the recipe. */
@@ -158,7 +159,7 @@ describe('the pseudo-code as a program', () => {
   it.each(textbook)(
     'of $recipe.name, $variant, does what the recipe does',
     ({ recipe, variant }) => {
-      const program = programOf(recipe, variant);
+      const program = recipeText(recipe, variant);
       const parsed = { ...parseRecipe(program, recipe.name), variants: recipe.variants };
       expect(parsed.lockKey).toBe(recipe.lockKey);
       expect(found(parsed, variant)).toEqual(found(recipe, variant));
@@ -169,7 +170,7 @@ describe('the pseudo-code as a program', () => {
     const random = seededRandom(7);
     const pick = (count: number): number => Math.floor(random.next() * count);
     const programs = [
-      ...new Set(textbook.map(({ recipe, variant }) => programOf(recipe, variant))),
+      ...new Set(textbook.map(({ recipe, variant }) => recipeText(recipe, variant))),
     ];
     const words = programs.join(' ').match(/\S+|\n *| /g)!;
     const errors = new Set<string>();
@@ -189,15 +190,6 @@ describe('the pseudo-code as a program', () => {
     }
     expect(errors.size).toBeGreaterThan(30);
   });
-
-  /** The text, followed by the scripts that the recipe sends. */
-  function programOf(recipe: Recipe, variant: string): string {
-    const code = codeOf(recipe, variant);
-    const scripts = [...scriptsOf(recipe)]
-      .filter(([title]) => code.includes(`<${title}>`))
-      .map(([title, text]) => `script <${title}>\n${text.slice(text.indexOf('\n') + 1)}`);
-    return [code, ...scripts].join('\n\n');
-  }
 
   function found(recipe: Algorithm, variant: string): Partial<Exploration> {
     const { verdicts, states, moves, interleavings, isComplete } = explore(recipe, { variant });

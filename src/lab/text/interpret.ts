@@ -14,9 +14,22 @@ import type {
   Value,
 } from './tree.ts';
 
-/** Runs one client of a recipe that was parsed from a text. */
+/** Runs one client of a recipe that was parsed from a text. Its actions have the line that they come from. */
 export function* interpret(program: Block, tools: Tools, file: string): Client {
-  const flow = yield* new Interpreter(tools, file).run(program);
+  const interpreter = new Interpreter(tools, file);
+  const run = interpreter.run(program);
+  let next = run.next();
+  while (!next.done) {
+    let result: unknown;
+    try {
+      result = yield { ...next.value, line: interpreter.line };
+    } catch (error) {
+      next = run.throw(error);
+      continue;
+    }
+    next = run.next(result);
+  }
+  const flow = next.value;
   return flow === 'on' || flow === 'leave' ? 'done' : flow;
 }
 
@@ -41,6 +54,11 @@ class Interpreter {
   constructor(tools: Tools, file: string) {
     this.#tools = tools;
     this.#file = file;
+  }
+
+  /** The line that runs. */
+  get line(): number {
+    return this.#place.line;
   }
 
   *run(block: Block): Doing<Flow> {
