@@ -69,6 +69,13 @@ export const VERBS: ReadonlyMap<string, VerbEntry> = new Map([
     },
   ],
   [
+    'ui',
+    {
+      summary: 'shows the locks of a store on a web page',
+      load: async () => (await import('./ui.ts')).ui,
+    },
+  ],
+  [
     'check',
     {
       summary: 'warns of settings and keys that make the locks of a store unsafe',

@@ -1,5 +1,11 @@
 import { LabError, RECIPES } from '../lab/index.ts';
-import { LIST_OPTIONS, REPORT_OPTIONS, RUN_OPTIONS, STAMPEDE_OPTIONS } from './lab/lab-options.ts';
+import {
+  LIST_OPTIONS,
+  REPORT_OPTIONS,
+  RUN_OPTIONS,
+  SERVE_OPTIONS,
+  STAMPEDE_OPTIONS,
+} from './lab/lab-options.ts';
 import { listRecipes } from './lab/list.ts';
 import { showQuorum } from './lab/quorum.ts';
 import { isFile } from './lab/recipe-file.ts';
@@ -7,6 +13,7 @@ import { replayRecipe } from './lab/replay.ts';
 import { writeReport } from './lab/report.ts';
 import { runRecipe } from './lab/run.ts';
 import { searchAll } from './lab/search-all.ts';
+import { serveLab } from './lab/serve.ts';
 import { showStampede } from './lab/stampede.ts';
 import { describeOptions, type OptionTable } from './options.ts';
 import { type Io, UsageError, type Verb } from './verb.ts';
@@ -18,13 +25,14 @@ const PARTS: ReadonlyMap<string, Part> = new Map([
   ['run', runRecipe],
   ['replay', replayRecipe],
   ['report', writeReport],
+  ['serve', serveLab],
   ['stampede', showStampede],
   ['quorum', showQuorum],
 ]);
 
 /** `holdfast lab`: searches lock recipes in every interleaving, and shows schedules that fail. */
 export const lab: Verb = {
-  options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS },
+  options: { ...STAMPEDE_OPTIONS, ...RUN_OPTIONS, ...REPORT_OPTIONS, ...SERVE_OPTIONS },
   words: [...PARTS.keys()],
 
   help: `holdfast lab: runs lock recipes through every interleaving, and shows how they go wrong
@@ -35,6 +43,7 @@ Usage: holdfast lab list [options]                   prints the recipes, at once
                                                      or the scene that explains it
        holdfast lab replay <recipe> <schedule> …     steps through one run of it
        holdfast lab report --out <folder>            writes the whole gallery as one web page
+       holdfast lab serve [--port <number>]          the lab and the tutorial as a web page, on this machine
        holdfast lab stampede [options]               an expired cache entry that many clients request
        holdfast lab quorum [options]                 the votes of quorumStore, and what breaks them
 
@@ -43,6 +52,9 @@ ${describeOptions(without(RUN_OPTIONS, LIST_OPTIONS))}
 
 Options of the search of all, and of report (--out is for report):
 ${describeOptions(without(REPORT_OPTIONS, RUN_OPTIONS))}
+
+Options of serve:
+${describeOptions(without(SERVE_OPTIONS, LIST_OPTIONS))}
 
 Options of stampede:
 ${describeOptions(without(STAMPEDE_OPTIONS, LIST_OPTIONS))}
@@ -71,6 +83,7 @@ Examples:
   holdfast lab run ./my-recipe.txt --pauses 0
   holdfast lab replay set-nx-ex-del a.aza.bwaa --lang zh
   holdfast lab report --out gallery
+  holdfast lab serve
   holdfast lab stampede --clients 50`,
 
   async run(args, io) {

@@ -1,14 +1,13 @@
 import { systemClock } from '../clock/index.ts';
+import { type LockList, NO_LOCKS, StoreError } from '../stores/index.ts';
 import { bytesOf } from './bytes.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { keysData, listData } from './ls/as-json.ts';
 import { FOREIGN_PATTERN, type KeyList, listForeign, NO_KEYS } from './ls/key-list.ts';
 import { keyTable } from './ls/key-table.ts';
-import { type LockList, NO_LOCKS } from './ls/lock-list.ts';
 import { lockRows } from './ls/lock-rows.ts';
 import { lockTable } from './ls/lock-table.ts';
 import { readMixed } from './ls/mixed-arguments.ts';
-import { StoreError } from './ls/servers.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
 import { withLocks, withServers } from './ls/store-reader.ts';
 import { unreadableText } from './ls/unreadable.ts';

@@ -1,7 +1,13 @@
 import { hostname, userInfo } from 'node:os';
-import { type ListedLock, LOCK_KINDS } from '../stores/index.ts';
+import {
+  type DoneRelease,
+  type FoundLock,
+  type ListedLock,
+  LOCK_KINDS,
+  type LockSource,
+  type OperatorNote,
+} from '../stores/index.ts';
 import { type LockRow, lockRows } from './ls/lock-rows.ts';
-import type { DoneRelease, FoundLock, LockSource, OperatorNote } from './ls/lock-source.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
 import { withLocks } from './ls/store-reader.ts';

@@ -189,6 +189,24 @@ export const SERVE_OPTIONS = {
     environment: true,
     help: 'refuses writes for this time after a crash that may have lost locks, 30 if not given; 0 not at all',
   },
+  'page-port': {
+    placeholder: 'number|auto|no',
+    environment: true,
+    help: 'port of the page that shows locks: auto, the default, is a free one; no starts no page',
+  },
+  'page-host': {
+    placeholder: 'address',
+    environment: true,
+    help: 'address of the page, 127.0.0.1 if not given; another one needs --page-cleartext',
+  },
+  'page-cleartext': {
+    environment: true,
+    help: 'allows other machines to open the page: its token and its data travel without TLS',
+  },
+  'page-allow-release': {
+    environment: true,
+    help: 'allows the page to release locks by force, with a reason',
+  },
   loglevel: {
     placeholder: 'debug|verbose|notice|warning',
     environment: true,

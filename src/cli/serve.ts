@@ -1,7 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
+import type { PageServer } from '../page/index.ts';
 import { describeOptions } from './options.ts';
-import { banner, listeningEntry, type ServerFacts } from './serve/banner.ts';
+import { type PagePlace, readPagePlace } from './page-options.ts';
+import { banner, listeningEntry, pageEntry, type ServerFacts } from './serve/banner.ts';
+import type { EngineServers } from './serve/engine-servers.ts';
 import { heapMegabytes, isHeapGiven, maxmemoryBytes } from './serve/heap.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './serve/messages.ts';
 import { ServerLog } from './serve/server-log.ts';
@@ -58,6 +61,11 @@ class ServerProcess {
   readonly #readAgain: () => ServeInput;
   readonly #graceMs: number;
   readonly #thread: Worker;
+  /** Undefined: no page is wanted. */
+  readonly #pagePlace: PagePlace | undefined;
+  #engine: EngineServers | undefined;
+  #page: Promise<PageServer | undefined> | undefined;
+  #isEnding = false;
   #failure: Error | undefined;
   /** 1 unless the thread reports a regular end. */
   #exitCode = 1;
@@ -69,6 +77,7 @@ class ServerProcess {
     this.#log = new ServerLog(io, values['log-format']);
     this.#readAgain = readAgain;
     this.#graceMs = graceOption(values);
+    this.#pagePlace = pageOptions(values);
     this.#thread = startThread(input, io.environment);
   }
 
@@ -84,6 +93,7 @@ class ServerProcess {
     const mark = markPath(this.#values, this.#io.environment);
     this.#send({ kind: 'start', mark, graceMs: this.#graceMs });
     await exited;
+    await this.#closePage();
     if (this.#failure !== undefined) throw this.#failure;
     return this.#exitCode;
   }
@@ -96,6 +106,9 @@ class ServerProcess {
       case 'refused':
         for (const line of message.details) printError(this.#io, line);
         this.#failure = new (message.isUsage ? UsageError : VerbError)(message.message);
+        break;
+      case 'reply':
+        this.#engine?.receive(message);
         break;
       case 'log':
         this.#log.write(message.entry);
@@ -114,6 +127,7 @@ class ServerProcess {
   #listenToSignals(): void {
     const stop = (): void => {
       this.#send({ kind: 'stop' });
+      void this.#closePage();
       this.#notify('stopping');
       // A second signal does not wait for clients.
       for (const signal of STOP_SIGNALS) {
@@ -148,6 +162,29 @@ class ServerProcess {
     if (this.#log.isJson) this.#log.write(listeningEntry(facts, version()));
     else print(this.#io, banner(facts, version()));
     this.#notify('ready');
+    if (this.#pagePlace !== undefined) this.#page = this.#startPage(this.#pagePlace, facts);
+  }
+
+  /** Its code is loaded when the server listens already. Without the page the server works all the same. */
+  async #startPage(place: PagePlace, facts: ServerFacts): Promise<PageServer | undefined> {
+    try {
+      const { EngineServers, startPage } = await import('./serve/page.ts');
+      if (this.#isEnding) return undefined;
+      this.#engine = new EngineServers(facts.addresses[0] ?? '', (order) => this.#send(order));
+      const page = await startPage(place, this.#engine);
+      if (this.#log.isJson) this.#log.write(pageEntry(page.address));
+      else print(this.#io, `Page: ${page.address}`);
+      return page;
+    } catch (error) {
+      this.#log.warn('page', `there is no page: ${(error as Error).message}`);
+      return undefined;
+    }
+  }
+
+  async #closePage(): Promise<void> {
+    this.#isEnding = true;
+    this.#engine?.close();
+    await (await this.#page)?.close();
   }
 
   #notify(state: 'ready' | 'stopping'): void {
@@ -169,6 +206,11 @@ const DEFAULT_GRACE_S = '30';
  * commands are some 3 % faster.
  */
 const INLINED_BYTECODE_BYTES = 1800;
+/**
+ * Three semi-spaces of 4 MB. V8 would take 16 MB each, which the memory of a server with many locks shows, and a
+ * request leaves too little behind for that to save time.
+ */
+const YOUNG_MEGABYTES = 12;
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** The thread gets the heap that `maxmemory` needs, unless Node was started with a size. */
@@ -186,9 +228,22 @@ function startThread(input: ServeInput, environment: Io['environment']): Worker 
   return new Worker(file, {
     name,
     workerData: { ...input, values } satisfies ServerThreadData,
-    resourceLimits: { maxOldGenerationSizeMb: heapMegabytes(bytes) },
+    resourceLimits: {
+      maxOldGenerationSizeMb: heapMegabytes(bytes),
+      maxYoungGenerationSizeMb: YOUNG_MEGABYTES,
+    },
   });
 }
+
+function pageOptions(values: ServeValues): PagePlace | undefined {
+  const { 'page-port': port, 'page-host': host } = values;
+  if (port === 'no') return undefined;
+  const isCleartext = values['page-cleartext'];
+  const allowRelease = values['page-allow-release'];
+  return readPagePlace({ port, host, isCleartext, allowRelease }, PAGE_FLAGS);
+}
+
+const PAGE_FLAGS = { port: '--page-port', host: '--page-host', cleartext: '--page-cleartext' };
 
 function graceOption({ 'restart-grace': seconds = DEFAULT_GRACE_S }: ServeValues): number {
   if (/^\d{1,6}$/.test(seconds)) return Number(seconds) * 1000;

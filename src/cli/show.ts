@@ -1,8 +1,7 @@
 import { systemClock } from '../clock/index.ts';
-import type { ListedHolder, ListedLock, ListedWaiter } from '../stores/index.ts';
+import type { FoundLock, ListedHolder, ListedLock, ListedWaiter } from '../stores/index.ts';
 import { choosePaint, type Paint } from './console/paint.ts';
 import { forcedData, lockData, textData } from './ls/as-json.ts';
-import type { FoundLock } from './ls/lock-source.ts';
 import { ESCAPED_OPTION, nameBytesOf, readMixed } from './ls/mixed-arguments.ts';
 import { STORE_HELP, STORE_OPTIONS } from './ls/store-option.ts';
 import { withLocks } from './ls/store-reader.ts';
@@ -103,9 +102,10 @@ function holderLines(holder: ListedHolder): string[] {
 }
 
 function waiterLine(waiter: ListedWaiter, index: number): string {
-  const { leaseMs } = waiter;
+  const { leaseMs, heldNames = [] } = waiter;
   const wish = leaseMs === undefined ? '' : `, wants ${durationText(leaseMs)}`;
-  return `  waits   ${index + 1}. ${partyText(waiter)}${wish}`;
+  const held = heldNames.length === 0 ? '' : `, holds ${heldNames.map(printable).join(', ')}`;
+  return `  waits   ${index + 1}. ${partyText(waiter)}${wish}${held}`;
 }
 
 function moreLine(count: number, verb: string): string[] {

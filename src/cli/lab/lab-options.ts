@@ -59,6 +59,11 @@ export const REPORT_OPTIONS = {
   ...LOOK_OPTIONS,
 } as const satisfies OptionTable;
 
+export const SERVE_OPTIONS = {
+  port: { placeholder: 'number', help: 'port on 127.0.0.1; a free one if not given' },
+  help: HELP,
+} as const satisfies OptionTable;
+
 export const STAMPEDE_OPTIONS = {
   clients: {
     placeholder: 'number',

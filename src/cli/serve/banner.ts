@@ -31,6 +31,16 @@ export function listeningEntry(facts: ServerFacts, version: string): LogEntry {
   return { level: 'notice', event: 'listening', message, fields };
 }
 
+/** The address of the page as a line of the log. */
+export function pageEntry(address: string): LogEntry {
+  return {
+    level: 'notice',
+    event: 'page',
+    message: `the page is at ${address}`,
+    fields: { address },
+  };
+}
+
 interface AccessFacts {
   readonly host: string;
   readonly port: number;

@@ -15,6 +15,8 @@ export type ServerMessage =
       readonly details: readonly string[];
       readonly isUsage: boolean;
     }
+  /** The reply to the command of the page with this id, encoded; null if it is too large. */
+  | { readonly kind: 'reply'; readonly id: number; readonly bytes: Uint8Array | null }
   /** A line for the log. */
   | { readonly kind: 'log'; readonly entry: LogEntry }
   /** The server has ended regularly. */
@@ -25,6 +27,8 @@ export type ServerOrder =
   /** Listens. The mark is a file, see RunMark; `graceMs` is how long an earlier one counts. */
   | { readonly kind: 'start'; readonly mark: string | undefined; readonly graceMs: number }
   | { readonly kind: 'stop' }
+  /** A command of the page. */
+  | { readonly kind: 'command'; readonly id: number; readonly argv: readonly string[] }
   | { readonly kind: 'password'; readonly password: string }
   /** Reads the files of the certificate again. */
   | { readonly kind: 'reload-certificate' };

@@ -14,6 +14,7 @@ import { describeAccess } from './banner.ts';
 import { applyDirectives } from './config-settings.ts';
 import { LOCK_ROLE } from './lock-role.ts';
 import type { ServerMessage, ServerOrder, ServerThreadData } from './messages.ts';
+import { PageSession } from './page-session.ts';
 import { rewriteConfig, rewriteFile } from './rewrite-config.ts';
 import { RunMark } from './run-mark.ts';
 import { readTlsFiles, tlsOptions } from './tls-files.ts';
@@ -25,6 +26,7 @@ const engine = createEngine({
   lockRole: LOCK_ROLE,
   settings: { 'lock-history-size': '64mb' },
 });
+const page = new PageSession(engine, () => data?.log);
 let server: Server | undefined;
 let data: OpenedFolder | undefined;
 let mark: RunMark | undefined;
@@ -48,6 +50,9 @@ port.on('message', (order: ServerOrder) => {
       break;
     case 'stop':
       void end(0);
+      break;
+    case 'command':
+      page.run(order.argv, (bytes) => send({ kind: 'reply', id: order.id, bytes }));
       break;
     case 'password':
       engine.settings.put('requirepass', order.password);
