@@ -1,11 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
-// Tests in src/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
+/** Virtual tests that leave nothing in their process, and do not measure its heap. */
+const UNITS = ['clock', 'client', 'engine', 'stores'].map((module) => `src/${module}/**/*.test.ts`);
+
+// Tests in src/ and web/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
 // test/tidy.test.ts checks that virtual tests open no socket, start no process and do not sleep.
 export default defineConfig({
   test: {
-    // Tests kill servers, and others then listen on the same port. Tests of the log turn it on again.
-    env: { HOLDFAST_RESTART_GRACE: '0', HOLDFAST_APPENDONLY: 'no' },
+    // Tests kill servers, and others then listen on the same port. Tests of the log turn it on again, those of the page
+    // the page.
+    env: { HOLDFAST_RESTART_GRACE: '0', HOLDFAST_APPENDONLY: 'no', HOLDFAST_PAGE_PORT: 'no' },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Not more files than cores: tests on the wall clock need a core in time.
@@ -15,9 +19,20 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'virtual',
-          include: ['src/**/*.test.ts', 'test/**/*.virtual.test.ts'],
+          name: 'unit',
+          include: UNITS,
           exclude: ['src/**/*.real.test.ts'],
+          // Many small files: a process for each would take longer than the tests.
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'virtual',
+          include: ['src/**/*.test.ts', 'web/**/*.test.ts', 'test/**/*.virtual.test.ts'],
+          exclude: ['src/**/*.real.test.ts', ...UNITS],
           sequence: { groupOrder: 0 },
         },
       },

@@ -367,7 +367,7 @@ describe('bad input of holdfast lab', () => {
   it.each([
     [
       'rum',
-      "There is no part 'rum' of the lab. Known parts: list, run, replay, report, stampede, quorum; without one it searches all recipes.",
+      "There is no part 'rum' of the lab. Known parts: list, run, replay, report, serve, stampede, quorum; without one it searches all recipes.",
     ],
     ['set-nx-ex-del', "'set-nx-ex-del' is a recipe: did you mean holdfast lab run set-nx-ex-del?"],
     ['run', 'The recipe is missing.'],

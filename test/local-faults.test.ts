@@ -240,7 +240,7 @@ describe('a folder that is emptied', () => {
     // The server may take its place again during the removal.
     [
       'all of it',
-      (folder: string) => rmSync(folder, { recursive: true, maxRetries: 100, retryDelay: 0 }),
+      (folder: string) => rmSync(folder, { recursive: true, maxRetries: 20, retryDelay: 5 }),
     ],
   ])('(%s) loses no lock: the server takes its place again', async (_, empty) => {
     const folder = newFolder();

@@ -47,8 +47,8 @@ describe('a command loads only what it needs', () => {
     ['--version', ['--version'], 1, 2_000],
     ['completion', ['completion', 'bash'], 10, 30_000],
     ['cli PING', ['cli', '--store', 'STORE', 'PING'], 20, 80_000],
-    ['ls', ['ls', '--store', 'STORE'], 27, 170_000],
-    ['run', ['run', 'job', '--store', 'STORE', '--', 'true'], 32, 370_000],
+    ['ls', ['ls', '--store', 'STORE'], 33, 170_000],
+    ['run', ['run', 'job', '--store', 'STORE', '--', 'true'], 38, 370_000],
   ])('%s', async (_, args, mostFiles, mostBytes) => {
     const store = `redis://127.0.0.1:${server.port}`;
     const files = await loadedBy(args.map((word) => (word === 'STORE' ? store : word)));

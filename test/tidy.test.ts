@@ -73,7 +73,7 @@ function imports({ path, text }: SourceFile): string[] {
 
 /** The kind of a test file by its place and name: see vitest.config.ts. */
 function isVirtual(path: string): boolean {
-  return path.startsWith('src/')
+  return /^(?:src|web)\//.test(path)
     ? !path.endsWith('.real.test.ts')
     : path.endsWith('.virtual.test.ts');
 }
