@@ -8,6 +8,8 @@ runInTurn([
   'memory',
   'connections',
   'locks',
+  'history',
+  'page',
   'cache',
   'startup',
   'run',

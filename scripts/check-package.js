@@ -30,6 +30,7 @@ const CJS = `const { createLocks } = require('holdfast');${BODY}`;
 const ENTRIES = [
   'cache',
   'clock',
+  'dashboard',
   'engine',
   'lab',
   'local',
