@@ -176,7 +176,7 @@ export class LockCore {
     this.track(released, request.name);
   }
 
-  /** Removes a lease that was stolen or transferred from the session of this process. Retries for one lease duration. */
+  /** Removes a lease that was transferred from the session of this process. Retries for one lease duration. */
   detach(request: LockRequest): void {
     const { store } = this;
     if (store.detach === undefined) return;
