@@ -82,8 +82,8 @@ export const SESSION_MUTANTS = [
   mutant(
     'session: its end is not reported to holders',
     CORE,
-    'if (owner === undefined || lease.request.owner === owner) lease.markStolen(reason);',
-    '',
+    'if (owner === undefined) lease.sessionEnded(reason);',
+    'if (owner === undefined) continue;',
     [SESSION_TEST],
   ),
   mutant(
@@ -96,8 +96,8 @@ export const SESSION_MUTANTS = [
   mutant(
     'release: not sent for a lease that was stolen',
     LEASE,
-    "    if (reason === 'stolen') this.#core.releaseUnused(this.#granted);\n",
-    "    if (reason === 'stolen') void 0;\n",
+    'else if (!isReleased) this.#core.releaseUnused(this.#granted);',
+    '',
     [SESSION_TEST, REDIS_STORE_TEST],
   ),
   mutant(

@@ -67,7 +67,8 @@ export class LockCore {
     inUse.add(store);
     this.store.onLost?.((reason, owner) => {
       for (const lease of this.watchdog.leases()) {
-        if (owner === undefined || lease.request.owner === owner) lease.markStolen(reason);
+        if (owner === undefined) lease.sessionEnded(reason);
+        else if (lease.request.owner === owner) lease.markStolen(reason);
       }
     });
     if (store.connected !== undefined) {

@@ -248,6 +248,11 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     this.#lose('stolen', reason);
   }
 
+  /** The session has ended. The store releases all that is recorded with it, places in queues too. */
+  sessionEnded(reason: Error): void {
+    this.#lose('stolen', reason, true);
+  }
+
   /** The library is closing: the holder must stop. */
   abandon(reason: unknown): void {
     if (this.#isOpen) this.#finish(new LockAbortedError(this.name, reason, 'holding'));
@@ -309,14 +314,14 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     });
   }
 
-  #lose(reason: LossReason, cause?: unknown): void {
+  #lose(reason: LossReason, cause?: unknown, isReleased = false): void {
     if (!this.#isOpen) return;
     const end = new LockLostError(this.name, reason, cause);
     // Set before the event is announced: a subscriber may use the lease.
     this.#end = end;
+    if (reason !== 'stolen') this.#core.releaseRecorded(this.request);
     // A repeated request may have entered the queue after the theft.
-    if (reason === 'stolen') this.#core.releaseUnused(this.#granted);
-    else this.#core.releaseRecorded(this.request);
+    else if (!isReleased) this.#core.releaseUnused(this.#granted);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }
