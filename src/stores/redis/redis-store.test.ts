@@ -326,7 +326,7 @@ describe('a request', () => {
 
   it.each([
     { how: 'a renewal', options: {}, extend: undefined },
-    { how: 'extend() with a longer lease', options: {}, extend: '30s' },
+    { how: 'extend() with a longer lease', options: {}, extend: '30s' as const },
     { how: 'a reply "busy", without renewals', options: { renew: false }, extend: undefined },
   ])('leaves the queue when its lease is found stolen by $how', async ({ options, extend }) => {
     const world = openWorld();
