@@ -10,6 +10,7 @@ const FEATURES_TEST = 'src/stores/lock-features.test.ts';
 const LOCK_TEST = 'src/lock/lock.test.ts';
 const GROUP_TEST = 'src/lock/group-lock.test.ts';
 const LOOSE_END_TEST = 'src/lock/loose-end.test.ts';
+const REDIS_STORE_TEST = 'src/stores/redis/redis-store.test.ts';
 const HAND_OVER_TEST = 'src/stores/redis/hand-over.test.ts';
 const GRAPH = 'src/lock/wait-graph.ts';
 const NESTED = 'src/lock/nested-wait.ts';
@@ -94,9 +95,23 @@ export const LOCK_MUTANTS = [
   mutant(
     'attempt: a lease is not checked when a late request failed',
     ATTEMPT,
-    'if (result === undefined) lease.renew();',
-    '',
+    'if (result === undefined || (',
+    'if ((result !== undefined && ',
     [LOOSE_END_TEST],
+  ),
+  mutant(
+    'attempt: a lease is not checked when a late reply to a repeated request says busy',
+    ATTEMPT,
+    "if (result === undefined || (result.type === 'busy' && isRepeated)) lease.renew();",
+    'if (result === undefined) lease.renew();',
+    [REDIS_STORE_TEST],
+  ),
+  mutant(
+    'lease: a stolen one that was made longer stays in the queue',
+    LEASE,
+    'releaseUnused(this.#granted)',
+    'releaseUnused(this.request)',
+    [REDIS_STORE_TEST],
   ),
   mutant(
     'release: not sent again when the store did not answer',

@@ -6,6 +6,7 @@ const SESSION = 'src/stores/sessions/lock-session.ts';
 const CORE = 'src/lock/core.ts';
 const LEASE = 'src/lock/store-lease.ts';
 const SESSION_TEST = 'src/stores/sessions/lock-session.test.ts';
+const REDIS_STORE_TEST = 'src/stores/redis/redis-store.test.ts';
 
 export const SESSION_MUTANTS = [
   mutant(
@@ -81,8 +82,8 @@ export const SESSION_MUTANTS = [
   mutant(
     'session: its end is not reported to holders',
     CORE,
-    'if (owner === undefined || lease.request.owner === owner) lease.markStolen(reason);',
-    '',
+    'if (owner === undefined) lease.sessionEnded(reason);',
+    'if (owner === undefined) continue;',
     [SESSION_TEST],
   ),
   mutant(
@@ -93,11 +94,11 @@ export const SESSION_MUTANTS = [
     [SESSION_TEST],
   ),
   mutant(
-    'detach: not sent for a lease that was lost',
+    'release: not sent for a lease that was stolen',
     LEASE,
-    "    if (reason === 'stolen') this.#core.detach(this.request);\n",
-    "    if (reason === 'stolen') void 0;\n",
-    [SESSION_TEST],
+    'else if (!isReleased) this.#core.releaseUnused(this.#granted);',
+    '',
+    [SESSION_TEST, REDIS_STORE_TEST],
   ),
   mutant(
     'detach: not sent again after it failed',

@@ -327,14 +327,16 @@ export class Attempt extends Scheduled<Attempt> implements Waiter {
 
   /**
    * Handles a reply, or the failure of a request (undefined), after this attempt has ended. While the lease is held,
-   * a reply changes nothing, and after a failure the lease is renewed, which finds out whether the store still has it.
-   * Otherwise the request may have been granted again, or be in the queue, and is released. Exception: a lease that was
-   * transferred belongs to another process, unless the reply is of a later grant.
+   * a reply changes nothing. After a failure, or if a repeated request found the lock busy, the lease is renewed, which
+   * finds out whether the store still has it. Otherwise the request may have been granted again, or be in the queue, and
+   * is released. Exception: a lease that was transferred belongs to another process, unless the reply is of a later
+   * grant.
    */
   #handleLate(result?: AcquireResult): void {
     const lease = this.#state === 'granted' ? this.#lease! : undefined;
     if (lease?.isHeld) {
-      if (result === undefined) lease.renew();
+      const isRepeated = this.#requestCount > 1;
+      if (result === undefined || (result.type === 'busy' && isRepeated)) lease.renew();
       return;
     }
     const isLater = result?.type === 'granted' && result.fence !== lease?.grantFence;

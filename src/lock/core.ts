@@ -67,7 +67,8 @@ export class LockCore {
     inUse.add(store);
     this.store.onLost?.((reason, owner) => {
       for (const lease of this.watchdog.leases()) {
-        if (owner === undefined || lease.request.owner === owner) lease.markStolen(reason);
+        if (owner === undefined) lease.sessionEnded(reason);
+        else if (lease.request.owner === owner) lease.markStolen(reason);
       }
     });
     if (store.connected !== undefined) {
@@ -176,7 +177,7 @@ export class LockCore {
     this.track(released, request.name);
   }
 
-  /** Removes a lease that was stolen or transferred from the session of this process. Retries for one lease duration. */
+  /** Removes a lease that was transferred from the session of this process. Retries for one lease duration. */
   detach(request: LockRequest): void {
     const { store } = this;
     if (store.detach === undefined) return;

@@ -43,6 +43,8 @@ const RETRY_PART = 1 / 20;
 export class StoreLease extends Scheduled<StoreLease> implements Lease {
   /** Sent by renewals. Its lease may be longer than the one that the store has confirmed: see extend(). */
   request: LockRequest;
+  /** The request that was granted. With a longer lease, a release would not find it in the queue. */
+  readonly #granted: LockRequest;
   /** The fence of the grant. 0: the store has no fences. */
   grantFence = 0;
   #isSettled = false;
@@ -70,6 +72,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     super();
     this.#core = core;
     this.request = request;
+    this.#granted = request;
     this.#options = options;
   }
 
@@ -245,6 +248,11 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     this.#lose('stolen', reason);
   }
 
+  /** The session has ended. The store releases all that is recorded with it, places in queues too. */
+  sessionEnded(reason: Error): void {
+    this.#lose('stolen', reason, true);
+  }
+
   /** The library is closing: the holder must stop. */
   abandon(reason: unknown): void {
     if (this.#isOpen) this.#finish(new LockAbortedError(this.name, reason, 'holding'));
@@ -306,13 +314,14 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
     });
   }
 
-  #lose(reason: LossReason, cause?: unknown): void {
+  #lose(reason: LossReason, cause?: unknown, isReleased = false): void {
     if (!this.#isOpen) return;
     const end = new LockLostError(this.name, reason, cause);
     // Set before the event is announced: a subscriber may use the lease.
     this.#end = end;
-    if (reason === 'stolen') this.#core.detach(this.request);
-    else this.#core.releaseRecorded(this.request);
+    if (reason !== 'stolen') this.#core.releaseRecorded(this.request);
+    // A repeated request may have entered the queue after the theft.
+    else if (!isReleased) this.#core.releaseUnused(this.#granted);
     announce('lose', () => ({ ...this.#event(), reason, heldMs: this.#heldMs() }));
     this.#finish(end);
   }

@@ -41,6 +41,11 @@ describe('the library', () => {
     ['mutex', '5.13.', 'two renewals at once, one of which left its timer behind'],
     ['semaphore', '7.20.', 'two renewals at once, as with the mutex'],
     ['mutex-adopted', '4.tb.1.1.3.1.12xc.tb.tb.', 'a lease adopted too late and kept'],
+    [
+      'mutex-stolen',
+      '1xb1rcqcrcqcrc.tdqdrd.tdqdrdmcqctcrc.tatctc.ta',
+      'a place in the queue that a stolen lease left behind',
+    ],
   ] as const;
 
   it.each(FIXED)('does not fail again: %s %s, %s', async (name, schedule) => {

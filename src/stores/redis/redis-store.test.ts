@@ -324,6 +324,44 @@ describe('a request', () => {
     expect((await waiting).isHeld).toBe(true);
   });
 
+  it.each([
+    { how: 'a renewal', options: {}, extend: undefined },
+    { how: 'extend() with a longer lease', options: {}, extend: '30s' as const },
+    { how: 'a reply "busy", without renewals', options: { renew: false }, extend: undefined },
+  ])('leaves the queue when its lease is found stolen by $how', async ({ options, extend }) => {
+    const world = openWorld();
+    const first = gate();
+    const second = gate();
+    let calls = 0;
+    const { locks } = world.open((runner) => ({
+      async run(...call) {
+        const isSecond = ++calls === 2;
+        if (isSecond) await second.opened;
+        const reply = await runner.run(...call);
+        if (calls === 1) await first.opened;
+        return reply;
+      },
+    }));
+    const waiting = locks.mutex('a').acquire({ lease: '20s', wait: '60s', ...options });
+    await settle();
+    const thief = world.open().locks.mutex('a');
+    const stolen = await thief.acquire({ steal: true, reason: 'test' });
+    // The reply to the first request arrives after its timeout, while the second one is under way.
+    await elapse(world.clock, 5600);
+    expect(calls).toBe(2);
+    first.open();
+    const lease = await waiting;
+    expect(lease.isHeld).toBe(true);
+    second.open();
+    if (extend) await expect(lease.extend(extend)).rejects.toThrow(LockLostError);
+    await elapse(world.clock, 7000);
+    expect(lease.isHeld).toBe(false);
+    expect(await thief.inspect()).toMatchObject({
+      holders: [{ fence: stolen.fence }],
+      waiters: [],
+    });
+  });
+
   it('that releases a lock in a batch notifies the waiter of that lock without a timer', async () => {
     const { locks } = openWorld().open();
     const names = ['a', 'b'];
