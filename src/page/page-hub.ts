@@ -9,7 +9,7 @@ import type { PageStream } from './page-request.ts';
 import type { PageMetrics, PageSource } from './page-source.ts';
 import type { PageForcedRelease, PageMessage, PageRequests, SourceFacts } from './protocol.ts';
 
-export const MAX_STREAMS = 100;
+const MAX_STREAMS = 100;
 /** Bytes that wait for pages that do not read: for one page, and for all. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 const MAX_ALL_UNREAD_BYTES = 4 * MAX_UNREAD_BYTES;
