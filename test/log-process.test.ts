@@ -20,6 +20,7 @@ import { ErrorReply, type Reply } from '../src/resp/index.ts';
 import { CliProcess, MAIN, runCli } from './cli-process.ts';
 import { DurableServer } from './durable-server.ts';
 import { elapse } from './lock-scene.ts';
+import { PageClient } from './page-client.ts';
 
 /** Longer runs: npm run crash. */
 const KILLS = Number(process.env['HOLDFAST_KILLS'] ?? 50);
@@ -194,18 +195,24 @@ const folder = mkdtempSync(join(tmpdir(), 'holdfast-full-'));
 const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status === 0;
 
 // Mounting a small file system needs root.
-it.skipIf(!mounted)('on a full disk writes are refused and reads are served', async () => {
+it.skipIf(!mounted)('on a full disk refuses writes, serves reads and the page', async () => {
   try {
-    await using server = new DurableServer([], join(folder, 'data'));
+    await using server = new DurableServer(['--page-port', 'auto'], join(folder, 'data'));
     await server.start();
     const client = new Client(parseAddress(server.url), { requestTimeoutMs: 20_000 });
     const filler = join(folder, 'filler');
     writeFileSync(filler, Buffer.alloc(900_000));
+    const locks = createLocks(server.url);
+    await locks.mutex('held').acquire({ lease: '1m' });
     const acknowledged = await writeUntilRefused(client);
     expect(await client.request(['GET', 'key0'])).toHaveLength(10_000);
+    const page = await PageClient.open(/Page: (http:\S+)/.exec(server.text)![1]!);
+    using stream = await page.stream();
+    expect((await stream.next('locks')).locks).toMatchObject([{ name: 'held', holderCount: 1 }]);
     rmSync(filler);
     await untilAccepted(client);
     await client.close();
+    await locks.close();
     await server.kill();
     await server.start();
     const after = new Client(parseAddress(server.url));

@@ -126,6 +126,27 @@ describe('the page of holdfast serve', () => {
     expect(performance.now() - beganMs).toBeLessThan(withinMs(14_000, 29_000));
   }, 40_000);
 
+  it('answers the owner of the token within a second while 500 clients without it keep connections', async () => {
+    using stream = await page.stream();
+    await stream.next('locks');
+    const port = Number(new URL(server.address).port);
+    const sockets = Array.from({ length: 500 }, (_, index) => {
+      const socket = connect(port, '127.0.0.1').resume();
+      if (index % 2 === 1) socket.write(`GET /metrics HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n`);
+      return socket.on('error', () => {});
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    try {
+      const beganMs = performance.now();
+      const owner = await PageClient.open(server.address);
+      expect((await owner.send('')).status).toBe(200);
+      expect(performance.now() - beganMs).toBeLessThan(withinMs(1000, 5000));
+      await locks.mutex('seen-by-owner').run(() => stream.next('changes', named('seen-by-owner')));
+    } finally {
+      for (const socket of sockets) socket.destroy();
+    }
+  });
+
   it('sends only the events after a Last-Event-ID', async () => {
     await locks.mutex('before').run(() => {});
     using first = await page.stream();

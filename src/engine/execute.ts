@@ -174,10 +174,10 @@ function mayWrite({ bits, group }: Command): boolean {
   );
 }
 
-/** Also an EXEC whose commands were queued before. */
+/** Also an EXEC whose commands were queued before. A script runs until its first write, which is refused there. */
 function changesData({ queue }: Session, command: Command): boolean {
-  if (command.name === 'exec') return queue?.some((queued) => mayWrite(queued.command)) ?? false;
-  return mayWrite(command);
+  if (command.name === 'exec') return queue?.some((queued) => queued.command.has('write')) ?? false;
+  return command.has('write');
 }
 
 /** Client libraries know LOADING, and retry. */

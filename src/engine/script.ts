@@ -132,6 +132,7 @@ export class Scripts {
     const writes = !flags?.includes('no-writes');
     const allowsOom = flags?.includes('allow-oom') === true;
     if (flags !== undefined && writes) {
+      if (this.#engine.writeRefusal !== undefined) throw this.#engine.writeRefusal;
       if (!allowsOom && this.#engine.memory.isFull) throw OUT_OF_MEMORY;
       if (readOnly) throw NOT_READ_ONLY;
     }
@@ -226,6 +227,7 @@ export class Scripts {
     }
     if (this.#readOnly && (command.bits & WRITES) !== 0) return READ_ONLY;
     if ((command.bits & FLAGS.write) !== 0) {
+      if (this.#engine.writeRefusal !== undefined) return this.#engine.writeRefusal;
       if ((command.bits & FLAGS.denyoom) !== 0 && this.#isRefusedForMemory()) return OUT_OF_MEMORY;
       this.#hasWritten = true;
       // Reading a char flattens a concatenated string. V8's tree of parts takes more memory than is counted.

@@ -86,6 +86,25 @@ describe('a write that fails', () => {
     expect(scene.reports.join()).toMatch(/cannot write the log.*the log can be written again/);
   });
 
+  it('refuses the first write of a script, and serves scripts that only read', async () => {
+    const server = await scene.start();
+    const script = (text: string): unknown => server.run('EVAL', text, '1', 'a');
+    server.run('SET', 'a', '1');
+    scene.disk.fault = { kind: 'write', code: 'ENOSPC' };
+    server.run('SET', 'b', '2');
+    expect(script("return redis.call('GET', KEYS[1])")).toBe('1');
+    const misconf = { message: expect.stringMatching(/^MISCONF .*ENOSPC/) };
+    expect(script("redis.call('GET', KEYS[1]) return redis.call('DEL', KEYS[1])")).toMatchObject(
+      misconf,
+    );
+    expect(script('#!lua\nreturn 1')).toMatchObject(misconf);
+    for (const argv of [['MULTI'], ['EVAL', "return redis.call('DEL', KEYS[1])", '1', 'a']]) {
+      server.run(...argv);
+    }
+    expect(server.run('EXEC')).toMatchObject([misconf]);
+    expect(server.run('GET', 'a')).toBe('1');
+  });
+
   it('its replies wait until it has succeeded', async () => {
     const { engine, log } = await scene.start();
     const session = engine.session();

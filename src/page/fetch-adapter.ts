@@ -1,5 +1,5 @@
 import type { PageHandler } from './page-handler.ts';
-import { MAX_UNREAD_BYTES, type OpenStream, type PageRequest } from './page-request.ts';
+import type { OpenStream, PageRequest } from './page-request.ts';
 
 /** Handles a request of the Fetch standard, as Hono, bun and others have them. */
 export type FetchHandler = (request: Request) => Promise<Response>;
@@ -41,7 +41,6 @@ async function readBody(request: Request, maxBytes: number): Promise<Buffer | un
   return Buffer.concat(chunks);
 }
 
-/** A page that does not read is closed, and connects again. */
 function eventStream(open: OpenStream): ReadableStream {
   let end = (): void => {};
   let isOver = false;
@@ -53,24 +52,27 @@ function eventStream(open: OpenStream): ReadableStream {
     {
       start(controller) {
         end = open({
+          get unreadBytes() {
+            return -(controller.desiredSize ?? 0);
+          },
           send(chunk) {
-            if (isOver) return;
-            if ((controller.desiredSize ?? 0) >= 0) controller.enqueue(chunk);
-            else {
-              stop();
-              controller.error(new Error('the page does not read its events'));
-            }
+            if (!isOver) controller.enqueue(chunk);
           },
           end() {
             if (isOver) return;
             isOver = true;
             controller.close();
           },
+          destroy() {
+            if (isOver) return;
+            stop();
+            controller.error(new Error('the page does not read its events'));
+          },
         });
         if (isOver) end();
       },
       cancel: stop,
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: MAX_UNREAD_BYTES }),
+    new ByteLengthQueuingStrategy({ highWaterMark: 0 }),
   );
 }

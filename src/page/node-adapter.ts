@@ -1,11 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { PageHandler } from './page-handler.ts';
-import {
-  MAX_UNREAD_BYTES,
-  type OpenStream,
-  type PageRequest,
-  type PageResponse,
-} from './page-request.ts';
+import type { OpenStream, PageRequest, PageResponse } from './page-request.ts';
 
 /** Handles a request of node:http, and of Express and the like. */
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -28,7 +23,9 @@ function write(request: IncomingMessage, response: ServerResponse, answer: PageR
 }
 
 /** Express removes the path under which a handler is mounted, and keeps it in `originalUrl`. */
-function fromNode(request: IncomingMessage & { readonly originalUrl?: string }): PageRequest {
+export function fromNode(
+  request: IncomingMessage & { readonly originalUrl?: string },
+): PageRequest {
   const { method = 'GET', headers } = request;
   return {
     method,
@@ -63,17 +60,18 @@ async function readBody(
   });
 }
 
-/** A page that does not read is closed, and connects again. */
 function writeEvents(response: ServerResponse, open: OpenStream): void {
   response.flushHeaders();
   let isOver = false;
   const end = open({
+    get unreadBytes() {
+      return response.writableLength;
+    },
     send(chunk) {
-      if (isOver) return;
-      if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
-      else response.write(chunk);
+      if (!isOver) response.write(chunk);
     },
     end: () => response.end(),
+    destroy: () => response.destroy(),
   });
   response.on('close', () => {
     isOver = true;

@@ -33,23 +33,25 @@ interface OwnGuardOptions {
 /** For a server of the page's own: it checks the Host, and asks for the token of the URL or the cookie. */
 export function ownGuard({ host, port, random }: OwnGuardOptions): {
   readonly guard: PageGuard;
+  /** Whether the request has the token or the cookie. */
+  isSignedIn(request: Pick<PageRequest, 'header'>): boolean;
   /** The part of the address that the token is in. */
   readonly query: string;
 } {
   const token = secret(random);
   const cookie = { name: `holdfast-page-${port}`, value: secret(random) };
   const isKnownHost = hostCheck(host, port);
+  const isSignedIn = (request: Pick<PageRequest, 'header'>): boolean =>
+    isSame(cookieIn(request, cookie.name), cookie.value) || isSame(bearerIn(request), token);
   const guard: PageGuard = (request, route) => {
     if (!isKnownHost(request.header('host'))) return WRONG_HOST;
     if (route === 'open' || (route === 'metrics' && isLoopback(host))) return undefined;
     const given = route === 'page' ? tokenIn(request.url) : undefined;
     if (given !== undefined) return isSame(given, token) ? signedIn(cookie) : WRONG_TOKEN;
-    const isSignedIn =
-      isSame(cookieIn(request, cookie.name), cookie.value) || isSame(bearerIn(request), token);
-    if (!isSignedIn) return NO_TOKEN;
+    if (!isSignedIn(request)) return NO_TOKEN;
     return route === 'api' ? foreignOrigin(request) : undefined;
   };
-  return { guard, query: `?token=${token}` };
+  return { guard, isSignedIn, query: `?token=${token}` };
 }
 
 /** For the handler in a program of the user, whose own middleware controls access to the page. */
@@ -124,12 +126,12 @@ function signedIn({
   });
 }
 
-function cookieIn(request: PageRequest, name: string): string | undefined {
+function cookieIn(request: Pick<PageRequest, 'header'>, name: string): string | undefined {
   const pairs = (request.header('cookie') ?? '').split(';').map((pair) => pair.trim());
   return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
-function bearerIn(request: PageRequest): string | undefined {
+function bearerIn(request: Pick<PageRequest, 'header'>): string | undefined {
   return /^Bearer ([\w-]{1,128})$/.exec(request.header('authorization') ?? '')?.[1];
 }
 

@@ -67,6 +67,28 @@ async function get(url: string): Promise<PageResponse & { readonly text: string 
   return { ...response, text: 'body' in response ? String(response.body) : '' };
 }
 
+const READING = { unreadBytes: 0, end() {}, destroy() {} };
+
+/** A page that reads nothing. */
+class StalledPage {
+  unreadBytes = 0;
+  isOver = false;
+
+  constructor() {
+    hub.connect(this);
+  }
+
+  send(chunk: Buffer): void {
+    this.unreadBytes += chunk.length;
+  }
+
+  end(): void {}
+
+  destroy(): void {
+    this.isOver = true;
+  }
+}
+
 function release(body: unknown, options = {}): Promise<PageResponse> {
   return handle(request('POST', '/api/release', { body: JSON.stringify(body), ...options }));
 }
@@ -79,6 +101,7 @@ function listen(chunks: string[]): {
 } {
   let isOver = false;
   const end = hub.connect({
+    ...READING,
     send: (chunk) => chunks.push(chunk.toString()),
     end: () => {
       isOver = true;
@@ -326,11 +349,11 @@ describe('api/stream', () => {
     await locks.mutex('a').acquire();
     const first: Buffer[] = [];
     const second: Buffer[] = [];
-    hub.connect({ send: (chunk) => first.push(chunk), end() {} });
+    hub.connect({ ...READING, send: (chunk) => first.push(chunk) });
     await clock.advanceAsync(0);
     const third: Buffer[] = [];
     for (const chunks of [second, third]) {
-      hub.connect({ send: (chunk) => chunks.push(chunk), end() {} });
+      hub.connect({ ...READING, send: (chunk) => chunks.push(chunk) });
     }
     const ofLocks = (chunk: Buffer): boolean => chunk.includes('event: locks');
     expect(second.find(ofLocks)).toBeDefined();
@@ -421,5 +444,36 @@ describe('the fetch handler', () => {
     }
     const reader = body!.getReader();
     await expect(reader.read()).rejects.toThrow('does not read');
+  });
+});
+
+describe('pages that do not read', () => {
+  const MB = 2 ** 20;
+
+  it('ends one for which more than 32 MB wait', async () => {
+    const [stalled, other] = [new StalledPage(), new StalledPage()];
+    stalled.unreadBytes = 33 * MB;
+    await clock.advance(20_000);
+    expect([stalled.isOver, other.isOver]).toEqual([true, false]);
+  });
+
+  it('ends the largest until at most 128 MB wait for all', async () => {
+    const pages = Array.from({ length: 10 }, () => new StalledPage());
+    for (const [index, page] of pages.entries()) page.unreadBytes = (10 + 2 * index) * MB;
+    await clock.advance(20_000);
+    // The first seven have 112 MB.
+    expect(pages.map(({ isOver }) => isOver)).toEqual([
+      ...new Array(7).fill(false),
+      ...new Array(3).fill(true),
+    ]);
+  });
+
+  it('ends the largest when another page connects', () => {
+    const pages = Array.from({ length: 6 }, () => new StalledPage());
+    for (const page of pages) page.unreadBytes = 25 * MB;
+    pages[3]!.unreadBytes++;
+    const next = new StalledPage();
+    expect([...pages, next].map(({ isOver }) => isOver).indexOf(true)).toBe(3);
+    expect(next.unreadBytes).toBeGreaterThan(0);
   });
 });

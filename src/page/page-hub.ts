@@ -5,10 +5,14 @@ import { type EventBatch, HistoryFeed } from './history-feed.ts';
 import { LockFeed, type LockUpdate } from './lock-feed.ts';
 import { pageEvent } from './page-event.ts';
 import { lockId, lockOfId, pageForced, pageLock, shownText } from './page-lock.ts';
+import type { PageStream } from './page-request.ts';
 import type { PageMetrics, PageSource } from './page-source.ts';
 import type { PageForcedRelease, PageMessage, PageRequests, SourceFacts } from './protocol.ts';
 
-export const MAX_STREAMS = 100;
+const MAX_STREAMS = 100;
+/** Bytes that wait for pages that do not read: for one page, and for all. */
+const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
+const MAX_ALL_UNREAD_BYTES = 4 * MAX_UNREAD_BYTES;
 const HEARTBEAT_MS = 15_000;
 const FIGURES_MS = 2000;
 const CONTENTION_MS = 5000;
@@ -20,13 +24,6 @@ const MAX_REQUESTS = 4;
 /** Locks whose forced releases are remembered, and how many of each. */
 const MAX_FORCED = 1000;
 const MAX_NOTES = 10;
-
-/** One open page. `send` gets whole server-sent events. */
-export interface PageStream {
-  send(chunk: Buffer): void;
-  /** No event follows. */
-  end(): void;
-}
 
 interface PageHubOptions {
   readonly source: PageSource;
@@ -101,6 +98,7 @@ export class PageHub {
       stream.end();
       return () => {};
     }
+    this.#endStalled();
     for (const chunk of this.#greeting(lastEventId)) stream.send(chunk);
     this.#streams.add(stream);
     if (this.#streams.size === 1) this.#start();
@@ -190,7 +188,7 @@ export class PageHub {
 
   async #readMetrics(metrics: PageMetrics): Promise<string> {
     try {
-      // A server that refuses scripts, as one that cannot write its log, still has its figures.
+      // A server that refuses scripts, as one that has restarted without its data, still has its figures.
       return await metrics.text(await this.#locks.read().catch(() => undefined));
     } finally {
       this.#readingMetrics = undefined;
@@ -293,7 +291,27 @@ export class PageHub {
   }
 
   #broadcast(chunk: Buffer): void {
+    this.#endStalled();
     for (const stream of this.#streams) stream.send(chunk);
+  }
+
+  /**
+   * Ends the pages for which the most bytes wait, until the others are within both limits. They connect again. A message
+   * of any size is sent to a page that has read the earlier ones.
+   */
+  #endStalled(): void {
+    for (;;) {
+      let all = 0;
+      let largest: PageStream | undefined;
+      for (const stream of this.#streams) {
+        all += stream.unreadBytes;
+        if (stream.unreadBytes > (largest?.unreadBytes ?? 0)) largest = stream;
+      }
+      if (largest === undefined) return;
+      if (all <= MAX_ALL_UNREAD_BYTES && largest.unreadBytes <= MAX_UNREAD_BYTES) return;
+      this.#disconnect(largest);
+      largest.destroy();
+    }
   }
 
   #find(id: string): ReturnType<typeof lockOfId> {

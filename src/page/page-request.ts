@@ -14,12 +14,20 @@ export type PageResponse =
   /** A stream of events: `open` gets the functions that write to it and returns one that is called at its end. */
   | { readonly status: 200; readonly headers: Headers; readonly open: OpenStream };
 
-export type OpenStream = (stream: { send(chunk: Buffer): void; end(): void }) => () => void;
+export type OpenStream = (stream: PageStream) => () => void;
+
+/** One open page. `send` gets whole server-sent events. */
+export interface PageStream {
+  /** Bytes that were sent, and that the page has not read. */
+  readonly unreadBytes: number;
+  send(chunk: Buffer): void;
+  /** No event follows. */
+  end(): void;
+  /** Closes the connection, and drops what the page has not read. */
+  destroy(): void;
+}
 
 type Headers = Readonly<Record<string, string>>;
-
-/** Pages that do not read what was sent: the maximum that waits for each. */
-export const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 
 /** A short text for people and programs. */
 export function plain(status: number, text: string, headers: Headers = {}): PageResponse {

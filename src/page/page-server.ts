@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { systemClock, systemRandom } from '../clock/index.ts';
-import { nodeHandler } from './node-adapter.ts';
+import { fromNode, nodeHandler } from './node-adapter.ts';
 import { loadAssets } from './page-assets.ts';
 import { ownGuard } from './page-guard.ts';
 import { pageHandler } from './page-handler.ts';
-import { MAX_STREAMS, PageHub } from './page-hub.ts';
+import { PageHub } from './page-hub.ts';
 import type { PageSource } from './page-source.ts';
 
 export interface PageServerOptions {
@@ -27,8 +27,10 @@ export interface PageServer {
   close(): Promise<void>;
 }
 
-/** Requests beside streams: the files of the page, and reads of one lock. */
-const MAX_OTHER_CONNECTIONS = 100;
+/** Connections on which no request had the token or the cookie. */
+const MAX_UNKNOWN_CONNECTIONS = 100;
+/** Above what one turn accepts: a burst of unknown connections must not keep the owner of the token out. */
+const MAX_CONNECTIONS = 1000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 /** Node would check the two timeouts every 30 s only. */
@@ -44,7 +46,7 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
     connectionsCheckingInterval: CHECK_MS,
     maxHeaderSize: MAX_HEADER_BYTES,
   });
-  server.maxConnections = MAX_STREAMS + MAX_OTHER_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   const port = await listen(server, host, options.port);
   const hub = new PageHub({
     source,
@@ -53,9 +55,14 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
     clock: systemClock,
     random: systemRandom,
   });
-  const { guard, query } = ownGuard({ host, port, random: systemRandom });
+  const { guard, isSignedIn, query } = ownGuard({ host, port, random: systemRandom });
   const assets = loadAssets();
-  server.on('request', nodeHandler(pageHandler({ hub, guard, assets, isMounted: false })));
+  const handle = nodeHandler(pageHandler({ hub, guard, assets, isMounted: false }));
+  const unknown = limitUnknown(server);
+  server.on('request', (request, response) => {
+    if (isSignedIn(fromNode(request))) unknown.delete(request.socket);
+    handle(request, response);
+  });
   return {
     address: `http://${host.includes(':') ? `[${host}]` : host}:${port}/${query}`,
     port,
@@ -67,6 +74,20 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
       });
     },
   };
+}
+
+/** Returns the connections that a request has not signed in yet. The oldest is closed when there are too many. */
+function limitUnknown(server: Server): Set<Socket> {
+  const unknown = new Set<Socket>();
+  server.on('connection', (socket) => {
+    unknown.add(socket);
+    socket.on('close', () => unknown.delete(socket));
+    if (unknown.size <= MAX_UNKNOWN_CONNECTIONS) return;
+    const [oldest] = unknown;
+    unknown.delete(oldest!);
+    oldest!.destroy();
+  });
+  return unknown;
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {
