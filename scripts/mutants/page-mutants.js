@@ -33,7 +33,7 @@ export const PAGE_MUTANTS = [
     'page: secrets are compared by prefix',
     GUARD,
     'return given !== undefined && timingSafeEqual(hashOf(given), hashOf(expected));',
-    'return given !== undefined && expected.startsWith(given);',
+    "return given !== undefined && given !== '' && expected.startsWith(given);",
     GUARD_TESTS,
   ),
   mutant(

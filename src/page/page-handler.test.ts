@@ -368,7 +368,7 @@ describe('api/stream', () => {
       return chunks;
     };
     const first = await connect();
-    for (let read = 0; read < 3; read++) await clock.advance(600);
+    await clock.advanceAsync(1200);
     const ids = [...first.join('').matchAll(/^id: (.*)$/gm)].map(([, id]) => id!);
     const again = (await connect(ids.at(-2))).join('');
     expect(again).toContain('"name":"n2"');
