@@ -1,10 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { seededRandom } from '../src/clock/index.ts';
 import { CliProcess, runCli } from './cli-process.ts';
-import { BUILD } from './lock-holder-process.ts';
+import { mutex, NestingProcess, type Task } from './deadlock-process.ts';
 import { newSeed } from './new-seed.ts';
 import { startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
@@ -27,88 +25,10 @@ async function startOurs(): Promise<Server> {
   return { url: `redis://127.0.0.1:${port}`, stop: () => server[Symbol.asyncDispose]() };
 }
 
-type Step =
-  | { readonly kind: 'mutex' | 'read' | 'write'; readonly name: string }
-  | { readonly kind: 'semaphore'; readonly name: string; readonly slots: number }
-  | { readonly kind: 'all'; readonly names: readonly string[] };
-
-interface Ended {
-  readonly result: 'done' | 'deadlock' | 'timeout';
-  readonly message?: string;
-}
-
-interface Message extends Ended {
-  readonly id: number;
-  readonly event: 'ready' | 'held' | 'ended';
-}
-
-/** A process that takes locks inside each other. */
-class Member {
-  readonly child: ChildProcess;
-  readonly #tasks = new Map<number, { held(): void; ended(result: Ended): void }>();
-  #lastId = 0;
-
-  static async start(url: string): Promise<Member> {
-    const member = new Member(url);
-    await once(member.child, 'message');
-    return member;
-  }
-
-  private constructor(url: string) {
-    this.child = fork(join(import.meta.dirname, 'deadlock-process.child.js'), {
-      env: { ...process.env, HOLDFAST_BUILD: BUILD, HOLDFAST_STORE: url },
-      execArgv: [],
-    });
-    this.child.on('message', ({ id, event, ...ended }: Message) => {
-      if (event === 'held') this.#tasks.get(id)?.held();
-      if (event === 'ended') this.#tasks.get(id)?.ended(ended);
-    });
-  }
-
-  /** Starts a task and waits until it holds its first lock. */
-  async hold(...steps: readonly Step[]): Promise<Task> {
-    return this.holdFor(30_000, ...steps);
-  }
-
-  async holdFor(wait: number, ...steps: readonly Step[]): Promise<Task> {
-    const id = ++this.#lastId;
-    let held = (): void => {};
-    const isHeld = new Promise<void>((resolve) => {
-      held = resolve;
-    });
-    const ended = this.#ended(id, held);
-    this.child.send({ id, steps, hasGate: true, wait });
-    await isHeld;
-    return { ended, go: () => void this.child.send({ id, opens: true }) };
-  }
-
-  /** Runs a task with a pause inside of each lock. */
-  run(steps: readonly Step[], pauseMs: number): Promise<Ended> {
-    const id = ++this.#lastId;
-    const ended = this.#ended(id, () => {});
-    this.child.send({ id, steps, pauseMs, wait: 30_000 });
-    return ended;
-  }
-
-  #ended(id: number, held: () => void): Promise<Ended> {
-    return new Promise((ended) => this.#tasks.set(id, { held, ended }));
-  }
-}
-
-interface Task {
-  readonly ended: Promise<Ended>;
-  /** Makes it request its second lock. */
-  go(): void;
-}
-
 async function resultsOf(...tasks: readonly Task[]): Promise<string[]> {
   for (const task of tasks) task.go();
   const ended = await Promise.all(tasks.map((task) => task.ended));
   return ended.map(({ result }) => result).sort();
-}
-
-function mutex(name: string): Step {
-  return { kind: 'mutex', name };
 }
 
 describe.each([
@@ -116,9 +36,9 @@ describe.each([
   ['holdfast serve', startOurs],
 ] as const)('a deadlock between processes, on %s', (_, startServer) => {
   let server: Server;
-  let one: Member;
-  let two: Member;
-  let three: Member;
+  let one: NestingProcess;
+  let two: NestingProcess;
+  let three: NestingProcess;
 
   beforeAll(async () => {
     server = await startServer();
@@ -139,8 +59,8 @@ describe.each([
       .toBe('');
   }, withinMs(20_000));
 
-  function start(): Promise<Member> {
-    return Member.start(server.url);
+  function start(): Promise<NestingProcess> {
+    return NestingProcess.start(server.url);
   }
 
   it('of two mutexes in opposite order is reported to one of them within a second', async () => {

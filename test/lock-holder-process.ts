@@ -64,6 +64,10 @@ export class HolderProcess {
     this.#child.on('close', () => this.#ended());
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   /** Acquires a mutex, or with `permits` a semaphore with this count. */
   acquire(
     name: string,

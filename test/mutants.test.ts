@@ -17,6 +17,7 @@ const SOURCES = [
   'src/client',
   'src/engine/exit-commands.ts',
   'src/engine/acl',
+  'src/page',
   'scripts/mutants.js',
   'scripts/mutants',
 ];

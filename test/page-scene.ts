@@ -21,6 +21,7 @@ export const SOURCE: SourceFacts = {
   },
   canRelease: true,
   history: 'server',
+  historyEpoch: 'e',
   hasServer: true,
   hasWaitGraph: true,
 };

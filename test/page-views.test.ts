@@ -301,7 +301,7 @@ describe('hostile names', () => {
       }),
     );
 
-  it.each(['locks', 'waits', 'clients', 'lock/h0', 'lock/h4'])('are text in %s', async (view) => {
+  it.each(['waits', 'clients'])('are text in %s', async (view) => {
     fixture.greeting = [
       { type: 'source', source: SOURCE },
       { type: 'locks', locks: hostile(), isCut: false },

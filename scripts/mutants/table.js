@@ -8,6 +8,7 @@ import { ETCD_MUTANTS } from './etcd-mutants.js';
 import { LOCK_MUTANTS } from './lock-mutants.js';
 import { LOG_MUTANTS } from './log-mutants.js';
 import { MEMCACHED_MUTANTS } from './memcached-mutants.js';
+import { PAGE_MUTANTS } from './page-mutants.js';
 import { POSTGRES_MUTANTS } from './postgres-mutants.js';
 import { QUORUM_MUTANTS } from './quorum-mutants.js';
 import { SCRIPT_MUTANTS } from './script-mutants.js';
@@ -28,4 +29,5 @@ export const MUTANTS = [
   ...QUORUM_MUTANTS,
   ...ETCD_MUTANTS,
   ...SERVER_MUTANTS,
+  ...PAGE_MUTANTS,
 ];

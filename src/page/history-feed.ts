@@ -80,7 +80,7 @@ export class HistoryFeed {
   /** The kept events after a Last-Event-ID; all without one, and with one of another feed. */
   after(lastEventId: string | undefined): EventBatch {
     const [epoch, number = ''] = lastEventId?.split(':') ?? [];
-    const isKnown = epoch === this.#epoch && /^\d{1,15}$/.test(number);
+    const isKnown = epoch === this.epoch && /^\d{1,15}$/.test(number);
     if (!isKnown) {
       this.#allKept ??= this.#batch(this.#kept, 0, 0);
       return this.#allKept;
@@ -96,12 +96,13 @@ export class HistoryFeed {
     return { events: kept.map(({ text }) => text), missed, id };
   }
 
-  get #epoch(): string {
+  /** Ids of events are unique within an epoch. */
+  get epoch(): string {
     return `${this.#options.epoch}-${this.#resets}`;
   }
 
   #idOf(id: number): string {
-    return `${this.#epoch}:${id}`;
+    return `${this.epoch}:${id}`;
   }
 
   /** Failures are those that the list of locks reports too: the page shows them once. */

@@ -42,6 +42,17 @@ describe('ownGuard', () => {
     expect(guard(request('/', { authorization: `Bearer ${token}` }), 'api')).toBeUndefined();
   });
 
+  it('refuses the start of the token, and of the cookie', () => {
+    const start = token.slice(0, -1);
+    for (const refused of [
+      guard(request(`/?token=${start}`), 'page'),
+      guard(request('/', { authorization: `Bearer ${start}` }), 'api'),
+      guard(request('/', { cookie: cookie().slice(0, -1) }), 'page'),
+    ]) {
+      expect(refused).toMatchObject({ status: 401 });
+    }
+  });
+
   it.each([
     ['no token', '/', {}],
     ['a wrong token', '/?token=AAAA', {}],

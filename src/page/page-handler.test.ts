@@ -1,13 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
-import { storeLocks } from '../stores/index.ts';
+import { type LockHistoryEvent, storeLocks } from '../stores/index.ts';
 import { fetchHandler } from './fetch-adapter.ts';
 import { mountedGuard } from './page-guard.ts';
 import { type PageHandler, pageHandler } from './page-handler.ts';
 import { PageHub } from './page-hub.ts';
 import { lockId } from './page-lock.ts';
 import { type PageRequest, type PageResponse, plain } from './page-request.ts';
+import type { PageHistory } from './page-source.ts';
 import type { PageLock, PageMessage } from './protocol.ts';
 import { ServerMetrics } from './server-metrics.ts';
 
@@ -17,7 +18,7 @@ let hub: PageHub;
 let handle: PageHandler;
 let isMounted: boolean;
 
-function open(canRelease: boolean): void {
+function open(canRelease: boolean, history?: PageHistory): void {
   clock = virtualClock();
   const store = memoryStore(clock);
   locks = new Locks({ store, clock, random: seededRandom(1) });
@@ -25,7 +26,7 @@ function open(canRelease: boolean): void {
   hub = new PageHub({
     source: {
       locks: source,
-      history: undefined,
+      history,
       figures: undefined,
       metrics: { add() {}, text: async (shown) => `locks ${shown?.length}\n` },
       close: () => source.close(),
@@ -359,6 +360,42 @@ describe('api/stream', () => {
     expect(second.find(ofLocks)).toBeDefined();
     expect(second.find(ofLocks)).toBe(third.find(ofLocks));
     hub.close();
+  });
+
+  it('passes the Last-Event-ID on to the hub, which sends only the events after it', async () => {
+    const event = (id: number): LockHistoryEvent => ({
+      id,
+      atMs: 0,
+      type: 'granted',
+      kind: 'mutex',
+      nameBytes: `n${id}`,
+      owner: 'o',
+      info: undefined,
+      fence: id,
+      heldMs: undefined,
+      waitedMs: undefined,
+    });
+    const pending = [[event(1)], [event(2)]];
+    open(true, {
+      kind: 'server',
+      next: async () => ({ events: pending.shift() ?? [], missed: 0, isReset: false }),
+      ofName: async () => [],
+    });
+    const connect = async (lastEventId?: string): Promise<string[]> => {
+      const header = (name: string) => (name === 'last-event-id' ? lastEventId : undefined);
+      const response = await handle({ ...request('GET', '/api/stream'), header });
+      const chunks: string[] = [];
+      if ('open' in response) {
+        response.open({ send: (chunk) => chunks.push(chunk.toString()), end() {} });
+      }
+      return chunks;
+    };
+    const first = await connect();
+    await clock.advanceAsync(1200);
+    const ids = [...first.join('').matchAll(/^id: (.*)$/gm)].map(([, id]) => id!);
+    const again = (await connect(ids.at(-2))).join('');
+    expect(again).toContain('"name":"n2"');
+    expect(again).not.toContain('"name":"n1"');
   });
 
   it('refuses the 101st stream, and accepts one when another has ended', async () => {

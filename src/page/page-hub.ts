@@ -50,7 +50,7 @@ export class BusyError extends Error {
 
 /** What all open pages of one store share: one reader of its locks, one of its history. */
 export class PageHub {
-  readonly facts: Omit<SourceFacts, 'nowMs'>;
+  readonly facts: Omit<SourceFacts, 'nowMs' | 'historyEpoch'>;
   readonly #options: PageHubOptions;
   readonly #streams = new Set<PageStream>();
   readonly #locks: LockFeed;
@@ -229,7 +229,8 @@ export class PageHub {
 
   #sourceEvent(): Buffer {
     const nowMs = this.#options.clock.wallMs();
-    return eventOf({ type: 'source', source: { ...this.facts, nowMs } });
+    const historyEpoch = this.#history?.epoch ?? '';
+    return eventOf({ type: 'source', source: { ...this.facts, historyEpoch, nowMs } });
   }
 
   *#greeting(lastEventId: string | undefined): Generator<Buffer> {

@@ -36,6 +36,8 @@ export interface SourceFacts {
   readonly canRelease: boolean;
   /** Where events come from: the server sees all clients, a process only itself. */
   readonly history: 'server' | 'process' | 'none';
+  /** Changes when the history begins again, such as after a restart: events of the old one are no longer valid. */
+  readonly historyEpoch: string;
   /** Whether `server` messages are sent. */
   readonly hasServer: boolean;
   /** Whether waiters report the leases that they hold (PageWaiter.holds). */

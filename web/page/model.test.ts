@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PageEvent, PageLock } from '../../src/page/protocol.ts';
+import type { PageEvent, PageLock, SourceFacts } from '../../src/page/protocol.ts';
 import { PageModel } from './model.ts';
 
 function lock(id: string, sinceMs: number | null = null): PageLock {
@@ -30,6 +30,17 @@ function event(id: number): PageEvent {
     waitedMs: null,
   };
 }
+
+const SOURCE: SourceFacts = {
+  label: '',
+  version: '',
+  nowMs: 0,
+  canRelease: false,
+  history: 'none',
+  historyEpoch: '',
+  hasServer: false,
+  hasWaitGraph: false,
+};
 
 function openModel(wallMs = () => 1000): PageModel {
   const model = new PageModel(wallMs);
@@ -73,14 +84,7 @@ describe('PageModel', () => {
     'follows the clock of the server, at %d when its own is at 1000',
     (nowMs) => {
       const model = openModel(() => 1000);
-      const facts = {
-        label: '',
-        version: '',
-        canRelease: false,
-        hasServer: false,
-        hasWaitGraph: false,
-      };
-      model.apply({ type: 'source', source: { ...facts, history: 'none', nowMs } });
+      model.apply({ type: 'source', source: { ...SOURCE, nowMs } });
       expect(model.nowMs()).toBe(nowMs);
     },
   );
@@ -101,5 +105,18 @@ describe('PageModel', () => {
     model.restartHistory();
     model.apply({ type: 'history', events: [event(1), event(2), event(3)], missed: 0 });
     expect(model.events.map(({ id }) => id)).toEqual([1, 2, 3]);
+  });
+
+  it('keeps its events when the epoch is the same, and drops those of another epoch', () => {
+    const model = openModel();
+    const begin = (historyEpoch: string) =>
+      model.apply({ type: 'source', source: { ...SOURCE, historyEpoch } });
+    begin('a');
+    model.apply({ type: 'history', events: [event(7)], missed: 2 });
+    begin('a');
+    expect(model.events).toHaveLength(1);
+    begin('b');
+    expect(model.events).toEqual([]);
+    expect(model.missed).toBe(0);
   });
 });

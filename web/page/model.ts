@@ -64,6 +64,7 @@ export class PageModel {
   apply(message: PageMessage): void {
     switch (message.type) {
       case 'source':
+        this.#startHistory(message.source.historyEpoch);
         this.source = message.source;
         this.#offsetMs = message.source.nowMs - this.#wallMs();
         break;
@@ -93,6 +94,13 @@ export class PageModel {
         break;
     }
     this.#freeze();
+  }
+
+  /** Ids of events are unique within an epoch: those of another are dropped. */
+  #startHistory(epoch: string): void {
+    if (this.source === null || this.source.historyEpoch === epoch) return;
+    this.events = [];
+    this.missed = 0;
   }
 
   #addLocks(locks: readonly PageLock[]): void {

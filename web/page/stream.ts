@@ -33,13 +33,13 @@ export function startStream(model: PageModel, onChange: () => void): void {
       onChange();
     };
     stream.onerror = async () => {
-      model.setConnection('reconnecting');
+      const isClosed = stream.readyState === EventSource.CLOSED;
+      // A page that is refused stays so while it tries again: its banner must not blink.
+      if (!isClosed || model.connection !== 'refused') model.setConnection('reconnecting');
       onChange();
-      if (stream.readyState !== EventSource.CLOSED) return;
-      if (await isRefused()) {
-        model.setConnection('refused');
-        onChange();
-      }
+      if (!isClosed) return;
+      model.setConnection((await isRefused()) ? 'refused' : 'reconnecting');
+      onChange();
       model.restartHistory();
       setTimeout(open, retryMs);
       retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);

@@ -66,8 +66,8 @@ const TEXTS = {
     '与本页服务器的连接已断开。您看到的是 {time} 的数据。页面会自动重新连接。',
   ],
   refused: [
-    'The server refuses this page: its link has ended, as it does when the server restarts. Open the address that it printed again.',
-    '服务器拒绝了本页：链接已失效，例如服务器重启之后。请重新打开服务器打印的地址。',
+    'The server refuses this page: a restart of the server ends its link. Open the address that the server has printed last, in this tab or in another one of this browser: then this page goes on by itself.',
+    '服务器拒绝了本页：服务器重启后，原链接即失效。请在本标签页或同一浏览器的另一个标签页中打开服务器最近一次打印的地址，本页随后会自动恢复。',
   ],
   failed: [
     'The store does not answer: {message}. The locks are the last that are known, from {time}.',

@@ -21,7 +21,7 @@ const SHORT_QUEUE = 6;
 export function LockView({ model, id }: { model: PageModel; id: string }): VNode {
   const live = model.locks.get(id) ?? null;
   const events = useEventsOf(model, id);
-  const { details, error } = useDetails(id, detailKey(live, events));
+  const { details, error } = useDetails(id, detailKey(model, live, events));
   const all = useMemo(() => mergeEvents(details?.events ?? [], events), [details, events]);
   const lock = wholeLock(live, details);
   const known = live ?? details?.lock ?? all.at(-1) ?? null;
@@ -221,19 +221,23 @@ function useEventsOf(model: PageModel, id: string): readonly PageEvent[] {
   const last = useRef<readonly PageEvent[]>([]);
   return useMemo(() => {
     const events = model.events.filter(({ lockId }) => lockId === id);
-    if (events.at(-1)?.id !== last.current.at(-1)?.id) last.current = events;
+    if (events.at(-1) !== last.current.at(-1)) last.current = events;
     return last.current;
   }, [model.events, id]);
 }
 
-/** What the stream cuts is read anew when the lists have changed; forced releases, when there was one. */
-function detailKey(live: PageLock | null, events: readonly PageEvent[]): string {
+/**
+ * What the stream cuts is read anew when the lists have changed; forced releases, when there was one; all, when the
+ * history begins again.
+ */
+function detailKey(model: PageModel, live: PageLock | null, events: readonly PageEvent[]): string {
   const forced = events.findLast(({ type }) => type === 'forced')?.id ?? 0;
-  if (live === null) return `${forced}`;
+  const key = `${model.source?.historyEpoch} ${forced}`;
+  if (live === null) return key;
   const isCut = live.waiterCount > live.waiters.length || live.holderCount > live.holders.length;
-  if (!isCut) return `${forced}`;
+  if (!isCut) return key;
   const owners = [...live.holders, ...live.waiters].map(({ owner }) => owner);
-  return `${forced} ${live.holderCount} ${live.waiterCount} ${owners.join(' ')}`;
+  return `${key} ${live.holderCount} ${live.waiterCount} ${owners.join(' ')}`;
 }
 
 const MIN_BETWEEN_MS = 1000;
