@@ -63,7 +63,6 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: a dead client is served',
     SCHEMA,
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text of the source.
     'c.alive > holdfast.later(-${DEAD_MS})) as is_alive\n',
     'true) as is_alive\n',
     [STORE_TEST],
@@ -71,7 +70,6 @@ export const POSTGRES_MUTANTS = [
   mutant(
     'postgres: a reservation lasts the whole lease',
     SCHEMA,
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text of the source.
     'least(_first.lease_ms, ${RESERVED_MS})',
     '_first.lease_ms',
     [STORE_TEST],

@@ -386,7 +386,12 @@ describe('api/stream', () => {
       const response = await handle({ ...request('GET', '/api/stream'), header });
       const chunks: string[] = [];
       if ('open' in response) {
-        response.open({ send: (chunk) => chunks.push(chunk.toString()), end() {} });
+        response.open({
+          unreadBytes: 0,
+          send: (chunk) => chunks.push(chunk.toString()),
+          end() {},
+          destroy() {},
+        });
       }
       return chunks;
     };
