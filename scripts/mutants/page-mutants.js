@@ -80,10 +80,10 @@ export const PAGE_MUTANTS = [
   ),
   mutant(
     'page: a stream that is not read is not closed',
-    'src/page/node-adapter.ts',
-    'if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();',
-    'if (response.writableLength < 0) response.destroy();',
-    ['src/page/node-adapter.real.test.ts'],
+    'src/page/page-hub.ts',
+    'largest.destroy();',
+    '',
+    ['src/page/page-handler.test.ts'],
   ),
   mutant(
     'page: the number of groups is not limited',

@@ -25,7 +25,10 @@ export interface Case<Environment extends StoreEnvironment = StoreEnvironment> {
   run(environment: Environment): Promise<void>;
 }
 
+/** The lease of a case that waits for its end. */
 const LEASE_MS = 400;
+/** Any other lease: it does not end during the case, however slow the machine is. */
+const LONG_LEASE_MS = 60_000;
 /** The TTL of a foreign holder: longer than a case takes. */
 const FOREIGN_MS = 60_000;
 let owners = 0;
@@ -46,7 +49,7 @@ export const CONFORMANCE: readonly Case[] = [
   example(
     'returns busy to another owner, with the time until the lease ends',
     async ({ store }) => {
-      await store.acquire(mutex('a'));
+      await store.acquire(brief(mutex('a')));
       const result = await store.acquire(mutex('a'));
       assert(result.type === 'busy' && result.retryInMs > 0 && result.retryInMs <= LEASE_MS + 10);
     },
@@ -66,9 +69,9 @@ export const CONFORMANCE: readonly Case[] = [
   example(
     'hands over in order of arrival, and notifies one waiter at a time',
     async ({ queue, store, handOvers }) => {
-      const holder = lasting(mutex('a'));
+      const holder = mutex('a');
       await store.acquire(holder);
-      const waiters = Array.from({ length: 20 }, () => lasting(mutex('a')));
+      const waiters = Array.from({ length: 20 }, () => mutex('a'));
       for (const waiter of waiters) await queue(waiter);
       let previous: LockRequest = holder;
       for (const waiter of waiters) {
@@ -108,7 +111,7 @@ export const CONFORMANCE: readonly Case[] = [
   example(
     'ends a lease in time, after which its owner cannot end the next one',
     async ({ store, elapse }) => {
-      const [old, next] = [mutex('a'), mutex('a')];
+      const [old, next] = [brief(mutex('a')), mutex('a')];
       await store.acquire(old);
       await elapse(LEASE_MS + 50);
       assert(isGranted(await store.acquire(next)));
@@ -122,7 +125,7 @@ export const CONFORMANCE: readonly Case[] = [
     'hands over to the first waiter after the lease of a dead holder',
     async ({ queue, store, handOvers, elapse }) => {
       const waiter = mutex('a');
-      await store.acquire(mutex('a'));
+      await store.acquire(brief(mutex('a')));
       const busy = await queue(waiter);
       assert(busy.type === 'busy');
       await elapse(Math.min(busy.retryInMs, LEASE_MS) + 50);
@@ -134,7 +137,7 @@ export const CONFORMANCE: readonly Case[] = [
   ),
 
   example('keeps a lease that is extended', async ({ store, elapse }) => {
-    const request = mutex('a');
+    const request = brief(mutex('a'));
     await store.acquire(request);
     for (let turn = 0; turn < 4; turn++) {
       await elapse(LEASE_MS / 2);
@@ -158,7 +161,7 @@ export const CONFORMANCE: readonly Case[] = [
   ),
 
   example('frees the permits of a holder whose lease has ended', async ({ store, elapse }) => {
-    await store.acquire(semaphore('s', 2, 2));
+    await store.acquire(brief(semaphore('s', 2, 2)));
     await elapse(LEASE_MS + 50);
     assert(isGranted(await store.acquire(semaphore('s', 2, 2))));
   }),
@@ -182,7 +185,7 @@ export const CONFORMANCE: readonly Case[] = [
   example('treats locks with different names or kinds as different locks', async ({ store }) => {
     const names = ['a', 'A', 'a ', '{a}', '}a{', '%7Ba', '\0', 'ключ', '锁', '__proto__', 'a:q'];
     for (const name of names) {
-      assert(isGranted(await store.acquire(lasting(mutex(name)))), name);
+      assert(isGranted(await store.acquire(mutex(name))), name);
     }
     for (const name of names) assert(!isGranted(await store.acquire(mutex(name))), name);
     assert(isGranted(await store.acquire(semaphore('a', 1, 1))));
@@ -274,7 +277,7 @@ export const CONFORMANCE: readonly Case[] = [
   example('notifies a waiter of another client, which confirms by a request', async (scene) => {
     const { queue, store, handOvers, elapse } = scene;
     const other = await scene.open();
-    const [holder, waiter, next] = [mutex('a'), mutex('a'), mutex('a')];
+    const [holder, waiter, next] = [mutex('a'), brief(mutex('a')), mutex('a')];
     await other.acquire(holder);
     await queue(waiter);
     await queue(next);
@@ -300,7 +303,7 @@ export const CONFORMANCE: readonly Case[] = [
     const [holder] = holders;
     assert(holder && !holder.foreign && isGranted(result));
     assert.deepEqual([holder.label, holder.pid, holder.fence], ['first', 7, result.fence]);
-    assert(holder.leftMs > 0 && holder.leftMs <= LEASE_MS && holder.ageMs >= 0);
+    assert(holder.leftMs > 0 && holder.leftMs <= LONG_LEASE_MS && holder.ageMs >= 0);
     assert.deepEqual(
       waiters.map(({ label }) => label),
       ['second', 'third'],
@@ -382,7 +385,7 @@ export const CONFORMANCE: readonly Case[] = [
 
   example('makes a lease longer by extend(), never shorter, and exact by keep()', async (scene) => {
     const { store, elapse } = scene;
-    const holders = threeOfEachKind().map(([holder]) => holder);
+    const holders = threeOfEachKind().map(([holder]) => brief(holder));
     const holderCounts = async (): Promise<number[]> => {
       const seen = await Promise.all(holders.map((holder) => store.inspect(holder)));
       return seen.map((each) => each.holders.length);
@@ -565,12 +568,12 @@ function isGranted(
 function request(target: LockTarget, permits: number, label = ''): LockRequest {
   const info = { host: 'here', pid: 7, label };
   const owner = `owner-${++owners}`;
-  return { ...target, owner, permits, leaseMs: LEASE_MS, info };
+  return { ...target, owner, permits, leaseMs: LONG_LEASE_MS, info };
 }
 
-/** A lease that does not end during the test, however slow the machine is. */
-function lasting(request: LockRequest): LockRequest {
-  return { ...request, leaseMs: 60_000 };
+/** A lease whose end the case waits for. */
+function brief(request: LockRequest): LockRequest {
+  return { ...request, leaseMs: LEASE_MS };
 }
 
 function mutex(name: string, label?: string): LockRequest {
