@@ -3,12 +3,12 @@
 // The first row is a control: a user with all rights takes the same path as `default`, so that its distance from 1 is the
 // noise of the run, and no smaller difference of another row means anything. A rate also depends on the client and on other programs. The processor time of the server does so less: it decides.
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import {
   interleaveTurns,
   median,
   openClient,
   printTable,
+  processorNs,
   ratiosOf,
   shownMark,
   shownRatio,
@@ -61,13 +61,7 @@ async function createUser([name, rules], at) {
 function secondsFor(flags) {
   const load = ['-p', server.port, '-c', 50, '-P', 16, '-n', REQUESTS, '-r', 100_000, '-q'];
   const argv = [...load.map(String), ...flags, 'SETNX', 'key:__rand_int__', 'token'];
-  const before = processorSeconds(server.pid);
+  const before = processorNs(server.pid);
   execFileSync('redis-benchmark', argv, { stdio: 'ignore' });
-  return processorSeconds(server.pid) - before;
-}
-
-/** User and system time of all threads of a process, which Linux counts in hundredths of a second. */
-function processorSeconds(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1].split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
+  return (processorNs(server.pid) - before) / 1e9;
 }

@@ -8,7 +8,6 @@
 //
 // `node bench/history.js server` measures one part.
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { createEngine, execute } from '../build/engine/index.js';
 import { createLocks } from '../build/index.js';
 import { ProcessMetrics } from '../build/page/process-metrics.js';
@@ -19,6 +18,7 @@ import {
   median,
   openClient,
   printTable,
+  processorNs,
   ratiosOf,
   request,
   shownMark,
@@ -194,15 +194,6 @@ function requestsOf(count) {
 /** A new string, as the decoder makes one of received bytes. */
 function asReceived(text) {
   return Buffer.from(text, 'latin1').latin1Slice();
-}
-
-/** The processor time of all threads of a process. */
-function processorNs(pid) {
-  let sum = 0;
-  for (const task of readdirSync(`/proc/${pid}/task`)) {
-    sum += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'latin1').split(' ')[0]);
-  }
-  return sum;
 }
 
 function rowOf(name, { off, on, control }) {

@@ -1,7 +1,7 @@
 // What every benchmark needs: both servers, medians and a table.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -102,6 +102,15 @@ async function untilAnswers(port) {
 export function residentBytes(pid) {
   const [, kilobytes] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'));
   return Number(kilobytes) * 1024;
+}
+
+/** The processor time of all threads of a process. */
+export function processorNs(pid) {
+  let sum = 0;
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    sum += Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'latin1').split(' ')[0]);
+  }
+  return sum;
 }
 
 /** The longest time that a PING took, in milliseconds, while `work` went on. */

@@ -1,9 +1,18 @@
 // Throughput of `holdfast serve` against redis-server, with redis-benchmark as the load: 50 clients,
-// rounds interleaved, median of the ratios. More than 1 means that Holdfast is faster.
+// rounds interleaved, median of the ratios. More than 1 means that Holdfast is faster. Without a
+// pipeline the load is the limit, so the processor time of the servers is compared too: less than 1 means
+// that Holdfast takes less.
 import { execFileSync } from 'node:child_process';
-import { printTable, shownRatio, startHoldfast, startRedis } from './measure.js';
+import {
+  median,
+  printTable,
+  processorNs,
+  shownRatio,
+  startHoldfast,
+  startRedis,
+} from './measure.js';
 
-const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 5);
+const ROUNDS = Number(process.env.HOLDFAST_ROUNDS ?? 9);
 const PIPELINES = [1, 16, 64];
 const REQUESTS = { 1: 60_000, 16: 500_000, 64: 1_000_000 };
 const KEY = 'key:__rand_int__';
@@ -14,12 +23,17 @@ const servers = { holdfast: await startHoldfast(), redis: await startRedis() };
 try {
   const workloads = { ...plainWorkloads(), 'EVALSHA compare-and-delete': scriptWorkload() };
   const rows = [];
+  const costs = [];
   for (const [name, argv] of Object.entries(workloads)) {
-    const cells = PIPELINES.map((pipeline) => shownRatio(ratios(argv, pipeline)));
+    const figures = PIPELINES.map((pipeline) => measure(argv, pipeline));
+    const cells = figures.map(({ rates }) => shownRatio(rates));
     process.stderr.write(`${name}: ${cells.join(', ')}\n`);
     rows.push([name, ...cells]);
+    const [{ holdfastUs, redisUs, costRatios }] = figures;
+    costs.push([name, holdfastUs.toFixed(1), redisUs.toFixed(1), shownRatio(costRatios)]);
   }
   printTable(['ratio to redis-server 7', ...PIPELINES.map((p) => `pipeline ${p}`)], rows);
+  printTable(['processor time, pipeline 1', 'holdfast, µs', 'redis-server 7, µs', 'ratio'], costs);
 } finally {
   await Promise.all(Object.values(servers).map((server) => server.stop()));
 }
@@ -49,28 +63,37 @@ function scriptWorkload() {
   return ['EVALSHA', sha, '1', KEY, 'token'];
 }
 
-function ratios(argv, pipeline) {
-  rate('holdfast', argv, pipeline);
-  rate('redis', argv, pipeline);
-  return Array.from({ length: ROUNDS }, (_, round) => {
+/** The ratios of both servers, round by round. */
+function measure(argv, pipeline) {
+  run('holdfast', argv, pipeline);
+  run('redis', argv, pipeline);
+  const rounds = Array.from({ length: ROUNDS }, (_, round) => {
     const order = round % 2 === 0 ? ['holdfast', 'redis'] : ['redis', 'holdfast'];
-    const rates = Object.fromEntries(order.map((name) => [name, rate(name, argv, pipeline)]));
-    return rates.holdfast / rates.redis;
+    return Object.fromEntries(order.map((name) => [name, run(name, argv, pipeline)]));
   });
+  return {
+    rates: rounds.map(({ holdfast, redis }) => holdfast.rate / redis.rate),
+    costRatios: rounds.map(({ holdfast, redis }) => holdfast.us / redis.us),
+    holdfastUs: median(rounds.map(({ holdfast }) => holdfast.us)),
+    redisUs: median(rounds.map(({ redis }) => redis.us)),
+  };
 }
 
-function rate(name, argv, pipeline) {
-  const { port } = servers[name];
+/** Requests a second, and the processor time of the server for one of them. */
+function run(name, argv, pipeline) {
+  const { port, pid } = servers[name];
   const count = REQUESTS[pipeline];
   const flags = ['-p', port, '-c', 50, '-P', pipeline, '-n', count, '-r', 100_000, '--csv'];
+  const beganNs = processorNs(pid);
   const output = execFileSync('redis-benchmark', [...flags.map(String), ...argv], {
     encoding: 'latin1',
     stdio: ['ignore', 'pipe', 'ignore'],
   });
+  const us = (processorNs(pid) - beganNs) / 1000 / count;
   const figures = output
     .trim()
     .split('\n')
     .at(-1)
     .match(/"([^"]*)","([\d.]+)"/);
-  return Number(figures[2]);
+  return { rate: Number(figures[2]), us };
 }
