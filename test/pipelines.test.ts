@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type Random, seededRandom } from '../src/clock/index.ts';
 import { encode, encodeRequest } from '../src/resp/index.ts';
 import { RawClient } from './differential/raw-client.ts';
@@ -9,8 +9,9 @@ import { withinMs } from './within.ts';
 
 /**
  * Pipelines of random shape, in chunks of random length, which our server decodes ahead. The replies must be the same bytes
- * as those of Redis 7.0, and with blocking commands the same as to one request at a time. HOLDFAST_PIPELINES sets their number, HOLDFAST_SEED repeats
- * a run.
+ * as those of Redis 7.0, and with blocking commands the same as to one request at a time.
+ *
+ * HOLDFAST_PIPELINES sets their number, HOLDFAST_SEED repeats a run.
  */
 const { HOLDFAST_PIPELINES = '100', HOLDFAST_SEED = newSeed() } = process.env;
 const PIPELINES = Number(HOLDFAST_PIPELINES);
@@ -27,6 +28,16 @@ beforeAll(async () => {
 afterAll(async () => {
   await holdfast.stop();
   await redis.stop();
+});
+
+// The FLUSHALL of a pipeline fails in a session with subscriptions, and leaves keys to the next test.
+beforeEach(async () => {
+  for (const { port } of [redis, holdfast]) {
+    const client = await RawClient.connect(port);
+    await client.request('AUTH', PASSWORD);
+    await client.request('FLUSHALL');
+    client.destroy();
+  }
 });
 
 it(`replies to ${PIPELINES} random pipelines as Redis does`, {
