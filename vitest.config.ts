@@ -4,7 +4,10 @@ import { defineConfig } from 'vitest/config';
 /** Virtual tests that leave nothing in their process, and do not measure its heap. */
 const UNITS = ['clock', 'client', 'engine', 'stores'].map((module) => `src/${module}/**/*.test.ts`);
 
-/** Real tests that wait for leases and timeouts most of the time: each file needs less than 40 % of a core. */
+/**
+ * Real tests that wait for leases and timeouts most of the time. On two cores, four of them at a time need less than one
+ * core.
+ */
 const WAITING = [
   'bugs-of-others',
   'cache-memory-tier',
@@ -13,20 +16,20 @@ const WAITING = [
   'cli-run-faults',
   'cli-run-options',
   'cli-run-reaper',
-  'cli-run-terminal',
   'cli-tls',
   'create-locks',
   'deadlock-processes',
   'etcd-faults',
   'etcd-features',
-  'local-faults',
+  'etcd-races',
   'lock-dead-subscription',
-  'lock-faults-cut',
   'lock-faults-network',
   'lock-silent-clients',
   'memcached-faults',
   'postgres-faults',
+  'postgres-store',
   'redis-sentinel',
+  'troubleshooting',
 ].map((name) => `test/${name}.test.ts`);
 
 // Tests in src/ and web/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
