@@ -1,7 +1,36 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Virtual tests that leave nothing in their process, and do not measure its heap. */
 const UNITS = ['clock', 'client', 'engine', 'stores'].map((module) => `src/${module}/**/*.test.ts`);
+
+/**
+ * Real tests that wait for leases and timeouts most of the time. On two cores, four of them at a time need less than one
+ * core.
+ */
+const WAITING = [
+  'bugs-of-others',
+  'cache-memory-tier',
+  'cache-sentinel',
+  'cli-ls-watch',
+  'cli-run-faults',
+  'cli-run-options',
+  'cli-run-reaper',
+  'cli-tls',
+  'create-locks',
+  'deadlock-processes',
+  'etcd-faults',
+  'etcd-features',
+  'etcd-races',
+  'lock-dead-subscription',
+  'lock-faults-network',
+  'lock-silent-clients',
+  'memcached-faults',
+  'postgres-faults',
+  'postgres-store',
+  'redis-sentinel',
+  'troubleshooting',
+].map((name) => `test/${name}.test.ts`);
 
 // Tests in src/ and web/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
 // test/tidy.test.ts checks that virtual tests open no socket, start no process and do not sleep.
@@ -41,9 +70,20 @@ export default defineConfig({
         test: {
           name: 'real',
           include: ['test/**/*.test.ts', 'src/**/*.real.test.ts'],
-          exclude: ['test/**/*.virtual.test.ts'],
+          exclude: ['test/**/*.virtual.test.ts', ...WAITING],
           globalSetup: 'test/machine-factor.ts',
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'waiting',
+          include: WAITING,
+          globalSetup: 'test/machine-factor.ts',
+          // Two files to a core: together they leave it idle for a part of the time.
+          maxWorkers: 2 * availableParallelism(),
+          sequence: { groupOrder: 2 },
         },
       },
     ],

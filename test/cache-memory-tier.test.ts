@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Cache, createCache } from '../src/cache/index.ts';
@@ -50,7 +51,7 @@ class TierProcess {
 }
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise(setImmediate);
+  while (!(await isSo())) await pause(10);
 }
 
 describe.each(Object.keys(SERVERS) as (keyof typeof SERVERS)[])(

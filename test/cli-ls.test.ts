@@ -483,9 +483,9 @@ describe('the locks of this machine', () => {
     expect((await runCli(release, { environment })).code).toBe(1);
     expect(readdirSync(folder)).toEqual([]);
     const command = ['--', 'sh', '-c', 'echo started; exec sleep 600'];
-    await using run = CliProcess.node(['run', 'job', '--label', 'mine', ...command], {
-      environment,
-    });
+    // The run notices the forced release when it renews its lease.
+    const options = ['--label', 'mine', '--lease', '6s'];
+    await using run = CliProcess.node(['run', 'job', ...options, ...command], { environment });
     await run.waitFor(/started/);
     const { code, output } = await runCli(['ls', '--json'], { environment });
     expect(code).toBe(0);

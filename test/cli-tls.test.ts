@@ -112,13 +112,6 @@ describe.each(VERB_NAMES)('holdfast %s over TLS', (verb) => {
     expect(errors).toMatch(/The server refuses the client certificate of --cert\.\n$/);
   });
 
-  it('names redis:// when the server does not use TLS', async () => {
-    const { errors } = await start(verb, `rediss://127.0.0.1:${plain.port}`);
-    expect(errors).toMatch(
-      /If the server does not use TLS, write redis:\/\/ instead of rediss:.*\n$/,
-    );
-  });
-
   it('names rediss:// when a redis:// server uses TLS', async () => {
     const { errors } = await start(verb, `redis://127.0.0.1:${open.tlsPort}`);
     expect(errors).toMatch(/If the server uses TLS, write rediss:\/\/ instead of redis:\/\/\.\n$/);
@@ -165,6 +158,17 @@ describe.each(VERB_NAMES)('holdfast %s over TLS', (verb) => {
     expect(code).toBe(2);
   });
 });
+
+// Each verb waits for seconds until it gives up: all wait at the same time.
+it.concurrent.each(VERB_NAMES)(
+  'holdfast %s over TLS names redis:// when the server does not use TLS',
+  async (verb) => {
+    const { errors } = await start(verb, `rediss://127.0.0.1:${plain.port}`);
+    expect(errors).toMatch(
+      /If the server does not use TLS, write redis:\/\/ instead of rediss:.*\n$/,
+    );
+  },
+);
 
 it('HOLDFAST_CA is ignored by a run on the local server', async () => {
   await using runner = startRun(['job', '--', 'echo', 'ran'], {

@@ -18,7 +18,7 @@ import { withinMs } from './within.ts';
  *
  * HOLDFAST_COMMANDS sets the number of commands, HOLDFAST_SEED repeats a run.
  */
-const { HOLDFAST_COMMANDS = '50000', HOLDFAST_SEED = newSeed() } = process.env;
+const { HOLDFAST_COMMANDS = '20000', HOLDFAST_SEED = newSeed() } = process.env;
 const COMMANDS = Number(HOLDFAST_COMMANDS);
 const RUNS_AT_ONCE = 20;
 

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AXE, violationsOf } from './axe.ts';
 import { startBrowser } from './browser.ts';
 import { ROOT } from './cli-process.ts';
 import { withinMs } from './within.ts';
@@ -13,7 +13,6 @@ import { withinMs } from './within.ts';
 const DESKTOP = { viewport: { width: 1280, height: 900 }, locale: 'en-US' };
 const PHONE = { viewport: { width: 390, height: 844 }, locale: 'en-US', hasTouch: true };
 const WIDE = { viewport: { width: 2560, height: 1300 }, locale: 'en-US' };
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** The folder for screenshots; none are made without HOLDFAST_SCREENSHOTS. */
 const screenshots = process.env['HOLDFAST_SCREENSHOTS'];
 
@@ -281,25 +280,24 @@ describe('the page', () => {
 
   const views = ['#/', '#/recipe/set-nx-ex-del/pause/8', '#/edit', '#/tutorial/6'];
   const sizes = { phone: PHONE, desktop: DESKTOP, wide: WIDE };
-  const looks = Object.entries(sizes).flatMap(([size, options]) =>
-    (['light', 'dark'] as const).map((colorScheme) => [size, colorScheme, options] as const),
-  );
 
-  it.each(looks)('is accessible and fits: %s, %s', async (size, colorScheme, options) => {
-    for (const hash of views) {
-      await using open = await OpenPage.open(hash, { ...options, colorScheme });
-      const { page } = open;
-      if (/recipe|edit/.test(hash)) await open.count.waitFor();
-      await poll(() => page.evaluate('document.fonts.status')).toBe('loaded');
-      await open.picture(`${hash.replaceAll(/\W+/g, '-')} ${size} ${colorScheme}`);
-      const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-      expect(over, hash).toBeLessThanOrEqual(0);
-      await page.evaluate(AXE);
-      const violations = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
-        'axe.run().then((found) => found.violations)',
-      );
-      const short = violations.map(({ id, nodes }) => `${id}: ${nodes[0]!.html.slice(0, 200)}`);
-      expect(short, hash).toEqual([]);
-    }
-  });
+  it.each(Object.entries(sizes))(
+    'is accessible and fits: %s, light and dark',
+    async (size, options) => {
+      for (const hash of views) {
+        await using open = await OpenPage.open(hash, { ...options, colorScheme: 'light' });
+        const { page } = open;
+        if (/recipe|edit/.test(hash)) await open.count.waitFor();
+        await poll(() => page.evaluate('document.fonts.status')).toBe('loaded');
+        await page.evaluate(AXE);
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme });
+          await open.picture(`${hash.replaceAll(/\W+/g, '-')} ${size} ${colorScheme}`);
+          const over = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+          expect(over, `${hash} ${colorScheme}`).toBeLessThanOrEqual(0);
+          expect(await violationsOf(page, colorScheme), `${hash} ${colorScheme}`).toEqual([]);
+        }
+      }
+    },
+  );
 });

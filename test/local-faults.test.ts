@@ -17,7 +17,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { findLocalAddress, LOST_GRACE_MS } from '../src/local/index.ts';
 import { runCli } from './cli-process.ts';
 import type { LocalClient } from './local-client.ts';
-import { newFolder, serversOf, start, starts, until } from './local-scene.ts';
+import { type AtEnd, newFolder, serversOf, start, starts, until } from './local-scene.ts';
 import { elapse } from './lock-scene.ts';
 import { withinMs } from './within.ts';
 
@@ -155,10 +155,11 @@ describe('a note of a client that starts the server', () => {
   });
 });
 
-describe('a local server that is stopped', () => {
-  async function stopped(): Promise<{ folder: string; socket: string }> {
-    const folder = newFolder();
-    const client = await start(folder);
+// Each test waits for 8 s: both wait at the same time.
+describe.concurrent('a local server that is stopped', () => {
+  async function stopped(atEnd: AtEnd): Promise<{ folder: string; socket: string }> {
+    const folder = newFolder(atEnd);
+    const client = await start(folder, {}, atEnd);
     const { pid, address } = await client.open();
     await client.acquire('a', { lease: '1h' });
     process.kill(pid, 'SIGSTOP');
@@ -167,8 +168,8 @@ describe('a local server that is stopped', () => {
 
   const SILENT = /the local server in .* did not answer within 8 s.*--store/;
 
-  it('is an error for ls within seconds', async () => {
-    const { folder } = await stopped();
+  it('is an error for ls within seconds', async ({ onTestFinished }) => {
+    const { folder } = await stopped(onTestFinished);
     const environment = { HOLDFAST_RUNTIME_DIR: folder };
     const verbs = [['ls'], ['show', 'a'], ['release', 'a', '--force', '--reason', 'x']];
     const beganMs = performance.now();
@@ -181,19 +182,19 @@ describe('a local server that is stopped', () => {
     expect(performance.now() - beganMs).toBeLessThan(withinMs(12_000));
   });
 
-  it('is an error when its backlog is full', async () => {
-    const { folder, socket } = await stopped();
-    await crowd(socket);
+  it('is an error when its backlog is full', async ({ onTestFinished }) => {
+    const { folder, socket } = await stopped(onTestFinished);
+    await crowd(socket, onTestFinished);
     const finding = findLocalAddress({ environment: { HOLDFAST_RUNTIME_DIR: folder } });
     await expect(finding).rejects.toThrow(SILENT);
     expect(serversOf(folder).length).toBe(1);
   });
 
   /** Connects until the backlog is full. */
-  async function crowd(path: string): Promise<void> {
+  async function crowd(path: string, atEnd: AtEnd): Promise<void> {
     for (let code = ''; code !== 'EAGAIN'; ) {
       const socket = connect({ path });
-      onTestFinished(() => void socket.destroy());
+      atEnd(() => void socket.destroy());
       code = await outcome(socket);
     }
   }

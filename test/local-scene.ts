@@ -1,11 +1,14 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, type TestContext } from 'vitest';
 import { LocalClient, type LocalClientOptions } from './local-client.ts';
 
+/** Calls a function at the end of the test. Concurrent tests pass the one of their context. */
+export type AtEnd = TestContext['onTestFinished'];
+
 /** A new folder for each test. The servers in it end with the test. */
-export function newFolder(): string {
+export function newFolder(atEnd: AtEnd = onTestFinished): string {
   const folder = mkdtempSync('/tmp/holdfast-test-');
-  onTestFinished(() => {
+  atEnd(() => {
     for (const pid of serversOf(folder)) process.kill(pid, 'SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
@@ -31,10 +34,11 @@ function argumentsOf(pid: number): string[] {
 export async function start(
   folder: string,
   { idleMs = 60_000, ...options }: { idleMs?: number } & Partial<LocalClientOptions> = {},
+  atEnd: AtEnd = onTestFinished,
 ): Promise<LocalClient> {
   const environment = { HOLDFAST_RUNTIME_DIR: folder, HOLDFAST_LOCAL_IDLE_MS: `${idleMs}` };
   const client = await LocalClient.start({ environment, ...options });
-  onTestFinished(() => client.kill());
+  atEnd(() => client.kill());
   return client;
 }
 

@@ -156,6 +156,8 @@ interface Program extends ProgramOptions {
   readonly title: string;
   readonly server?: () => Promise<LockScene>;
   readonly places: (wire: string) => number[];
+  /** How many cuts are made at the same time, each with a scene of its own; 1 by default. */
+  readonly atOnce?: number;
 }
 
 const PROGRAMS: readonly Program[] = [
@@ -166,28 +168,40 @@ const PROGRAMS: readonly Program[] = [
     requestTimeoutMs: 100,
     ioredis: { autoResendUnfulfilledCommands: false },
     places: fewBoundaries,
+    atOnce: 3,
   },
-  { title: 'node-redis', client: 'node-redis', places: fewBoundaries },
+  { title: 'node-redis', client: 'node-redis', places: fewBoundaries, atOnce: 3 },
   { title: 'ioredis on holdfast serve', server: LockScene.openOnHoldfast, places: boundaries },
 ];
 
 describe.concurrent.each(PROGRAMS)(
   'modes 9 and 10: $title, cut',
-  ({ places, server, ...options }) => {
-    it.each(Object.entries(OPERATIONS))('in %s', async (_name, arrange) => {
+  ({ places, server, atOnce = 1, ...options }) => {
+    /** Cuts at every `atOnce`-th place, beginning with this one. Returns the number of cuts, and of places. */
+    const cutFrom = async (arrange: Arrange, first: number): Promise<[number, number]> => {
       await using scene = await (server ?? LockScene.open)();
       const program = new CutProgram(scene, await scene.locks(options));
       await program.record(arrange);
       const wire = await program.record(arrange);
-      for (const way of ['requests', 'replies'] as const) {
-        for (const afterBytes of places(wire[way])) {
-          try {
-            await program.cut(arrange, way, afterBytes);
-          } catch (error) {
-            throw new Error(`after ${afterBytes} bytes of ${way}`, { cause: error });
-          }
+      const cuts = (['requests', 'replies'] as const).flatMap((way) =>
+        places(wire[way]).map((afterBytes) => ({ way, afterBytes })),
+      );
+      const own = cuts.filter((_, index) => index % atOnce === first);
+      for (const { way, afterBytes } of own) {
+        try {
+          await program.cut(arrange, way, afterBytes);
+        } catch (error) {
+          throw new Error(`after ${afterBytes} bytes of ${way}`, { cause: error });
         }
       }
+      return [own.length, cuts.length];
+    };
+
+    it.each(Object.entries(OPERATIONS))('in %s', async (_name, arrange) => {
+      const counts = await Promise.all(
+        Array.from({ length: atOnce }, (_, first) => cutFrom(arrange, first)),
+      );
+      expect(counts.reduce((sum, [own]) => sum + own, 0)).toBe(counts[0]![1]);
     });
   },
 );

@@ -28,10 +28,22 @@ import { withinMs } from './within.ts';
  */
 const SLOWNESS = withinMs(4);
 
-/** Clients that block the event loop for 100 ms to open a subscription: one case at a time. */
+/** Clients that block the event loop for 100 ms to open a subscription: one case with waiters at a time. */
 const SLOW_TO_SUBSCRIBE = new Set(['node-redis createSentinel']);
 
+/** Cases that wait for leases, and have no waiters: no subscription is opened. */
+const WITHOUT_WAITERS = new Set([
+  'ends a lease in time, after which its owner cannot end the next one',
+  'keeps a lease that is extended',
+  'frees the permits of a holder whose lease has ended',
+  'makes a lease longer by extend(), never shorter, and exact by keep()',
+]);
+
 const CASES: readonly Case<KeyEnvironment>[] = [...CONFORMANCE, ...KEY_CONFORMANCE];
+
+it('knows the cases without waiters by their names', () => {
+  expect(CASES.filter(({ name }) => WITHOUT_WAITERS.has(name))).toHaveLength(WITHOUT_WAITERS.size);
+});
 
 /** Cases run concurrently: they mostly wait for leases that end by the server's clock. */
 vi.setConfig({ maxConcurrency: 3 * CASES.length });
@@ -97,8 +109,8 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
       await place.stop();
     });
 
-    const conform = (kind: string): void => {
-      it.each(CASES)('$name', (example) =>
+    const conform = (kind: string, cases = CASES): void => {
+      it.each(cases)('$name', (example) =>
         example.run({
           open: async () =>
             inSlowMotion(redisStore(open.get(`${kind} ${example.name}`)!.client), SLOWNESS),
@@ -109,8 +121,19 @@ function locksLiveOn<Place extends { stop(): Promise<void> }>(
       );
     };
     const isSlow = (kind: string): boolean => SLOW_TO_SUBSCRIBE.has(kind);
-    describe.concurrent.each(kinds.filter((kind) => !isSlow(kind)))('through %s', conform);
-    describe.each(kinds.filter(isSlow))('through %s', conform);
+    const hasNoWaiters = ({ name }: Case<KeyEnvironment>): boolean => WITHOUT_WAITERS.has(name);
+    describe.concurrent.each(kinds.filter((kind) => !isSlow(kind)))('through %s', (kind) =>
+      conform(kind),
+    );
+    describe.concurrent.each(kinds.filter(isSlow))('through %s', (kind) =>
+      conform(kind, CASES.filter(hasNoWaiters)),
+    );
+    describe.each(kinds.filter(isSlow))('through %s', (kind) =>
+      conform(
+        kind,
+        CASES.filter((each) => !hasNoWaiters(each)),
+      ),
+    );
 
     describe.each(kinds)('through %s', (kind) => {
       it('sends the requests of one turn in one call, also after SCRIPT FLUSH', async () => {

@@ -16,7 +16,7 @@ import { StepClock } from './step-clock.ts';
  *
  * HOLDFAST_RECOVERIES sets the number of recoveries.
  */
-const { HOLDFAST_RECOVERIES = '100000', HOLDFAST_SEED = newSeed() } = process.env;
+const { HOLDFAST_RECOVERIES = '30000', HOLDFAST_SEED = newSeed() } = process.env;
 const RECOVERIES = Number(HOLDFAST_RECOVERIES);
 const KINDS: readonly CrashKind[] = [
   'killed',

@@ -23,8 +23,8 @@ import { elapse } from './lock-scene.ts';
 import { PageClient } from './page-client.ts';
 
 /** Longer runs: npm run crash. */
-const KILLS = Number(process.env['HOLDFAST_KILLS'] ?? 50);
-const RESTARTS = Number(process.env['HOLDFAST_RESTARTS'] ?? 16);
+const KILLS = Number(process.env['HOLDFAST_KILLS'] ?? 24);
+const RESTARTS = Number(process.env['HOLDFAST_RESTARTS'] ?? 8);
 const WRITERS = 8;
 const WRITE_MS = 40;
 

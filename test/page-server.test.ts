@@ -63,69 +63,6 @@ describe('the page of holdfast serve', () => {
     await server[Symbol.asyncDispose]();
   });
 
-  it('shows the locks of other processes, and what happens to them', async () => {
-    const holder = await HolderProcess.start(server.port);
-    const waiter = await HolderProcess.start(server.port);
-    using stream = await page.stream();
-    expect(await stream.next('source')).toMatchObject({
-      source: {
-        label: `127.0.0.1:${server.port}`,
-        canRelease: true,
-        history: 'server',
-        hasServer: true,
-      },
-    });
-    const { fence } = await holder.acquire('orders:42', { label: 'ship', lease: '1m' });
-    const acquiring = waiter.acquire('orders:42', { label: 'bill', lease: '1m' });
-    const isQueued = (message: { readonly locks: readonly PageLock[] }): boolean =>
-      message.locks.some(({ name, waiterCount }) => name === 'orders:42' && waiterCount === 1);
-    const { locks: shown } = await stream.next(['locks', 'changes'], isQueued);
-    const lock = shown.find(({ name }) => name === 'orders:42')!;
-    expect(lock).toMatchObject({
-      kind: 'mutex',
-      holders: [{ fence, client: { label: 'ship' } }],
-      waiters: [{ client: { label: 'bill' }, sinceMs: expect.any(Number) }],
-    });
-    await holder.release();
-    const next = await acquiring;
-    const events = await stream.next('history', (message) =>
-      message.events.some(({ type }) => type === 'handed-over'),
-    );
-    expect(events.events.find(({ type }) => type === 'handed-over')).toMatchObject({
-      lockId: lock.id,
-      fence: next.fence,
-      waitedMs: expect.any(Number),
-    });
-    const facts = await page.json<LockFacts>(`api/lock?id=${lock.id}`);
-    expect(facts.lock).toMatchObject({ holders: [{ fence: next.fence }], waiterCount: 0 });
-    expect(facts.events.map(({ type }) => type)).toEqual([
-      'granted',
-      'waiting',
-      'released',
-      'handed-over',
-    ]);
-    expect(
-      await stream.next('contention', ({ contention }) => contention.groups.length > 0),
-    ).toMatchObject({
-      contention: {
-        groups: expect.arrayContaining([expect.objectContaining({ group: 'orders:*' })]),
-      },
-    });
-    expect(await stream.next('server')).toMatchObject({
-      server: { clients: expect.any(Number), maxMemoryBytes: expect.any(Number), log: null },
-    });
-    await Promise.all([holder.kill(), waiter.kill()]);
-  });
-
-  it('closes a connection whose headers do not end within some 10 s', async () => {
-    const socket = connect(Number(new URL(server.address).port), '127.0.0.1').resume();
-    socket.write('GET / HTTP/1.1\r\n');
-    const beganMs = performance.now();
-    await once(socket, 'close');
-    // Node checks every 30 s unless told otherwise.
-    expect(performance.now() - beganMs).toBeLessThan(withinMs(14_000, 29_000));
-  }, 40_000);
-
   it('answers the owner of the token within a second while 500 clients without it keep connections', async () => {
     using stream = await page.stream();
     await stream.next('locks');
@@ -268,6 +205,124 @@ describe('the page of holdfast serve', () => {
   });
 });
 
+// These wait for seconds. Each has a server of its own, so that all wait at the same time.
+describe.concurrent('a page with a server of its own', () => {
+  it('shows the locks of other processes, and what happens to them', async () => {
+    await using server = await serve('--page-allow-release');
+    const page = await PageClient.open(server.address);
+    const holder = await HolderProcess.start(server.port);
+    const waiter = await HolderProcess.start(server.port);
+    using stream = await page.stream();
+    expect(await stream.next('source')).toMatchObject({
+      source: {
+        label: `127.0.0.1:${server.port}`,
+        canRelease: true,
+        history: 'server',
+        hasServer: true,
+      },
+    });
+    const { fence } = await holder.acquire('orders:42', { label: 'ship', lease: '1m' });
+    const acquiring = waiter.acquire('orders:42', { label: 'bill', lease: '1m' });
+    const isQueued = (message: { readonly locks: readonly PageLock[] }): boolean =>
+      message.locks.some(({ name, waiterCount }) => name === 'orders:42' && waiterCount === 1);
+    const { locks: shown } = await stream.next(['locks', 'changes'], isQueued);
+    const lock = shown.find(({ name }) => name === 'orders:42')!;
+    expect(lock).toMatchObject({
+      kind: 'mutex',
+      holders: [{ fence, client: { label: 'ship' } }],
+      waiters: [{ client: { label: 'bill' }, sinceMs: expect.any(Number) }],
+    });
+    await holder.release();
+    const next = await acquiring;
+    const events = await stream.next('history', (message) =>
+      message.events.some(({ type }) => type === 'handed-over'),
+    );
+    expect(events.events.find(({ type }) => type === 'handed-over')).toMatchObject({
+      lockId: lock.id,
+      fence: next.fence,
+      waitedMs: expect.any(Number),
+    });
+    const facts = await page.json<LockFacts>(`api/lock?id=${lock.id}`);
+    expect(facts.lock).toMatchObject({ holders: [{ fence: next.fence }], waiterCount: 0 });
+    expect(facts.events.map(({ type }) => type)).toEqual([
+      'granted',
+      'waiting',
+      'released',
+      'handed-over',
+    ]);
+    expect(
+      await stream.next('contention', ({ contention }) => contention.groups.length > 0),
+    ).toMatchObject({
+      contention: {
+        groups: expect.arrayContaining([expect.objectContaining({ group: 'orders:*' })]),
+      },
+    });
+    expect(await stream.next('server')).toMatchObject({
+      server: { clients: expect.any(Number), maxMemoryBytes: expect.any(Number), log: null },
+    });
+    await Promise.all([holder.kill(), waiter.kill()]);
+  });
+
+  it('closes a connection whose headers do not end within some 10 s', async () => {
+    await using server = await serve();
+    const socket = connect(Number(new URL(server.address).port), '127.0.0.1').resume();
+    socket.write('GET / HTTP/1.1\r\n');
+    const beganMs = performance.now();
+    await once(socket, 'close');
+    // Node checks every 30 s unless told otherwise.
+    expect(performance.now() - beganMs).toBeLessThan(withinMs(14_000, 29_000));
+  }, 40_000);
+
+  it('of holdfast ui shows a store that has failed, and its locks when it is back', async () => {
+    const port = await freePort();
+    const start = async (): Promise<CliProcess> => {
+      const process = CliProcess.node(['serve', '--port', String(port)]);
+      await process.waitFor(/listens on/);
+      return process;
+    };
+    const first = await start();
+    await using ui = await openUi(`redis://127.0.0.1:${port}`);
+    const page = await PageClient.open(ui.address);
+    const before = createLocks(`redis://127.0.0.1:${port}`);
+    await before.mutex('before').acquire({ lease: '1m' });
+    using stream = await page.stream();
+    await stream.next('locks', named('before'));
+    await first[Symbol.asyncDispose]();
+    expect((await stream.next('failed')).message).toContain(`127.0.0.1:${port}`);
+    expect((await page.send('readyz')).status).toBe(503);
+    await using second = await start();
+    expect((await stream.next('locks')).locks).toEqual([]);
+    await using locks = createLocks(`redis://127.0.0.1:${port}`);
+    await locks.mutex('after').acquire({ lease: '1m' });
+    await stream.next('changes', named('after'));
+    await before.close().catch(() => {});
+    expect(second.child.exitCode).toBeNull();
+  });
+
+  it('of holdfast ui shows PostgreSQL, and releases there', async () => {
+    const postgres = await startRealPostgres();
+    await using locks = createLocks(postgres.url);
+    const lease = await locks.mutex('job').acquire({ lease: '1m', label: 'nightly' });
+    await using ui = await openUi(postgres.url, '--allow-release');
+    const page = await PageClient.open(ui.address);
+    using stream = await page.stream();
+    const { locks: shown } = await stream.next('locks', named('job'));
+    expect(shown).toMatchObject([
+      { holders: [{ fence: lease.fence, client: { label: 'nightly' } }] },
+    ]);
+    const { id } = shown[0]!;
+    expect(await page.release(id, 'test')).toMatchObject({ text: '{"holders":1}' });
+    await stream.next('changes', ({ free }) => free.includes(id));
+    expect((await page.json<LockFacts>(`api/lock?id=${id}`)).forced).toMatchObject([
+      { reason: 'test' },
+    ]);
+    ui.child.kill('SIGINT');
+    expect(await ui.ended()).toBe(0);
+    await locks.close();
+    await postgres.stop();
+  });
+});
+
 describe('the options of holdfast serve', () => {
   it('starts no page with --page-port no', async () => {
     await using process = CliProcess.node(['serve', '--port', '0', '--page-port', 'no']);
@@ -318,32 +373,6 @@ describe('the options of holdfast serve', () => {
 });
 
 describe('holdfast ui', () => {
-  it('shows a store that has failed, and its locks when it is back', async () => {
-    const port = await freePort();
-    const start = async (): Promise<CliProcess> => {
-      const process = CliProcess.node(['serve', '--port', String(port)]);
-      await process.waitFor(/listens on/);
-      return process;
-    };
-    const first = await start();
-    await using ui = await openUi(`redis://127.0.0.1:${port}`);
-    const page = await PageClient.open(ui.address);
-    const before = createLocks(`redis://127.0.0.1:${port}`);
-    await before.mutex('before').acquire({ lease: '1m' });
-    using stream = await page.stream();
-    await stream.next('locks', named('before'));
-    await first[Symbol.asyncDispose]();
-    expect((await stream.next('failed')).message).toContain(`127.0.0.1:${port}`);
-    expect((await page.send('readyz')).status).toBe(503);
-    await using second = await start();
-    expect((await stream.next('locks')).locks).toEqual([]);
-    await using locks = createLocks(`redis://127.0.0.1:${port}`);
-    await locks.mutex('after').acquire({ lease: '1m' });
-    await stream.next('changes', named('after'));
-    await before.close().catch(() => {});
-    expect(second.child.exitCode).toBeNull();
-  });
-
   it('shows a Redis, without history', async () => {
     const redis = await startRealRedis();
     await using ui = await openUi(`redis://127.0.0.1:${redis.port}`, '--prefix', 'shop:');
@@ -357,29 +386,6 @@ describe('holdfast ui', () => {
     await stream.next('locks', named('cart'));
     await stream.next('server');
     await redis.stop();
-  });
-
-  it('shows PostgreSQL, and releases there', async () => {
-    const postgres = await startRealPostgres();
-    await using locks = createLocks(postgres.url);
-    const lease = await locks.mutex('job').acquire({ lease: '1m', label: 'nightly' });
-    await using ui = await openUi(postgres.url, '--allow-release');
-    const page = await PageClient.open(ui.address);
-    using stream = await page.stream();
-    const { locks: shown } = await stream.next('locks', named('job'));
-    expect(shown).toMatchObject([
-      { holders: [{ fence: lease.fence, client: { label: 'nightly' } }] },
-    ]);
-    const { id } = shown[0]!;
-    expect(await page.release(id, 'test')).toMatchObject({ text: '{"holders":1}' });
-    await stream.next('changes', ({ free }) => free.includes(id));
-    expect((await page.json<LockFacts>(`api/lock?id=${id}`)).forced).toMatchObject([
-      { reason: 'test' },
-    ]);
-    ui.child.kill('SIGINT');
-    expect(await ui.ended()).toBe(0);
-    await locks.close();
-    await postgres.stop();
   });
 
   it('says what is wrong', async () => {

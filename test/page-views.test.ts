@@ -463,7 +463,9 @@ interface AxeRule {
 /** What axe finds, as `rule: element`. Its script is run by the debugger, which the policy of the page does not bind. */
 async function violations(): Promise<string[]> {
   await page.evaluate(AXE);
-  const rules = await page.evaluate<AxeRule[]>('axe.run().then(({ violations }) => violations)');
+  const rules = await page.evaluate<AxeRule[]>(
+    'axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations)',
+  );
   return rules.flatMap(({ id, nodes }) =>
     nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
   );

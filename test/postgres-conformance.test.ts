@@ -62,8 +62,8 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
 };
 
-/** Cases run concurrently: they mostly wait for leases that end by the server's clock. */
-vi.setConfig({ maxConcurrency: CONFORMANCE.length + 1 });
+/** The cases of two clients run concurrently: they mostly wait for leases that end by the server's clock. */
+vi.setConfig({ maxConcurrency: 2 * (CONFORMANCE.length + 1) });
 
 const closers: (() => Promise<unknown>)[] = [];
 let urls: Urls;
@@ -78,7 +78,7 @@ afterAll(async () => {
   for (const close of closers) await close();
 });
 
-describe.each(Object.entries(WAYS))('through %s', (_, { schema, connect, options }) => {
+describe.concurrent.each(Object.entries(WAYS))('through %s', (_, { schema, connect, options }) => {
   let client: Client;
 
   beforeAll(() => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { Redis as IovalkeyRedis } from 'iovalkey';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Lease, LockArgumentError, Locks } from '../src/lock/index.ts';
 import { redisStore } from '../src/stores/redis.ts';
 import { type RealSentinel, startRealSentinel } from './real-sentinel.ts';
@@ -18,7 +18,9 @@ const FAILOVER_MS = withinMs(20_000);
  * The test waits until the replica has all keys. Without that, a lock that was granted right before the failover may be
  * lost with the master, which is why there are fences.
  */
-it('locks are kept after a failover, fences rise, and waiters are notified', async () => {
+it.concurrent('locks are kept after a failover, fences rise, and waiters are notified', async ({
+  onTestFinished,
+}) => {
   const place = await startRealSentinel(DOWN_AFTER_MS);
   onTestFinished(() => place.stop());
   const master = new Redis(place.masterPort, '127.0.0.1');
@@ -60,7 +62,9 @@ it('locks are kept after a failover, fences rise, and waiters are notified', asy
 const LEASE_MS = 6000;
 const RENEWAL_MS = LEASE_MS / 3;
 
-it('sends at most one more renewal to an old master that stays alive', async () => {
+it.concurrent('sends at most one more renewal to an old master that stays alive', async ({
+  onTestFinished,
+}) => {
   const place = await startRealSentinel();
   onTestFinished(() => place.stop());
   const oldMaster = new Redis(place.masterPort, '127.0.0.1', { retryStrategy: () => 20 });

@@ -20,7 +20,7 @@ import { newSeed } from './new-seed.ts';
  *
  * HOLDFAST_UNDO_RUNS sets the number of scripts, HOLDFAST_SEED repeats a run.
  */
-const { HOLDFAST_UNDO_RUNS = '400', HOLDFAST_SEED = newSeed() } = process.env;
+const { HOLDFAST_UNDO_RUNS = '150', HOLDFAST_SEED = newSeed() } = process.env;
 const RUNS = Number(HOLDFAST_UNDO_RUNS);
 const DATABASES = [0, 1, 2];
 /** Some keys expire this soon. A script may begin after that and before the expiry timer fires. */

@@ -9,10 +9,14 @@ import {
   RECIPES,
   type Recipe,
   type Tools,
+  type WorldOptions,
 } from '../index.ts';
 import { PSEUDO_CODE } from './pseudo-code.ts';
 import { recipeText } from './recipe-text.ts';
 import { scriptsOf, sentAlone } from './scripts.ts';
+
+/** `npm run search:lab` compares the whole worlds of the recipes. */
+const isWholeSearch = process.env['HOLDFAST_LAB'] === 'whole';
 
 /** A command as a list of arguments. `isValue` marks those that come from a variable of the recipe. */
 type Words = readonly { readonly text: string; readonly isValue: boolean }[];
@@ -28,11 +32,16 @@ function sentBy(recipe: Recipe): Words[] {
   const client = (tools: Tools) => recipe.client(listening(tools, note));
   const world = { clients: 2, crashes: 0, pauses: 1 };
   for (const { name: variant, world: own } of recipe.variants) {
-    // Four seconds are enough. The commands do not depend on the checks, and one check is the fastest.
-    const ticks = own.tickMs === undefined ? 4 : own.ticks!;
+    // The commands do not depend on the checks, and one check is the fastest.
+    const ticks = fourSeconds(own);
     explore({ ...recipe, client }, { ...world, ticks, variant, checks: ['two-inside'] });
   }
   return [...sent.values()];
+}
+
+/** Enough ticks for a lease to end and for another client to take the lock. */
+function fourSeconds({ tickMs, ticks }: Partial<WorldOptions>): number {
+  return tickMs === undefined ? 4 : ticks!;
 }
 
 function listening(tools: Tools, note: (words: Words) => void): Tools {
@@ -162,7 +171,9 @@ describe('the pseudo-code as a program', () => {
       const program = recipeText(recipe, variant);
       const parsed = { ...parseRecipe(program, recipe.name), variants: recipe.variants };
       expect(parsed.lockKey).toBe(recipe.lockKey);
-      expect(found(parsed, variant)).toEqual(found(recipe, variant));
+      const { world } = recipe.variants.find(({ name }) => name === variant)!;
+      const ticks = isWholeSearch ? {} : { ticks: fourSeconds(world) };
+      expect(found(parsed, variant, ticks)).toEqual(found(recipe, variant, ticks));
     },
   );
 
@@ -191,8 +202,15 @@ describe('the pseudo-code as a program', () => {
     expect(errors.size).toBeGreaterThan(30);
   });
 
-  function found(recipe: Algorithm, variant: string): Partial<Exploration> {
-    const { verdicts, states, moves, interleavings, isComplete } = explore(recipe, { variant });
+  function found(
+    recipe: Algorithm,
+    variant: string,
+    world: Partial<WorldOptions>,
+  ): Partial<Exploration> {
+    const { verdicts, states, moves, interleavings, isComplete } = explore(recipe, {
+      variant,
+      ...world,
+    });
     return { verdicts, states, moves, interleavings, isComplete };
   }
 });

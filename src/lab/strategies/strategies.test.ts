@@ -20,6 +20,9 @@ import { evenly, walk } from './walk.ts';
 
 const NO_LIMITS = { mostStates: 1_000_000, onProgress: () => true };
 
+/** `npm run search:lab` searches larger worlds of the library's own locks. */
+const isWholeSearch = process.env['HOLDFAST_LAB'] === 'whole';
+
 /** Small enough to execute every run. */
 const SMALL = [
   ['setnx-only', 'crash', { ticks: 2, crashes: 1, pauses: 0 }],
@@ -33,8 +36,12 @@ const SMALL = [
   ['memcached-add', 'cas', { ticks: 3, crashes: 1, pauses: 0 }],
   ['watchdog', 'pause', { ticks: 2, crashes: 1, pauses: 1 }],
   ['fenced', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
-  ['holdfast-mutex', 'pause', { ticks: 3, crashes: 1, pauses: 1 }],
-  ['holdfast-semaphore', 'lost-reply', { ticks: 2, crashes: 0, pauses: 1, lostReplies: 1 }],
+  ['holdfast-mutex', 'pause', { ticks: isWholeSearch ? 3 : 2, crashes: 1, pauses: 1 }],
+  [
+    'holdfast-semaphore',
+    'lost-reply',
+    { ticks: isWholeSearch ? 2 : 1, crashes: 0, pauses: 1, lostReplies: 1 },
+  ],
 ] as const;
 
 /** Clients with different sleeps, which write without having entered. */
@@ -80,8 +87,16 @@ const MERGED = [
   ['fenced', 'pause', { rounds: 2, ticks: 7, crashes: 1, pauses: 1, lostReplies: 1 }],
   ['timestamp-getset', 'skewed-clocks', { clients: 3, ticks: 3, pauses: 0, skews: 2 }],
   ['timestamp-getset', 'loser-prolongs', { ticks: 5, crashes: 1, pauses: 2 }],
-  ['holdfast-mutex', 'pause', { ticks: 5, crashes: 1, pauses: 1, lostReplies: 1 }],
-  ['holdfast-read-write', 'pause', { clients: 3, ticks: 2, crashes: 1, pauses: 1 }],
+  [
+    'holdfast-mutex',
+    'pause',
+    { ticks: isWholeSearch ? 5 : 3, crashes: 1, pauses: 1, lostReplies: 1 },
+  ],
+  [
+    'holdfast-read-write',
+    'pause',
+    { clients: isWholeSearch ? 3 : 2, ticks: isWholeSearch ? 2 : 3, crashes: 1, pauses: 1 },
+  ],
 ] as const;
 
 function worldOf(name: string, variant: string, overrides: object, remembers = true): World {
