@@ -167,7 +167,8 @@ function pipelineFrom(commands: readonly (readonly string[])[], random: Random):
   const begin = random.next() < 0.8 ? [['AUTH', PASSWORD]] : [];
   // The last replies tell the state of the session and the key space, whatever came before.
   const end = [['AUTH', PASSWORD], ['DISCARD'], ['GET', 'key:1']];
-  return [...begin, ...requests, ...end, ['FLUSHALL'], ['QUIT']];
+  // In subscriber mode Redis refuses FLUSHALL, and the next pipeline would find the keys.
+  return [...begin, ...requests, ...end, ['RESET'], ['AUTH', PASSWORD], ['FLUSHALL'], ['QUIT']];
 }
 
 function filled(word: string, random: Random): string {

@@ -17,7 +17,9 @@ export class ByteReader {
   /** Bytes taken since the last `dropPiece`. */
   takenBytes = 0;
 
-  #queuedChunks: Buffer[] = [];
+  /** The chunks after this one: first those of `#nextChunks`, from its end, then those of `#laterChunks`. */
+  #nextChunks: Buffer[] = [];
+  #laterChunks: Buffer[] = [];
   #queuedBytes = 0;
   #kept: Buffer = NO_BYTES;
   #keptLength = 0;
@@ -27,9 +29,8 @@ export class ByteReader {
   push(chunk: Buffer): void {
     if (chunk.length === 0) return;
     // The current chunk may be used up while later ones wait for `advance`.
-    if (this.position < this.chunk.length || this.#queuedChunks.length > 0) {
-      this.#queuedChunks.push(chunk);
-      this.#queuedBytes += chunk.length;
+    if (this.position < this.chunk.length || this.#queuedBytes > 0) {
+      this.#enqueue(chunk);
       return;
     }
     this.chunk = chunk;
@@ -39,7 +40,11 @@ export class ByteReader {
   /** Whether there is a byte to read. Moves to the next chunk when this one is used up. */
   advance(): boolean {
     if (this.position < this.chunk.length) return true;
-    const next = this.#queuedChunks.shift();
+    if (this.#nextChunks.length === 0) {
+      this.#nextChunks = this.#laterChunks.reverse();
+      this.#laterChunks = [];
+    }
+    const next = this.#nextChunks.pop();
     // An idle connection must not keep its last chunk alive.
     this.piece = NO_BYTES;
     this.chunk = next ?? NO_BYTES;
@@ -102,10 +107,20 @@ export class ByteReader {
 
   /** Drops all bytes. */
   clear(): void {
-    this.#queuedChunks = [];
+    this.#nextChunks = [];
+    this.#laterChunks = [];
     this.#queuedBytes = 0;
     this.chunk = this.piece = this.#kept = NO_BYTES;
     this.position = this.takenBytes = this.#keptLength = 0;
+  }
+
+  /** Merges small chunks: the object of a chunk takes more than 100 bytes, which `unreadBytes` does not count. */
+  #enqueue(chunk: Buffer): void {
+    const chunks = this.#laterChunks;
+    const last = chunks.at(-1);
+    this.#queuedBytes += chunk.length;
+    if (last === undefined || last.length + chunk.length > MAX_MERGED_BYTES) chunks.push(chunk);
+    else chunks[chunks.length - 1] = Buffer.concat([last, chunk]);
   }
 
   #findTerminator(terminator: number, stopAtNul: boolean): number {
@@ -165,5 +180,7 @@ export class ByteReader {
 const CR = 0x0d;
 const NO_BYTES = Buffer.alloc(0);
 const MIN_KEPT_BYTES = 64;
+/** Larger than the buffers that Node allocates from a shared pool: a part of it would keep the pool alive. */
+const MAX_MERGED_BYTES = 8192;
 /** A larger buffer is freed after its piece, so that ten thousand idle connections stay small. */
 const MAX_IDLE_BYTES = 1024;

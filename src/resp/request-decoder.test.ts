@@ -144,14 +144,19 @@ describe('the decoder', () => {
     expect(decoder.bufferedBytes).toBe(0);
   });
 
-  it('keeps the order of chunks that arrive after the last one was used up and others wait', () => {
+  it.each([1, 5000])('keeps the order of chunks that wait, with words of %i bytes', (length) => {
     const decoder = new RequestDecoder(DEFAULT_REQUEST_LIMITS);
-    const push = (word: string): void => decoder.push(Buffer.from(`*1\r\n$1\r\n${word}\r\n`));
-    push('a');
-    push('b');
-    expect(decoder.next()).toEqual(['a']);
-    push('c');
-    expect([decoder.next(), decoder.next(), decoder.next()]).toEqual([['b'], ['c'], null]);
+    const push = (letter: string): void =>
+      decoder.push(Buffer.from(`*1\r\n$${length}\r\n${letter.repeat(length)}\r\n`));
+    const next = (): string | undefined => decoder.next()?.[0]?.[0];
+    for (const letter of 'abcd') push(letter);
+    expect([next(), next()]).toEqual(['a', 'b']);
+    push('e');
+    push('f');
+    expect([next(), next(), next()]).toEqual(['c', 'd', 'e']);
+    // The last chunk is used up while another one waits.
+    push('g');
+    expect([next(), next(), next()]).toEqual(['f', 'g', undefined]);
   });
 
   it('throws again after an invalid frame, and keeps no bytes', () => {
@@ -212,6 +217,22 @@ describe('the decoder', () => {
     }
     decoder.push(Buffer.from('\r\n'));
     expect(decoder.next()![0]!.length).toBe(32 * 1024 * 1024);
+  });
+
+  it('decodes 240,000 chunks that wait, of one byte each, in linear time', {
+    timeout: 10_000,
+  }, () => {
+    const decoder = new RequestDecoder(DEFAULT_REQUEST_LIMITS);
+    const ping = Buffer.from('PING\r\n');
+    for (let index = 0; index < 240_000; index++) {
+      const at = index % ping.length;
+      decoder.push(ping.subarray(at, at + 1));
+    }
+    expect(decoder.unreadBytes).toBe(240_000);
+    let count = 0;
+    // Moving the list of chunks for every chunk would move 230 GB.
+    while (decoder.next() !== null) count++;
+    expect(count).toBe(40_000);
   });
 });
 

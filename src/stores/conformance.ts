@@ -512,13 +512,17 @@ function example<Environment extends StoreEnvironment = StoreEnvironment>(
       const open = async (): Promise<LockStore> => withOwnPrefix(await environment.open());
       const store = await open();
       const served: string[] = [];
+      const failures: unknown[] = [];
       const queue: Scene<StoreEnvironment>['queue'] = async (request, listener) => {
-        const notify = async (event: WaiterEvent): Promise<void> => {
+        const receive = async (event: WaiterEvent): Promise<void> => {
           listener?.(event);
           const isHeld =
             event.type === 'granted' || isGranted(await store.acquire(request, { notify }));
           // With a pool of connections, an event and a reply may report the same grant.
           if (isHeld && !served.includes(request.owner)) served.push(request.owner);
+        };
+        const notify = (event: WaiterEvent): void => {
+          receive(event).catch((error: unknown) => failures.push(error));
         };
         return store.acquire(request, { notify });
       };
@@ -528,6 +532,8 @@ function example<Environment extends StoreEnvironment = StoreEnvironment>(
       };
       try {
         await run({ ...environment, open, store, queue, handOvers });
+        // A request that is under way now fails when the store closes, and that is right.
+        assert.deepEqual(failures, []);
       } finally {
         await store.close();
       }
