@@ -6,6 +6,13 @@ const TESTS = ['test/pipelines.test.ts'];
 
 export const SERVER_MUTANTS = [
   mutant(
+    'server: a key gets the hash of another key that was decoded ahead',
+    'src/engine/key-index.ts',
+    'key === this.#nextKeys[this.#nextAt]',
+    'this.#nextKeys[this.#nextAt] !== undefined',
+    TESTS,
+  ),
+  mutant(
     'server: the last of the requests that were decoded together is dropped',
     QUEUE,
     '    if (requests.length > 1) database.prefetch(requests);',
