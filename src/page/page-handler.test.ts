@@ -28,7 +28,7 @@ function open(canRelease: boolean, history?: PageHistory): void {
       locks: source,
       history,
       figures: undefined,
-      metrics: { add() {}, text: async (shown) => `locks ${shown?.length}\n` },
+      metrics: { add() {}, text: async (read) => `locks ${(await read()).length}\n` },
       close: () => source.close(),
     },
     version: '1.2.3',
@@ -221,6 +221,27 @@ describe('metrics and readyz', () => {
   });
 });
 
+describe('metrics of a process', () => {
+  it('are returned while the store does not answer', async () => {
+    const list = (): Promise<never> => new Promise(() => {});
+    const stalled = new PageHub({
+      source: {
+        locks: { ...storeLocks(memoryStore(clock), 'memory'), list },
+        history: undefined,
+        figures: undefined,
+        metrics: { add() {}, text: async () => 'grants 1\n' },
+        close() {},
+      },
+      version: '1.2.3',
+      canRelease: false,
+      clock,
+      random: seededRandom(2),
+    });
+    expect(await stalled.metricsText()).toBe('grants 1\n');
+    stalled.close();
+  });
+});
+
 describe('metrics of a server that cannot list its locks', () => {
   it('are those of INFO, without numbers of leases and waiters', async () => {
     const list = (): Promise<never> => Promise.reject(new Error('MISCONF'));
@@ -232,7 +253,10 @@ describe('metrics of a server that cannot list its locks', () => {
         figures: undefined,
         metrics: {
           add() {},
-          text: async (shown) => metrics.text('uptime_in_seconds:7\r\n', shown),
+          text: async (readLocks) => {
+            const shown = await readLocks().catch(() => undefined);
+            return metrics.text('uptime_in_seconds:7\r\n', shown);
+          },
         },
         close() {},
       },

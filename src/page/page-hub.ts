@@ -188,8 +188,7 @@ export class PageHub {
 
   async #readMetrics(metrics: PageMetrics): Promise<string> {
     try {
-      // A server that refuses scripts, as one that has restarted without its data, still has its figures.
-      return await metrics.text(await this.#locks.read().catch(() => undefined));
+      return await metrics.text(() => this.#locks.read());
     } finally {
       this.#readingMetrics = undefined;
     }
