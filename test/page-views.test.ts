@@ -77,7 +77,7 @@ describe('the views', () => {
     ['lock/l1', ['lost it: released by force', 'waited for 8.0 s', 'the nightly job hangs']],
     ['waits', ['1 deadlock', 'web-1:22790 (checkout) waits for stock:eu-west:17']],
     ['contention', ['order:*', '24 ms', '7.2 s', 'Wait times']],
-    ['losses', ['The lease expired', 'renewFrom', 'session:api', 'The session ended']],
+    ['losses', ['The lease expired', 'renewFrom', 'session:api', 'payment:9', 'The session ended']],
     ['clients', ['cron-2:4410', 'stock:eu-west:17', 'pool:thumbnails']],
     ['server', ['68 %', '175 MB of 256 MB', '12 of them are blocked', 'SCAN 0 COUNT 10000']],
   ])('%s has %j', async (view, texts) => {
