@@ -180,6 +180,18 @@ describe('states', () => {
     await page.getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379').waitFor();
   });
 
+  it('reads a lock again after a failure', async () => {
+    let count = 0;
+    await page.route('**/api/lock?*', (route) =>
+      count++ === 0 ? route.fulfill({ status: 503, body: 'Too many requests.' }) : route.continue(),
+    );
+    await open('lock/l1');
+    const alert = page.locator('.alert', { hasText: 'Too many requests.' });
+    await alert.waitFor();
+    await alert.waitFor({ state: 'detached' });
+    expect(count).toBe(2);
+  });
+
   it('says that locks are left out, that events were dropped, and whose the history is', async () => {
     fixture.greeting = [
       { type: 'source', source: { ...SOURCE, history: 'process', hasServer: false } },
