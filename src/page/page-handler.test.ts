@@ -210,6 +210,18 @@ describe('api/lock', () => {
   });
 });
 
+describe('HEAD', () => {
+  it.each([
+    ['/healthz', 200],
+    ['/readyz', 200],
+    ['/metrics', 200],
+    ['/api/stream', 405],
+    ['/api/release', 405],
+  ])('%s answers %i', async (url, status) => {
+    expect((await handle(request('HEAD', url))).status).toBe(status);
+  });
+});
+
 describe('metrics and readyz', () => {
   it('answer all requests that come at the same time, and leave room for those of pages', async () => {
     const urls = Array.from({ length: 50 }, (_, index) =>
