@@ -143,13 +143,42 @@ describe('the views', () => {
 });
 
 describe('states', () => {
-  it('says how to make a lock when there is none', async () => {
+  it.each([
+    ['redis://127.0.0.1:6379', '--store redis://127.0.0.1:6379 '],
+    ['127.0.0.1:7001', '--store redis://127.0.0.1:7001 '],
+    ['/run/holdfast.sock', '--store unix:/run/holdfast.sock '],
+    ['local', ''],
+  ])('says how to make a lock when %s has none', async (label, option) => {
     fixture.greeting = [
-      { type: 'source', source: SOURCE },
+      { type: 'source', source: { ...SOURCE, label } },
       { type: 'locks', locks: [], isCut: false },
     ];
     await open('locks');
-    await page.getByText('npx holdfast run demo -- sleep 30').waitFor();
+    await page.getByText(`npx holdfast run ${option}demo -- sleep 30`).waitFor();
+  });
+
+  it('names no command for the locks of a program', async () => {
+    fixture.greeting = [
+      { type: 'source', source: { ...SOURCE, history: 'process' } },
+      { type: 'locks', locks: [], isCut: false },
+    ];
+    await open('locks');
+    await page.getByText('No lock is held now.').waitFor();
+    expect(await page.getByText('npx holdfast run').count()).toBe(0);
+  });
+
+  it('claims nothing about events of a store without a history', async () => {
+    fixture.greeting = [
+      { type: 'source', source: { ...SOURCE, history: 'none' } },
+      { type: 'locks', locks: [], isCut: false },
+    ];
+    for (const view of ['losses', 'contention']) {
+      await open(view);
+      await page.getByText('This store keeps no history').waitFor();
+    }
+    expect(await page.getByText('The first figures come').count()).toBe(0);
+    await open('losses');
+    expect(await page.getByText('No lease was lost').count()).toBe(0);
   });
 
   it('says that it connects until the first locks come', async () => {
@@ -176,8 +205,8 @@ describe('states', () => {
 
   it('shows the message of a store that does not answer', async () => {
     await open('locks');
-    fixture.send({ type: 'failed', message: 'ECONNREFUSED 127.0.0.1:6379' });
-    await page.getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379').waitFor();
+    fixture.send({ type: 'failed', message: 'ECONNREFUSED 127.0.0.1:6379.' });
+    await page.getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379. The locks').waitFor();
   });
 
   it('reads a lock again after a failure', async () => {

@@ -20,6 +20,7 @@ export function LossesView({ model }: { model: PageModel }): VNode {
   const language = currentLanguage();
   const content = useMemo(() => {
     const losses = lossesOf(model);
+    if (model.source?.history === 'none') return null;
     if (losses.length === 0) return <Empty title={t('lossesEmpty')} />;
     return (
       <>
@@ -28,7 +29,7 @@ export function LossesView({ model }: { model: PageModel }): VNode {
         ))}
       </>
     );
-  }, [model.contention, model.events, language]);
+  }, [model.source, model.contention, model.events, language]);
   return (
     <>
       <Head title={t('losses')} about={t('lossesAbout')} />
