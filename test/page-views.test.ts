@@ -206,7 +206,9 @@ describe('states', () => {
   it('shows the message of a store that does not answer', async () => {
     await open('locks');
     fixture.send({ type: 'failed', message: 'ECONNREFUSED 127.0.0.1:6379.' });
-    await page.getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379. The locks').waitFor();
+    await page
+      .getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379. The locks')
+      .waitFor();
   });
 
   it('reads a lock again after a failure', async () => {
