@@ -74,6 +74,15 @@ it.each([
   expect(output).toContain(message);
 });
 
+it('prints all events of --since, and the newest 100 without it', async () => {
+  for (let round = 0; round < 60; round++) await (await locks.mutex('often').acquire()).release();
+  const lines = async (...args: string[]): Promise<number> =>
+    (await history('often', ...args)).output.trim().split('\n').length;
+  expect(await lines('--since', '1h')).toBe(120);
+  expect(await lines('--since', '1h', '--count', '5')).toBe(5);
+  expect(await lines()).toBe(100);
+});
+
 it('says that a Redis keeps no history', async () => {
   const redis = await startRealRedis();
   const { code, errors } = await runCli(['history', '--store', `redis://127.0.0.1:${redis.port}`]);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createLocks, type Lock, type Locks } from '../src/index.ts';
-import { forceLock, type RunScript } from '../src/stores/index.ts';
+import { forceLock, type RunScript, readLocks } from '../src/stores/index.ts';
 import { CliProcess, type Ended, runCli } from './cli-process.ts';
 import { type RealCluster, startRealCluster } from './real-cluster.ts';
 import { freePort, type RunningServer, startHoldfast, startRealRedis } from './real-redis.ts';
@@ -374,11 +374,28 @@ describe.each([
   it('that were released just before a forced release are not changed', async () => {
     const run: RunScript = (text, keys, args) => redis.eval(text, keys.length, ...keys, ...args);
     const note = { host: 'h', pid: 1, user: 'u', reason: 'x' };
-    const { before, after } = await forceLock(run, { kind: 'mutex', nameBytes: 'job' }, note);
-    expect(before).toMatchObject({ holderCount: 0 });
-    expect(after).toEqual(before);
+    const done = await forceLock(run, { kind: 'mutex', nameBytes: 'job' }, note);
+    expect(done!.before).toMatchObject({ holderCount: 0 });
+    expect(done!.after).toEqual(done!.before);
     expect(await redis.dbsize()).toBe(0);
   });
+
+  it.each(['mutex', 'semaphore'])(
+    'that others than the given owners hold are not changed: %s',
+    async (kind) => {
+      const run: RunScript = (text, keys, args) => redis.eval(text, keys.length, ...keys, ...args);
+      const note = { host: 'h', pid: 1, user: 'u', reason: 'x' };
+      await using locks = createLocks(url);
+      const lock = kind === 'mutex' ? locks.mutex('job') : locks.semaphore('job', 2);
+      await lock.acquire();
+      const found = (await readLocks(run, 'job')).find((each) => each.lock.kind === kind)!;
+      const owners = found.lock.holders.map(({ owner }) => owner);
+      expect(await forceLock(run, found.lock, note, '', ['another'])).toBeUndefined();
+      expect((await lock.inspect()).holders).toHaveLength(1);
+      const done = await forceLock(run, found.lock, note, '', ['another', ...owners]);
+      expect(done).toMatchObject({ before: { holderCount: 1 }, after: { holderCount: 0 } });
+    },
+  );
 
   it('with permits hand over no more permits than there are', async () => {
     await using holders = createLocks(url);

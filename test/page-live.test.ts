@@ -112,6 +112,17 @@ describe('the page of holdfast serve, in a browser', () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
+  it('opens by a link on a page of another site', async () => {
+    const link = `<a href="${server.address}">page</a>`;
+    await page.route('http://terminal.example/', (route) =>
+      route.fulfill({ contentType: 'text/html', body: link }),
+    );
+    await page.goto('http://terminal.example/');
+    await page.getByRole('link').click();
+    await page.locator('main h1').waitFor();
+    expect(page.url()).toBe(new URL('/', server.address).href);
+  });
+
   it('shows the holder, the queue in its order, and releases the lock by force', async () => {
     const [holder, first, second] = await Promise.all([1, 2, 3].map(() => startHolder(server)));
     const { fence } = await holder!.acquire('orders:42', { label: 'ship', lease: '1m' });

@@ -228,6 +228,21 @@ export function shopContention(nowMs: number): ContentionFacts {
       p99Ms: 7200,
     },
     losses: { expired: 7, forced: 1, stolen: 2, 'session-ended': 3 },
+    recentLosses: [
+      {
+        id: 0,
+        atMs: nowMs - 1_800_000,
+        type: 'expired',
+        lockId: 'l9',
+        kind: 'mutex',
+        name: 'payment:9',
+        owner: 'z.1',
+        client: API,
+        fence: null,
+        heldMs: 30_000,
+        waitedMs: null,
+      },
+    ],
   };
 }
 

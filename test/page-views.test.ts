@@ -77,7 +77,7 @@ describe('the views', () => {
     ['lock/l1', ['lost it: released by force', 'waited for 8.0 s', 'the nightly job hangs']],
     ['waits', ['1 deadlock', 'web-1:22790 (checkout) waits for stock:eu-west:17']],
     ['contention', ['order:*', '24 ms', '7.2 s', 'Wait times']],
-    ['losses', ['The lease expired', 'renewFrom', 'session:api', 'The session ended']],
+    ['losses', ['The lease expired', 'renewFrom', 'session:api', 'payment:9', 'The session ended']],
     ['clients', ['cron-2:4410', 'stock:eu-west:17', 'pool:thumbnails']],
     ['server', ['68 %', '175 MB of 256 MB', '12 of them are blocked', 'SCAN 0 COUNT 10000']],
   ])('%s has %j', async (view, texts) => {
@@ -143,13 +143,42 @@ describe('the views', () => {
 });
 
 describe('states', () => {
-  it('says how to make a lock when there is none', async () => {
+  it.each([
+    ['redis://127.0.0.1:6379', '--store redis://127.0.0.1:6379 '],
+    ['127.0.0.1:7001', '--store redis://127.0.0.1:7001 '],
+    ['/run/holdfast.sock', '--store unix:/run/holdfast.sock '],
+    ['local', ''],
+  ])('says how to make a lock when %s has none', async (label, option) => {
     fixture.greeting = [
-      { type: 'source', source: SOURCE },
+      { type: 'source', source: { ...SOURCE, label } },
       { type: 'locks', locks: [], isCut: false },
     ];
     await open('locks');
-    await page.getByText('npx holdfast run demo -- sleep 30').waitFor();
+    await page.getByText(`npx holdfast run ${option}demo -- sleep 30`).waitFor();
+  });
+
+  it('names no command for the locks of a program', async () => {
+    fixture.greeting = [
+      { type: 'source', source: { ...SOURCE, history: 'process' } },
+      { type: 'locks', locks: [], isCut: false },
+    ];
+    await open('locks');
+    await page.getByText('No lock is held now.').waitFor();
+    expect(await page.getByText('npx holdfast run').count()).toBe(0);
+  });
+
+  it('claims nothing about events of a store without a history', async () => {
+    fixture.greeting = [
+      { type: 'source', source: { ...SOURCE, history: 'none' } },
+      { type: 'locks', locks: [], isCut: false },
+    ];
+    for (const view of ['losses', 'contention']) {
+      await open(view);
+      await page.getByText('This store keeps no history').waitFor();
+    }
+    expect(await page.getByText('The first figures come').count()).toBe(0);
+    await open('losses');
+    expect(await page.getByText('No lease was lost').count()).toBe(0);
   });
 
   it('says that it connects until the first locks come', async () => {
@@ -176,8 +205,22 @@ describe('states', () => {
 
   it('shows the message of a store that does not answer', async () => {
     await open('locks');
-    fixture.send({ type: 'failed', message: 'ECONNREFUSED 127.0.0.1:6379' });
-    await page.getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379').waitFor();
+    fixture.send({ type: 'failed', message: 'ECONNREFUSED 127.0.0.1:6379.' });
+    await page
+      .getByText('The store does not answer: ECONNREFUSED 127.0.0.1:6379. The locks')
+      .waitFor();
+  });
+
+  it('reads a lock again after a failure', async () => {
+    let count = 0;
+    await page.route('**/api/lock?*', (route) =>
+      count++ === 0 ? route.fulfill({ status: 503, body: 'Too many requests.' }) : route.continue(),
+    );
+    await open('lock/l1');
+    const alert = page.locator('.alert', { hasText: 'Too many requests.' });
+    await alert.waitFor();
+    await alert.waitFor({ state: 'detached' });
+    expect(count).toBe(2);
   });
 
   it('says that locks are left out, that events were dropped, and whose the history is', async () => {

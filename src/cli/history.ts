@@ -16,7 +16,10 @@ import { print, UsageError, type Verb } from './verb.ts';
 const HISTORY_OPTIONS = {
   ...STORE_OPTIONS,
   since: { placeholder: 'time', help: 'only what happened in this time, such as 10m or 2h' },
-  count: { placeholder: 'n', help: 'the newest n events; 100 if not given, 10000 at most' },
+  count: {
+    placeholder: 'n',
+    help: 'the newest n events, 10000 at most; if not given 100, or 10000 with --since',
+  },
   ...ESCAPED_OPTION,
   json: { help: 'prints each event as a line of JSON' },
   'no-color': { help: 'no colours; the variable NO_COLOR does the same' },
@@ -56,7 +59,7 @@ Examples:
     if (values.help) return print(io, this.help);
     const nameBytes = words.length === 0 ? undefined : nameBytesOf(words, values.escaped);
     const prefix = bytesOf(readPrefix(values));
-    const count = readCount(values.count);
+    const count = readCount(values.count ?? (values.since === undefined ? '100' : `${MAX_COUNT}`));
     const sinceMs = values.since === undefined ? 0 : readSince(values.since);
     return withServers(given, io, async (store) => {
       const read = await store.query(
@@ -75,7 +78,7 @@ Examples:
 
 const MAX_COUNT = 10_000;
 
-function readCount(text = '100'): number {
+function readCount(text: string): number {
   const count = Number(text);
   if (/^\d+$/.test(text) && count >= 1 && count <= MAX_COUNT) return count;
   throw new UsageError(`--count is a whole number from 1 to ${MAX_COUNT}; got '${text}'.`);

@@ -63,6 +63,19 @@ describe('Contention', () => {
     expect(contention.facts(NOW_MS).losses).toEqual({ expired: 2, forced: 1, 'session-ended': 1 });
   });
 
+  it('returns the newest losses of each reason in the last hour, however many events follow', () => {
+    const contention = new Contention();
+    contention.add(event('expired', 'old', { atMs: NOW_MS - 61 * 60_000 }));
+    for (let id = 1; id <= 10; id++) contention.add(event('expired', 'a', { id }));
+    contention.add(event('forced', 'b', { id: 11 }));
+    for (let id = 12; id <= 20_000; id++) contention.add(event('granted', 'c', { id }));
+    expect(contention.facts(NOW_MS).recentLosses.map(({ id }) => id)).toEqual([
+      3, 4, 5, 6, 7, 8, 9, 10, 11,
+    ]);
+    contention.clear();
+    expect(contention.facts(NOW_MS).recentLosses).toEqual([]);
+  });
+
   it('returns the 100 groups with the most waiting, and one for the others', () => {
     const contention = new Contention();
     const name = (index: number): string =>

@@ -9,6 +9,8 @@ const MAX_GROUPS = 100;
 /** The groups that are counted in a minute, so that those with the most waiting can be found. */
 const MAX_COUNTED = 1000;
 const OTHERS = '(others)';
+/** The newest losses that are kept, of each reason. */
+const MAX_RECENT = 8;
 
 type Field = 'waits' | 'grants' | 'waitedMs';
 type Counts = Record<Field, number>;
@@ -30,13 +32,20 @@ export class Contention {
   /** A ring: the minute with the number n is at n % MINUTES. */
   readonly #minutes: (Minute | undefined)[] = new Array<undefined>(MINUTES).fill(undefined);
 
-  add({ atMs, type, name, heldMs, waitedMs }: PageEvent): void {
+  readonly #recentLosses = new Map<string, PageEvent[]>();
+
+  add(event: PageEvent): void {
+    const { atMs, type, name, heldMs, waitedMs } = event;
     const minute = this.#minuteAt(atMs);
     if (minute === undefined) return;
     const counts = countsOf(minute.groups, groupOf(name));
     if (type === 'waiting') counts.waits++;
     if (GRANTS.has(type)) counts.grants++;
-    if (LOSSES.has(type)) minute.losses.set(type, (minute.losses.get(type) ?? 0) + 1);
+    if (LOSSES.has(type)) {
+      minute.losses.set(type, (minute.losses.get(type) ?? 0) + 1);
+      const recent = [...(this.#recentLosses.get(type) ?? []), event];
+      this.#recentLosses.set(type, recent.slice(-MAX_RECENT));
+    }
     if (waitedMs !== null) {
       counts.waitedMs += waitedMs;
       minute.wait[bucketOf(waitedMs)]!++;
@@ -47,6 +56,7 @@ export class Contention {
   /** Forgets all: the ids of events begin again. */
   clear(): void {
     this.#minutes.fill(undefined);
+    this.#recentLosses.clear();
   }
 
   facts(nowMs: number): ContentionFacts {
@@ -62,6 +72,9 @@ export class Contention {
       wait: histogramOf(total('wait')),
       hold: histogramOf(total('hold')),
       losses: lossesIn(minutes),
+      recentLosses: [...this.#recentLosses.values()]
+        .flat()
+        .filter(({ atMs }) => atMs >= first * MINUTE_MS),
     };
   }
 

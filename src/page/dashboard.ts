@@ -53,7 +53,7 @@ export function dashboard(
       locks: source,
       history,
       figures: undefined,
-      // They count the events themselves.
+      // They count the events themselves, and need no store.
       metrics: { add() {}, text: async () => metrics.text() },
       close() {
         history.close();

@@ -60,9 +60,12 @@ function escapeHelp(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-/** A lone half of a surrogate pair is not UTF-8: it becomes U+FFFD. */
+/**
+ * A lone half of a surrogate pair is not UTF-8, and Prometheus takes NUL for the end of the text and rejects all of it:
+ * both become U+FFFD.
+ */
 function escapeLabel(text: string): string {
-  const escaped = escapeHelp(text).replaceAll('"', '\\"');
+  const escaped = escapeHelp(text).replaceAll('"', '\\"').replaceAll('\0', '\ufffd');
   return Buffer.from(escaped, 'utf8').toString('utf8');
 }
 

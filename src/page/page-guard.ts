@@ -47,7 +47,7 @@ export function ownGuard({ host, port, random }: OwnGuardOptions): {
     if (!isKnownHost(request.header('host'))) return WRONG_HOST;
     if (route === 'open' || (route === 'metrics' && isLoopback(host))) return undefined;
     const given = route === 'page' ? tokenIn(request.url) : undefined;
-    if (given !== undefined) return isSame(given, token) ? signedIn(cookie) : WRONG_TOKEN;
+    if (given !== undefined) return isSame(given, token) ? signedIn(request, cookie) : WRONG_TOKEN;
     if (!isSignedIn(request)) return NO_TOKEN;
     return route === 'api' ? foreignOrigin(request) : undefined;
   };
@@ -112,16 +112,17 @@ function tokenIn(url: string): string | undefined {
   return new URLSearchParams(url.slice(url.indexOf('?') + 1)).get('token') ?? undefined;
 }
 
-/** The redirect removes the token from the address, which browsers keep and people copy. */
-function signedIn({
-  name,
-  value,
-}: {
-  readonly name: string;
-  readonly value: string;
-}): PageResponse {
-  return plain(303, 'The page is at ./', {
-    location: './',
+/**
+ * The redirect removes the token from the address, which browsers keep and people copy. If a link on another site led
+ * here, as in a web terminal, browsers send no strict cookie after a redirect, but do after a refresh.
+ */
+function signedIn(
+  request: PageRequest,
+  { name, value }: { readonly name: string; readonly value: string },
+): PageResponse {
+  const isFromElsewhere = request.header('sec-fetch-site') === 'cross-site';
+  return plain(isFromElsewhere ? 200 : 303, 'The page is at ./', {
+    ...(isFromElsewhere ? { refresh: '0; url=./' } : { location: './' }),
     'set-cookie': `${name}=${value}; HttpOnly; SameSite=Strict; Path=/`,
   });
 }

@@ -28,7 +28,7 @@ function open(canRelease: boolean, history?: PageHistory): void {
       locks: source,
       history,
       figures: undefined,
-      metrics: { add() {}, text: async (shown) => `locks ${shown?.length}\n` },
+      metrics: { add() {}, text: async (read) => `locks ${(await read()).length}\n` },
       close: () => source.close(),
     },
     version: '1.2.3',
@@ -210,6 +210,18 @@ describe('api/lock', () => {
   });
 });
 
+describe('HEAD', () => {
+  it.each([
+    ['/healthz', 200],
+    ['/readyz', 200],
+    ['/metrics', 200],
+    ['/api/stream', 405],
+    ['/api/release', 405],
+  ])('%s answers %i', async (url, status) => {
+    expect((await handle(request('HEAD', url))).status).toBe(status);
+  });
+});
+
 describe('metrics and readyz', () => {
   it('answer all requests that come at the same time, and leave room for those of pages', async () => {
     const urls = Array.from({ length: 50 }, (_, index) =>
@@ -218,6 +230,27 @@ describe('metrics and readyz', () => {
     const responses = Promise.all(urls.map(get));
     expect((await get(`/api/lock?id=${lockId('mutex', 'a')}`)).status).toBe(200);
     expect(new Set((await responses).map(({ status }) => status))).toEqual(new Set([200]));
+  });
+});
+
+describe('metrics of a process', () => {
+  it('are returned while the store does not answer', async () => {
+    const list = (): Promise<never> => new Promise(() => {});
+    const stalled = new PageHub({
+      source: {
+        locks: { ...storeLocks(memoryStore(clock), 'memory'), list },
+        history: undefined,
+        figures: undefined,
+        metrics: { add() {}, text: async () => 'grants 1\n' },
+        close() {},
+      },
+      version: '1.2.3',
+      canRelease: false,
+      clock,
+      random: seededRandom(2),
+    });
+    expect(await stalled.metricsText()).toBe('grants 1\n');
+    stalled.close();
   });
 });
 
@@ -232,7 +265,10 @@ describe('metrics of a server that cannot list its locks', () => {
         figures: undefined,
         metrics: {
           add() {},
-          text: async (shown) => metrics.text('uptime_in_seconds:7\r\n', shown),
+          text: async (readLocks) => {
+            const shown = await readLocks().catch(() => undefined);
+            return metrics.text('uptime_in_seconds:7\r\n', shown);
+          },
         },
         close() {},
       },

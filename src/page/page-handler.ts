@@ -54,7 +54,7 @@ async function answer(options: PageHandlerOptions, request: PageRequest): Promis
   const refusal = options.guard(request, route?.guarded ?? 'page');
   if (refusal !== undefined) return refusal;
   if (route !== undefined) {
-    if (request.method !== route.method) return wrongMethod(route.method);
+    if (!isAllowed(request, route)) return wrongMethod(route.method);
     return route.answer(options, request, new URLSearchParams(search));
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') return wrongMethod('GET');
@@ -73,6 +73,12 @@ function routeName(path: string, isMounted: boolean): string {
   if (!isMounted) return path.slice(1);
   const [, end] = /\/((?:api|assets)\/[^/]+|metrics|healthz|readyz)$/.exec(path) ?? [];
   return end ?? '';
+}
+
+/** Health checks may send HEAD. A stream has no end at which it could be answered. */
+function isAllowed({ method }: PageRequest, route: Route): boolean {
+  if (method === route.method) return true;
+  return method === 'HEAD' && route.method === 'GET' && route.answer !== openStream;
 }
 
 function openStream({ hub }: PageHandlerOptions, request: PageRequest): PageResponse {

@@ -142,11 +142,14 @@ export class PageHub {
       if (found === undefined || found.lock.holderCount === 0) return { holders: 0 };
       const isSeen = ({ owner }: { readonly owner: string }): boolean =>
         owners === undefined || owners.includes(shownText(owner));
-      if (!found.lock.holders.some(isSeen)) return undefined;
+      const seen = found.lock.holders.filter(isSeen).map(({ owner }) => owner);
+      if (seen.length === 0) return undefined;
       const note = { host: hostname(), pid: process.pid, user: `${userName()} (page)`, reason };
       const { locks } = this.#options.source;
-      const { before } = await locks.force(found.lock, note);
-      const { holderCount: holders } = before;
+      // The lock may have changed hands since the read.
+      const done = await locks.force(found.lock, note, owners && seen);
+      if (done === undefined) return undefined;
+      const { holderCount: holders } = done.before;
       if (!locks.keepsReasons) this.#remember(id, { ...note, atMs: 0, holders });
       return { holders };
     });
@@ -188,8 +191,7 @@ export class PageHub {
 
   async #readMetrics(metrics: PageMetrics): Promise<string> {
     try {
-      // A server that refuses scripts, as one that has restarted without its data, still has its figures.
-      return await metrics.text(await this.#locks.read().catch(() => undefined));
+      return await metrics.text(() => this.#locks.read());
     } finally {
       this.#readingMetrics = undefined;
     }

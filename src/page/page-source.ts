@@ -30,8 +30,8 @@ export interface PageSource {
 export interface PageMetrics {
   /** Receives every event of the history once, and the number of those that were dropped before. */
   add(events: readonly PageEvent[], missed: number): void;
-  /** `locks` is undefined if they cannot be listed. Rejects if the store does not answer. */
-  text(locks: readonly PageLock[] | undefined): Promise<string>;
+  /** `readLocks` lists the locks, or rejects. Rejects if the store does not answer. */
+  text(readLocks: () => Promise<readonly PageLock[]>): Promise<string>;
 }
 
 export interface PageHistory {
@@ -79,7 +79,11 @@ function serverMetrics(send: SendCommand): PageMetrics {
   const metrics = new ServerMetrics();
   return {
     add: (events, missed) => metrics.add(events, missed),
-    text: async (locks) => metrics.text(String(await send(['INFO', 'everything'])), locks),
+    async text(readLocks) {
+      // A server that refuses scripts, as one that has restarted without its data, still has its figures.
+      const locks = await readLocks().catch(() => undefined);
+      return metrics.text(String(await send(['INFO', 'everything'])), locks);
+    },
   };
 }
 

@@ -127,6 +127,8 @@ export interface ContentionFacts {
   readonly hold: Histogram;
   /** Leases that ended other than by a release, by reason, in the last hour. */
   readonly losses: Readonly<Record<string, number>>;
+  /** The newest of these events, at most 8 of each reason: `history` has them only until 10,000 others have come. */
+  readonly recentLosses: readonly PageEvent[];
 }
 
 export interface ContentionGroup {

@@ -99,7 +99,8 @@ function Banners({ model, route }: { model: PageModel; route: Route }): VNode {
   else if (model.connection === 'reconnecting') {
     alerts.push(['reconnecting', t('reconnecting', { time })]);
   } else if (model.failed !== null) {
-    alerts.push(['failed', t('failed', { message: visibleText(model.failed), time })]);
+    const message = visibleText(model.failed.replace(/\.$/, ''));
+    alerts.push(['failed', t('failed', { message, time })]);
   }
   const notes: string[] = [];
   if (model.isCut) notes.push(t('cut'));

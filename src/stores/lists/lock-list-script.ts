@@ -144,17 +144,26 @@ return locks
  * Forces the release of a lock by the lock script, and adds a note to the list `:forced`.
  *
  * KEYS  the holder key, and a key that does not exist, so that a cluster refuses the call while the slot moves
- * ARGV  operator and reason as JSON; maximum number of notes; their TTL in ms; maximum number of entries
- * Reply { lock before, lock after } (see readLock). Without a holder, nothing is changed.
+ * ARGV  operator and reason as JSON; maximum number of notes; their TTL in ms; maximum number of entries; owners, if any
+ * Reply { lock before, lock after } (see readLock). Without a holder, nothing is changed. Nil, and nothing is changed, if
+ *       owners are given and others hold the lock.
  */
 export const FORCE_SCRIPT = `${READ_LOCK}
 local function runLockScript()
 ${LOCK_SCRIPT}
 end
 
-local holder, note, kept, ttl, max = KEYS[1], unpack(ARGV)
+local holder, note, kept, ttl, max = KEYS[1], unpack(ARGV, 1, 4)
 local before = readLock(holder, tonumber(max))
 if before[3] == '0' then return { before, before } end
+
+local owners, isSeen = {}, #ARGV == 4
+for index = #ARGV, 5, -1 do owners[ARGV[index]], ARGV[index] = true, nil end
+for _, each in ipairs(before[4]) do
+  local token = each[1]
+  isSeen = isSeen or owners[token] or owners[string.match(token, '^(%S+) ') or ''] or false
+end
+if not isSeen then return false end
 
 -- Slots and permits of the operation are ignored: the lock has its own number of slots.
 local operation = isMutex(holder) and 'force' or 'force 1 1'

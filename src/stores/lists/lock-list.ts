@@ -128,19 +128,22 @@ export async function readLocks(
 
 /**
  * Ends all leases of a lock, raises the fence, hands the lock over to the first waiter, and stores a note of the operator
- * and the reason, in one atomic step. Returns the lock before and after it. Does nothing to a lock without holders.
+ * and the reason, in one atomic step. Returns the lock before and after it. Does nothing to a lock without holders, and
+ * returns undefined for one that others than the given owners hold.
  */
 export async function forceLock(
   run: RunScript,
   { kind, nameBytes }: Pick<ListedLock, 'kind' | 'nameBytes'>,
   note: Omit<ForcedRelease, 'atMs' | 'holders'>,
   prefix = '',
-): Promise<{ readonly before: ListedLock; readonly after: ListedLock }> {
+  owners: readonly string[] = [],
+): Promise<{ readonly before: ListedLock; readonly after: ListedLock } | undefined> {
   const key = prefix + keyOf({ kind, name: nameBytes });
   const { host, pid, user, reason } = note;
   const text = bytesOf(JSON.stringify([host, pid, user, reason]));
-  const args = [text, String(MAX_NOTES), String(NOTES_TTL_MS), String(MAX_IN_READ)];
+  const args = [text, String(MAX_NOTES), String(NOTES_TTL_MS), String(MAX_IN_READ), ...owners];
   const reply = await run(FORCE_SCRIPT, [key, `${key}:moving`], args);
+  if (reply === null) return undefined;
   const [before, after] = (reply as unknown[]).map((lock) => parseLock(lock, prefix));
   return { before: before!, after: after! };
 }

@@ -13,7 +13,12 @@ export interface LockSource {
   list(pattern: string | undefined, maxLocks?: number): Promise<LockList>;
   /** The locks of all kinds with one name. */
   read(nameBytes: string): Promise<readonly FoundLock[]>;
-  force(lock: ListedLock, note: OperatorNote): Promise<DoneRelease>;
+  /** With owners: changes nothing if others hold the lock, and returns undefined. */
+  force(
+    lock: ListedLock,
+    note: OperatorNote,
+    owners?: readonly string[],
+  ): Promise<DoneRelease | undefined>;
   close(): void;
 }
 
@@ -39,7 +44,7 @@ export function redisLocks(servers: ScriptServers, prefix: string): LockSource {
     hasWaitGraph: true,
     list: (pattern, maxLocks) => listLocks(servers, { pattern, prefix }, maxLocks),
     read: (name) => readLocks(run, name, prefix),
-    force: (lock, note) => forceLock(run, lock, note, prefix),
+    force: (lock, note, owners) => forceLock(run, lock, note, prefix, owners),
     close: () => servers.close(),
   };
 }

@@ -34,14 +34,18 @@ export function storeLocks(store: LockStore, label: string): LockSource {
       const states = await refusing(label, () => statesOf(store, nameOf(nameBytes)));
       return states.map((state) => ({ lock: listed(state), forced: [] }));
     },
-    async force(before) {
+    async force(before, _note, owners) {
       const { kind, nameBytes } = before;
       const states = await refusing(label, async () => {
-        const found = await statesOf(store, nameOf(nameBytes));
-        const target = found.find((state) => state.kind === kind) ?? mutexOf(nameOf(nameBytes));
-        await store.forceRelease(target);
+        const states = await statesOf(store, nameOf(nameBytes));
+        const found = states.find((state) => state.kind === kind);
+        const holders = found ? listed(found).holders : [];
+        const isSeen = holders.some(({ owner }) => owners?.includes(owner));
+        if (owners && holders.length > 0 && !isSeen) return undefined;
+        await store.forceRelease(found ?? mutexOf(nameOf(nameBytes)));
         return statesOf(store, nameOf(nameBytes));
       });
+      if (states === undefined) return undefined;
       const after = states.find((state) => state.kind === kind);
       return { before, after: after ? listed(after) : free(before) };
     },

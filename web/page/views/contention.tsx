@@ -13,9 +13,10 @@ import { visibleText } from '../visible-text.ts';
 /** Where requests waited in the last hour, and for how long. */
 export function ContentionView({ model }: { model: PageModel }): VNode {
   const language = currentLanguage();
-  const { contention } = model;
+  const { contention, source } = model;
   // It changes every few seconds only: frames between them draw nothing here.
   const content = useMemo(() => {
+    if (source?.history === 'none') return null;
     if (contention === null) return <p class="connecting">{t('contentionWait')}</p>;
     return (
       <>
@@ -26,7 +27,7 @@ export function ContentionView({ model }: { model: PageModel }): VNode {
         </div>
       </>
     );
-  }, [contention, language]);
+  }, [contention, source, language]);
   return (
     <>
       <Head title={t('contention')} about={t('contentionAbout')} />

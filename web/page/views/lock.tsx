@@ -241,8 +241,9 @@ function detailKey(model: PageModel, live: PageLock | null, events: readonly Pag
 }
 
 const MIN_BETWEEN_MS = 1000;
+const RETRY_MS = 3000;
 
-/** Reads the lock from the server when `key` has changed, at most once in a second. */
+/** Reads the lock from the server when `key` has changed, at most once in a second, and again after a failure. */
 function useDetails(
   id: string,
   key: string,
@@ -255,15 +256,17 @@ function useDetails(
   useEffect(() => {
     const cancel = new AbortController();
     const delayMs = Math.max(0, lastMs.current + MIN_BETWEEN_MS - performance.now());
-    const timer = setTimeout(async () => {
+    let timer = setTimeout(read, delayMs);
+    async function read(): Promise<void> {
       lastMs.current = performance.now();
       try {
         setState({ details: await fetchLock(id, cancel.signal), error: null });
       } catch (error) {
         if (cancel.signal.aborted) return;
         setState((before) => ({ ...before, error: String((error as Error).message) }));
+        timer = setTimeout(read, RETRY_MS);
       }
-    }, delayMs);
+    }
     return () => {
       clearTimeout(timer);
       cancel.abort();

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PageLock, PageLockKind } from '../../../src/page/protocol.ts';
+import type { PageLock, PageLockKind, SourceFacts } from '../../../src/page/protocol.ts';
 import { useSettled } from '../hooks.ts';
 import { countKinds, type LockColumn, type LockQuery, rowsOf } from '../lock-rows.ts';
 import { LockTable } from '../lock-table.tsx';
@@ -9,6 +9,7 @@ import type { PageModel } from '../model.ts';
 import { locksHash } from '../routes.ts';
 import { numberText, type TextKey, t } from '../texts.ts';
 import { durationText } from '../time-text.ts';
+import { visibleText } from '../visible-text.ts';
 
 /** The live list of all locks. */
 export function LocksView({ model, text }: { model: PageModel; text: string }): VNode {
@@ -33,7 +34,7 @@ export function LocksView({ model, text }: { model: PageModel; text: string }): 
       <Figures model={model} />
       <Filters model={model} text={text} kind={kind} onText={setText} onKind={setKind} />
       {model.locks.size === 0 && rows.length === 0 ? (
-        <NoLocks />
+        <NoLocks source={model.source} />
       ) : rows.length === 0 ? (
         <Empty title={t('noMatch')}>
           <button
@@ -62,16 +63,25 @@ const DEFAULT_ORDER: Pick<LockQuery, 'column' | 'isDescending'> = {
 const DESCENDS: ReadonlySet<LockColumn> = new Set(['waiters', 'held', 'fence']);
 const KINDS: readonly PageLockKind[] = ['mutex', 'semaphore', 'rw'];
 
-function NoLocks(): VNode {
+function NoLocks({ source }: { source: SourceFacts | null }): VNode {
+  // No command reaches the locks of a program that shows its own.
+  if (source === null || source.history === 'process') return <Empty title={t('emptyLocks')} />;
   return (
     <Empty title={t('emptyLocks')}>
       <p>{t('emptyLocksHow')}</p>
       <pre>
-        <code>npx holdfast run demo -- sleep 30</code>
+        <code>npx holdfast run {storeOption(source.label)}demo -- sleep 30</code>
       </pre>
       <p class="soft">{t('emptyLocksThen')}</p>
     </Empty>
   );
+}
+
+/** Without the option, `run` uses the local server of the user, whose label is `local`. */
+function storeOption(label: string): string {
+  if (label === 'local') return '';
+  if (label.includes('://')) return `--store ${visibleText(label)} `;
+  return `--store ${label.startsWith('/') ? 'unix:' : 'redis://'}${visibleText(label)} `;
 }
 
 /** Four figures about all locks. */

@@ -20,6 +20,7 @@ export function LossesView({ model }: { model: PageModel }): VNode {
   const language = currentLanguage();
   const content = useMemo(() => {
     const losses = lossesOf(model);
+    if (model.source?.history === 'none') return null;
     if (losses.length === 0) return <Empty title={t('lossesEmpty')} />;
     return (
       <>
@@ -28,7 +29,7 @@ export function LossesView({ model }: { model: PageModel }): VNode {
         ))}
       </>
     );
-  }, [model.contention, model.events, language]);
+  }, [model.source, model.contention, model.events, language]);
   return (
     <>
       <Head title={t('losses')} about={t('lossesAbout')} />
@@ -37,10 +38,20 @@ export function LossesView({ model }: { model: PageModel }): VNode {
   );
 }
 
+/** The server's list has those that a busy server has pushed out of the history; the history is newer. */
+function recentLosses({ contention, events }: PageModel): PageEvent[] {
+  const losses = [
+    ...(contention?.recentLosses ?? []),
+    ...events.filter(({ type }) => LOSSES.has(type)),
+  ];
+  return [...new Map(losses.map((event) => [event.id, event])).values()].sort(
+    (one, other) => one.id - other.id,
+  );
+}
+
 function lossesOf(model: PageModel): Loss[] {
   const events = new Map<string, PageEvent[]>();
-  for (const event of model.events) {
-    if (!LOSSES.has(event.type)) continue;
+  for (const event of recentLosses(model)) {
     const list = events.get(event.type);
     if (list === undefined) events.set(event.type, [event]);
     else list.push(event);
