@@ -13,7 +13,7 @@ export function startBrowser(): Promise<Browser> {
     );
   }
   // Root, as which containers run tests, may not have Chromium's own sandbox.
-  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+  return chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
 }
 
 function onPath(program: string): string | undefined {

@@ -9,7 +9,7 @@ import { contentSeed } from './content-seed.ts';
 import { withinMs } from './within.ts';
 
 const runFile = promisify(execFile);
-const COUNT = 4;
+const COUNT = 2;
 /** What mutants are planted in, and what says how. */
 const SOURCES = [
   'src/lock',

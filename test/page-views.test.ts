@@ -264,8 +264,12 @@ describe('the reader', () => {
 
   it('goes with the keyboard from the filter to a lock, its dialog and back', async () => {
     await open('locks');
-    await page.keyboard.press('/');
-    expect(await page.evaluate('document.activeElement?.type')).toBe('search');
+    await expect
+      .poll(async () => {
+        await page.keyboard.press('/');
+        return page.evaluate('document.activeElement?.type');
+      })
+      .toBe('search');
     await page.locator('.lock-link').first().focus();
     await page.keyboard.press('ArrowDown');
     await expect
