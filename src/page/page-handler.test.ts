@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { seededRandom, type VirtualClock, virtualClock } from '../clock/index.ts';
 import { Locks, memoryStore } from '../lock/index.ts';
-import { type LockHistoryEvent, storeLocks } from '../stores/index.ts';
+import { type LockHistoryEvent, type LockSource, storeLocks } from '../stores/index.ts';
 import { fetchHandler } from './fetch-adapter.ts';
 import { mountedGuard } from './page-guard.ts';
 import { type PageHandler, pageHandler } from './page-handler.ts';
@@ -14,6 +14,7 @@ import { ServerMetrics } from './server-metrics.ts';
 
 let clock: VirtualClock;
 let locks: Locks;
+let source: LockSource;
 let hub: PageHub;
 let handle: PageHandler;
 let isMounted: boolean;
@@ -22,7 +23,7 @@ function open(canRelease: boolean, history?: PageHistory): void {
   clock = virtualClock();
   const store = memoryStore(clock);
   locks = new Locks({ store, clock, random: seededRandom(1) });
-  const source = storeLocks(store, 'memory');
+  source = storeLocks(store, 'memory');
   hub = new PageHub({
     source: {
       locks: source,
@@ -312,6 +313,23 @@ describe('api/release', () => {
     const { lock: now } = JSON.parse((await get(`/api/lock?id=${id}`)).text) as { lock: PageLock };
     const shown = [...owners, now.holders[0]!.owner];
     expect(await release({ id, reason: 'stuck', owners: shown })).toMatchObject({ status: 200 });
+  });
+
+  it('is refused when the lock changes hands after the hub has read it', async () => {
+    const seen = await locks.mutex('job').acquire();
+    const { lock } = JSON.parse((await get(`/api/lock?id=${id}`)).text) as { lock: PageLock };
+    const owners = lock.holders.map(({ owner }) => owner);
+    const { read } = source;
+    Object.assign(source, {
+      async read(name: string) {
+        const found = await read(name);
+        await seen.release();
+        await locks.mutex('job').acquire();
+        return found;
+      },
+    });
+    expect(await release({ id, reason: 'stuck', owners })).toMatchObject({ status: 409 });
+    expect((await locks.mutex('job').inspect()).holders).toHaveLength(1);
   });
 
   it.each([
