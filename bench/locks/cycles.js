@@ -41,6 +41,9 @@ await withServer(startHoldfast, async ({ port }) => {
   await showMutexes(port, 'holdfast serve', FEW_ROUNDS, []);
   await showSessions(port);
 });
+await withServer(startRedis, (redis) =>
+  withServer(startHoldfast, (own) => showServers(redis, own)),
+);
 await withServer(startRedis, ({ port }) => showTelemetry(port));
 
 async function withServer(start, work) {
@@ -85,6 +88,23 @@ async function showSessions(port) {
     const figures = await cycleRates(sides, inSequence, FEW_ROUNDS);
     showRates(['holdfast serve: sessions', 'cycles/s', 'with ÷ without'], figures);
   });
+}
+
+/** The library on both servers, in the same rounds. */
+async function showServers(redis, own) {
+  const openers = {
+    'on redis-server 7': () => mutexes.holdfast(redis.port),
+    'on holdfast serve': () => mutexes.holdfast(own.port),
+  };
+  for (const [title, load] of Object.entries({
+    'one after the other': inSequence,
+    '1,000 at once': atOnce,
+  })) {
+    await withContenders(openers, undefined, async (sides) => {
+      const figures = await cycleRates(sides, load, ROUNDS);
+      showRates([`holdfast: ${title}`, 'cycles/s', 'of redis-server 7'], figures);
+    });
+  }
 }
 
 /** From here on every lock of this process is observed. */
