@@ -47,4 +47,11 @@ export const SERVER_MUTANTS = [
     'while (',
     TESTS,
   ),
+  mutant(
+    'server: a chunk that waits is overwritten by the next read',
+    'src/server/shared-input.ts',
+    'Buffer.from(input.subarray(0, count))',
+    'input.subarray(0, count)',
+    ['src/server/shared-input.real.test.ts'],
+  ),
 ];

@@ -105,6 +105,18 @@ export class ByteReader {
     this.piece = NO_BYTES;
   }
 
+  /**
+   * Copies the unread rest of a chunk out of the pool in which Node makes small buffers, because a few bytes of a client
+   * that waits would keep the whole pool alive.
+   */
+  compact(): void {
+    const rest = this.chunk.subarray(this.position);
+    if (rest.length === 0 || this.chunk.length === this.chunk.buffer.byteLength) return;
+    this.chunk = Buffer.allocUnsafeSlow(rest.length);
+    this.position = 0;
+    rest.copy(this.chunk);
+  }
+
   /** Drops all bytes. */
   clear(): void {
     this.#nextChunks = [];

@@ -293,3 +293,17 @@ function manyLengths(): string[] {
 function letters(count: number): string[] {
   return Array.from({ length: count }, (_, index) => 'abcdefghijklm'.charAt(index % 13));
 }
+
+describe('compact', () => {
+  it('copies the unread rest of a chunk, so that the memory of the chunk is free', () => {
+    const decoder = new RequestDecoder({ ...DEFAULT_REQUEST_LIMITS });
+    const chunk = Buffer.from(encodeRequest(['first']) + encodeRequest(['second', 'argument']));
+    decoder.push(chunk);
+    expect(decoder.next()).toEqual(['first']);
+    decoder.compact();
+    chunk.fill(0);
+    expect(decoder.next()).toEqual(['second', 'argument']);
+    decoder.compact();
+    expect(decoder.next()).toBeNull();
+  });
+});

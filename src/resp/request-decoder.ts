@@ -62,6 +62,11 @@ export class RequestDecoder {
     }
   }
 
+  /** Makes the memory of unread bytes as small as they are: the caller will not call `next` for long. */
+  compact(): void {
+    this.#reader.compact();
+  }
+
   /** How many bytes have arrived after the last request. */
   get unreadBytes(): number {
     return this.#reader.unreadBytes;

@@ -39,6 +39,11 @@ export class RequestQueue {
     this.#requests[--this.#at] = argv;
   }
 
+  /** Called while requests wait. */
+  compact(): void {
+    this.#decoder.compact();
+  }
+
   /** The memory of bytes and requests that have arrived and have not run. */
   get bytes(): number {
     if (this.#countedAt !== this.#at) {

@@ -540,6 +540,15 @@ describe('limits and addresses', () => {
     await waiter.closed();
   });
 
+  it('forgets a client whose connection meets an exception while it is accepted', async () => {
+    const report = (message: string): void => {
+      if (message.startsWith('accepted')) throw new Error('the report fails');
+    };
+    const server = await serve({ loglevel: 'verbose' }, { report });
+    for (let count = 0; count < 3; count++) await new Client(server).closed();
+    expect(server.connectionCount).toBe(0);
+  });
+
   it('accepts arguments up to proto-max-bulk-len', async () => {
     const { port } = await serve({ 'proto-max-bulk-len': '1048576' });
     const client = new Client({ port }).write('*2\r\n$4\r\nECHO\r\n$1048577\r\n');

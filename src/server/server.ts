@@ -16,6 +16,7 @@ import { type CommitLog, Connection, type ConnectionOwner } from './connection.t
 import { ServerError } from './errors.ts';
 import { LOG_LEVELS, type LogEntry, type LogLevel } from './log-entry.ts';
 import { SharedEncoder } from './shared-chunks.ts';
+import { withSharedInput } from './shared-input.ts';
 import { ThrottledLog } from './throttled-log.ts';
 import { certificateUser, type SecureClient, signInAs, TlsHandshakes } from './tls.ts';
 import type { TlsFiles, TlsOptions } from './tls-options.ts';
@@ -187,7 +188,7 @@ class SocketServer implements Server, ConnectionOwner {
       this.#reportHandshake(socket, 'too many clients or handshakes');
       this.engine.stats.rejectedSessions++;
       socket.destroy();
-    }, false);
+    });
     this.tlsPort = await this.#listenTcp(listener, host, options.port);
     this.addresses.push(`rediss://${hostAndPort(host, this.tlsPort)}`);
   }
@@ -201,10 +202,14 @@ class SocketServer implements Server, ConnectionOwner {
 
   #plainListener(): NetServer {
     // Without half-open sockets, Node would close when the client closes its side, before the replies are sent.
-    return this.#createListener((socket) => this.#accept(socket), true);
+    const options = { allowHalfOpen: true, wrap: withSharedInput };
+    return this.#createListener((socket) => this.#accept(socket), options);
   }
 
-  #createListener(accept: (socket: Socket) => void, allowHalfOpen: boolean): NetServer {
+  #createListener(
+    accept: (socket: Socket) => void,
+    { allowHalfOpen = false, wrap = (socket: Socket) => socket } = {},
+  ): NetServer {
     const keepAliveMs = this.engine.settings.number('tcp-keepalive') * 1000;
     const listener = createNetServer({
       allowHalfOpen,
@@ -212,7 +217,10 @@ class SocketServer implements Server, ConnectionOwner {
       keepAlive: keepAliveMs > 0,
       keepAliveInitialDelay: keepAliveMs,
     });
-    listener.on('connection', (socket) => this.#guard(socket, () => accept(socket)));
+    listener.on('connection', (accepted) => {
+      const socket = wrap(accepted);
+      this.#guard(socket, () => accept(socket));
+    });
     this.#listeners.push(listener);
     return listener;
   }
