@@ -18,8 +18,8 @@ export class KeyIndex {
   #lastKey = '';
   #lastHash: number;
   /** The keys that were prefetched, in the order in which commands will use them, and their hashes. */
-  readonly #nextKeys: string[] = [];
-  readonly #nextHashes: number[] = [];
+  #nextKeys: readonly string[] = [];
+  #nextHashes: readonly number[] = [];
   #nextAt = 0;
 
   constructor(seed: number) {
@@ -41,16 +41,20 @@ export class KeyIndex {
   }
 
   /**
-   * Reads the first cell that `find` will read, and keeps the hash for it: `at` is the place of the key in its batch.
-   * Returns the slot in the cell, which may be that of another key, or -1.
+   * Reads the cells that `find` will read for these keys, and keeps their hashes for it. Writes to `slots` which slot each
+   * key has, or -1; a wrong one if another key has the same hash. The loop that waits for memory is short, so that the
+   * processor reads the cells of many keys at the same time.
    */
-  prefetch(key: string, at: number): number {
-    const hash = nameHash(key, this.#seed);
-    this.#nextKeys[at] = key;
-    this.#nextHashes[at] = hash;
+  prefetch(keys: readonly string[], slots: Int32Array): void {
+    const hashes = keys.map((key) => nameHash(key, this.#seed));
+    this.#nextKeys = keys;
+    this.#nextHashes = hashes;
     this.#nextAt = 0;
-    const { cells, mask } = this.#segments[hash >>> SEGMENT_SHIFT]!;
-    return cells[2 * (hash & mask)]!;
+    for (let at = 0; at < hashes.length; at++) {
+      const { cells, mask } = this.#segments[hashes[at]! >>> SEGMENT_SHIFT]!;
+      slots[at] = cells[2 * (hashes[at]! & mask)]!;
+    }
+    for (let at = 0; at < hashes.length; at++) slots[at] = this.#probe(hashes[at]!);
   }
 
   /** Adds a key. It must not exist. */
@@ -72,6 +76,14 @@ export class KeyIndex {
     const hash = nameHash(key, this.#seed);
     const segment = this.#segments[hash >>> SEGMENT_SHIFT]!;
     segment.cells[2 * segment.locate(hash, from)] = to;
+  }
+
+  /** The slot of the first key with this hash, or -1. */
+  #probe(hash: number): number {
+    const { cells, mask } = this.#segments[hash >>> SEGMENT_SHIFT]!;
+    for (let at = hash & mask; ; at = (at + 1) & mask) {
+      if (cells[2 * at] === EMPTY || cells[2 * at + 1] === hash) return cells[2 * at]!;
+    }
   }
 
   #hashOf(key: string): number {

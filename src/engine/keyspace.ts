@@ -31,28 +31,30 @@ export class Keyspace {
   }
 
   /**
-   * Reads what commands on the keys of these requests will read: their second words. Each loop reads for all requests,
-   * so that the processor waits for memory once and not once for each: among 100,000 keys, a lookup alone waits for 300
-   * to 400 ns.
+   * Reads what commands on the first keys of these requests will read. Each loop reads for all requests, so that the
+   * processor waits for memory once and not once for each: among 100,000 keys, a lookup alone waits for 300 to 400 ns.
    */
   prefetch(requests: readonly (readonly string[])[]): void {
     // A small key space is in the processor's cache already.
     if (this.keys.length < MIN_PREFETCHED_KEYS) return;
-    const count = Math.min(requests.length, MAX_PREFETCHED);
-    for (let at = 0; at < count; at++) {
-      const key = requests[at]![1] ?? '';
-      prefetchedSlots[at] = key.length > MAX_PREFETCHED_LENGTH ? -1 : this.#index.prefetch(key, at);
-    }
+    const keys = requests.slice(0, MAX_PREFETCHED).map(prefetchedKey);
+    this.#index.prefetch(keys, prefetchedSlots);
     let sum = 0;
-    for (let at = 0; at < count; at++) {
-      const slot = prefetchedSlots[at]!;
-      if (slot < 0) continue;
-      const value = this.values[slot]!;
-      sum += this.keys[slot]!.length + this.usedSeconds(slot) + this.deadlines.get(slot);
-      if (typeof value === 'string') sum += value.length;
-    }
+    for (let at = 0; at < keys.length; at++) sum += this.#readKey(prefetchedSlots[at]!);
+    for (let at = 0; at < keys.length; at++) sum += this.#readValue(prefetchedSlots[at]!);
     // The compiler must not remove the reads.
     prefetchedSlots[0] = sum;
+  }
+
+  #readKey(slot: number): number {
+    return slot < 0 ? 0 : this.keys[slot]!.length;
+  }
+
+  #readValue(slot: number): number {
+    if (slot < 0) return 0;
+    const value = this.values[slot]!;
+    const length = typeof value === 'string' ? value.length : 0;
+    return length + this.usedSeconds(slot) + this.deadlines.get(slot);
   }
 
   /** Adds a key, which must not exist. Returns its slot. */
@@ -141,3 +143,9 @@ const MAX_PREFETCHED = 64;
 const MIN_PREFETCHED_KEYS = 4096;
 const MAX_PREFETCHED_LENGTH = 128;
 const prefetchedSlots = new Int32Array(MAX_PREFETCHED);
+
+function prefetchedKey(request: readonly string[]): string {
+  const isScript = request[0] === 'EVALSHA' || request[0] === 'evalsha';
+  const key = request[isScript ? 3 : 1] ?? '';
+  return key.length > MAX_PREFETCHED_LENGTH ? '' : key;
+}

@@ -115,6 +115,8 @@ export class Scripts {
 
   /** Finds a script by its SHA1 and marks it as the most recently used. Throws NO_SCRIPT if it is not kept. */
   #find(sha: string): CompiledScript {
+    // Comparing the digests is less work than hashing one.
+    if (this.#lastUsed?.sha === sha) return this.#lastUsed;
     // Nearly all clients send lower case digits, which need no folding.
     const script = this.#bySha.get(sha) ?? this.#bySha.get(lower(sha));
     if (script === undefined) throw NO_SCRIPT;
