@@ -28,7 +28,7 @@ const SLICE = 4096;
 export function openBudget(budget: Budget): void {
   state.stepsLeft = budget.steps;
   state.deadlineMs = budget.deadlineMs;
-  state.fuel = 0;
+  takeSlice();
   setBytesLeft(Math.min(budget.bytes ?? DEFAULT_BYTES, MAX_BYTES));
 }
 
@@ -49,6 +49,10 @@ export function refuel(): void {
   if (state.stepsLeft < debt) throw new ScriptStopped('steps');
   checkTime();
   state.stepsLeft -= debt;
+  takeSlice();
+}
+
+function takeSlice(): void {
   const slice = Math.min(SLICE, state.stepsLeft);
   state.stepsLeft -= slice;
   state.fuel = slice;

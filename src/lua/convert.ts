@@ -230,7 +230,7 @@ function fromVerbatim(reply: VerbatimReply): LuaTable {
 }
 
 function tagged(name: string, value: LuaValue): LuaTable {
-  const table = new LuaTable();
+  const table = new LuaTable(0, 1);
   table.setString(name, value);
   return table;
 }

@@ -24,12 +24,14 @@ export function toText(value: LuaValue): string | undefined {
 
 const ZERO = 48;
 const NINE = 57;
+/** The digits of Number.MAX_SAFE_INTEGER: a time in microseconds has so many. */
+const MAX_SAFE_DIGITS = 16;
 
 /** Parses a whole string as C's strtod does, with spaces around it. Undefined if it is not a number. */
 export function parseNumber(text: string): number | undefined {
   const { length } = text;
   if (length === 0) return undefined;
-  if (length < 16) {
+  if (length <= MAX_SAFE_DIGITS) {
     let value = 0;
     let at = 0;
     for (; at < length; at++) {
@@ -37,7 +39,7 @@ export function parseNumber(text: string): number | undefined {
       if (code < ZERO || code > NINE) break;
       value = value * 10 + (code - ZERO);
     }
-    if (at === length) return value;
+    if (at === length && value <= Number.MAX_SAFE_INTEGER) return value;
   }
   return parseAnyNumber(text);
 }

@@ -245,28 +245,33 @@ class NodePart {
   readonly size: number;
   readonly keys: LuaValue[];
   readonly values: LuaValue[];
-  private readonly chain: Int32Array;
-  private readonly places = new Map<LuaValue, number>();
+  /** Made for the first collision. */
+  private chain: Int32Array | undefined;
+  /** The node of each key. A small part has none: reading its keys is less work than making a Map. */
+  private readonly places: Map<LuaValue, number> | undefined;
   private longKeys = 0;
   private lastFree: number;
 
   constructor(size: number) {
     allocate(NODE_PART_BYTES + size * NODE_BYTES);
     this.size = size;
-    this.keys = new Array<LuaValue>(size).fill(undefined);
-    this.values = new Array<LuaValue>(size).fill(undefined);
-    this.chain = new Int32Array(size).fill(-1);
+    this.keys = nils(size);
+    this.values = nils(size);
+    this.places = size > SMALL_PART ? new Map() : undefined;
     this.lastFree = size;
   }
 
   find(key: LuaValue): number | undefined {
-    if (this.longKeys > 0) this.payForComparing(key);
-    return this.places.get(key);
+    if (typeof key === 'string' && key.length > SHORT_KEY) this.payForComparing(key);
+    if (this.places !== undefined) return this.places.get(key);
+    const node = this.keys.indexOf(key);
+    return node < 0 ? undefined : node;
   }
 
   /** Comparing 64 bytes takes about as long as making one. */
-  private payForComparing(key: LuaValue): void {
-    if (isLong(key)) allocate(Math.ceil((key.length / 64) * this.longKeys));
+  private payForComparing(key: string): void {
+    const compared = this.places === undefined ? this.size : Math.max(1, this.longKeys);
+    allocate(Math.ceil(key.length / 64) * compared);
   }
 
   get(key: LuaValue): LuaValue {
@@ -289,8 +294,9 @@ class NodePart {
       const free = this.takeFree();
       if (free < 0) return false;
       const other = this.mainPlace(this.keys[node]);
+      this.chain ??= new Int32Array(this.size).fill(-1);
       if (other !== node) {
-        this.move(node, free, other);
+        this.move(this.chain, node, free, other);
       } else {
         this.chain[free] = this.chain[node]!;
         this.chain[node] = free;
@@ -303,16 +309,15 @@ class NodePart {
 
   private put(node: number, key: LuaValue, value: LuaValue): void {
     const old = this.keys[node];
-    if (old !== undefined && this.places.get(old) === node) this.places.delete(old);
+    if (old !== undefined && this.places?.get(old) === node) this.places.delete(old);
     this.keys[node] = key;
     this.values[node] = value;
     if (isLong(key)) this.longKeys += 1;
-    this.places.set(key, node);
+    this.places?.set(key, node);
   }
 
   /** Moves the key in `node`, which is not in its own main place, to the free node. */
-  private move(node: number, free: number, mainPlace: number): void {
-    const { chain } = this;
+  private move(chain: Int32Array, node: number, free: number, mainPlace: number): void {
     let before = mainPlace;
     let walked = 0;
     while (chain[before] !== node) {
@@ -326,7 +331,7 @@ class NodePart {
     this.values[free] = this.values[node];
     chain[free] = chain[node]!;
     chain[node] = -1;
-    this.places.set(this.keys[free], free);
+    this.places?.set(this.keys[free], free);
   }
 
   private takeFree(): number {
@@ -364,6 +369,15 @@ class NodePart {
     return total;
   }
 }
+
+/** The largest node part whose keys are searched one by one. */
+const SMALL_PART = 8;
+
+function nils(count: number): LuaValue[] {
+  return count <= SMALL_PART ? NILS.slice(0, count) : new Array<LuaValue>(count).fill(undefined);
+}
+
+const NILS: readonly LuaValue[] = Array.from({ length: SMALL_PART }, () => undefined);
 
 /** Walking a chain up to this length counts as part of the step. */
 const SHORT_CHAIN = 16;
@@ -406,7 +420,7 @@ function powerOfTwo(atLeast: number): number {
   return size;
 }
 
-/** Longer keys are charged when they are hashed, as if they were allocated again. */
+/** Longer keys are charged when they are compared, and when they are hashed, as if they were allocated again. */
 const SHORT_KEY = 256;
 
 /** The string hash of Redis's Lua, which reads every char. */
