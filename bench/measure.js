@@ -1,8 +1,9 @@
 // What every benchmark needs: both servers, medians and a table.
-import { spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -61,6 +62,14 @@ export function startMemcached() {
   ]);
 }
 
+/** Starts a server of plain Node that replies PONG to whatever it reads: the least that a server on Node costs. */
+export function startBareNode() {
+  const program = `require('node:net').createServer({ noDelay: true }, (socket) => {
+    socket.on('data', () => socket.write('+PONG\\r\\n')).on('error', () => {});
+  }).listen(Number(process.argv[1]), '127.0.0.1');`;
+  return startServer((port) => [process.execPath, ['-e', program, String(port)]]);
+}
+
 async function startServer(commandFor) {
   const port = await freePort();
   const [file, args] = commandFor(port);
@@ -96,6 +105,22 @@ async function untilAnswers(port) {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`nothing answers on port ${port}`);
+}
+
+/**
+ * Does the work with this process on the first core and the servers on the second, which Linux only can do. Otherwise the
+ * system may put a server of one thread on the core of its client, where a request and its reply take half the time, and
+ * one of several threads on the other.
+ */
+export async function pinnedApart(servers, work) {
+  const pin = (pid, cores) => execFileSync('taskset', ['-a', '-c', '-p', cores, String(pid)]);
+  for (const { pid } of servers) pin(pid, '1');
+  pin(process.pid, '0');
+  try {
+    await work();
+  } finally {
+    pin(process.pid, `0-${cpus().length - 1}`);
+  }
 }
 
 /** Resident memory of a process in bytes. */

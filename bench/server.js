@@ -1,13 +1,14 @@
 // Throughput of `holdfast serve` against redis-server, with redis-benchmark as the load: 50 clients,
 // rounds interleaved, median of the ratios. More than 1 means that Holdfast is faster. Without a
 // pipeline the load is the limit, so the processor time of the servers is compared too: less than 1 means
-// that Holdfast takes less.
+// that Holdfast takes less. A server of plain Node that only replies to PING shows how much of that is Node's.
 import { execFileSync } from 'node:child_process';
 import {
   median,
   printTable,
   processorNs,
   shownRatio,
+  startBareNode,
   startHoldfast,
   startRedis,
 } from './measure.js';
@@ -19,7 +20,11 @@ const KEY = 'key:__rand_int__';
 const COMPARE_AND_DELETE =
   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end";
 
-const servers = { holdfast: await startHoldfast(), redis: await startRedis() };
+const servers = {
+  holdfast: await startHoldfast(),
+  redis: await startRedis(),
+  bareNode: await startBareNode(),
+};
 try {
   const workloads = { ...plainWorkloads(), 'EVALSHA compare-and-delete': scriptWorkload() };
   const rows = [];
@@ -29,11 +34,15 @@ try {
     const cells = figures.map(({ rates }) => shownRatio(rates));
     process.stderr.write(`${name}: ${cells.join(', ')}\n`);
     rows.push([name, ...cells]);
-    const [{ holdfastUs, redisUs, costRatios }] = figures;
-    costs.push([name, holdfastUs.toFixed(1), redisUs.toFixed(1), shownRatio(costRatios)]);
+    const [{ ownUs, redisUs, costRatios }] = figures;
+    costs.push([name, ownUs.toFixed(1), redisUs.toFixed(1), shownRatio(costRatios)]);
   }
   printTable(['ratio to redis-server 7', ...PIPELINES.map((p) => `pipeline ${p}`)], rows);
   printTable(['processor time, pipeline 1', 'holdfast, µs', 'redis-server 7, µs', 'ratio'], costs);
+  printTable(
+    ['PING, pipeline 1: ratio to redis-server 7', 'requests', 'processor time'],
+    [pings('holdfast', 'holdfast'), pings('plain Node that only replies', 'bareNode')],
+  );
 } finally {
   await Promise.all(Object.values(servers).map((server) => server.stop()));
 }
@@ -48,7 +57,7 @@ function plainWorkloads() {
 }
 
 function scriptWorkload() {
-  for (const { port } of Object.values(servers)) {
+  for (const { port } of [servers.holdfast, servers.redis]) {
     execFileSync('redis-cli', ['-p', String(port), 'SCRIPT', 'LOAD', COMPARE_AND_DELETE]);
   }
   const [sha] = /[0-9a-f]{40}/.exec(
@@ -63,18 +72,24 @@ function scriptWorkload() {
   return ['EVALSHA', sha, '1', KEY, 'token'];
 }
 
-/** The ratios of both servers, round by round. */
-function measure(argv, pipeline) {
-  run('holdfast', argv, pipeline);
+/** A row of the table: a server beside redis-server. */
+function pings(title, name) {
+  const { rates, costRatios } = measure(['PING'], 1, name);
+  return [title, shownRatio(rates), shownRatio(costRatios)];
+}
+
+/** The ratios of a server to redis-server, round by round. */
+function measure(argv, pipeline, name = 'holdfast') {
+  run(name, argv, pipeline);
   run('redis', argv, pipeline);
   const rounds = Array.from({ length: ROUNDS }, (_, round) => {
-    const order = round % 2 === 0 ? ['holdfast', 'redis'] : ['redis', 'holdfast'];
-    return Object.fromEntries(order.map((name) => [name, run(name, argv, pipeline)]));
+    const order = round % 2 === 0 ? [name, 'redis'] : ['redis', name];
+    return Object.fromEntries(order.map((each) => [each, run(each, argv, pipeline)]));
   });
   return {
-    rates: rounds.map(({ holdfast, redis }) => holdfast.rate / redis.rate),
-    costRatios: rounds.map(({ holdfast, redis }) => holdfast.us / redis.us),
-    holdfastUs: median(rounds.map(({ holdfast }) => holdfast.us)),
+    rates: rounds.map(({ [name]: own, redis }) => own.rate / redis.rate),
+    costRatios: rounds.map(({ [name]: own, redis }) => own.us / redis.us),
+    ownUs: median(rounds.map(({ [name]: own }) => own.us)),
     redisUs: median(rounds.map(({ redis }) => redis.us)),
   };
 }

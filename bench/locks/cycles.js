@@ -8,6 +8,7 @@ import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import {
   interleaveTurns,
   median,
+  pinnedApart,
   printTable,
   ratiosOf,
   shownCount,
@@ -92,19 +93,21 @@ async function showSessions(port) {
 
 /** The library on both servers, in the same rounds. */
 async function showServers(redis, own) {
+  const show = (title, load) => showServersUnder(load, title, redis, own);
+  await show('1,000 at once', atOnce);
+  const inTurn = () => show('one after the other, client and server on a core each', inSequence);
+  await pinnedApart([redis, own], inTurn);
+}
+
+function showServersUnder(load, title, redis, own) {
   const openers = {
     'on redis-server 7': () => mutexes.holdfast(redis.port),
     'on holdfast serve': () => mutexes.holdfast(own.port),
   };
-  for (const [title, load] of Object.entries({
-    'one after the other': inSequence,
-    '1,000 at once': atOnce,
-  })) {
-    await withContenders(openers, undefined, async (sides) => {
-      const figures = await cycleRates(sides, load, ROUNDS);
-      showRates([`holdfast: ${title}`, 'cycles/s', 'of redis-server 7'], figures);
-    });
-  }
+  return withContenders(openers, undefined, async (sides) => {
+    const figures = await cycleRates(sides, load, ROUNDS);
+    showRates([`holdfast: ${title}`, 'cycles/s', 'of redis-server 7'], figures);
+  });
 }
 
 /** From here on every lock of this process is observed. */
