@@ -81,10 +81,11 @@ async function open(address: string, view: string): Promise<void> {
   await show(view);
 }
 
-/** Goes to a view without loading the page again. */
+/** Goes to a view without loading the page again. The view before is drawn until the page has seen the new address. */
 async function show(view: string): Promise<void> {
   await page.evaluate(`location.hash = '#/${view}'`);
-  await page.locator('main h1').waitFor();
+  const tab = view.startsWith('lock/') ? 'locks' : view;
+  await page.locator(`nav a[href="#/${tab}"][aria-current]`).waitFor();
 }
 
 function rowOf(name: string): Locator {
@@ -146,7 +147,9 @@ describe('the page of holdfast serve, in a browser', () => {
 
     await show('clients');
     const client = page.locator('.clients tr', { hasText: `${HOST}:${second!.pid}` });
-    expect(await client.locator('td').allTextContents()).toEqual(['–', 'orders:42']);
+    await expect
+      .poll(() => client.locator('td').allTextContents(), { timeout: withinMs(5000) })
+      .toEqual(['–', 'orders:42']);
 
     await show('contention');
     await page.locator('.heat-name', { hasText: 'orders:*' }).waitFor();
@@ -204,7 +207,7 @@ describe('the page of holdfast serve, in a browser', () => {
             `stock:2 is held by ${HOST}:${two!.child.pid}`,
           ].sort(),
         );
-      expect(await page.locator('.edge').count()).toBe(3);
+      await expect.poll(() => page.locator('.edge').count()).toBe(3);
       await page.getByText('No deadlock').waitFor();
       other.go();
       await page.getByText('No task waits for a lock while it holds another.').waitFor();

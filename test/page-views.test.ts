@@ -98,7 +98,7 @@ describe('the views', () => {
 
   it('marks the edges of a deadlock, and explains a graph without nodes', async () => {
     await open('waits');
-    expect(await page.locator('.edge.in-cycle').count()).toBe(4);
+    await expect.poll(() => page.locator('.edge.in-cycle').count()).toBe(4);
     fixture.send({ type: 'locks', locks: [], isCut: false });
     await page.getByText('made inside a run() callback').waitFor();
   });
