@@ -237,7 +237,7 @@ function createdAt(address: string): string {
 
 /** The server may take its place again during the removal. */
 function removeAll(folder: string): void {
-  for (let triesLeft = 20; ; triesLeft--) {
+  for (let triesLeft = 1000; ; triesLeft--) {
     try {
       rmSync(folder, { recursive: true });
       return;

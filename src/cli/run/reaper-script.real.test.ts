@@ -9,6 +9,8 @@ import { REAPER_SCRIPT } from './reaper-script.ts';
 /** Shells that may be /bin/sh. */
 const SHELLS: readonly (readonly string[])[] = [['sh'], ['bash', '--posix']];
 
+const ARGUMENTS = ['-c', REAPER_SCRIPT, 'holdfast-reaper', 'no-such-run-id'];
+
 class Reaper implements AsyncDisposable {
   readonly process: ChildProcess;
 
@@ -16,8 +18,7 @@ class Reaper implements AsyncDisposable {
     [program, ...flags]: readonly string[],
     serverConnection: Socket | 'ignore' = 'ignore',
   ) {
-    const words = [...flags, '-c', REAPER_SCRIPT, 'holdfast-reaper', 'no-such-run-id'];
-    this.process = spawn(program!, words, {
+    this.process = spawn(program!, [...flags, ...ARGUMENTS], {
       argv0: 'sh',
       stdio: [serverConnection, 'pipe', 'ignore', 'pipe'],
     });
@@ -55,6 +56,11 @@ function running(commandLine: string): string[] {
   });
 }
 
+function childrenOf(pid: string): number {
+  const listing = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1');
+  return listing.split(' ').length - 1;
+}
+
 describe.each(SHELLS)('the reaper in %s', (...shell) => {
   it('leaves no countdown behind when it is dismissed at once', async () => {
     const seconds = uniqueSeconds();
@@ -65,6 +71,26 @@ describe.each(SHELLS)('the reaper in %s', (...shell) => {
     const left = running(`sleep\0${seconds}\0`);
     for (const pid of left) process.kill(Number(pid), 'SIGKILL');
     expect(left).toEqual([]);
+  });
+
+  it('has a countdown at every moment while it is set again: it may be killed at any of them', async () => {
+    await using reaper = new Reaper(shell);
+    await once(reaper.process, 'exit');
+    const [main] = running(['sh', ...shell.slice(1), ...ARGUMENTS, ''].join('\0'));
+    const seconds = uniqueSeconds();
+    reaper.send([...Array.from({ length: 200 }, () => `left ${seconds}`), 'tidy']);
+    let isOver = false;
+    const over = reaper.replied().then(() => {
+      isOver = true;
+    });
+    const counts: number[] = [];
+    while (!isOver) {
+      counts.push(childrenOf(main!));
+      await new Promise(setImmediate);
+    }
+    await over;
+    expect(counts.slice(counts.findIndex((count) => count > 0))).not.toContain(0);
+    expect(counts.length).toBeGreaterThan(200);
   });
 
   it('kills the watched process when the server ends, and not before', async () => {

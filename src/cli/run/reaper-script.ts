@@ -182,15 +182,10 @@ stop() {
   wait "$1"
 }
 
-stop_timer() {
-  stop "$timer"
-  timer=
-}
-
 stop_countdowns() {
-  stop_timer
+  stop "$timer"
   stop "$sentry"
-  sentry=
+  timer= sentry=
 }
 
 signal() {
@@ -203,8 +198,9 @@ execute() {
   case $1 in
     watch) watch "$2" "$3" ;;
     gone) gone ;;
-    left) stop_timer; (exec >/dev/null; count_down "$2"; retire) & timer=$! ;;
-    server) stop "$sentry"; (exec >/dev/null 4<&-; await_server "$2") & sentry=$! ;;
+    # The old countdown is stopped after the new one has begun: the reaper may be killed between the two.
+    left) before=$timer; (exec >/dev/null; count_down "$2"; retire) & timer=$!; stop "$before" ;;
+    server) before=$sentry; (exec >/dev/null 4<&-; await_server "$2") & sentry=$!; stop "$before" ;;
     signal) signal "$2"; echo ok ;;
     tidy) tidy; echo ok ;;
     finish) stop_countdowns; finish; echo ok ;;
