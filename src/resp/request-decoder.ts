@@ -246,7 +246,7 @@ const DOLLAR = 0x24;
 const ZERO = 0x30;
 /** The memory of an argument beside its bytes: the header of a string, and its place in an array. */
 const ARGUMENT_BYTES = 32;
-/** A longer request usually spans chunks, so that the fast path would fail. */
-const MAX_WHOLE_ARGUMENTS = 128;
+/** A longer request usually spans chunks, so that the fast path would fail. The lock library sends up to 404. */
+const MAX_WHOLE_ARGUMENTS = 512;
 const MAX_ARGUMENTS_BEFORE_SIGN_IN = 10;
 const MAX_BULK_BYTES_BEFORE_SIGN_IN = 16_384;
