@@ -27,7 +27,8 @@ export class Keyspace {
   }
 
   find(key: string): number {
-    return this.#index.find(key, this.keys);
+    // As in Redis, an empty key space needs no hash: clients often delete keys that do not exist.
+    return this.keys.length === 0 ? -1 : this.#index.find(key, this.keys);
   }
 
   /**
