@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { startRealRedis } from './real-redis.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type CreateLocksOptions, createLocks } from '../src/index.ts';
+import { startMemcached } from './real-memcached.ts';
+import { startRealQuorum } from './real-quorum.ts';
+import { startHoldfast, startRealRedis } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
 const root = new URL('..', import.meta.url);
@@ -56,7 +59,7 @@ describe('a program', () => {
         await client.sendCommand(['CLIENT', 'PAUSE', '300']);
         client.unref();
         const locks = createLocks({ store: redisStore(client) });
-        await locks.mutex('a').acquire();
+        await (await locks.mutex('a').acquire()).release();
         process.stdout.write('done')`),
     ).toBe('done');
   });
@@ -74,5 +77,70 @@ describe('a program', () => {
       const closedMs = performance.now();
       process.on('exit', () => process.stdout.write(String(performance.now() - closedMs)));`);
     expect(Number(text)).toBeLessThan(withinMs(1500));
+  });
+});
+
+/** What a program passes to createLocks, and what stops the servers. */
+const STORES: Readonly<
+  Record<string, () => Promise<{ options: CreateLocksOptions; stop(): unknown }>>
+> = {
+  'redis-server': async () => {
+    const server = await startRealRedis();
+    return { options: { url: `redis://127.0.0.1:${server.port}` }, stop: () => server.stop() };
+  },
+  'holdfast serve, with a session': async () => {
+    const server = await startHoldfast();
+    const options = { url: `redis://127.0.0.1:${server.port}`, session: true };
+    return { options, stop: () => server.stop() };
+  },
+  memcached: async () => {
+    const server = await startMemcached();
+    return { options: { url: `memcached://127.0.0.1:${server.port}` }, stop: () => server.stop() };
+  },
+  'a quorum': async () => {
+    const { url, stop } = await startRealQuorum(3);
+    return { options: { url }, stop };
+  },
+};
+
+describe.each(Object.entries(STORES))('a program with locks in %s', (_, start) => {
+  let options: CreateLocksOptions;
+  let stop: () => unknown;
+  beforeAll(async () => {
+    ({ options, stop } = await start());
+  });
+  afterAll(() => stop());
+
+  const run = (code: string): Promise<string> =>
+    program(`const locks = createLocks(${JSON.stringify(options)}); ${code}`);
+
+  it('exits without close() when it neither holds a lock nor waits for one', async () => {
+    const output = await run(`
+      await locks.mutex('a').run(() => {});
+      const held = await locks.mutex('b').acquire();
+      const waiting = locks.mutex('b').acquire({ wait: Infinity });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await held.release();
+      await (await waiting).release();
+      process.stdout.write('done');`);
+    expect(output).toBe('done');
+  });
+
+  it('stays alive while it holds a lock', async () => {
+    const output = await run(`
+      const lease = await locks.mutex('c').acquire({ lease: '2s' });
+      setTimeout(async () => process.stdout.write(await lease.release()), 1000).unref();`);
+    expect(output).toBe('released');
+  });
+
+  it('stays alive while it waits for a lock, without a wait timeout', async () => {
+    await using locks = createLocks(options);
+    const lease = await locks.mutex('d').acquire({ wait: '5s' });
+    const output = run(`
+      const lease = await locks.mutex('d').acquire({ wait: Infinity });
+      process.stdout.write(await lease.release());`);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    await lease.release();
+    expect(await output).toBe('released');
   });
 });

@@ -70,6 +70,8 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
  * a turn is written at once, since the caller may block the event loop next. The others of that turn are written
  * together at its end, or earlier when they are large.
  *
+ * It keeps the process alive while a request has no reply, and not when it is idle.
+ *
  * A dead connection causes no event. So it is closed when a reply does not arrive in time; and a connection without
  * requests is checked by PING.
  */
@@ -118,6 +120,7 @@ export class Connection {
     }
     const subscribes = SUBSCRIPTION.test(argv[0]!);
     if (subscribes) this.#hasSubscribed = true;
+    if (this.#pending.length === 0) this.#socket.ref();
     this.#pending.push({ receiver, subscribes, sentMs: this.#options.clock.monotonicMs() });
     this.#outgoing += encodeRequest(argv);
     if (this.#isCollecting && this.#outgoing.length < MAX_COLLECTED_BYTES) return;
@@ -179,6 +182,7 @@ export class Connection {
     if (this.#first === this.#pending.length) {
       this.#pending = [];
       this.#first = 0;
+      this.#socket.unref();
     }
     next.receiver.answered(reply);
   }

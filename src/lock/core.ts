@@ -55,7 +55,8 @@ export class LockCore {
     this.#info = { ...info, label: '' };
     // 96 random bits for each process and a counter: cheaper than random bits for each acquisition.
     this.ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
-    this.watchdog = new Watchdog(clock, worker);
+    // A lock in memory ends with the process.
+    this.watchdog = new Watchdog(clock, store.connected !== undefined, worker);
     this.#attempts = new TimerQueues(clock, (attempt) => attempt.timedOut(), true);
     this.#releases = new TimerQueue(
       clock,

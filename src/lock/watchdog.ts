@@ -17,9 +17,10 @@ export class Watchdog {
   readonly #deadlines: TimerQueues<StoreLease>;
   readonly #worker: WorkerRenewals | undefined;
 
-  constructor(clock: Clock, worker?: WorkerRenewals) {
-    this.#renewals = new TimerQueues(clock, (lease) => lease.renew());
-    this.#deadlines = new TimerQueues(clock, (lease) => this.#checkDeadline(lease));
+  /** `keepsAlive`: the process stays alive while it has a lease. */
+  constructor(clock: Clock, keepsAlive: boolean, worker?: WorkerRenewals) {
+    this.#renewals = new TimerQueues(clock, (lease) => lease.renew(), keepsAlive);
+    this.#deadlines = new TimerQueues(clock, (lease) => this.#checkDeadline(lease), keepsAlive);
     this.#worker = worker;
   }
 

@@ -12,7 +12,7 @@ export interface MetaClientOptions {
 
 /**
  * A client of one memcached: one connection, on which commands are pipelined. It connects with the first command, and
- * again with the first command after the connection has ended. The server replies in order, so a reply that is late
+ * again with the first command after the connection has ended. An idle connection does not keep the process alive. The server replies in order, so a reply that is late
  * makes all later ones late: the timeout of a command ends the connection, and all its commands fail. A command is never
  * sent again, since it may have been executed.
  */
@@ -55,6 +55,7 @@ export class MetaClient {
         reject(new Error(MOVED));
       else {
         const pending = new Pending(connection, resolve, reject);
+        if (connection.pending.length === 0) connection.socket.ref();
         connection.pending.push(pending);
         this.#timeouts.add(pending, nowMs);
         connection.write(command);
@@ -151,6 +152,7 @@ class Connection {
     const error = reply.code === 'error' ? replyError(reply.line) : undefined;
     if (error !== undefined && 'isFinal' in error) throw error;
     this.pending.shift();
+    if (this.pending.length === 0) this.socket.unref();
     this.#events.answered();
     if (reply.code === 'error') next.fail(error!);
     else next.succeed({ reply, connectionId: this.id });

@@ -275,7 +275,11 @@ export class QuorumLocks implements LockStore {
           sentWallMs,
           isReserved: false,
         });
-      } else this.#clock.setTimer(result.retryInMs, () => waiter.notify({ type: 'retry' }));
+      } else {
+        const retry = (): void => waiter.notify({ type: 'retry' });
+        // A program that waits for a lock stays alive.
+        this.#clock.setTimer(result.retryInMs, retry).keepAlive(true);
+      }
     } catch (error) {
       waiter.notify({ type: 'failed', error });
     }
