@@ -148,6 +148,9 @@ describe('a text that is near the limits of V8', () => {
   });
 });
 
+/** A table with long keys that differ in their last char, and a key that it does not have. */
+const LIKE_KEYS = `local t, p = {}, ('x'):rep(255) for i = 1, 8 do t[p .. i] = i end local k = p .. 'z'`;
+
 describe('the clock is read', () => {
   const text = Buffer.alloc(8 * MEBIBYTE, ' ').toString('latin1');
 
@@ -172,11 +175,28 @@ describe('the clock is read', () => {
     ["tonumber(('1'):rep(1e6), 2)"],
     ["loadstring('return {' .. ('1,'):rep(5e4) .. '}')"],
     ["for i = 1, 1000 do redis.call('any') end"],
-    [
-      `local t, b = {}, ('a'):rep(16000) for i = 1, 7 do t[b .. i] = i end
-      local k = b .. 9 for i = 1, 10 do ${'local x = t[k] '.repeat(180)} end`,
-    ],
   ])('several times in %s', (source) => {
+    const host = hostOf();
+    outcome(source, host, 512 * MEBIBYTE);
+    expect(host.looks).toBeGreaterThanOrEqual(5);
+  });
+
+  it.each([
+    [
+      'a loop with thousands of statements',
+      `${LIKE_KEYS} for i = 1, 400 do local a ${'a = t[k] '.repeat(2000)} end`,
+    ],
+    [
+      'a loop with a long condition',
+      `${LIKE_KEYS} local i = 0
+      repeat i = i + 1 until t[${'t[k] or '.repeat(190)} i] == nil and i > 2000`,
+    ],
+    [
+      'look-ups through a chain of tables',
+      `${LIKE_KEYS} for i = 1, 98 do t = setmetatable({}, { __index = t }) end
+      for i = 1, 50 do ${'local a = t[k] '.repeat(20)} end`,
+    ],
+  ])('several times in %s', (_, source) => {
     const host = hostOf();
     outcome(source, host, 512 * MEBIBYTE);
     expect(host.looks).toBeGreaterThanOrEqual(5);

@@ -27,6 +27,7 @@ export function index(
 ): LuaValue {
   let holder = object;
   for (let step = 0; step < MAX_CHAIN; step++) {
+    if (step > 0) spend(1);
     let handler: LuaValue;
     if (holder instanceof LuaTable) {
       const value = holder.get(key);
@@ -55,6 +56,7 @@ export function setIndex(
 ): void {
   let holder = object;
   for (let step = 0; step < MAX_CHAIN; step++) {
+    if (step > 0) spend(1);
     let handler: LuaValue;
     if (holder instanceof LuaTable) {
       const { metatable } = holder;

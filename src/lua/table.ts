@@ -247,8 +247,8 @@ class NodePart {
   readonly values: LuaValue[];
   /** Made for the first collision. */
   private chain: Int32Array | undefined;
-  /** The node of each key. A small part has none: reading its keys is less work than making a Map. */
-  private readonly places: Map<LuaValue, number> | undefined;
+  /** The node of each key. A small part with short keys has none: reading its keys is less work than making a Map. */
+  private places: Map<LuaValue, number> | undefined;
   private longKeys = 0;
   private lastFree: number;
 
@@ -262,16 +262,19 @@ class NodePart {
   }
 
   find(key: LuaValue): number | undefined {
-    if (typeof key === 'string' && key.length > SHORT_KEY) this.payForComparing(key);
-    if (this.places !== undefined) return this.places.get(key);
+    if (this.places === undefined) return isSearched(key) ? this.search(key) : undefined;
+    if (this.longKeys > 0) this.payForComparing(key);
+    return this.places.get(key);
+  }
+
+  private search(key: LuaValue): number | undefined {
     const node = this.keys.indexOf(key);
     return node < 0 ? undefined : node;
   }
 
   /** Comparing 64 bytes takes about as long as making one. */
-  private payForComparing(key: string): void {
-    const compared = this.places === undefined ? this.size : Math.max(1, this.longKeys);
-    allocate(Math.ceil(key.length / 64) * compared);
+  private payForComparing(key: LuaValue): void {
+    if (isLong(key)) allocate(Math.ceil((key.length / 64) * this.longKeys));
   }
 
   get(key: LuaValue): LuaValue {
@@ -313,7 +316,14 @@ class NodePart {
     this.keys[node] = key;
     this.values[node] = value;
     if (isLong(key)) this.longKeys += 1;
-    this.places?.set(key, node);
+    if (this.places !== undefined) this.places.set(key, node);
+    else if (!isSearched(key)) this.places = this.placesOfKeys();
+  }
+
+  private placesOfKeys(): Map<LuaValue, number> {
+    const places = new Map<LuaValue, number>();
+    for (const [node, key] of this.keys.entries()) if (key !== undefined) places.set(key, node);
+    return places;
   }
 
   /** Moves the key in `node`, which is not in its own main place, to the free node. */
@@ -370,8 +380,14 @@ class NodePart {
   }
 }
 
-/** The largest node part whose keys are searched one by one. */
+/** The largest node part whose keys are searched one by one, and the longest key that is. */
 const SMALL_PART = 8;
+const MAX_SEARCHED_CHARS = 32;
+
+/** Comparing a longer key with each key of the part would take too long for one step. */
+function isSearched(key: LuaValue): boolean {
+  return typeof key !== 'string' || key.length <= MAX_SEARCHED_CHARS;
+}
 
 function nils(count: number): LuaValue[] {
   return count <= SMALL_PART ? NILS.slice(0, count) : new Array<LuaValue>(count).fill(undefined);
@@ -420,7 +436,7 @@ function powerOfTwo(atLeast: number): number {
   return size;
 }
 
-/** Longer keys are charged when they are compared, and when they are hashed, as if they were allocated again. */
+/** Longer keys are charged when they are hashed, as if they were allocated again. */
 const SHORT_KEY = 256;
 
 /** The string hash of Redis's Lua, which reads every char. */

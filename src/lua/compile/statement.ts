@@ -1,9 +1,9 @@
 import type luaparse from 'luaparse';
-import { refuel } from '../budget.ts';
+import { refuel, spend } from '../budget.ts';
 import { runtimeError } from '../error.ts';
 import { setIndex } from '../operators.ts';
 import type { FunctionDeclaration, Identifier, Statement } from '../parse.ts';
-import { endLine, rangeOf, startLine } from '../parse.ts';
+import { endLine, rangeOf, startLine, stepsOf } from '../parse.ts';
 import { state } from '../state.ts';
 import { LuaTable } from '../table.ts';
 import type { CallSite, Frame, LuaValue } from '../value.ts';
@@ -30,10 +30,23 @@ export type Execute = (frame: Frame) => Completion;
  */
 export function compileBody(context: Context, body: readonly Statement[]): EvaluateResults {
   const last = body.at(-1);
-  const before = compileSequence(body.slice(0, -1).map((node) => compileStatement(context, node)));
+  const statements = body.slice(0, -1).map((node) => compileStatement(context, node));
+  const before = [...chargeFor(body), ...statements];
   const end = last === undefined ? () => NOTHING : compileEnd(context, last);
-  if (body.length <= 1) return end;
-  return (frame) => (before(frame) === RETURN ? state.returned : end(frame));
+  if (before.length === 0) return end;
+  const run = compileSequence(before);
+  return (frame) => (run(frame) === RETURN ? state.returned : end(frame));
+}
+
+/** A statement that charges a long block for its steps. */
+export function chargeFor(body: readonly Statement[]): Execute[] {
+  const steps = body.length === 0 ? 0 : stepsOf(body[0]!, body.at(-1));
+  if (steps === 0) return [];
+  const charge = (): Completion => {
+    spend(steps);
+    return NEXT;
+  };
+  return [charge];
 }
 
 function compileEnd(context: Context, node: Statement): EvaluateResults {
@@ -78,7 +91,8 @@ function compileReturnValues(context: Context, node: luaparse.ReturnStatement): 
 }
 
 export function compileBlock(context: Context, body: readonly Statement[]): Execute {
-  return compileSequence(body.map((node) => compileStatement(context, node)));
+  const statements = body.map((node) => compileStatement(context, node));
+  return compileSequence([...chargeFor(body), ...statements]);
 }
 
 function compileSequence(statements: readonly Execute[]): Execute {
@@ -157,9 +171,10 @@ function compileIf(context: Context, node: luaparse.IfStatement): Execute {
 function compileWhile(context: Context, node: luaparse.WhileStatement): Execute {
   const test = compileTest(context, node.condition);
   const body = compileBlock(context, node.body);
+  const steps = 1 + stepsOf(node.condition);
   return (frame) => {
     while (test(frame)) {
-      state.fuel -= 1;
+      state.fuel -= steps;
       if (state.fuel < 0) refuel();
       const completion = body(frame);
       if (completion === BREAK) break;
@@ -172,9 +187,10 @@ function compileWhile(context: Context, node: luaparse.WhileStatement): Execute 
 function compileRepeat(context: Context, node: luaparse.RepeatStatement): Execute {
   const body = compileBlock(context, node.body);
   const test = compileTest(context, node.condition);
+  const steps = 1 + stepsOf(node.condition);
   return (frame) => {
     do {
-      state.fuel -= 1;
+      state.fuel -= steps;
       if (state.fuel < 0) refuel();
       const completion = body(frame);
       if (completion === BREAK) break;

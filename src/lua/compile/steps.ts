@@ -1,9 +1,9 @@
 import type luaparse from 'luaparse';
-import { refuel } from '../budget.ts';
+import { spend } from '../budget.ts';
 import { callValue } from '../call.ts';
 import { setIndex } from '../operators.ts';
 import type { Statement } from '../parse.ts';
-import { endLine, rangeOf, startLine } from '../parse.ts';
+import { endLine, rangeOf, startLine, stepsOf } from '../parse.ts';
 import { state } from '../state.ts';
 import type { Frame, LuaValue, Results, Steps } from '../value.ts';
 import { asList, NOTHING } from '../value.ts';
@@ -14,6 +14,7 @@ import { bound, firstTurn } from './loop.ts';
 import type { Completion, Place } from './statement.ts';
 import {
   BREAK,
+  chargeFor,
   compileDeclaration,
   compileStatement,
   compileVariableStore,
@@ -50,7 +51,10 @@ export function compileSteps(
 type ExecuteSteps = (frame: Frame) => Steps<Completion>;
 
 function compileBlockSteps(context: Context, body: readonly Statement[]): ExecuteSteps {
-  const statements = body.map((node) => compileStatementSteps(context, node));
+  const statements = [
+    ...chargeFor(body).map(plain),
+    ...body.map((node) => compileStatementSteps(context, node)),
+  ];
   return function* (frame) {
     for (const statement of statements) {
       const completion = yield* statement(frame);
@@ -194,17 +198,13 @@ function isTrue(value: LuaValue): boolean {
   return value !== undefined && value !== false;
 }
 
-function step(): void {
-  state.fuel -= 1;
-  if (state.fuel < 0) refuel();
-}
-
 function compileWhileSteps(context: Context, node: luaparse.WhileStatement): ExecuteSteps {
   const test = compileExpressionSteps(context, node.condition);
   const body = compileBlockSteps(context, node.body);
+  const steps = 1 + stepsOf(node.condition);
   return function* (frame) {
     while (isTrue(yield* test(frame))) {
-      step();
+      spend(steps);
       const completion = yield* body(frame);
       if (completion === BREAK) break;
       if (completion === RETURN) return RETURN;
@@ -216,9 +216,10 @@ function compileWhileSteps(context: Context, node: luaparse.WhileStatement): Exe
 function compileRepeatSteps(context: Context, node: luaparse.RepeatStatement): ExecuteSteps {
   const body = compileBlockSteps(context, node.body);
   const test = compileExpressionSteps(context, node.condition);
+  const steps = 1 + stepsOf(node.condition);
   return function* (frame) {
     do {
-      step();
+      spend(steps);
       const completion = yield* body(frame);
       if (completion === BREAK) break;
       if (completion === RETURN) return RETURN;
@@ -247,7 +248,7 @@ function compileForToSteps(context: Context, node: luaparse.ForNumericStatement)
       interval > 0 ? at <= limit : limit <= at;
       at += interval
     ) {
-      step();
+      spend(1);
       store(frame, at);
       const completion = yield* body(frame);
       if (completion === BREAK) break;
