@@ -105,16 +105,12 @@ export class ByteReader {
     this.piece = NO_BYTES;
   }
 
-  /**
-   * Copies the unread rest of a chunk out of the pool in which Node makes small buffers, because a few bytes of a client
-   * that waits would keep the whole pool alive.
-   */
+  /** Makes the memory of the chunk as small as its unread rest: the caller may not read again for long. */
   compact(): void {
     const rest = this.chunk.subarray(this.position);
-    if (rest.length === 0 || this.chunk.length === this.chunk.buffer.byteLength) return;
-    this.chunk = Buffer.allocUnsafeSlow(rest.length);
+    if (rest.length > 0 && !isPooled(this.chunk)) return;
+    this.chunk = rest.length === 0 ? NO_BYTES : unpooled([rest]);
     this.position = 0;
-    rest.copy(this.chunk);
   }
 
   /** Drops all bytes. */
@@ -131,8 +127,9 @@ export class ByteReader {
     const chunks = this.#laterChunks;
     const last = chunks.at(-1);
     this.#queuedBytes += chunk.length;
-    if (last === undefined || last.length + chunk.length > MAX_MERGED_BYTES) chunks.push(chunk);
-    else chunks[chunks.length - 1] = Buffer.concat([last, chunk]);
+    if (last === undefined || last.length + chunk.length > MAX_MERGED_BYTES) {
+      chunks.push(isPooled(chunk) ? unpooled([chunk]) : chunk);
+    } else chunks[chunks.length - 1] = unpooled([last, chunk]);
   }
 
   #findTerminator(terminator: number, stopAtNul: boolean): number {
@@ -187,6 +184,20 @@ export class ByteReader {
     this.#kept.copy(grown, 0, 0, this.#keptLength);
     this.#kept = grown;
   }
+}
+
+/** Whether a buffer is a part of the pool in which Node makes small buffers: a few bytes would keep all of it alive. */
+function isPooled(chunk: Buffer): boolean {
+  return chunk.length < chunk.buffer.byteLength;
+}
+
+/** Joins buffers in memory of their own. */
+function unpooled(parts: readonly Buffer[]): Buffer {
+  const bytes = parts.reduce((total, part) => total + part.length, 0);
+  const joined = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const part of parts) at += part.copy(joined, at);
+  return joined;
 }
 
 const CR = 0x0d;

@@ -214,7 +214,7 @@ export class Connection implements Runner {
     if (this.#ending) return;
     const { memory } = this.session;
     const bufferedBytes = this.#requests.bytes;
-    if (bufferedBytes > 0) this.#requests.compact();
+    if (bufferedBytes > 0 || this.#blocked) this.#requests.compact();
     memory.set('input', bufferedBytes);
     if (memory.totalBytes <= MIN_CHECKED_BYTES) return;
     const limitBytes = this.#inputLimitBytes();
