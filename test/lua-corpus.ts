@@ -1089,6 +1089,28 @@ export const LUA_CORPUS: Readonly<Record<string, readonly (readonly [string, Rec
           "ERR Error compiling script (new function): user_script:1: unexpected symbol near '<'",
       },
     ],
+    [
+      '1.5\0',
+      {
+        error:
+          "ERR Error compiling script (new function): user_script:1: unexpected symbol near '1.5'",
+      },
+    ],
+    [
+      'return\0',
+      { error: 'ERR Error compiling script (new function): user_script:1: unexpected symbol' },
+    ],
+    [
+      'return 1 \0',
+      { error: "ERR Error compiling script (new function): user_script:1: '<eof>' expected" },
+    ],
+    [
+      'x = 1.5 2\0',
+      {
+        error:
+          "ERR Error compiling script (new function): user_script:1: unexpected symbol near '2'",
+      },
+    ],
     ['local a,b,c = (function() return 1,2,3 end)() return {a,b,c}', [1, 2, 3]],
     ['local a,b = 1 return tostring(b)', 'nil'],
     ['local a,b = 1,2 a,b = b,a return {a,b}', [2, 1]],

@@ -69,6 +69,8 @@ function reword(message: string, error: ParserError, source: string): string {
 /** The words that close a block. */
 const BLOCK_ENDS: ReadonlySet<string> = new Set(['end', 'else', 'elseif', 'until']);
 
+const WANTS_VALUE = /\breturn\s*$/;
+
 /** A token where a statement should begin, or one after the last statement of the chunk. */
 function unexpected(found: string, error: ParserError, source: string): string {
   const before = source.slice(0, error.index);
@@ -77,7 +79,7 @@ function unexpected(found: string, error: ParserError, source: string): string {
   if (chunk === undefined) {
     return found === '=' ? "syntax error near '='" : `unexpected symbol near '${found}'`;
   }
-  const wantsExpression = /\breturn\s*$/.test(before) && !BLOCK_ENDS.has(found);
+  const wantsExpression = WANTS_VALUE.test(before) && !BLOCK_ENDS.has(found);
   const isComplete =
     !wantsExpression && (chunk.body.at(-1)?.type === 'ReturnStatement' || BLOCK_ENDS.has(found));
   return isComplete ? `'<eof>' expected near '${found}'` : `unexpected symbol near '${found}'`;
@@ -86,7 +88,7 @@ function unexpected(found: string, error: ParserError, source: string): string {
 /** C Lua treats a zero byte as "no token": its message has no `near` part. */
 function unknownChar(char: string, before: string): string {
   const message = unknownToken(char, before);
-  return char === '\0' ? message.replace(/ near '[^']*'$/, '') : message;
+  return char === '\0' ? message.replace(/ near 'char\(0\)'$/, '') : message;
 }
 
 /**
@@ -98,7 +100,8 @@ function unknownToken(char: string, before: string): string {
   const near = code < 32 || code === 127 ? `char(${code})` : char;
   try {
     const chunk = luaparse.parse(before, QUIET);
-    const isComplete = chunk.body.at(-1)?.type === 'ReturnStatement';
+    const isReturn = chunk.body.at(-1)?.type === 'ReturnStatement';
+    const isComplete = isReturn && !WANTS_VALUE.test(before);
     return isComplete ? `'<eof>' expected near '${near}'` : `unexpected symbol near '${near}'`;
   } catch (thrown) {
     const { message } = explainSyntaxError(thrown, before, '');
