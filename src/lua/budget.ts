@@ -2,8 +2,8 @@ import { allocate, memory, ScriptStopped, setBytesLeft } from './memory.ts';
 import { state } from './state.ts';
 
 /**
- * The limits of a script. A step is one iteration of a loop, one call, or about sixteen bytes that a
- * library function writes or reads. `deadlineMs` is a time of the host's monotonic clock. `bytes`
+ * The limits of a script. A step is one iteration of a loop, one call, 128 chars of a long block, or about sixteen
+ * bytes that a library function writes or reads. `deadlineMs` is a time of the host's monotonic clock. `bytes`
  * limits the sum of all allocations of the script. Default 256 MiB.
  */
 export interface Budget {
