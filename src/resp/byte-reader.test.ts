@@ -30,6 +30,21 @@ describe('compact', () => {
   });
 });
 
+describe('compact, for a large chunk', () => {
+  it.each([
+    [1, 1],
+    [30_000, 30_000],
+    [40_000, 65_536],
+  ])('with %d unread bytes keeps %d bytes', (unread, kept) => {
+    const reader = new ByteReader();
+    reader.push(Buffer.allocUnsafeSlow(65_536));
+    reader.takeBytes(65_536 - unread);
+    reader.compact();
+    expect(reader.chunk.buffer.byteLength).toBe(kept);
+    expect(reader.unreadBytes).toBe(unread);
+  });
+});
+
 describe('chunks that wait', () => {
   it('are in memory of their own', () => {
     const reader = new ByteReader();

@@ -105,10 +105,10 @@ export class ByteReader {
     this.piece = NO_BYTES;
   }
 
-  /** Makes the memory of the chunk as small as its unread rest: the caller may not read again for long. */
+  /** Frees the memory of a chunk that is mostly read: the caller may not read again for long. */
   compact(): void {
     const rest = this.chunk.subarray(this.position);
-    if (rest.length > 0 && !isPooled(this.chunk)) return;
+    if (2 * rest.length > this.chunk.buffer.byteLength) return;
     this.chunk = rest.length === 0 ? NO_BYTES : unpooled([rest]);
     this.position = 0;
   }

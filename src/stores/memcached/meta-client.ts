@@ -12,9 +12,9 @@ export interface MetaClientOptions {
 
 /**
  * A client of one memcached: one connection, on which commands are pipelined. It connects with the first command, and
- * again with the first command after the connection has ended. An idle connection does not keep the process alive. The server replies in order, so a reply that is late
- * makes all later ones late: the timeout of a command ends the connection, and all its commands fail. A command is never
- * sent again, since it may have been executed.
+ * again with the first command after the connection has ended. An idle connection does not keep the process alive. The
+ * server replies in order, so a reply that is late makes all later ones late: the timeout of a command ends the
+ * connection, and all its commands fail. A command is never sent again, since it may have been executed.
  */
 export class MetaClient {
   readonly #options: MetaClientOptions;
