@@ -27,7 +27,7 @@ const DEFAULT_HEARTBEAT_MS = 3000;
  * A client of one server. It connects with the first request, and again with the first request after the connection has
  * ended. A request fails when its connection ends before the reply; the client does not retry it, since it may have been
  * executed. Requests that are made while it connects wait for that attempt, and fail with it. The pause before the next
- * attempt doubles after each failure.
+ * attempt doubles after each failure. An idle connection does not keep the process alive.
  */
 export class Client {
   readonly address: Address;
@@ -81,6 +81,7 @@ export class Client {
       connectTimeoutMs,
       requestTimeoutMs,
       heartbeatMs,
+      unrefWhenIdle: true,
       ...handlers,
       signal: signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal,
     });

@@ -24,6 +24,8 @@ export interface ConnectionOptions {
   readonly onClose?: (reason: Error | undefined) => void;
   /** Aborts the attempt to connect. Has no effect once the connection is open. */
   readonly signal?: AbortSignal | undefined;
+  /** The connection keeps the process alive only while a request has no reply. Default: until it ends. */
+  readonly unrefWhenIdle?: boolean;
 }
 
 /** Receives the result of a request: exactly one call, never a synchronous one. */
@@ -69,8 +71,6 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
  * One connection to a server: sends requests in order, and receives their replies in the same order. The first request of
  * a turn is written at once, since the caller may block the event loop next. The others of that turn are written
  * together at its end, or earlier when they are large.
- *
- * It keeps the process alive while a request has no reply, and not when it is idle.
  *
  * A dead connection causes no event. So it is closed when a reply does not arrive in time; and a connection without
  * requests is checked by PING.
@@ -120,7 +120,7 @@ export class Connection {
     }
     const subscribes = SUBSCRIPTION.test(argv[0]!);
     if (subscribes) this.#hasSubscribed = true;
-    if (this.#pending.length === 0) this.#socket.ref();
+    if (this.#options.unrefWhenIdle && this.#pending.length === 0) this.#socket.ref();
     this.#pending.push({ receiver, subscribes, sentMs: this.#options.clock.monotonicMs() });
     this.#outgoing += encodeRequest(argv);
     if (this.#isCollecting && this.#outgoing.length < MAX_COLLECTED_BYTES) return;
@@ -182,7 +182,7 @@ export class Connection {
     if (this.#first === this.#pending.length) {
       this.#pending = [];
       this.#first = 0;
-      this.#socket.unref();
+      if (this.#options.unrefWhenIdle) this.#socket.unref();
     }
     next.receiver.answered(reply);
   }

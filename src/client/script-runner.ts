@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 
 /** Runs scripts on a Redis server, and receives messages from it. */
 export interface ScriptRunner {
+  /** The runner has connections of its own, which do not keep the process alive while they are idle. */
+  readonly ownsConnections?: true;
   run(script: Script, keys: string[], args: string[]): Promise<unknown>;
   /**
    * Subscribes to one channel. `onGap` is called when messages may have been lost: after each reconnection. `onLost`

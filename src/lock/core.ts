@@ -55,8 +55,7 @@ export class LockCore {
     this.#info = { ...info, label: '' };
     // 96 random bits for each process and a counter: cheaper than random bits for each acquisition.
     this.ownerPrefix = store.ownerPrefix ?? `${Buffer.from(random.bytes(12)).toString('hex')}.`;
-    // A lock in memory ends with the process.
-    this.watchdog = new Watchdog(clock, store.connected !== undefined, worker);
+    this.watchdog = new Watchdog(clock, store.ownsConnections === true, worker);
     this.#attempts = new TimerQueues(clock, (attempt) => attempt.timedOut(), true);
     this.#releases = new TimerQueue(
       clock,

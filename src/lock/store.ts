@@ -16,6 +16,11 @@ export interface LockStore {
    * Left out: the store is in this process.
    */
   readonly connected?: Promise<void>;
+  /**
+   * The store has connections of its own. An idle one does not keep the process alive, so a lease does. Left out: the
+   * store is in this process, or uses a client of the caller, which decides for itself.
+   */
+  readonly ownsConnections?: boolean;
   /** False: all grants have the fence 0, and reading `lease.fence` throws. Left out: the store has fences. */
   readonly hasFences?: false;
   /**

@@ -15,6 +15,7 @@ import { ownerPrefixOf } from './redis/lock-keys.ts';
  */
 export class LoadedStore implements LockStore {
   readonly ownerPrefix: string;
+  readonly ownsConnections = true;
   readonly hasFences?: false;
   readonly list?: NonNullable<LockStore['list']>;
   readonly connected: Promise<void>;

@@ -13,6 +13,7 @@ import { subscribe } from './subscription.ts';
 
 /** Runs scripts over this library's own client, for `createLocks(url)` and the command line. */
 export class ClientRunner implements ScriptRunner {
+  readonly ownsConnections = true;
   /** For sessions. */
   readonly plain: PlainLink;
   readonly #client: Client;

@@ -80,6 +80,7 @@ const MAX_GRANTS = 10_000;
  */
 class MemcachedStore implements UnfencedStore {
   readonly hasFences = false;
+  readonly ownsConnections = true;
   readonly connected: Promise<void>;
   #markConnected = (): void => {};
   readonly #client: MetaClient;

@@ -37,6 +37,7 @@ export interface QuorumLocksSettings {
  */
 export class QuorumLocks implements LockStore {
   readonly ownerPrefix: string;
+  readonly ownsConnections: boolean;
   readonly connected: Promise<void>;
   #markConnected = (): void => {};
   readonly #nodes: readonly QuorumNode[];
@@ -60,6 +61,7 @@ export class QuorumLocks implements LockStore {
     { clock, random, clientId, maxLeaseMs }: QuorumLocksSettings,
   ) {
     this.#nodes = nodes;
+    this.ownsConnections = nodes.some(({ queue }) => queue.ownsConnections);
     this.#majority = majorityOf(nodes.length);
     this.#clock = clock;
     this.#random = random;

@@ -79,6 +79,7 @@ export class RedisStore implements LockStore {
   readonly detach?: (request: LockRequest) => Promise<void>;
   readonly openSession?: () => Promise<unknown>;
   readonly ownerPrefix: string;
+  readonly ownsConnections: boolean;
   /** Resolves when the first request has a reply or has failed. */
   readonly connected: Promise<void>;
   #markConnected = (): void => {};
@@ -105,6 +106,7 @@ export class RedisStore implements LockStore {
   ) {
     if (/[.\s]/.test(clientId)) throw new Error('a clientId has no dots and no spaces');
     this.scripts = scripts;
+    this.ownsConnections = scripts.ownsConnections === true;
     this.session = session;
     if (session !== undefined) {
       this.detach = (request) => this.#detach(request);
