@@ -45,6 +45,19 @@ describe('compact, for a large chunk', () => {
   });
 });
 
+describe('a piece that spans chunks', () => {
+  it('is kept in memory of its own, and dropped with the piece', () => {
+    const reader = new ByteReader();
+    reader.push(pooled('half a '));
+    expect(reader.takeBytes(11)).toBe(false);
+    reader.push(pooled('line'));
+    expect(reader.advance()).toBe(true);
+    expect(reader.takeBytes(11)).toBe(true);
+    expect(reader.piece.buffer.byteLength).toBeLessThan(Buffer.poolSize);
+    expect(reader.piece.toString('latin1', reader.pieceStart, reader.pieceEnd)).toBe('half a line');
+  });
+});
+
 describe('chunks that wait', () => {
   it('are in memory of their own', () => {
     const reader = new ByteReader();

@@ -158,7 +158,7 @@ export class ByteReader {
       this.pieceStart = 0;
       this.pieceEnd = this.#keptLength;
       this.#keptLength = 0;
-      if (this.#kept.length > MAX_IDLE_BYTES) this.#kept = NO_BYTES;
+      this.#kept = NO_BYTES;
     }
     this.takenBytes += this.pieceEnd - this.pieceStart;
     this.position = end;
@@ -180,7 +180,7 @@ export class ByteReader {
 
   #growTo(length: number, maxBytes: number): void {
     const doubledBytes = Math.max(this.#kept.length * 2, MIN_KEPT_BYTES);
-    const grown = Buffer.allocUnsafe(Math.max(length, Math.min(doubledBytes, maxBytes)));
+    const grown = Buffer.allocUnsafeSlow(Math.max(length, Math.min(doubledBytes, maxBytes)));
     this.#kept.copy(grown, 0, 0, this.#keptLength);
     this.#kept = grown;
   }
@@ -205,5 +205,3 @@ const NO_BYTES = Buffer.alloc(0);
 const MIN_KEPT_BYTES = 64;
 /** Larger than the buffers that Node allocates from a shared pool: a part of it would keep the pool alive. */
 const MAX_MERGED_BYTES = 8192;
-/** A larger buffer is freed after its piece, so that ten thousand idle connections stay small. */
-const MAX_IDLE_BYTES = 1024;

@@ -78,6 +78,8 @@ export class Connection implements Runner {
   #ending = false;
   /** The socket ends when the log has released the last replies. */
   #endsWhenReleased = false;
+  /** From then on a closing connection may not receive bytes. */
+  #lingersUntilMs = Number.POSITIVE_INFINITY;
   /** The bytes that may be added to the unread output. */
   readonly #writeLimitBytes = (): number => this.#outputLimitBytes() - this.#output.unreadBytes;
 
@@ -94,10 +96,7 @@ export class Connection implements Runner {
     });
     this.#output = new Output(socket, this.session.memory);
     socket.on('data', (chunk) => this.#receive(chunk));
-    // The client has closed its sending side (`… | nc`), but still reads replies.
-    socket.on('end', () => {
-      if (!this.#hasYielded) this.#endAfterWrite();
-    });
+    socket.on('end', () => this.#inputEnded());
     // A socket error ends this connection only.
     socket.on('error', () => this.destroy());
     socket.on('close', () => this.destroy());
@@ -145,6 +144,7 @@ export class Connection implements Runner {
     this.#isWorking = false;
     this.#accountMemory();
     if (this.#isPaused && !this.#hasYielded) this.#resumeReading();
+    if (this.#socket.readableEnded) this.#inputEnded();
   }
 
   /** Writes the collected replies, or holds them until the log has what they have seen. */
@@ -189,7 +189,10 @@ export class Connection implements Runner {
   }
 
   #receive(chunk: Buffer): void {
-    if (this.#ending) return;
+    if (this.#ending) {
+      this.#receiveAtEnd();
+      return;
+    }
     if (chunk[0] === TLS_HANDSHAKE && this.#beginsTls(chunk)) {
       this.#closeFor('it uses TLS on a port without TLS');
       return;
@@ -201,6 +204,11 @@ export class Connection implements Runner {
     } catch (error) {
       this.#fail(error);
     }
+  }
+
+  /** Bytes that arrive restart the timeout of the socket: a client that sends them, and does not read, would stay. */
+  #receiveAtEnd(): void {
+    if (this.#owner.engine.clock.monotonicMs() > this.#lingersUntilMs) this.destroy();
   }
 
   /** Whether the client begins with a ClientHello, which has no line end that would make it a bad request. */
@@ -286,7 +294,15 @@ export class Connection implements Runner {
     if (this.#ending) return;
     this.#isPaused = false;
     this.#socket.resume();
-    if (this.#socket.readableEnded) this.#endAfterWrite();
+  }
+
+  /**
+   * The client has closed its sending side (`… | nc`), but still reads the replies to the requests that it has sent. As
+   * in Redis, a blocked command has none; a sign-in that is delayed does.
+   */
+  #inputEnded(): void {
+    const { session } = this;
+    if (!this.#hasYielded && !session.engine.signIns.isHolding(session)) this.#endAfterWrite();
   }
 
   #reply(outcome: Outcome): void {
@@ -434,6 +450,7 @@ export class Connection implements Runner {
 
   #endSocket(): void {
     // A client that does not close its side, or does not read, would keep the socket open.
+    this.#lingersUntilMs = this.#owner.engine.clock.monotonicMs() + LINGER_MS;
     this.#socket.setTimeout(LINGER_MS, () => this.destroy());
     this.#socket.end(() => this.destroy());
   }

@@ -184,6 +184,19 @@ describe('replies', () => {
     expect(client.text.endsWith('+PONG\r\n'.repeat(4096))).toBe(true);
   });
 
+  it('sends the reply of a delayed AUTH to a client that has closed its sending side', async () => {
+    const { port } = await serve({ requirepass: 'secret' });
+    const wrong = new Client({ port });
+    for (let attempt = 0; attempt < 8; attempt++) {
+      await wrong.command('AUTH', 'wrong').until(() => wrong.text.includes('WRONGPASS'));
+      wrong.text = '';
+    }
+    const client = new Client({ port });
+    client.socket.end(encodeRequest(['AUTH', 'secret']) + encodeRequest(['PING']), 'latin1');
+    await client.closed();
+    expect(client.text).toBe('+OK\r\n+PONG\r\n');
+  });
+
   it('sends a message to its subscribers', async () => {
     const { port } = await serve();
     const subscriber = new Client({ port }).command('SUBSCRIBE', 'news');
@@ -309,6 +322,21 @@ describe('bad input', () => {
       expect.stringContaining(`closed 127.0.0.1:${greedy.socket.localPort}: `),
     ]);
     await other.command('PING').expect('+PONG\r\n');
+  });
+
+  it('closes a killed client that does not read its replies, also if it continues to send', async () => {
+    const { port, engine } = await serve();
+    const other = new Client({ port });
+    await other.command('SET', 'big', 'x'.repeat(12_000_000)).expect('+OK\r\n');
+    const greedy = new Client({ port }).command('GET', 'big');
+    greedy.socket.pause();
+    const { clients } = engine.memory;
+    while (clients.bytes < 12_000_000) await other.command('PING').expect('+PONG\r\n');
+    await other.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes').expect(':1\r\n');
+    const sending = setInterval(() => greedy.write('x'), 100);
+    cleanups.push(() => clearInterval(sending));
+    await greedy.closed();
+    expect(clients.bytes).toBeLessThan(12_000_000);
   });
 
   it('counts the unread replies of closing clients, and ends those with the most', async () => {
