@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createEngine, type Engine } from '../src/engine/index.ts';
 import { type CreateLocksOptions, createLocks } from '../src/index.ts';
+import { type Server, startServer } from '../src/server/index.ts';
 import { startMemcached } from './real-memcached.ts';
 import { startRealQuorum } from './real-quorum.ts';
 import { startHoldfast, startRealRedis } from './real-redis.ts';
@@ -77,6 +79,56 @@ describe('a program', () => {
       const closedMs = performance.now();
       process.on('exit', () => process.stdout.write(String(performance.now() - closedMs)));`);
     expect(Number(text)).toBeLessThan(withinMs(1500));
+  });
+});
+
+describe('a program whose server is down', () => {
+  let engine: Engine;
+  let port: number;
+  let server: Server;
+  beforeAll(async () => {
+    engine = createEngine();
+    server = await startServer({ engine, port: 0 });
+    port = server.port!;
+  });
+  afterAll(async () => {
+    await server.close();
+    engine.close();
+  });
+
+  /** What the program prints, whose server starts again after a second. */
+  const whileDown = async (code: string): Promise<string> => {
+    await server.close();
+    const output = program(`const locks = createLocks('redis://127.0.0.1:${port}'); ${code}`);
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    server = await startServer({ engine, port });
+    return output;
+  };
+
+  it('stays alive in ready()', async () => {
+    const output = await whileDown("await locks.ready(); process.stdout.write('ready');");
+    expect(output).toBe('ready');
+  });
+
+  it('stays alive in adopt()', async () => {
+    await using locks = createLocks(`redis://127.0.0.1:${port}`);
+    const text = JSON.stringify((await locks.mutex('a').acquire()).transfer());
+    const output = await whileDown(`
+      const lease = await locks.adopt(${text});
+      process.stdout.write(await lease.release());`);
+    expect(output).toBe('released');
+  });
+});
+
+describe('a program whose worker renews its leases', () => {
+  it('exits without close()', async () => {
+    const server = await startRealRedis();
+    onTestFinished(() => server.stop());
+    const output = await program(`
+      const locks = createLocks('redis://127.0.0.1:${server.port}', { renewFrom: 'worker' });
+      await locks.mutex('a').run(() => new Promise((resolve) => setTimeout(resolve, 100)));
+      process.stdout.write('done');`);
+    expect(output).toBe('done');
   });
 });
 

@@ -110,7 +110,7 @@ function withRetries<Result extends AcquireResult | undefined>(
   name: string,
   send: () => Promise<Result>,
 ): Promise<Result> {
-  return retry(core, RETRY_MS, send).catch((error: unknown) => {
+  return core.keepAlive(retry(core, RETRY_MS, send)).catch((error: unknown) => {
     throw new LockUnavailableError(name, error);
   });
 }

@@ -136,7 +136,7 @@ export class LockCore {
   /** Resolves when the store replies and its session is open. */
   async ready(): Promise<void> {
     try {
-      await retry(this, READY_MS, () => this.#reachStore());
+      await this.keepAlive(retry(this, READY_MS, () => this.#reachStore()));
     } catch (error) {
       throw new LockUnavailableError('', error);
     }
@@ -151,6 +151,17 @@ export class LockCore {
   releasing(pending: PendingRelease): void {
     if (this.#isOver) pending.resolve('unknown');
     else this.#releases.add(pending, this.clock.monotonicMs());
+  }
+
+  /** Keeps the process alive until this work ends, whose caller waits for it: a pause alone does not. */
+  async keepAlive<Result>(work: Promise<Result>): Promise<Result> {
+    const timer = this.clock.setTimer(Number.POSITIVE_INFINITY, () => {});
+    timer.keepAlive(true);
+    try {
+      return await work;
+    } finally {
+      timer.cancel();
+    }
   }
 
   /** Resolves after this time, or earlier if the library is closed. */

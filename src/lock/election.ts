@@ -14,7 +14,7 @@ import type { ForeignHolder, Holder, HoldfastHolder } from './store.ts';
  * the mutex of that name, runs the callback while it holds the mutex, releases it, pauses, and waits again.
  *
  * One election never runs its callback twice at the same time: it campaigns again only after the callback has
- * returned. The process stays alive while the election waits. While it leads, the work of the callback decides that.
+ * returned. The process stays alive while the election waits. While it leads, its lease decides that, as any other.
  */
 export class Election implements AsyncDisposable {
   readonly name: string;
@@ -157,10 +157,7 @@ export class Election implements AsyncDisposable {
     const { signal } = this.#stopping;
     if (this.#isEnded) return;
     const durationMs = (maxMs * (1 + this.#random.next())) / 2;
-    // The timer of core.pause() does not keep the process alive. This one does, until it is cancelled.
-    const alive = this.#core.clock.setTimer(Number.POSITIVE_INFINITY, () => {});
-    alive.keepAlive(true);
-    await new Promise<void>((resolve) => {
+    const pause = new Promise<void>((resolve) => {
       const end = (): void => resolve();
       signal.addEventListener('abort', end, { once: true });
       // Ends early on close().
@@ -169,7 +166,7 @@ export class Election implements AsyncDisposable {
         end();
       });
     });
-    alive.cancel();
+    await this.#core.keepAlive(pause);
   }
 }
 

@@ -174,7 +174,7 @@ export class StoreLease extends Scheduled<StoreLease> implements Lease {
         const isFinal = error instanceof LockError || this.#leftMs() <= pauseMs;
         if (isFinal)
           throw error instanceof LockError ? error : new LockUnavailableError(this.name, error);
-        await this.#core.pause(pauseMs);
+        await this.#core.keepAlive(this.#core.pause(pauseMs));
       }
     }
   }

@@ -84,13 +84,14 @@ export class WorkerRenewals {
 
   #started(): Worker {
     const worker = this.#start();
-    worker.unref();
     worker.on('error', (error) => this.#died(error));
     worker.on('exit', () => this.#died(new Error('it ended')));
     // A lease was stolen: each lease checks its own shared memory.
     worker.on('message', () => {
       for (const lease of [...this.#kept.keys()]) lease.checkDeadline();
     });
+    // A listener for messages refs the worker again.
+    worker.unref();
     return worker;
   }
 

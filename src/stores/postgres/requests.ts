@@ -120,7 +120,9 @@ export class Requests {
   /** Repeats a query that failed because of another transaction, after a random pause. Every request is idempotent. */
   #repeat(request: PendingRequest, maxPauseMs: number): void {
     const nextMs = Math.min(2 * maxPauseMs, MAX_PAUSE_MS);
-    this.#clock.setTimer(this.#random.next() * maxPauseMs, () => this.#query(request, nextMs));
+    const repeat = (): void => this.#query(request, nextMs);
+    // A request without a reply keeps the process alive.
+    this.#clock.setTimer(this.#random.next() * maxPauseMs, repeat).keepAlive(true);
   }
 
   #ended(): void {
