@@ -5,6 +5,7 @@ import { Redis as IovalkeyRedis } from 'iovalkey';
 import { expect, it } from 'vitest';
 import { type Lease, LockArgumentError, Locks } from '../src/lock/index.ts';
 import { redisStore } from '../src/stores/redis.ts';
+import { monitor } from './monitor.ts';
 import { type RealSentinel, startRealSentinel } from './real-sentinel.ts';
 import { SENTINEL_CLIENTS } from './redis-clients.ts';
 import { withinMs } from './within.ts';
@@ -70,13 +71,12 @@ it.concurrent('sends at most one more renewal to an old master that stays alive'
   const oldMaster = new Redis(place.masterPort, '127.0.0.1', { retryStrategy: () => 20 });
   oldMaster.on('error', () => {});
   onTestFinished(() => oldMaster.disconnect());
-  const monitor = await oldMaster.monitor();
-  onTestFinished(() => monitor.disconnect());
   const renewedMs = new Map<string, number>();
-  monitor.on('monitor', (_time: string, args: string[]) => {
+  const monitoring = await monitor(place.masterPort, (args) => {
     const kind = KINDS.find((name) => args.some((arg) => arg.includes(`{${name}}`)));
     if (kind !== undefined) renewedMs.set(kind, performance.now());
   });
+  onTestFinished(() => void monitoring.destroy());
   const leases = new Map<string, Lease>();
   for (const kind of KINDS) {
     const { client, close } = await SENTINEL_CLIENTS[kind](place);
@@ -89,7 +89,7 @@ it.concurrent('sends at most one more renewal to an old master that stays alive'
 
   const switchedMs = await failOver(place);
   // The Sentinels demote the old master some 10 s later, which ends every connection to it.
-  await once(monitor, 'close');
+  await once(monitoring, 'close');
   expect(performance.now() - switchedMs).toBeGreaterThan(2 * RENEWAL_MS);
   for (const kind of KINDS) {
     expect(renewedMs.get(kind)! - switchedMs, kind).toBeLessThan(RENEWAL_MS);

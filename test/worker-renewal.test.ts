@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { describe, expect, it, type TestContext, vi } from 'vitest';
@@ -7,6 +8,7 @@ import { systemClock } from '../src/clock/index.ts';
 import { createLocks, type Locks, LockTimeoutError, memoryStore } from '../src/index.ts';
 import { FaultProxy } from './fault-proxy.ts';
 import { BUILD } from './lock-holder-process.ts';
+import { monitor } from './monitor.ts';
 import { type RunningServer, startRealRedis, stopProcess } from './real-redis.ts';
 import { withinMs } from './within.ts';
 
@@ -51,7 +53,7 @@ class Scene {
   /** Locks of another client, in this process. */
   readonly others: Locks;
   readonly #programs: Program[] = [];
-  readonly #monitors: Redis[] = [];
+  readonly #monitors: Socket[] = [];
 
   private constructor(server: RunningServer) {
     this.server = server;
@@ -85,12 +87,11 @@ class Scene {
 
   /** Reports each request on locks from now on, with its connection. */
   async monitor(onRequest: (verb: string, key: string, source: string) => void): Promise<void> {
-    const connection = await this.client.monitor();
-    this.#monitors.push(connection);
-    connection.on('monitor', (_time: string, argv: string[], source: string) => {
+    const monitoring = await monitor(this.server.port, (argv, source) => {
       const [command, , , key, ...args] = argv;
       if (command?.toLowerCase().startsWith('eval')) onRequest(args[0]!, key!, source);
     });
+    this.#monitors.push(monitoring);
   }
 
   async clientCount(): Promise<number> {
@@ -99,7 +100,7 @@ class Scene {
 
   async #close(): Promise<void> {
     for (const { child } of this.#programs) await stopProcess(child);
-    for (const connection of this.#monitors) connection.disconnect();
+    for (const socket of this.#monitors) socket.destroy();
     await this.others.close();
     this.client.disconnect();
     await this.server.stop();
