@@ -24,6 +24,7 @@ const WAITING = [
   'etcd-races',
   'lock-dead-subscription',
   'lock-faults-network',
+  'lock-process',
   'lock-silent-clients',
   'memcached-faults',
   'postgres-faults',
