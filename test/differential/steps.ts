@@ -60,7 +60,7 @@ export function stepsFrom(docs: ReadonlyMap<string, CommandDocs>): fc.Arbitrary<
   const steps = fc.oneof(
     { weight: 12, arbitrary: turn.map((step) => [step]) },
     { weight: 1, arbitrary: servedBlocks },
-    { weight: 1, arbitrary: race(plain) },
+    { weight: 1, arbitrary: race(plain.map(prepared)) },
   );
   return fc.array(steps, { maxLength: 60, size: 'max' }).map((all) => all.flat());
 }
@@ -152,7 +152,7 @@ const servedBlocks: fc.Arbitrary<Step[]> = fc
   ]);
 
 /** One session watches a key, another runs commands, and EXEC shows whether the key was changed. */
-function race(command: fc.Arbitrary<Argv>): fc.Arbitrary<Step[]> {
+function race(command: fc.Arbitrary<Argv[]>): fc.Arbitrary<Step[]> {
   return fc
     .tuple(
       fc.shuffledSubarray([0, 1, 2], { minLength: 2 }),
@@ -161,7 +161,7 @@ function race(command: fc.Arbitrary<Argv>): fc.Arbitrary<Step[]> {
     )
     .map(([sessions, key, commands]) => [
       { session: sessions[0]!, commands: [['WATCH', key]] },
-      { session: sessions[1]!, commands },
+      { session: sessions[1]!, commands: commands.flat() },
       { session: sessions[0]!, commands: [['MULTI'], ['EXISTS', key], ['EXEC']] },
     ]);
 }
