@@ -33,6 +33,11 @@ const WAITING = [
   'troubleshooting',
 ].map((name) => `test/${name}.test.ts`);
 
+/** Real tests of a page. Chromium sometimes stops for 30 s, so that one of them is repeated once. */
+const BROWSER = ['lab-report', 'learn-page', 'page-live', 'page-views', 'site', 'stampede'].map(
+  (name) => `test/${name}.test.ts`,
+);
+
 // Tests in src/ and web/ are virtual and tests in test/ are real, unless the name of the file says otherwise.
 // test/tidy.test.ts checks that virtual tests open no socket, start no process and do not sleep.
 export default defineConfig({
@@ -71,8 +76,18 @@ export default defineConfig({
         test: {
           name: 'real',
           include: ['test/**/*.test.ts', 'src/**/*.real.test.ts'],
-          exclude: ['test/**/*.virtual.test.ts', ...WAITING],
+          exclude: ['test/**/*.virtual.test.ts', ...WAITING, ...BROWSER],
           globalSetup: 'test/machine-factor.ts',
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: BROWSER,
+          globalSetup: 'test/machine-factor.ts',
+          retry: 1,
           sequence: { groupOrder: 1 },
         },
       },
