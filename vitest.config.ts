@@ -33,7 +33,7 @@ const WAITING = [
   'troubleshooting',
 ].map((name) => `test/${name}.test.ts`);
 
-/** Real tests of a page. Chromium sometimes stops for 30 s, so that one of them is repeated once. */
+/** Real tests of a page. One of them once timed out after 30 s, for an unknown reason: a failed one is repeated once. */
 const BROWSER = ['lab-report', 'learn-page', 'page-live', 'page-views', 'site', 'stampede'].map(
   (name) => `test/${name}.test.ts`,
 );
